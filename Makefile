@@ -1,0 +1,37 @@
+# Two commands do everything: `make demo` and `make test`. Each sets up its own .venv once.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+DATA   ?= ../shared/data
+
+.PHONY: demo test lint types bench clean
+
+demo: $(VENV)/demo.stamp
+	$(BIN)/l20fs select srbct -o build/demo --force
+
+test: lint types
+	$(BIN)/python -m pytest -n 2 -q
+
+lint: $(VENV)/dev.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/dev.stamp
+	$(BIN)/mypy
+
+bench: $(VENV)/dev.stamp
+	$(BIN)/python benchmarks/path_cost.py
+	$(BIN)/python benchmarks/schedule.py $(DATA)/paper
+
+$(VENV)/demo.stamp: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[cli]"
+	touch $@
+
+$(VENV)/dev.stamp: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
+	touch $@ $(VENV)/demo.stamp
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,7 @@
+"""l20fs: feature selection with the exact l2,0 norm."""
+
+from l20fs.path import SolutionPath
+from l20fs.selector import L20Selector, paper_settings
+
+__all__ = ["L20Selector", "SolutionPath", "paper_settings"]
+__version__ = "0.1.0"

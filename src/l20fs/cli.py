@@ -1,0 +1,319 @@
+"""The command line: ``l20fs select`` and what comes with it.
+
+Results go to files in ``-o DIR``, a short table or ``--json`` to stdout, everything else to stderr.
+Exit codes: 0 done, 1 failure, 2 usage, 3 bad input data, 4 nothing selected, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import platform
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, BinaryIO
+
+try:
+    import click
+    import pandas as pd
+    from rich.console import Console
+    from rich.progress import Progress
+    from rich.table import Table as RichTable
+except ModuleNotFoundError as error:  # pragma: no cover - seen only without the extra
+    raise SystemExit(f"The command line needs the extra 'cli' ({error.name} is missing): pip install 'l20fs[cli]'") from None
+
+import numpy as np
+
+from l20fs import L20Selector
+from l20fs.data import load_srbct
+from l20fs.data.readers import DataError, Table, UnknownColumnError, read_table
+from l20fs.evaluation import accuracy_by_k
+from l20fs.files import write_atomically
+
+EXIT_FAILURE, EXIT_USAGE, EXIT_BAD_DATA, EXIT_NOTHING_SELECTED, EXIT_INTERRUPTED = 1, 2, 3, 4, 130
+PANEL_SIZES = (5, 10, 20, 50, 100)
+RESULT_FILES = ("selection.tsv", "path.npz", "cv.tsv", "run.json")
+
+
+class NothingSelectedError(Exception):
+    """The chosen lambda leaves no feature."""
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(version("l20fs"), prog_name="l20fs")
+def cli() -> None:
+    """Select the few features that tell classes apart, with the exact l2,0 norm."""
+
+
+@cli.command()
+@click.argument("data")
+@click.option("--target", help="Column with the class labels (not needed for srbct).")
+@click.option("-k", "n_features", type=click.IntRange(min=1), default=20, show_default=True, help="Features to select.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder for the result files.")
+@click.option("--method", type=click.Choice(["ahiht", "hiht"]), default="ahiht", show_default=True)
+@click.option("--alpha", type=click.FloatRange(min=0, min_open=True), help="Stop the path at this lambda.")
+@click.option("--ridge", type=click.FloatRange(min=0), default=0.0, show_default=True, help="Relative ridge strength.")
+@click.option("--scale", type=click.Choice(["none", "zscore"]), default="none", show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the cross-validation folds.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON instead of tables.")
+@click.option("--force", is_flag=True, help="Replace the results in the output folder.")
+def select(data: str, target: str | None, output: Path | None, as_json: bool, force: bool, **options: Any) -> None:
+    """Select features from DATA: a CSV or TSV file with one sample per row (.gz too), or `srbct`.
+
+    \b
+    Examples:
+      l20fs select srbct
+      l20fs select tumours.tsv --target type -k 30 -o results
+    """
+    check_output(output, force)
+    table = load(data, target)
+    selector, k = fit(table, options)
+    ks = panel_sizes(k, table)
+    accuracies = cross_validate(selector, table, ks, seed=options["seed"])
+    selector.set_params(n_features_to_select=k)
+    summary = summarise(selector, table, ks, accuracies, {"data": data, "target": target, **options})
+    if output is not None:
+        write_results(output, selector, summary)
+    if as_json:
+        click.echo(json.dumps(summary, indent=2))
+    else:
+        print_tables(selector, table, summary)
+    if output is not None:
+        note(f"Results are in {output}{os.sep}: {', '.join(RESULT_FILES)}")
+    else:
+        note("Nothing was written; add -o DIR to keep the results.")
+
+
+def load(data: str, target: str | None) -> Table:
+    """Load the built-in set or a file."""
+    if data == "srbct":
+        tumours = load_srbct()
+        digest = hashlib.sha256(tumours.data.tobytes()).hexdigest()
+        return Table(tumours.data, tumours.target, tumours.feature_names, digest)
+    file = Path(data)
+    if not file.is_file():
+        raise click.UsageError(f"{data!r} is neither a file nor a built-in data set (srbct).")
+    if target is None:
+        raise click.UsageError("--target is missing: name the column that holds the class labels.")
+    return read_table(file, target)
+
+
+def fit(table: Table, options: dict[str, Any]) -> tuple[L20Selector, int]:
+    """Fit the selector on all samples; the path runs far enough for the panel sizes shown."""
+    n_samples, n_features = table.X.shape
+    k = options["n_features"]
+    if k > n_features:
+        raise DataError(f"-k {k}: the data have {n_features} features only. Use a smaller k.")
+    note(f"{n_samples} samples, {n_features} features, {len(np.unique(table.y))} classes")
+    selector = L20Selector(
+        k,
+        solver=options["method"],
+        alpha=options["alpha"],
+        ridge=options["ridge"],
+        scale=options["scale"],
+        max_features=k,
+    )
+    frame = pd.DataFrame(table.X, columns=table.feature_names, copy=False)
+    with stated_warnings():
+        selector.fit(frame, table.y)
+        k = int(selector.support_.sum())
+    if k == 0:
+        raise NothingSelectedError(f"No feature is selected at --alpha {options['alpha']:g}. Use a smaller one.")
+    return selector, k
+
+
+def panel_sizes(k: int, table: Table) -> list[int]:
+    """Return the numbers of features at which accuracy is shown."""
+    limit = min(table.X.shape[1], max(k, 50))
+    return sorted({k, *(size for size in PANEL_SIZES if size <= limit)})
+
+
+def cross_validate(selector: L20Selector, table: Table, ks: list[int], seed: int) -> dict[str, np.ndarray] | None:
+    """Estimate accuracy with the selection inside each fold; None if a class has one sample only."""
+    labels, counts = np.unique(table.y, return_counts=True)
+    rarest = counts.argmin()
+    n_splits = min(5, int(counts[rarest]))
+    if n_splits < 2:
+        note(f"No cross-validation: class {labels[rarest]!r} has one sample, so it cannot be in both parts of a split.")
+        return None
+    if n_splits < 5:
+        note(f"{n_splits} folds instead of 5: class {labels[rarest]!r} has {n_splits} samples only.")
+    console = Console(stderr=True)
+    with stated_warnings(), Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("Cross-validation", total=n_splits)
+        return accuracy_by_k(
+            selector,
+            table.X,
+            table.y,
+            ks,
+            n_splits=n_splits,
+            random_state=seed,
+            on_fold=lambda: progress.advance(task),
+        )
+
+
+def summarise(
+    selector: L20Selector,
+    table: Table,
+    ks: list[int],
+    accuracies: dict[str, np.ndarray] | None,
+    arguments: dict[str, Any],
+) -> dict[str, Any]:
+    """Collect what a run was and found; without times, so that a rerun gives the same bytes."""
+    labels, counts = np.unique(table.y, return_counts=True)
+    frame = selector.selection_frame()
+    packages = ("l20fs", "numpy", "scipy", "scikit-learn")
+    return {
+        "arguments": arguments,
+        "input": {
+            "sha256": table.sha256,
+            "n_samples": table.X.shape[0],
+            "n_features": table.X.shape[1],
+            "classes": {str(label): int(count) for label, count in zip(labels, counts, strict=True)},
+        },
+        "selected": frame["feature"].tolist(),
+        "strongest": frame["strongest"].tolist(),
+        "scores": frame["score"].tolist(),
+        "accuracy": [
+            {
+                "n_features": k,
+                **{name: float(scores[:, column].mean()) for name, scores in (accuracies or {}).items()},
+            }
+            for column, k in enumerate(ks)
+        ]
+        if accuracies
+        else None,
+        "protocol": f"{len(next(iter(accuracies.values())))}-fold stratified cross-validation, selection inside each fold"
+        if accuracies
+        else None,
+        "versions": {"python": platform.python_version(), **{name: version(name) for name in packages}},
+    }
+
+
+def check_output(folder: Path | None, force: bool) -> None:
+    """Refuse a bad output folder before any work is done."""
+    if folder is None:
+        return
+    if folder.exists() and not folder.is_dir():
+        raise click.UsageError(f"-o {folder}: this is a file. Name a folder.")
+    present = [name for name in RESULT_FILES if (folder / name).exists()]
+    if present and not force:
+        raise click.UsageError(f"-o {folder}: holds results already ({', '.join(present)}). Use --force to replace them.")
+
+
+def write_results(folder: Path, selector: L20Selector, summary: dict[str, Any]) -> None:
+    """Write the result files, each whole or not at all; run.json comes last and marks a complete run."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "run.json").unlink(missing_ok=True)
+    write_frame(folder / "selection.tsv", selector.selection_frame())
+    selector.path_.save(folder / "path.npz")
+    write_frame(folder / "cv.tsv", pd.DataFrame(summary["accuracy"] or [], columns=["n_features", "KNN-5", "logistic"]))
+    text = json.dumps(summary, indent=2) + "\n"
+    write_atomically(folder / "run.json", lambda stream: stream.write(text.encode()))
+
+
+def write_frame(file: Path, frame: pd.DataFrame) -> None:
+    text = io.StringIO()
+    frame.to_csv(text, sep="\t", index=False, float_format="%.10g", lineterminator="\n")
+
+    def write(stream: BinaryIO) -> None:
+        stream.write(text.getvalue().encode())
+
+    write_atomically(file, write)
+
+
+def print_tables(selector: L20Selector, table: Table, summary: dict[str, Any]) -> None:
+    """Print the selected features and the accuracy at a few k."""
+    console = Console()
+    frame = selector.selection_frame()
+    # Between the rows of a long table nothing is lost: the files hold them all.
+    shown = frame.head(max(20, 0))
+    features = RichTable(title=f"{len(frame)} features that tell {len(summary['input']['classes'])} classes apart")
+    features.add_column("rank", justify="right")
+    features.add_column("feature")
+    features.add_column("weight", justify="right")
+    features.add_column("strongest class")
+    for row in shown.itertuples():
+        weight = f"{row.score:.4g}" if row.rule == "weight" else f"0 ({row.rule})"
+        features.add_row(str(row.rank), plain(row.feature), weight, plain(row.strongest or "-"))
+    console.print(features)
+    if len(frame) > len(shown):
+        console.print(f"... and {len(frame) - len(shown)} more (all of them in selection.tsv with -o DIR)")
+    if summary["accuracy"] is None:
+        return
+    majority = max(summary["input"]["classes"].values()) / summary["input"]["n_samples"]
+    accuracy = RichTable(title=f"Accuracy: {summary['protocol']}", caption=f"Always the largest class: {majority:.1%}")
+    accuracy.add_column("features", justify="right")
+    names = [name for name in summary["accuracy"][0] if name != "n_features"]
+    for name in names:
+        accuracy.add_column(name, justify="right")
+    for entry in summary["accuracy"]:
+        accuracy.add_row(str(entry["n_features"]), *(f"{entry[name]:.1%}" for name in names))
+    console.print(accuracy)
+
+
+def plain(text: str) -> str:
+    """Keep rich from reading a feature name such as ``[red]`` as markup."""
+    return str(text).replace("[", r"\[")
+
+
+def note(text: str) -> None:
+    click.echo(text, err=True)
+
+
+@contextmanager
+def stated_warnings() -> Iterator[None]:
+    """Turn warnings into one line each on stderr."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for text in dict.fromkeys(str(warning.message) for warning in caught):
+        note(f"warning: {text}")
+
+
+def main() -> None:
+    """Run the command line and turn every expected fault into one line and its exit code."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run with ``arguments`` and return the exit code."""
+    try:
+        cli.main(arguments, prog_name="l20fs", standalone_mode=False)
+        sys.stdout.flush()
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        note("interrupted")
+        return EXIT_INTERRUPTED
+    except click.UsageError as error:
+        error.show()
+        return EXIT_USAGE
+    except UnknownColumnError as error:
+        return fail(error, EXIT_USAGE)
+    except NothingSelectedError as error:
+        return fail(error, EXIT_NOTHING_SELECTED)
+    except BrokenPipeError:
+        # The reader of stdout has had enough; keep Python from complaining when it flushes the rest.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        return fail(error, EXIT_FAILURE)
+    except ValueError as error:
+        return fail(error, EXIT_BAD_DATA)
+    return 0
+
+
+def fail(error: Exception, code: int) -> int:
+    note(f"error: {error}")
+    return code
+
+
+if __name__ == "__main__":
+    main()

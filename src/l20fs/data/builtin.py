@@ -1,0 +1,69 @@
+"""The built-in data set: small round blue cell tumours (Khan et al. 2001)."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import Literal
+
+import numpy as np
+from sklearn.utils import Bunch
+
+DESCRIPTION = """\
+Small round blue cell tumours of childhood, cDNA microarrays (J. Khan et al., Nature Medicine 7, 2001): 2308 genes, 63
+training and 20 test samples of four tumour types, Ewing's sarcoma (EWS), rhabdomyosarcoma (RMS), neuroblastoma (NB) and
+Burkitt's lymphoma (BL).
+
+Source: the files Khan_*.csv of the Python package ISLP 0.6.0 (BSD licence), natural logarithms of the expression ratios.
+The source has no gene names; gene0001 is its first column.
+
+scale="log" gives these logarithms. scale="paper" gives the values of Sun and Yu: the ratios themselves, each sample
+standardised to mean 0 and deviation 1 over the genes (divisor n - 1). The paper's file holds the 63 training samples in
+another order; before standardising, all but one of its 145 404 values agree.
+"""
+
+
+def load_srbct(
+    *,
+    subset: Literal["train", "test", "all"] = "train",
+    scale: Literal["log", "paper"] = "log",
+    return_X_y: bool = False,
+) -> Bunch:
+    """Load the SRBCT tumours.
+
+    Parameters
+    ----------
+    subset : {"train", "test", "all"}
+        The 63 samples of the original training set, the 20 of its test set, or both in this order.
+    scale : {"log", "paper"}
+        Natural logarithms, or the scale on which the paper works.
+
+    Returns
+    -------
+    Bunch
+        ``data`` (n_samples, 2308), ``target`` (labels such as ``"EWS"``), ``feature_names``, ``target_names``, ``DESCR``.
+
+    Examples
+    --------
+    >>> tumours = load_srbct()
+    >>> tumours.data.shape, sorted(set(tumours.target.tolist()))
+    ((63, 2308), ['BL', 'EWS', 'NB', 'RMS'])
+    """
+    parts = {"train": ("train",), "test": ("test",), "all": ("train", "test")}
+    if subset not in parts:
+        raise ValueError(f"subset={subset!r} is unknown. Use 'train', 'test' or 'all'.")
+    if scale not in ("log", "paper"):
+        raise ValueError(f"scale={scale!r} is unknown. Use 'log' or 'paper'.")
+    with files("l20fs.data").joinpath("srbct.npz").open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
+        X = np.concatenate([stored[f"X_{part}"] for part in parts[subset]]).astype(np.float64)
+        y = np.concatenate([stored[f"y_{part}"] for part in parts[subset]])
+        class_names = stored["class_names"]
+    if scale == "paper":
+        X = np.exp(X)
+        X = (X - X.mean(axis=1, keepdims=True)) / X.std(axis=1, ddof=1, keepdims=True)
+    return Bunch(
+        data=X,
+        target=class_names[y],
+        feature_names=[f"gene{j + 1:04d}" for j in range(X.shape[1])],
+        target_names=class_names.tolist(),
+        DESCR=DESCRIPTION,
+    )

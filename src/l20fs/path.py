@@ -1,0 +1,243 @@
+"""The result of a fit: every lambda with its rows, and the order of all features that follows from it."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from l20fs.files import write_atomically
+from l20fs.problem import LeastSquares
+from l20fs.prox import order_descending
+
+Array = NDArray[Any]
+
+#: What put a feature at its rank, best first; ``SolutionPath.rules`` holds the position in this tuple.
+RULES = ("weight", "path", "gradient", "constant")
+
+
+class Stage(NamedTuple):
+    """The solution at one lambda: its non-zero rows, their norms, and what it cost."""
+
+    alpha: float
+    rows: Array
+    norms: Array
+    loss: float
+    lipschitz: float
+    n_steps: int
+    converged: bool
+
+    @property
+    def objective(self) -> float:
+        """f + lambda * (number of non-zero rows)."""
+        return self.loss + self.alpha * len(self.rows)
+
+
+@dataclass(frozen=True)
+class Refit:
+    """Least squares on exactly the selected features."""
+
+    coef: Array
+    intercept: Array
+    loss: float
+
+
+@dataclass(frozen=True, eq=False)
+class SolutionPath:
+    """All solutions along lambda, and the order of the features for every k.
+
+    Attributes
+    ----------
+    alphas : array of shape (n_stages,)
+        lambda of each stage, largest first.
+    n_nonzero, losses, lipschitz, n_iters, converged : arrays of shape (n_stages,)
+        Number of non-zero rows; f (half the squared error, plus the ridge term); the step parameter L; accepted
+        steps; and whether the stage ended by itself rather than at its step limit.
+    order : array of shape (n_features,)
+        Feature indices, best first. Rule ``"weight"``: non-zero in the last stage, by row norm. ``"path"``: non-zero in
+        an earlier stage, the one that stayed longest first. ``"gradient"``: never non-zero, by ``||x_j . residual||``,
+        the distance to entry. ``"constant"``: last. Ties go to the lower index.
+    rules : array of shape (n_features,)
+        Position in :data:`RULES` of the rule that ranks each feature.
+    scores : array of shape (n_features,)
+        Falls along ``order``: the row norm for rule ``"weight"``, between -1 and 0 for ``"path"``, between -2 and -1
+        for ``"gradient"``, ``-inf`` for a constant feature. Norms are in the units in which the rows competed, after
+        ``scale``.
+    """
+
+    alphas: Array
+    losses: Array
+    lipschitz: Array
+    n_iters: Array
+    converged: Array
+    indptr: Array
+    indices: Array
+    norms: Array
+    order: Array
+    rules: Array
+    scores: Array
+    coef_rows: Array
+    coef_values: Array
+    x_mean: Array
+    x_scale: Array
+    y_mean: Array
+    panel_triangle: Array
+    panel_targets: Array
+    null_loss: Array
+
+    @classmethod
+    def from_stages(
+        cls, problem: LeastSquares, stages: Sequence[Stage], weights: Array, squared_gradient: Array
+    ) -> SolutionPath:
+        """Assemble a path from its stages and the last point, whose weights are (n_targets, n_features)."""
+        tie = 1e-9 if problem.dtype == np.float64 else 5e-7
+        n_nonzero = np.array([len(stage.rows) for stage in stages])
+        indices = np.concatenate([stage.rows for stage in stages])
+        norms = np.concatenate([stage.norms for stage in stages])
+        gradient_norms = np.sqrt(squared_gradient.astype(np.float64))
+        rules, scores = _score(n_nonzero, indices, norms, gradient_norms, problem.design.varies)
+        last = stages[-1].rows
+        n_targets = problem.n_targets
+        return cls(
+            alphas=np.array([stage.alpha for stage in stages]),
+            losses=np.array([stage.loss for stage in stages]),
+            lipschitz=np.array([stage.lipschitz for stage in stages]),
+            n_iters=np.array([stage.n_steps for stage in stages]),
+            converged=np.array([stage.converged for stage in stages]),
+            indptr=np.concatenate([[0], np.cumsum(n_nonzero)]),
+            indices=indices,
+            norms=norms,
+            order=order_descending(scores, rtol=tie),
+            rules=rules,
+            scores=scores,
+            coef_rows=last,
+            coef_values=weights[:, last],
+            x_mean=problem.design.mean,
+            x_scale=problem.design.scale,
+            y_mean=problem.y_mean,
+            panel_triangle=np.empty((0, 0)),
+            panel_targets=np.empty((0, n_targets)),
+            null_loss=np.array(problem.null_loss),
+        )
+
+    @property
+    def n_features(self) -> int:
+        return len(self.order)
+
+    @property
+    def n_nonzero(self) -> Array:
+        return np.diff(self.indptr)
+
+    @property
+    def objectives(self) -> Array:
+        """f + lambda * (number of non-zero rows), per stage."""
+        return self.losses + self.alphas * self.n_nonzero
+
+    def stage_rows(self, stage: int) -> Array:
+        """Return the non-zero rows of a stage, ascending."""
+        return self.indices[self._span(stage)]
+
+    def stage_norms(self, stage: int) -> Array:
+        """Return the row norms that belong to :meth:`stage_rows`."""
+        return self.norms[self._span(stage)]
+
+    def _span(self, stage: int) -> slice:
+        stage = range(len(self.alphas))[stage]
+        return slice(self.indptr[stage], self.indptr[stage + 1])
+
+    @property
+    def entry_alphas(self) -> Array:
+        """The largest lambda at which each feature was non-zero; NaN if it never was."""
+        entry = np.full(self.n_features, np.nan)
+        stage_of = np.repeat(np.arange(len(self.alphas)), self.n_nonzero)
+        entry[self.indices[::-1]] = self.alphas[stage_of[::-1]]  # the first stage is written last and stays
+        return entry
+
+    def support(self, k: int) -> Array:
+        """Return the indices of the best ``k`` features, best first."""
+        return self.order[: self._check_k(k)]
+
+    def coef(self, k: int) -> Array:
+        """Return the weights of the last stage on the best ``k`` features, (n_targets, n_features), in units of X.
+
+        This is the paper's truncation: the other rows are dropped and nothing is fitted again. A feature that is not
+        in the last stage has weight 0; see :meth:`refit`.
+        """
+        mask = np.zeros(self.n_features, dtype=bool)
+        mask[self.support(k)] = True
+        return self.coef_of(mask)
+
+    def coef_of(self, mask: Array) -> Array:
+        """Return the weights of the last stage on the features of ``mask``, as :meth:`coef` does."""
+        chosen = mask[self.coef_rows]
+        rows = self.coef_rows[chosen]
+        coef = np.zeros((len(self.y_mean), self.n_features))
+        coef[:, rows] = self.coef_values[:, chosen] / self.x_scale[rows]
+        return coef
+
+    def intercept(self, k: int) -> Array:
+        """Return the intercept that belongs to :meth:`coef`."""
+        return self.y_mean - self.coef(k) @ self.x_mean
+
+    def with_panel(self, problem: LeastSquares, n_rows: int) -> SolutionPath:
+        """Return this path with what :meth:`refit` needs for every k up to ``n_rows``."""
+        triangle, targets = problem.panel_factor(self.support(n_rows))
+        return self._replace(panel_triangle=triangle, panel_targets=targets)
+
+    def refit(self, k: int) -> Refit:
+        """Solve least squares (with the ridge term, if any) on exactly the best ``k`` features."""
+        rows = self.support(k)
+        if k > self.panel_triangle.shape[1]:
+            raise ValueError(
+                f"refit(k={k}): the path holds what a refit needs up to k={self.panel_triangle.shape[1]}. "
+                f"Fit with max_features={k}."
+            )
+        triangle = self.panel_triangle[:, :k]
+        values = np.linalg.lstsq(triangle, self.panel_targets, rcond=None)[0]
+        explained = triangle @ values
+        loss = self.null_loss - np.vdot(explained, self.panel_targets - 0.5 * explained)
+        coef = np.zeros((len(self.y_mean), self.n_features))
+        coef[:, rows] = values.T / self.x_scale[rows]
+        return Refit(coef, self.y_mean - coef @ self.x_mean, float(loss))
+
+    def _check_k(self, k: int) -> int:
+        if not 1 <= k <= self.n_features:
+            raise ValueError(f"k={k} is outside 1 to {self.n_features}, the number of features.")
+        return int(k)
+
+    def _replace(self, **changes: Array) -> SolutionPath:
+        return type(self)(**{f.name: changes.get(f.name, getattr(self, f.name)) for f in fields(self)})
+
+    def save(self, file: str | os.PathLike[str]) -> None:
+        """Write the path as a compressed npz file, whole or not at all."""
+        arrays = {f.name: getattr(self, f.name) for f in fields(self)}
+        write_atomically(file, lambda stream: np.savez_compressed(stream, **arrays))
+
+    @classmethod
+    def load(cls, file: str | os.PathLike[str]) -> SolutionPath:
+        """Read a path written by :meth:`save`; nothing in the file is unpickled."""
+        try:
+            with np.load(file, allow_pickle=False) as stored:
+                return cls(**{f.name: stored[f.name] for f in fields(cls)})
+        except (KeyError, ValueError, EOFError, zipfile.BadZipFile, AttributeError) as error:
+            raise ValueError(f"{os.fspath(file)!r} is not a path file written by SolutionPath.save: {error}") from error
+
+
+def _score(n_nonzero: Array, indices: Array, norms: Array, gradient_norms: Array, varies: Array) -> tuple[Array, Array]:
+    """Give every feature its rule and a score that falls along the ranking."""
+    rules = np.where(varies, RULES.index("gradient"), RULES.index("constant")).astype(np.int8)
+    scores = np.where(varies, gradient_norms / (gradient_norms.max() or 1.0) - 2.0, -np.inf)
+    # Written stage by stage, so that what remains of a row is the last stage in which it was alive.
+    n_stages, n_last = len(n_nonzero), int(n_nonzero[-1])
+    stage_of = np.repeat(np.arange(n_stages), n_nonzero)
+    rules[indices] = RULES.index("path")
+    scores[indices] = (stage_of + norms / (norms.max(initial=0.0) * (1.0 + 1e-9) or 1.0)) / n_stages - 1.0
+    last = indices[len(indices) - n_last :]
+    rules[last] = RULES.index("weight")
+    scores[last] = norms[len(norms) - n_last :]
+    return rules, scores

@@ -1,0 +1,390 @@
+"""The data term: the only place of the package that touches X.
+
+Everything is kept class-major: weights are ``(n_targets, n_rows)`` and residuals ``(n_targets, n_samples)``, the
+orientation of scikit-learn's ``coef_``. A thin product with its long side contiguous is up to twice as fast in this
+orientation (``benchmarks/path_cost.py`` prints both).
+
+A *design* is the centred and scaled feature matrix X~ behind four operations; a new array library is one more design,
+and no solver changes:
+
+=============  ==============================================================  =======================
+``pull(R)``    ``R @ X~``, the products of all features with a residual         one pass over X
+``push(r, V)`` ``V @ X~[:, r].T``, the predictions of a few features            the columns ``r`` only
+``take(r, i)`` ``X~[i, r]`` as a dense array                                    the columns ``r`` only
+``gram_top()`` an upper bound of the largest eigenvalue of ``X~ X~.T``          once, on demand
+=============  ==============================================================  =======================
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, Literal, NamedTuple, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.linalg import eigvalsh
+from scipy.sparse.linalg import LinearOperator, eigsh
+
+from l20fs.prox import is_heavy
+
+Array = NDArray[Any]
+Scale = Literal["none", "zscore"]
+
+#: Elements that one block of a streamed pass may hold: small enough for the cache, large against a Python call.
+BLOCK_ELEMENTS = 1 << 18
+
+#: What a processor core commonly keeps close at hand.
+CACHE_BYTES = 1 << 21
+
+
+class Design(Protocol):
+    """What :class:`LeastSquares` needs of a centred and scaled feature matrix."""
+
+    n_samples: int
+    n_features: int
+    dtype: np.dtype[Any]
+    mean: Array
+    scale: Array
+    column_energy: Array
+    varies: Array
+    max_sample_energy: float
+
+    def pull(self, residual: Array) -> Array: ...
+    def push(self, rows: Array, values: Array) -> Array: ...
+    def take(self, rows: Array, samples: slice) -> Array: ...
+    def gram_top(self) -> float: ...
+
+
+def make_design(X: Any, scale: Scale = "none") -> Design:
+    """Wrap a dense array or a SciPy sparse matrix; a dense X is copied once, a sparse one is never made dense."""
+    if scale not in ("none", "zscore"):
+        raise ValueError(f"scale={scale!r} is unknown. Use 'none' (as given) or 'zscore' (each feature to deviation 1).")
+    design: Design = SparseDesign(X, scale) if sp.issparse(X) else DenseDesign(np.asarray(X), scale)
+    if not design.varies.any():
+        raise ValueError(
+            f"All {design.n_features} features of X are constant, so none can tell the targets apart. "
+            "Check that X holds the measurements of different samples in its rows."
+        )
+    _refuse_vanishing_values(design.column_energy, design.dtype)
+    return design
+
+
+class DenseDesign:
+    """A centred copy of a dense X, one line per feature."""
+
+    def __init__(self, X: Array, scale: Scale) -> None:
+        self.n_samples, self.n_features = X.shape
+        self.dtype = X.dtype
+        self.mean = np.empty(self.n_features)
+        self.scale = np.ones(self.n_features)
+        self.column_energy = np.empty(self.n_features)
+        self.varies = np.empty(self.n_features, dtype=bool)
+        # Features as contiguous lines make it cheap to fetch a few of them; where all of X stays in the cache that does
+        # not matter, and BLAS is faster with the samples contiguous.
+        order: Literal["C", "F"] = "F" if X.size * X.itemsize <= CACHE_BYTES else "C"
+        self.features = np.empty((self.n_features, self.n_samples), dtype=X.dtype, order=order)
+        sample_energy = np.zeros(self.n_samples)
+        for block in _blocks(self.n_features, self.n_samples):
+            # In float64 and in this memory order whatever X is: the result does not depend on X's layout, and a
+            # float32 feature with mean 1000 and deviation 1 keeps all its digits.
+            part = np.array(X[:, block], dtype=np.float64, order="C")
+            self.mean[block] = part.mean(axis=0)
+            part -= self.mean[block]
+            peak = np.abs(part).max(axis=0)
+            is_constant = peak <= _rounding_of_mean(self.mean[block], self.n_samples)
+            part[:, is_constant] = 0.0
+            self.varies[block] = ~is_constant
+            if scale == "zscore":
+                # Through the peak, so that neither 1e150 overflows nor 1e-300 vanishes when squared.
+                part /= np.where(is_constant, 1.0, peak)
+                deviation = np.sqrt(np.einsum("ij,ij->j", part, part) / self.n_samples)
+                deviation[is_constant] = 1.0
+                part /= deviation
+                self.scale[block] = np.where(is_constant, 1.0, peak * deviation)
+            else:
+                _refuse_huge_values(peak, self.dtype)
+            self.column_energy[block] = np.einsum("ij,ij->j", part, part)
+            sample_energy += np.einsum("ij,ij->i", part, part)
+            self.features[block] = part.T
+        self.max_sample_energy = float(sample_energy.max())
+
+    def pull(self, residual: Array) -> Array:
+        return residual.astype(self.dtype, copy=False) @ self.features.T
+
+    def push(self, rows: Array, values: Array) -> Array:
+        values = values.astype(self.dtype, copy=False)
+        step = max(64, 2 * BLOCK_ELEMENTS // self.n_samples)
+        if len(rows) <= step:
+            return values @ self.features[rows]
+        image = np.zeros((len(values), self.n_samples), dtype=self.dtype)
+        for start in range(0, len(rows), step):
+            image += values[:, start : start + step] @ self.features[rows[start : start + step]]
+        return image
+
+    def take(self, rows: Array, samples: slice) -> Array:
+        return self.features[rows, samples].T
+
+    def gram_top(self) -> float:
+        if min(self.n_samples, self.n_features) > 256:
+            return _largest_eigenvalue_by_lanczos(self)
+        if self.n_samples <= self.n_features:
+            gram = np.zeros((self.n_samples, self.n_samples))
+            for block in _blocks(self.n_features, self.n_samples):
+                gram += self.features[block].T @ self.features[block]
+        else:
+            gram = self.features @ self.features.T
+        return float(eigvalsh(gram, subset_by_index=[len(gram) - 1, len(gram) - 1])[0])
+
+
+class SparseDesign:
+    """A sparse X in CSC form; centring is done by algebra, so that zeros stay zeros."""
+
+    def __init__(self, X: Any, scale: Scale) -> None:
+        self.n_samples, self.n_features = X.shape
+        columns = X.tocsc(copy=True)  # never the caller's own object: it is put in canonical order and scaled
+        columns.sum_duplicates()
+        self.dtype = columns.dtype
+        self.scale = np.ones(self.n_features)
+        self.mean = np.empty(self.n_features)
+        self.column_energy = np.empty(self.n_features)
+        self.varies = np.empty(self.n_features, dtype=bool)
+        indptr, data = columns.indptr, columns.data
+        per_column = max(1, columns.nnz // max(1, self.n_features))
+        for block in _blocks(self.n_features, per_column):
+            first, last = indptr[block.start], indptr[block.stop]
+            starts = (indptr[block.start : block.stop] - first).astype(np.intp)
+            counts = np.diff(indptr[block.start : block.stop + 1])
+            self._measure(block, data[first:last], starts, counts, scale)
+            if scale == "zscore":
+                data[first:last] /= np.repeat(self.scale[block], counts).astype(self.dtype)
+        self.columns = columns
+        self._shift = self.mean / self.scale
+        self.max_sample_energy = self._largest_sample_energy()
+
+    def _measure(self, block: slice, values: Array, starts: Array, counts: Array, scale: Scale) -> None:
+        """Set mean, deviation and energy of a block of columns from their stored values."""
+        values = values.astype(np.float64)
+        mean = _segment_sums(values, starts, counts) / self.n_samples
+        values -= np.repeat(mean, counts)
+        n_zeros = self.n_samples - counts
+        peak = np.where(n_zeros > 0, np.abs(mean), 0.0)
+        if len(values):
+            stored = np.maximum.reduceat(np.abs(values), np.minimum(starts, len(values) - 1))
+            peak = np.maximum(peak, np.where(counts > 0, stored, 0.0))
+        is_constant = peak <= _rounding_of_mean(mean, self.n_samples)
+        if scale == "none":
+            _refuse_huge_values(peak, self.dtype)
+        unit = np.where(is_constant, 1.0, peak)
+        relative = values / np.repeat(unit, counts)
+        energy = _segment_sums(relative * relative, starts, counts) + n_zeros * (mean / unit) ** 2
+        energy[is_constant] = 0.0
+        if scale == "zscore":
+            self.scale[block] = np.where(is_constant, 1.0, unit * np.sqrt(energy / self.n_samples))
+            energy, unit = np.where(is_constant, 0.0, float(self.n_samples)), np.ones_like(unit)
+        self.varies[block] = ~is_constant
+        self.mean[block] = mean
+        self.column_energy[block] = energy * unit * unit
+
+    def _largest_sample_energy(self) -> float:
+        """Return ``max_i ||x_i - mean||^2`` from ``||x_i||^2 - 2 x_i . mean + ||mean||^2``."""
+        energy = np.zeros(self.n_samples)
+        per_column = max(1, self.columns.nnz // max(1, self.n_features))
+        for block in _blocks(self.n_features, per_column):
+            part = self.columns[:, block]
+            values = part.data.astype(np.float64)
+            shift = np.repeat(self._shift[block], np.diff(part.indptr))
+            energy += np.bincount(part.indices, values * (values - 2.0 * shift), minlength=self.n_samples)
+        return float(energy.max() + self._shift @ self._shift)
+
+    def pull(self, residual: Array) -> Array:
+        # X~.T R = X.T R - mean * (sum of R); the sums are zero up to rounding, which a large mean would magnify.
+        products = self.columns.T @ np.ascontiguousarray(residual.T.astype(self.dtype, copy=False))
+        products -= np.outer(self._shift, residual.sum(axis=1)).astype(self.dtype, copy=False)
+        products[~self.varies] = 0.0
+        return products.T
+
+    def push(self, rows: Array, values: Array) -> Array:
+        image = (self.columns[:, rows] @ np.ascontiguousarray(values.T.astype(self.dtype, copy=False))).T
+        return image - (values @ self._shift[rows])[:, None]
+
+    def take(self, rows: Array, samples: slice) -> Array:
+        return self.columns[:, rows][samples].toarray() - self._shift[rows]
+
+    def gram_top(self) -> float:
+        return _largest_eigenvalue_by_lanczos(self)
+
+
+class Gradient(NamedTuple):
+    """The gradient of the data term at one point, one column per feature."""
+
+    values: Array
+    squared_norms: Array
+
+    def at(self, rows: Array) -> Array:
+        """Return the gradient of a few features, (n_targets, n_rows), in float64."""
+        return self.values.take(rows, axis=1).astype(np.float64, copy=False)
+
+    def above(self, threshold: float) -> Array:
+        """Return a mask of the features whose gradient may be longer than ``threshold``.
+
+        The last digits are left to the proximal map, which decides; this mask only spares it the hopeless rows.
+        """
+        return is_heavy(self.squared_norms, threshold * (1.0 - 1e-6))
+
+
+class LeastSquares:
+    r"""Least squares with an unpenalised intercept and an optional ridge term.
+
+    .. math:: f(W) = \tfrac12 \|\tilde X W - \tilde Y\|_F^2 + \tfrac\mu2 \|W\|_F^2
+
+    ``X~`` and ``Y~`` are centred, which is the same as fitting an intercept (equations 5 to 7 of the paper).
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n_samples, n_features)
+    Y : array of shape (n_samples, n_targets)
+    ridge : float
+        Strength of the ridge term in units of the mean squared norm of a centred feature,
+        ``mu = ridge * mean_j ||x_j||^2``, so that multiplying X by a constant changes nothing.
+    scale : {"none", "zscore"}
+
+    Examples
+    --------
+    >>> problem = LeastSquares(np.eye(3), np.eye(3))
+    >>> round(problem.null_loss, 6)
+    1.0
+    """
+
+    def __init__(self, X: Any, Y: Array, *, ridge: float = 0.0, scale: Scale = "none") -> None:
+        self.design = make_design(X, scale)
+        self.y_mean = np.asarray(Y, dtype=np.float64).mean(axis=0)
+        self.targets = np.ascontiguousarray((Y - self.y_mean).T, dtype=np.float64)
+        self.ridge = float(ridge) * float(self.design.column_energy.mean())
+        self.null_loss = 0.5 * float(np.vdot(self.targets, self.targets))
+
+    @property
+    def n_features(self) -> int:
+        return self.design.n_features
+
+    @property
+    def n_targets(self) -> int:
+        return len(self.targets)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of X, in which the passes over it are made; sums and weights are kept in float64."""
+        return self.design.dtype
+
+    def residual(self, rows: Array, values: Array) -> Array:
+        """Return ``X~ W - Y~`` for the weights ``values`` of the features ``rows``, (n_targets, n_samples)."""
+        return self.image(rows, values) - self.targets if len(rows) else -self.targets
+
+    def image(self, rows: Array, values: Array) -> Array:
+        """Return ``X~ W`` for the weights ``values`` of the features ``rows``; touches these columns only."""
+        return self.design.push(rows, values).astype(np.float64, copy=False)
+
+    def value(self, residual: Array, values: Array) -> float:
+        """Return f from a residual and the non-zero weights that belong to it."""
+        loss = 0.5 * float(np.vdot(residual, residual))
+        return loss + 0.5 * self.ridge * float(np.vdot(values, values)) if self.ridge else loss
+
+    def curvature(self, image: Array, values: Array) -> float:
+        """Return ``||X~ D||^2 + mu ||D||^2`` for a step D with weights ``values`` and predictions ``image``."""
+        bend = float(np.vdot(image, image))
+        return bend + self.ridge * float(np.vdot(values, values)) if self.ridge else bend
+
+    def gradient(self, residual: Array, rows: Array, values: Array) -> Gradient:
+        """Return the gradient of f: one pass over X."""
+        products = self.design.pull(residual)
+        if self.ridge:
+            products[:, rows] += (self.ridge * values).astype(products.dtype, copy=False)
+        return Gradient(products, np.einsum("ij,ij->j", products, products))
+
+    @property
+    def lipschitz_lower(self) -> float:
+        """``max_i ||x_i||^2 + mu``: the largest squared sample norm, a lower bound of the Lipschitz constant."""
+        return self.design.max_sample_energy + self.ridge
+
+    @cached_property
+    def lipschitz(self) -> float:
+        """The Lipschitz constant of the gradient (to 1 % where X is too large for an exact eigenvalue)."""
+        return min(self.design.gram_top() + self.ridge, self.lipschitz_upper)
+
+    @property
+    def lipschitz_upper(self) -> float:
+        """``||X~||_F^2 + mu``: a bound that costs nothing and always holds."""
+        return float(self.design.column_energy.sum()) + self.ridge
+
+    def panel_factor(self, rows: Array) -> tuple[Array, Array]:
+        """Return a triangle R and right-hand sides B with which least squares on ``rows[:k]`` is solved for every k.
+
+        ``min_W ||X~_k W - Y~||^2 + mu ||W||^2`` has the solution of ``R[:, :k] W = B``. The samples are read in
+        blocks, so that the working memory is that of the triangle and not that of the columns.
+        """
+        n_rows = len(rows)
+        ridge_rows = np.eye(n_rows if self.ridge else 0, n_rows + self.n_targets)
+        triangle = np.sqrt(self.ridge) * ridge_rows
+        step = max(n_rows, BLOCK_ELEMENTS // max(1, n_rows))
+        for start in range(0, self.design.n_samples, step):
+            block = slice(start, start + step)
+            samples = np.hstack([self.design.take(rows, block), self.targets[:, block].T])
+            triangle = np.linalg.qr(np.vstack([triangle, samples]), mode="r")
+        return triangle[:n_rows, :n_rows], triangle[:n_rows, n_rows:]
+
+
+def _blocks(n_lines: int, line_length: int) -> list[slice]:
+    # At least 16 lines: a narrower strip of a row-major array would drag in whole cache lines to use a part of them.
+    step = max(16, BLOCK_ELEMENTS // max(1, line_length))
+    return [slice(start, min(start + step, n_lines)) for start in range(0, n_lines, step)]
+
+
+def _segment_sums(values: Array, starts: Array, counts: Array) -> Array:
+    """Sum ``values`` over consecutive segments, some of which may be empty."""
+    if not len(values):
+        return np.zeros(len(starts))
+    sums = np.add.reduceat(values, np.minimum(starts, len(values) - 1))
+    return np.where(counts > 0, sums, 0.0)
+
+
+def _rounding_of_mean(mean: Array, n_samples: int) -> Array:
+    """How far from zero the deviations of a constant feature may lie for rounding alone."""
+    return np.abs(mean) * (np.finfo(np.float64).eps * n_samples)
+
+
+def _safe_limit(dtype: np.dtype[Any]) -> float:
+    """The size up to which products of squares stay finite, and above whose inverse they do not vanish."""
+    return float(np.finfo(dtype).max) ** 0.25
+
+
+def _refuse_huge_values(peak: Array, dtype: np.dtype[Any]) -> None:
+    largest = float(peak.max(initial=0.0))
+    if not largest < _safe_limit(dtype):
+        raise ValueError(
+            f"X deviates from its mean by up to {largest:.3g}; above {_safe_limit(dtype):.1g} the squares overflow in "
+            f"{np.dtype(dtype).name}. Divide X by a constant, or use scale='zscore'."
+        )
+
+
+def _refuse_vanishing_values(column_energy: Array, dtype: np.dtype[Any]) -> None:
+    largest = float(np.sqrt(column_energy.max()))
+    if largest < 1.0 / _safe_limit(dtype):
+        raise ValueError(
+            f"No feature of X deviates from its mean by more than {largest:.3g}; below {1 / _safe_limit(dtype):.1g} "
+            f"the squares vanish in {np.dtype(dtype).name}. Multiply X by a constant, or use scale='zscore'."
+        )
+
+
+def _largest_eigenvalue_by_lanczos(design: Design) -> float:
+    """Bound the largest eigenvalue of ``X~ X~.T`` from above by 1.01 times a Lanczos value of accuracy 1 %."""
+    n_samples, every = design.n_samples, np.arange(design.n_features)
+
+    def multiply(vector: Array) -> Array:
+        return design.push(every, design.pull(vector.reshape(1, -1)))[0]
+
+    operator = LinearOperator((n_samples, n_samples), matvec=multiply, dtype=np.float64)
+    start = np.random.default_rng(0).standard_normal(n_samples)
+    if n_samples < 3:  # too small for Lanczos
+        return float(np.linalg.eigvalsh(np.column_stack([multiply(e) for e in np.eye(n_samples)])).max())
+    top = eigsh(operator, k=1, which="LA", v0=start, tol=0.01, ncv=min(n_samples, 12), return_eigenvectors=False)
+    return 1.01 * float(top[0])

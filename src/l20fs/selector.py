@@ -1,0 +1,337 @@
+"""L20Selector: the exact l2,0 path as a scikit-learn selector."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from l20fs.base import BaseSelector, Targets
+from l20fs.path import RULES, SolutionPath, Stage
+from l20fs.problem import LeastSquares, Scale
+from l20fs.solvers import Schedule, ahiht, hiht
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = NDArray[Any]
+Solver = Literal["ahiht", "hiht"]
+
+#: Standard deviation of a random start, relative to the threshold that the rows meet at the first lambda.
+RANDOM_START_SIZE = 0.1
+
+
+class L20Selector(BaseSelector):
+    r"""Select features by least squares with the exact :math:`l_{2,0}` penalty.
+
+    .. math:: \min_{W, b} \tfrac12 \|X W + 1 b' - Y\|_F^2 + \tfrac\mu2 \|W\|_F^2
+              + \lambda \cdot \#\{\text{non-zero rows of } W\}
+
+    A non-zero row is a selected feature, shared by all classes. One fit walks lambda down and keeps the whole path, so
+    that the number of features can be changed afterwards with ``set_params(n_features_to_select=...)``.
+
+    Parameters
+    ----------
+    n_features_to_select : int, float or None, default=20
+        How many features to keep: a number, or a share of all features. The best ones are taken by the ranking of
+        :class:`~l20fs.path.SolutionPath`. Constant features are never selected. None: the non-zero rows at ``alpha``.
+    solver : {"ahiht", "hiht"}, default="ahiht"
+        ``"ahiht"`` takes one step per lambda, ``"hiht"`` iterates until convergence.
+    alpha : float or None, default=None
+        The lambda at which the path ends. If nothing is selected there, nothing is returned, whatever
+        ``n_features_to_select`` says. None: the path runs until enough rows are non-zero.
+    ridge : float, default=0.0
+        Strength of the ridge term relative to the mean squared norm of a centred feature.
+    scale : {"none", "zscore"}, default="none"
+        ``"zscore"`` gives every feature deviation 1 before the rows compete. ``coef_`` is in the units of X either way.
+    max_features : int or None, default=None
+        How many rows the path runs to, if that is more than ``n_features_to_select``: a later, larger k is then ranked
+        by weights, and ``path_.refit`` reaches it.
+    alpha_start : float or None, default=None
+        The first lambda, from which the path descends by ``rate``. None: where the first feature is about to enter.
+    rate : float, default=0.9
+        Factor between two lambdas (rho in the paper).
+    line_search_factor : float, default=2.0
+        Factor by which the step parameter L grows after a rejected trial (gamma in the paper).
+    eta : float or None, default=None
+        Decrease that a step must bring, per half its squared length. None: 1e-4 times the starting L.
+    lipschitz_start : float or None, default=None
+        Starting value of L. None: the largest squared norm of a centred sample.
+    init : {"zeros", "gaussian", "uniform"} or array of shape (n_targets, n_features), default="zeros"
+        Where the path starts. The random starts are small against the threshold of the first lambda, since parts of W
+        that do not change XW are never undone by a gradient step.
+    random_state : int, RandomState or None, default=None
+        Seed of a random start.
+    max_iter : int, default=200
+        Steps per lambda at most (``solver="hiht"``).
+    tol : float, default=1e-6
+        A lambda is done when the squared step is this short (``solver="hiht"``).
+    stopping : {"relative", "absolute"}, default="relative"
+        Whether ``tol`` is relative to the squared norm of W.
+    callback : callable or None, default=None
+        Called with the :class:`~l20fs.path.Stage` after each lambda.
+    verbose : int, default=0
+        1 prints a line per lambda.
+
+    Attributes
+    ----------
+    path_ : SolutionPath
+        Every lambda with its rows, norms, losses and objectives.
+    scores_ : array of shape (n_features,)
+        Larger is better; see :class:`~l20fs.path.SolutionPath`.
+    ranking_ : array of shape (n_features,)
+        1 is best.
+    support_ : array of shape (n_features,)
+        Mask of the selected features, for the present ``n_features_to_select``.
+    coef_ : array of shape (n_classes, n_features)
+        Weights of the selected features at the end of the path, in units of X; zero elsewhere.
+    intercept_ : array of shape (n_classes,)
+    classes_ : array of shape (n_classes,)
+        The labels in sorted order, if y holds labels.
+    n_iter_ : int
+        Accepted steps in all, each of which costs one pass over X.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> from l20fs.data import make_planted
+    >>> X, y, informative = make_planted(n_samples=200, n_features=50, n_informative=3, random_state=0)
+    >>> selector = L20Selector(n_features_to_select=3).fit(X, y)
+    >>> bool((selector.get_support(indices=True) == informative).all())
+    True
+    >>> selector.set_params(n_features_to_select=1).transform(X).shape
+    (200, 1)
+    """
+
+    path_: SolutionPath
+    n_iter_: int
+
+    def __init__(
+        self,
+        n_features_to_select: int | float | None = 20,
+        *,
+        solver: Solver = "ahiht",
+        alpha: float | None = None,
+        ridge: float = 0.0,
+        scale: Scale = "none",
+        max_features: int | None = None,
+        alpha_start: float | None = None,
+        rate: float = 0.9,
+        line_search_factor: float = 2.0,
+        eta: float | None = None,
+        lipschitz_start: float | None = None,
+        init: Any = "zeros",
+        random_state: Any = None,
+        max_iter: int = 200,
+        tol: float = 1e-6,
+        stopping: Literal["relative", "absolute"] = "relative",
+        callback: Callable[[Stage], object] | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.solver = solver
+        self.alpha = alpha
+        self.ridge = ridge
+        self.scale = scale
+        self.max_features = max_features
+        self.alpha_start = alpha_start
+        self.rate = rate
+        self.line_search_factor = line_search_factor
+        self.eta = eta
+        self.lipschitz_start = lipschitz_start
+        self.init = init
+        self.random_state = random_state
+        self.max_iter = max_iter
+        self.tol = tol
+        self.stopping = stopping
+        self.callback = callback
+        self.verbose = verbose
+
+    def _fit_scores(self, X: Any, targets: Targets) -> None:
+        self._check_parameters()
+        problem = LeastSquares(X, targets.Y, ridge=self.ridge, scale=self.scale)
+        k = 1 if self.n_features_to_select is None else self._n_wanted(problem.n_features)
+        n_rows = min(max(k, self.max_features or 1), problem.n_features)
+        schedule = Schedule(
+            target=self.alpha,
+            n_rows=n_rows,
+            start=self.alpha_start,
+            rate=self.rate,
+            line_search_factor=self.line_search_factor,
+            eta=self.eta,
+            lipschitz_start=self.lipschitz_start,
+        )
+        weights = starting_weights(problem, self.init, self.random_state)
+        if self.solver == "ahiht":
+            path = ahiht(problem, schedule, weights=weights, callback=self._report)
+        else:
+            path = hiht(
+                problem,
+                schedule,
+                weights=weights,
+                max_iter=self.max_iter,
+                tol=self.tol,
+                stopping=self.stopping,
+                callback=self._report,
+            )
+        self.path_ = path.with_panel(problem, n_rows)
+        self.scores_ = path.scores
+        self.ranking_ = np.empty(problem.n_features, dtype=np.intp)
+        self.ranking_[path.order] = np.arange(1, problem.n_features + 1)
+        self.n_iter_ = max(1, int(path.n_iters.sum()))
+        if targets.classes is not None:
+            self.classes_ = targets.classes
+        elif hasattr(self, "classes_"):
+            del self.classes_
+
+    def _report(self, stage: Stage) -> None:
+        if self.verbose:
+            print(
+                f"[L20Selector] lambda={stage.alpha:.4g} rows={len(stage.rows)} f={stage.loss:.6g} "
+                f"objective={stage.objective:.6g} L={stage.lipschitz:.4g} steps={stage.n_steps}"
+            )
+        if self.callback is not None:
+            self.callback(stage)
+
+    def _get_support_mask(self) -> Array:
+        check_is_fitted(self)
+        is_nonzero = self.path_.rules == RULES.index("weight")
+        if self.n_features_to_select is None:
+            return is_nonzero
+        if self.alpha is not None and not is_nonzero.any():
+            return is_nonzero  # the user chose a lambda at which the empty model is the solution
+        return super()._get_support_mask()
+
+    @property
+    def coef_(self) -> Array:
+        """Weights of the selected features at the end of the path, in units of X; zero elsewhere."""
+        return self.path_.coef_of(self.support_)
+
+    @property
+    def intercept_(self) -> Array:
+        """The intercept that belongs to ``coef_``."""
+        return self.path_.y_mean - self.coef_ @ self.path_.x_mean
+
+    def selection_frame(self) -> pd.DataFrame:
+        """Return a tidy table of the selected features, best first.
+
+        Columns: ``feature``, ``rank``, ``score``, ``entry_alpha`` (the largest lambda at which the row was non-zero),
+        ``rule`` (what ranked it, see :class:`~l20fs.path.SolutionPath`), ``strongest`` (the class with the largest
+        absolute weight) and the weight of each class.
+        """
+        import pandas as pd
+
+        chosen = np.flatnonzero(self.support_)
+        chosen = chosen[np.argsort(self.ranking_[chosen])]
+        names = getattr(self, "feature_names_in_", None)
+        labels = self.target_names()
+        coef = self.coef_[:, chosen]
+        strongest = [labels[np.abs(weights).argmax()] if weights.any() else None for weights in coef.T]
+        return pd.DataFrame(
+            {
+                "feature": names[chosen] if names is not None else [f"x{j}" for j in chosen],
+                "rank": self.ranking_[chosen],
+                "score": self.scores_[chosen],
+                "entry_alpha": self.path_.entry_alphas[chosen],
+                "rule": [RULES[rule] for rule in self.path_.rules[chosen]],
+                "strongest": strongest,
+                **{f"coef_{label}": weights for label, weights in zip(labels, coef, strict=True)},
+            }
+        )
+
+    def target_names(self) -> list[str]:
+        """Return a name per row of ``coef_``: the class labels, or the numbers of the outputs."""
+        check_is_fitted(self)
+        names = getattr(self, "classes_", range(len(self.path_.y_mean)))
+        return [str(name) for name in names]
+
+    def _check_parameters(self) -> None:
+        for name, allowed in (("solver", ("ahiht", "hiht")), ("stopping", ("relative", "absolute"))):
+            if getattr(self, name) not in allowed:
+                raise ValueError(f"{name}={getattr(self, name)!r} is unknown. Use one of {', '.join(map(repr, allowed))}.")
+        _check_number("ridge", self.ridge, minimum=0.0, strict=False)
+        _check_number("tol", self.tol, minimum=0.0, strict=False)
+        _check_number("line_search_factor", self.line_search_factor, minimum=1.0)
+        _check_number("rate", self.rate, minimum=0.0, below=1.0)
+        _check_number("max_iter", self.max_iter, minimum=1, strict=False, whole=True)
+        for name in ("alpha", "alpha_start", "eta", "lipschitz_start"):
+            if getattr(self, name) is not None:
+                _check_number(name, getattr(self, name), minimum=0.0, strict=name != "eta")
+        if self.max_features is not None:
+            _check_number("max_features", self.max_features, minimum=1, strict=False, whole=True)
+        if self.n_features_to_select is None and self.alpha is None:
+            raise ValueError(
+                "n_features_to_select=None keeps the non-zero rows at alpha, but alpha is None. Give one of the two."
+            )
+
+
+def paper_settings(solver: Solver = "ahiht") -> dict[str, Any]:
+    """Return the arguments of :class:`L20Selector` with which the authors of the paper run their method.
+
+    The paper prints neither constants nor a stopping lambda. These are the defaults of the authors' later public code for
+    the same subproblem: lambda runs from 1 down to 1e-4 by a factor 0.4 (ten stages, so AHIHT takes ten steps in all), L
+    starts at the largest squared sample norm, doubles after a rejected trial and is never lowered, eta is 0.1. The
+    absolute stopping rule of HIHT is in the paper; its value 1e-6 and the limit of 200 steps per lambda are ours. The
+    paper tunes lambda over 1e-5, 1e-4, ..., 1: pass another ``alpha`` for that.
+
+    Examples
+    --------
+    >>> selector = L20Selector(60, **paper_settings("hiht"))
+    >>> selector.alpha, selector.rate
+    (0.0001, 0.4)
+    """
+    return {
+        "solver": solver,
+        "alpha": 1e-4,
+        "ridge": 0.0,
+        "scale": "none",
+        "alpha_start": 1.0,
+        "rate": 0.4,
+        "line_search_factor": 2.0,
+        "eta": 0.1,
+        "lipschitz_start": None,
+        "init": "zeros",
+        "max_iter": 200,
+        "tol": 1e-6,
+        "stopping": "absolute",
+    }
+
+
+def starting_weights(problem: LeastSquares, init: Any, random_state: Any) -> Array | None:
+    """Return the start of a path, (n_targets, n_features); None means zero."""
+    shape = (problem.n_targets, problem.n_features)
+    if isinstance(init, str):
+        if init == "zeros":
+            return None
+        if init not in ("gaussian", "uniform"):
+            raise ValueError(f"init={init!r} is unknown. Use 'zeros', 'gaussian', 'uniform' or an array of shape {shape}.")
+        random = check_random_state(random_state)
+        draw = random.standard_normal(shape) if init == "gaussian" else random.uniform(size=shape)
+        # max_j ||x_j . Y|| / L is the threshold at the largest lambda: a typical row starts well below it.
+        products = problem.gradient(-problem.targets, np.arange(0), np.zeros((shape[0], 0)))
+        threshold = math.sqrt(float(products.squared_norms.max())) / problem.lipschitz_lower
+        return draw * (RANDOM_START_SIZE * threshold / math.sqrt(shape[0]))
+    return np.asarray(init, dtype=np.float64)
+
+
+def _check_number(
+    name: str,
+    value: Any,
+    *,
+    minimum: float,
+    strict: bool = True,
+    below: float = math.inf,
+    whole: bool = False,
+) -> None:
+    kind = numbers.Integral if whole else numbers.Real
+    is_number = isinstance(value, kind) and not isinstance(value, bool | np.bool_)
+    if not is_number or not (minimum < value if strict else minimum <= value) or not value < below:
+        rule = f"{'above' if strict else 'at least'} {minimum:g}" + ("" if below == math.inf else f" and below {below:g}")
+        raise ValueError(f"{name}={value!r} is not valid. Use a {'whole ' if whole else ''}number {rule}.")

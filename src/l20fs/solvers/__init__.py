@@ -1,0 +1,7 @@
+"""One file, one way to walk the path: each solver takes a problem and returns a SolutionPath."""
+
+from l20fs.solvers.ahiht import ahiht
+from l20fs.solvers.hiht import hiht
+from l20fs.solvers.homotopy import Schedule
+
+__all__ = ["Schedule", "ahiht", "hiht"]

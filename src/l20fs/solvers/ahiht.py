@@ -1,0 +1,41 @@
+"""AHIHT: the fast homotopy, one accepted step per lambda (Algorithm 2 of the paper)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import NDArray
+
+from l20fs.path import SolutionPath
+from l20fs.problem import LeastSquares
+from l20fs.solvers.homotopy import Callback, Schedule, run_homotopy
+
+
+def ahiht(
+    problem: LeastSquares,
+    schedule: Schedule,
+    *,
+    weights: NDArray[Any] | None = None,
+    callback: Callback | None = None,
+) -> SolutionPath:
+    """Walk down lambda with one accepted step each.
+
+    The result is not stationary at the last lambda: it is a few steps of thresholded gradient descent, and this early
+    stop acts like shrinkage.
+
+    Parameters
+    ----------
+    problem : LeastSquares
+    schedule : Schedule
+    weights : array of shape (n_targets, n_features), optional
+        The starting point; zero by default.
+    callback : callable, optional
+        Called with the :class:`~l20fs.path.Stage` after each lambda.
+
+    Examples
+    --------
+    >>> path = ahiht(LeastSquares(np.eye(4)[:, :3], np.eye(4)), Schedule(n_rows=3))
+    >>> int(path.n_nonzero[0]), int(path.n_nonzero[-1])
+    (0, 3)
+    """
+    return run_homotopy(problem, schedule, weights=weights, max_steps=1, is_converged=lambda trial: True, callback=callback)

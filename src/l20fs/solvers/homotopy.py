@@ -1,0 +1,263 @@
+r"""The walk that HIHT and AHIHT share: lambda goes down, each lambda starts from the last solution.
+
+One step from W with the parameter L (equation 14 of the paper) is
+
+.. math:: V = H_{2\lambda/L}\bigl(W - \nabla f(W) / L\bigr)
+
+where H zeroes the rows whose squared norm is at most :math:`2 \lambda / L`. L is raised, always from the same W,
+until the objective falls by at least :math:`\tfrac\eta2 \|W - V\|_F^2`. An accepted step costs one pass over X, for the
+gradient at V; a trial costs only the rows that change.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from l20fs.path import SolutionPath, Stage
+from l20fs.problem import Gradient, LeastSquares
+from l20fs.prox import is_heavy
+
+Array = NDArray[Any]
+Callback = Callable[[Stage], object]
+
+#: A path without a target stops here, relative to its first lambda: what is left of the gradient is rounding.
+SMALLEST_RELATIVE_LAMBDA = 1e-10
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How lambda falls and how L is searched.
+
+    Parameters
+    ----------
+    target : float or None
+        The lambda at which the path ends, reached exactly. None: go on until ``n_rows`` rows are non-zero.
+    n_rows : int
+        Where a path without a target ends.
+    start : float or None
+        lambda_0. A number is used as in the paper's listing: the first stage is ``start * rate``. None: the first
+        stage is the smallest lambda at which W = 0 stays put, so that it is empty and none is idle.
+    rate : float
+        rho, the factor between two lambdas.
+    line_search_factor : float
+        gamma, by which L grows after a rejected trial.
+    eta : float or None
+        Wanted decrease per squared step length. None: 1e-4 times the starting L, which does not depend on the units
+        of X.
+    lipschitz_start : float or None
+        The starting L. None: the largest squared norm of a centred sample.
+    """
+
+    target: float | None = None
+    n_rows: int = 20
+    start: float | None = None
+    rate: float = 0.9
+    line_search_factor: float = 2.0
+    eta: float | None = None
+    lipschitz_start: float | None = None
+
+
+@dataclass
+class Iterate:
+    """A point of the walk: weights (n_targets, n_features), its non-zero rows with their values and as a mask, and
+    what was computed there."""
+
+    weights: Array
+    rows: Array
+    values: Array
+    is_active: Array
+    residual: Array
+    gradient: Gradient
+
+
+class Trial(NamedTuple):
+    """A proposed step: new values of the rows ``touched``, of which ``kept`` stay non-zero."""
+
+    touched: Array
+    kept: Array
+    values: Array
+    squared_norms: Array
+    image: Array
+    squared_length: float
+    is_good: bool
+
+
+class Walk:
+    """State of one homotopy: the current iterate, L and the bounds of L."""
+
+    def __init__(self, problem: LeastSquares, schedule: Schedule, weights: Array | None = None) -> None:
+        self.problem = problem
+        self.schedule = schedule
+        self.L = schedule.lipschitz_start or problem.lipschitz_lower
+        self.eta = 1e-4 * self.L if schedule.eta is None else schedule.eta
+        # Relative rounding error of the terms of the decrease test.
+        self.slack = 1e-12 if problem.dtype == np.float64 else 1e-5
+        self.point = starting_point(problem, weights)
+
+    def step(self, lam: float) -> Trial:
+        """Find an acceptable step at ``lam`` and take it, unless the point would not move."""
+        trial = self.search(lam)
+        if trial.squared_length > 0.0:
+            self._move(trial)
+        return trial
+
+    def search(self, lam: float) -> Trial:
+        """Raise L until the trial is good; a trial that does not move leaves L as it was."""
+        L_before = self.L
+        trial = self.propose(lam)
+        while not trial.is_good and trial.squared_length > 0.0 and self._ceiling > self.L:
+            self.L = min(self.schedule.line_search_factor * self.L, self._next_bound())
+            trial = self.propose(lam)
+        # Neither a standstill nor a trial that only rounding can have rejected says anything about the curvature:
+        # keeping the L they led to would freeze the rest of the path.
+        if trial.squared_length == 0.0 or not trial.is_good:
+            self.L = L_before
+        return trial
+
+    def propose(self, lam: float) -> Trial:
+        """Compute the trial step from the current point with the current L and judge it."""
+        problem, point, L = self.problem, self.point, self.L
+        threshold = math.sqrt(2.0 * lam / L)
+        # A zero row enters only if ||gradient|| / L > threshold: all others stay zero and need not be looked at.
+        touched = (point.gradient.above(L * threshold) | point.is_active).nonzero()[0]
+        old = point.weights.take(touched, axis=1)
+        slope = point.gradient.at(touched)
+        new = old - slope / L
+        squared_norms = np.einsum("ij,ij->j", new, new)
+        kept = is_heavy(squared_norms, threshold)
+        new *= kept
+        change = new - old
+        image = problem.image(touched, change)
+        squared_length = float(np.vdot(change, change))
+        # f(W + D) - f(W) = <gradient, D> + (||X D||^2 + mu ||D||^2) / 2, without the cancellation of two values of f.
+        descent = -float(np.vdot(slope, change))
+        bend = 0.5 * problem.curvature(image, change)
+        saved = lam * (len(point.rows) - int(np.count_nonzero(kept)))
+        decrease = descent - bend + saved + self.slack * (abs(descent) + bend)
+        is_good = decrease >= 0.5 * self.eta * squared_length
+        return Trial(touched, kept, new, squared_norms, image, squared_length, is_good)
+
+    @property
+    def _cap(self) -> float:
+        """Every trial with this L is good: f curves less than that."""
+        return 1.01 * (self.problem.lipschitz + self.eta)
+
+    @property
+    def _ceiling(self) -> float:
+        """Like the cap, from a bound that holds even if the eigenvalue behind the cap was computed inexactly."""
+        return 1.01 * (self.problem.lipschitz_upper + self.eta)
+
+    def _next_bound(self) -> float:
+        return self._cap if self._cap > self.L else self._ceiling
+
+    def _move(self, trial: Trial) -> None:
+        point, problem = self.point, self.problem
+        point.weights[:, trial.touched] = trial.values
+        point.is_active[trial.touched] = trial.kept
+        point.rows = trial.touched[trial.kept]
+        point.values = trial.values.compress(trial.kept, axis=1)
+        point.residual += trial.image
+        point.gradient = problem.gradient(point.residual, point.rows, point.values)
+
+
+def starting_point(problem: LeastSquares, weights: Array | None) -> Iterate:
+    """Evaluate the problem at the starting weights, (n_targets, n_features); None: all zero."""
+    shape = (problem.n_targets, problem.n_features)
+    weights = np.zeros(shape) if weights is None else np.array(weights, dtype=np.float64)
+    if weights.shape != shape:
+        raise ValueError(f"The starting weights have shape {weights.shape}; expected (n_targets, n_features) = {shape}.")
+    weights[:, ~problem.design.varies] = 0.0  # a constant feature has no effect, hence no reason to be selected
+    is_active = np.asarray(weights.any(axis=0))
+    rows, values = np.flatnonzero(is_active), weights[:, is_active]
+    residual = problem.residual(rows, values)
+    return Iterate(weights, rows, values, is_active, residual, problem.gradient(residual, rows, values))
+
+
+def entry_lambda(point: Iterate, L: float) -> float:
+    """Return the lambda below which a new row enters: ``max_j ||gradient_j||^2 / (2 L)`` over the zero rows."""
+    largest = float(np.max(point.gradient.squared_norms, initial=0.0, where=~point.is_active))
+    return largest / (2.0 * L)
+
+
+def target_grid(start: float, target: float, rate: float, *, with_start: bool) -> list[float]:
+    """Return the lambdas from ``start`` down to ``target``, which comes last and is never left out.
+
+    The number of factors is ``floor(ln(start / target) / ln(1 / rate))``, at least one, as the authors count it.
+
+    Examples
+    --------
+    >>> target_grid(1.0, 0.05, 0.4, with_start=False)
+    [0.4, 0.16000000000000003, 0.05]
+    """
+    if target >= start:
+        return [target]
+    n_factors = max(1, math.floor(math.log(start / target) / math.log(1.0 / rate) + 1e-9))
+    first = [start] if with_start else []
+    return first + [start * rate**i for i in range(1, n_factors)] + [target]
+
+
+def run_homotopy(
+    problem: LeastSquares,
+    schedule: Schedule,
+    *,
+    weights: Array | None,
+    max_steps: int,
+    is_converged: Callable[[Trial], bool],
+    callback: Callback | None,
+) -> SolutionPath:
+    """Walk down lambda with at most ``max_steps`` accepted steps each, and return every stage as a path."""
+    walk = Walk(problem, schedule, weights)
+    stages: list[Stage] = []
+    for lam in lambdas(walk, stages):
+        stages.append(solve_stage(walk, lam, max_steps, is_converged))
+        if callback is not None:
+            callback(stages[-1])
+    return SolutionPath.from_stages(problem, stages, walk.point.weights, walk.point.gradient.squared_norms)
+
+
+def solve_stage(walk: Walk, lam: float, max_steps: int, is_converged: Callable[[Trial], bool]) -> Stage:
+    """Take up to ``max_steps`` steps at one lambda."""
+    L_before, n_steps, converged = walk.L, 0, False
+    while n_steps < max_steps and not converged:
+        trial = walk.step(lam)
+        if trial.squared_length == 0.0:
+            walk.L = L_before
+            converged = True
+        else:
+            n_steps += 1
+            converged = is_converged(trial)
+    norms = np.sqrt(trial.squared_norms[trial.kept])
+    point = walk.point
+    loss = walk.problem.value(point.residual, point.values)
+    return Stage(lam, point.rows, norms, loss, walk.L, n_steps, converged)
+
+
+def lambdas(walk: Walk, stages: list[Stage]) -> Iterator[float]:
+    """Yield the lambdas of the path; ``stages`` is filled by the caller between two of them."""
+    schedule, problem = walk.schedule, walk.problem
+    first = schedule.start
+    if first is None:
+        origin = walk.point if not len(walk.point.rows) else starting_point(problem, None)
+        first = entry_lambda(origin, walk.L) * (1.0 + 1e-6)
+    if schedule.target is not None:
+        yield from target_grid(first, schedule.target, schedule.rate, with_start=schedule.start is None)
+        return
+    n_wanted = min(schedule.n_rows, int(np.count_nonzero(problem.design.varies)))
+    lam = first if schedule.start is None else first * schedule.rate
+    has_been_sparse = False  # a random start has all rows; the path begins when the threshold has thinned them
+    while lam > SMALLEST_RELATIVE_LAMBDA * first:
+        yield lam
+        if len(stages[-1].rows) < n_wanted:
+            has_been_sparse = True
+        elif has_been_sparse:
+            return
+        lam *= schedule.rate
+        if stages[-1].n_steps == 0:
+            # Nothing moved, so nothing will before the next row enters: skip the idle lambdas.
+            lam = min(lam, entry_lambda(walk.point, walk.L) * (1.0 - 1e-6))
