@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 Solver = Literal["ahiht", "hiht"]
 
-#: Standard deviation of a random start, relative to the threshold that the rows meet at the first lambda.
-RANDOM_START_SIZE = 0.1
+#: Size of a row of a random start, relative to the threshold that the rows meet at the largest lambda.
+RANDOM_START_SIZE = 0.01
 
 
 class L20Selector(BaseSelector):

@@ -34,6 +34,7 @@ def ahiht(
 
     Examples
     --------
+    >>> import numpy as np
     >>> path = ahiht(LeastSquares(np.eye(4)[:, :3], np.eye(4)), Schedule(n_rows=3))
     >>> int(path.n_nonzero[0]), int(path.n_nonzero[-1])
     (0, 3)

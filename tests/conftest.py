@@ -1,0 +1,39 @@
+"""Shared fixtures: tolerances, and the real data sets where they are present."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+# scikit-learn runs its array API check only if SciPy's dispatch was switched on before SciPy is imported.
+os.environ.setdefault("SCIPY_ARRAY_API", "1")
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+# No test depends on a clock: a busy machine must not fail a search for counterexamples.
+settings.register_profile("l20fs", deadline=None)
+settings.load_profile("l20fs")
+
+DATA = Path(os.environ.get("L20FS_DATA", Path(__file__).parents[2] / "shared" / "data"))
+
+
+@pytest.fixture(scope="session")
+def rtol():
+    """Relative tolerance by dtype: what a few hundred steps of rounding may cost."""
+    return {np.dtype(np.float64): 1e-7, np.dtype(np.float32): 1e-4}
+
+
+@pytest.fixture(scope="session")
+def paper_set():
+    """Load a data set of the paper by name, or skip."""
+
+    def load(name):
+        file = DATA / "paper" / f"{name}.npz"
+        if not file.exists():
+            pytest.skip(f"{file.name} is not here; set L20FS_DATA to the folder that holds paper/{file.name}")
+        with np.load(file, allow_pickle=False) as stored:
+            return stored["X"].astype(np.float64), stored["y"]
+
+    return load

@@ -1,0 +1,69 @@
+"""Slow and obvious twins of what the package computes fast."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+
+
+def centred(X, Y):
+    return X - X.mean(axis=0), Y - Y.mean(axis=0)
+
+
+def loss(X, Y, W, mu=0.0):
+    return 0.5 * np.linalg.norm(X @ W - Y) ** 2 + 0.5 * mu * np.linalg.norm(W) ** 2
+
+
+def n_rows(W):
+    return int(np.any(W != 0, axis=1).sum())
+
+
+def homotopy(X, Y, lambdas, *, L, gamma=2.0, eta=0.1, mu=0.0, max_steps=1, tol=0.0):
+    """Transcribe Algorithms 1 and 2 of the paper with dense arrays; returns W and L after every lambda.
+
+    Everything is evaluated from scratch. The two amendments: L is capped where a good step is certain, and a point that
+    does not move ends the lambda and leaves L as it was.
+    """
+    X, Y = centred(X, Y)
+    cap = 1.01 * (np.linalg.norm(X, 2) ** 2 + mu + eta)
+    W = np.zeros((X.shape[1], Y.shape[1]))
+    stages = []
+    for lam in lambdas:
+        L_before = L
+        for _ in range(max_steps):
+            gradient = X.T @ (X @ W - Y) + mu * W
+            while True:
+                V = W - gradient / L
+                V[np.sum(V**2, axis=1) <= 2 * lam / L] = 0.0
+                decrease = loss(X, Y, W, mu) + lam * n_rows(W) - loss(X, Y, V, mu) - lam * n_rows(V)
+                if decrease >= eta / 2 * np.linalg.norm(W - V) ** 2 - 1e-12 * loss(X, Y, W, mu) or cap <= L:
+                    break
+                L = min(gamma * L, cap)
+            length = np.linalg.norm(V - W) ** 2
+            if length == 0.0:
+                L = L_before
+                break
+            W = V
+            if length <= tol:
+                break
+        stages.append((W.copy(), L))
+    return stages
+
+
+def best_objective(X, Y, lam, mu=0.0):
+    """Search all supports: the global minimum of f + lam * (number of rows), and its support."""
+    X, Y = centred(X, Y)
+    best, best_support = 0.5 * np.linalg.norm(Y) ** 2, ()
+    for size in range(1, X.shape[1] + 1):
+        for support in combinations(range(X.shape[1]), size):
+            columns = X[:, support]
+            W = np.linalg.lstsq(
+                np.vstack([columns, np.sqrt(mu) * np.eye(size)]),
+                np.vstack([Y, np.zeros((size, Y.shape[1]))]),
+                rcond=None,
+            )[0]
+            value = loss(columns, Y, W, mu) + lam * size
+            if value < best:
+                best, best_support = value, support
+    return best, best_support

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from reference import centred, loss
+
+from l20fs import SolutionPath
+from l20fs.data import make_planted
+from l20fs.path import RULES, Stage
+from l20fs.problem import LeastSquares
+from l20fs.solvers import Schedule, ahiht
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    X, y, _ = make_planted(40, 120, 5, 3)
+    X = X * 3.0 + 7.0
+    Y = np.eye(3)[y]
+    problem = LeastSquares(X, Y, ridge=0.1, scale="zscore")
+    return X, Y, problem, ahiht(problem, Schedule(n_rows=30)).with_panel(problem, 50)
+
+
+def test_ranking_rules_in_order():
+    """Rows 4 and 2 survive, 5 and 1 left at different lambdas, 0 and 6 never entered, 3 is constant."""
+    X = np.random.default_rng(0).standard_normal((10, 7))
+    X[:, 3] = 1.0
+    problem = LeastSquares(X, np.random.default_rng(1).standard_normal((10, 2)))
+    stages = [
+        Stage(3.0, np.array([1, 2]), np.array([9.0, 1.0]), 5.0, 1.0, 1, True),
+        Stage(2.0, np.array([2, 5]), np.array([1.0, 0.5]), 4.0, 1.0, 1, True),
+        Stage(1.0, np.array([2, 4]), np.array([1.0, 2.0]), 3.0, 1.0, 1, True),
+    ]
+    weights = np.zeros((2, 7))
+    weights[:, [2, 4]] = [[1.0, 2.0], [0.0, 0.0]]
+    path = SolutionPath.from_stages(problem, stages, weights, np.array([1.0, 0, 0, 0, 0, 0, 4.0]))
+    assert path.order.tolist() == [4, 2, 5, 1, 6, 0, 3]
+    assert [RULES[rule] for rule in path.rules[path.order]] == ["weight"] * 2 + ["path"] * 2 + ["gradient"] * 2 + [
+        "constant"
+    ]
+    assert np.all(np.diff(path.scores[path.order][:-1]) < 0)
+    assert path.scores[3] == -np.inf
+    assert path.objectives.tolist() == [5.0 + 6.0, 4.0 + 4.0, 3.0 + 2.0]
+    assert np.array_equal(path.entry_alphas, [np.nan, 3.0, 3.0, np.nan, 1.0, 2.0, np.nan], equal_nan=True)
+
+
+def test_stage_access(fitted):
+    path = fitted[3]
+    assert path.stage_rows(-1).tolist() == path.coef_rows.tolist()
+    assert len(path.stage_rows(0)) == len(path.stage_norms(0)) == 0
+    assert path.n_nonzero.sum() == len(path.indices)
+    with pytest.raises(IndexError):
+        path.stage_rows(len(path.alphas))
+
+
+def test_coef_predicts_in_the_units_of_x(fitted):
+    """The truncation at all active rows is the last iterate: its loss, computed from X itself, is the path's."""
+    X, Y, problem, path = fitted
+    k = int(path.n_nonzero[-1])
+    prediction = X @ path.coef(k).T + path.intercept(k)
+    scaled = (path.coef(k) * path.x_scale).T
+    assert 0.5 * np.linalg.norm(prediction - Y) ** 2 + 0.5 * problem.ridge * np.linalg.norm(scaled) ** 2 == pytest.approx(
+        path.losses[-1]
+    )
+    assert np.flatnonzero(path.coef(5).any(axis=0)).tolist() == sorted(path.support(5).tolist())
+
+
+@pytest.mark.parametrize("k", [1, 7, 30, 50])
+def test_refit_is_least_squares_on_the_support(fitted, k):
+    X, Y, problem, path = fitted
+    refit = path.refit(k)
+    Xc, Yc = centred(X, Y)
+    columns = Xc[:, path.support(k)] / X[:, path.support(k)].std(axis=0)
+    W = np.linalg.solve(columns.T @ columns + problem.ridge * np.eye(k), columns.T @ Yc)
+    assert np.allclose((refit.coef * path.x_scale)[:, path.support(k)].T, W, rtol=1e-7, atol=1e-9)
+    assert refit.loss == pytest.approx(loss(columns, Yc, W, problem.ridge), rel=1e-8)
+    # The intercept is the one that makes the mean prediction right.
+    assert np.allclose((X @ refit.coef.T + refit.intercept).mean(axis=0), Y.mean(axis=0))
+
+
+def test_refit_lowers_the_loss(fitted):
+    path = fitted[3]
+    assert path.refit(int(path.n_nonzero[-1])).loss < path.losses[-1]
+
+
+def test_refit_of_more_rows_than_samples_interpolates():
+    X, y, _ = make_planted(20, 60, 5, 3)
+    problem = LeastSquares(X, np.eye(3)[y])
+    path = ahiht(problem, Schedule(n_rows=40)).with_panel(problem, 40)
+    assert path.refit(40).loss == pytest.approx(0.0, abs=1e-10)
+    assert np.isfinite(path.refit(40).coef).all()
+
+
+@pytest.mark.parametrize("k", [0, -1, 121])
+def test_k_outside_the_features_is_refused(fitted, k):
+    with pytest.raises(ValueError, match=rf"k={k} is outside 1 to 120"):
+        fitted[3].support(k)
+
+
+def test_refit_beyond_the_stored_panel_names_the_way_out(fitted):
+    with pytest.raises(ValueError, match=r"up to k=50. Fit with max_features=51"):
+        fitted[3].refit(51)
+
+
+def test_save_and_load(fitted, tmp_path):
+    path = fitted[3]
+    file = tmp_path / "deep" / "path.npz"
+    file.parent.mkdir()
+    path.save(file)
+    loaded = SolutionPath.load(file)
+    for name in vars(path):
+        assert np.array_equal(getattr(loaded, name), getattr(path, name)), name
+    assert np.array_equal(loaded.refit(50).coef, path.refit(50).coef)
+    assert [f.name for f in file.parent.iterdir()] == ["path.npz"]
+    first = file.read_bytes()
+    path.save(file)
+    assert file.read_bytes() == first
+
+
+def test_a_failed_save_leaves_the_old_file(fitted, tmp_path, monkeypatch):
+    file = tmp_path / "path.npz"
+    file.write_bytes(b"old")
+    monkeypatch.setattr("os.fsync", lambda descriptor: (_ for _ in ()).throw(OSError("No space left on device")))
+    with pytest.raises(OSError, match="No space"):
+        fitted[3].save(file)
+    assert file.read_bytes() == b"old"
+    assert len(list(tmp_path.iterdir())) == 1

@@ -1,0 +1,82 @@
+"""The house itself: who may import whom, what an import loads, what every public object must have."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import l20fs
+
+SOURCE = Path(l20fs.__file__).parent
+FILES = sorted(SOURCE.rglob("*.py"))
+
+# A module may import from its own level and from those below it.
+LEVELS = [
+    ["prox", "files"],
+    ["problem"],
+    ["path"],
+    ["solvers"],
+    ["base"],
+    ["data"],
+    ["selector"],
+    ["__init__"],
+    ["evaluation"],
+    ["cli"],
+]
+
+
+def level(module):
+    return next(i for i, names in enumerate(LEVELS) if module in names)
+
+
+def imports(file):
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module if node.module != "l20fs" else "l20fs.__init__"
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(SOURCE)))
+def test_imports_point_downwards(file):
+    own = file.relative_to(SOURCE).parts[0].removesuffix(".py")
+    for name in imports(file):
+        if name.startswith("l20fs."):
+            assert level(name.split(".")[1]) <= level(own), f"{own} imports {name}"
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(SOURCE)))
+def test_no_private_name_of_another_package(file):
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.ImportFrom) and not (node.module or "").startswith("l20fs") and node.module != "__future__":
+            parts = node.module.split(".") + [alias.name for alias in node.names]
+            assert not any(part.startswith("_") for part in parts), f"{file.name}: {node.module}"
+
+
+def loaded_by(statement):
+    code = f"import sys; {statement}; print(*sorted({{m.split('.')[0] for m in sys.modules}}))"
+    return set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split())
+
+
+def test_import_loads_no_optional_package():
+    """Beyond what scikit-learn itself takes in where it finds it (pandas, for one)."""
+    added = loaded_by("import l20fs, l20fs.data") - loaded_by("import sklearn.feature_selection, scipy.sparse.linalg")
+    assert "l20fs" in added
+    assert not added & {"torch", "dask", "cupy", "matplotlib", "jinja2", "click", "rich", "anndata", "pandas", "polars"}
+
+
+@pytest.mark.parametrize("name", l20fs.__all__)
+def test_public_objects_are_documented(name):
+    thing = getattr(l20fs, name)
+    assert inspect.getdoc(thing)
+    members = inspect.getmembers(thing, callable) if inspect.isclass(thing) else [(name, thing)]
+    for member, function in members:
+        if inspect.isfunction(function) and not member.startswith("_") and function.__module__.startswith("l20fs"):
+            assert inspect.getdoc(function), f"{name}.{member} has no docstring"
+            hints = inspect.get_annotations(function)
+            assert "return" in hints, f"{name}.{member} says not what it returns"
