@@ -64,9 +64,8 @@ def main() -> None:
     data = {name: load(arguments.data, name) for name in SETS}
     rows = list(itertools.product([ahiht, hiht] if arguments.hiht else [ahiht], arguments.rates))
     first_losses: dict[tuple[str, int], float] = {}
-    print(
-        f"{'solver':7}{'rate':>6}{'passes':>8}{'loss k20':>10}{'loss k50':>10}{'seconds':>9}  accuracy % at k = {PANELS}, mean"
-    )
+    print(f"{'solver':7}{'rate':>6}{'passes':>8}{'loss k20':>10}{'loss k50':>10}{'seconds':>9}", end="")
+    print(f"  accuracy % at k = {PANELS}, mean")
     for solver, rate in rows:
         schedule = Schedule(n_rows=100, rate=rate)
         ratios, scores, passes, seconds = {20: [], 50: []}, [], [], 0.0

@@ -17,7 +17,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 
 # A module may import from its own level and from those below it.
 LEVELS = [
-    ["prox", "files"],
+    ["prox", "files", "validation"],
     ["problem"],
     ["path"],
     ["solvers"],

@@ -5,38 +5,18 @@ from __future__ import annotations
 import numbers
 import warnings
 from abc import abstractmethod
-from typing import Any, NamedTuple
+from typing import Any
 
-import array_api_compat as xpc
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
-from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted
+
+from l20fs.validation import Targets, encode_targets, refuse_foreign_array, validate_input
 
 Array = NDArray[Any]
-
-_TO_NUMPY = {
-    "torch": "X.cpu().numpy()",
-    "cupy": "cupy.asnumpy(X)",
-    "jax": "numpy.asarray(X)",
-    "dask": "X.compute()",
-}
-
-
-class Targets(NamedTuple):
-    """The targets of a fit, encoded.
-
-    ``Y`` is (n_samples, n_targets): one-hot labels, label indicators or numbers. ``classes`` holds the labels in
-    sorted order, None for numbers; ``codes`` their positions, None unless each sample has one label.
-    """
-
-    Y: Array
-    classes: Array | None
-    codes: Array | None
 
 
 class BaseSelector(SelectorMixin, BaseEstimator):
@@ -73,7 +53,7 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         before = vars(self).copy()
         try:
             self._check_n_features_to_select()
-            X, y = self._validate(X, y)
+            X, y = validate_input(self, X, y)
             self._fit_scores(X, encode_targets(y))
             self._warn_if_short()
         except BaseException:
@@ -84,7 +64,7 @@ class BaseSelector(SelectorMixin, BaseEstimator):
 
     def transform(self, X: Any) -> Any:
         """Reduce X to the selected features."""
-        refuse_foreign_array(X)
+        refuse_foreign_array(X, "X")
         check_is_fitted(self)
         return super().transform(X)
 
@@ -131,27 +111,6 @@ class BaseSelector(SelectorMixin, BaseEstimator):
                 "0.0 and up to 1.0."
             )
 
-    def _validate(self, X: Any, y: Any) -> tuple[Any, Array]:
-        refuse_foreign_array(X)
-        refuse_dates(X)
-        try:
-            X_checked, y_checked = validate_data(
-                self,
-                X,
-                y,
-                accept_sparse=["csc", "csr"],
-                dtype=[np.float64, np.float32],
-                ensure_all_finite=False,
-                ensure_min_samples=2,
-                multi_output=True,
-            )
-        except ValueError as error:
-            if "could not convert" in str(error) or "Cannot convert" in str(error):
-                raise ValueError(_not_numbers_message(X, error)) from error
-            raise
-        refuse_non_finite(X_checked, getattr(self, "feature_names_in_", None))
-        return X_checked, y_checked
-
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "ranking_")
 
@@ -161,97 +120,3 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         tags.target_tags.required = True
         tags.target_tags.multi_output = True
         return tags
-
-
-def encode_targets(y: Array) -> Targets:
-    """Encode validated targets: labels one-hot in sorted order, indicators and numbers as they are.
-
-    Examples
-    --------
-    >>> encode_targets(np.array(["b", "a", "b"])).Y
-    array([[0., 1.],
-           [1., 0.],
-           [0., 1.]])
-    """
-    if y.ndim == 2 and y.shape[1] == 1:
-        y = column_or_1d(y, warn=True)
-    kind = type_of_target(y, input_name="y", raise_unknown=True)
-    if kind in ("binary", "multiclass"):
-        classes, codes = np.unique(y, return_inverse=True)
-        if len(classes) < 2:
-            raise ValueError(
-                f"y has one class only, {classes[0]!r}: there is nothing to tell apart. Give samples of 2 or more classes."
-            )
-        return Targets(np.eye(len(classes))[codes], classes, codes)
-    Y = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
-    if not np.ptp(Y, axis=0).any():
-        raise ValueError("y is constant: there is nothing to explain. Give targets that differ between samples.")
-    return Targets(Y, np.arange(Y.shape[1]) if kind == "multilabel-indicator" else None, None)
-
-
-def refuse_foreign_array(X: Any) -> None:
-    """Refuse arrays of other libraries: a silent conversion could copy gigabytes off a GPU or a cluster."""
-    for library, is_foreign in (
-        ("torch", xpc.is_torch_array),
-        ("cupy", xpc.is_cupy_array),
-        ("jax", xpc.is_jax_array),
-        ("dask", xpc.is_dask_array),
-    ):
-        if is_foreign(X):
-            raise TypeError(
-                f"X is a {library} array, which this selector does not take yet. Convert it yourself, for example "
-                f"with {_TO_NUMPY[library]}."
-            )
-
-
-def refuse_dates(X: Any) -> None:
-    """Refuse dates and durations, which NumPy would quietly turn into numbers of nanoseconds."""
-    dtypes = dict(X.dtypes) if hasattr(X, "dtypes") and hasattr(X, "columns") else {None: getattr(X, "dtype", None)}
-    dated = [name for name, dtype in dtypes.items() if getattr(dtype, "kind", None) in ("M", "m")]
-    if dated:
-        where = f" in {_first_names(dated)}" if dated != [None] else ""
-        raise ValueError(
-            f"X holds dates or durations{where}; only numbers can be weighed against each other. Turn them into numbers "
-            "first, for example days since a fixed date, or drop these columns."
-        )
-
-
-def refuse_non_finite(X: Any, names: Array | None) -> None:
-    """Refuse NaN and infinity, naming how many there are and where they begin."""
-    values: Array = X.data if sp.issparse(X) else X
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(values.sum(dtype=np.float64)):  # one pass without a temporary; NaN and inf survive a sum
-            return
-    bad = ~np.isfinite(values)
-    if not bad.any():  # finite values whose sum overflows
-        return
-    if sp.issparse(X):
-        coordinates = sp.coo_array(X)
-        columns = np.unique(coordinates.col[~np.isfinite(coordinates.data)])
-    else:
-        columns = np.flatnonzero(bad.any(axis=0))
-    n_missing = int(np.isnan(values).sum())
-    found = f"{n_missing} missing values (NaN)" if n_missing else f"{int(bad.sum())} infinite values (inf)"
-    labels = [names[j] if names is not None else f"column {j}" for j in columns[:5]]
-    fix = (
-        "Impute them first, for example with make_pipeline(SimpleImputer(), L20Selector())."
-        if n_missing
-        else "Replace or drop them first."
-    )
-    raise ValueError(f"X has {found}, first in {_first_names(labels)}. {fix}")
-
-
-def _first_names(names: list[Any]) -> str:
-    shown = [repr(str(name)) for name in names[:5]]
-    return " and ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else shown[0]
-
-
-def _not_numbers_message(X: Any, error: Exception) -> str:
-    where = ""
-    if hasattr(X, "columns") and hasattr(X, "dtypes"):
-        texts = [name for name, dtype in dict(X.dtypes).items() if getattr(dtype, "kind", "O") in "OSUT"]
-        where = f" Columns that are not numbers: {_first_names(texts)}." if texts else ""
-    return (
-        f"X must hold numbers only ({error}).{where} Encode categories first, for example with "
-        "make_column_transformer((OneHotEncoder(), [...]), remainder='passthrough'), or drop these columns."
-    )

@@ -22,7 +22,7 @@ RULES = ("weight", "path", "gradient", "constant")
 
 
 class Stage(NamedTuple):
-    """The solution at one lambda: its non-zero rows, their norms, and what it cost."""
+    """The solution at one lambda: its non-zero rows, their norms, what it cost, and how far the last step went."""
 
     alpha: float
     rows: Array
@@ -31,6 +31,7 @@ class Stage(NamedTuple):
     lipschitz: float
     n_steps: int
     converged: bool
+    squared_step: float = 0.0
 
     @property
     def objective(self) -> float:

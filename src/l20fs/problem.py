@@ -48,6 +48,7 @@ class Design(Protocol):
     scale: Array
     column_energy: Array
     varies: Array
+    largest_deviation: float
     max_sample_energy: float
 
     def pull(self, residual: Array) -> Array: ...
@@ -66,7 +67,7 @@ def make_design(X: Any, scale: Scale = "none") -> Design:
             f"All {design.n_features} features of X are constant, so none can tell the targets apart. "
             "Check that X holds the measurements of different samples in its rows."
         )
-    _refuse_vanishing_values(design.column_energy, design.dtype)
+    _refuse_vanishing_values(design)
     return design
 
 
@@ -84,16 +85,20 @@ class DenseDesign:
         # not matter, and BLAS is faster with the samples contiguous.
         order: Literal["C", "F"] = "F" if X.size * X.itemsize <= CACHE_BYTES else "C"
         self.features = np.empty((self.n_features, self.n_samples), dtype=X.dtype, order=order)
+        self.largest_deviation = 0.0
         sample_energy = np.zeros(self.n_samples)
         for block in _blocks(self.n_features, self.n_samples):
             # In float64 and in this memory order whatever X is: the result does not depend on X's layout, and a
             # float32 feature with mean 1000 and deviation 1 keeps all its digits.
             part = np.array(X[:, block], dtype=np.float64, order="C")
-            self.mean[block] = part.mean(axis=0)
-            part -= self.mean[block]
+            with np.errstate(over="ignore", invalid="ignore"):  # refused below
+                self.mean[block] = part.mean(axis=0)
+                part -= self.mean[block]
             peak = np.abs(part).max(axis=0)
+            _refuse_overflow(peak)
             is_constant = peak <= _rounding_of_mean(self.mean[block], self.n_samples)
             part[:, is_constant] = 0.0
+            self.largest_deviation = max(self.largest_deviation, float(peak.max()))
             self.varies[block] = ~is_constant
             if scale == "zscore":
                 # Through the peak, so that neither 1e150 overflows nor 1e-300 vanishes when squared.
@@ -126,15 +131,7 @@ class DenseDesign:
         return self.features[rows, samples].T
 
     def gram_top(self) -> float:
-        if min(self.n_samples, self.n_features) > 256:
-            return _largest_eigenvalue_by_lanczos(self)
-        if self.n_samples <= self.n_features:
-            gram = np.zeros((self.n_samples, self.n_samples))
-            for block in _blocks(self.n_features, self.n_samples):
-                gram += self.features[block].T @ self.features[block]
-        else:
-            gram = self.features @ self.features.T
-        return float(eigvalsh(gram, subset_by_index=[len(gram) - 1, len(gram) - 1])[0])
+        return _largest_eigenvalue(self)
 
 
 class SparseDesign:
@@ -149,6 +146,7 @@ class SparseDesign:
         self.mean = np.empty(self.n_features)
         self.column_energy = np.empty(self.n_features)
         self.varies = np.empty(self.n_features, dtype=bool)
+        self.largest_deviation = 0.0
         indptr, data = columns.indptr, columns.data
         per_column = max(1, columns.nnz // max(1, self.n_features))
         for block in _blocks(self.n_features, per_column):
@@ -165,14 +163,17 @@ class SparseDesign:
     def _measure(self, block: slice, values: Array, starts: Array, counts: Array, scale: Scale) -> None:
         """Set mean, deviation and energy of a block of columns from their stored values."""
         values = values.astype(np.float64)
-        mean = _segment_sums(values, starts, counts) / self.n_samples
-        values -= np.repeat(mean, counts)
+        with np.errstate(over="ignore", invalid="ignore"):  # refused below
+            mean = _segment_sums(values, starts, counts) / self.n_samples
+            values -= np.repeat(mean, counts)
         n_zeros = self.n_samples - counts
         peak = np.where(n_zeros > 0, np.abs(mean), 0.0)
         if len(values):
             stored = np.maximum.reduceat(np.abs(values), np.minimum(starts, len(values) - 1))
             peak = np.maximum(peak, np.where(counts > 0, stored, 0.0))
+        _refuse_overflow(peak)
         is_constant = peak <= _rounding_of_mean(mean, self.n_samples)
+        self.largest_deviation = max(self.largest_deviation, float(peak.max()))
         if scale == "none":
             _refuse_huge_values(peak, self.dtype)
         unit = np.where(is_constant, 1.0, peak)
@@ -187,15 +188,19 @@ class SparseDesign:
         self.column_energy[block] = energy * unit * unit
 
     def _largest_sample_energy(self) -> float:
-        """Return ``max_i ||x_i - mean||^2`` from ``||x_i||^2 - 2 x_i . mean + ||mean||^2``."""
+        """Return ``max_i ||x_i - mean||^2``, column by column: the zeros of a column add mean^2 to every sample."""
         energy = np.zeros(self.n_samples)
         per_column = max(1, self.columns.nnz // max(1, self.n_features))
         for block in _blocks(self.n_features, per_column):
             part = self.columns[:, block]
-            values = part.data.astype(np.float64)
-            shift = np.repeat(self._shift[block], np.diff(part.indptr))
-            energy += np.bincount(part.indices, values * (values - 2.0 * shift), minlength=self.n_samples)
-        return float(energy.max() + self._shift @ self._shift)
+            counts, shift = np.diff(part.indptr), self._shift[block]
+            # A full column has no zeros, and its mean, however large, must not come in and go out again.
+            of_zeros = np.where(counts < self.n_samples, shift * shift, 0.0)
+            deviations = part.data.astype(np.float64) - np.repeat(shift, counts)
+            deviations[np.repeat(~self.varies[block], counts)] = 0.0
+            gains = deviations * deviations - np.repeat(of_zeros, counts)
+            energy += np.bincount(part.indices, gains, minlength=self.n_samples) + of_zeros.sum()
+        return float(energy.max())
 
     def pull(self, residual: Array) -> Array:
         # X~.T R = X.T R - mean * (sum of R); the sums are zero up to rounding, which a large mean would magnify.
@@ -205,14 +210,21 @@ class SparseDesign:
         return products.T
 
     def push(self, rows: Array, values: Array) -> Array:
-        image = (self.columns[:, rows] @ np.ascontiguousarray(values.T.astype(self.dtype, copy=False))).T
+        if 4 * len(rows) > self.n_features:  # picking so many columns would copy much of X
+            weights = np.zeros((self.n_features, len(values)), dtype=self.dtype)
+            weights[rows] = values.T
+            image = (self.columns @ weights).T
+        else:
+            image = (self.columns[:, rows] @ np.ascontiguousarray(values.T.astype(self.dtype, copy=False))).T
         return image - (values @ self._shift[rows])[:, None]
 
     def take(self, rows: Array, samples: slice) -> Array:
-        return self.columns[:, rows][samples].toarray() - self._shift[rows]
+        part = self.columns[:, rows][samples].toarray() - self._shift[rows]
+        part[:, ~self.varies[rows]] = 0.0
+        return part
 
     def gram_top(self) -> float:
-        return _largest_eigenvalue_by_lanczos(self)
+        return _largest_eigenvalue(self)
 
 
 class Gradient(NamedTuple):
@@ -366,13 +378,36 @@ def _refuse_huge_values(peak: Array, dtype: np.dtype[Any]) -> None:
         )
 
 
-def _refuse_vanishing_values(column_energy: Array, dtype: np.dtype[Any]) -> None:
-    largest = float(np.sqrt(column_energy.max()))
-    if largest < 1.0 / _safe_limit(dtype):
+def _refuse_overflow(peak: Array) -> None:
+    if not np.isfinite(peak).all():
+        raise ValueError("X has values so large that their sum or difference overflows float64. Divide X by a constant.")
+
+
+def _refuse_vanishing_values(design: Design) -> None:
+    limit = 1.0 / _safe_limit(design.dtype)
+    if float(np.sqrt(design.column_energy.max())) < limit:
         raise ValueError(
-            f"No feature of X deviates from its mean by more than {largest:.3g}; below {1 / _safe_limit(dtype):.1g} "
-            f"the squares vanish in {np.dtype(dtype).name}. Multiply X by a constant, or use scale='zscore'."
+            f"No feature of X deviates from its mean by more than {design.largest_deviation:.3g}; below {limit:.1g} the "
+            f"squares vanish in {np.dtype(design.dtype).name}. Multiply X by a constant, or use scale='zscore'."
         )
+
+
+def _largest_eigenvalue(design: Design) -> float:
+    """Return the largest eigenvalue of ``X~ X~.T``: exact where a small Gram matrix has it, else by Lanczos."""
+    n_samples, n_features = design.n_samples, design.n_features
+    size = min(n_samples, n_features)
+    if size > 256:
+        return _largest_eigenvalue_by_lanczos(design)
+    gram = np.zeros((size, size))
+    if n_samples <= n_features:
+        for block in _blocks(n_features, n_samples):
+            part = design.take(np.arange(block.start, block.stop), slice(None))
+            gram += part @ part.T
+    else:
+        for block in _blocks(n_samples, n_features):
+            part = design.take(np.arange(n_features), block)
+            gram += part.T @ part
+    return float(eigvalsh(gram, subset_by_index=[size - 1, size - 1])[0])
 
 
 def _largest_eigenvalue_by_lanczos(design: Design) -> float:
@@ -384,7 +419,5 @@ def _largest_eigenvalue_by_lanczos(design: Design) -> float:
 
     operator = LinearOperator((n_samples, n_samples), matvec=multiply, dtype=np.float64)
     start = np.random.default_rng(0).standard_normal(n_samples)
-    if n_samples < 3:  # too small for Lanczos
-        return float(np.linalg.eigvalsh(np.column_stack([multiply(e) for e in np.eye(n_samples)])).max())
-    top = eigsh(operator, k=1, which="LA", v0=start, tol=0.01, ncv=min(n_samples, 12), return_eigenvectors=False)
+    top = eigsh(operator, k=1, which="LA", v0=start, tol=0.01, ncv=12, return_eigenvectors=False)
     return 1.01 * float(top[0])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,10 +11,11 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from l20fs.base import BaseSelector, Targets
+from l20fs.base import BaseSelector
 from l20fs.path import RULES, SolutionPath, Stage
 from l20fs.problem import LeastSquares, Scale
 from l20fs.solvers import Schedule, ahiht, hiht
+from l20fs.validation import Targets, check_choice, check_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -253,19 +253,18 @@ class L20Selector(BaseSelector):
         return [str(name) for name in names]
 
     def _check_parameters(self) -> None:
-        for name, allowed in (("solver", ("ahiht", "hiht")), ("stopping", ("relative", "absolute"))):
-            if getattr(self, name) not in allowed:
-                raise ValueError(f"{name}={getattr(self, name)!r} is unknown. Use one of {', '.join(map(repr, allowed))}.")
-        _check_number("ridge", self.ridge, minimum=0.0, strict=False)
-        _check_number("tol", self.tol, minimum=0.0, strict=False)
-        _check_number("line_search_factor", self.line_search_factor, minimum=1.0)
-        _check_number("rate", self.rate, minimum=0.0, below=1.0)
-        _check_number("max_iter", self.max_iter, minimum=1, strict=False, whole=True)
+        check_choice("solver", self.solver, ("ahiht", "hiht"))
+        check_choice("stopping", self.stopping, ("relative", "absolute"))
+        check_number("ridge", self.ridge, minimum=0.0, strict=False)
+        check_number("tol", self.tol, minimum=0.0, strict=False)
+        check_number("line_search_factor", self.line_search_factor, minimum=1.0)
+        check_number("rate", self.rate, minimum=0.0, below=1.0)
+        check_number("max_iter", self.max_iter, minimum=1, strict=False, whole=True)
         for name in ("alpha", "alpha_start", "eta", "lipschitz_start"):
             if getattr(self, name) is not None:
-                _check_number(name, getattr(self, name), minimum=0.0, strict=name != "eta")
+                check_number(name, getattr(self, name), minimum=0.0, strict=name != "eta")
         if self.max_features is not None:
-            _check_number("max_features", self.max_features, minimum=1, strict=False, whole=True)
+            check_number("max_features", self.max_features, minimum=1, strict=False, whole=True)
         if self.n_features_to_select is None and self.alpha is None:
             raise ValueError(
                 "n_features_to_select=None keeps the non-zero rows at alpha, but alpha is None. Give one of the two."
@@ -319,19 +318,3 @@ def starting_weights(problem: LeastSquares, init: Any, random_state: Any) -> Arr
         threshold = math.sqrt(float(products.squared_norms.max())) / problem.lipschitz_lower
         return draw * (RANDOM_START_SIZE * threshold / math.sqrt(shape[0]))
     return np.asarray(init, dtype=np.float64)
-
-
-def _check_number(
-    name: str,
-    value: Any,
-    *,
-    minimum: float,
-    strict: bool = True,
-    below: float = math.inf,
-    whole: bool = False,
-) -> None:
-    kind = numbers.Integral if whole else numbers.Real
-    is_number = isinstance(value, kind) and not isinstance(value, bool | np.bool_)
-    if not is_number or not (minimum < value if strict else minimum <= value) or not value < below:
-        rule = f"{'above' if strict else 'at least'} {minimum:g}" + ("" if below == math.inf else f" and below {below:g}")
-        raise ValueError(f"{name}={value!r} is not valid. Use a {'whole ' if whole else ''}number {rule}.")

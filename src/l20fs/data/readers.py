@@ -125,8 +125,8 @@ def _check_labels(labels: NDArray[Any], target: str, file: Path) -> None:
     n_classes = len(np.unique(labels))
     if n_classes > max(2, len(labels) // 2):
         raise DataError(
-            f"{file.name}: column {target!r} has {n_classes} different values in {len(labels)} samples. A target needs a few "
-            "classes with several samples each."
+            f"{file.name}: column {target!r} has {n_classes} different values in {len(labels)} samples. A target needs a "
+            "few classes with several samples each."
         )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from l20fs.path import SolutionPath
+from l20fs.path import SolutionPath, Stage
 from l20fs.problem import LeastSquares
 from l20fs.solvers.homotopy import Callback, Schedule, Trial, run_homotopy
 
@@ -35,7 +35,7 @@ def hiht(
     >>> int(path.n_nonzero[-1])
     3
     """
-    reached = np.inf
+    reached, farthest = np.inf, 0.0
 
     def is_converged(trial: Trial) -> bool:
         nonlocal reached
@@ -43,12 +43,19 @@ def hiht(
         reached = trial.squared_length / unit if unit else np.inf
         return reached <= tol
 
-    path = run_homotopy(problem, schedule, weights=weights, max_steps=max_iter, is_converged=is_converged, callback=callback)
+    def watch(stage: Stage) -> None:
+        nonlocal farthest
+        if not stage.converged:
+            farthest = max(farthest, reached)
+        if callback is not None:
+            callback(stage)
+
+    path = run_homotopy(problem, schedule, weights=weights, max_steps=max_iter, is_converged=is_converged, callback=watch)
     n_open = int(np.count_nonzero(~path.converged))
     if n_open:
         warnings.warn(
-            f"{n_open} of {len(path.alphas)} lambdas stopped at max_iter={max_iter} steps; the last {stopping} squared "
-            f"step was {reached:.2g} (tol={tol:.2g}). Raise max_iter or tol.",
+            f"{n_open} of {len(path.alphas)} lambdas stopped at max_iter={max_iter} steps; the longest last {stopping} "
+            f"squared step was {farthest:.2g} (tol={tol:.2g}). Raise max_iter or tol.",
             ConvergenceWarning,
             stacklevel=2,
         )

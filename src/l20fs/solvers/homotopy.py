@@ -235,7 +235,7 @@ def solve_stage(walk: Walk, lam: float, max_steps: int, is_converged: Callable[[
     norms = np.sqrt(trial.squared_norms[trial.kept])
     point = walk.point
     loss = walk.problem.value(point.residual, point.values)
-    return Stage(lam, point.rows, norms, loss, walk.L, n_steps, converged)
+    return Stage(lam, point.rows, norms, loss, walk.L, n_steps, converged, trial.squared_length)
 
 
 def lambdas(walk: Walk, stages: list[Stage]) -> Iterator[float]:
@@ -258,6 +258,7 @@ def lambdas(walk: Walk, stages: list[Stage]) -> Iterator[float]:
         elif has_been_sparse:
             return
         lam *= schedule.rate
-        if stages[-1].n_steps == 0:
-            # Nothing moved, so nothing will before the next row enters: skip the idle lambdas.
+        # Nothing moved, so nothing will before the next row enters: skip the idle lambdas. "Nothing" is far above the
+        # rounding of W, which would otherwise decide how the path goes on.
+        if stages[-1].squared_step <= 1e-16 * float(stages[-1].norms @ stages[-1].norms):
             lam = min(lam, entry_lambda(walk.point, walk.L) * (1.0 - 1e-6))

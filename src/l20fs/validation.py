@@ -1,0 +1,199 @@
+"""What may come in: numbers in X, labels or numbers in y; everything else is refused with the way out."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import Any, NamedTuple
+
+import array_api_compat as xpc
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import column_or_1d, validate_data
+
+Array = NDArray[Any]
+
+_TO_NUMPY = {
+    "torch": "{}.cpu().numpy()",
+    "cupy": "cupy.asnumpy({})",
+    "jax": "numpy.asarray({})",
+    "dask": "{}.compute()",
+}
+
+
+class Targets(NamedTuple):
+    """The targets of a fit, encoded.
+
+    ``Y`` is (n_samples, n_targets): one-hot labels, label indicators or numbers. ``classes`` holds the labels in
+    sorted order, None for numbers; ``codes`` their positions, None unless each sample has one label.
+    """
+
+    Y: Array
+    classes: Array | None
+    codes: Array | None
+
+
+def validate_input(estimator: Any, X: Any, y: Any, *, accept_sparse: bool = True) -> tuple[Any, Array]:
+    """Check X and y as scikit-learn does, refuse what it would quietly convert, and record names and sizes."""
+    refuse_foreign_array(X, "X")
+    refuse_foreign_array(y, "y")
+    refuse_non_numbers(X)
+    try:
+        X_checked, y_checked = validate_data(
+            estimator,
+            X,
+            y,
+            accept_sparse=["csc", "csr"] if accept_sparse else False,
+            dtype=[np.float64, np.float32],
+            ensure_all_finite=False,
+            ensure_min_samples=2,
+            multi_output=True,
+        )
+    except (ValueError, TypeError) as error:
+        # Only what is said about the contents gets our recipe; scikit-learn's other messages are fine as they are.
+        if any(part in str(error) for part in ("could not convert", "Cannot convert", "argument must be a string")):
+            raise type(error)(_not_numbers(str(error), _object_columns(X))) from error
+        raise
+    refuse_non_finite(X_checked, getattr(estimator, "feature_names_in_", None))
+    return X_checked, y_checked
+
+
+def encode_targets(y: Array) -> Targets:
+    """Encode validated targets: labels one-hot in sorted order, indicators and numbers as they are.
+
+    Examples
+    --------
+    >>> encode_targets(np.array(["b", "a", "b"])).Y
+    array([[0., 1.],
+           [1., 0.],
+           [0., 1.]])
+    """
+    if y.ndim == 2 and y.shape[1] == 1:
+        y = column_or_1d(y, warn=True)
+    try:
+        kind = type_of_target(y, input_name="y", raise_unknown=True)
+    except TypeError as error:
+        raise ValueError(
+            f"y has labels that cannot be compared ({error}). Drop samples without a label and use one type of label, "
+            "for example y.astype(str)."
+        ) from error
+    if kind in ("binary", "multiclass"):
+        classes, codes = np.unique(y, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(
+                f"y has one class only, {str(classes[0])!r}: there is nothing to tell apart. "
+                "Give samples of 2 or more classes."
+            )
+        return Targets(np.eye(len(classes))[codes], classes, codes)
+    Y = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
+    if not np.ptp(Y, axis=0).any():
+        raise ValueError("y is constant: there is nothing to explain. Give targets that differ between samples.")
+    return Targets(Y, np.arange(Y.shape[1]) if kind == "multilabel-indicator" else None, None)
+
+
+def refuse_foreign_array(value: Any, name: str) -> None:
+    """Refuse arrays of other libraries: a silent conversion could copy gigabytes off a GPU or a cluster."""
+    for library, is_foreign in (
+        ("torch", xpc.is_torch_array),
+        ("cupy", xpc.is_cupy_array),
+        ("jax", xpc.is_jax_array),
+        ("dask", lambda value: hasattr(value, "__dask_graph__")),  # arrays and data frames
+    ):
+        if is_foreign(value):
+            raise TypeError(
+                f"{name} is a {library} array, which this selector does not take yet. Convert it yourself, for example "
+                f"with {_TO_NUMPY[library].format(name)}."
+            )
+
+
+def refuse_non_numbers(X: Any) -> None:
+    """Refuse text, categories and dates, some of which scikit-learn or NumPy would quietly turn into numbers."""
+    columns = _columns(X)
+    refused = [f"{name}" for name, dtype in columns if not _may_hold_numbers(dtype)]
+    if refused:
+        raise ValueError(_not_numbers("text, categories or dates", refused))
+    dtype = getattr(X, "dtype", None)
+    if columns or dtype is None or sp.issparse(X):
+        return
+    array = np.asarray(X)
+    first = array.flat[0] if array.size else ""
+    if array.dtype == object:
+        first = next((cell for cell in array.flat if isinstance(cell, np.datetime64 | np.timedelta64)), None)
+        is_refused = first is not None
+    else:
+        is_refused = array.dtype.kind in "MmUS"
+    if is_refused:
+        raise ValueError(_not_numbers(f"{array.dtype.name}, for example {first!r}", []))
+
+
+def refuse_non_finite(X: Any, names: Array | None) -> None:
+    """Refuse NaN and infinity, naming how many there are and where they begin."""
+    values: Array = X.data if sp.issparse(X) else X
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(values.sum(dtype=np.float64)):  # one pass without a temporary; NaN and inf survive a sum
+            return
+    bad = np.isnan(values)
+    kind, fix = "missing values (NaN)", "Impute them first, for example with make_pipeline(SimpleImputer(), L20Selector())."
+    if not bad.any():
+        bad = np.isinf(values)
+        kind, fix = "infinite values (inf)", "Replace or drop them first."
+    if not bad.any():  # finite values whose sum overflows
+        return
+    columns = np.unique(sp.coo_array(X).col[bad]) if sp.issparse(X) else np.flatnonzero(bad.any(axis=0))
+    labels = [str(names[j]) if names is not None else f"column {j}" for j in columns[:5]]
+    raise ValueError(f"X has {int(bad.sum())} {kind}, first in {_listed(labels)}. {fix}")
+
+
+def check_number(
+    name: str,
+    value: Any,
+    *,
+    minimum: float,
+    strict: bool = True,
+    below: float = math.inf,
+    whole: bool = False,
+) -> None:
+    """Refuse a parameter that is not a number in its range."""
+    kind = numbers.Integral if whole else numbers.Real
+    is_number = isinstance(value, kind) and not isinstance(value, bool | np.bool_)
+    if not is_number or not (minimum < value if strict else minimum <= value) or not value < below:
+        rule = f"{'above' if strict else 'at least'} {minimum:g}" + ("" if below == math.inf else f" and below {below:g}")
+        raise ValueError(f"{name}={value!r} is not valid. Use a {'whole ' if whole else ''}number {rule}.")
+
+
+def check_choice(name: str, value: Any, allowed: tuple[str, ...]) -> None:
+    """Refuse a parameter that is not one of a few words."""
+    if not isinstance(value, str) or value not in allowed:
+        raise ValueError(f"{name}={value!r} is unknown. Use {_listed(list(allowed), 'or')}.")
+
+
+def _columns(X: Any) -> list[tuple[Any, Any]]:
+    """Return the columns of a pandas or polars frame with their dtypes; nothing for other containers."""
+    return list(zip(X.columns, X.dtypes, strict=True)) if hasattr(X, "columns") and hasattr(X, "dtypes") else []
+
+
+def _may_hold_numbers(dtype: Any) -> bool:
+    if hasattr(dtype, "is_numeric"):  # polars
+        return bool(dtype.is_numeric()) or str(dtype) == "Boolean"
+    # pandas marks categories, strings and periods as objects of their own name; plain objects may well be numbers.
+    return dtype.kind not in "Mm" and (dtype.kind != "O" or str(dtype) == "object")
+
+
+def _object_columns(X: Any) -> list[str]:
+    return [str(name) for name, dtype in _columns(X) if getattr(dtype, "kind", "O") == "O"]
+
+
+def _not_numbers(found: str, columns: list[str]) -> str:
+    where = f" Columns that are not numbers: {_listed(columns)}." if columns else ""
+    return (
+        f"X must hold numbers only ({found}).{where} Encode categories first, for example with "
+        "make_column_transformer((OneHotEncoder(), [...]), remainder='passthrough'), turn dates into numbers, or drop "
+        "these columns."
+    )
+
+
+def _listed(names: list[str], word: str = "and") -> str:
+    shown = [repr(name) for name in names[:5]]
+    return f" {word} ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else shown[0]

@@ -1,0 +1,38 @@
+"""Small data sets and comparisons that several test files share."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+
+CONTAINERS = [np.asarray, sp.csr_array]
+
+
+SOLVERS = ["ahiht", "hiht"]
+
+
+INFORMATIVE = [2, 5, 9]
+
+
+def make_data(seed=0, n_samples=60, n_features=12, n_classes=3):
+    """Gaussian features of which INFORMATIVE have another mean in each class."""
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.arange(n_samples) % n_classes)
+    X = rng.standard_normal((n_samples, n_features))
+    X[:, INFORMATIVE] += 1.5 * np.eye(n_classes)[y] @ rng.standard_normal((n_classes, len(INFORMATIVE)))
+    return X, y
+
+
+def make_frame(seed=0):
+    X, y = make_data(seed)
+    return pd.DataFrame(X, columns=[f"g{j}" for j in range(X.shape[1])]), y
+
+
+def assert_same_fit(fitted, expected):
+    for name in ("scores_", "ranking_", "support_", "coef_", "intercept_", "classes_"):
+        np.testing.assert_array_equal(getattr(fitted, name), getattr(expected, name), err_msg=name)
+    for field in fields(expected.path_):
+        np.testing.assert_array_equal(getattr(fitted.path_, field.name), getattr(expected.path_, field.name))

@@ -1,0 +1,367 @@
+"""Faults of L20Selector, E10 to E15 and E27: types, layouts, frames, sparse forms, targets and foreign arrays."""
+
+from __future__ import annotations
+
+import sys
+import types
+
+import dask.array as da
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+from samples import assert_same_fit, make_data, make_frame
+from sklearn.exceptions import DataConversionWarning
+
+from l20fs import L20Selector
+
+
+@pytest.mark.parametrize("scale", ["none", "zscore"])
+@pytest.mark.parametrize("dtype", ["float16", "bool", "uint8", "int8", "uint16", "int64"])
+def test_e10_other_numbers_are_read_as_float64(dtype, scale):
+    X, y = make_data()
+    # Up to the largest value of the type, so that a sum or a square in that type would overflow.
+    top = {"float16": 65000.0, "bool": 1.0, "int8": 127.0, "uint8": 255.0, "uint16": 65535.0, "int64": 2.0**40}[dtype]
+    X = np.clip(X / np.abs(X).max(), 0.0, 1.0)
+    X = (X > 0.1) if dtype == "bool" else (X * top).astype(dtype)
+    selector = L20Selector(4, scale=scale).fit(X, y)
+    assert_same_fit(selector, L20Selector(4, scale=scale).fit(X.astype(np.float64), y))
+    assert selector.transform(X).dtype == X.dtype
+
+
+COLOURS = ["red", "blue"] * 30
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        np.array(COLOURS, dtype=object),
+        pd.array(COLOURS, dtype="string"),
+        pd.Categorical(COLOURS),
+        pd.Categorical([1, 2] * 30),
+        pd.array(["1", "2"] * 30, dtype="string"),
+        np.array([{"a": 1}] * 60),
+    ],
+    ids=["object", "string", "category", "category of numbers", "string of numbers", "dict"],
+)
+def test_e11_columns_that_are_not_numbers_are_refused_with_a_recipe(column):
+    X, y = make_frame()
+    X["g2"] = column
+    with pytest.raises((ValueError, TypeError), match=r"not numbers: 'g2'\. Encode categories first, .*OneHotEncoder"):
+        L20Selector(3).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "X",
+    [np.full((60, 4), "red"), np.full((60, 4), b"red"), np.full((60, 4), "red", dtype=object), [["red", "blue"]] * 60],
+    ids=["str", "bytes", "object", "list"],
+)
+def test_e11_arrays_that_are_not_numbers_are_refused_with_a_recipe(X):
+    with pytest.raises(ValueError, match=r"X must hold numbers only \(.*red.*\).* Encode categories first, .*OneHotEncoder"):
+        L20Selector(3).fit(X, make_data()[1])
+
+
+DAYS = pd.date_range("2020-01-01", periods=60)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [DAYS, DAYS.tz_localize("UTC"), DAYS - DAYS[0], DAYS.astype("timestamp[ns][pyarrow]"), DAYS.to_period("D"), DAYS.date],
+    ids=["datetime", "with zone", "timedelta", "arrow", "period", "object"],
+)
+def test_e11_dates_are_refused_with_a_recipe(column):
+    X, y = make_frame()
+    X["g2"] = column
+    with pytest.raises((ValueError, TypeError), match=r"'g2'.*(Turn them into numbers|Encode|Convert).*drop these columns"):
+        L20Selector(3).fit(X, y)
+
+
+@pytest.mark.parametrize("dtype", ["datetime64[D]", "timedelta64[s]", "object"])
+def test_e11_arrays_of_dates_are_refused_with_a_recipe(dtype):
+    days = np.arange(240).reshape(60, 4).astype("timedelta64[s]" if dtype.startswith("timedelta") else "datetime64[D]")
+    X = np.empty(days.shape, dtype=dtype)
+    for cell in np.ndindex(days.shape):
+        X[cell] = days[cell]
+    with pytest.raises((ValueError, TypeError), match=r"(Turn them into numbers|Encode|Convert).*drop these columns"):
+        L20Selector(3).fit(X, make_data()[1])
+
+
+@pytest.mark.parametrize("shape", [(60, 12), (600, 500)])
+@pytest.mark.parametrize(
+    "lay_out",
+    [
+        np.asfortranarray,
+        lambda X: np.repeat(X, 2, axis=0)[::2],
+        lambda X: np.hstack([X, X])[:, : X.shape[1]],
+        lambda X: X[::-1, ::-1].copy()[::-1, ::-1],
+        lambda X: X.astype(X.dtype.newbyteorder()),
+    ],
+    ids=["fortran", "every second row", "left half", "negative strides", "other byte order"],
+)
+def test_e12_memory_layout_changes_neither_result_nor_input(lay_out, shape):
+    X, y = make_data(0, *shape)
+    other = lay_out(X)
+    before = other.tobytes()
+    other.flags.writeable = False
+    assert_same_fit(L20Selector(5).fit(other, y), L20Selector(5).fit(X, y))
+    assert other.tobytes() == before
+
+
+@pytest.mark.parametrize("scale", ["none", "zscore"])
+def test_e12_read_only_memmap(tmp_path, scale):
+    X, y = make_data()
+    file = tmp_path / "X.npy"
+    np.save(file, X)
+    before = file.read_bytes()
+    mapped = np.load(file, mmap_mode="r")
+    selector = L20Selector(5, scale=scale).fit(mapped, y)
+    assert_same_fit(selector, L20Selector(5, scale=scale).fit(X, y))
+    np.testing.assert_array_equal(selector.transform(mapped), X[:, selector.support_])
+    assert file.read_bytes() == before
+
+
+def unsorted_rows(X):
+    X = sp.csr_array(X)
+    order = np.concatenate([np.arange(X.indptr[i], X.indptr[i + 1])[::-1] for i in range(X.shape[0])])
+    return sp.csr_array((X.data[order], X.indices[order], X.indptr), shape=X.shape)
+
+
+def doubled_entries(X):
+    X = sp.csr_array(X)
+    return sp.csr_array((np.repeat(X.data, 2) / 2.0, np.repeat(X.indices, 2), 2 * X.indptr), shape=X.shape)
+
+
+def doubled_column_entries(X):
+    return doubled_entries(np.ascontiguousarray(X.T)).T
+
+
+def stored_zeros(X):
+    columns = np.tile(np.arange(X.shape[1]), X.shape[0])
+    return sp.csr_array((X.ravel(), columns, np.arange(0, X.size + 1, X.shape[1])), shape=X.shape)
+
+
+def wide_indices(X):
+    X = sp.csr_array(X)
+    X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
+    return X
+
+
+SPARSE_FORMS = [
+    sp.csr_array,
+    sp.csc_array,
+    sp.coo_array,
+    sp.lil_array,
+    sp.csr_matrix,
+    unsorted_rows,
+    doubled_entries,
+    doubled_column_entries,
+    stored_zeros,
+    wide_indices,
+]
+
+
+@pytest.mark.parametrize("scale", ["none", "zscore"])
+@pytest.mark.parametrize("form", SPARSE_FORMS)
+def test_e13_sparse_forms_give_the_same_as_dense(form, scale, rtol):
+    X, y = make_data()
+    X[np.random.default_rng(1).random(X.shape) < 0.5] = 0.0
+    sparse = form(X)
+    parts = [name for name in ("data", "indices", "indptr", "row", "col") if hasattr(sparse, name)]
+    before = {name: getattr(sparse, name).copy() for name in parts}
+    dense = L20Selector(5, scale=scale).fit(X, y)
+    selector = L20Selector(5, scale=scale).fit(sparse, y)
+    assert selector.ranking_.tolist() == dense.ranking_.tolist()
+    np.testing.assert_allclose(selector.scores_, dense.scores_, rtol=rtol[X.dtype])
+    np.testing.assert_allclose(selector.coef_, dense.coef_, rtol=rtol[X.dtype])
+    np.testing.assert_allclose(selector.transform(sparse).toarray(), dense.transform(X), rtol=rtol[X.dtype])
+    for name in parts:
+        np.testing.assert_array_equal(getattr(sparse, name), before[name], err_msg=name)
+
+
+def test_e13_the_odd_forms_are_what_they_are_called():
+    X = np.where(np.eye(4, 6, dtype=bool), 0.0, 1.0)
+    assert not unsorted_rows(X).has_sorted_indices
+    assert not doubled_entries(X).has_canonical_format
+    assert doubled_column_entries(X).format == "csc"
+    assert np.count_nonzero(stored_zeros(X).data == 0.0) == 4
+    assert wide_indices(X).indices.dtype == np.int64
+    for form in SPARSE_FORMS:
+        np.testing.assert_array_equal(form(X).toarray(), X)
+
+
+FRAMES = {
+    "nullable": lambda X: X.astype("Float64"),
+    "arrow": lambda X: X.astype("float64[pyarrow]"),
+    "polars": lambda X: pl.DataFrame({name: X[name].to_numpy(dtype=float, na_value=np.nan) for name in X}, nan_to_null=True),
+    "pyarrow table": lambda X: pa.table({name: pa.array(X[name], from_pandas=True) for name in X}),
+}
+
+
+@pytest.mark.parametrize("convert", FRAMES.values(), ids=FRAMES)
+def test_e14_other_frames_give_the_same_result_and_names(convert):
+    X, y = make_frame()
+    selector = L20Selector(5).fit(convert(X), y)
+    assert_same_fit(selector, L20Selector(5).fit(X.to_numpy(), y))
+    assert selector.feature_names_in_.tolist() == list(X.columns)
+    assert selector.get_feature_names_out().tolist() == list(X.columns[selector.support_])
+    np.testing.assert_array_equal(selector.transform(convert(X)), X.to_numpy()[:, selector.support_])
+
+
+@pytest.mark.parametrize("convert", FRAMES.values(), ids=FRAMES)
+def test_e14_nulls_of_other_frames_count_as_missing(convert):
+    X, y = make_frame()
+    X.iloc[[0, 3], 2] = np.nan
+    X.iloc[1, 7] = np.nan
+    with pytest.raises(ValueError, match=r"X has 3 missing values \(NaN\), first in 'g2' and 'g7'\. Impute them first"):
+        L20Selector(3).fit(convert(X), y)
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        (pl.lit("red"), r"'g2'.*Encode categories first, .*OneHotEncoder"),
+        (pl.date(2020, 1, 1), r"'g2'.*turn dates into numbers, or drop these columns"),
+    ],
+    ids=["text", "date"],
+)
+def test_e14_polars_columns_that_are_not_numbers_are_refused(column, message):
+    X, y = make_frame()
+    with pytest.raises(ValueError, match=message):
+        L20Selector(3).fit(FRAMES["polars"](X).with_columns(column.alias("g2")), y)
+
+
+def test_e14_integers_and_booleans_with_nulls_are_read_as_numbers():
+    X, y = make_frame()
+    X = pd.DataFrame({"count": (10 * X["g2"]).round().astype("Int64"), "flag": (X["g5"] > 0).astype("boolean")})
+    assert_same_fit(L20Selector(1).fit(X, y), L20Selector(1).fit(X.to_numpy(dtype=float), y))
+    X.iloc[4, 1] = pd.NA
+    with pytest.raises(ValueError, match=r"X has 1 missing values \(NaN\), first in 'flag'\. Impute"):
+        L20Selector(1).fit(X, y)
+
+
+def test_e14_duplicate_names_are_refused_or_kept():
+    X, y = make_frame()
+    expected = L20Selector(5).fit(X, y).support_
+    X.columns = ["twice", "twice", "twice", *X.columns[3:]]
+    try:
+        outcome = L20Selector(5).fit(X, y).get_feature_names_out().tolist()
+    except ValueError as error:  # scikit-learn 1.9 refuses
+        outcome = str(error)
+    assert outcome == list(X.columns[expected]) or ("unique" in outcome and "'twice'" in outcome)
+
+
+def test_e14_dates_under_a_duplicate_name_are_refused():
+    X, y = make_frame()
+    X.columns = ["twice", "twice", *X.columns[2:]]
+    X.isetitem(0, DAYS)
+    with pytest.raises(ValueError, match=r"(?s)(unique|dates).*'twice'"):
+        L20Selector(5).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [range(12), pd.MultiIndex.from_product([["a", "b"], list("uvwxyz")])],
+    ids=["numbers", "multi-index"],
+)
+def test_e14_names_that_are_not_strings_are_not_used(names):
+    X, y = make_frame()
+    X.columns = names
+    selector = L20Selector(5).fit(X, y)
+    assert not hasattr(selector, "feature_names_in_")
+    assert selector.get_feature_names_out().tolist() == [f"x{j}" for j in np.flatnonzero(selector.support_)]
+    np.testing.assert_array_equal(selector.transform(X), X.to_numpy()[:, selector.support_])
+
+
+def test_e14_partly_string_names_are_refused():
+    X, y = make_frame()
+    X.columns = [0, *X.columns[1:]]
+    with pytest.raises(
+        TypeError, match=r"Feature names are only supported if all .* X\.columns = X\.columns\.astype\(str\)"
+    ):
+        L20Selector(3).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("make_target", "message"),
+    [
+        (lambda y: np.where(y == 0, np.nan, y), "Input y contains NaN"),
+        (lambda y: np.array(["a" if code else np.nan for code in y], dtype=object), "contains NaN"),
+        (lambda y: pd.Series(["a" if code else pd.NA for code in y]), "contains NaN"),
+        (lambda y: y[:-1], r"inconsistent numbers of samples: \[60, 59\]"),
+        (lambda y: y.reshape(-1, 1, 1), "Found array with dim 3"),
+        (lambda y: None, "requires y to be passed, but the target y is None"),
+    ],
+    ids=["NaN", "text with NaN", "series with NA", "short", "3-D", "none"],
+)
+def test_e15_bad_targets_give_the_errors_of_scikit_learn(make_target, message):
+    X, y = make_data()
+    with pytest.raises(ValueError, match=message):
+        L20Selector(3).fit(X, make_target(y))
+
+
+@pytest.mark.parametrize("labels", [("a", None), (None, "a"), ("a", 1), (1, "a")], ids=str)
+def test_e15_missing_and_mixed_labels_are_refused(labels):
+    X, y = make_data()
+    with pytest.raises(ValueError, match=r"Unknown label type|\by (has|holds|mixes|contains)\b.*label"):
+        L20Selector(3).fit(X, np.array([labels[min(code, 1)] for code in np.sort(y)], dtype=object))
+
+
+def test_e15_column_vector_is_flattened_with_a_warning():
+    X, y = make_data()
+    with pytest.warns(DataConversionWarning, match="A column-vector y was passed when a 1d array was expected"):
+        selector = L20Selector(3).fit(X, y[:, None])
+    assert_same_fit(selector, L20Selector(3).fit(X, y))
+
+
+@pytest.mark.parametrize(
+    ("library", "class_name", "conversion"),
+    [
+        ("torch", "Tensor", r"X\.cpu\(\)\.numpy\(\)"),
+        ("cupy", "ndarray", r"cupy\.asnumpy\(X\)"),
+        ("jax", "Array", r"numpy\.asarray\(X\)"),
+    ],
+)
+def test_e27_arrays_on_a_device_are_refused(library, class_name, conversion, monkeypatch):
+    def refuse_conversion(self, *args, **kwargs):
+        raise AssertionError("converted silently")
+
+    foreign = type(class_name, (), {"__array__": refuse_conversion, "shape": (60, 12), "dtype": np.dtype(float)})
+    module = types.ModuleType(library)
+    setattr(module, class_name, foreign)
+    monkeypatch.setitem(sys.modules, library, module)
+    X, y = make_data()
+    message = rf"X is a {library} array, which this selector does not take yet\. Convert it yourself, .* {conversion}"
+    with pytest.raises(TypeError, match=message):
+        L20Selector(3).fit(foreign(), y)
+    selector = L20Selector(3).fit(X, y)
+    with pytest.raises(TypeError, match=message):
+        selector.transform(foreign())
+
+
+def test_e27_dask_arrays_are_refused():
+    X, y = make_data()
+    message = r"X is a dask array, .* Convert it yourself, .* X\.compute\(\)"
+    with pytest.raises(TypeError, match=message):
+        L20Selector(3).fit(da.from_array(X, chunks=(20, 12)), y)
+    selector = L20Selector(3).fit(X, y)
+    with pytest.raises(TypeError, match=message):
+        selector.transform(da.from_array(X, chunks=(20, 12)))
+
+
+def test_e27_dask_frames_are_refused():
+    dd = pytest.importorskip("dask.dataframe")
+    X, y = make_frame()
+    lazy = dd.from_pandas(X, npartitions=3)
+    with pytest.raises(TypeError, match=r"X is a dask .*compute\(\)"):
+        L20Selector(3).fit(lazy, y)
+    selector = L20Selector(3).fit(X, y)
+    with pytest.raises(TypeError, match=r"X is a dask .*compute\(\)"):
+        selector.transform(lazy)
+
+
+def test_e27_dask_targets_are_refused():
+    X, y = make_data()
+    with pytest.raises(TypeError, match=r"y is a dask array.*y\.compute\(\)"):
+        L20Selector(3).fit(X, da.from_array(y, chunks=20))

@@ -1,0 +1,324 @@
+"""Faults of L20Selector, E16 to E26: numbers of features, rank, limits, interruption, threads, copies, memory."""
+
+from __future__ import annotations
+
+import pickle
+import re
+import tracemalloc
+import warnings
+
+import joblib
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from samples import CONTAINERS, SOLVERS, assert_same_fit, make_data, make_frame
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from l20fs import L20Selector
+
+
+def is_fitted(selector):
+    try:
+        check_is_fitted(selector)
+    except NotFittedError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("k", [0, -1, True, np.True_, "many", 1.5, 0.0, -0.5, np.nan, np.inf, [3]], ids=repr)
+def test_e16_numbers_of_features_without_meaning_are_refused(k):
+    X, y = make_data()
+    message = re.escape(f"n_features_to_select={k!r} is not valid. Use a whole number from 1, or a share")
+    with pytest.raises(ValueError, match=message):
+        L20Selector(k).fit(X, y)
+    fitted = L20Selector(3).fit(X, y).set_params(n_features_to_select=k)
+    with pytest.raises(ValueError, match=message):
+        fitted.transform(X)
+
+
+def test_e16_no_number_and_no_lambda_is_refused():
+    X, y = make_data()
+    with pytest.raises(ValueError, match=r"n_features_to_select=None keeps .* but alpha is None\. Give one of the two"):
+        L20Selector(None).fit(X, y)
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_e16_more_features_than_there_are_is_clipped_with_a_warning(container):
+    X, y = make_data()
+    with pytest.warns(
+        UserWarning, match="n_features_to_select=13 is greater than n_features=12. All the features will be ret"
+    ):
+        selector = L20Selector(13).fit(container(X), y)
+    assert selector.support_.all()
+    assert selector.transform(X).shape == X.shape
+
+
+@pytest.mark.parametrize("k", [np.int64(3), np.int8(3), np.uint16(3), 0.25, np.float32(0.25)], ids=repr)
+def test_e16_numpy_integers_and_shares_work(k):
+    X, y = make_data()
+    assert_same_fit(L20Selector(k).fit(X, y), L20Selector(3).fit(X, y))
+
+
+@pytest.mark.parametrize("k", [1, 2, 5, 12])
+def test_e16_the_number_can_be_changed_after_the_fit(k):
+    X, y = make_frame()
+    stages = []
+    selector = L20Selector(3, callback=stages.append).fit(X, y)
+    n_stages, ranking = len(stages), selector.ranking_.copy()
+    assert selector.transform(X).shape == (60, 3)
+    selector.set_params(n_features_to_select=k)
+    chosen = ranking <= k
+    assert chosen.sum() == k
+    np.testing.assert_array_equal(selector.support_, chosen)
+    np.testing.assert_array_equal(selector.get_support(), chosen)
+    np.testing.assert_array_equal(selector.get_support(indices=True), np.flatnonzero(chosen))
+    np.testing.assert_array_equal(selector.transform(X), X.to_numpy()[:, chosen])
+    assert selector.get_feature_names_out().tolist() == list(X.columns[chosen])
+    assert selector.ranking_.tolist() == ranking.tolist()
+    assert len(stages) == n_stages > 0
+
+
+@pytest.mark.parametrize("k", [3, None])
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_e17_lambda_above_the_largest_selects_nothing(container, solver, k):
+    X, y = make_data()
+    X = container(X)
+    entry = L20Selector(1, solver=solver).fit(X, y).path_.alphas[0]
+    selector = L20Selector(k, solver=solver, alpha=1.01 * entry).fit(X, y)
+    assert not selector.support_.any()
+    assert not selector.coef_.any()
+    np.testing.assert_allclose(selector.intercept_, np.bincount(y) / len(y))
+    with pytest.warns(UserWarning, match="No features were selected"):
+        assert selector.transform(X).shape == (60, 0)
+    below = L20Selector(k, solver=solver, alpha=0.1 * entry, max_iter=5000).fit(X, y)
+    assert below.support_.any()
+
+
+def low_rank_data():
+    X, y = make_data(2, 40, 12)
+    return X @ np.random.default_rng(3).standard_normal((12, 4)) @ np.random.default_rng(4).standard_normal((4, 30)), y
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.1])
+@pytest.mark.parametrize("k", [1, 4, 10])
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("container", CONTAINERS)
+@pytest.mark.parametrize("data", [make_data(0, 80, 12), make_data(1, 20, 60), low_rank_data()], ids=["N>d", "N<d", "rank 4"])
+def test_e20_solvers_are_finite_and_agree_with_their_own_weights(data, container, solver, k, ridge, rtol):
+    X, y = data
+    selector = L20Selector(k, solver=solver, ridge=ridge, max_iter=20000).fit(container(X), y)
+    path = selector.path_
+    assert selector.support_.sum() == k
+    assert path.n_nonzero[-1] >= min(k, np.linalg.matrix_rank(X))
+    refit = path.refit(k)
+    coef, intercept = (part.copy() for part in (selector.coef_, selector.intercept_))
+    for values in (path.alphas, path.losses, path.lipschitz, selector.scores_, coef, intercept, refit.coef, refit.intercept):
+        assert np.isfinite(values).all()
+    squared_norms = np.square(X - X.mean(axis=0)).sum(axis=0)
+
+    def loss(coef, intercept):
+        residual = X @ coef.T + intercept - np.eye(3)[y]
+        return 0.5 * np.square(residual).sum() + 0.5 * ridge * squared_norms.mean() * np.square(coef).sum()
+
+    assert loss(refit.coef, refit.intercept) <= loss(coef, intercept) * (1.0 + rtol[X.dtype])
+    np.testing.assert_allclose(loss(refit.coef, refit.intercept), refit.loss, rtol=rtol[X.dtype])
+    # All rows that are not zero: the point whose loss the path states.
+    selector.set_params(n_features_to_select=None)
+    np.testing.assert_allclose(loss(selector.coef_, selector.intercept_), path.losses[-1], rtol=rtol[X.dtype])
+
+
+@pytest.mark.parametrize("data", [make_data(0, 80, 12), make_data(1, 20, 60), low_rank_data()], ids=["N>d", "N<d", "rank 4"])
+def test_e20_solvers_agree_on_the_first_feature(data):
+    X, y = data
+    first, second = (L20Selector(1, solver=solver, max_iter=20000).fit(X, y) for solver in SOLVERS)
+    covariances = np.linalg.norm((X - X.mean(axis=0)).T @ np.eye(3)[y], axis=1)
+    assert first.path_.indices[0] == second.path_.indices[0] == covariances.argmax()
+
+
+def test_e21_step_limit_warns_with_reached_and_wanted_tolerance():
+    X, y = make_data()
+    with pytest.warns(
+        ConvergenceWarning, match=r"lambdas stopped at max_iter=1 steps.*\(tol=1e-06\)\. Raise max_iter or tol"
+    ):
+        selector = L20Selector(3, solver="hiht", max_iter=1).fit(X, y)
+    assert not selector.path_.converged.all()
+    assert selector.path_.n_iters.max() == 1
+    assert selector.support_.sum() == 3
+
+
+def test_e21_the_reached_tolerance_is_above_the_wanted_one():
+    messages = []
+    for seed in range(20):
+        X, y = make_data(seed, 50, 40)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", ConvergenceWarning)
+            L20Selector(10, solver="hiht", max_iter=10, tol=1e-4).fit(X, y)
+        messages += [str(warning.message) for warning in caught]
+    assert messages
+    reached = [float(re.search(r"squared step was (\S+) \(tol=0\.0001\)", message)[1]) for message in messages]
+    assert min(reached) >= 1e-4
+
+
+def test_e21_enough_steps_do_not_warn():
+    X, y = make_data()
+    assert L20Selector(3, solver="hiht", max_iter=5000).fit(X, y).path_.converged.all()
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_e22_interrupted_fit_leaves_the_estimator_unfitted(solver, error):
+    def interrupt(stage):
+        raise error
+
+    X, y = make_frame()
+    selector = L20Selector(3, solver=solver, callback=interrupt)
+    before = vars(selector).copy()
+    with pytest.raises(error):
+        selector.fit(X, y)
+    assert vars(selector) == before
+    assert not is_fitted(selector)
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        selector.transform(X)
+    assert is_fitted(selector.set_params(callback=None).fit(X, y))
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
+def test_e22_interrupted_second_fit_keeps_the_first_one_whole(error):
+    stages = []
+
+    def interrupt(stage):
+        stages.append(stage)
+        if len(stages) == 3:
+            raise error
+
+    X, y = make_frame()
+    selector = L20Selector(3).fit(X, y)
+    expected = clone(selector).fit(X, y)
+    selector.set_params(callback=interrupt)
+    with pytest.raises(error):
+        selector.fit(make_data(1, 30, 20)[0], np.arange(30) % 2)
+    assert len(stages) == 3
+    assert vars(selector).keys() == vars(expected).keys()
+    assert_same_fit(selector, expected)
+    assert selector.get_feature_names_out().tolist() == expected.get_feature_names_out().tolist()
+    np.testing.assert_array_equal(selector.transform(X), expected.transform(X))
+
+
+def test_e22_refused_second_fit_keeps_the_first_one_whole():
+    X, y = make_frame()
+    selector = L20Selector(3).fit(X, y)
+    expected = clone(selector).fit(X, y)
+    with pytest.raises(ValueError, match="one class only"):
+        selector.fit(make_data(1, 30, 20)[0], np.zeros(30, dtype=int))
+    assert vars(selector).keys() == vars(expected).keys()
+    assert selector.n_features_in_ == 12
+    assert_same_fit(selector, expected)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_e23_blas_threads_do_not_change_the_support(solver):
+    X, y = make_data(0, 300, 2000)
+    selectors = []
+    for n_threads in (1, 2):
+        with threadpool_limits(n_threads, user_api="blas"):
+            assert {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"} == {n_threads}
+            selectors.append(L20Selector(20, solver=solver, max_iter=5000).fit(X, y))
+    assert selectors[0].get_support(indices=True).tolist() == selectors[1].get_support(indices=True).tolist()
+
+
+def test_e23_jobs_side_by_side_do_not_change_the_support():
+    tasks = [(L20Selector(5), *make_data(seed)) for seed in range(8)]
+    alone = [selector.fit(X, y).support_.tolist() for selector, X, y in tasks]
+    together = joblib.Parallel(n_jobs=2, prefer="threads")(
+        joblib.delayed(clone(selector).fit)(X, y) for selector, X, y in tasks
+    )
+    assert [selector.support_.tolist() for selector in together] == alone
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_e24_pickle_and_joblib_keep_the_fit(container, tmp_path):
+    X, y = make_data()
+    X = container(X)
+    selector = L20Selector(4).fit(X, np.array(["a", "b", "c"])[y])
+    joblib.dump(selector, tmp_path / "selector.joblib")
+    for copy in (pickle.loads(pickle.dumps(selector)), joblib.load(tmp_path / "selector.joblib")):
+        assert copy.get_params() == selector.get_params()
+        assert_same_fit(copy, selector)
+        chosen = sp.csr_array(X)[:, np.flatnonzero(selector.support_)].toarray()
+        np.testing.assert_array_equal(sp.csr_array(copy.transform(X)).toarray(), chosen)
+        copy.set_params(n_features_to_select=2)
+        assert copy.support_.sum() == 2
+
+
+@pytest.mark.parametrize("init", ["zeros", "gaussian", "uniform"])
+def test_e24_clone_is_unfitted_and_fits_the_same(init):
+    X, y = make_data()
+    selector = L20Selector(4, solver="hiht", init=init, random_state=3, ridge=0.01, max_iter=5000).fit(X, y)
+    copy = clone(selector)
+    assert copy.get_params() == selector.get_params()
+    assert not is_fitted(copy)
+    assert_same_fit(copy.fit(X, y), selector)
+
+
+@pytest.mark.parametrize(
+    "rename",
+    [lambda X: X.rename(columns={"g1": "other"}), lambda X: X[X.columns[::-1]], lambda X: X.drop(columns="g1")],
+    ids=["renamed", "reordered", "missing"],
+)
+def test_e25_other_feature_names_at_transform_are_refused(rename):
+    X, y = make_frame()
+    selector = L20Selector(3).fit(X, y)
+    with pytest.raises(ValueError, match="The feature names should match those that were passed during fit"):
+        selector.transform(rename(X))
+
+
+def test_e25_other_number_of_features_at_transform_is_refused():
+    X, y = make_data()
+    selector = L20Selector(3).fit(X, y)
+    with pytest.raises(ValueError, match="X has 11 features, but L20Selector is expecting 12 features as input"):
+        selector.transform(X[:, :11])
+
+
+def test_e25_names_on_one_side_only_are_warned_about():
+    X, y = make_frame()
+    with pytest.warns(
+        UserWarning, match="X does not have valid feature names, but L20Selector was fitted with feature names"
+    ):
+        L20Selector(3).fit(X, y).transform(X.to_numpy())
+    with pytest.warns(UserWarning, match="X has feature names, but L20Selector was fitted without feature names"):
+        L20Selector(3).fit(X.to_numpy(), y).transform(X)
+
+
+def large_sparse_data(n_samples, n_features, n_classes, spacing=20):
+    """One value in each run of ``spacing`` columns; the first 200 columns are a topic of class 0."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(n_classes, size=n_samples)
+    per_row = n_features // spacing
+    indices = rng.integers(spacing, size=(n_samples, per_row), dtype=np.int32)
+    indices += np.arange(0, n_features, spacing, dtype=np.int32)
+    data = rng.random((n_samples, per_row))
+    data[:, : 200 // spacing] *= np.where(y == 0, 30.0, 1.0)[:, None]
+    indptr = np.arange(0, data.size + 1, per_row, dtype=np.int32)
+    return sp.csr_array((data.ravel(), indices.ravel(), indptr), shape=(n_samples, n_features)), y
+
+
+@pytest.mark.parametrize("scale", ["none", "zscore"])
+def test_e26_large_sparse_data_is_held_at_most_twice(scale):
+    n_samples, n_features, n_classes = 20_000, 30_000, 4
+    X, y = large_sparse_data(n_samples, n_features, n_classes)
+    stored = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
+    tracemalloc.start()
+    try:
+        selector = L20Selector(20, scale=scale).fit(X, y)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert selector.get_support(indices=True).max() < 200
+    # The fit holds one copy of X; beside it a few arrays of the size of the weights, residuals and streamed blocks.
+    assert peak <= stored + 16 * (n_features + n_samples) * n_classes * 8
+    if scale == "none":  # the line search has worked, with all that it needs
+        assert selector.path_.lipschitz[-1] > selector.path_.lipschitz[0]

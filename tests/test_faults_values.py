@@ -1,0 +1,242 @@
+"""Faults of L20Selector, E1 to E9: constant, duplicate, missing and extreme values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from samples import CONTAINERS, INFORMATIVE, SOLVERS, make_data, make_frame
+from sklearn.base import clone
+
+from l20fs import L20Selector
+
+
+@pytest.mark.parametrize("init", ["zeros", "gaussian"])
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("constant", [0.0, 0.1, 1e10])
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_e01_constant_feature_is_never_selected(container, constant, solver, init):
+    X, y = make_data()
+    X[:, [3, 7]] = constant
+    selector = L20Selector(10, solver=solver, init=init, random_state=0, max_iter=5000).fit(container(X), y)
+    assert selector.support_.sum() == 10
+    assert not selector.support_[[3, 7]].any()
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_e01_constant_feature_that_is_asked_for_is_left_out_with_a_warning(container):
+    X, y = make_data()
+    X[:, [3, 7]] = 0.1
+    with pytest.warns(UserWarning, match="n_features_to_select=12, but only 10 of 12 features vary; these are returned"):
+        selector = L20Selector(12).fit(container(X), y)
+    assert np.flatnonzero(~selector.support_).tolist() == [3, 7]
+
+
+@pytest.mark.parametrize("constant", [0.0, -3.0])
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_e02_all_features_constant_are_refused(container, constant):
+    y = make_data()[1]
+    with pytest.raises(ValueError, match=r"All 4 features of X are constant.*Check that X holds"):
+        L20Selector(2).fit(container(np.full((len(y), 4), constant)), y)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("container", CONTAINERS)
+@pytest.mark.parametrize("seed", range(3))
+def test_e03_of_duplicate_columns_the_lower_index_comes_first(seed, container, solver):
+    X, y = make_data(seed)
+    originals = np.arange(X.shape[1])
+    copies = originals + X.shape[1]
+    ranking = L20Selector(6, solver=solver, max_iter=5000).fit(container(np.hstack([X, X])), y).ranking_
+    assert ranking[copies].tolist() == (ranking[originals] + 1).tolist()
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("container", CONTAINERS)
+@pytest.mark.parametrize("seed", range(3))
+def test_e03_permuted_columns_permute_the_answer(seed, container, solver):
+    X, y = make_data(seed)
+    order = np.random.default_rng(seed).permutation(X.shape[1])
+    selector = L20Selector(4, solver=solver, max_iter=5000)
+    ranking = selector.fit(container(X), y).ranking_
+    permuted = selector.fit(container(X[:, order]), y).ranking_
+    assert permuted.tolist() == ranking[order].tolist()
+
+
+@pytest.mark.parametrize("scale", ["none", "zscore"])
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("k", [1, 5])
+def test_e04_perfectly_separating_feature_is_first(k, solver, scale):
+    X, y = make_data(n_classes=2)
+    rng = np.random.default_rng(1)
+    X[:, INFORMATIVE] = rng.standard_normal((len(y), len(INFORMATIVE)))
+    X[:, 8] = (2.0 * y - 1.0) * (1.0 + rng.random(len(y)))
+    assert L20Selector(k, solver=solver, scale=scale, max_iter=5000).fit(X, y).ranking_[8] == 1
+
+
+@pytest.mark.parametrize("label", ["healthy", 3])
+def test_e05_one_class_only_is_refused_by_its_name(label):
+    X, y = make_data()
+    with pytest.raises(ValueError, match=rf"y has one class only, .*{label}.*Give samples of 2 or more classes"):
+        L20Selector(3).fit(X, np.full(len(y), label))
+
+
+def test_e05_constant_numbers_as_target_are_refused():
+    X, y = make_data()
+    with pytest.raises(ValueError, match=r"y is constant.*Give targets that differ"):
+        L20Selector(3).fit(X, np.full(len(y), 0.5))
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_e06_class_with_one_sample_fits(solver):
+    X, y = make_data(n_classes=2)
+    labels = np.where(y == 0, "a", "b").astype(object)
+    labels[7] = "rare"
+    selector = L20Selector(3, solver=solver, max_iter=5000).fit(X, labels)
+    assert selector.classes_.tolist() == ["a", "b", "rare"]
+    assert selector.coef_.shape == (3, 12)
+    assert np.isfinite(selector.coef_).all()
+
+
+@pytest.mark.parametrize(
+    ("shape", "message"),
+    [
+        ((1, 5), r"Found array with 1 sample\(s\) .*minimum of 2 is required"),
+        ((0, 5), r"Found array with 0 sample\(s\) .*minimum of 2 is required"),
+        ((6, 0), r"Found array with 0 feature\(s\) .*minimum of 1 is required"),
+        ((6,), "Expected 2D array, got 1D array"),
+        ((6, 2, 2), "Found array with dim 3"),
+    ],
+)
+def test_e07_shapes_that_cannot_be_fitted_give_the_messages_of_scikit_learn(shape, message):
+    with pytest.raises(ValueError, match=message):
+        L20Selector(1).fit(np.ones(shape), np.arange(shape[0]) % 2)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_e07_single_feature_is_selected(container, solver):
+    X, y = make_data()
+    assert L20Selector(1, solver=solver, max_iter=5000).fit(container(X[:, :1]), y).support_.tolist() == [True]
+
+
+@pytest.mark.parametrize("k", [1, 4, 12])
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_e07_two_samples_of_two_classes_fit(container, solver, k):
+    X = make_data()[0][:2]
+    selector = L20Selector(k, solver=solver, max_iter=5000).fit(container(X), ["a", "b"])
+    assert selector.support_.sum() == k
+    # Both classes have one sample, so the strongest feature is the one with the largest difference.
+    assert selector.ranking_[np.abs(X[0] - X[1]).argmax()] == 1
+
+
+@pytest.mark.parametrize("scale", ["none", "zscore"])
+@pytest.mark.parametrize("container", CONTAINERS)
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (np.nan, r"X has 3 missing values \(NaN\), first in 'column 4' and 'column 6'\. Impute them first, .*SimpleImputer"),
+        (np.inf, r"X has 3 infinite values \(inf\), first in 'column 4' and 'column 6'\. Replace or drop them first"),
+        (-np.inf, r"X has 3 infinite values \(inf\), first in 'column 4' and 'column 6'\. Replace or drop them first"),
+    ],
+)
+def test_e08_non_finite_values_are_counted_and_located(value, message, container, scale):
+    X, y = make_data()
+    X[[0, 1, 5], [4, 4, 6]] = value
+    with pytest.raises(ValueError, match=message):
+        L20Selector(3, scale=scale).fit(container(X), y)
+
+
+def test_e08_the_first_five_names_are_given():
+    X, y = make_frame()
+    X.iloc[0, 3:] = np.nan
+    with pytest.raises(
+        ValueError, match=r"X has 9 missing values \(NaN\), first in 'g3', 'g4', 'g5', 'g6' and 'g7'\. Impute"
+    ):
+        L20Selector(3).fit(X, y)
+
+
+def test_e08_infinity_does_not_count_as_missing():
+    X, y = make_frame()
+    X.iloc[0, 1] = np.inf
+    X.iloc[0, 6] = np.nan
+    with pytest.raises(ValueError, match=r"X has 1 missing values \(NaN\), first in 'g6'\W.*Impute them first"):
+        L20Selector(3).fit(X, y)
+
+
+def test_e08_opposite_infinities_are_found():
+    X, y = make_data()
+    X[:2, 4] = np.inf, -np.inf
+    with pytest.raises(ValueError, match=r"X has 2 infinite values \(inf\), first in 'column 4'"):
+        L20Selector(3).fit(X, y)
+
+
+@pytest.mark.parametrize(("value", "message"), [(np.nan, "Input y contains NaN"), (np.inf, "Input y contains infinity")])
+def test_e08_non_finite_targets_are_refused(value, message):
+    X, y = make_data()
+    with pytest.raises(ValueError, match=message):
+        L20Selector(3).fit(X, np.where(y == 0, value, X[:, 0]))
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_e08_non_finite_values_are_refused_at_transform(container):
+    X, y = make_data()
+    selector = L20Selector(3).fit(X, y)
+    X[0, 4] = np.nan
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        selector.transform(container(X))
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+@pytest.mark.parametrize(
+    ("factor", "message"),
+    [
+        (1e150, r"X deviates .* up to \d.*e\+150; .* squares overflow in float64\. Divide X .*, or use scale='zscore'"),
+        (
+            1e-300,
+            r"No feature .* more than \d.*e-(299|300); .* squares vanish in float64\. Multiply X .*, or use scale='zscore'",
+        ),
+    ],
+)
+def test_e09_values_whose_squares_leave_the_range_are_refused(factor, message, container):
+    X, y = make_data()
+    with pytest.raises(ValueError, match=message):
+        L20Selector(3).fit(container(X * factor), y)
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_e09_finite_values_whose_sum_overflows_are_refused(container):
+    X, y = make_data()
+    X[:2, 4] = 1e308
+    with pytest.raises(ValueError, match=r"sum or difference overflows float64\. Divide X by a constant"):
+        L20Selector(3).fit(container(X), y)
+
+
+MIXED = np.where(np.arange(12) % 2, 1e-8, 1e8)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_e09_mixed_scales_give_a_finite_result(container, solver):
+    X, y = make_data()
+    selector = L20Selector(3, solver=solver, max_iter=5000).fit(container(X * MIXED), y)
+    assert np.isfinite(selector.scores_).all()
+    assert np.isfinite(selector.coef_).all()
+    assert np.flatnonzero(selector.support_).max() % 2 == 0  # a feature of size 1e-8 has no chance against one of 1e8
+
+
+@pytest.mark.parametrize(
+    "factors",
+    [np.full(12, 1e150), np.full(12, 1e-300), MIXED, np.where(np.arange(12) % 2, 1e-300, 1e150), -MIXED],
+    ids=["1e150", "1e-300", "1e-8 and 1e8", "1e-300 and 1e150", "negative"],
+)
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_e09_with_scaling_a_column_rescale_changes_nothing(container, solver, factors, rtol):
+    X, y = make_data()
+    selector = L20Selector(4, scale="zscore", solver=solver, max_iter=5000)
+    expected = clone(selector).fit(container(X), y)
+    rescaled = selector.fit(container(X * factors), y)
+    assert rescaled.ranking_.tolist() == expected.ranking_.tolist()
+    np.testing.assert_allclose(rescaled.scores_, expected.scores_, rtol=rtol[X.dtype])
+    np.testing.assert_allclose(rescaled.coef_ * factors, expected.coef_, rtol=rtol[X.dtype])
