@@ -13,7 +13,7 @@ import os
 import platform
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -25,6 +25,7 @@ try:
     from rich.console import Console
     from rich.progress import Progress
     from rich.table import Table as RichTable
+    from rich.text import Text
 except ModuleNotFoundError as error:  # pragma: no cover - seen only without the extra
     raise SystemExit(f"The command line needs the extra 'cli' ({error.name} is missing): pip install 'l20fs[cli]'") from None
 
@@ -34,10 +35,11 @@ from l20fs import L20Selector
 from l20fs.data import load_srbct
 from l20fs.data.readers import DataError, Table, UnknownColumnError, read_table
 from l20fs.evaluation import accuracy_by_k
-from l20fs.files import write_atomically
+from l20fs.files import write_together
 
 EXIT_FAILURE, EXIT_USAGE, EXIT_BAD_DATA, EXIT_NOTHING_SELECTED, EXIT_INTERRUPTED = 1, 2, 3, 4, 130
 PANEL_SIZES = (5, 10, 20, 50, 100)
+MOST_ROWS_SHOWN = 20
 RESULT_FILES = ("selection.tsv", "path.npz", "cv.tsv", "run.json")
 
 
@@ -60,7 +62,9 @@ def cli() -> None:
 @click.option("--alpha", type=click.FloatRange(min=0, min_open=True), help="Stop the path at this lambda.")
 @click.option("--ridge", type=click.FloatRange(min=0), default=0.0, show_default=True, help="Relative ridge strength.")
 @click.option("--scale", type=click.Choice(["none", "zscore"]), default="none", show_default=True)
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the cross-validation folds.")
+@click.option(
+    "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of the cross-validation folds."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON instead of tables.")
 @click.option("--force", is_flag=True, help="Replace the results in the output folder.")
 def select(data: str, target: str | None, output: Path | None, as_json: bool, force: bool, **options: Any) -> None:
@@ -77,13 +81,16 @@ def select(data: str, target: str | None, output: Path | None, as_json: bool, fo
     ks = panel_sizes(k, table)
     accuracies = cross_validate(selector, table, ks, seed=options["seed"])
     selector.set_params(n_features_to_select=k)
-    summary = summarise(selector, table, ks, accuracies, {"data": data, "target": target, **options})
+    summary = summarise(selector, table, ks, accuracies, {"data": data, "target": target, **dict(sorted(options.items()))})
     if output is not None:
         write_results(output, selector, summary)
     if as_json:
-        click.echo(json.dumps(summary, indent=2))
+        show(json.dumps(summary, indent=2) + "\n")
     else:
-        print_tables(selector, table, summary)
+        console = Console()
+        with console.capture() as capture:
+            print_tables(console, selector, summary)
+        show(capture.get())
     if output is not None:
         note(f"Results are in {output}{os.sep}: {', '.join(RESULT_FILES)}")
     else:
@@ -140,10 +147,10 @@ def cross_validate(selector: L20Selector, table: Table, ks: list[int], seed: int
     rarest = counts.argmin()
     n_splits = min(5, int(counts[rarest]))
     if n_splits < 2:
-        note(f"No cross-validation: class {labels[rarest]!r} has one sample, so it cannot be in both parts of a split.")
+        note(f"No cross-validation: class {str(labels[rarest])!r} has one sample, so it cannot be in both parts of a split.")
         return None
     if n_splits < 5:
-        note(f"{n_splits} folds instead of 5: class {labels[rarest]!r} has {n_splits} samples only.")
+        note(f"{n_splits} folds instead of 5: class {str(labels[rarest])!r} has {n_splits} samples only.")
     console = Console(stderr=True)
     with stated_warnings(), Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("Cross-validation", total=n_splits)
@@ -201,7 +208,7 @@ def check_output(folder: Path | None, force: bool) -> None:
     if folder is None:
         return
     if folder.exists() and not folder.is_dir():
-        raise click.UsageError(f"-o {folder}: this is a file. Name a folder.")
+        raise NotADirectoryError(f"-o {folder}: this is a file. Name a folder.")
     present = [name for name in RESULT_FILES if (folder / name).exists()]
     if present and not force:
         raise click.UsageError(f"-o {folder}: holds results already ({', '.join(present)}). Use --force to replace them.")
@@ -210,30 +217,28 @@ def check_output(folder: Path | None, force: bool) -> None:
 def write_results(folder: Path, selector: L20Selector, summary: dict[str, Any]) -> None:
     """Write the result files, each whole or not at all; run.json comes last and marks a complete run."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "run.json").unlink(missing_ok=True)
-    write_frame(folder / "selection.tsv", selector.selection_frame())
-    selector.path_.save(folder / "path.npz")
-    write_frame(folder / "cv.tsv", pd.DataFrame(summary["accuracy"] or [], columns=["n_features", "KNN-5", "logistic"]))
     text = json.dumps(summary, indent=2) + "\n"
-    write_atomically(folder / "run.json", lambda stream: stream.write(text.encode()))
+    accuracy = pd.DataFrame(summary["accuracy"] or [], columns=["n_features", "KNN-5", "logistic"])
+    write_together(
+        {
+            folder / "selection.tsv": as_tsv(selector.selection_frame()),
+            folder / "path.npz": selector.path_.write,
+            folder / "cv.tsv": as_tsv(accuracy),
+            folder / "run.json": lambda stream: stream.write(text.encode()),
+        }
+    )
 
 
-def write_frame(file: Path, frame: pd.DataFrame) -> None:
+def as_tsv(frame: pd.DataFrame) -> Callable[[BinaryIO], object]:
     text = io.StringIO()
     frame.to_csv(text, sep="\t", index=False, float_format="%.10g", lineterminator="\n")
-
-    def write(stream: BinaryIO) -> None:
-        stream.write(text.getvalue().encode())
-
-    write_atomically(file, write)
+    return lambda stream: stream.write(text.getvalue().encode())
 
 
-def print_tables(selector: L20Selector, table: Table, summary: dict[str, Any]) -> None:
+def print_tables(console: Console, selector: L20Selector, summary: dict[str, Any]) -> None:
     """Print the selected features and the accuracy at a few k."""
-    console = Console()
     frame = selector.selection_frame()
-    # Between the rows of a long table nothing is lost: the files hold them all.
-    shown = frame.head(max(20, 0))
+    shown = frame.head(MOST_ROWS_SHOWN)
     features = RichTable(title=f"{len(frame)} features that tell {len(summary['input']['classes'])} classes apart")
     features.add_column("rank", justify="right")
     features.add_column("feature")
@@ -258,9 +263,20 @@ def print_tables(selector: L20Selector, table: Table, summary: dict[str, Any]) -
     console.print(accuracy)
 
 
-def plain(text: str) -> str:
-    """Keep rich from reading a feature name such as ``[red]`` as markup."""
-    return str(text).replace("[", r"\[")
+def plain(text: str) -> Text:
+    """Keep rich from reading a feature name such as ``[red]`` as markup, or ``:boy:`` as a picture."""
+    return Text(str(text))
+
+
+def show(text: str) -> None:
+    """Print to stdout, whatever it can encode, and be content if nobody reads it."""
+    encoding = sys.stdout.encoding or "utf-8"
+    try:
+        # click and rich would end the run with code 1 when the reader of stdout has had enough.
+        sys.stdout.write(text.encode(encoding, errors="backslashreplace").decode(encoding))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def note(text: str) -> None:

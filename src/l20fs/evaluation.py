@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, clone
+from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
@@ -52,6 +53,8 @@ def accuracy_by_k(
         for column, k in enumerate(ks):
             chosen = fitted.set_params(n_features_to_select=k).support_
             for name, classifier in default_classifiers(n_train).items():
+                if not chosen.any():  # the chosen alpha leaves nothing in this fold
+                    classifier = DummyClassifier()
                 classifier.fit(X[train][:, chosen], y[train])
                 scores[name][number, column] = classifier.score(X[test][:, chosen], y[test])
         if on_fold is not None:

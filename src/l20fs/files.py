@@ -14,19 +14,28 @@ def write_atomically(file: str | os.PathLike[str], write: Callable[[BinaryIO], o
 
     Whatever goes wrong, an older ``file`` stays as it was.
     """
-    file = Path(file)
-    handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name[:100]}.", suffix=".part")
+    write_together({Path(file): write})
+
+
+def write_together(writers: dict[Path, Callable[[BinaryIO], object]]) -> None:
+    """Write several files as :func:`write_atomically` does, and put them in place only when all are on the disk."""
+    staged: dict[Path, str] = {}
     try:
-        with os.fdopen(handle, "wb") as stream:
-            write(stream)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, file)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-    _sync_folder(file.parent)
+        for file, write in writers.items():
+            handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name[:100]}.", suffix=".part")
+            staged[file] = temporary
+            with os.fdopen(handle, "wb") as stream:
+                write(stream)
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.chmod(temporary, 0o666 & ~_umask())
+        for file, temporary in staged.items():
+            os.replace(temporary, file)
+    finally:
+        for temporary in staged.values():
+            Path(temporary).unlink(missing_ok=True)
+    for folder in {file.parent for file in staged}:
+        _sync_folder(folder)
 
 
 def _umask() -> int:

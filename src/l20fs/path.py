@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -216,17 +215,21 @@ class SolutionPath:
 
     def save(self, file: str | os.PathLike[str]) -> None:
         """Write the path as a compressed npz file, whole or not at all."""
-        arrays = {f.name: getattr(self, f.name) for f in fields(self)}
-        write_atomically(file, lambda stream: np.savez_compressed(stream, **arrays))
+        write_atomically(file, self.write)
+
+    def write(self, stream: BinaryIO) -> None:
+        """Write what :meth:`save` writes to an open file."""
+        np.savez_compressed(stream, **{f.name: getattr(self, f.name) for f in fields(self)})
 
     @classmethod
     def load(cls, file: str | os.PathLike[str]) -> SolutionPath:
         """Read a path written by :meth:`save`; nothing in the file is unpickled."""
-        try:
-            with np.load(file, allow_pickle=False) as stored:
-                return cls(**{f.name: stored[f.name] for f in fields(cls)})
-        except (KeyError, ValueError, EOFError, zipfile.BadZipFile, AttributeError) as error:
-            raise ValueError(f"{os.fspath(file)!r} is not a path file written by SolutionPath.save: {error}") from error
+        with open(file, "rb") as stream:
+            try:
+                with np.load(stream, allow_pickle=False) as stored:
+                    return cls(**{f.name: stored[f.name] for f in fields(cls)})
+            except Exception as error:  # a damaged archive fails in a dozen ways, in zipfile, zlib, struct and numpy
+                raise ValueError(f"{os.fspath(file)!r} is not a path file written by SolutionPath.save: {error}") from error
 
 
 def _score(n_nonzero: Array, indices: Array, norms: Array, gradient_norms: Array, varies: Array) -> tuple[Array, Array]:

@@ -241,7 +241,7 @@ class L20Selector(BaseSelector):
                 "score": self.scores_[chosen],
                 "entry_alpha": self.path_.entry_alphas[chosen],
                 "rule": [RULES[rule] for rule in self.path_.rules[chosen]],
-                "strongest": strongest,
+                "strongest": pd.Series(strongest, dtype=object),
                 **{f"coef_{label}": weights for label, weights in zip(labels, coef, strict=True)},
             }
         )

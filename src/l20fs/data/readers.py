@@ -7,6 +7,8 @@ import difflib
 import gzip
 import hashlib
 import io
+import zlib
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,13 +52,13 @@ def read_table(file: Path, target: str) -> Table:
         near = difflib.get_close_matches(target, header, n=3)
         hint = f"Did you mean {' or '.join(map(repr, near))}?" if near else f"The file begins with {header[:5]}."
         raise UnknownColumnError(f"{file.name} has no column {target!r}. {hint}")
-    frame = _parse(text, separator, header, target, file)
-    labels = frame.pop(target).to_numpy(dtype=object).astype(str)
+    labels, samples = _read_texts(text, separator, header, target, file)
+    frame = _parse(text, separator, header, file).drop(columns=target)
     _check_labels(labels, target, file)
     first = frame.columns[0] if len(frame.columns) else None
     if first is not None and header[0] == first and not _is_number_column(frame[first]):
-        if not frame[first].is_unique:
-            repeated = frame[first][frame[first].duplicated()].astype(str).unique()[:5].tolist()
+        repeated = [name for name, count in Counter(samples).items() if count > 1][:5]
+        if repeated:
             raise DataError(f"{file.name}: sample names occur more than once: {repeated}. Make them unique.")
         frame = frame.drop(columns=first)
     _check_numbers(frame, file)
@@ -73,7 +75,7 @@ def _decode(content: bytes, file: Path) -> str:
         if content[:2] == b"\x1f\x8b":
             content = gzip.decompress(content)
         text = content.decode("utf-8-sig")
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"{file.name}: damaged gzip file ({error}). Copy it again.") from error
     except UnicodeDecodeError as error:
         raise DataError(f"{file.name}: not UTF-8 text (byte {error.start}). Save it again as UTF-8.") from error
@@ -87,7 +89,10 @@ def _read_header(text: str, file: Path) -> tuple[list[str], str]:
     if not line.strip():
         raise DataError(f"{file.name}: the first line is empty. It must name the columns.")
     separator = max(SEPARATORS, key=line.count)
-    header = next(csv.reader([line], delimiter=separator))
+    try:
+        header = next(csv.reader([line], delimiter=separator))
+    except csv.Error as error:
+        raise DataError(f"{file.name}: the first line cannot be read ({error}). Save it again as CSV or TSV.") from error
     if len(header) < 2:
         raise DataError(f"{file.name}: one column only. Separate the columns by tab, comma or semicolon.")
     seen: set[str] = set()
@@ -97,24 +102,47 @@ def _read_header(text: str, file: Path) -> tuple[list[str], str]:
     return header, separator
 
 
-def _parse(text: str, separator: str, header: list[str], target: str, file: Path) -> Any:
+def _read_texts(text: str, separator: str, header: list[str], target: str, file: Path) -> tuple[NDArray[Any], list[str]]:
+    """Return the labels and the first column as they stand; every line must have all fields.
+
+    pandas takes NA for missing, fills short lines and cuts long ones.
+    """
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    column = header.index(target)
+    labels, first = [], []
+    try:
+        next(rows)
+        for row in rows:
+            if not row:
+                continue
+            if len(row) != len(header):
+                raise DataError(
+                    f"{file.name}: line {rows.line_num} has {len(row)} fields. Every line must have {len(header)} fields, "
+                    "as many as the header."
+                )
+            labels.append(row[column])
+            first.append(row[0])
+    except csv.Error as error:
+        raise DataError(f"{file.name}: line {rows.line_num} cannot be read ({error}). Save it again as CSV.") from error
+    if not labels:
+        raise DataError(f"{file.name}: a header and no samples.")
+    return np.array(labels), first
+
+
+def _parse(text: str, separator: str, header: list[str], file: Path) -> Any:
     import pandas as pd
 
     try:
-        frame = pd.read_csv(
+        return pd.read_csv(
             io.StringIO(text),
             sep=separator,
             header=0,
             names=header,  # verbatim: pandas would rename an empty or repeated name
             index_col=False,
-            converters={target: str},  # a class may be called NA
             on_bad_lines="error",
         )
     except (pd.errors.ParserError, pd.errors.ParserWarning, ValueError) as error:
         raise DataError(f"{file.name}: {str(error).strip()}. Every line must have {len(header)} fields.") from error
-    if len(frame) == 0:
-        raise DataError(f"{file.name}: a header and no samples.")
-    return frame
 
 
 def _check_labels(labels: NDArray[Any], target: str, file: Path) -> None:

@@ -1,0 +1,265 @@
+from __future__ import annotations
+
+import gzip
+import hashlib
+import pickle
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from l20fs.data.readers import DataError, Table, UnknownColumnError, read_table
+
+PLAIN = "type,a,b\nu,1,2.5\nv,-3,4e-3\nu,5,6\nv,7,8\n"
+
+
+def write(folder, content, name="data.csv"):
+    file = folder / name
+    file.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return file
+
+
+def refuse(file, target="type", kind=DataError):
+    """Read as a user does, for whom a warning of pandas stops nothing, and return the message of the refusal."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(kind) as caught:
+            read_table(file, target)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize("bom", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("compress", [bytes, gzip.compress])
+@pytest.mark.parametrize("separator", [",", "\t", ";"])
+def test_reads_every_spelling_of_one_table(tmp_path, separator, compress, bom, newline):
+    content = compress(bom + PLAIN.replace(",", separator).replace("\n", newline).encode())
+    table = read_table(write(tmp_path, content), "type")
+    np.testing.assert_array_equal(table.X, [[1, 2.5], [-3, 4e-3], [5, 6], [7, 8]])
+    assert table.X.dtype == np.float64
+    assert table.y.tolist() == ["u", "v", "u", "v"]
+    assert table.feature_names == ["a", "b"]
+    assert table.sha256 == hashlib.sha256(content).hexdigest()
+
+
+def test_numbers_keep_their_digits(tmp_path):
+    X = np.random.default_rng(0).standard_normal((50, 3)) * 10.0 ** np.array([-200, 0, 200])
+    rows = [f"{'uv'[i % 2]}," + ",".join(map(repr, values)) for i, values in enumerate(X.tolist())]
+    table = read_table(write(tmp_path, "type,a,b,c\n" + "\n".join(rows)), "type")
+    # Some versions of pandas are off in the last digit of a few numbers.
+    np.testing.assert_array_max_ulp(table.X, X, maxulp=2)
+
+
+@pytest.mark.parametrize("labels", [["NA", "nan"], ["NA", "None"], ["1", "01"], ["1", "1.0"], ["True", "TRUE"], ["é", "e"]])
+def test_labels_are_text(tmp_path, labels):
+    first, second = labels
+    rows = f"{first},1\n{second},2\n{first},3\n{second},4\n"
+    table = read_table(write(tmp_path, "type,a\n" + rows), "type")
+    assert table.y.tolist() == [first, second, first, second]
+
+
+def test_feature_names_are_verbatim(tmp_path):
+    names = ["NA", "nan", "1-Mar", "2-Sep", "44256", " x ", "a.1", "gène", "=cmd|'/c calc'!A1", "[red]"]
+    table = read_table(write(tmp_path, "\t".join([*names, "type"]) + "\n" + ("\t".join("1" * 10) + "\tu\n") * 2), "type")
+    assert table.feature_names == names
+
+
+def test_quoted_fields(tmp_path):
+    content = '"a ""x""","b,c",type\n1,2,"u,1"\n3,4,v\n5,6,"u,1"\n7,8,v\n'
+    table = read_table(write(tmp_path, content), "type")
+    assert table.feature_names == ['a "x"', "b,c"]
+    assert table.y.tolist() == ["u,1", "v", "u,1", "v"]
+    np.testing.assert_array_equal(table.X, [[1, 2], [3, 4], [5, 6], [7, 8]])
+
+
+@pytest.mark.parametrize("column", ["sample", "", "NA"])
+def test_sample_names_in_the_first_column_are_dropped(tmp_path, column):
+    table = read_table(write(tmp_path, f"{column},a,type\ns1,1,u\ns2,2,v\ns3,3,u\ns4,4,v\n"), "type")
+    assert table.feature_names == ["a"]
+    np.testing.assert_array_equal(table.X, [[1], [2], [3], [4]])
+
+
+def test_sample_names_that_look_missing_are_different_names(tmp_path):
+    table = read_table(write(tmp_path, "sample,a,type\nNA,1,u\nnan,2,v\nnull,3,u\ns4,4,v\n"), "type")
+    assert table.feature_names == ["a"]
+
+
+def test_a_missing_number_is_left_to_the_selector(tmp_path):
+    table = read_table(write(tmp_path, "a,b,type\n1,,u\nNA,4,v\n5,6,u\n7,8,v\n"), "type")
+    np.testing.assert_array_equal(table.X, [[1, np.nan], [np.nan, 4], [5, 6], [7, 8]])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "empty"),
+        ("\n", "empty"),
+        ("   \n1,2\n", "empty"),
+        ("type,a\n", "no samples"),
+        ("type,a", "no samples"),
+        ("type\nu\nv\n", "one column"),
+        ("type,sample\nu,s1\nv,s2\n", "text"),
+        ("sample,type\ns1,u\ns2,v\n", "no feature"),
+    ],
+)
+def test_a_table_without_content_is_refused(tmp_path, content, message):
+    assert message in refuse(write(tmp_path, content))
+
+
+RAGGED = {
+    "one line too long": "a,b,type\n1,2,u\n3,4,v\n5,6,u,9\n7,8,v\n",
+    "first line too long": "a,b,type\n1,2,u,9\n3,4,v\n5,6,u\n7,8,v\n",
+    "every line too long": "a,b,type\n1,2,u,9\n3,4,v,9\n5,6,u,9\n7,8,v,9\n",
+    "header lacks the sample names": "type,a,b\ns1,u,1,2\ns2,v,3,4\ns3,u,5,6\ns4,v,7,8\n",
+    "header lacks the sample names, target last": "a,b,type\ns1,1,2,u\ns2,3,2,v\ns3,1,4,u\ns4,3,4,v\n",
+    "number missing at the end": "type,a,b\nu,1,2\nv,3\nu,5,6\nv,7,8\n",
+    "last line cut off": "type,a,b\nu,1,2\nv,3,4\nu,5,6\nv",
+    "label missing at the end": "a,b,type\n1,2,u\n3,4\n5,6,u\n7,8,v\n9,1,v\n2,3,u\n",
+}
+
+
+@pytest.mark.parametrize("content", RAGGED.values(), ids=RAGGED.keys())
+@pytest.mark.parametrize("separator", [",", "\t"])
+def test_ragged_rows_are_refused(tmp_path, content, separator):
+    assert "3 fields" in refuse(write(tmp_path, content.replace(",", separator)))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("type,gène\nu,1\nv,2\n".encode("latin-1"), "UTF-8"),
+        (PLAIN.encode("utf-16"), "UTF-8"),
+        (b"type,a\nu,1\nv,\x002\n", "NUL"),
+        (bytes(100), "NUL"),
+        (gzip.compress(PLAIN.encode())[:-4], "gzip"),
+        (gzip.compress(PLAIN.encode())[:20], "gzip"),
+        (gzip.compress(PLAIN.encode())[:5], "gzip"),
+        (gzip.compress(PLAIN.encode())[:10] + b"\xff" * 50, "gzip"),
+        (gzip.compress(PLAIN.encode())[:-8] + bytes(8), "gzip"),
+        (gzip.compress(PLAIN.encode("utf-16")), "UTF-8"),
+    ],
+    ids=["latin-1", "utf-16", "NUL", "zeros", "gz cut 4", "gz cut 20", "gz cut 5", "gz garbage", "gz checksum", "gz utf-16"],
+)
+def test_damaged_bytes_are_refused(tmp_path, content, message):
+    assert message in refuse(write(tmp_path, content))
+
+
+def test_repeated_column_names_are_refused_and_five_are_listed(tmp_path):
+    names = [f"g{j}" for j in range(7)] * 2
+    message = refuse(write(tmp_path, ",".join(["type", *names]) + "\n" + "u" + ",1" * 14 + "\n"))
+    assert "more than once" in message
+    assert [name in message for name in names[:7]] == [True] * 5 + [False] * 2
+
+
+def test_repeated_sample_names_are_refused_and_five_are_listed(tmp_path):
+    names = [f"s{i}" for i in range(7)] * 2
+    rows = "".join(f"{name},{i},{'uv'[i % 2]}\n" for i, name in enumerate(names))
+    message = refuse(write(tmp_path, "sample,a,type\n" + rows))
+    assert "more than once" in message
+    assert [name in message for name in names[:7]] == [True] * 5 + [False] * 2
+
+
+@pytest.mark.parametrize("cell", ["high", "1,5", "2024-01-01", "1 000", "12%"])
+def test_a_text_column_is_refused_by_name(tmp_path, cell):
+    message = refuse(write(tmp_path, f"type;a;stage\nu;1;2\nv;2;{cell}\nu;3;4\nv;4;5\n"))
+    assert "'stage'" in message
+    assert "'a'" not in message
+
+
+@pytest.mark.parametrize("label", ["", "  "])
+def test_empty_labels_are_refused_with_their_line(tmp_path, label):
+    rows = [f"{i},{'uv'[i % 2]}" for i in range(10)]
+    rows[4] = f"4,{label}"
+    message = refuse(write(tmp_path, "a,type\n" + "\n".join(rows) + "\n"))
+    assert "'type'" in message
+    assert "line 6" in message
+
+
+@pytest.mark.parametrize("labels", [range(20), np.linspace(0, 1, 20), [f"sample {i}" for i in range(20)]])
+def test_a_target_with_too_many_values_is_refused(tmp_path, labels):
+    message = refuse(write(tmp_path, "a,type\n" + "".join(f"{i},{label}\n" for i, label in enumerate(labels))))
+    assert "'type'" in message
+    assert "20 different values" in message
+
+
+@pytest.mark.parametrize(
+    ("target", "hint"),
+    [
+        ("tpye", "Did you mean 'type'?"),
+        ("Type", "Did you mean 'type'?"),
+        ("type ", "Did you mean 'type'?"),
+        ("zzz", "['type', 'a', 'b']"),
+        ("", "['type', 'a', 'b']"),
+    ],
+)
+def test_an_unknown_target_gets_a_hint(tmp_path, target, hint):
+    message = refuse(write(tmp_path, PLAIN), target, UnknownColumnError)
+    assert repr(target) in message
+    assert hint in message
+
+
+@pytest.mark.parametrize("name", ["x.pkl", "x.pickle", "x.joblib", "x.rds", "x.RDS", "x.PKL"])
+def test_files_that_can_run_code_are_refused_by_name(tmp_path, name):
+    assert name[1:] in refuse(tmp_path / name)  # not there: opening it would be another error
+
+
+class Canary:
+    def __init__(self, file):
+        self.file = file
+
+    def __reduce__(self):
+        return Path.touch, (self.file,)
+
+
+@pytest.mark.parametrize("name", ["x.pkl", "x.csv", "x.npy"])
+def test_a_pickle_is_never_run(tmp_path, name):
+    canary = tmp_path / "canary"
+    refuse(write(tmp_path, pickle.dumps(Canary(canary)), name))
+    assert not canary.exists()
+    pickle.loads(pickle.dumps(Canary(canary)))
+    assert canary.exists()  # it would have been seen
+
+
+TEXTS = st.text(alphabet=list(",;\t\n\r\"' 01.-+eEnaNuvy\ufeff\u2028é\0"), max_size=80).map(str.encode)
+CELLS = st.sampled_from(["", "0", "1", "-2.5", "1e999", "9" * 30, "NA", "nan", "inf", "u", "v", '"', '"a\nb"', "é", "True"])
+NAMES = st.sampled_from(["a", "b", "", "NA", '"c,d"', "y.1", "Unnamed: 0", "x\ry", '"'])
+
+
+@st.composite
+def almost_tables(draw):
+    """Draw what is nearly a table, so that more than the first check is reached."""
+    separator, newline = draw(st.sampled_from(",;\t")), draw(st.sampled_from(["\n", "\n", "\r\n", "\r"]))
+    names = draw(st.lists(NAMES, min_size=1, max_size=3, unique=True))
+    row = st.tuples(st.sampled_from("uv"), *[st.sampled_from(["0", "1", "-2.5"])] * len(names))
+    odd_row = st.lists(CELLS, min_size=len(names), max_size=len(names) + 2)
+    lines = [("y", *names), *draw(st.lists(row, max_size=5)), *draw(st.lists(odd_row, max_size=1))]
+    content = newline.join(separator.join(line) for line in lines).encode()
+    return draw(st.sampled_from([b"", b"\xef\xbb\xbf"])) + content
+
+
+GZIPS = st.tuples(st.one_of(TEXTS, almost_tables()), st.binary(max_size=4), st.integers(0, 40)).map(
+    lambda drawn: gzip.compress(drawn[0])[: 10 + drawn[2]] + drawn[1]
+)
+
+
+@settings(max_examples=2500, deadline=None, database=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(content=st.one_of(st.binary(max_size=200), TEXTS, almost_tables(), GZIPS))
+@example(content=b"a,y\r1,u\r2,v\r")
+@example(content=b"a" * 200_000 + b",y\n1,u\n2,v\n")
+@example(content=b'"a,y\n1,u\n2,v\n')
+@example(content=b"y,a\nu,99999999999999999999999999\nv,1\n")
+@example(content=b"\x1f\x8b")
+@pytest.mark.filterwarnings("ignore")
+def test_random_bytes_give_a_table_or_our_refusal(tmp_path, content):
+    try:
+        table = read_table(write(tmp_path, content), "y")
+    except (DataError, UnknownColumnError):
+        return
+    assert isinstance(table, Table)
+    assert table.X.shape == (len(table.y), len(table.feature_names))
+    assert table.X.dtype == np.float64
+    assert table.X.size
+    assert all(label.strip() for label in table.y.tolist())
