@@ -48,8 +48,8 @@ def main() -> None:
         for _ in range(repeats):
             bare = min(bare, *(seconds(lambda: X.T @ R) for _ in range(10)))
             wide = min(wide, *(seconds(lambda: R_wide @ X) for _ in range(10)))
-            walk = min(walk, seconds(lambda: ahiht(problem, schedule)))
-            setup = min(setup, seconds(lambda: LeastSquares(X, Y)))
+            walk = min(walk, *(seconds(lambda: ahiht(problem, schedule)) for _ in range(2 if n_samples > 1000 else 10)))
+            setup = min(setup, *(seconds(lambda: LeastSquares(X, Y)) for _ in range(2)))
         tracemalloc.start()
         ahiht(LeastSquares(X, Y), schedule)
         beyond = tracemalloc.get_traced_memory()[1] - X.nbytes

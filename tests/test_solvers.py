@@ -176,6 +176,21 @@ def test_a_standing_point_leaves_l_alone():
     assert path.lipschitz[0] == problem.lipschitz_lower
 
 
+@pytest.mark.parametrize("solver", [ahiht, quiet_hiht])
+def test_a_standstill_after_rejected_trials_restores_l(solver):
+    """A tiny L proposes a wild step; raising L ends with no step at all, and the next lambda must not pay for that."""
+    X, Y = draw(2)
+    problem = LeastSquares(X, Y)
+    start = 1e-3 * problem.lipschitz_lower
+    path = solver(problem, Schedule(target=problem.null_loss, start=problem.null_loss, lipschitz_start=start))
+    assert path.n_nonzero.tolist() == [0]
+    assert path.n_iters.tolist() == [0]
+    assert path.lipschitz.tolist() == [start]
+    walk = Walk(problem, Schedule(lipschitz_start=start))
+    walk.step(problem.null_loss)
+    assert walk.L > start, "the example must make the line search raise L"
+
+
 def test_first_stage_is_empty_and_the_second_is_not():
     X, Y = draw(3)
     path = ahiht(LeastSquares(X, Y), Schedule(n_rows=10))
@@ -231,6 +246,16 @@ def test_sparse_and_dense_agree(solver, scale, rtol):
         assert np.array_equal(path.order, dense.order)
 
 
+def test_sparse_columns_far_from_zero():
+    """Stored without a single zero and with means of 1e4: what centring takes away is 1e8 times what it leaves."""
+    X, Y = draw(4)
+    X = X + 1e4
+    dense = ahiht(LeastSquares(X, Y), Schedule(n_rows=15))
+    sparse = ahiht(LeastSquares(sp.csr_array(X), Y), Schedule(n_rows=15))
+    assert np.array_equal(sparse.indices, dense.indices)
+    assert np.allclose(sparse.losses, dense.losses, rtol=1e-8)
+
+
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
 def test_float32_agrees_to_its_tolerance(make, rtol):
     X, Y = draw(0, n_samples=60, n_features=300)
@@ -280,6 +305,15 @@ def test_any_shape_reaches_all_rows_or_stops(n_samples, n_features):
         Xc, Yc = centred(X, Y)
         smallest = loss(Xc, Yc, np.linalg.lstsq(Xc, Yc, rcond=None)[0])
         assert smallest * (1 - 1e-9) - 1e-9 <= path.losses[-1] < path.losses[0] == pytest.approx(0.5 * np.sum(Yc**2))
+
+
+@pytest.mark.parametrize("solver", [ahiht, hiht])
+def test_targets_orthogonal_to_all_features_give_the_empty_path(solver):
+    X = np.array([[1.0, 2.0], [-1.0, -2.0], [1.0, 2.0], [-1.0, -2.0]])
+    path = solver(LeastSquares(X, np.array([[0.0], [0.0], [1.0], [1.0]])), Schedule(n_rows=2))
+    assert path.n_nonzero.tolist() == [0]
+    assert path.losses.tolist() == [0.5]
+    assert path.order.tolist() == [0, 1]
 
 
 def test_scalar_target_is_the_scalar_l0_problem():

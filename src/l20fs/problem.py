@@ -121,11 +121,16 @@ class DenseDesign:
         values = values.astype(self.dtype, copy=False)
         step = max(64, 2 * BLOCK_ELEMENTS // self.n_samples)
         if len(rows) <= step:
-            return values @ self.features[rows]
+            return values @ self._lines(rows)
         image = np.zeros((len(values), self.n_samples), dtype=self.dtype)
         for start in range(0, len(rows), step):
-            image += values[:, start : start + step] @ self.features[rows[start : start + step]]
+            image += values[:, start : start + step] @ self._lines(rows[start : start + step])
         return image
+
+    def _lines(self, rows: Array) -> Array:
+        if self.features.flags.c_contiguous:
+            return self.features[rows]
+        return self.features.T.take(rows, axis=1).T
 
     def take(self, rows: Array, samples: slice) -> Array:
         return self.features[rows, samples].T
@@ -203,9 +208,8 @@ class SparseDesign:
         return float(energy.max())
 
     def pull(self, residual: Array) -> Array:
-        # X~.T R = X.T R - mean * (sum of R); the sums are zero up to rounding, which a large mean would magnify.
+        # The columns of R sum to zero, so X~.T R = X.T R: no centring is needed on this side.
         products = self.columns.T @ np.ascontiguousarray(residual.T.astype(self.dtype, copy=False))
-        products -= np.outer(self._shift, residual.sum(axis=1)).astype(self.dtype, copy=False)
         products[~self.varies] = 0.0
         return products.T
 
@@ -216,7 +220,9 @@ class SparseDesign:
             image = (self.columns @ weights).T
         else:
             image = (self.columns[:, rows] @ np.ascontiguousarray(values.T.astype(self.dtype, copy=False))).T
-        return image - (values @ self._shift[rows])[:, None]
+        # The mean over the samples is what centring takes away; taken from the image itself, the sum is zero to the last
+        # digit, on which pull relies.
+        return image - image.mean(axis=1, keepdims=True, dtype=np.float64)
 
     def take(self, rows: Array, samples: slice) -> Array:
         part = self.columns[:, rows][samples].toarray() - self._shift[rows]
@@ -346,8 +352,11 @@ class LeastSquares:
 
 
 def _blocks(n_lines: int, line_length: int) -> list[slice]:
+    elements = BLOCK_ELEMENTS
+    if n_lines * line_length <= elements:
+        elements //= 8  # a few rounds through memory that stays warm, rather than one through fresh pages
     # At least 16 lines: a narrower strip of a row-major array would drag in whole cache lines to use a part of them.
-    step = max(16, BLOCK_ELEMENTS // max(1, line_length))
+    step = max(16, elements // max(1, line_length))
     return [slice(start, min(start + step, n_lines)) for start in range(0, n_lines, step)]
 
 

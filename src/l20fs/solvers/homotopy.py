@@ -96,8 +96,6 @@ class Walk:
         self.schedule = schedule
         self.L = schedule.lipschitz_start or problem.lipschitz_lower
         self.eta = 1e-4 * self.L if schedule.eta is None else schedule.eta
-        # Relative rounding error of the terms of the decrease test.
-        self.slack = 1e-12 if problem.dtype == np.float64 else 1e-5
         self.point = starting_point(problem, weights)
 
     def step(self, lam: float) -> Trial:
@@ -108,16 +106,11 @@ class Walk:
         return trial
 
     def search(self, lam: float) -> Trial:
-        """Raise L until the trial is good; a trial that does not move leaves L as it was."""
-        L_before = self.L
+        """Raise L, always from the same point, until the trial is good."""
         trial = self.propose(lam)
-        while not trial.is_good and trial.squared_length > 0.0 and self._ceiling > self.L:
+        while not trial.is_good and trial.squared_length > 0.0 and self.L < self._ceiling:
             self.L = min(self.schedule.line_search_factor * self.L, self._next_bound())
             trial = self.propose(lam)
-        # Neither a standstill nor a trial that only rounding can have rejected says anything about the curvature:
-        # keeping the L they led to would freeze the rest of the path.
-        if trial.squared_length == 0.0 or not trial.is_good:
-            self.L = L_before
         return trial
 
     def propose(self, lam: float) -> Trial:
@@ -129,7 +122,7 @@ class Walk:
         old = point.weights.take(touched, axis=1)
         slope = point.gradient.at(touched)
         new = old - slope / L
-        squared_norms = np.einsum("ij,ij->j", new, new)
+        squared_norms = np.add.reduce(new * new)
         kept = is_heavy(squared_norms, threshold)
         new *= kept
         change = new - old
@@ -139,8 +132,7 @@ class Walk:
         descent = -float(np.vdot(slope, change))
         bend = 0.5 * problem.curvature(image, change)
         saved = lam * (len(point.rows) - int(np.count_nonzero(kept)))
-        decrease = descent - bend + saved + self.slack * (abs(descent) + bend)
-        is_good = decrease >= 0.5 * self.eta * squared_length
+        is_good = descent - bend + saved >= 0.5 * self.eta * squared_length
         return Trial(touched, kept, new, squared_norms, image, squared_length, is_good)
 
     @property
@@ -227,6 +219,7 @@ def solve_stage(walk: Walk, lam: float, max_steps: int, is_converged: Callable[[
     while n_steps < max_steps and not converged:
         trial = walk.step(lam)
         if trial.squared_length == 0.0:
+            # A standstill says nothing about the curvature: keeping an L raised on the way to it would freeze the path.
             walk.L = L_before
             converged = True
         else:
@@ -247,6 +240,9 @@ def lambdas(walk: Walk, stages: list[Stage]) -> Iterator[float]:
         first = entry_lambda(origin, walk.L) * (1.0 + 1e-6)
     if schedule.target is not None:
         yield from target_grid(first, schedule.target, schedule.rate, with_start=schedule.start is None)
+        return
+    if first == 0.0:
+        yield problem.null_loss  # no feature has anything to do with the targets: the path is its empty stage
         return
     n_wanted = min(schedule.n_rows, int(np.count_nonzero(problem.design.varies)))
     lam = first if schedule.start is None else first * schedule.rate
