@@ -5,27 +5,89 @@ from __future__ import annotations
 import numbers
 import warnings
 from abc import abstractmethod
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from l20fs.prox import order_descending
 from l20fs.validation import Targets, encode_targets, refuse_foreign_array, validate_input
 
 Array = NDArray[Any]
 
 
+class About(NamedTuple):
+    """What a list of methods says about one: where it comes from, what kind it is, what it costs.
+
+    N, d, C and k are the numbers of samples, features, classes and selected features.
+    """
+
+    reference: str
+    kind: Literal["filter", "wrapper", "embedded", "none"]
+    cost: str
+    supervised: bool = True
+
+
+class Scored(NamedTuple):
+    """What a method finds out about the features it was given.
+
+    ``scores``: larger is better. ``order``: best first, where the ranking is not by score alone. ``coef``: weights,
+    (n_targets, n_features). ``objective``: its value after every iteration of an iterative method.
+    """
+
+    scores: Array
+    order: Array | None = None
+    coef: Array | None = None
+    objective: Sequence[float] = ()
+
+
+class Progress(NamedTuple):
+    """What a callback is told after an iteration."""
+
+    n_iter: int
+    objective: float
+
+
+Callback = Callable[[Progress], object]
+
+
 class BaseSelector(SelectorMixin, BaseEstimator):
     """Base of all selectors.
 
-    A subclass stores its parameters in ``__init__``, among them ``n_features_to_select``, and implements
-    :meth:`_fit_scores`, which sets what it learns, at the least ``scores_`` (larger is better) and ``ranking_``
-    (1 is best). The number of features is applied when the answer is read, so changing it needs no second fit.
+    A subclass stores its parameters in ``__init__``, among them ``n_features_to_select``, describes itself in ``about`` and
+    implements :meth:`_score_features`. The number of features is applied when the answer is read, so that changing it
+    needs no second fit.
+
+    Attributes
+    ----------
+    scores_ : array of shape (n_features,)
+        Larger is better; ``-inf`` for a constant feature, which is never selected.
+    ranking_ : array of shape (n_features,)
+        1 is best.
+    support_ : array of shape (n_features,)
+        Mask of the selected features, for the present ``n_features_to_select``.
+    coef_ : array of shape (n_targets, n_features)
+        Weights in units of X, of methods that have them.
+    objective_ : array of shape (n_iter_,)
+        Value after every iteration, of iterative methods.
+    n_iter_ : int
+        Iterations, of iterative methods.
+    classes_ : array of shape (n_classes,)
+        The labels in sorted order, if y holds labels.
     """
+
+    about: ClassVar[About]
+    #: Whether y must hold one label per sample; otherwise indicators and numbers will do.
+    needs_labels: ClassVar[bool] = True
+    #: Whether a sparse X is taken as it is.
+    takes_sparse: ClassVar[bool] = False
 
     n_features_to_select: int | float | None
     scores_: Array
@@ -33,18 +95,18 @@ class BaseSelector(SelectorMixin, BaseEstimator):
     n_features_in_: int
 
     @abstractmethod
-    def _fit_scores(self, X: Any, targets: Targets) -> None:
-        """Learn from a validated X and encoded targets."""
+    def _score_features(self, X: Array, targets: Targets) -> Scored:
+        """Judge features that all vary; X is float64, of shape (n_samples, n_features), and must not be changed."""
 
-    def fit(self, X: Any, y: Any) -> Any:
+    def fit(self, X: Any, y: Any = None) -> Any:
         """Learn which features tell the targets apart.
 
         Parameters
         ----------
-        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
-            Finite numbers. float32 and float64 are kept; other numbers are read as float64.
+        X : array or DataFrame of shape (n_samples, n_features), or a sparse matrix where the method takes one
+            Finite numbers.
         y : array of shape (n_samples,) or (n_samples, n_outputs)
-            Class labels of any type, a label indicator matrix, or continuous targets.
+            Class labels of any type, or what else the method takes; ignored by unsupervised methods.
 
         Returns
         -------
@@ -52,15 +114,74 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         """
         before = vars(self).copy()
         try:
+            for name in [name for name in before if name.endswith("_")]:
+                delattr(self, name)
             self._check_n_features_to_select()
-            X, y = validate_input(self, X, y)
-            self._fit_scores(X, encode_targets(y))
+            self._check_parameters()
+            X, targets = self._validate(X, y)
+            self._fit_scores(X, targets)
+            if targets.classes is not None:
+                self.classes_ = targets.classes
             self._warn_if_short()
         except BaseException:
             # A failed or interrupted fit leaves the estimator as it was: unfitted, or with its former fit whole.
             self.__dict__ = before
             raise
         return self
+
+    def _check_parameters(self) -> None:
+        """Refuse parameters that make no sense, before anything is computed."""
+
+    def _validate(self, X: Any, y: Any) -> tuple[Any, Targets]:
+        X, y = validate_input(
+            self,
+            X,
+            y if self.about.supervised else None,
+            supervised=self.about.supervised,
+            accept_sparse=self.takes_sparse,
+            dtypes=[np.float64, np.float32] if self.takes_sparse else [np.float64],
+        )
+        if not self.about.supervised:
+            return X, Targets(np.empty((X.shape[0], 0)), None, None)
+        if self.needs_labels:
+            check_classification_targets(y)
+        return X, self._encode(y)
+
+    def _encode(self, y: Array) -> Targets:
+        targets = encode_targets(y)
+        if self.needs_labels and targets.codes is None:
+            raise ValueError(f"{type(self).__name__} needs one class label per sample; y has several columns.")
+        return targets
+
+    def _fit_scores(self, X: Any, targets: Targets) -> None:
+        """Set what is learned; constant features are set aside before the method sees X."""
+        # In float64 a constant column differs from its mean by no more than the rounding of that mean.
+        with np.errstate(over="ignore", invalid="ignore"):
+            varies = np.ptp(X, axis=0) > np.abs(X).max(axis=0) * (np.finfo(np.float64).eps * 4)
+        if not varies.any():
+            raise ValueError(
+                f"All {X.shape[1]} features of X are constant, so none can tell the targets apart. "
+                "Check that X holds the measurements of different samples in its rows."
+            )
+        self._keep(self._score_features(X if varies.all() else X[:, varies], targets), varies)
+
+    def _keep(self, found: Scored, varies: Array) -> None:
+        """Turn what a method found out about the varying features into fitted attributes of all features."""
+        kept = np.flatnonzero(varies)
+        self.scores_ = np.full(len(varies), -np.inf)
+        self.scores_[kept] = np.where(np.isnan(found.scores), -np.finfo(np.float64).max, found.scores)
+        order = order_descending(found.scores) if found.order is None else found.order
+        self._rank(np.concatenate([kept[order], np.flatnonzero(~varies)]))
+        if found.coef is not None:
+            self.coef_ = np.zeros((len(found.coef), len(varies)))
+            self.coef_[:, kept] = found.coef
+        if len(found.objective):
+            self.objective_ = np.asarray(found.objective, dtype=np.float64)
+            self.n_iter_ = len(found.objective)
+
+    def _rank(self, order: Array) -> None:
+        self.ranking_ = np.empty(len(order), dtype=np.intp)
+        self.ranking_[order] = np.arange(1, len(order) + 1)
 
     def transform(self, X: Any) -> Any:
         """Reduce X to the selected features."""
@@ -111,12 +232,53 @@ class BaseSelector(SelectorMixin, BaseEstimator):
                 "0.0 and up to 1.0."
             )
 
+    def _warn_not_converged(self, reached: float, tol: float, max_iter: int) -> None:
+        """Warn that an iterative method stopped at its limit."""
+        warnings.warn(
+            f"{type(self).__name__} stopped at max_iter={max_iter}; the last relative change was {reached:.2g} "
+            f"(tol={tol:.2g}). Raise max_iter or tol.",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "ranking_")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.target_tags.required = True
-        tags.target_tags.multi_output = True
+        tags.input_tags.sparse = self.takes_sparse
+        tags.target_tags.required = self.about.supervised
+        tags.target_tags.multi_output = self.about.supervised and not self.needs_labels
         return tags
+
+
+class SolvesForOneK(BaseSelector):
+    """Base of methods that optimise for one number of features.
+
+    Another ``n_features_to_select`` after ``fit`` is solved when the answer is next read, on the training data, which are
+    kept for that; ``ranking_``, ``scores_`` and the other fitted attributes then change with it. ``n_solves_`` counts.
+    """
+
+    n_solves_: int
+
+    def _fit_scores(self, X: Any, targets: Targets) -> None:
+        self._solve(X, targets)
+        self._training = X, targets
+        self.n_solves_ = 1
+
+    def _solve(self, X: Any, targets: Targets) -> None:
+        super()._fit_scores(X, targets)
+        self._solved_k = self._n_wanted(X.shape[1])
+
+    def _get_support_mask(self) -> Array:
+        check_is_fitted(self)
+        self._check_n_features_to_select()
+        if self._n_wanted(self.n_features_in_) != self._solved_k:
+            before = vars(self).copy()
+            try:
+                self._solve(*self._training)
+            except BaseException:
+                self.__dict__ = before
+                raise
+            self.n_solves_ += 1
+        return super()._get_support_mask()

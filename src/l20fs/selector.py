@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from l20fs.base import BaseSelector
+from l20fs.base import About, BaseSelector, Scored
 from l20fs.path import RULES, SolutionPath, Stage
 from l20fs.problem import LeastSquares, Scale
 from l20fs.solvers import Schedule, ahiht, hiht
@@ -94,6 +94,8 @@ class L20Selector(BaseSelector):
     intercept_ : array of shape (n_classes,)
     classes_ : array of shape (n_classes,)
         The labels in sorted order, if y holds labels.
+    objective_ : array of shape (n_stages,)
+        f + lambda * (number of non-zero rows) at each lambda.
     n_iter_ : int
         Accepted steps in all, each of which costs one pass over X.
     n_features_in_, feature_names_in_
@@ -109,6 +111,14 @@ class L20Selector(BaseSelector):
     >>> selector.set_params(n_features_to_select=1).transform(X).shape
     (200, 1)
     """
+
+    about = About(
+        reference="Sun and Yu, Robust multi-class feature selection via l2,0-norm regularization minimization (2020)",
+        kind="embedded",
+        cost="O(N d C) per step",
+    )
+    needs_labels = False
+    takes_sparse = True
 
     path_: SolutionPath
     n_iter_: int
@@ -155,7 +165,7 @@ class L20Selector(BaseSelector):
         self.verbose = verbose
 
     def _fit_scores(self, X: Any, targets: Targets) -> None:
-        self._check_parameters()
+        # The problem itself sets constant features aside, without a copy of X.
         problem = LeastSquares(X, targets.Y, ridge=self.ridge, scale=self.scale)
         k = 1 if self.n_features_to_select is None else self._n_wanted(problem.n_features)
         n_rows = min(max(k, self.max_features or 1), problem.n_features)
@@ -183,13 +193,12 @@ class L20Selector(BaseSelector):
             )
         self.path_ = path.with_panel(problem, n_rows)
         self.scores_ = path.scores
-        self.ranking_ = np.empty(problem.n_features, dtype=np.intp)
-        self.ranking_[path.order] = np.arange(1, problem.n_features + 1)
+        self._rank(path.order)
+        self.objective_ = path.objectives
         self.n_iter_ = max(1, int(path.n_iters.sum()))
-        if targets.classes is not None:
-            self.classes_ = targets.classes
-        elif hasattr(self, "classes_"):
-            del self.classes_
+
+    def _score_features(self, X: Array, targets: Targets) -> Scored:
+        raise NotImplementedError("the path gives more than scores; see _fit_scores")
 
     def _report(self, stage: Stage) -> None:
         if self.verbose:
@@ -210,7 +219,7 @@ class L20Selector(BaseSelector):
         return super()._get_support_mask()
 
     @property
-    def coef_(self) -> Array:
+    def coef_(self) -> Array:  # type: ignore[override]  # follows n_features_to_select
         """Weights of the selected features at the end of the path, in units of X; zero elsewhere."""
         return self.path_.coef_of(self.support_)
 

@@ -35,27 +35,29 @@ class Targets(NamedTuple):
     codes: Array | None
 
 
-def validate_input(estimator: Any, X: Any, y: Any, *, accept_sparse: bool = True) -> tuple[Any, Array]:
+def validate_input(
+    estimator: Any, X: Any, y: Any, *, supervised: bool, accept_sparse: bool, dtypes: list[type[Any]]
+) -> tuple[Any, Array]:
     """Check X and y as scikit-learn does, refuse what it would quietly convert, and record names and sizes."""
     refuse_foreign_array(X, "X")
     refuse_foreign_array(y, "y")
     refuse_non_numbers(X)
     try:
-        X_checked, y_checked = validate_data(
+        checked = validate_data(
             estimator,
             X,
-            y,
+            **({"y": y, "multi_output": True} if supervised else {}),
             accept_sparse=["csc", "csr"] if accept_sparse else False,
-            dtype=[np.float64, np.float32],
+            dtype=dtypes,
             ensure_all_finite=False,
             ensure_min_samples=2,
-            multi_output=True,
         )
     except (ValueError, TypeError) as error:
         # Only what is said about the contents gets our recipe; scikit-learn's other messages are fine as they are.
         if any(part in str(error) for part in ("could not convert", "Cannot convert", "argument must be a string")):
             raise type(error)(_not_numbers(str(error), _object_columns(X))) from error
         raise
+    X_checked, y_checked = checked if supervised else (checked, np.empty(0))
     refuse_non_finite(X_checked, getattr(estimator, "feature_names_in_", None))
     return X_checked, y_checked
 

@@ -1,0 +1,59 @@
+"""FisherScore: between-class over within-class scatter of each feature on its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from l20fs.base import About, BaseSelector, Scored
+from l20fs.validation import Targets
+
+Array = NDArray[Any]
+
+
+class FisherScore(BaseSelector):
+    r"""Rank features by the ratio of between-class to within-class scatter.
+
+    .. math:: F_j = \frac{\sum_c n_c (m_{cj} - m_j)^2}{\sum_c \sum_{i \in c} (x_{ij} - m_{cj})^2}
+
+    The order is that of the one-way analysis of variance. A feature that is constant within every class but differs between
+    classes has an infinite ratio; it gets the largest finite number.
+
+    Parameters
+    ----------
+    n_features_to_select : int or float, default=20
+        A number or a share of all features.
+
+    Examples
+    --------
+    >>> X = [[0.0, 1.0], [0.1, 3.0], [5.0, 2.0], [5.1, 2.5]]
+    >>> FisherScore(1).fit(X, ["a", "a", "b", "b"]).get_support(indices=True)
+    array([0])
+    """
+
+    about = About(
+        reference="Fisher, The use of multiple measurements in taxonomic problems (1936)",
+        kind="filter",
+        cost="O(N d)",
+    )
+
+    def __init__(self, n_features_to_select: int | float = 20) -> None:
+        self.n_features_to_select = n_features_to_select
+
+    def _score_features(self, X: Array, targets: Targets) -> Scored:
+        between, total = class_scatter(X, targets)
+        within = total - between
+        # What is left of the within-class scatter by rounding alone counts as none.
+        is_pure = within <= total * (len(X) * np.finfo(np.float64).eps)
+        ratio = np.divide(between, within, out=np.full_like(between, np.finfo(np.float64).max), where=~is_pure)
+        return Scored(scores=ratio)
+
+
+def class_scatter(X: Array, targets: Targets) -> tuple[Array, Array]:
+    """Return the between-class and the total scatter of every feature: the diagonals of S_b and S_t."""
+    sizes = targets.Y.sum(axis=0)
+    centred = X - X.mean(axis=0)
+    class_sums = targets.Y.T @ centred
+    return np.einsum("cj,cj->j", class_sums, class_sums / sizes[:, None]), np.einsum("ij,ij->j", centred, centred)

@@ -1,0 +1,224 @@
+"""One suite for every selector that discovery finds: whoever adds a method is tested here without another line."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import l20fs.methods
+from l20fs import L20Selector
+from l20fs.base import BaseSelector, SolvesForOneK
+from l20fs.methods import discover
+
+CLASSES = [L20Selector, *discover().values()]
+SUPERVISED = [selector for selector in CLASSES if selector.about.supervised]
+by_name = pytest.mark.parametrize("Selector", CLASSES, ids=lambda selector: selector.__name__)
+supervised_by_name = pytest.mark.parametrize("Selector", SUPERVISED, ids=lambda selector: selector.__name__)
+
+pytestmark = [
+    # Small random data of a check are no place to ask for 20 features, nor for convergence to the last digit.
+    pytest.mark.filterwarnings("ignore:n_features_to_select=.* is greater than n_features"),
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+    pytest.mark.filterwarnings("ignore:No features were selected"),
+]
+
+
+@parametrize_with_checks([selector() for selector in CLASSES])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Sixty samples in three classes; features 3, 11 and 17 of 25 shift with the class, each for another one."""
+    random = np.random.default_rng(0)
+    y = random.permutation(np.arange(60) % 3)
+    X = random.standard_normal((60, 25))
+    for label, feature in enumerate((3, 11, 17)):
+        X[:, feature] += 4.0 * (y == label)
+    return X, y
+
+
+INFORMATIVE = {3, 11, 17}
+
+
+def fit(Selector, X, y, k=3):
+    return Selector().set_params(n_features_to_select=k).fit(X, y)
+
+
+@by_name
+def test_describes_itself(Selector):
+    about = Selector.about
+    assert about.kind in ("filter", "wrapper", "embedded", "none")
+    assert about.reference
+    assert about.cost
+    assert "Parameters\n" in (Selector.__doc__ or ""), "every parameter is documented"
+    for name in Selector().get_params():
+        assert f"{name} :" in Selector.__doc__ or f"{name}," in Selector.__doc__, f"{name} is not documented"
+
+
+def test_every_discovered_class_is_exported():
+    assert set(discover()) <= set(l20fs.methods.__all__)
+
+
+@by_name
+def test_any_k_gives_k_distinct_features_and_a_nested_or_solved_answer(Selector, data):
+    X, y = data
+    selector = fit(Selector, X, y)
+    for k in (1, 2, 7, 24, 25):
+        selector.set_params(n_features_to_select=k)
+        assert selector.support_.sum() == k
+        assert sorted(selector.ranking_.tolist()) == list(range(1, 26))
+        assert selector.transform(X).shape == (60, k)
+        assert np.array_equal(selector.support_, selector.ranking_ <= k)
+
+
+@by_name
+def test_another_k_needs_no_second_fit(Selector, data, monkeypatch):
+    X, y = data
+    selector = fit(Selector, X, y)
+    expected = fit(Selector, X, y, k=7).support_
+    if issubclass(Selector, SolvesForOneK):
+        selector.set_params(n_features_to_select=7)
+        assert np.array_equal(selector.support_, expected)
+        assert selector.n_solves_ == 2
+        assert np.array_equal(selector.support_, expected)
+        assert selector.n_solves_ == 2, "the same k is not solved again"
+        return
+    monkeypatch.setattr(Selector, "_score_features", None)
+    monkeypatch.setattr(Selector, "_fit_scores", None)
+    assert selector.set_params(n_features_to_select=7).support_.sum() == 7
+
+
+@by_name
+def test_scores_fall_along_the_ranking(Selector, data):
+    X, y = data
+    selector = fit(Selector, X, y)
+    scores = selector.scores_[np.argsort(selector.ranking_)]
+    assert np.all(np.diff(scores) <= 1e-9 * np.abs(scores[:-1]))
+
+
+@supervised_by_name
+def test_informative_features_come_first(Selector, data):
+    X, y = data
+    if Selector.__name__ == "Baseline":
+        pytest.skip("Baseline takes the columns as they come")
+    selector = fit(Selector, X, y)
+    assert set(selector.get_support(indices=True)) == INFORMATIVE
+
+
+@by_name
+def test_input_is_untouched_and_the_result_repeats(Selector, data):
+    X, y = data
+    X_before, y_before = X.copy(), y.copy()
+    one, two = fit(Selector, X, y), fit(Selector, X, y)
+    assert np.array_equal(X, X_before)
+    assert np.array_equal(y, y_before)
+    assert np.array_equal(one.scores_, two.scores_)
+    copy = pickle.loads(pickle.dumps(one))
+    assert np.array_equal(copy.ranking_, one.ranking_)
+    assert np.array_equal(copy.transform(X), one.transform(X))
+    assert clone(one).get_params() == one.get_params()
+
+
+@supervised_by_name
+def test_renaming_classes_changes_nothing(Selector, data):
+    X, y = data
+    selector = fit(Selector, X, y)
+    renamed = fit(Selector, X, np.array(["pear", "apple", "fig"])[y])
+    assert np.allclose(renamed.scores_, selector.scores_, rtol=1e-6, atol=1e-9)
+    assert renamed.classes_.tolist() == ["apple", "fig", "pear"]
+
+
+@by_name
+def test_permuting_features_permutes_the_answer(Selector, data):
+    X, y = data
+    if Selector.__name__ == "Baseline":
+        pytest.skip("Baseline takes the columns as they come")
+    order = np.random.default_rng(1).permutation(25)
+    selector, permuted = fit(Selector, X, y), fit(Selector, X[:, order], y)
+    assert set(order[permuted.get_support(indices=True)]) == set(selector.get_support(indices=True))
+
+
+@by_name
+def test_a_constant_feature_comes_last_and_is_not_selected(Selector, data):
+    X, y = data
+    constant = X.copy()
+    constant[:, 5] = 0.1
+    constant[:, 0] = -7.0
+    selector = fit(Selector, constant, y)
+    assert selector.scores_[[0, 5]].tolist() == [-np.inf, -np.inf]
+    assert set(selector.ranking_[[0, 5]]) == {24, 25}
+    assert np.isfinite(np.delete(selector.scores_, [0, 5])).all()
+    with pytest.warns(UserWarning, match="only 23 of 25 features vary"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        many = fit(Selector, constant, y, k=25)
+    assert not many.support_[[0, 5]].any()
+    with pytest.raises(ValueError, match="All 4 features of X are constant"):
+        fit(Selector, np.ones((60, 4)), y)
+
+
+@by_name
+def test_names_survive(Selector, data):
+    X, y = data
+    frame = pd.DataFrame(X, columns=[f"gene {j}" for j in range(25)])
+    selector = fit(Selector, frame, y).set_output(transform="pandas")
+    chosen = [f"gene {j}" for j in selector.get_support(indices=True)]
+    assert selector.get_feature_names_out().tolist() == chosen
+    assert selector.transform(frame).columns.tolist() == chosen
+
+
+@by_name
+def test_missing_values_are_refused_by_name(Selector, data):
+    X, y = data
+    frame = pd.DataFrame(X, columns=[f"gene {j}" for j in range(25)])
+    frame.iloc[3, 4] = np.nan
+    with pytest.raises(ValueError, match=r"1 missing values \(NaN\), first in 'gene 4'\. Impute"):
+        fit(Selector, frame, y)
+
+
+@by_name
+def test_an_interrupted_fit_leaves_no_trace(Selector, data, monkeypatch):
+    X, y = data
+
+    def interrupt(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    selector = fit(Selector, X, y)
+    ranking = selector.ranking_.copy()
+    monkeypatch.setattr(BaseSelector, "_warn_if_short", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        selector.fit(X[:30, :10], y[:30])
+    assert np.array_equal(selector.ranking_, ranking)
+    assert selector.n_features_in_ == 25
+    fresh = Selector()
+    with pytest.raises(KeyboardInterrupt):
+        fresh.fit(X, y)
+    with pytest.raises(NotFittedError):
+        fresh.transform(X)
+
+
+@by_name
+def test_iterative_methods_report_their_progress(Selector, data):
+    X, y = data
+    if "callback" not in Selector().get_params() or Selector is L20Selector:
+        pytest.skip("not iterative, or tested on its own")
+    seen = []
+    selector = Selector(callback=seen.append).set_params(n_features_to_select=3).fit(X, y)
+    assert len(selector.objective_) == selector.n_iter_ == len(seen)
+    assert [progress.objective for progress in seen] == selector.objective_.tolist()
+    assert [progress.n_iter for progress in seen] == list(range(1, len(seen) + 1))
+
+
+@supervised_by_name
+@pytest.mark.parametrize("y", [["a"] * 60, None, [0.5, 1.5] * 29], ids=["one class", "none", "wrong length"])
+def test_bad_targets_are_refused(Selector, data, y):
+    with pytest.raises(ValueError, match=r"one class only|requires y|inconsistent numbers of samples|Unknown label"):
+        fit(Selector, data[0], y)
