@@ -143,13 +143,12 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         )
         if not self.about.supervised:
             return X, Targets(np.empty((X.shape[0], 0)), None, None)
-        if self.needs_labels:
-            check_classification_targets(y)
         return X, self._encode(y)
 
     def _encode(self, y: Array) -> Targets:
         targets = encode_targets(y)
         if self.needs_labels and targets.codes is None:
+            check_classification_targets(y)
             raise ValueError(f"{type(self).__name__} needs one class label per sample; y has several columns.")
         return targets
 

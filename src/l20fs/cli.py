@@ -12,6 +12,7 @@ import json
 import os
 import platform
 import sys
+import textwrap
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -32,10 +33,12 @@ except ModuleNotFoundError as error:  # pragma: no cover - seen only without the
 import numpy as np
 
 from l20fs import L20Selector
+from l20fs.base import BaseSelector, SolvesForOneK
 from l20fs.data import load_srbct
 from l20fs.data.readers import DataError, Table, UnknownColumnError, read_table
 from l20fs.evaluation import accuracy_by_k
 from l20fs.files import write_together
+from l20fs.methods import discover
 
 EXIT_FAILURE, EXIT_USAGE, EXIT_BAD_DATA, EXIT_NOTHING_SELECTED, EXIT_INTERRUPTED = 1, 2, 3, 4, 130
 PANEL_SIZES = (5, 10, 20, 50, 100)
@@ -95,6 +98,32 @@ def select(data: str, target: str | None, output: Path | None, as_json: bool, fo
         note(f"Results are in {output}{os.sep}: {', '.join(RESULT_FILES)}")
     else:
         note("Nothing was written; add -o DIR to keep the results.")
+
+
+@cli.command()
+@click.option("--json", "as_json", is_flag=True, help="Print the list as JSON instead of a table.")
+def methods(as_json: bool) -> None:
+    """List the methods of this package: where each comes from, its kind, its parameters and its cost."""
+    rows = [describe(selector) for selector in (L20Selector, *discover().values())]
+    if as_json:
+        show(json.dumps(rows, indent=2) + "\n")
+        return
+    for row in rows:
+        labels = "" if row["supervised"] else ", unsupervised"
+        show(f"{row['name']}: {row['kind']}{labels}; {row['cost']}; another k: {row['another_k']}\n")
+        for text in (row["reference"], "parameters: " + (", ".join(row["parameters"]) or "none")):
+            show(textwrap.indent(textwrap.fill(text, width=100), "    ") + "\n")
+    show("\nN samples, d features, C classes, k selected features.\n")
+
+
+def describe(selector: type[BaseSelector]) -> dict[str, Any]:
+    """Return what the list of methods says about one of them."""
+    return {
+        "name": selector.__name__,
+        **selector.about._asdict(),
+        "another_k": "solved again" if issubclass(selector, SolvesForOneK) else "same fit",
+        "parameters": [name for name in selector().get_params() if name != "n_features_to_select"],
+    }
 
 
 def load(data: str, target: str | None) -> Table:

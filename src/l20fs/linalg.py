@@ -37,13 +37,14 @@ def weighted_ridge(X: Array, Y: Array, feature_weights: Array, sample_weights: A
     >>> weighted_ridge(np.eye(2), np.array([[2.0], [6.0]]), np.array([1.0, 2.0]), np.ones(2)).ravel()
     array([1., 4.])
     """
-    if form == "dual" or (form == "auto" and X.shape[0] <= X.shape[1]):
-        weighted = X * feature_weights
-        return weighted.T @ solve_positive(weighted @ X.T, sample_weights, Y)
     root = np.sqrt(feature_weights)
     weighted = X * root
-    scaled = weighted / sample_weights[:, None]
-    return root[:, None] * solve_positive(weighted.T @ scaled, np.ones(len(root)), scaled.T @ Y)
+    if form == "dual" or (form == "auto" and X.shape[0] <= X.shape[1]):
+        solution = weighted.T @ solve_positive(weighted @ weighted.T, sample_weights, Y)  # A @ A.T: half the work for BLAS
+    else:
+        scaled = weighted / sample_weights[:, None]
+        solution = solve_positive(weighted.T @ scaled, np.ones(len(root)), scaled.T @ Y)
+    return root[:, None] * solution
 
 
 def solve_positive(A: Array, diagonal: Array, B: Array) -> Array:

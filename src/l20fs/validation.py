@@ -58,7 +58,7 @@ def validate_input(
             raise type(error)(_not_numbers(str(error), _object_columns(X))) from error
         raise
     X_checked, y_checked = checked if supervised else (checked, np.empty(0))
-    refuse_non_finite(X_checked, getattr(estimator, "feature_names_in_", None))
+    refuse_non_finite(X_checked, getattr(estimator, "feature_names_in_", None), type(estimator).__name__)
     return X_checked, y_checked
 
 
@@ -130,14 +130,15 @@ def refuse_non_numbers(X: Any) -> None:
         raise ValueError(_not_numbers(f"{array.dtype.name}, for example {first!r}", []))
 
 
-def refuse_non_finite(X: Any, names: Array | None) -> None:
+def refuse_non_finite(X: Any, names: Array | None, selector: str) -> None:
     """Refuse NaN and infinity, naming how many there are and where they begin."""
     values: Array = X.data if sp.issparse(X) else X
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(values.sum(dtype=np.float64)):  # one pass without a temporary; NaN and inf survive a sum
             return
     bad = np.isnan(values)
-    kind, fix = "missing values (NaN)", "Impute them first, for example with make_pipeline(SimpleImputer(), L20Selector())."
+    kind = "missing values (NaN)"
+    fix = f"Impute them first, for example with make_pipeline(SimpleImputer(), {selector}())."
     if not bad.any():
         bad = np.isinf(values)
         kind, fix = "infinite values (inf)", "Replace or drop them first."

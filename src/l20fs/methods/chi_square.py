@@ -1,0 +1,151 @@
+"""ChiSquare: how far the states of each feature and the classes are from being independent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import chdtrc, gammaln
+from sklearn.feature_selection import chi2
+
+from l20fs.base import About, BaseSelector, Scored
+from l20fs.discretise import Binned, blocks, check_binning, contingency_tables, discretise
+from l20fs.validation import Targets, check_choice
+
+Array = NDArray[Any]
+
+
+class ChiSquare(BaseSelector):
+    r"""Rank features by Pearson's test of independence between their states and the classes.
+
+    .. math:: \chi^2_j = \sum_{b, c} \frac{(O_{bc} - E_{bc})^2}{E_{bc}}, \quad
+        E_{bc} = \frac{1}{N} \sum_{c'} O_{bc'} \sum_{b'} O_{b'c}
+
+    where O counts the samples of class c in state b. Empty states are left out.
+
+    Parameters
+    ----------
+    n_features_to_select : int or float, default=20
+        A number or a share of all features.
+    counts : bool, default=False
+        Take X for counts, such as words in texts, and test their sums by class, as ``sklearn.feature_selection.chi2`` does;
+        X must not be negative, nothing is binned and ``rank_by`` has no effect, as all features have the same degrees of
+        freedom.
+    binning : {"width", "quantile", "sigma3", "floor", "mdlp"}, default="width"
+        How numbers become states, see :func:`l20fs.discretise.discretise`.
+    n_bins : int, default=10
+        States of the binnings "width" and "quantile".
+    tau : float, default=1.0
+        Standard deviations of the binning "sigma3".
+    rank_by : {"auto", "statistic", "p_value"}, default="auto"
+        What ``scores_`` holds: the statistic, or minus the decimal logarithm of its p-value, which compares features that
+        have different numbers of states. "auto" is the p-value for "floor" and "mdlp", whose numbers of states differ, and
+        the statistic otherwise.
+
+    Examples
+    --------
+    >>> X = [[0.0, 1.0], [0.1, 3.0], [5.0, 2.0], [5.1, 2.5]]
+    >>> ChiSquare(1, n_bins=2).fit(X, ["a", "a", "b", "b"]).scores_
+    array([4.        , 1.33333333])
+    """
+
+    about = About(
+        reference="Pearson (1900); Liu, Setiono, Chi2: feature selection and discretization of numeric attributes (1995)",
+        kind="filter",
+        cost="O(N d)",
+    )
+
+    def __init__(
+        self,
+        n_features_to_select: int | float = 20,
+        *,
+        counts: bool = False,
+        binning: str = "width",
+        n_bins: int = 10,
+        tau: float = 1.0,
+        rank_by: str = "auto",
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.counts = counts
+        self.binning = binning
+        self.n_bins = n_bins
+        self.tau = tau
+        self.rank_by = rank_by
+
+    def _check_parameters(self) -> None:
+        if not isinstance(self.counts, bool | np.bool_):
+            raise ValueError(f"counts={self.counts!r} is not valid. Use True or False.")
+        check_binning(self.binning, self.n_bins, self.tau)
+        check_choice("rank_by", self.rank_by, ("auto", "statistic", "p_value"))
+
+    def _score_features(self, X: Array, targets: Targets) -> Scored:
+        assert targets.codes is not None  # needs_labels
+        if self.counts:
+            refuse_negative(X)
+            return Scored(scores=chi2(X, targets.codes)[0])
+        binned = discretise(X, self.binning, n_bins=self.n_bins, tau=self.tau, labels=targets.codes)
+        statistic, freedom = chi_square(binned, targets.codes)
+        if self.rank_by == "p_value" or (self.rank_by == "auto" and self.binning in ("floor", "mdlp")):
+            return Scored(scores=0.0 - log10_p_value(statistic, freedom))
+        return Scored(scores=statistic)
+
+
+def refuse_negative(X: Array) -> None:
+    """Refuse data that cannot be counts."""
+    n_negative = int(np.count_nonzero(X < 0.0))
+    if n_negative:
+        raise ValueError(
+            f"X has {n_negative} negative values, the lowest {X.min():g}, but counts=True needs counts or frequencies. "
+            "Use counts=False, which bins any numbers."
+        )
+
+
+def chi_square(binned: Binned, other: Array) -> tuple[Array, Array]:
+    """Return the statistic of every feature against one more variable, and its degrees of freedom.
+
+    States that do not occur are left out of both.
+
+    Examples
+    --------
+    >>> from l20fs.discretise import bin_codes
+    >>> chi_square(bin_codes(np.array([[0, 0], [0, 2], [1, 0], [1, 2]])), np.array([0, 0, 1, 1]))
+    (array([4., 0.]), array([1, 1]))
+    """
+    n_samples, n_features = binned.codes.shape
+    column = np.bincount(other).astype(np.float64)
+    column_share = column[column > 0] / n_samples
+    statistic, freedom = np.empty(n_features), np.empty(n_features, dtype=np.intp)
+    for block in blocks(n_features, max(n_samples, int(binned.n_states.max()) * len(column))):
+        tables = contingency_tables(Binned(binned.codes[:, block], binned.n_states[block]), other)[:, :, column > 0]
+        row = tables.sum(axis=2)
+        expected = row[:, :, None] * column_share
+        terms = np.divide((tables - expected) ** 2, expected, out=np.zeros_like(expected), where=expected > 0.0)
+        statistic[block] = terms.sum(axis=(1, 2))
+        freedom[block] = (np.count_nonzero(row, axis=1) - 1) * (len(column_share) - 1)
+    return statistic, freedom
+
+
+def log10_p_value(statistic: Array, freedom: Array) -> Array:
+    """Return the decimal logarithm of the chance of a larger statistic, also where the chance itself underflows.
+
+    With no degree of freedom the chance is 1.
+
+    Examples
+    --------
+    >>> log10_p_value(np.array([2.0, 2e5, 0.0]), np.array([2, 2, 0])) * np.log(10.0)
+    array([-1.e+00, -1.e+05,  0.e+00])
+    """
+    chance = np.where(freedom > 0, chdtrc(np.maximum(freedom, 1), statistic), 1.0)
+    is_tiny = chance < 1e-290
+    log_chance = np.log(np.where(is_tiny, 1.0, chance))
+    log_chance[is_tiny] = _log_far_tail(freedom[is_tiny] / 2.0, statistic[is_tiny] / 2.0)
+    return log_chance / np.log(10.0)
+
+
+def _log_far_tail(shape: Array, x: Array) -> Array:
+    """Return the logarithm of the upper incomplete gamma function ratio, by its continued fraction (x far above shape)."""
+    fraction = np.zeros_like(x)
+    for i in range(200, 0, -1):
+        fraction = i * (i - shape) / (x + 2 * i + 1 - shape - fraction)
+    return shape * np.log(x) - x - gammaln(shape) - np.log(x + 1 - shape - fraction)

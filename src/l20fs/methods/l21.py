@@ -1,0 +1,233 @@
+"""L21: least squares with the l2,1 penalty, solved along its regularisation path with a certificate."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import lasso_path
+
+from l20fs.base import About, BaseSelector, Callback, Progress, Scored
+from l20fs.prox import squared_row_norms
+from l20fs.validation import Targets, check_choice, check_number
+
+Array = NDArray[Any]
+
+
+class L21(BaseSelector):
+    r"""Select features by least squares with the convex row penalty.
+
+    .. math:: \min_{W, b} \|X W + 1 b' - Y\|_F^2 + \lambda \|W\|_{2,1}, \qquad \|W\|_{2,1} = \sum_j \|w_j\|
+
+    The penalty falls from the smallest one at which W is zero, :math:`\lambda_{max} = 2 \max_j \|x_j'(Y - 1 \bar y')\|` for
+    centred features :math:`x_j`, to ``alpha`` times that value in equal ratios. Rows are exactly zero or not; scikit-learn's
+    coordinate descent solves each problem on the rows that matter, and the duality gap of the whole problem says how well.
+
+    Parameters
+    ----------
+    n_features_to_select : int or float, default=20
+        A number or a share of all features.
+    alpha : float, default=0.1
+        The penalty at the end of the path as a share of ``lambda_max``, above 0 and below 1. A smaller one lets more rows
+        in and takes longer.
+    n_alphas : int, default=50
+        Penalties on the path, both ends included.
+    ranking : {"entry", "norm"}, default="entry"
+        ``"entry"``: the earlier a row enters along the path, the better the feature. ``"norm"``: the larger the row at the
+        end of the path, the better. Either way, rows that are zero come last, by :math:`\|x_j' R\|` for the residual R at
+        the end of the path.
+    max_iter : int, default=10000
+        Sweeps of coordinate descent over the rows that matter, per call of the solver.
+    tol : float, default=1e-6
+        A penalty is done when its duality gap is at most this share of the objective of W = 0.
+    callback : callable or None, default=None
+        Called with a :class:`~l20fs.base.Progress` after each penalty.
+
+    Attributes
+    ----------
+    scores_ : array of shape (n_features,)
+        For ``ranking="entry"`` the share of ``lambda_max`` at which a row enters, read off between the two penalties of the
+        path on either side; for a row that stays zero :math:`2 \|x_j' R\| / \lambda_{max}`. For ``ranking="norm"`` the norm
+        of the row; for a zero row :math:`2 \|x_j' R\| / \lambda - 1`, which is not positive.
+    ranking_ : array of shape (n_features,)
+        1 is best.
+    coef_ : array of shape (n_targets, n_features)
+        Weights at the end of the path.
+    alphas_ : array of shape (n_alphas,)
+        The penalties :math:`\lambda` of the path, largest first.
+    gap_ : float
+        The largest duality gap on the path, relative to the objective of W = 0.
+    objective_ : array of shape (n_alphas,)
+        The minimum at each penalty of the path.
+    n_iter_ : int
+        The number of penalties.
+
+    Examples
+    --------
+    >>> X = [[0.0, 1.0], [0.1, 3.0], [5.0, 2.0], [5.1, 2.5]]
+    >>> L21(1).fit(X, ["a", "a", "b", "b"]).get_support(indices=True)
+    array([0])
+    """
+
+    about = About(
+        reference="Obozinski, Taskar and Jordan, Joint covariate selection and joint subspace selection (2010)",
+        kind="embedded",
+        cost="O(N d C) per penalty and check",
+    )
+    needs_labels = False
+
+    alphas_: Array
+    gap_: float
+
+    def __init__(
+        self,
+        n_features_to_select: int | float = 20,
+        *,
+        alpha: float = 0.1,
+        n_alphas: int = 50,
+        ranking: Literal["entry", "norm"] = "entry",
+        max_iter: int = 10000,
+        tol: float = 1e-6,
+        callback: Callback | None = None,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.alpha = alpha
+        self.n_alphas = n_alphas
+        self.ranking = ranking
+        self.max_iter = max_iter
+        self.tol = tol
+        self.callback = callback
+
+    def _check_parameters(self) -> None:
+        check_number("alpha", self.alpha, minimum=0.0, below=1.0)
+        check_number("n_alphas", self.n_alphas, minimum=2, strict=False, whole=True)
+        check_choice("ranking", self.ranking, ("entry", "norm"))
+        check_number("max_iter", self.max_iter, minimum=1, strict=False, whole=True)
+        check_number("tol", self.tol, minimum=0.0)
+
+    def _score_features(self, X: Array, targets: Targets) -> Scored:
+        X, Y = X - X.mean(axis=0), targets.Y - targets.Y.mean(axis=0)
+        lam_max = largest_penalty(X, Y)
+        self.alphas_ = lam_max * np.geomspace(1.0, self.alpha, self.n_alphas)
+        objective: list[float] = []
+        self.gap_ = 0.0
+        for solution in solve_path(X, Y, self.alphas_, tol=self.tol, max_iter=self.max_iter):
+            objective.append(solution.objective)
+            self.gap_ = max(self.gap_, solution.gap)
+            if self.callback is not None:
+                self.callback(Progress(len(objective), solution.objective))
+        if self.gap_ > self.tol:
+            self._warn_not_converged(self.gap_, self.tol, self.max_iter)
+        scores = entry_scores(solution, lam_max) if self.ranking == "entry" else norm_scores(solution)
+        return Scored(scores=scores, coef=solution.W.T, objective=objective)
+
+
+class Solution(NamedTuple):
+    """The minimum at one penalty: ``W``, what the residual R leaves in ``products`` = X'R, and how good it is.
+
+    ``gap`` is relative to the objective of W = 0. ``entries`` holds the penalty at which each row first was not zero, 0 for
+    rows that have been zero all along.
+    """
+
+    lam: float
+    W: Array
+    products: Array
+    objective: float
+    gap: float
+    entries: Array
+
+
+def largest_penalty(X: Array, Y: Array) -> float:
+    """Return the smallest penalty at which W = 0 is the minimum, for centred X and Y."""
+    return 2.0 * float(row_norms(X.T @ Y).max())
+
+
+def solve_path(X: Array, Y: Array, penalties: Array, *, tol: float, max_iter: int) -> Iterator[Solution]:
+    """Yield the minimum at each of the falling ``penalties``, each found from the one before; X and Y are centred."""
+    X, Y = np.asfortranarray(X), np.asfortranarray(Y)
+    W = np.zeros((X.shape[1], Y.shape[1]))
+    entries = np.zeros(len(W))
+    squared_norms = np.einsum("ij,ij->j", X, X)
+    lam_max, empty = largest_penalty(X, Y), float(np.sum(Y * Y))
+    above = math.inf
+    for lam in penalties.tolist():
+        W = descend(X, Y, W, lam, tol=tol, max_iter=max_iter) if lam < lam_max else W
+        residual = Y - X @ W
+        products = X.T @ residual
+        value = objective(residual, W, lam)
+        gap = (value - dual_value(Y, residual, products, lam)) / empty
+        is_new = (entries == 0.0) & W.any(axis=1)
+        # A row enters where its product with the residual that leaves it out reaches lambda / 2. That product is known
+        # here, not there; for orthogonal features it is the same, and the two penalties are bounds in any case.
+        apart = products[is_new] + squared_norms[is_new, None] * W[is_new]
+        entries[is_new] = np.clip(2.0 * row_norms(apart), lam, above)
+        yield Solution(lam, W, products, value, gap, entries.copy())
+        above = lam
+
+
+def descend(X: Array, Y: Array, W: Array, lam: float, *, tol: float, max_iter: int) -> Array:
+    """Return the minimum at one penalty, found by scikit-learn's coordinate descent from ``W``; X and Y in Fortran order."""
+    is_single = Y.shape[1] == 1  # there is a faster kernel for that
+    with warnings.catch_warnings():
+        # The duality gap tells the same, and the selector warns once for the whole path.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        _, coefs, _ = lasso_path(
+            X,
+            Y[:, 0] if is_single else Y,
+            # scikit-learn minimises our objective divided by 2 N.
+            alphas=[lam / (2 * len(X))],
+            coef_init=W[:, 0].copy() if is_single else W.T.copy(),
+            precompute=False,
+            check_input=False,
+            # Its gap is half of ours before the division; the other half is a margin for rounding.
+            tol=tol / 4,
+            max_iter=max_iter,
+        )
+    return coefs if is_single else np.ascontiguousarray(coefs[:, :, 0].T)
+
+
+def objective(residual: Array, W: Array, lam: float) -> float:
+    """Return ``||R||_F^2 + lambda ||W||_{2,1}``."""
+    return float(np.sum(residual * residual) + lam * row_norms(W).sum())
+
+
+def dual_value(Y: Array, residual: Array, products: Array, lam: float) -> float:
+    """Return the dual objective ``<T, Y> - ||T||_F^2 / 4`` at T, which is 2 R shortened until ``||x_j' T|| <= lambda``."""
+    steepest = 2.0 * float(row_norms(products).max())
+    dual = residual * (2.0 * (lam / steepest if steepest > lam else 1.0))
+    return float(np.sum(dual * Y) - np.sum(dual * dual) / 4.0)
+
+
+def duality_gap(X: Array, Y: Array, W: Array, lam: float) -> float:
+    """Return by how much the objective at ``W`` can exceed the minimum, for centred X and Y.
+
+    Examples
+    --------
+    >>> X, Y = np.array([[1.0], [-1.0]]), np.array([[3.0], [-3.0]])
+    >>> duality_gap(X, Y, np.array([[2.0]]), lam=4.0), duality_gap(X, Y, np.array([[0.0]]), lam=4.0)
+    (0.0, 8.0)
+    """
+    residual = Y - X @ W
+    return objective(residual, W, lam) - dual_value(Y, residual, X.T @ residual, lam)
+
+
+def entry_scores(solution: Solution, lam_max: float) -> Array:
+    """Return the share of ``lam_max`` at which each row enters; for a row that has not, the share that it reaches."""
+    reached = np.minimum(2.0 * row_norms(solution.products), solution.lam)
+    return np.where(solution.entries > 0.0, solution.entries, reached) / (lam_max or 1.0)
+
+
+def norm_scores(solution: Solution) -> Array:
+    """Return the norms of the rows; for a zero row, by how much of the penalty it falls short, as a negative number."""
+    reached = np.minimum(2.0 * row_norms(solution.products) / (solution.lam or 1.0), 1.0)
+    return np.where(solution.W.any(axis=1), row_norms(solution.W), reached - 1.0)
+
+
+def row_norms(V: Array) -> Array:
+    """Return the Euclidean norm of every row of ``V``."""
+    return np.sqrt(squared_row_norms(V))

@@ -1,0 +1,164 @@
+"""LFS: the Fisher criterion with an l2,1 penalty, by a sequence of generalised eigenproblems."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+
+from l20fs.base import About, BaseSelector, Callback, Progress, Scored
+from l20fs.linalg import Form, smooth_row_norms, solve_positive
+from l20fs.prox import squared_row_norms
+from l20fs.validation import Targets, check_number
+
+Array = NDArray[Any]
+
+
+class LFS(BaseSelector):
+    r"""Rank features by their weights in a discriminant analysis with row-sparse directions.
+
+    .. math:: \min_W \mathrm{tr}(W' S_w W) + \lambda \|W\|_{2,1} \quad \text{subject to } W' S_b W = I
+
+    :math:`S_w` and :math:`S_b` are the scatter matrices within and between classes; W has as many columns as the class means
+    have dimensions, one less than there are classes as a rule. Each iteration replaces the norm of a row by a square,
+    :math:`D_{jj} = 1 / (2 \|w_j\|)`, and solves the generalised eigenproblem :math:`(S_w + \lambda D) w = \mu S_b w` for the
+    smallest :math:`\mu`. The score of a feature is the norm of its row.
+
+    **This is a reconstruction** from the abstract of the publication, which names the criterion, the constraint and the
+    iteration; the start, the smoothing and the default penalty are ours.
+
+    Parameters
+    ----------
+    n_features_to_select : int or float, default=20
+        A number or a share of all features.
+    penalty : float, default=1.0
+        :math:`\lambda`, in units of X: if X is multiplied by c, so must the penalty be.
+    max_iter : int, default=50
+        Iterations at most.
+    tol : float, default=1e-6
+        Iterations end when one lowers the objective by less than this share.
+    callback : callable or None, default=None
+        Called with a :class:`~l20fs.base.Progress` after each iteration.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_directions, n_features)
+        W transposed. Only its row norms and products such as :math:`W W'` are determined: W may be turned in its columns.
+    objective_ : array of shape (n_iter_,)
+        The objective, with norms smoothed by 1e-8 of their first mean; never rises.
+
+    Examples
+    --------
+    >>> X = [[0.0, 1.0], [0.1, 3.0], [5.0, 2.0], [5.1, 2.5]]
+    >>> LFS(1).fit(X, ["a", "a", "b", "b"]).get_support(indices=True)
+    array([0])
+    """
+
+    about = About(
+        reference="Zhang, Yu, Wan and Zeng, l2,1 norm regularized Fisher criterion for optimal feature selection (2015); "
+        "reconstructed from its abstract",
+        kind="embedded",
+        cost="O(N^2 d) per iteration",
+    )
+
+    def __init__(
+        self,
+        n_features_to_select: int | float = 20,
+        *,
+        penalty: float = 1.0,
+        max_iter: int = 50,
+        tol: float = 1e-6,
+        callback: Callback | None = None,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.penalty = penalty
+        self.max_iter = max_iter
+        self.tol = tol
+        self.callback = callback
+
+    def _check_parameters(self) -> None:
+        check_number("penalty", self.penalty, minimum=0, below=np.inf)
+        check_number("max_iter", self.max_iter, minimum=1, strict=False, whole=True)
+        check_number("tol", self.tol, minimum=0, below=np.inf)
+
+    def _score_features(self, X: Array, targets: Targets) -> Scored:
+        scatter = Scatter.of(X, targets)
+        W = scatter.directions(scatter.start_variances(self.penalty))
+        epsilon = 1e-8 * float(np.sqrt(squared_row_norms(W)).mean())
+        before = scatter.objective(W, self.penalty, epsilon)
+        objective: list[float] = []
+        for n_iter in range(1, self.max_iter + 1):
+            W = scatter.directions(2.0 * smooth_row_norms(W, epsilon) / self.penalty)
+            objective.append(scatter.objective(W, self.penalty, epsilon))
+            if self.callback is not None:
+                self.callback(Progress(n_iter, objective[-1]))
+            change = (before - objective[-1]) / before
+            if change < self.tol:
+                break
+            before = objective[-1]
+        else:
+            self._warn_not_converged(change, self.tol, self.max_iter)
+        return Scored(np.sqrt(squared_row_norms(W)), coef=W.T, objective=objective)
+
+
+class Scatter(NamedTuple):
+    """The scatter of classes in factors, which are never multiplied out: S_w = within' within and S_b = between between'.
+
+    ``n_directions`` is the rank of S_b.
+    """
+
+    within: Array
+    between: Array
+    n_directions: int
+
+    @classmethod
+    def of(cls, X: Array, targets: Targets) -> Scatter:
+        """Measure the scatter of the classes of ``targets``."""
+        sizes = targets.Y.sum(axis=0)
+        centred = X - X.mean(axis=0)
+        means = targets.Y.T @ centred / sizes[:, None]
+        between = (np.sqrt(sizes)[:, None] * means).T
+        values = np.linalg.svd(between, compute_uv=False)
+        # The means weighted by class size sum to zero, so one value is rounding; so is what is left of equal means.
+        noise = len(X) * np.finfo(np.float64).eps * np.linalg.norm(centred)
+        n_directions = min(int((values > noise).sum()), len(sizes) - 1)
+        if n_directions == 0:
+            raise ValueError(
+                "All classes have the same mean in every feature, so there is no direction between them. Use a method that "
+                "looks beyond means, such as one based on neighbours or on mutual information."
+            )
+        return cls(centred - targets.Y @ means, between, n_directions)
+
+    def start_variances(self, penalty: float) -> Array:
+        """Return equal variances for the first solve, in the units that the later ones have."""
+        n_features = len(self.between)
+        total = np.sum(self.within**2) + np.sum(self.between**2)
+        return np.full(n_features, 1.0 / (penalty * np.sqrt(total / n_features)))
+
+    def directions(self, variances: Array, *, form: Form = "auto") -> Array:
+        r"""Return the W with :math:`W'S_bW = I` that minimises :math:`\mathrm{tr}\,W'(S_w + \Delta^{-1})W`.
+
+        Of ``variances``, the diagonal of Delta, none is divided by. With :math:`K = (S_w + \Delta^{-1})^{-1} B` and
+        :math:`B'K = U \Theta U'`, W is :math:`K U \Theta^{-1}` for the largest values of Theta.
+        """
+        pulled = self._solve(variances, form)
+        inner = self.between.T @ pulled
+        theta, U = eigh((inner + inner.T) / 2)
+        theta, U = theta[-self.n_directions :], U[:, -self.n_directions :]
+        return pulled @ (U / theta)
+
+    def _solve(self, variances: Array, form: Form) -> Array:
+        """Return ``(S_w + diag(1 / variances))^-1 B``, from a system of n_samples (dual) or n_features (primal)."""
+        root = np.sqrt(variances)[:, None]
+        within, between = self.within * root.T, self.between * root
+        n_samples, n_features = within.shape
+        if form == "dual" or (form == "auto" and n_samples <= n_features):
+            inner = solve_positive(within @ within.T, np.ones(n_samples), within @ between)
+            return root * (between - within.T @ inner)
+        return root * solve_positive(within.T @ within, np.ones(n_features), between)
+
+    def objective(self, W: Array, penalty: float, epsilon: float) -> float:
+        """Return ``tr(W' S_w W)`` plus the penalty times the sum of the smoothed row norms."""
+        return float(np.sum((self.within @ W) ** 2) + penalty * smooth_row_norms(W, epsilon).sum())

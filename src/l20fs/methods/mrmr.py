@@ -1,0 +1,217 @@
+"""MRMR: features that say much about the class and little about each other, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from l20fs.base import About, BaseSelector, Scored
+from l20fs.discretise import check_binning, discretise, entropies, mutual_information
+from l20fs.methods.fisher import class_scatter
+from l20fs.prox import order_descending
+from l20fs.validation import Targets, check_choice, check_number
+
+Array = NDArray[Any]
+
+VARIANTS = ("mid", "miq", "fcq", "fcd")
+
+# The least redundancy that a quotient divides by.
+_LEAST_CORRELATION = 1e-3
+_LEAST_INFORMATION = 1e-12
+# A correlation this close to 1 is that of a copy.
+_COPY = 1.0 - 1e-12
+# An infinite F is cut to this, so that redundancy still tells such features apart.
+_LARGEST_F = 1e150
+
+
+class MRMR(BaseSelector):
+    r"""Select features of maximum relevance and minimum redundancy.
+
+    The first feature is the one of largest relevance; every next one has the largest
+
+    .. math:: \mathrm{rel}_j - \frac{1}{|S|} \sum_{s \in S} \mathrm{red}_{js}
+        \quad\text{or}\quad \mathrm{rel}_j \Big/ \frac{1}{|S|} \sum_{s \in S} \mathrm{red}_{js}
+
+    over the features not yet in S; on a tie the lower index.
+
+    Parameters
+    ----------
+    n_features_to_select : int or float, default=20
+        A number or a share of all features.
+    variant : {"mid", "miq", "fcq", "fcd"}, default="mid"
+        ``"mid"`` and ``"miq"``: mutual information in bits of binned features with the class and with each other, as a
+        difference or as a quotient. ``"fcq"`` and ``"fcd"``: F statistic and absolute correlation of the numbers as they
+        are, as a quotient or as a difference.
+    binning : {"width", "quantile", "sigma3", "floor", "mdlp"}, default="width"
+        How "mid" and "miq" turn numbers into states, see :func:`l20fs.discretise.discretise`. ``"floor"`` takes whole
+        numbers as states as they are.
+    n_bins : int, default=10
+        States of the binnings "width" and "quantile".
+    tau : float, default=1.0
+        Standard deviations of the binning "sigma3".
+    max_features : int or None, default=None
+        How many features are found one after the other; the rest follow in the order of the last criterion. None: as many
+        as ``n_features_to_select`` asks for, but at least 100.
+
+    Attributes
+    ----------
+    step_scores_ : array of shape (n_steps,)
+        Value of the criterion with which each feature was taken, in the order of ``ranking_``.
+
+    Examples
+    --------
+    The second column repeats the first; the third is weaker than either, but new.
+
+    >>> y = np.arange(8)
+    >>> X = np.column_stack([y // 2, y // 2, y % 2])
+    >>> MRMR(2, binning="floor").fit(X, y).ranking_
+    array([1, 3, 2])
+    """
+
+    about = About(
+        reference="Peng, Long, Ding, Feature selection based on mutual information: criteria of max-dependency, "
+        "max-relevance, and min-redundancy (TPAMI 2005)",
+        kind="filter",
+        cost="O(k N d)",
+    )
+
+    def __init__(
+        self,
+        n_features_to_select: int | float = 20,
+        *,
+        variant: str = "mid",
+        binning: str = "width",
+        n_bins: int = 10,
+        tau: float = 1.0,
+        max_features: int | None = None,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.variant = variant
+        self.binning = binning
+        self.n_bins = n_bins
+        self.tau = tau
+        self.max_features = max_features
+
+    def _check_parameters(self) -> None:
+        check_choice("variant", self.variant, VARIANTS)
+        check_binning(self.binning, self.n_bins, self.tau)
+        if self.max_features is not None:
+            check_number("max_features", self.max_features, minimum=1, strict=False, whole=True)
+
+    def _score_features(self, X: Array, targets: Targets) -> Scored:
+        n_features = X.shape[1]
+        n_steps = self.max_features or max(self._n_wanted(self.n_features_in_), 100)
+        if self.variant in ("mid", "miq"):
+            assert targets.codes is not None  # needs_labels
+            relevance, redundancy = information_terms(X, targets.codes, self.binning, self.n_bins, self.tau)
+        else:
+            relevance, redundancy = correlation_terms(X, targets)
+        found = greedy_order(relevance, redundancy, CRITERIA[self.variant], min(n_steps, n_features))
+        self.step_scores_ = found.step_scores
+        return Scored(scores=np.arange(n_features, 0, -1.0)[np.argsort(found.order)], order=found.order)
+
+
+class GreedyOrder(NamedTuple):
+    """All features in the order of a greedy search, and the criterion of those it took one by one."""
+
+    order: Array
+    step_scores: Array
+
+
+def greedy_order(
+    relevance: Array, redundancy_with: Callable[[int], Array], criterion: Callable[[Array, Array], Array], n_steps: int
+) -> GreedyOrder:
+    """Take ``n_steps`` features one by one; the rest follow in the order of the last criterion.
+
+    ``redundancy_with(s)`` gives the redundancy of all features with feature s, ``criterion(relevance, mean_redundancy)``
+    what is to be large. Only a sum of redundancies is kept, so that a step costs one call.
+    """
+    is_left = np.ones(len(relevance), dtype=bool)
+    total = np.zeros(len(relevance))
+    value = relevance
+    taken: list[int] = []
+    step_scores: list[float] = []
+    for n_taken in range(n_steps):
+        if n_taken:
+            total += redundancy_with(taken[-1])
+            value = criterion(relevance, total / n_taken)
+        left = np.flatnonzero(is_left)
+        best = int(left[first_largest(value[left])])
+        is_left[best] = False
+        taken.append(best)
+        step_scores.append(float(value[best]))
+    rest = np.flatnonzero(is_left)
+    order = np.concatenate([np.array(taken, dtype=np.intp), rest[order_descending(value[rest])]])
+    return GreedyOrder(order, np.array(step_scores))
+
+
+def first_largest(values: Array) -> int:
+    """Return the lowest index of the largest value; what differs by rounding alone counts as equal.
+
+    Examples
+    --------
+    >>> first_largest(np.array([0.3, 0.1 + 0.2, 0.2]))
+    0
+    """
+    top = values.max()
+    if not np.isfinite(top):
+        return int(np.argmax(values))
+    return int(np.argmax(values >= top - 1e-12 * max(1.0, abs(top))))
+
+
+def information_terms(X: Array, codes: Array, binning: str, n_bins: int, tau: float) -> tuple[Array, Callable[[int], Array]]:
+    """Return the mutual information of every binned feature with the class, and a function for that with a feature."""
+    binned = discretise(X, binning, n_bins=n_bins, tau=tau, labels=codes)
+    own = entropies(binned)
+    return mutual_information(binned, codes, own=own), lambda s: mutual_information(binned, binned.codes[:, s], own=own)
+
+
+def correlation_terms(X: Array, targets: Targets) -> tuple[Array, Callable[[int], Array]]:
+    """Return the F statistic of every feature, and a function for the absolute correlations with a feature.
+
+    Features without any relevance get ``-inf``: they come after all others, copies included.
+    """
+    unit = X - X.mean(axis=0)
+    unit /= np.abs(unit).max(axis=0)  # neither statistic depends on the unit, but squares of huge numbers overflow
+    relevance = f_statistic(unit, targets)
+    unit /= np.sqrt(np.einsum("ij,ij->j", unit, unit))
+
+    def correlations_with(feature: int) -> Array:
+        correlation = np.abs(unit[:, feature] @ unit)
+        correlation[correlation >= _COPY] = 1.0
+        return np.maximum(correlation, _LEAST_CORRELATION)
+
+    return np.where(relevance > 0.0, relevance, -np.inf), correlations_with
+
+
+def f_statistic(X: Array, targets: Targets) -> Array:
+    """Return the F statistic of the one-way analysis of variance for every feature, 0 if no sample is left over for it."""
+    n_samples, n_classes = targets.Y.shape
+    if n_samples == n_classes:
+        return np.zeros(X.shape[1])
+    between, total = class_scatter(X, targets)
+    within = total - between
+    is_pure = within <= total * (n_samples * np.finfo(np.float64).eps)
+    ratio = np.divide(between, within, out=np.full_like(between, _LARGEST_F), where=~is_pure)
+    return np.where(is_pure, _LARGEST_F, ratio * ((n_samples - n_classes) / (n_classes - 1)))
+
+
+def difference(relevance: Array, redundancy: Array) -> Array:
+    """Relevance minus redundancy."""
+    return relevance - redundancy
+
+
+def information_quotient(relevance: Array, redundancy: Array) -> Array:
+    """Relevance over redundancy, both in bits."""
+    return relevance / (redundancy + _LEAST_INFORMATION)
+
+
+def correlation_quotient(relevance: Array, redundancy: Array) -> Array:
+    """Relevance over redundancy; a copy of all that is selected is worth nothing."""
+    return np.where(redundancy == 1.0, np.minimum(relevance, 0.0), relevance / redundancy)
+
+
+CRITERIA = {"mid": difference, "miq": information_quotient, "fcq": correlation_quotient, "fcd": difference}

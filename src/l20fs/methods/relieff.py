@@ -1,0 +1,260 @@
+"""ReliefF and Relief: a good feature differs between near samples of different classes and agrees within a class."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
+
+from l20fs.base import About, BaseSelector, Scored
+from l20fs.validation import Targets, check_choice, check_number
+
+Array = NDArray[Any]
+Variant = Literal["relieff", "nearest", "feast"]
+#: From distances and "same class" of each pair, both (n_rows, n_samples), to the hit and the miss of each row.
+Search = Callable[[Array, Array], tuple[Array, Array]]
+
+#: Distances held in memory at a time: 32 MB of float64.
+DISTANCES_AT_A_TIME = 2**22
+#: Differences held in memory at a time: 1 MB, which stays in the cache of a processor.
+DIFFERENCES_AT_A_TIME = 2**17
+#: Distances that agree in so many bits, which is 12 decimal digits, are equal.
+DISTANCE_BITS = 40
+
+
+class ReliefF(BaseSelector):
+    r"""Rank features by how they differ between each sample and its nearest neighbours of the other and of its own class.
+
+    With every feature scaled to the range 0 to 1, Manhattan distances, the k nearest neighbours :math:`M_{ic}` of sample i
+    in class c (without i itself) and the class shares :math:`\pi_c`,
+
+    .. math:: w_j = \frac1N \sum_i \Big[ \sum_{c \ne y_i} \frac{\pi_c}{1 - \pi_{y_i}}
+              \operatorname*{mean}_{m \in M_{ic}} |x_{ij} - x_{mj}|
+              - \operatorname*{mean}_{h \in M_{i y_i}} |x_{ij} - x_{hj}| \Big]
+
+    A class with fewer than k neighbours to offer gives those it has; the only sample of a class has no second mean.
+    Unlike scores of single features, neighbours are found in all features together, so that features that matter only
+    jointly are seen, as long as noise features do not drown the distances.
+
+    Parameters
+    ----------
+    n_features_to_select : int or float, default=20
+        A number or a share of all features.
+    variant : {"relieff", "nearest", "feast"}, default="relieff"
+        ``"relieff"`` is the formula above. ``"nearest"`` is the older Relief: one nearest hit (same class) and one nearest
+        miss (any other class) by Euclidean distance on X as it is, and squared differences of scaled features.
+        ``"feast"`` is Relief as the FEAST toolbox runs it, which walks outward from a sample until it has met both a hit
+        and a miss and keeps the last of each: where several hits come before the first miss, the farthest of
+        them is used, and likewise for misses.
+    n_neighbors : int, default=10
+        Neighbours per class, k in the formula (``variant="relieff"``).
+
+    Examples
+    --------
+    >>> X = [[0.0, 1.0], [0.1, 3.0], [5.0, 2.0], [5.1, 2.5]]
+    >>> ReliefF(1).fit(X, ["a", "a", "b", "b"]).get_support(indices=True)
+    array([0])
+    """
+
+    about = About(
+        reference="Kononenko, Estimating attributes: analysis and extensions of RELIEF (1994); "
+        "Kira and Rendell, A practical approach to feature selection (1992)",
+        kind="filter",
+        cost="O(N^2 d)",
+    )
+
+    def __init__(
+        self, n_features_to_select: int | float = 20, *, variant: Variant = "relieff", n_neighbors: int = 10
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.variant = variant
+        self.n_neighbors = n_neighbors
+
+    def _check_parameters(self) -> None:
+        check_choice("variant", self.variant, ("relieff", "nearest", "feast"))
+        check_number("n_neighbors", self.n_neighbors, minimum=1, strict=False, whole=True)
+
+    def _score_features(self, X: Array, targets: Targets) -> Scored:
+        codes = targets.Y.argmax(axis=1)
+        if self.variant == "relieff":
+            return Scored(scores=relieff_scores(X, codes, targets.Y.mean(axis=0), int(self.n_neighbors)))
+        search = find_nearest if self.variant == "nearest" else walk_like_feast
+        return Scored(scores=relief_scores(X, codes, search))
+
+
+def relieff_scores(X: Array, codes: Array, priors: Array, n_neighbors: int) -> Array:
+    """Score features by ReliefF.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+    codes : array of shape (n_samples,)
+        The class of each sample, from 0 to n_classes - 1.
+    priors : array of shape (n_classes,), with sum 1
+        How much each class counts among the others.
+    n_neighbors : int
+
+    Returns
+    -------
+    array of shape (n_features,)
+
+    Examples
+    --------
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [2.0, 0.0], [2.0, 1.0]])
+    >>> relieff_scores(X, np.array([0, 0, 1, 1]), np.array([0.5, 0.5]), n_neighbors=1)
+    array([ 1., -1.])
+    """
+    scaled = scale_to_unit_range(X)
+    blocks = [
+        sp.csr_array(weigh_neighbours(distances, rows, codes, priors, n_neighbors))
+        for rows, distances in distances_by_row(scaled, "cityblock")
+    ]
+    return weighted_differences(scaled, sp.vstack(blocks, format="csr")) / len(X)
+
+
+def relief_scores(X: Array, codes: Array, search: Search) -> Array:
+    """Score features by Relief, with one hit and one miss per sample as ``search`` finds them.
+
+    A sample that is alone in its class has no hit.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [2.0, 0.0], [2.0, 1.0]])
+    >>> relief_scores(X, np.array([0, 0, 1, 1]), find_nearest)
+    array([ 1., -1.])
+    """
+    # Far from 1, squares leave the range of float64; a power of two changes no digit.
+    raw = np.ldexp(X, -np.frexp(np.abs(X).max())[1])
+    hits, misses = np.empty(len(X), dtype=np.intp), np.empty(len(X), dtype=np.intp)
+    for rows, distances in distances_by_row(raw, "euclidean"):
+        hits[rows], misses[rows] = search(distances, codes[rows, None] == codes)
+    scaled = scale_to_unit_range(X)
+    has_hit = np.bincount(codes)[codes] > 1
+    to_miss, to_hit = scaled - scaled[misses], scaled[has_hit] - scaled[hits[has_hit]]
+    return (np.einsum("ij,ij->j", to_miss, to_miss) - np.einsum("ij,ij->j", to_hit, to_hit)) / len(X)
+
+
+def scale_to_unit_range(X: Array) -> Array:
+    """Map the smallest value of every feature to 0 and the largest to 1.
+
+    Examples
+    --------
+    >>> scale_to_unit_range(np.array([[2.0, -1.0], [3.0, 0.0], [4.0, -5.0]]))
+    array([[0. , 0.8],
+           [0.5, 1. ],
+           [1. , 0. ]])
+    """
+    half = X / 2  # the range itself may be beyond the largest float64
+    low = half.min(axis=0)
+    half -= low
+    half /= half.max(axis=0)
+    return half
+
+
+def distances_by_row(X: Array, metric: str) -> Iterator[tuple[Array, Array]]:
+    """Yield sample numbers and their distances to all samples, block by block; that to itself is infinite.
+
+    Distances are rounded to ``DISTANCE_BITS``: which of two equal distances is the smaller must not depend on the
+    rounding of a sum.
+    """
+    n_rows = max(1, DISTANCES_AT_A_TIME // len(X))
+    for start in range(0, len(X), n_rows):
+        mantissa, exponent = np.frexp(cdist(X[start : start + n_rows], X, metric))
+        np.rint(np.ldexp(mantissa, DISTANCE_BITS, out=mantissa), out=mantissa)
+        distances = np.ldexp(mantissa, exponent - DISTANCE_BITS, out=mantissa)
+        rows = np.arange(start, start + len(distances))
+        distances[rows - start, rows] = np.inf
+        yield rows, distances
+
+
+def weigh_neighbours(distances: Array, rows: Array, codes: Array, priors: Array, n_neighbors: int) -> Array:
+    """Return the weight of each pair in the ReliefF sum: minus for near hits, plus for near misses, else 0.
+
+    ``rows`` are the samples that ``distances``, of shape (n_rows, n_samples), belong to.
+    """
+    weights = np.zeros_like(distances)
+    for label, prior in enumerate(priors):
+        members = np.flatnonzero(codes == label)
+        is_own = codes[rows] == label
+        own, other = np.flatnonzero(is_own), np.flatnonzero(~is_own)
+        n_hits, n_misses = min(n_neighbors, len(members) - 1), min(n_neighbors, len(members))
+        if n_hits:
+            weights[np.ix_(own, members)] = nearest(distances[np.ix_(own, members)], n_hits) / -n_hits
+        share = prior / (1.0 - priors[codes[rows[other]]])
+        is_near = nearest(distances[np.ix_(other, members)], n_misses)
+        weights[np.ix_(other, members)] = is_near * (share / n_misses)[:, None]
+    return weights
+
+
+def nearest(distances: Array, k: int) -> Array:
+    """Mark the k smallest distances of each row; of equal ones those furthest to the right.
+
+    Examples
+    --------
+    >>> nearest(np.array([[1.0, 2.0, 0.0, 2.0, 2.0]]), 3)
+    array([[ True, False,  True, False,  True]])
+    """
+    kth = np.partition(distances, k - 1, axis=1)[:, k - 1 : k]
+    is_closer, is_tied = distances < kth, distances == kth
+    n_open = k - is_closer.sum(axis=1, keepdims=True)
+    n_tied_from_here = np.cumsum(is_tied[:, ::-1], axis=1)[:, ::-1]
+    return is_closer | (is_tied & (n_tied_from_here <= n_open))
+
+
+def weighted_differences(X: Array, weights: sp.csr_array) -> Array:
+    """Return the sum of ``weights[i, m] * |X[i] - X[m]|`` over all pairs, for every feature.
+
+    Examples
+    --------
+    >>> weighted_differences(np.array([[0.0, 5.0], [2.0, 2.0]]), sp.csr_array([[0.0, 10.0], [1.0, 0.0]]))
+    array([22., 33.])
+    """
+    # The difference is the same both ways, and most neighbours are mutual: half the work.
+    pairs = sp.triu(weights + weights.T, k=1, format="csr")
+    most = max(1, int(np.diff(pairs.indptr).max()))
+    width = max(64, DIFFERENCES_AT_A_TIME // most)
+    total = np.zeros(X.shape[1])
+    for start in range(0, X.shape[1], width):
+        strip = X[:, start : start + width]
+        for i, (begin, end) in enumerate(zip(pairs.indptr[:-1], pairs.indptr[1:], strict=True)):
+            differences = strip[pairs.indices[begin:end]]
+            differences -= strip[i]
+            np.abs(differences, out=differences)
+            total[start : start + width] += pairs.data[begin:end] @ differences
+    return total
+
+
+def find_nearest(distances: Array, is_same: Array) -> tuple[Array, Array]:
+    """Return the nearest hit and the nearest miss of each row; of equal distances the first.
+
+    Examples
+    --------
+    >>> find_nearest(np.array([[np.inf, 3.0, 1.0, 2.0]]), np.array([[True, True, True, False]]))
+    (array([2]), array([3]))
+    """
+    hits = np.where(is_same, distances, np.inf).argmin(axis=1)
+    return hits, np.where(is_same, np.inf, distances).argmin(axis=1)
+
+
+def walk_like_feast(distances: Array, is_same: Array) -> tuple[Array, Array]:
+    """Return the last hit and the last miss met on the way outward until one of each has been met.
+
+    These two are next to each other in the order of distance: the walk ends where the class first changes. A row without
+    a hit would end nowhere; it gets its nearest miss.
+
+    Examples
+    --------
+    >>> walk_like_feast(np.array([[np.inf, 3.0, 1.0, 2.0, 4.0]]), np.array([[True, False, True, True, False]]))
+    (array([3]), array([1]))
+    """
+    order = np.argsort(distances, axis=1, kind="stable")[:, :-1]  # the last is the sample itself, infinitely far
+    is_hit = np.take_along_axis(is_same, order, axis=1)
+    stop = (is_hit != is_hit[:, :1]).argmax(axis=1)  # 0 where the class never changes
+    at = np.arange(len(order))
+    last, before = order[at, stop], order[at, np.maximum(stop - 1, 0)]
+    ends_with_hit = is_hit[at, stop]
+    return np.where(ends_with_hit, last, before), np.where(ends_with_hit, before, last)

@@ -1,0 +1,232 @@
+"""RLSR: regression on rescaled features, whose scales are shares of one whole and rank the features."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import column_or_1d
+
+from l20fs.base import About, BaseSelector, Callback, Scored
+from l20fs.linalg import Form, project_on_simplex, smooth_row_norms, weighted_ridge
+from l20fs.reweighting import Point, descend, epsilon_for
+from l20fs.validation import Targets, check_number, encode_targets
+
+Array = NDArray[Any]
+
+#: Smoothing of a norm to the power p, relative to the typical norm of a row to that power.
+EPSILON = 1e-9
+
+#: The label of a sample without label, as in scikit-learn.
+UNLABELLED = -1
+
+
+class RLSR(BaseSelector):
+    r"""Rank features by the scales that a least-squares regression gives them when all scales sum to 1.
+
+    .. math:: \min_{W, b, \theta} \|X \operatorname{diag}(\theta)^{q/2} W + 1 b' - Y\|_F^2 + \gamma \|W\|_F^2,
+              \quad \theta_j \ge 0, \; \sum_j \theta_j = 1, \; q = 2 / p - 1
+
+    With :math:`V = \operatorname{diag}(\theta)^{q/2} W` this is regression with the penalty
+    :math:`\gamma \|V\|_{2,p}^2 = \gamma (\sum_j \|v_j\|^p)^{2/p}`, and :math:`\theta_j` is the share of
+    :math:`\|v_j\|^p` in the sum. The score of a feature is :math:`\theta_j`.
+
+    Parameters
+    ----------
+    n_features_to_select : int or float, default=20
+        A number or a share of all features.
+    gamma : float, default=1.0
+        Strength of the penalty; multiplying X by c asks for c squared times as much.
+    p : float, default=1.0
+        Above 0 and up to 1. With 1 the problem is convex, and is least squares with an l2,1 penalty in other clothes;
+        smaller values concentrate the scales on fewer features and may end in a local minimum.
+    semi_supervised : bool, default=False
+        Whether samples with the label -1 have no label. They then take part, each with shares of all classes that are
+        estimated along with the weights. Labels must be numbers in this case.
+    accelerate : bool, default=True
+        Extrapolate the scales between iterations; a step that raises the objective is taken back. False is the published
+        iteration, which needs about five times as many steps.
+    max_iter : int, default=1000
+        Iterations at most.
+    tol : float, default=1e-8
+        Stop when the objective falls by less than this share of its value.
+    callback : callable or None, default=None
+        Called with a :class:`~l20fs.base.Progress` after each iteration.
+
+    Attributes
+    ----------
+    scores_ : array of shape (n_features,)
+        The scales theta, which sum to 1; ``-inf`` for a constant feature.
+    coef_ : array of shape (n_classes, n_features)
+        The weights V, transposed.
+    intercept_ : array of shape (n_classes,)
+    label_distributions_ : array of shape (n_samples, n_classes)
+        The share of every class in every sample, if ``semi_supervised``; one-hot where the label is given.
+    objective_ : array of shape (n_iter_,)
+        Loss plus penalty, its norms smoothed as in :func:`~l20fs.linalg.smooth_row_norms`; it never rises.
+
+    Examples
+    --------
+    >>> X = [[0.0, 1.0], [0.1, 3.0], [5.0, 2.0], [5.1, 2.5]]
+    >>> selector = RLSR(1).fit(X, ["a", "a", "b", "b"])
+    >>> selector.get_support(indices=True), round(float(selector.scores_.sum()), 9)
+    (array([0]), 1.0)
+    """
+
+    about = About(
+        reference="Chen, Yuan, Nie and Huang, Semi-supervised feature selection via rescaled linear regression (2017)",
+        kind="embedded",
+        cost="O(min(N, d) N d) per iteration",
+    )
+
+    intercept_: Array
+    label_distributions_: Array
+
+    def __init__(
+        self,
+        n_features_to_select: int | float = 20,
+        *,
+        gamma: float = 1.0,
+        p: float = 1.0,
+        semi_supervised: bool = False,
+        accelerate: bool = True,
+        max_iter: int = 1000,
+        tol: float = 1e-8,
+        callback: Callback | None = None,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.gamma = gamma
+        self.p = p
+        self.semi_supervised = semi_supervised
+        self.accelerate = accelerate
+        self.max_iter = max_iter
+        self.tol = tol
+        self.callback = callback
+
+    def _check_parameters(self) -> None:
+        check_number("gamma", self.gamma, minimum=0.0)
+        check_number("p", self.p, minimum=0.0)
+        if self.p > 1:
+            raise ValueError(f"p={self.p!r} is not valid. Use a number above 0 and up to 1.")
+        check_number("max_iter", self.max_iter, minimum=1, strict=False, whole=True)
+        check_number("tol", self.tol, minimum=0.0, strict=False)
+
+    def _encode(self, y: Array) -> Targets:
+        return encode_some(y) if self.semi_supervised else super()._encode(y)
+
+    def _score_features(self, X: Array, targets: Targets) -> Scored:
+        X_mean = X.mean(axis=0)
+        is_open = np.asarray(targets.codes) == UNLABELLED if self.semi_supervised else np.zeros(len(X), dtype=bool)
+        problem = RescaledRegression(X - X_mean, is_open, self.gamma, self.p)
+        point, objective, change = descend(
+            problem.start(targets.Y),
+            problem.step,
+            floor=problem.epsilon,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            accelerate=self.accelerate,
+            callback=self.callback,
+        )
+        if change > self.tol:
+            self._warn_not_converged(change, self.tol, self.max_iter)
+        self.intercept_ = point.intercept - X_mean @ point.weights
+        if self.semi_supervised:
+            self.label_distributions_ = point.targets
+        return Scored(scales(point.norms, self.p), coef=point.weights.T, objective=objective)
+
+
+class RescaledRegression:
+    """The problem of :class:`RLSR` as a series of ridge regressions on centred, rescaled features.
+
+    Each step finds the best weights, then the best scales, then the best classes of the samples without label; none of the
+    three raises the objective.
+    """
+
+    def __init__(self, X: Array, is_open: Array, gamma: float, p: float = 1.0, *, form: Form = "auto") -> None:
+        self.X, self.is_open, self.gamma, self.p, self.form = X, is_open, gamma, p, form
+        self.epsilon = np.zeros(X.shape[1])
+
+    def start(self, Y: Array) -> Point:
+        """Return the regression with equal scales; its size says how small a norm counts as zero."""
+        n_features = self.X.shape[1]
+        power = 2.0 / self.p - 1.0
+        # The first weights are of the order of the scales to this power, and their squares must not underflow.
+        if power * math.log10(n_features) > 100.0:
+            smallest = math.ceil(200.0 / (1.0 + 100.0 / math.log10(n_features))) / 100.0
+            raise ValueError(
+                f"p={self.p!r} is too small for {n_features} features: their scales underflow. Use p={smallest:g} or more."
+            )
+        weights = self._regress(np.ones(n_features), Y)
+        # What counts is epsilon to the power p, once for every feature.
+        self.epsilon = np.full(n_features, epsilon_for(weights, EPSILON ** (1.0 / self.p)))
+        return self._measure(weights, Y)
+
+    def step(self, norms: Array, point: Point) -> Point:
+        """Return the next point, its scales taken from ``norms``."""
+        return self._measure(self._regress(norms, point.targets), point.targets)
+
+    def _regress(self, norms: Array, Y: Array) -> Array:
+        feature_weights = scales(norms, self.p) ** (2.0 / self.p - 1.0)
+        sample_weights = np.full(len(Y), float(self.gamma))
+        return weighted_ridge(self.X, Y - Y.mean(axis=0), feature_weights, sample_weights, form=self.form)
+
+    def _measure(self, weights: Array, Y: Array) -> Point:
+        fitted = self.X @ weights
+        if self.is_open.any():
+            Y = np.where(self.is_open[:, None], project_on_simplex(fitted + Y.mean(axis=0)), Y)
+        intercept = Y.mean(axis=0)
+        norms = smooth_row_norms(weights, self.epsilon[0])
+        loss = np.square(fitted + intercept - Y).sum()
+        return Point(weights, intercept, norms, float(loss + self.gamma * squared_norm(norms, self.p)), Y)
+
+
+def scales(norms: Array, p: float) -> Array:
+    """Return the scales that suit rows of these norms best: shares of the norms to the power p.
+
+    Examples
+    --------
+    >>> scales(np.array([1.0, 3.0]), 1.0)
+    array([0.25, 0.75])
+    """
+    powers = (norms / norms.max()) ** p
+    return powers / powers.sum()
+
+
+def squared_norm(norms: Array, p: float) -> float:
+    """Return the squared l2,p norm of a matrix whose rows have these norms: ``sum(norms ** p) ** (2 / p)``.
+
+    Examples
+    --------
+    >>> squared_norm(np.array([1.0, 3.0]), 1.0)
+    16.0
+    """
+    largest = norms.max()
+    return float(largest**2 * np.sum((norms / largest) ** p) ** (2.0 / p))
+
+
+def encode_some(y: Array) -> Targets:
+    """Encode labels of which some are -1, for none: such a sample starts with equal shares of all classes.
+
+    Examples
+    --------
+    >>> encode_some(np.array([3, -1, 5])).Y
+    array([[1. , 0. ],
+           [0.5, 0.5],
+           [0. , 1. ]])
+    """
+    y = column_or_1d(y, warn=True)
+    if any(isinstance(label, str) for label in y):
+        raise ValueError(
+            "semi_supervised=True marks samples without label by the number -1, so that text labels will not do. "
+            "Turn the labels into numbers, for example with LabelEncoder, and keep -1 for samples without label."
+        )
+    is_labelled = y != UNLABELLED
+    if not is_labelled.any():
+        raise ValueError("y has no label: all samples are -1. Give the labels of samples of 2 or more classes.")
+    known = encode_targets(y[is_labelled])
+    Y = np.full((len(y), known.Y.shape[1]), 1.0 / known.Y.shape[1])
+    codes = np.full(len(y), UNLABELLED)
+    Y[is_labelled], codes[is_labelled] = known.Y, known.codes
+    return Targets(Y, known.classes, codes)

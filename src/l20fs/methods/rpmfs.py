@@ -1,0 +1,292 @@
+"""RPMFS: exactly k features under the robust l2,1 loss, by an augmented Lagrangian."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve, eigh
+from sklearn.utils import check_random_state
+
+from l20fs.base import About, Callback, Progress, Scored, SolvesForOneK
+from l20fs.linalg import Form, smooth_row_norms
+from l20fs.prox import keep_best_rows, order_descending, shrink_rows, squared_row_norms
+from l20fs.validation import Targets, check_choice, check_number
+
+Array = NDArray[Any]
+
+#: Spectral norm that centred X is brought to: both constraints share one mu, so neither may dwarf the other.
+SPECTRAL_NORM = 10.0
+#: The penalty of the constraints grows no further than this.
+LARGEST_MU = 1e10
+
+
+class RPMFS(SolvesForOneK):
+    r"""Select exactly k features by robust regression with an :math:`l_{2,0}` constraint.
+
+    .. math:: \min_{W, b} \sum_i \|x_i W + b - y_i\| \quad \text{subject to } \|W\|_{2,0} = k
+
+    The loss is a sum of norms, not of squares, so that single samples pull less. An augmented Lagrangian splits off a copy V
+    of W with k non-zero rows and a copy E of the residual, and tightens both constraints while its penalty mu grows. The
+    problem is not convex: the support depends on the start and on the schedule of mu, and ``objective_``, the loss of V
+    after every iteration, rises and falls. It is not expected to be monotone.
+
+    The k rows of V are ranked first, by norm; the other features follow by the norm that their row had when the k were
+    chosen. Every k is a problem of its own, see :class:`~l20fs.base.SolvesForOneK`.
+
+    Parameters
+    ----------
+    n_features_to_select : int or float, default=20
+        k: a number or a share of all features.
+    mu : float, default=0.01
+        Penalty of the constraints in the first iteration.
+    rho : float, default=1.02
+        Factor by which mu grows; 1 keeps it. Faster growth freezes the support earlier.
+    init : {"zeros", "random"}, default="zeros"
+        ``"zeros"`` starts from V = 0 and E = -Y, with centred X scaled to spectral norm 10 and centred Y to mean squared row
+        norm 1, so that mu means the same for all data. ``"random"`` starts from uniform random V and E on unscaled data, as
+        the public routine does; it is slower and ends at larger losses.
+    random_state : int, RandomState or None, default=0
+        Seed of the random start.
+    refit : bool, default=True
+        Whether ``coef_`` minimises the loss on the k features anew, instead of being V.
+    max_iter : int, default=1000
+        Iterations at most.
+    tol : float, default=1e-4
+        Both constraints must hold to this: the distance of W and V relative to V, and the root mean square distance of the
+        residual and E.
+    callback : callable or None, default=None
+        Called with a :class:`~l20fs.base.Progress` after each iteration.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_targets, n_features)
+        Weights of the k features in units of X; zero elsewhere.
+    intercept_ : array of shape (n_targets,)
+    loss_ : float
+        Sum of the norms of the residuals of ``coef_`` and ``intercept_``.
+    objective_ : array of shape (n_iter_,)
+        The same sum for V after every iteration; not monotone.
+
+    Examples
+    --------
+    >>> X = [[0.0, 1.0], [0.1, 3.0], [5.0, 2.0], [5.1, 2.5]]
+    >>> RPMFS(1).fit(X, ["a", "a", "b", "b"]).get_support(indices=True)
+    array([0])
+    """
+
+    about = About(
+        reference="Cai, Nie and Huang, Exact top-k feature selection via l2,0-norm constraint (2013)",
+        kind="embedded",
+        cost="O(N^2 d), then O(N d C) per iteration",
+    )
+    needs_labels = False
+
+    intercept_: Array
+    loss_: float
+
+    def __init__(
+        self,
+        n_features_to_select: int | float = 20,
+        *,
+        mu: float = 0.01,
+        rho: float = 1.02,
+        init: Literal["zeros", "random"] = "zeros",
+        random_state: Any = 0,
+        refit: bool = True,
+        max_iter: int = 1000,
+        tol: float = 1e-4,
+        callback: Callback | None = None,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.mu = mu
+        self.rho = rho
+        self.init = init
+        self.random_state = random_state
+        self.refit = refit
+        self.max_iter = max_iter
+        self.tol = tol
+        self.callback = callback
+
+    def _check_parameters(self) -> None:
+        check_number("mu", self.mu, minimum=0, below=LARGEST_MU)
+        check_number("rho", self.rho, minimum=1, strict=False, below=np.inf)
+        check_choice("init", self.init, ("zeros", "random"))
+        check_number("max_iter", self.max_iter, minimum=1, strict=False, whole=True)
+        check_number("tol", self.tol, minimum=0, below=np.inf)
+
+    def _score_features(self, X: Array, targets: Targets) -> Scored:
+        k = min(self._n_wanted(self.n_features_in_), X.shape[1])
+        problem, V, E = self._start(X, targets.Y)
+        objective: list[float] = []
+        for iterate in islice(alm_iterates(problem, k, V, E, mu=self.mu, rho=self.rho), self.max_iter):
+            objective.append(problem.y_scale * iterate.loss)
+            if self.callback is not None:
+                self.callback(Progress(len(objective), objective[-1]))
+            if iterate.gap < self.tol:
+                break
+        else:
+            self._warn_not_converged(iterate.gap, self.tol, self.max_iter)
+        support, rest = split_rows(iterate.norms, iterate.V, k)
+        W = problem.unscale(iterate.V)
+        W[support] = self._weights(X[:, support], targets.Y, W[support], problem.y_mean + problem.y_scale * iterate.bias)
+        order = np.concatenate([support, rest])
+        return Scored(problem.unscale(iterate.norms), order=order, coef=W.T, objective=objective)
+
+    def _start(self, X: Array, Y: Array) -> tuple[Centred, Array, Array]:
+        """Return the problem and the first V and E."""
+        problem = Centred.of(X, Y, scaled=self.init == "zeros")
+        shape = X.shape[1], Y.shape[1]
+        if self.init == "zeros":
+            return problem, np.zeros(shape), -problem.Y
+        random = check_random_state(self.random_state)
+        return problem, random.uniform(size=shape), random.uniform(size=Y.shape)
+
+    def _weights(self, X: Array, Y: Array, V: Array, bias: Array) -> Array:
+        """Return the weights of the k features; set what goes with them. ``bias`` belongs to centred X."""
+        intercept = bias - X.mean(axis=0) @ V
+        if self.refit:
+            V, intercept = l21_regression(X, Y, X @ V + intercept - Y)
+        self.intercept_ = intercept
+        self.loss_ = sum_of_norms(X @ V + intercept - Y)
+        return V
+
+
+class Centred(NamedTuple):
+    """Centred data, scaled so that one mu suits both constraints, and the way back."""
+
+    X: Array
+    Y: Array
+    x_scale: float
+    y_scale: float
+    y_mean: Array
+    form: Form
+
+    @classmethod
+    def of(cls, X: Array, Y: Array, *, scaled: bool) -> Centred:
+        """Centre X, and Y too if both are to be scaled."""
+        form: Form = "dual" if X.shape[0] <= X.shape[1] else "primal"
+        X = X - X.mean(axis=0)
+        if not scaled:
+            return cls(X, Y, 1.0, 1.0, np.zeros(Y.shape[1]), form)
+        y_mean = Y.mean(axis=0)
+        Y = Y - y_mean
+        x_scale = np.sqrt(largest_eigenvalue(gram(X, form))) / SPECTRAL_NORM
+        y_scale = float(np.sqrt(squared_row_norms(Y).mean()))
+        return cls(X / x_scale, Y / y_scale, x_scale, y_scale, y_mean, form)
+
+    def unscale(self, weights: Array) -> Array:
+        """Return weights, or norms of weights, in the units of the data."""
+        return weights * (self.y_scale / self.x_scale)
+
+
+class Iterate(NamedTuple):
+    """Where an iteration ended: V, its bias and loss, the row norms it was chosen by, how far the constraints are off."""
+
+    V: Array
+    bias: Array
+    norms: Array
+    loss: float
+    gap: float
+
+
+def alm_iterates(problem: Centred, k: int, V: Array, E: Array, *, mu: float, rho: float) -> Iterator[Iterate]:
+    """Yield the iterates of the augmented Lagrangian method, without end."""
+    X, Y = problem.X, problem.Y
+    solve = ridge_solver(X, problem.form)
+    dual_W, dual_E = np.zeros_like(V), np.zeros_like(E)
+    while True:
+        target = Y + E - dual_E / mu
+        bias = target.mean(axis=0)
+        W, fitted = solve(V - dual_W / mu, target - bias)
+        candidate = W + dual_W / mu
+        V = keep_best_rows(candidate, k)
+        residual = fitted + bias - Y
+        E = shrink_rows(residual + dual_E / mu, 1 / mu)
+        dual_W += mu * (W - V)
+        dual_E += mu * (residual - E)
+        mu = min(rho * mu, LARGEST_MU)
+        rows = V.any(axis=1)
+        yield Iterate(
+            V=V,
+            bias=bias,
+            norms=np.sqrt(squared_row_norms(candidate)),
+            loss=sum_of_norms(X[:, rows] @ V[rows] + bias - Y),
+            gap=max(relative_gap(W - V, V), float(np.linalg.norm(residual - E)) / len(Y) ** 0.5),
+        )
+
+
+def ridge_solver(X: Array, form: Form) -> Callable[[Array, Array], tuple[Array, Array]]:
+    r"""Return a function that solves :math:`\min_W \|W - U\|^2 + \|XW - T\|^2` for U and T and returns W and XW.
+
+    The matrix is factorised here, once. Dual: :math:`XW = (XX' + I)^{-1} (XU + XX'T)` and :math:`W = U + X'(T - XW)`, which
+    is two products with X.
+    """
+    kernel = gram(X, form)
+    factor = cho_factor(kernel + np.eye(len(kernel)), lower=True)
+
+    def solve_dual(U: Array, T: Array) -> tuple[Array, Array]:
+        fitted = cho_solve(factor, X @ U + kernel @ T)
+        return U + X.T @ (T - fitted), fitted
+
+    def solve_primal(U: Array, T: Array) -> tuple[Array, Array]:
+        W = cho_solve(factor, U + X.T @ T)
+        return W, X @ W
+
+    return solve_dual if form == "dual" else solve_primal
+
+
+def gram(X: Array, form: Form) -> Array:
+    """Return ``X X'`` for the dual form, ``X' X`` for the primal one."""
+    return X @ X.T if form == "dual" else X.T @ X
+
+
+def largest_eigenvalue(A: Array) -> float:
+    """Return the largest eigenvalue of a symmetric matrix."""
+    return float(eigh(A, eigvals_only=True, subset_by_index=[len(A) - 1, len(A) - 1])[0])
+
+
+def relative_gap(difference: Array, V: Array) -> float:
+    """Return the norm of a difference relative to V; a V that is still zero has not begun."""
+    norm = float(np.linalg.norm(V))
+    return float(np.linalg.norm(difference)) / norm if norm > 0 else np.inf
+
+
+def sum_of_norms(residual: Array) -> float:
+    """Return the l2,1 norm: the sum of the norms of the rows."""
+    return float(np.sqrt(squared_row_norms(residual)).sum())
+
+
+def split_rows(norms: Array, V: Array, k: int) -> tuple[Array, Array]:
+    """Return k features, those with a row in V, and the others; both parts by norm."""
+    order = order_descending(norms)
+    # Rows of V first: the tolerance for ties must not exchange a row with its equal that V left out.
+    order = order[np.argsort(~V[order].any(axis=1), kind="stable")]
+    return order[:k], order[k:]
+
+
+def l21_regression(X: Array, Y: Array, residual: Array, *, max_iter: int = 200, tol: float = 1e-8) -> tuple[Array, Array]:
+    r"""Minimise :math:`\sum_i \|x_i W + b - y_i\|` by reweighted least squares, from the residual of a start.
+
+    The norms are smoothed by 1e-8 of a typical target. Of several minimisers of a step, the one of least norm is taken.
+
+    Returns
+    -------
+    W : array of shape (n_features, n_targets)
+    b : array of shape (n_targets,)
+    """
+    epsilon = 1e-8 * float(np.std(Y, axis=0).max())
+    norms = smooth_row_norms(residual, epsilon)
+    for _ in range(max_iter):
+        before, weights = norms.sum(), 1 / norms
+        x_mean, y_mean = (weights @ X) / weights.sum(), (weights @ Y) / weights.sum()
+        root = np.sqrt(weights)[:, None]
+        W = np.linalg.lstsq(root * (X - x_mean), root * (Y - y_mean), rcond=None)[0]
+        bias = y_mean - x_mean @ W
+        norms = smooth_row_norms(X @ W + bias - Y, epsilon)
+        if before - norms.sum() <= tol * before:
+            break
+    return W, bias

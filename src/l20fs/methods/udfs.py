@@ -1,0 +1,216 @@
+"""UDFS: features whose projections vary least within neighbourhoods, with a joint penalty on their weights."""
+
+from __future__ import annotations
+
+from inspect import signature
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve, eigh
+from scipy.sparse.linalg import LinearOperator, eigsh
+from sklearn.neighbors import NearestNeighbors
+from sklearn.preprocessing import StandardScaler
+
+from l20fs.base import About, BaseSelector, Callback, Progress, Scored
+from l20fs.linalg import Form, smooth_row_norms
+from l20fs.problem import Scale
+from l20fs.prox import squared_row_norms
+from l20fs.validation import Targets, check_choice, check_number
+
+Array = NDArray[Any]
+
+
+class UDFS(BaseSelector):
+    r"""Rank features without labels, by weights that keep what varies between neighbourhoods and not within them.
+
+    .. math:: \min_{W'W = I} \operatorname{tr}(W' X' L X W) + \gamma \sum_j \|w_j\|, \qquad
+              L = \sum_i S_i H (H X_i X_i' H + \lambda I)^{-1} H S_i'
+
+    :math:`X_i` holds sample i and its nearest neighbours, H centres them, and :math:`S_i` puts them back in their places
+    among all samples. The sum of norms is smoothed, :math:`\sqrt{\|w_j\|^2 + \epsilon^2}`, and reweighted; each step
+    takes the eigenvectors of :math:`X'LX + \gamma D` with the smallest eigenvalues.
+
+    Parameters
+    ----------
+    n_features_to_select : int or float, default=20
+        A number or a share of all features.
+    n_clusters : int, default=5
+        Columns of W, m in the paper: the number of clusters that are expected. At most the number of features is used.
+    n_neighbors : int, default=5
+        Neighbours of each sample, without itself. At most all the other samples are used.
+    alpha : float, default=0.1
+        The penalty :math:`\gamma` of the row norms.
+    local_ridge : float, default=1.0
+        :math:`\lambda`, in units of the mean squared distance of a sample to the centre of its neighbourhood, so that X may
+        come in any unit.
+    scale : {"zscore", "none"}, default="zscore"
+        ``"zscore"`` gives every feature deviation 1. With ``"none"`` a feature of small variance varies little within
+        neighbourhoods, too, and comes first for that alone.
+    max_iter : int, default=20
+        Eigenproblems at most.
+    tol : float, default=1e-6
+        Relative change of the objective at which to stop.
+    callback : callable or None, default=None
+        Called with a :class:`~l20fs.base.Progress` after each iteration.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> selector = UDFS(2, n_clusters=3).fit(load_iris().data)
+    >>> selector.get_support(indices=True)
+    array([2, 3])
+    """
+
+    about = About(
+        reference="Yang, Shen, Ma, Huang and Zhou, l2,1-norm regularized discriminative feature selection (2011)",
+        kind="embedded",
+        cost="O(N^2 d) per iteration (N < d), else O(d^3)",
+        supervised=False,
+    )
+
+    def __init__(
+        self,
+        n_features_to_select: int | float = 20,
+        *,
+        n_clusters: int = 5,
+        n_neighbors: int = 5,
+        alpha: float = 0.1,
+        local_ridge: float = 1.0,
+        scale: Scale = "zscore",
+        max_iter: int = 20,
+        tol: float = 1e-6,
+        callback: Callback | None = None,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.n_clusters = n_clusters
+        self.n_neighbors = n_neighbors
+        self.alpha = alpha
+        self.local_ridge = local_ridge
+        self.scale = scale
+        self.max_iter = max_iter
+        self.tol = tol
+        self.callback = callback
+
+    def _check_parameters(self) -> None:
+        for name in ("n_clusters", "n_neighbors", "max_iter"):
+            check_number(name, getattr(self, name), minimum=1, strict=False, whole=True)
+        for name in ("alpha", "local_ridge"):
+            check_number(name, getattr(self, name), minimum=0.0)
+        check_number("tol", self.tol, minimum=0.0, strict=False)
+        check_choice("scale", self.scale, ("zscore", "none"))
+
+    def _score_features(self, X: Array, targets: Targets) -> Scored:
+        X = StandardScaler(with_std=self.scale == "zscore").fit_transform(X)
+        Z = local_root(X, neighbourhoods(X, self.n_neighbors), self.local_ridge)
+        n_columns = min(self.n_clusters, X.shape[1])
+        epsilon = smoothing(n_columns, X.shape[1])
+        inverse_weights = starting_weights(Z, n_columns)
+        objective: list[float] = []
+        change = np.inf
+        while len(objective) < self.max_iter and change > self.tol:
+            W = smallest_eigenvectors(Z, inverse_weights, self.alpha, n_columns)
+            norms = smooth_row_norms(W, epsilon)
+            objective.append(float(np.sum((Z @ W) ** 2) + self.alpha * norms.sum()))
+            inverse_weights = 2.0 * norms
+            if len(objective) > 1:
+                change = abs(objective[-2] - objective[-1]) / abs(objective[-1])
+            if self.callback is not None:
+                self.callback(Progress(len(objective), objective[-1]))
+        if change > self.tol:
+            self._warn_not_converged(change, self.tol, self.max_iter)
+        return Scored(scores=np.sqrt(squared_row_norms(W)), objective=objective)
+
+
+def smoothing(n_columns: int, n_features: int) -> float:
+    """Return epsilon of the smoothed norms: tiny against sqrt(m / d), the mean norm of a row of W."""
+    return max(1e-8 * float(np.sqrt(n_columns / n_features)), 1e-12)
+
+
+def neighbourhoods(X: Array, n_neighbors: int) -> Array:
+    """Return per sample its own index and those of its nearest neighbours, (n_samples, n_neighbors + 1).
+
+    Examples
+    --------
+    >>> neighbourhoods(np.array([[0.0], [1.0], [5.0]]), n_neighbors=1)
+    array([[0, 1],
+           [1, 0],
+           [2, 1]])
+    """
+    search = NearestNeighbors(n_neighbors=min(n_neighbors, len(X) - 1)).fit(X)
+    # Asked without data, the search leaves each sample out of its own neighbours, even if another one equals it.
+    return np.column_stack([np.arange(len(X)), search.kneighbors(return_distance=False)])
+
+
+def local_matrix(gram: Array, table: Array, local_ridge: float) -> Array:
+    r"""Return :math:`L = \sum_i S_i H (H G_i H + \lambda I)^{-1} H S_i'` from the Gram matrix of the samples.
+
+    :math:`G_i` is the part of the Gram matrix that belongs to row i of ``table``; :math:`\lambda` is ``local_ridge`` times
+    the mean diagonal entry of all :math:`H G_i H`.
+    """
+    size = table.shape[1]
+    centring = np.eye(size) - 1.0 / size
+    scatter = centring @ gram[table[:, :, None], table[:, None, :]] @ centring
+    ridge = local_ridge * np.trace(scatter, axis1=1, axis2=2).mean() / size
+    # Neighbourhoods of equal samples only have no scatter and no unit for the ridge.
+    inverse = np.linalg.inv(scatter + (ridge or local_ridge) * np.eye(size))
+    L = np.zeros_like(gram)
+    np.add.at(L, (table[:, :, None], table[:, None, :]), centring @ inverse @ centring)
+    return (L + L.T) / 2.0
+
+
+def local_root(X: Array, table: Array, local_ridge: float) -> Array:
+    """Return Z with Z'Z = X'LX and at most n_samples rows."""
+    eigenvalues, vectors = eigh(local_matrix(X @ X.T, table, local_ridge))
+    # L is positive semi-definite; what is below zero, or next to it, is rounding.
+    is_positive = eigenvalues > eigenvalues[-1] * (len(X) * np.finfo(np.float64).eps)
+    return (np.sqrt(eigenvalues[is_positive])[:, None] * vectors[:, is_positive].T) @ X
+
+
+def starting_weights(Z: Array, n_columns: int) -> Array:
+    """Return the first diagonal of P: ones as published, where these determine W.
+
+    If Z'Z has more than ``n_columns`` eigenvalues of zero, any of their eigenvectors would do and the solver's choice would
+    decide; then features start with weights in inverse proportion to what they vary within neighbourhoods.
+    """
+    if Z.shape[1] - Z.shape[0] <= n_columns:
+        return np.ones(Z.shape[1])
+    cost = np.einsum("ij,ij->j", Z, Z)
+    floor = max(1e-8 * cost.mean(), np.finfo(np.float64).tiny)
+    return (cost.mean() + floor) / (cost + floor)
+
+
+def smallest_eigenvectors(Z: Array, inverse_weights: Array, alpha: float, n_columns: int, *, form: Form = "auto") -> Array:
+    r"""Return the eigenvectors of :math:`Z'Z + \gamma D` with the smallest eigenvalues, (n_features, n_columns).
+
+    Both forms look for the largest eigenvalues of :math:`\gamma (Z'Z + \gamma D)^{-1}` with :math:`P = D^{-1}`, which is the
+    diagonal of ``inverse_weights``, and divide by no entry of P: ``"primal"`` is dense, d x d; ``"dual"`` multiplies by
+    :math:`P - P Z' (\gamma I + Z P Z')^{-1} Z P` and holds N x N numbers. ``"auto"`` takes the smaller.
+    """
+    n_rows, n_features = Z.shape
+    root = np.sqrt(inverse_weights)
+    scaled = Z * root
+    # The iteration of the dual form cannot find all eigenvectors there are.
+    if n_columns < n_features and (form == "dual" or (form == "auto" and n_rows < n_features)):
+        return _iterate(scaled, root, alpha, n_columns)
+    dense = scaled.T @ scaled
+    dense.flat[:: n_features + 1] += alpha
+    inverse = root[:, None] * cho_solve(cho_factor(dense), np.diag(alpha * root))
+    return eigh((inverse + inverse.T) / 2.0, subset_by_index=[n_features - n_columns, n_features - 1])[1]
+
+
+def _iterate(scaled: Array, root: Array, alpha: float, n_columns: int) -> Array:
+    """Find the leading eigenvectors of the dual operator by the method of Lanczos."""
+    n_rows, n_features = scaled.shape
+    factor = cho_factor(scaled @ scaled.T + alpha * np.eye(n_rows))
+
+    def multiply(vector: Array) -> Array:
+        inner = root * vector.ravel()
+        return root * (inner - scaled.T @ cho_solve(factor, scaled @ inner))
+
+    operator = LinearOperator((n_features, n_features), matvec=multiply, dtype=np.float64)
+    random = np.random.default_rng(0)
+    # Where the operator has few different eigenvalues, newer SciPy draws further directions; these must repeat, too.
+    seed = {"rng": random} if "rng" in signature(eigsh).parameters else {}
+    n_basis = min(n_features, max(4 * n_columns, 40))
+    return eigsh(operator, k=n_columns, which="LA", v0=random.standard_normal(n_features), ncv=n_basis, **seed)[1]
