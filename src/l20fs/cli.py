@@ -104,7 +104,8 @@ def select(data: str, target: str | None, output: Path | None, as_json: bool, fo
 @click.option("--json", "as_json", is_flag=True, help="Print the list as JSON instead of a table.")
 def methods(as_json: bool) -> None:
     """List the methods of this package: where each comes from, its kind, its parameters and its cost."""
-    rows = [describe(selector) for selector in (L20Selector, *discover().values())]
+    selectors: list[type[BaseSelector]] = [L20Selector, *discover().values()]
+    rows = [describe(selector) for selector in selectors]
     if as_json:
         show(json.dumps(rows, indent=2) + "\n")
         return
