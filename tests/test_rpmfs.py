@@ -106,7 +106,7 @@ def test_the_gap_is_the_larger_of_both_constraints(k, larger):
     X, y = make_data(4, 40, 12)
     problem = Centred.of(X, one_hot(y), scaled=True)
     start = np.zeros((12, 3)), -problem.Y
-    for n_iter, iterate in enumerate(islice(alm_iterates(problem, k, *start, mu=0.1, rho=1.05), 2, 40), 3):
+    for n_iter, iterate in enumerate(islice(alm_iterates(problem, k, *start, mu=0.1, rho=1.05), 2, 20), 3):
         W, V, E, b = twin(problem.X, problem.Y, k, *start, 0.1, 1.05, n_iter)
         distances = np.linalg.norm(W - V), np.linalg.norm(problem.X @ W + b - problem.Y - E)
         relative = distances / np.array([np.linalg.norm(V), np.sqrt(40)])
@@ -200,7 +200,7 @@ def test_the_refit_interpolates_where_it_can():
 
 
 @may_stop_early
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(3))
 def test_brute_force_is_never_beaten_and_met_where_few_samples_lie(seed):
     """Every tenth sample has wild targets, which a sum of squares would follow."""
     random = np.random.default_rng(seed)

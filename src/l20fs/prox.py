@@ -53,8 +53,12 @@ def keep_best_rows(V: Array, k: int) -> Array:
            [-3.],
            [ 0.]])
     """
-    best = np.zeros(len(V), dtype=bool)
-    best[np.argsort(-squared_row_norms(V), kind="stable")[:k]] = True
+    if k >= len(V) or k < 1:
+        return V.copy() if k >= 1 else np.zeros_like(V)
+    norms = squared_row_norms(V)
+    smallest_kept = np.partition(norms, len(V) - k)[len(V) - k]
+    best = norms > smallest_kept
+    best[np.flatnonzero(norms == smallest_kept)[: k - int(np.count_nonzero(best))]] = True
     return np.where(best[:, None], V, 0)
 
 
