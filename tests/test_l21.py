@@ -180,6 +180,24 @@ def test_entry_scores_of_a_coarse_path_agree_with_a_fine_one():
     assert np.median(np.abs(np.log(coarse / fine)[entered])) < 0.1 * np.log(between)
 
 
+@given(seeds)
+@settings(max_examples=15)
+def test_a_row_enters_between_the_penalties_where_it_is_zero_and_where_it_is_not(seed):
+    random = np.random.default_rng(seed)
+    X, Y = make_problem(seed)
+    X = X @ (np.eye(30) + 0.3 * random.standard_normal((30, 30)))  # correlated: a row moves the others
+    penalties = largest_penalty(X, Y) * np.geomspace(1.0, 0.02, 12)
+    path = list(solve_path(X, Y, penalties, tol=1e-9, max_iter=10_000))
+    was_nonzero = np.cumsum([stage.W.any(axis=1) for stage in path], axis=0) > 0
+    for j, entry in enumerate(path[-1].entries):
+        if not was_nonzero[-1, j]:
+            assert entry == 0.0
+            continue
+        first = was_nonzero[:, j].argmax()
+        assert penalties[first] <= entry <= penalties[first - 1]
+        assert all(stage.entries[j] == (entry if n >= first else 0.0) for n, stage in enumerate(path))
+
+
 def test_norm_ranking_puts_zero_rows_last_by_what_pulls_them():
     X, Y = make_problem(4)
     lam = 0.3 * largest_penalty(X, Y)

@@ -42,8 +42,8 @@ def ranking_of_scikit_learn(X, y, C):
     return peer.fit(StandardScaler().fit_transform(X), y).ranking_
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize(("shape", "n_classes"), [((40, 12), 3), ((30, 12), 2), ((15, 40), 4)])
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize(("shape", "n_classes"), [((40, 12), 3), ((30, 12), 2), ((12, 20), 4)])
 @pytest.mark.parametrize("C", [0.1, 1.0, 5.0])
 def test_one_by_one_is_the_elimination_of_scikit_learn(seed, shape, n_classes, C):
     X, y = planted(seed, *shape, n_classes=n_classes)

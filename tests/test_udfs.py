@@ -148,7 +148,7 @@ def test_the_fit_is_the_same_in_both_forms(n_features, monkeypatch):
             "l20fs.methods.udfs.smallest_eigenvectors",
             lambda *args, form=form: smallest_eigenvectors(*args, form=form),
         )
-        fits.append(UDFS(3, tol=1e-3).fit(X))
+        fits.append(UDFS(3, alpha=0.1, tol=1e-3).fit(X))
     primal, dual = fits
     assert np.allclose(primal.objective_, dual.objective_, rtol=1e-8)
     # The objective is flat at its minimum, so that weights agree to fewer digits than it does.
@@ -158,7 +158,9 @@ def test_the_fit_is_the_same_in_both_forms(n_features, monkeypatch):
 @given(seed=seeds, shape=st.sampled_from([(20, 8), (8, 20)]), alpha=st.sampled_from([1e-3, 0.1, 10.0]))
 def test_objective_never_rises_and_is_the_published_one(seed, shape, alpha):
     X = np.random.default_rng(seed).standard_normal(shape)
-    selector = UDFS(3, n_clusters=2, n_neighbors=3, alpha=alpha, scale="none", max_iter=300, tol=1e-4).fit(X)
+    selector = UDFS(3, n_clusters=2, n_neighbors=3, alpha=alpha, local_ridge=1.0, scale="none", max_iter=300, tol=1e-4).fit(
+        X
+    )
     assert np.all(np.diff(selector.objective_) <= 1e-9 * selector.objective_[:-1])
     assert np.sum(selector.scores_**2) == pytest.approx(2.0), "two columns of length 1"
     centred = X - X.mean(axis=0)
@@ -172,7 +174,7 @@ def test_objective_never_rises_and_is_the_published_one(seed, shape, alpha):
 def test_one_step_without_reweighting_is_the_plain_eigenproblem():
     X = clusters()
     with pytest.warns(ConvergenceWarning, match="UDFS stopped at max_iter=1"):
-        selector = UDFS(3, n_clusters=3, scale="none", max_iter=1).fit(X)
+        selector = UDFS(3, n_clusters=3, alpha=0.1, local_ridge=1.0, scale="none", max_iter=1).fit(X)
     centred = X - X.mean(axis=0)
     M = centred.T @ slow_local_matrix(centred, 5, mean_local_scatter(centred, 5)) @ centred
     W = np.linalg.eigh(M)[1][:, :3]
@@ -199,7 +201,7 @@ def test_the_fit_is_that_of_the_slow_twin(alpha):
     X = clusters(n_samples=30)[:, [3, 11, 17, 0, 1, 2, 4, 5]]
     scores, values = slow_fit(X, 3, alpha, n_rounds=4)
     with pytest.warns(ConvergenceWarning, match="UDFS stopped at max_iter=4"):
-        selector = UDFS(3, n_clusters=3, alpha=alpha, scale="none", max_iter=4, tol=0.0).fit(X)
+        selector = UDFS(3, n_clusters=3, alpha=alpha, local_ridge=1.0, scale="none", max_iter=4, tol=0.0).fit(X)
     assert np.allclose(selector.objective_, values, rtol=1e-8)
     assert np.allclose(selector.scores_, scores, atol=1e-6)
 
@@ -245,7 +247,7 @@ def test_the_start_prefers_features_that_vary_little_where_the_identity_leaves_a
 def test_more_features_than_samples_do_not_depend_on_the_order_of_features():
     X = clusters(n_samples=20, n_features=60)
     order = np.random.default_rng(1).permutation(60)
-    fitted, permuted = UDFS(5, tol=1e-3).fit(X), UDFS(5, tol=1e-3).fit(X[:, order])
+    fitted, permuted = (UDFS(5, alpha=0.1, tol=1e-3).fit(data) for data in (X, X[:, order]))
     assert np.allclose(permuted.objective_, fitted.objective_, rtol=1e-8)
     assert np.allclose(permuted.scores_, fitted.scores_[order], atol=1e-4)
 

@@ -114,17 +114,17 @@ class L21(BaseSelector):
         X, Y = X - X.mean(axis=0), targets.Y - targets.Y.mean(axis=0)
         lam_max = largest_penalty(X, Y)
         self.alphas_ = lam_max * np.geomspace(1.0, self.alpha, self.n_alphas)
-        objective: list[float] = []
+        values: list[float] = []
         self.gap_ = 0.0
         for solution in solve_path(X, Y, self.alphas_, tol=self.tol, max_iter=self.max_iter):
-            objective.append(solution.objective)
+            values.append(solution.objective)
             self.gap_ = max(self.gap_, solution.gap)
             if self.callback is not None:
-                self.callback(Progress(len(objective), solution.objective))
+                self.callback(Progress(len(values), solution.objective))
         if self.gap_ > self.tol:
             self._warn_not_converged(self.gap_, self.tol, self.max_iter)
         scores = entry_scores(solution, lam_max) if self.ranking == "entry" else norm_scores(solution)
-        return Scored(scores=scores, coef=solution.W.T, objective=objective)
+        return Scored(scores=scores, coef=solution.W.T, objective=values)
 
 
 class Solution(NamedTuple):

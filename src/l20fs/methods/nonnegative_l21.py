@@ -17,7 +17,7 @@ from l20fs.validation import Targets, check_number
 
 Array = NDArray[Any]
 
-#: By how much two equal values of the objective may differ.
+#: By how much equal values of the objective may differ. Such a rise is no reason to give up momentum.
 ROUNDING = 1e-14
 
 
@@ -160,11 +160,8 @@ def descend(X: Array, Y: Array, lam: float) -> Iterator[Step]:
         reached = take_stock(X, Y, prox(ahead + ahead_products / lipschitz, lam / lipschitz), lam)
         if reached.objective > now.objective * (1.0 + ROUNDING):
             # Momentum overshot. A step without it cannot rise, except by rounding.
-            ahead, momentum = now.W, 1.0
-            reached = take_stock(X, Y, prox(ahead + now.products / lipschitz, lam / lipschitz), lam)
-        # Close to the minimum values tell nothing any more, but the step still shows when momentum points backwards.
-        if np.sum((ahead - reached.W) * (reached.W - now.W)) > 0.0:
             momentum = 1.0
+            reached = take_stock(X, Y, prox(now.W + now.products / lipschitz, lam / lipschitz), lam)
         grown = (1.0 + math.sqrt(1.0 + 4.0 * momentum * momentum)) / 2.0
         share = (momentum - 1.0) / grown
         ahead = reached.W + share * (reached.W - now.W)

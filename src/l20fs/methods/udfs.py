@@ -39,9 +39,9 @@ class UDFS(BaseSelector):
         Columns of W, m in the paper: the number of clusters that are expected. At most the number of features is used.
     n_neighbors : int, default=5
         Neighbours of each sample, without itself. At most all the other samples are used.
-    alpha : float, default=0.1
+    alpha : float, default=0.01
         The penalty :math:`\gamma` of the row norms.
-    local_ridge : float, default=1.0
+    local_ridge : float, default=10.0
         :math:`\lambda`, in units of the mean squared distance of a sample to the centre of its neighbourhood, so that X may
         come in any unit.
     scale : {"zscore", "none"}, default="zscore"
@@ -75,8 +75,8 @@ class UDFS(BaseSelector):
         *,
         n_clusters: int = 5,
         n_neighbors: int = 5,
-        alpha: float = 0.1,
-        local_ridge: float = 1.0,
+        alpha: float = 0.01,
+        local_ridge: float = 10.0,
         scale: Scale = "zscore",
         max_iter: int = 20,
         tol: float = 1e-6,
