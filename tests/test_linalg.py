@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from l20fs.linalg import project_on_simplex, smooth_row_norms, solve_positive, weighted_ridge
+from l20fs.linalg import project_on_simplex, smooth_row_norms, solve_positive, squared_spectral_norm, weighted_ridge
 
 
 @given(seed=st.integers(0, 2**32 - 1), shape=st.sampled_from([(5, 9), (9, 5), (6, 6)]))
@@ -49,3 +49,9 @@ def test_simplex_projection_is_the_closest_point(seed):
 
 def test_smooth_norms():
     assert smooth_row_norms(np.array([[3.0, 4.0], [0.0, 0.0]]), 1e-3) == pytest.approx([5.0, 1e-3], rel=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(4, 9), (9, 4), (5, 5)])
+def test_spectral_norm_of_either_shape(shape):
+    X = np.random.default_rng(0).standard_normal(shape)
+    assert squared_spectral_norm(X) == pytest.approx(np.linalg.norm(X, 2) ** 2, rel=1e-12)

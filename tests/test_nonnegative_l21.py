@@ -17,7 +17,6 @@ from l20fs.methods.nonnegative_l21 import (
     NonnegativeL21,
     descend,
     duality_gap,
-    largest_eigenvalue,
     largest_penalty,
     prox,
     row_scores,
@@ -194,12 +193,6 @@ def test_momentum_is_worth_it():
 def test_rounding_does_not_take_the_momentum_away(paper_set):
     """About 2400 iterations; twice as many if every rise of the last digit counted as an overshoot."""
     assert NonnegativeL21(20, tol=1e-8, max_iter=3500).fit(*paper_set("brain")).gap_ <= 1e-8
-
-
-def test_largest_eigenvalue_of_either_shape():
-    for shape in ((20, 30), (30, 20)):
-        X = np.random.default_rng(0).standard_normal(shape)
-        assert largest_eigenvalue(X) == pytest.approx(np.linalg.norm(X, 2) ** 2, rel=1e-12)
 
 
 def test_zero_rows_come_last_by_what_pulls_them():

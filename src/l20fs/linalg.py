@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import eigh
 
 from l20fs.prox import squared_row_norms
 
@@ -50,12 +50,27 @@ def weighted_ridge(X: Array, Y: Array, feature_weights: Array, sample_weights: A
 def solve_positive(A: Array, diagonal: Array, B: Array) -> Array:
     """Solve ``(A + diag(diagonal)) Z = B`` for a positive semi-definite A, which is overwritten."""
     A.flat[:: len(A) + 1] += diagonal
+    # NumPy's solver and not SciPy's Cholesky: the two carry a BLAS of their own each, and when products and solutions take
+    # turns on a busy machine, the idle threads of one keep the other waiting for many times the work itself.
     try:
-        return cho_solve(cho_factor(A, lower=True, check_finite=False), B, check_finite=False)
-    except LinAlgError:
+        return np.linalg.solve(A, B)
+    except np.linalg.LinAlgError:
         # Positive definite on paper, singular in float64: lift the diagonal by the rounding of its trace.
         A.flat[:: len(A) + 1] += 1e-12 * np.trace(A) / len(A)
-        return cho_solve(cho_factor(A, lower=True, check_finite=False), B, check_finite=False)
+        return np.linalg.solve(A, B)
+
+
+def squared_spectral_norm(X: Array) -> float:
+    """Return the largest eigenvalue of X'X, from the smaller of the two Gram matrices.
+
+    Examples
+    --------
+    >>> round(squared_spectral_norm(np.array([[3.0, 0.0, 4.0], [0.0, 2.0, 0.0]])), 12)
+    25.0
+    """
+    gram = X @ X.T if X.shape[0] <= X.shape[1] else X.T @ X
+    last = len(gram) - 1
+    return float(eigh(gram, eigvals_only=True, subset_by_index=[last, last])[0])
 
 
 def smooth_row_norms(V: Array, epsilon: float) -> Array:

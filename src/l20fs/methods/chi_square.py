@@ -129,14 +129,14 @@ def chi_square(binned: Binned, other: Array) -> tuple[Array, Array]:
 def log10_p_value(statistic: Array, freedom: Array) -> Array:
     """Return the decimal logarithm of the chance of a larger statistic, also where the chance itself underflows.
 
-    With no degree of freedom the chance is 1.
+    With no degree of freedom the statistic is 0 and the chance 1.
 
     Examples
     --------
     >>> log10_p_value(np.array([2.0, 2e5, 0.0]), np.array([2, 2, 0])) * np.log(10.0)
     array([-1.e+00, -1.e+05,  0.e+00])
     """
-    chance = np.where(freedom > 0, chdtrc(np.maximum(freedom, 1), statistic), 1.0)
+    chance = chdtrc(np.maximum(freedom, 1), statistic)
     is_tiny = chance < 1e-290
     log_chance = np.log(np.where(is_tiny, 1.0, chance))
     log_chance[is_tiny] = _log_far_tail(freedom[is_tiny] / 2.0, statistic[is_tiny] / 2.0)

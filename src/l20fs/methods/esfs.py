@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh
 
 from l20fs.base import About, Callback, Progress, Scored, SolvesForOneK
+from l20fs.linalg import squared_spectral_norm
 from l20fs.methods.fisher import class_scatter
 from l20fs.prox import keep_best_rows, order_descending, squared_row_norms
 from l20fs.validation import Targets, check_number
@@ -178,12 +178,6 @@ def fitted(X: Array, W: Array) -> Array:
 def squared_loss(X: Array, Y: Array, W: Array) -> float:
     """Return ``||XW - Y||^2``."""
     return float(np.sum((fitted(X, W) - Y) ** 2))
-
-
-def squared_spectral_norm(X: Array) -> float:
-    """Return the largest eigenvalue of the smaller of ``X X'`` and ``X' X``."""
-    gram = X @ X.T if X.shape[0] <= X.shape[1] else X.T @ X
-    return float(eigh(gram, eigvals_only=True, subset_by_index=[len(gram) - 1, len(gram) - 1])[0])
 
 
 def refit(X: Array, Y: Array, support: Array) -> Refitted:

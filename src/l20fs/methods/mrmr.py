@@ -188,10 +188,8 @@ def correlation_terms(X: Array, targets: Targets) -> tuple[Array, Callable[[int]
 
 
 def f_statistic(X: Array, targets: Targets) -> Array:
-    """Return the F statistic of the one-way analysis of variance for every feature, 0 if no sample is left over for it."""
+    """Return the F statistic of the one-way analysis of variance for every feature, 1e150 if no class varies in it."""
     n_samples, n_classes = targets.Y.shape
-    if n_samples == n_classes:
-        return np.zeros(X.shape[1])
     between, total = class_scatter(X, targets)
     within = total - between
     is_pure = within <= total * (n_samples * np.finfo(np.float64).eps)

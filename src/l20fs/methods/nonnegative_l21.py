@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh
 
 from l20fs.base import About, BaseSelector, Callback, Progress, Scored
+from l20fs.linalg import squared_spectral_norm
 from l20fs.prox import shrink_rows, squared_row_norms
 from l20fs.validation import Targets, check_number
 
@@ -153,7 +153,7 @@ def prox(V: Array, amount: float) -> Array:
 
 def descend(X: Array, Y: Array, lam: float) -> Iterator[Step]:
     """Yield the iterates of the accelerated proximal gradient method from W = 0, without end; X and Y are centred."""
-    lipschitz = largest_eigenvalue(X)
+    lipschitz = squared_spectral_norm(X)
     now = take_stock(X, Y, np.zeros((X.shape[1], Y.shape[1])), lam)
     ahead, ahead_products, momentum = now.W, now.products, 1.0
     while True:
@@ -177,13 +177,6 @@ def take_stock(X: Array, Y: Array, W: Array, lam: float) -> Step:
     residual = Y - X[:, rows] @ W[rows]
     value = float(np.sum(residual * residual)) / 2.0 + lam * float(np.sqrt(squared_row_norms(W[rows])).sum())
     return Step(W, residual, X.T @ residual, value)
-
-
-def largest_eigenvalue(X: Array) -> float:
-    """Return the largest eigenvalue of X'X, from the smaller of the two Gram matrices."""
-    gram = X @ X.T if len(X) <= X.shape[1] else X.T @ X
-    last = len(gram) - 1
-    return float(eigh(gram, eigvals_only=True, subset_by_index=[last, last])[0])
 
 
 def duality_gap(Y: Array, step: Step, lam: float) -> float:

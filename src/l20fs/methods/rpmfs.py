@@ -8,11 +8,10 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve, eigh
 from sklearn.utils import check_random_state
 
 from l20fs.base import About, Callback, Progress, Scored, SolvesForOneK
-from l20fs.linalg import Form, smooth_row_norms
+from l20fs.linalg import Form, smooth_row_norms, squared_spectral_norm
 from l20fs.prox import keep_best_rows, order_descending, shrink_rows, squared_row_norms
 from l20fs.validation import Targets, check_choice, check_number
 
@@ -174,7 +173,7 @@ class Centred(NamedTuple):
             return cls(X, Y, 1.0, 1.0, np.zeros(Y.shape[1]), form)
         y_mean = Y.mean(axis=0)
         Y = Y - y_mean
-        x_scale = np.sqrt(largest_eigenvalue(gram(X, form))) / SPECTRAL_NORM
+        x_scale = np.sqrt(squared_spectral_norm(X)) / SPECTRAL_NORM
         y_scale = float(np.sqrt(squared_row_norms(Y).mean()))
         return cls(X / x_scale, Y / y_scale, x_scale, y_scale, y_mean, form)
 
@@ -222,18 +221,18 @@ def alm_iterates(problem: Centred, k: int, V: Array, E: Array, *, mu: float, rho
 def ridge_solver(X: Array, form: Form) -> Callable[[Array, Array], tuple[Array, Array]]:
     r"""Return a function that solves :math:`\min_W \|W - U\|^2 + \|XW - T\|^2` for U and T and returns W and XW.
 
-    The matrix is factorised here, once. Dual: :math:`XW = (XX' + I)^{-1} (XU + XX'T)` and :math:`W = U + X'(T - XW)`, which
+    The matrix is inverted here, once. Dual: :math:`XW = (XX' + I)^{-1} (XU + XX'T)` and :math:`W = U + X'(T - XW)`, which
     is two products with X.
     """
     kernel = gram(X, form)
-    factor = cho_factor(kernel + np.eye(len(kernel)), lower=True)
+    inverse = np.linalg.inv(kernel + np.eye(len(kernel)))  # far from singular: every eigenvalue is at least 1
 
     def solve_dual(U: Array, T: Array) -> tuple[Array, Array]:
-        fitted = cho_solve(factor, X @ U + kernel @ T)
+        fitted = inverse @ (X @ U + kernel @ T)
         return U + X.T @ (T - fitted), fitted
 
     def solve_primal(U: Array, T: Array) -> tuple[Array, Array]:
-        W = cho_solve(factor, U + X.T @ T)
+        W = inverse @ (U + X.T @ T)
         return W, X @ W
 
     return solve_dual if form == "dual" else solve_primal
@@ -242,11 +241,6 @@ def ridge_solver(X: Array, form: Form) -> Callable[[Array, Array], tuple[Array, 
 def gram(X: Array, form: Form) -> Array:
     """Return ``X X'`` for the dual form, ``X' X`` for the primal one."""
     return X @ X.T if form == "dual" else X.T @ X
-
-
-def largest_eigenvalue(A: Array) -> float:
-    """Return the largest eigenvalue of a symmetric matrix."""
-    return float(eigh(A, eigvals_only=True, subset_by_index=[len(A) - 1, len(A) - 1])[0])
 
 
 def relative_gap(difference: Array, V: Array) -> float:
