@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 DATA   ?= ../shared/data
 
-.PHONY: demo test lint types bench clean
+.PHONY: demo test lint types bench bench-peers clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/l20fs select srbct -o build/demo --force
@@ -23,6 +23,18 @@ bench: $(VENV)/dev.stamp
 	$(BIN)/python benchmarks/path_cost.py
 	$(BIN)/python benchmarks/schedule.py $(DATA)/paper
 
+# Side by side with peers, in an environment of their own; some peers take minutes.
+bench-peers: .venv-peers/stamp
+	.venv-peers/bin/python benchmarks/rfs.py
+	.venv-peers/bin/python benchmarks/relieff.py
+	.venv-peers/bin/python benchmarks/mrmr.py
+	.venv-peers/bin/python benchmarks/competitors.py $(DATA)/paper
+
+.venv-peers/stamp: pyproject.toml
+	$(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -e ".[cli]" skrebate mrmr_selection skfeature-chappers
+	touch $@
+
 $(VENV)/demo.stamp: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[cli]"
@@ -34,4 +46,4 @@ $(VENV)/dev.stamp: pyproject.toml
 	touch $@ $(VENV)/demo.stamp
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-peers build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
