@@ -4,7 +4,8 @@ Run ``python benchmarks/mrmr.py`` for 63 x 2308 with 4 classes, and with ``--lar
 For each size it times the first 50 features,
 
 * ``fcq``: of the numbers as they are, against ``mrmr.mrmr_classif`` with one job;
-* ``mid``: of the integers floor(2 X), against ``MRMR.mrmr`` of skfeature-chappers (not for the large size: it would take many minutes);
+* ``mid``: of the integers floor(2 X), against ``MRMR.mrmr`` of skfeature-chappers (not for the large size,
+  where it would take many minutes);
 
 and prints seconds, ratios and whether both give the same features in the same order. Releases of skfeature-chappers from 1.2
 on weigh the sum of redundancies by 0.8 where mRMR takes their mean, so that the order differs there at the same cost. Our

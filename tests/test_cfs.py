@@ -125,7 +125,7 @@ def test_patience_finds_what_greed_does_not():
 @settings(max_examples=20)
 @given(seed=seeds)
 def test_a_copy_is_never_added_while_the_merit_falls(seed):
-    """A copy of one feature leaves its merit as it is; one of several may raise theirs, for it gives the copied more weight."""
+    """A copy of one feature leaves its merit as it is; one of several may raise theirs: the copied gets more weight."""
     X, y = some_data(seed)
     doubled = np.column_stack([X, X])
     values = uncertainties(discretise(doubled, "mdlp", labels=y).codes, y)
@@ -176,7 +176,7 @@ def test_columns_of_redundancies_are_computed_once():
 
 
 def test_bad_parameters_are_refused():
-    with pytest.raises(ValueError, match="max_stale=0 is not valid. Use a whole number at least 1"):
+    with pytest.raises(ValueError, match=r"max_stale=0 is not valid\. Use a whole number at least 1"):
         CFS(max_stale=0).fit([[0.0], [1.0]], [0, 1])
     with pytest.raises(ValueError, match="binning='equal' is unknown"):
         CFS(binning="equal").fit([[0.0], [1.0]], [0, 1])
