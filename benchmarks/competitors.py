@@ -1,7 +1,8 @@
 """Run the paper's seven competitors on its eight data sets, one split, k = 20, 40, ..., 400, and print the time of each.
 
 Run ``python benchmarks/competitors.py DATA_DIR``, where DATA_DIR holds ``brain.npz`` and the others (X, y). Two thirds of
-each class are for training; accuracy is that of KNN-5 on the rest, the mean over the twenty k (one split: for orientation only).
+each class are for training; accuracy is that of KNN-5 on the rest, the mean over the twenty k (one split, so for
+orientation only).
 """
 
 from __future__ import annotations
