@@ -32,7 +32,8 @@ bench-peers: .venv-peers/stamp
 
 .venv-peers/stamp: pyproject.toml
 	$(PYTHON) -m venv .venv-peers
-	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -e ".[cli]" skrebate mrmr_selection skfeature-chappers
+	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -e ".[cli]" \
+		skrebate mrmr_selection skfeature-chappers==1.1.0  # later releases compute something else as mRMR
 	touch $@
 
 $(VENV)/demo.stamp: pyproject.toml

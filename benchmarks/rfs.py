@@ -26,11 +26,11 @@ def main() -> None:
     sizes = [(63, 2308, 4)] + ([(200, 20000, 8)] if parser.parse_args().large else [])
     for n_samples, n_features, n_classes in sizes:
         X, y, _ = make_planted(n_samples, n_features, 20, n_classes)
-        Y = np.eye(n_classes)[y]
+        Y = 2.0 * np.eye(n_classes)[y] - 1.0  # scikit-feature turns labels into -1 and 1
         ours, seconds = None, np.inf
         for _ in range(3):
             begin = time.perf_counter()
-            ours = RFS(20, gamma=1.0).fit(X, y)
+            ours = RFS(20, gamma=1.0).fit(X, Y)
             seconds = min(seconds, time.perf_counter() - begin)
         print(f"{n_samples}x{n_features}x{n_classes}")
         value = objective(X, Y, ours.coef_.T, 1.0)
