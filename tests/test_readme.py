@@ -1,0 +1,49 @@
+"""What the README shows is what happens."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+from l20fs.methods import discover
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_the_python_examples_run():
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
+    assert len(blocks) >= 2
+    names: dict[str, object] = {}
+    for block in blocks:
+        exec(block, names)
+    assert names["selector"].support_.sum() == 50
+
+
+def test_links_to_files_lead_somewhere():
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
+    for page in pages:
+        for link in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+            assert (page.parent / link).exists(), f"{page.name}: {link}"
+
+
+@pytest.mark.parametrize("name", discover())
+def test_every_method_has_its_page(name):
+    file = Path(inspect.getfile(discover()[name])).stem
+    page = ROOT / "docs" / "methods" / f"{file}.md"
+    assert page.exists()
+    assert name in page.read_text()
+    assert f"({file}.md)" in (ROOT / "docs" / "methods" / "README.md").read_text()
+
+
+@pytest.mark.parametrize("name", discover())
+def test_every_parameter_is_on_the_page_or_needs_no_word(name):
+    """Limits, tolerances, callbacks and seeds mean the same everywhere; what is special to a method is explained."""
+    selector = discover()[name]
+    page = (ROOT / "docs" / "methods" / f"{Path(inspect.getfile(selector)).stem}.md").read_text()
+    common = {"n_features_to_select", "max_iter", "tol", "callback", "random_state"}
+    assert not [
+        parameter for parameter in selector().get_params() if parameter not in common and f"`{parameter}" not in page
+    ]
