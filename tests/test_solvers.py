@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from reference import best_objective, centred, homotopy, loss, n_rows
 
 from l20fs.data import make_planted
-from l20fs.problem import DenseDesign, LeastSquares
+from l20fs.design import DenseDesign
+from l20fs.problem import LeastSquares
 from l20fs.solvers import Schedule, ahiht, hiht
 from l20fs.solvers.homotopy import Walk, target_grid
 

@@ -234,7 +234,7 @@ class BaseSelector(SelectorMixin, BaseEstimator):
     def _warn_not_converged(self, reached: float, tol: float, max_iter: int) -> None:
         """Warn that an iterative method stopped at its limit."""
         warnings.warn(
-            f"{type(self).__name__} stopped at max_iter={max_iter}; the last relative change was {reached:.2g} "
+            f"{type(self).__name__} stopped at max_iter={max_iter}; what it stops by was {reached:.2g} "
             f"(tol={tol:.2g}). Raise max_iter or tol.",
             ConvergenceWarning,
             stacklevel=2,

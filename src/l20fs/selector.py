@@ -12,8 +12,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from l20fs.base import About, BaseSelector, Scored
+from l20fs.design import Scale
 from l20fs.path import RULES, SolutionPath, Stage
-from l20fs.problem import LeastSquares, Scale
+from l20fs.problem import LeastSquares
 from l20fs.solvers import Schedule, ahiht, hiht
 from l20fs.validation import Targets, check_choice, check_number
 

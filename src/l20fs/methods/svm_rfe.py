@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from l20fs.base import About, BaseSelector, Scored
-from l20fs.problem import Scale
+from l20fs.design import Scale
 from l20fs.prox import order_descending, squared_row_norms
 from l20fs.validation import Targets, check_choice, check_number
 

@@ -13,8 +13,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 
 from l20fs.base import About, BaseSelector, Callback, Progress, Scored
+from l20fs.design import Scale
 from l20fs.linalg import Form, smooth_row_norms, weighted_ridge
-from l20fs.problem import Scale
 from l20fs.prox import squared_row_norms
 from l20fs.validation import Targets, check_choice, check_number
 
