@@ -89,7 +89,7 @@ def test_built_in_set_prints_tables_on_stdout_and_messages_on_stderr(capsys):
     assert run(["select", "srbct"]) == 0
     printed = capsys.readouterr()
     tumours = load_srbct()
-    selector = L20Selector(20, max_features=20).fit(tumours.data, tumours.target)
+    selector = L20Selector(20, max_features=50).fit(tumours.data, tumours.target)
     genes = [tumours.feature_names[j] for j in selector.path_.support(20)]
     lines = printed.out.splitlines()
     places = [next(i for i, line in enumerate(lines) if gene in line) for gene in genes]
@@ -202,7 +202,7 @@ def test_selection_from_a_file_is_that_of_the_library(tmp_path, capsys, seed):
     file = write_table(tmp_path / "planted.tsv", X, labels)
     assert run(["select", file, "--target", "type", "-k", "3", "--json"]) == 0
     selected = json.loads(capsys.readouterr().out)["selected"]
-    expected = L20Selector(3, max_features=3).fit(X, labels).path_.support(3)
+    expected = L20Selector(3, max_features=10).fit(X, labels).path_.support(3)
     assert selected == [f"g{j}" for j in expected]
     assert set(selected) == {f"g{j}" for j in informative}
 
@@ -221,10 +221,10 @@ def test_options_reach_the_selector(tmp_path, capsys, options, parameters):
     file = write_table(tmp_path / "table.tsv", X, labels)
     assert run(["select", file, "--target", "type", "-k", "4", "--json", *options]) == 0
     summary = json.loads(capsys.readouterr().out)
-    selector = L20Selector(4, max_features=4, **parameters).fit(X, labels)
+    selector = L20Selector(4, max_features=10, **parameters).fit(X, labels)
     assert summary["selected"] == [f"g{j}" for j in selector.path_.support(4)]
     np.testing.assert_allclose(summary["scores"], selector.scores_[selector.path_.support(4)], rtol=1e-9)
-    plain = L20Selector(4, max_features=4).fit(X, labels)
+    plain = L20Selector(4, max_features=10).fit(X, labels)
     assert not np.allclose(summary["scores"], plain.scores_[plain.path_.support(4)])  # the option changed something
 
 
@@ -500,7 +500,7 @@ class Canary:
 
 def test_a_path_survives_its_file(results):
     X, labels, _ = planted()
-    path = L20Selector(3, max_features=3).fit(X, labels).path_
+    path = L20Selector(3, max_features=10).fit(X, labels).path_
     loaded = SolutionPath.load(results / "path.npz")
     for name in ("alphas", "order", "scores", "indices", "coef_values", "panel_triangle"):
         np.testing.assert_allclose(getattr(loaded, name), getattr(path, name), rtol=1e-9)

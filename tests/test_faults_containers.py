@@ -288,12 +288,15 @@ def test_e14_partly_string_names_are_refused():
     [
         (lambda y: np.where(y == 0, np.nan, y), "Input y contains NaN"),
         (lambda y: np.array(["a" if code else np.nan for code in y], dtype=object), "contains NaN"),
-        (lambda y: pd.Series(["a" if code else pd.NA for code in y]), "contains NaN"),
+        (lambda y: pd.Series(["a" if code else pd.NA for code in y]), r"20 missing values \(NaN\)\. Drop these samples"),
+        (lambda y: pd.Series(["a" if code else pd.NA for code in y], dtype="string"), r"20 missing values \(NaN\)"),
+        (lambda y: sp.csr_array(np.eye(3)[y]), r"y is sparse.*y\.toarray\(\)"),
+        (lambda y: np.array([["a", "b"]] * len(y)), "several columns that are not numbers"),
         (lambda y: y[:-1], r"inconsistent numbers of samples: \[60, 59\]"),
         (lambda y: y.reshape(-1, 1, 1), "Found array with dim 3"),
         (lambda y: None, "requires y to be passed, but the target y is None"),
     ],
-    ids=["NaN", "text with NaN", "series with NA", "short", "3-D", "none"],
+    ids=["NaN", "text with NaN", "series with NA", "strings with NA", "sparse", "two texts", "short", "3-D", "none"],
 )
 def test_e15_bad_targets_give_the_errors_of_scikit_learn(make_target, message):
     X, y = make_data()

@@ -90,6 +90,16 @@ def test_lipschitz_bounds(layout, shape):
     assert problem.lipschitz <= problem.lipschitz_upper * (1 + 1e-12)
 
 
+def test_lipschitz_of_sparse_columns_far_from_zero():
+    """Their mean must not leak into the eigenvalue."""
+    X = sp.random(400, 500, 0.05, format="csr", random_state=0)
+    X.data += 3.0
+    problem = LeastSquares(X, np.random.default_rng(1).standard_normal((400, 2)))
+    dense = X.toarray()
+    truth = np.linalg.norm(dense - dense.mean(axis=0), 2) ** 2
+    assert truth <= problem.lipschitz <= 1.02 * truth
+
+
 def test_float32_keeps_its_digits_behind_a_large_mean():
     """Mean 1000, deviation 1: centring in float64 before rounding keeps the relative gradient error near 1e-6."""
     random = np.random.default_rng(0)

@@ -87,9 +87,26 @@ def test_sample_names_that_look_missing_are_different_names(tmp_path):
     assert table.feature_names == ["a"]
 
 
-def test_a_missing_number_is_left_to_the_selector(tmp_path):
-    table = read_table(write(tmp_path, "a,b,type\n1,,u\nNA,4,v\n5,6,u\n7,8,v\n"), "type")
-    np.testing.assert_array_equal(table.X, [[1, np.nan], [np.nan, 4], [5, 6], [7, 8]])
+def test_missing_numbers_are_refused_with_column_and_line(tmp_path):
+    file = write(tmp_path, "a,b,type\n1,2,u\n3,,v\nNA,6,u\n7,8,v\n")
+    with pytest.raises(DataError, match=r"2 missing values, first in column 'b', line 3\. Fill them in or remove"):
+        read_table(file, "type")
+
+
+@pytest.mark.parametrize("first", [0, 1, 1000])
+def test_a_first_column_that_counts_the_samples_is_no_feature(tmp_path, first):
+    """Sorted by class, the numbers of the rows would tell the classes apart better than any gene."""
+    rows = [f"{i + first},{i % 3}.5,{'uv'[i >= 10]}" for i in range(20)]
+    with pytest.raises(
+        DataError, match=rf"the first column 'id' counts the samples from {first} to {first + 19}.*Remove it"
+    ):
+        read_table(write(tmp_path, "id,a,type\n" + "\n".join(rows)), "type")
+    assert read_table(write(tmp_path, ",a,type\n" + "\n".join(rows)), "type").feature_names == ["a"]
+
+
+def test_a_tab_in_the_header_separates_whatever_the_names_hold(tmp_path):
+    content = "1,3-dimethyl\t1,4,5-trimethyl\ttype\n1.5\t2\tu\n3\t4\tv\n5\t6\tu\n7\t8\tv\n"
+    assert read_table(write(tmp_path, content), "type").feature_names == ["1,3-dimethyl", "1,4,5-trimethyl"]
 
 
 @pytest.mark.parametrize(

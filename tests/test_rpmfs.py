@@ -289,7 +289,7 @@ def test_a_start_that_has_not_moved_is_no_solution():
         ({"init": "ones"}, "init='ones' is unknown. Use 'zeros' or 'random'"),
         ({"max_iter": 0}, "max_iter=0 is not valid"),
         ({"tol": 0}, "tol=0 is not valid"),
-        ({"n_features_to_select": None}, "n_features_to_select=None is not supported"),
+        ({"n_features_to_select": None}, "n_features_to_select=None is not valid"),
     ],
 )
 def test_parameters_that_make_no_sense_are_refused(options, message):

@@ -64,7 +64,10 @@ def test_a_share_of_the_features(planted):
 def test_none_keeps_the_rows_at_alpha(planted):
     X, y, _ = planted
     selector = L20Selector(None, alpha=0.05).fit(X, y)
-    assert selector.support_.sum() == selector.path_.n_nonzero[-1] > 0
+    k = selector.support_.sum()
+    assert k == selector.path_.n_nonzero[-1] > 0
+    assert selector.path_.refit(int(k)).coef.any(axis=0).sum() == k
+    assert str(k) in repr(selector.path_)
     with pytest.raises(ValueError, match="alpha is None"):
         L20Selector(None).fit(X, y)
 
@@ -164,6 +167,9 @@ def test_start_from_an_array(planted):
     X, y, _ = planted
     start = np.zeros((4, 300))
     assert np.array_equal(L20Selector(6, init=start).fit(X, y).scores_, L20Selector(6).fit(X, y).scores_)
+    for bad in (np.nan, np.inf, 1e200):
+        with pytest.raises(ValueError, match="init holds values that are missing, infinite or above 1e\\+100"):
+            L20Selector(6, init=np.full((4, 300), bad)).fit(X, y)
     with pytest.raises(ValueError, match=r"shape \(3, 300\); expected .* = \(4, 300\)"):
         L20Selector(6, init=start[:3]).fit(X, y)
 

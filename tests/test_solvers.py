@@ -192,6 +192,29 @@ def test_a_standstill_after_rejected_trials_restores_l(solver):
     assert walk.L > start, "the example must make the line search raise L"
 
 
+def test_no_stage_is_idle_even_if_l_starts_too_small():
+    """A rejected trial raises L to a standstill; the next lambda must be one at which that L lets a row in."""
+    X, Y = draw(5)
+    problem = LeastSquares(X, Y)
+    path = ahiht(problem, Schedule(n_rows=10, lipschitz_start=0.2 * problem.lipschitz_lower))
+    assert path.n_nonzero[-1] >= 10
+    assert np.count_nonzero(path.n_iters == 0) <= 2
+
+
+@pytest.mark.parametrize("start", [1e12, 1e-3])
+def test_a_path_from_any_start_reaches_the_rows_wanted(start):
+    X, Y = draw(5)
+    path = ahiht(LeastSquares(X, Y), Schedule(n_rows=10, start=start))
+    assert path.n_nonzero[-1] >= 10
+
+
+def test_one_feature_in_other_units_does_not_end_the_path():
+    X, Y = draw(6)
+    X[:, 3] *= 1e7
+    path = ahiht(LeastSquares(X, Y), Schedule(n_rows=5))
+    assert path.n_nonzero[-1] >= 5
+
+
 def test_first_stage_is_empty_and_the_second_is_not():
     X, Y = draw(3)
     path = ahiht(LeastSquares(X, Y), Schedule(n_rows=10))

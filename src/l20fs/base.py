@@ -86,6 +86,8 @@ class BaseSelector(SelectorMixin, BaseEstimator):
     about: ClassVar[About]
     #: Whether y must hold one label per sample; otherwise indicators and numbers will do.
     needs_labels: ClassVar[bool] = True
+    #: Whether ``n_features_to_select=None`` means something.
+    allows_none: ClassVar[bool] = False
     #: Whether a sparse X is taken as it is.
     takes_sparse: ClassVar[bool] = False
 
@@ -202,8 +204,7 @@ class BaseSelector(SelectorMixin, BaseEstimator):
     def _n_wanted(self, n_features: int) -> int:
         """The number of features that ``n_features_to_select`` means for data with ``n_features``, unclipped."""
         value = self.n_features_to_select
-        if value is None:
-            raise ValueError("n_features_to_select=None is not supported by this selector. Give a number or a share.")
+        assert value is not None, "a selector that allows None decides itself what it means"
         return int(value) if isinstance(value, numbers.Integral) else max(1, round(float(value) * n_features))
 
     def _warn_if_short(self) -> None:
@@ -221,7 +222,7 @@ class BaseSelector(SelectorMixin, BaseEstimator):
 
     def _check_n_features_to_select(self) -> None:
         value = self.n_features_to_select
-        if value is None:
+        if value is None and self.allows_none:
             return
         is_count = isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_) and value >= 1
         is_share = isinstance(value, numbers.Real) and not isinstance(value, numbers.Integral) and 0.0 < value <= 1.0
@@ -254,30 +255,46 @@ class BaseSelector(SelectorMixin, BaseEstimator):
 class SolvesForOneK(BaseSelector):
     """Base of methods that optimise for one number of features.
 
-    Another ``n_features_to_select`` after ``fit`` is solved when the answer is next read, on the training data, which are
-    kept for that; ``ranking_``, ``scores_`` and the other fitted attributes then change with it. ``n_solves_`` counts.
+    Another ``n_features_to_select`` after ``fit`` makes the answer stale: what was learned is dropped at once and solved
+    for the new number when it is next read, on the training data, which are kept for that. ``n_solves_`` counts.
     """
 
     n_solves_: int
 
     def _fit_scores(self, X: Any, targets: Targets) -> None:
-        self._solve(X, targets)
         self._training = X, targets
-        self.n_solves_ = 1
+        self._stale: frozenset[str] = frozenset()
+        self.n_solves_ = 0
+        self._solve()
 
-    def _solve(self, X: Any, targets: Targets) -> None:
-        super()._fit_scores(X, targets)
-        self._solved_k = self._n_wanted(X.shape[1])
+    def _solve(self) -> None:
+        before = vars(self).copy()
+        try:
+            super()._fit_scores(*self._training)
+        except BaseException:
+            self.__dict__ = before
+            raise
+        self._solution = frozenset(vars(self)) - frozenset(before)
+        self._stale = frozenset()
+        self.n_solves_ += 1
 
-    def _get_support_mask(self) -> Array:
-        check_is_fitted(self)
+    def __setattr__(self, name: str, value: Any) -> None:
+        is_solved = name == "n_features_to_select" and "_solution" in vars(self)
+        is_same = is_solved and isinstance(value, numbers.Real) and value == vars(self).get(name)
+        super().__setattr__(name, value)
+        if is_solved and not is_same:
+            self._stale |= self._solution
+            for learned in self._solution & frozenset(vars(self)):
+                delattr(self, learned)
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in vars(self).get("_stale", ()):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         self._check_n_features_to_select()
-        if self._n_wanted(self.n_features_in_) != self._solved_k:
-            before = vars(self).copy()
-            try:
-                self._solve(*self._training)
-            except BaseException:
-                self.__dict__ = before
-                raise
-            self.n_solves_ += 1
-        return super()._get_support_mask()
+        self._check_parameters()
+        self._solve()
+        self._warn_if_short()
+        return getattr(self, name)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_solution" in vars(self)

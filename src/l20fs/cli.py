@@ -43,6 +43,7 @@ from l20fs.methods import discover
 EXIT_FAILURE, EXIT_USAGE, EXIT_BAD_DATA, EXIT_NOTHING_SELECTED, EXIT_INTERRUPTED = 1, 2, 3, 4, 130
 PANEL_SIZES = (5, 10, 20, 50, 100)
 MOST_ROWS_SHOWN = 20
+MOST_PANEL = 50
 RESULT_FILES = ("selection.tsv", "path.npz", "cv.tsv", "run.json")
 
 
@@ -59,7 +60,7 @@ def cli() -> None:
 @cli.command()
 @click.argument("data")
 @click.option("--target", help="Column with the class labels (not needed for srbct).")
-@click.option("-k", "n_features", type=click.IntRange(min=1), default=20, show_default=True, help="Features to select.")
+@click.option("-k", "n_features", type=click.IntRange(min=1), help="Features to select.  [default: 20]")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder for the result files.")
 @click.option("--method", type=click.Choice(["ahiht", "hiht"]), default="ahiht", show_default=True)
 @click.option("--alpha", type=click.FloatRange(min=0, min_open=True), help="Stop the path at this lambda.")
@@ -80,8 +81,9 @@ def select(data: str, target: str | None, output: Path | None, as_json: bool, fo
     """
     check_output(output, force)
     table = load(data, target)
-    selector, k = fit(table, options)
-    ks = panel_sizes(k, table)
+    ks = panel_sizes(options["n_features"], table)
+    selector, k = fit(table, ks, options)
+    ks = sorted({k, *(size for size in ks if size <= max(k, MOST_PANEL))})
     accuracies = cross_validate(selector, table, ks, seed=options["seed"])
     selector.set_params(n_features_to_select=k)
     summary = summarise(selector, table, ks, accuracies, {"data": data, "target": target, **dict(sorted(options.items()))})
@@ -129,6 +131,8 @@ def describe(selector: type[BaseSelector]) -> dict[str, Any]:
 
 def load(data: str, target: str | None) -> Table:
     """Load the built-in set or a file."""
+    if data == "srbct" and target is not None:
+        raise click.UsageError("--target: the built-in srbct has its own labels. Leave the option out.")
     if data == "srbct":
         tumours = load_srbct()
         digest = hashlib.sha256(tumours.data.tobytes()).hexdigest()
@@ -141,10 +145,10 @@ def load(data: str, target: str | None) -> Table:
     return read_table(file, target)
 
 
-def fit(table: Table, options: dict[str, Any]) -> tuple[L20Selector, int]:
-    """Fit the selector on all samples; the path runs far enough for the panel sizes shown."""
+def fit(table: Table, ks: list[int], options: dict[str, Any]) -> tuple[L20Selector, int]:
+    """Fit the selector on all samples; the path runs as far as in the folds, so that both rank alike."""
     n_samples, n_features = table.X.shape
-    k = options["n_features"]
+    k = options["n_features"] = options["n_features"] or min(20, n_features)
     if k > n_features:
         raise DataError(f"-k {k}: the data have {n_features} features only. Use a smaller k.")
     note(f"{n_samples} samples, {n_features} features, {len(np.unique(table.y))} classes")
@@ -154,7 +158,7 @@ def fit(table: Table, options: dict[str, Any]) -> tuple[L20Selector, int]:
         alpha=options["alpha"],
         ridge=options["ridge"],
         scale=options["scale"],
-        max_features=k,
+        max_features=max(ks),
     )
     frame = pd.DataFrame(table.X, columns=table.feature_names, copy=False)
     with stated_warnings():
@@ -165,10 +169,11 @@ def fit(table: Table, options: dict[str, Any]) -> tuple[L20Selector, int]:
     return selector, k
 
 
-def panel_sizes(k: int, table: Table) -> list[int]:
+def panel_sizes(k: int | None, table: Table) -> list[int]:
     """Return the numbers of features at which accuracy is shown."""
-    limit = min(table.X.shape[1], max(k, 50))
-    return sorted({k, *(size for size in PANEL_SIZES if size <= limit)})
+    n_features = table.X.shape[1]
+    k = k or min(20, n_features)
+    return sorted({k, *(size for size in PANEL_SIZES if size <= min(n_features, max(k, MOST_PANEL)))})
 
 
 def cross_validate(selector: L20Selector, table: Table, ks: list[int], seed: int) -> dict[str, np.ndarray] | None:
@@ -274,9 +279,12 @@ def print_tables(console: Console, selector: L20Selector, summary: dict[str, Any
     features.add_column("feature")
     features.add_column("weight", justify="right")
     features.add_column("strongest class")
-    for row in shown.itertuples():
-        weight = f"{row.score:.4g}" if row.rule == "weight" else f"0 ({row.rule})"
-        features.add_row(str(row.rank), plain(row.feature), weight, plain(row.strongest or "-"))
+    features.add_column("sign")
+    for _, row in shown.iterrows():
+        weight = f"{row['score']:.4g}" if row["rule"] == "weight" else f"0 ({row['rule']})"
+        strongest = row["strongest"] or "-"
+        sign = ("+" if row[f"coef_{strongest}"] > 0 else "-") if row["strongest"] else ""
+        features.add_row(str(row["rank"]), plain(row["feature"]), weight, plain(strongest), sign)
     console.print(features)
     if len(frame) > len(shown):
         console.print(f"... and {len(frame) - len(shown)} more (all of them in selection.tsv with -o DIR)")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
@@ -47,7 +47,7 @@ class Refit:
     loss: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SolutionPath:
     """All solutions along lambda, and the order of the features for every k.
 
@@ -125,6 +125,12 @@ class SolutionPath:
             null_loss=np.array(problem.null_loss),
         )
 
+    def __repr__(self) -> str:
+        return (
+            f"SolutionPath({len(self.alphas)} lambdas from {self.alphas[0]:.4g} to {self.alphas[-1]:.4g}, "
+            f"{self.n_nonzero[-1]} of {self.n_features} rows non-zero at the end)"
+        )
+
     @property
     def n_features(self) -> int:
         return len(self.order)
@@ -187,7 +193,7 @@ class SolutionPath:
     def with_panel(self, problem: LeastSquares, n_rows: int) -> SolutionPath:
         """Return this path with what :meth:`refit` needs for every k up to ``n_rows``."""
         triangle, targets = problem.panel_factor(self.support(n_rows))
-        return self._replace(panel_triangle=triangle, panel_targets=targets)
+        return replace(self, panel_triangle=triangle, panel_targets=targets)
 
     def refit(self, k: int) -> Refit:
         """Solve least squares (with the ridge term, if any) on exactly the best ``k`` features."""
@@ -209,9 +215,6 @@ class SolutionPath:
         if not 1 <= k <= self.n_features:
             raise ValueError(f"k={k} is outside 1 to {self.n_features}, the number of features.")
         return int(k)
-
-    def _replace(self, **changes: Array) -> SolutionPath:
-        return type(self)(**{f.name: changes.get(f.name, getattr(self, f.name)) for f in fields(self)})
 
     def save(self, file: str | os.PathLike[str]) -> None:
         """Write the path as a compressed npz file, whole or not at all."""

@@ -27,6 +27,9 @@ Solver = Literal["ahiht", "hiht"]
 #: Size of a row of a random start, relative to the threshold that the rows meet at the largest lambda.
 RANDOM_START_SIZE = 0.01
 
+#: Starting weights beyond this make no sense and would overflow when squared.
+START_LIMIT = 1e100
+
 
 class L20Selector(BaseSelector):
     r"""Select features by least squares with the exact :math:`l_{2,0}` penalty.
@@ -42,11 +45,14 @@ class L20Selector(BaseSelector):
     n_features_to_select : int, float or None, default=20
         How many features to keep: a number, or a share of all features. The best ones are taken by the ranking of
         :class:`~l20fs.path.SolutionPath`. Constant features are never selected. None: the non-zero rows at ``alpha``.
+        Changed after ``fit``, it takes the best of the ranking at the end of the path, which is not quite the ranking of
+        a path that ends elsewhere: give ``max_features`` when several numbers are to be compared.
     solver : {"ahiht", "hiht"}, default="ahiht"
         ``"ahiht"`` takes one step per lambda, ``"hiht"`` iterates until convergence.
     alpha : float or None, default=None
-        The lambda at which the path ends. If nothing is selected there, nothing is returned, whatever
-        ``n_features_to_select`` says. None: the path runs until enough rows are non-zero.
+        The lambda at which the path ends. If fewer rows are non-zero there than ``n_features_to_select`` asks for, the
+        others follow by the ranking rules (``path_.rules``); if none is, nothing is selected. None: the path runs until
+        enough rows are non-zero.
     ridge : float, default=0.0
         Strength of the ridge term relative to the mean squared norm of a centred feature.
     scale : {"none", "zscore"}, default="none"
@@ -119,6 +125,7 @@ class L20Selector(BaseSelector):
         cost="O(N d C) per step",
     )
     needs_labels = False
+    allows_none = True
     takes_sparse = True
 
     path_: SolutionPath
@@ -192,6 +199,8 @@ class L20Selector(BaseSelector):
                 stopping=self.stopping,
                 callback=self._report,
             )
+        if self.n_features_to_select is None:
+            n_rows = max(n_rows, int(path.n_nonzero[-1]))
         self.path_ = path.with_panel(problem, n_rows)
         self.scores_ = path.scores
         self._rank(path.order)
@@ -236,7 +245,10 @@ class L20Selector(BaseSelector):
         ``rule`` (what ranked it, see :class:`~l20fs.path.SolutionPath`), ``strongest`` (the class with the largest
         absolute weight) and the weight of each class.
         """
-        import pandas as pd
+        try:
+            import pandas as pd
+        except ModuleNotFoundError:
+            raise ModuleNotFoundError("selection_frame() needs pandas: pip install 'l20fs[cli]', or pandas alone.") from None
 
         chosen = np.flatnonzero(self.support_)
         chosen = chosen[np.argsort(self.ranking_[chosen])]
@@ -327,4 +339,9 @@ def starting_weights(problem: LeastSquares, init: Any, random_state: Any) -> Arr
         products = problem.gradient(-problem.targets, np.arange(0), np.zeros((shape[0], 0)))
         threshold = math.sqrt(float(products.squared_norms.max())) / problem.lipschitz_lower
         return draw * (RANDOM_START_SIZE * threshold / math.sqrt(shape[0]))
-    return np.asarray(init, dtype=np.float64)
+    weights = np.asarray(init, dtype=np.float64)
+    if not np.abs(weights).max(initial=0.0) < START_LIMIT:
+        raise ValueError(
+            f"init holds values that are missing, infinite or above {START_LIMIT:g}. Start from finite weights."
+        )
+    return weights

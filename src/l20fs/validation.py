@@ -42,6 +42,8 @@ def validate_input(
     refuse_foreign_array(X, "X")
     refuse_foreign_array(y, "y")
     refuse_non_numbers(X)
+    if supervised:
+        refuse_odd_targets(y)
     try:
         checked = validate_data(
             estimator,
@@ -93,6 +95,19 @@ def encode_targets(y: Array) -> Targets:
     if not np.ptp(Y, axis=0).any():
         raise ValueError("y is constant: there is nothing to explain. Give targets that differ between samples.")
     return Targets(Y, np.arange(Y.shape[1]) if kind == "multilabel-indicator" else None, None)
+
+
+def refuse_odd_targets(y: Any) -> None:
+    """Refuse targets that scikit-learn would stumble over with a message about something else."""
+    if sp.issparse(y):
+        raise ValueError("y is sparse; labels and targets must be dense. Use y.toarray().")
+    if hasattr(y, "isna"):  # pandas
+        n_missing = int(np.sum(np.asarray(y.isna())))
+        if n_missing:
+            raise ValueError(f"y has {n_missing} missing values (NaN). Drop these samples, or label them.")
+    array: Any = np.asarray(y if y is not None else [])
+    if array.ndim == 2 and array.shape[1] > 1 and array.dtype.kind in "OUSMm":
+        raise ValueError("y has several columns that are not numbers. Give one column of labels, or numbers.")
 
 
 def refuse_foreign_array(value: Any, name: str) -> None:

@@ -26,7 +26,6 @@ def load_srbct(
     *,
     subset: Literal["train", "test", "all"] = "train",
     scale: Literal["log", "paper"] = "log",
-    return_X_y: bool = False,
 ) -> Bunch:
     """Load the SRBCT tumours.
 

@@ -56,11 +56,14 @@ def read_table(file: Path, target: str) -> Table:
     frame = _parse(text, separator, header, file).drop(columns=target)
     _check_labels(labels, target, file)
     first = frame.columns[0] if len(frame.columns) else None
-    if first is not None and header[0] == first and not _is_number_column(frame[first]):
+    has_names = first is not None and header[0] == first and (not first.strip() or not _is_number_column(frame[first]))
+    if has_names:
         repeated = [name for name, count in Counter(samples).items() if count > 1][:5]
         if repeated:
             raise DataError(f"{file.name}: sample names occur more than once: {repeated}. Make them unique.")
         frame = frame.drop(columns=first)
+    elif first is not None:
+        _refuse_row_numbers(frame[first], file)
     _check_numbers(frame, file)
     return Table(
         X=frame.to_numpy(dtype=np.float64),
@@ -88,7 +91,8 @@ def _read_header(text: str, file: Path) -> tuple[list[str], str]:
     line = text.split("\n", 1)[0].rstrip("\r")
     if not line.strip():
         raise DataError(f"{file.name}: the first line is empty. It must name the columns.")
-    separator = max(SEPARATORS, key=line.count)
+    # A tab is hardly ever part of a name; commas and semicolons are.
+    separator = "\t" if "\t" in line else max(SEPARATORS, key=line.count)
     try:
         header = next(csv.reader([line], delimiter=separator))
     except csv.Error as error:
@@ -162,6 +166,18 @@ def _is_number_column(column: Any) -> bool:
     return column.dtype.kind in "biuf"
 
 
+def _refuse_row_numbers(column: Any, file: Path) -> None:
+    """Refuse a first column that counts the samples: sorted by class, it would be the best feature of all."""
+    values = column.to_numpy()
+    if len(values) < 10 or values.dtype.kind not in "iu":  # few numbers may well follow each other by chance
+        return
+    if np.array_equal(np.sort(values), values.min() + np.arange(len(values))):
+        raise DataError(
+            f"{file.name}: the first column {column.name!r} counts the samples from {values.min()} to {values.max()}, so it "
+            "is a name and not a feature. Remove it, or leave its heading empty."
+        )
+
+
 def _check_numbers(frame: Any, file: Path) -> None:
     texts = [str(name) for name in frame.columns if not _is_number_column(frame[name])]
     if texts:
@@ -172,3 +188,10 @@ def _check_numbers(frame: Any, file: Path) -> None:
         )
     if frame.shape[1] == 0:
         raise DataError(f"{file.name}: no feature columns besides the target.")
+    missing = frame.isna().to_numpy()
+    if missing.any():
+        line, column = np.argwhere(missing)[0]
+        raise DataError(
+            f"{file.name}: {int(missing.sum())} missing values, first in column {str(frame.columns[column])!r}, line "
+            f"{line + 2}. Fill them in or remove the columns or samples."
+        )

@@ -59,6 +59,7 @@ class CFS(BaseSelector):
     (array([0]), 1.0)
     """
 
+    allows_none = True
     about = About(
         reference="Hall, Correlation-based feature selection for machine learning (1999)",
         kind="filter",

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from l20fs.base import About, BaseSelector, Scored
+from l20fs.base import About, BaseSelector, Callback, Progress, Scored
 from l20fs.design import Scale
 from l20fs.prox import order_descending, squared_row_norms
 from l20fs.validation import Targets, check_choice, check_number
@@ -54,6 +54,9 @@ class SVMRFE(BaseSelector):
         single precision, so that less than 1e-5 is rarely reached.
     max_iter : int, default=100000
         Iterations of one machine at most.
+    callback : callable or None, default=None
+        Called with a :class:`~l20fs.base.Progress` after each round; the number of features that are left takes the place
+        of the objective.
 
     Attributes
     ----------
@@ -92,6 +95,7 @@ class SVMRFE(BaseSelector):
         step: int | None = None,
         tol: float = 1e-4,
         max_iter: int = 100_000,
+        callback: Callback | None = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.C = C
@@ -100,6 +104,7 @@ class SVMRFE(BaseSelector):
         self.step = step
         self.tol = tol
         self.max_iter = max_iter
+        self.callback = callback
 
     def _check_parameters(self) -> None:
         check_number("C", self.C, minimum=0.0)
@@ -126,6 +131,8 @@ class SVMRFE(BaseSelector):
             n_kept = self._n_kept(sizes[-1])
             chunks.append((survivors.index[order[n_kept:]], criteria[order[n_kept:]]))
             survivors.keep(np.sort(order[:n_kept]))
+            if self.callback is not None:
+                self.callback(Progress(len(sizes), float(n_kept)))
         if violation > self.tol:
             self._warn_not_converged(violation, self.tol, self.max_iter)
         self.n_survivors_ = np.array(sizes)

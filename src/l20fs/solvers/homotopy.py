@@ -26,9 +26,6 @@ from l20fs.prox import is_heavy
 Array = NDArray[Any]
 Callback = Callable[[Stage], object]
 
-#: A path without a target stops here, relative to its first lambda: what is left of the gradient is rounding.
-SMALLEST_RELATIVE_LAMBDA = 1e-10
-
 
 @dataclass(frozen=True)
 class Schedule:
@@ -96,6 +93,7 @@ class Walk:
         self.schedule = schedule
         self.L = schedule.lipschitz_start or problem.lipschitz_lower
         self.eta = 1e-4 * self.L if schedule.eta is None else schedule.eta
+        self.tried_L = self.L
         self.point = starting_point(problem, weights)
 
     def step(self, lam: float) -> Trial:
@@ -111,6 +109,7 @@ class Walk:
         while not trial.is_good and trial.squared_length > 0.0 and self.L < self._ceiling:
             self.L = min(self.schedule.line_search_factor * self.L, self._next_bound())
             trial = self.propose(lam)
+        self.tried_L = self.L
         return trial
 
     def propose(self, lam: float) -> Trial:
@@ -234,20 +233,20 @@ def solve_stage(walk: Walk, lam: float, max_steps: int, is_converged: Callable[[
 def lambdas(walk: Walk, stages: list[Stage]) -> Iterator[float]:
     """Yield the lambdas of the path; ``stages`` is filled by the caller between two of them."""
     schedule, problem = walk.schedule, walk.problem
-    first = schedule.start
-    if first is None:
-        origin = walk.point if not len(walk.point.rows) else starting_point(problem, None)
-        first = entry_lambda(origin, walk.L) * (1.0 + 1e-6)
+    origin = walk.point if not len(walk.point.rows) else starting_point(problem, None)
+    largest = entry_lambda(origin, walk.L) * (1.0 + 1e-6)
+    first = largest if schedule.start is None else schedule.start
     if schedule.target is not None:
         yield from target_grid(first, schedule.target, schedule.rate, with_start=schedule.start is None)
         return
-    if first == 0.0:
+    if largest == 0.0:
         yield problem.null_loss  # no feature has anything to do with the targets: the path is its empty stage
         return
     n_wanted = min(schedule.n_rows, int(np.count_nonzero(problem.design.varies)))
     lam = first if schedule.start is None else first * schedule.rate
+    smallest = largest * (100.0 * np.finfo(problem.dtype).eps) ** 2  # what is left of the gradient there is rounding
     has_been_sparse = False  # a random start has all rows; the path begins when the threshold has thinned them
-    while lam > SMALLEST_RELATIVE_LAMBDA * first:
+    while lam > smallest:
         yield lam
         if len(stages[-1].rows) < n_wanted:
             has_been_sparse = True
@@ -257,4 +256,4 @@ def lambdas(walk: Walk, stages: list[Stage]) -> Iterator[float]:
         # Nothing moved, so nothing will before the next row enters: skip the idle lambdas. "Nothing" is far above the
         # rounding of W, which would otherwise decide how the path goes on.
         if stages[-1].squared_step <= 1e-16 * float(stages[-1].norms @ stages[-1].norms):
-            lam = min(lam, entry_lambda(walk.point, walk.L) * (1.0 - 1e-6))
+            lam = min(lam, entry_lambda(walk.point, walk.tried_L) * (1.0 - 1e-6))
