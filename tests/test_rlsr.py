@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import MultiTaskLasso
 
 from l20fs.data import load_srbct
+from l20fs.methods.l21 import duality_gap, solve_path
 from l20fs.methods.rlsr import RLSR, RescaledRegression, encode_some, scales, squared_norm
 from l20fs.reweighting import descend
 
@@ -306,3 +307,21 @@ def test_bad_labels_are_refused(y, message):
 def test_bad_parameters_are_refused(parameters, message):
     with pytest.raises(ValueError, match=message):
         RLSR(**parameters).fit(*make_data())
+
+
+@pytest.mark.parametrize("gamma", [1.0, 100.0])
+def test_the_duality_gap_of_the_matching_l21_problem_certifies_the_answer(gamma):
+    """lambda = 2 gamma ||V||_{2,1} makes V the minimum of the l2,1 problem, whose gap bounds what is left to gain."""
+    tumours = load_srbct()
+    selector = RLSR(20, gamma=gamma).fit(tumours.data, tumours.target)
+    X = tumours.data - tumours.data.mean(axis=0)
+    Y = np.eye(4)[np.unique(tumours.target, return_inverse=True)[1]]
+    Y -= Y.mean(axis=0)
+    V = selector.coef_.T
+    lam = 2 * gamma * row_norms(V).sum()
+    # Reweighting creeps near zero rows: at the default tolerance the gap is below 1e-4 of the zero model.
+    assert 0.0 <= duality_gap(X, Y, V, lam) <= 1e-3 * np.sum(Y**2)
+    *_, exact = solve_path(X, Y, np.array([lam]), tol=1e-8, max_iter=10000)
+    assert np.abs(exact.W - V).max() <= 0.02 * np.abs(exact.W).max()
+    best = np.argsort(-row_norms(exact.W))[:5]
+    assert set(best) == set(np.flatnonzero(selector.ranking_ <= 5))
