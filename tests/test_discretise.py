@@ -120,8 +120,9 @@ def test_floor_of_wide_ranges_keeps_the_states_that_occur():
     assert binned.n_states.tolist() == [3, 3]
 
 
-@given(seed=seeds, n_classes=st.integers(2, 4), n_values=st.sampled_from([4, 10, 10**6]), shift=st.floats(0.0, 3.0))
-def test_mdlp_equals_the_readable_twin(seed, n_classes, n_values, shift):
+@given(seed=seeds, n_classes=st.integers(2, 4), n_values=st.sampled_from([4, 10, 10**6]), hundredths=st.integers(0, 300))
+def test_mdlp_equals_the_readable_twin(seed, n_classes, n_values, hundredths):
+    shift = hundredths / 100  # not any float: between two neighbouring ones the twin finds no room for its cut
     random = np.random.default_rng(seed)
     labels = random.integers(0, n_classes, 60)
     X = np.round(random.standard_normal((60, 4)) * n_values / 4) + shift * n_values / 4 * np.outer(labels % 3, [1, 0, 2, 0])
