@@ -39,7 +39,7 @@ def entropy(values):
 
 
 def mdlp_cuts(values, labels):
-    """The recursion as Fayyad and Irani write it: sets in, cut values out."""
+    """The recursion as Fayyad and Irani write it: sets in, the smallest value after each cut out."""
     pairs = sorted(zip(values, labels, strict=True))
     n = len(pairs)
     best = None
@@ -48,7 +48,7 @@ def mdlp_cuts(values, labels):
             left, right = [c for _, c in pairs[:i]], [c for _, c in pairs[i:]]
             after = (len(left) * entropy(left) + len(right) * entropy(right)) / n
             if best is None or after < best[0] - 1e-12:
-                best = after, left, right, (pairs[i][0] + pairs[i - 1][0]) / 2
+                best = after, left, right, pairs[i][0]
     if best is None:
         return []
     after, left, right, cut = best
@@ -57,7 +57,7 @@ def mdlp_cuts(values, labels):
     delta = math.log2(3**m - 2) - (m * entropy(before) - m1 * entropy(left) - m2 * entropy(right))
     if entropy(before) - after <= (math.log2(n - 1) + delta) / n:
         return []
-    low, high = [p for p in pairs if p[0] < cut], [p for p in pairs if p[0] > cut]
+    low, high = [p for p in pairs if p[0] < cut], [p for p in pairs if p[0] >= cut]
     return sorted([cut, *mdlp_cuts(*zip(*low, strict=True)), *mdlp_cuts(*zip(*high, strict=True))])
 
 
@@ -120,14 +120,13 @@ def test_floor_of_wide_ranges_keeps_the_states_that_occur():
     assert binned.n_states.tolist() == [3, 3]
 
 
-@given(seed=seeds, n_classes=st.integers(2, 4), n_values=st.sampled_from([4, 10, 10**6]), hundredths=st.integers(0, 300))
-def test_mdlp_equals_the_readable_twin(seed, n_classes, n_values, hundredths):
-    shift = hundredths / 100  # not any float: between two neighbouring ones the twin finds no room for its cut
+@given(seed=seeds, n_classes=st.integers(2, 4), n_values=st.sampled_from([4, 10, 10**6]), shift=st.floats(0.0, 3.0))
+def test_mdlp_equals_the_readable_twin(seed, n_classes, n_values, shift):
     random = np.random.default_rng(seed)
     labels = random.integers(0, n_classes, 60)
     X = np.round(random.standard_normal((60, 4)) * n_values / 4) + shift * n_values / 4 * np.outer(labels % 3, [1, 0, 2, 0])
     for x, codes in zip(X.T, discretise(X, "mdlp", labels=labels).codes.T, strict=True):
-        assert codes.tolist() == np.searchsorted(mdlp_cuts(x, labels), x).tolist()
+        assert codes.tolist() == np.searchsorted(mdlp_cuts(x, labels), x, side="right").tolist()
 
 
 @pytest.mark.parametrize(("n_classes", "n_samples"), [(2, 4), (2, 8), (2, 10), (3, 6)])
@@ -137,7 +136,7 @@ def test_mdlp_equals_the_readable_twin_for_every_order_of_labels(n_classes, n_sa
     for labels in itertools.product(range(n_classes), repeat=n_samples):
         values = np.arange(float(n_samples))
         codes = discretise(values[:, None], "mdlp", labels=np.array(labels)).codes[:, 0]
-        assert codes.tolist() == np.searchsorted(mdlp_cuts(values, labels), values).tolist()
+        assert codes.tolist() == np.searchsorted(mdlp_cuts(values, labels), values, side="right").tolist()
         n_cut += codes.any()
     assert n_samples < 6 or n_cut
 

@@ -41,6 +41,7 @@ from l20fs.files import write_together
 from l20fs.methods import discover
 
 EXIT_FAILURE, EXIT_USAGE, EXIT_BAD_DATA, EXIT_NOTHING_SELECTED, EXIT_INTERRUPTED = 1, 2, 3, 4, 130
+DEFAULT_K = 20
 PANEL_SIZES = (5, 10, 20, 50, 100)
 MOST_ROWS_SHOWN = 20
 MOST_PANEL = 50
@@ -60,7 +61,7 @@ def cli() -> None:
 @cli.command()
 @click.argument("data")
 @click.option("--target", help="Column with the class labels (not needed for srbct).")
-@click.option("-k", "n_features", type=click.IntRange(min=1), help="Features to select.  [default: 20]")
+@click.option("-k", "n_features", type=click.IntRange(min=1), help=f"Features to select.  [default: {DEFAULT_K}]")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder for the result files.")
 @click.option("--method", type=click.Choice(["ahiht", "hiht"]), default="ahiht", show_default=True)
 @click.option("--alpha", type=click.FloatRange(min=0, min_open=True), help="Stop the path at this lambda.")
@@ -81,11 +82,12 @@ def select(data: str, target: str | None, output: Path | None, as_json: bool, fo
     """
     check_output(output, force)
     table = load(data, target)
+    options["n_features"] = options["n_features"] or min(DEFAULT_K, table.X.shape[1])
     ks = panel_sizes(options["n_features"], table)
-    selector, k = fit(table, ks, options)
-    ks = sorted({k, *(size for size in ks if size <= max(k, MOST_PANEL))})
+    selector = fit(table, ks, options)
+    n_varying = int(np.isfinite(selector.scores_).sum())
+    ks = sorted({min(k, n_varying) for k in ks})
     accuracies = cross_validate(selector, table, ks, seed=options["seed"])
-    selector.set_params(n_features_to_select=k)
     summary = summarise(selector, table, ks, accuracies, {"data": data, "target": target, **dict(sorted(options.items()))})
     if output is not None:
         write_results(output, selector, summary)
@@ -103,7 +105,7 @@ def select(data: str, target: str | None, output: Path | None, as_json: bool, fo
 
 
 @cli.command()
-@click.option("--json", "as_json", is_flag=True, help="Print the list as JSON instead of a table.")
+@click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
 def methods(as_json: bool) -> None:
     """List the methods of this package: where each comes from, its kind, its parameters and its cost."""
     selectors: list[type[BaseSelector]] = [L20Selector, *discover().values()]
@@ -145,10 +147,10 @@ def load(data: str, target: str | None) -> Table:
     return read_table(file, target)
 
 
-def fit(table: Table, ks: list[int], options: dict[str, Any]) -> tuple[L20Selector, int]:
+def fit(table: Table, ks: list[int], options: dict[str, Any]) -> L20Selector:
     """Fit the selector on all samples; the path runs as far as in the folds, so that both rank alike."""
     n_samples, n_features = table.X.shape
-    k = options["n_features"] = options["n_features"] or min(20, n_features)
+    k = options["n_features"]
     if k > n_features:
         raise DataError(f"-k {k}: the data have {n_features} features only. Use a smaller k.")
     note(f"{n_samples} samples, {n_features} features, {len(np.unique(table.y))} classes")
@@ -163,17 +165,15 @@ def fit(table: Table, ks: list[int], options: dict[str, Any]) -> tuple[L20Select
     frame = pd.DataFrame(table.X, columns=table.feature_names, copy=False)
     with stated_warnings():
         selector.fit(frame, table.y)
-        k = int(selector.support_.sum())
-    if k == 0:
+    if not selector.support_.any():
         raise NothingSelectedError(f"No feature is selected at --alpha {options['alpha']:g}. Use a smaller one.")
-    return selector, k
+    return selector
 
 
-def panel_sizes(k: int | None, table: Table) -> list[int]:
+def panel_sizes(k: int, table: Table) -> list[int]:
     """Return the numbers of features at which accuracy is shown."""
-    n_features = table.X.shape[1]
-    k = k or min(20, n_features)
-    return sorted({k, *(size for size in PANEL_SIZES if size <= min(n_features, max(k, MOST_PANEL)))})
+    limit = min(table.X.shape[1], max(k, MOST_PANEL))
+    return sorted({k, *(size for size in PANEL_SIZES if size <= limit)})
 
 
 def cross_validate(selector: L20Selector, table: Table, ks: list[int], seed: int) -> dict[str, np.ndarray] | None:
