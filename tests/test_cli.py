@@ -576,3 +576,15 @@ def test_methods_are_listed(capsys):
     by_name = {row["name"]: row for row in rows}
     assert "ridge" in by_name["L20Selector"]["parameters"]
     assert by_name["FisherScore"]["another_k"] == "same fit"
+
+
+def test_constant_columns_are_not_counted_among_the_panel_sizes(tmp_path, capsys):
+    X, labels, _ = planted()
+    X[:, 3:] = 1.0
+    file = write_table(tmp_path / "table.tsv", X, labels)
+    assert run(["select", file, "--target", "type", "--json"]) == 0
+    printed = capsys.readouterr()
+    summary = json.loads(printed.out)
+    assert sorted(summary["selected"]) == ["g0", "g1", "g2"]
+    assert [entry["n_features"] for entry in summary["accuracy"]] == [3]
+    assert "only 3 of" in printed.err

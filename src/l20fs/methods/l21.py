@@ -19,7 +19,37 @@ from l20fs.validation import Targets, check_choice, check_number
 Array = NDArray[Any]
 
 
-class L21(BaseSelector):
+class PathSelector(BaseSelector):
+    """What the methods share that follow a penalty from where the first feature enters down to a share of it."""
+
+    def __init__(
+        self,
+        n_features_to_select: int | float = 20,
+        *,
+        alpha: float = 0.1,
+        n_alphas: int = 50,
+        ranking: Literal["entry", "norm"] = "entry",
+        max_iter: int = 10000,
+        tol: float = 1e-6,
+        callback: Callback | None = None,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.alpha = alpha
+        self.n_alphas = n_alphas
+        self.ranking = ranking
+        self.max_iter = max_iter
+        self.tol = tol
+        self.callback = callback
+
+    def _check_parameters(self) -> None:
+        check_number("alpha", self.alpha, minimum=0.0, below=1.0)
+        check_number("n_alphas", self.n_alphas, minimum=2, strict=False, whole=True)
+        check_choice("ranking", self.ranking, ("entry", "norm"))
+        check_number("max_iter", self.max_iter, minimum=1, strict=False, whole=True)
+        check_number("tol", self.tol, minimum=0.0)
+
+
+class L21(PathSelector):
     r"""Select features by least squares with the convex row penalty.
 
     .. math:: \min_{W, b} \|X W + 1 b' - Y\|_F^2 + \lambda \|W\|_{2,1}, \qquad \|W\|_{2,1} = \sum_j \|w_j\|
@@ -83,32 +113,6 @@ class L21(BaseSelector):
 
     alphas_: Array
     gap_: float
-
-    def __init__(
-        self,
-        n_features_to_select: int | float = 20,
-        *,
-        alpha: float = 0.1,
-        n_alphas: int = 50,
-        ranking: Literal["entry", "norm"] = "entry",
-        max_iter: int = 10000,
-        tol: float = 1e-6,
-        callback: Callback | None = None,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.alpha = alpha
-        self.n_alphas = n_alphas
-        self.ranking = ranking
-        self.max_iter = max_iter
-        self.tol = tol
-        self.callback = callback
-
-    def _check_parameters(self) -> None:
-        check_number("alpha", self.alpha, minimum=0.0, below=1.0)
-        check_number("n_alphas", self.n_alphas, minimum=2, strict=False, whole=True)
-        check_choice("ranking", self.ranking, ("entry", "norm"))
-        check_number("max_iter", self.max_iter, minimum=1, strict=False, whole=True)
-        check_number("tol", self.tol, minimum=0.0)
 
     def _score_features(self, X: Array, targets: Targets) -> Scored:
         X, Y = X - X.mean(axis=0), targets.Y - targets.Y.mean(axis=0)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from l20fs.base import About, BaseSelector, Callback, Progress, Scored
-from l20fs.methods.l21 import Solution, entry_scores, norm_scores, solve_path
-from l20fs.validation import Targets, check_choice, check_number
+from l20fs.base import About, Progress, Scored
+from l20fs.methods.l21 import PathSelector, Solution, entry_scores, norm_scores, solve_path
+from l20fs.validation import Targets
 
 Array = NDArray[Any]
 
 
-class LassoOVR(BaseSelector):
+class LassoOVR(PathSelector):
     r"""Select features by a lasso for every class against the rest.
 
     .. math:: \min_{w_c, b_c} \tfrac{1}{2N} \|y_c - X w_c - b_c\|^2 + \alpha_c \|w_c\|_1, \qquad y_{ic} \in \{0, 1\}
@@ -77,32 +77,6 @@ class LassoOVR(BaseSelector):
 
     alpha_: Array
     gap_: float
-
-    def __init__(
-        self,
-        n_features_to_select: int | float = 20,
-        *,
-        alpha: float = 0.1,
-        n_alphas: int = 50,
-        ranking: Literal["entry", "norm"] = "entry",
-        max_iter: int = 10000,
-        tol: float = 1e-6,
-        callback: Callback | None = None,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.alpha = alpha
-        self.n_alphas = n_alphas
-        self.ranking = ranking
-        self.max_iter = max_iter
-        self.tol = tol
-        self.callback = callback
-
-    def _check_parameters(self) -> None:
-        check_number("alpha", self.alpha, minimum=0.0, below=1.0)
-        check_number("n_alphas", self.n_alphas, minimum=2, strict=False, whole=True)
-        check_choice("ranking", self.ranking, ("entry", "norm"))
-        check_number("max_iter", self.max_iter, minimum=1, strict=False, whole=True)
-        check_number("tol", self.tol, minimum=0.0)
 
     def _score_features(self, X: Array, targets: Targets) -> Scored:
         X, Y = np.asfortranarray(X - X.mean(axis=0)), targets.Y - targets.Y.mean(axis=0)
