@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -10,7 +11,16 @@ from reference import best_objective
 from supports import RIDGES, all_losses, dense, loss_of, powers_of_ten, problems
 
 from l20fs import certificate
-from l20fs.certificate import Certificate, SizeBounds, certify_penalty, certify_size, lower_bounds, prove, support_loss
+from l20fs.certificate import (
+    Certificate,
+    SizeBounds,
+    certify_penalty,
+    certify_size,
+    least_residual,
+    lower_bounds,
+    prove,
+    support_loss,
+)
 from l20fs.data import load_srbct
 from l20fs.problem import LeastSquares
 from l20fs.relaxation import Cut, relax
@@ -142,6 +152,30 @@ def test_without_ridge_the_bound_is_the_residual_of_all_features(ridge, kind):
     found = certify_size(problem, 3, support_loss(problem, np.arange(3)))
     assert found.lower_bound == bounds[3]
     assert len(found.proved_in) == len(found.proved_out) == 0
+
+
+@settings(max_examples=50)
+@given(seed=SEEDS, gap=powers_of_ten(-14, 0), n_targets=st.integers(1, 2))
+def test_nearly_dependent_columns_are_safe(seed, gap, n_targets):
+    """Against least squares in exact arithmetic: a direction that rounding blurs fits as well as any other."""
+    random = np.random.default_rng(seed)
+    X, Y = random.standard_normal((8, 3)), random.standard_normal((8, n_targets))
+    X[:, 2] = X[:, 0] - X[:, 1] + gap * X[:, 2]
+    problem = LeastSquares(X, Y)
+    columns = [[Fraction(x) for x in column] for column in dense(problem).T]
+    targets = [[Fraction(y) for y in row] for row in problem.targets]
+    for i, column in enumerate(columns):  # Gram-Schmidt
+        for later in columns[i + 1 :] + targets:
+            factor = dot(later, column) / dot(column, column)
+            later[:] = [x - factor * y for x, y in zip(later, column, strict=True)]
+    exact = sum(dot(target, target) for target in targets) / 2
+    assert Fraction(least_residual(problem, np.arange(3))) <= exact
+    if gap > 1e-3:
+        assert least_residual(problem, np.arange(3)) == pytest.approx(float(exact), abs=2e-9 * problem.null_loss)
+
+
+def dot(x, y):
+    return sum(a * b for a, b in zip(x, y, strict=True))
 
 
 @pytest.mark.parametrize("n_features", [20, 1200])
@@ -305,6 +339,12 @@ def test_support_loss_matches_the_definition(problem, seed):
     assert support_loss(problem, support) == pytest.approx(
         loss_of(problem, support), rel=1e-7, abs=1e-10 * problem.null_loss
     )
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_perfect_fit_has_no_negative_loss(seed):
+    X = np.random.default_rng(seed).standard_normal((10, 3))
+    assert 0.0 <= support_loss(LeastSquares(X, X[:, :2]), np.arange(3)) < 1e-12
 
 
 def test_the_gap_of_a_perfect_solution_is_zero():

@@ -128,8 +128,8 @@ class SizeBounds:
         every = np.flatnonzero(problem.design.varies)
         are_few = len(every) <= 2 * LARGEST_SIZE
         # A weaker ridge would leave the bound below what counts as rounding.
-        if problem.null_loss and problem.ridge > NEGLIGIBLE * float(problem.design.column_energy.mean()):
-            self.largest = min(LARGEST_SIZE, len(every) - 1)
+        if problem.ridge > NEGLIGIBLE * float(problem.design.column_energy.mean()):
+            self.largest = min(LARGEST_SIZE, len(every))
             self._panel = NO_ROWS
             self._learn(measure(problem, problem.targets))
             if are_few:  # no support beats all features together
@@ -177,7 +177,7 @@ def lower_bounds(problem: LeastSquares, k_max: int, *, tol: float = 1e-3) -> Arr
         # The value of the relaxation is convex in k: between two sizes it is below the chord.
         chord = np.interp(between, [low, high], [values[low], values[high]])
         missing = chord - bounds.lower[between]
-        if np.any(missing > tol * chord):
+        if np.any(missing > tol * chord + NEGLIGIBLE * problem.null_loss):
             middle = int(between[np.argmax(missing)])
             values[middle] = bounds.solve(middle).value
             spans += [(low, middle), (middle, high)]

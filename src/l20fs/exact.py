@@ -72,7 +72,7 @@ def solve_exactly(
     if k <= bounds.largest:
         root = bounds.solve(k)
         panel, cuts = root.rows, [root.cut]
-    elif k < np.count_nonzero(problem.design.varies) and problem.null_loss:
+    elif k < np.count_nonzero(problem.design.varies):
         raise ValueError(
             f"k={k}: this problem can be searched for at most {bounds.largest} features. "
             + ("Ask for fewer." if bounds.largest else "Give it a ridge term: the bounds live on it.")

@@ -129,7 +129,7 @@ def relax(
 ) -> Iterator[Relaxed]:
     """Solve the relaxation over the supports of at most k features that contain ``forced``, panel by panel.
 
-    The iterator ends when ``bound`` is within ``tol`` of ``value``; a caller who has seen enough stops before.
+    The iterator ends when ``bound`` is as close to ``value`` as asked for; a caller who has seen enough stops before.
 
     Parameters
     ----------
@@ -163,14 +163,15 @@ def relax(
         cut = measure(problem, _residual(problem, panel.rows, point.weights))
         scores = np.where(is_free, cut.scores, 0.0)
         bound = float(cut.bound(cut.scores[forced].sum() + _heaviest(scores, n_chosen)))
-        yield Relaxed(bound, point.value, rows, point.shares[n_forced:], cut)
-        rows, is_complete = _next_panel(rows, scores, n_chosen)
-        if is_complete or bound >= (1.0 - tol) * point.value:
+        shares = point.shares[n_forced:]
+        yield Relaxed(bound, point.value, rows, shares, cut)
+        rows, is_complete = _next_panel(rows, shares, scores, n_chosen)
+        if is_complete or point.value - bound <= tol * point.value + NEGLIGIBLE * problem.null_loss:
             return
 
 
-def _next_panel(rows: Array, scores: Array, n_chosen: int) -> tuple[Array, bool]:
-    """Let the features with the largest scores onto the panel, and the hopeless ones go; say if there is none to enter."""
+def _next_panel(rows: Array, shares: Array, scores: Array, n_chosen: int) -> tuple[Array, bool]:
+    """Let the features with the largest scores enter the panel, and the hopeless ones leave; say if none is to enter."""
     on_panel = scores[rows]
     price = float(np.partition(on_panel, -n_chosen)[-n_chosen]) if n_chosen <= len(rows) else 0.0
     outside = scores.copy()
@@ -179,7 +180,7 @@ def _next_panel(rows: Array, scores: Array, n_chosen: int) -> tuple[Array, bool]
     n_entering = max(32, n_chosen, len(rows) // 4)
     if len(entering) > n_entering:
         entering = entering[np.argpartition(outside[entering], -n_entering)[-n_entering:]]
-    staying = rows[on_panel > 0.9 * price]
+    staying = rows[(shares > 0.01) | (on_panel > 0.9 * price)]
     return np.concatenate([staying, entering]), not len(entering)
 
 
@@ -269,7 +270,7 @@ def _solve_panel(panel: _Panel, n_chosen: int, tol: float) -> _Point:
     for _ in range(MAX_NEWTON_STEPS):
         # What a linear model of the value promises below it; the bound of the panel is value^2 / (value + excess).
         excess = _heaviest(point.scores[free], n_chosen) - float(positive[0] @ point.scores[free])
-        if excess <= tol * point.value or point.value <= NEGLIGIBLE * panel.null_loss:
+        if excess <= tol * point.value:
             break
         step, price_step = _newton_step(point, panel.ridge, free, positive, price)
         length = 1.0 / max(1.0, float(np.max(-step / positive)) / 0.99)
