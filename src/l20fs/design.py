@@ -9,6 +9,7 @@ and no solver changes:
 
 =============  ==============================================================  =======================
 ``pull(R)``    ``R @ X~``, the products of all features with a residual         one pass over X
+``pull_among`` the same for some features, which are fetched once                 their columns only
 ``push(r, V)`` ``V @ X~[:, r].T``, the predictions of a few features            the columns ``r`` only
 ``take(r, i)`` ``X~[i, r]`` as a dense array                                    the columns ``r`` only
 ``gram_top()`` an upper bound of the largest eigenvalue of ``X~ X~.T``          once, on demand
@@ -17,6 +18,7 @@ and no solver changes:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -35,6 +37,10 @@ BLOCK_ELEMENTS = 1 << 18
 CACHE_BYTES = 1 << 21
 
 
+#: Products of some features with a residual.
+Pull = Callable[[Array], Array]
+
+
 class Design(Protocol):
     """What :class:`LeastSquares` needs of a centred and scaled feature matrix."""
 
@@ -49,6 +55,7 @@ class Design(Protocol):
     max_sample_energy: float
 
     def pull(self, residual: Array) -> Array: ...
+    def pull_among(self, rows: Array | slice) -> Pull: ...
     def push(self, rows: Array, values: Array) -> Array: ...
     def take(self, rows: Array, samples: slice) -> Array: ...
     def gram_top(self) -> float: ...
@@ -113,6 +120,10 @@ class DenseDesign:
 
     def pull(self, residual: Array) -> Array:
         return residual.astype(self.dtype, copy=False) @ self.features.T
+
+    def pull_among(self, rows: Array | slice) -> Pull:
+        lines = self.features[rows].T
+        return lambda residual: residual.astype(self.dtype, copy=False) @ lines
 
     def push(self, rows: Array, values: Array) -> Array:
         values = values.astype(self.dtype, copy=False)
@@ -209,6 +220,16 @@ class SparseDesign:
         products = self.columns.T @ np.ascontiguousarray(residual.T.astype(self.dtype, copy=False))
         products[~self.varies] = 0.0
         return products.T
+
+    def pull_among(self, rows: Array | slice) -> Pull:
+        columns, is_constant = self.columns[:, rows].T, ~self.varies[rows]
+
+        def pull(residual: Array) -> Array:
+            products = columns @ np.ascontiguousarray(residual.T.astype(self.dtype, copy=False))
+            products[is_constant] = 0.0
+            return products.T
+
+        return pull
 
     def push(self, rows: Array, values: Array) -> Array:
         if 4 * len(rows) > self.n_features:  # picking so many columns would copy much of X

@@ -47,6 +47,8 @@ class LeastSquares:
         Strength of the ridge term in units of the mean squared norm of a centred feature,
         ``mu = ridge * mean_j ||x_j||^2``, so that multiplying X by a constant changes nothing.
     scale : {"none", "zscore"}
+    target_weights : array of shape (n_targets,), optional
+        Weight of the squared error of each target; the columns of Y are multiplied by its root.
 
     Examples
     --------
@@ -55,10 +57,13 @@ class LeastSquares:
     1.0
     """
 
-    def __init__(self, X: Any, Y: Array, *, ridge: float = 0.0, scale: Scale = "none") -> None:
+    def __init__(
+        self, X: Any, Y: Array, *, ridge: float = 0.0, scale: Scale = "none", target_weights: Array | None = None
+    ) -> None:
         self.design = make_design(X, scale)
         self.y_mean = np.asarray(Y, dtype=np.float64).mean(axis=0)
-        self.targets = np.ascontiguousarray((Y - self.y_mean).T, dtype=np.float64)
+        self.y_scale = np.ones(Y.shape[1]) if target_weights is None else np.sqrt(target_weights)
+        self.targets = np.ascontiguousarray(((Y - self.y_mean) * self.y_scale).T, dtype=np.float64)
         self.ridge = float(ridge) * float(self.design.column_energy.mean())
         self.null_loss = 0.5 * float(np.vdot(self.targets, self.targets))
 
@@ -74,6 +79,11 @@ class LeastSquares:
     def dtype(self) -> np.dtype[Any]:
         """The dtype of X, in which the passes over it are made; sums and weights are kept in float64."""
         return self.design.dtype
+
+    @property
+    def tie(self) -> float:
+        """Values closer than this share count as equal: what products with two equal columns may differ by."""
+        return 1e-9 if self.dtype == np.float64 else 5e-7
 
     def residual(self, rows: Array, values: Array) -> Array:
         """Return ``X~ W - Y~`` for the weights ``values`` of the features ``rows``, (n_targets, n_samples)."""

@@ -13,16 +13,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from l20fs.base import About, BaseSelector, Scored
 from l20fs.design import Scale
-from l20fs.path import RULES, SolutionPath, Stage
+from l20fs.path import RULES, Ranking, SolutionPath, Stage
 from l20fs.problem import LeastSquares
-from l20fs.solvers import Schedule, ahiht, hiht
-from l20fs.validation import Targets, check_choice, check_number
+from l20fs.solvers import Schedule, ahiht, forward, hiht, sbr, swap
+from l20fs.validation import Targets, check_choice, check_number, weights_of_targets
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Array = NDArray[Any]
-Solver = Literal["ahiht", "hiht"]
+Solver = Literal["forward", "sbr", "swap", "ahiht", "hiht"]
+
+#: Solvers that add, remove and exchange single rows; the others follow the gradient and have its parameters.
+REPLACING = {"forward": forward, "sbr": sbr, "swap": swap}
 
 #: Size of a row of a random start, relative to the threshold that the rows meet at the largest lambda.
 RANDOM_START_SIZE = 0.01
@@ -47,16 +50,26 @@ class L20Selector(BaseSelector):
         :class:`~l20fs.path.SolutionPath`. Constant features are never selected. None: the non-zero rows at ``alpha``.
         Changed after ``fit``, it takes the best of the ranking at the end of the path, which is not quite the ranking of
         a path that ends elsewhere: give ``max_features`` when several numbers are to be compared.
-    solver : {"ahiht", "hiht"}, default="ahiht"
-        ``"ahiht"`` takes one step per lambda, ``"hiht"`` iterates until convergence.
+    solver : {"forward", "sbr", "swap", "ahiht", "hiht"}, default="forward"
+        ``"forward"`` adds the feature that lowers the objective most, again and again. ``"swap"`` also exchanges features
+        while that helps, at every size: the lowest objective, at several times the cost. ``"sbr"`` adds or removes the
+        single best feature for falling lambda. ``"ahiht"`` and ``"hiht"`` are the paper's: thresholded gradient steps, one
+        per lambda or until convergence.
     alpha : float or None, default=None
         The lambda at which the path ends. If fewer rows are non-zero there than ``n_features_to_select`` asks for, the
         others follow by the ranking rules (``path_.rules``); if none is, nothing is selected. None: the path runs until
         enough rows are non-zero.
-    ridge : float, default=0.0
-        Strength of the ridge term relative to the mean squared norm of a centred feature.
-    scale : {"none", "zscore"}, default="none"
+    ridge : float, default=10.0
+        Strength of the ridge term relative to the mean squared norm of a centred feature. It shrinks the weights, so that
+        features which many samples agree on win over those that fit a few; 0 is the paper's problem.
+    scale : {"none", "zscore"}, default="zscore"
         ``"zscore"`` gives every feature deviation 1 before the rows compete. ``coef_`` is in the units of X either way.
+    class_weight : dict, "balanced" or None, default="balanced"
+        Weight of the squared error in the column of each class. ``"balanced"``: inverse to the size of the class, so that
+        a rare class counts as much as a common one. A dict gives a weight per label, 1 where none is given. Continuous
+        targets are never weighted.
+    ranking : {"entry", "norm"}, default="entry"
+        How the features of the last lambda are ordered: by how early they came to stay, or by the norm of their weights.
     max_features : int or None, default=None
         How many rows the path runs to, if that is more than ``n_features_to_select``: a later, larger k is then ranked
         by weights, and ``path_.refit`` reaches it.
@@ -135,10 +148,12 @@ class L20Selector(BaseSelector):
         self,
         n_features_to_select: int | float | None = 20,
         *,
-        solver: Solver = "ahiht",
+        solver: Solver = "forward",
         alpha: float | None = None,
-        ridge: float = 0.0,
-        scale: Scale = "none",
+        ridge: float = 10.0,
+        scale: Scale = "zscore",
+        class_weight: dict[Any, float] | str | None = "balanced",
+        ranking: Ranking = "entry",
         max_features: int | None = None,
         alpha_start: float | None = None,
         rate: float = 0.9,
@@ -158,6 +173,8 @@ class L20Selector(BaseSelector):
         self.alpha = alpha
         self.ridge = ridge
         self.scale = scale
+        self.class_weight = class_weight
+        self.ranking = ranking
         self.max_features = max_features
         self.alpha_start = alpha_start
         self.rate = rate
@@ -174,9 +191,22 @@ class L20Selector(BaseSelector):
 
     def _fit_scores(self, X: Any, targets: Targets) -> None:
         # The problem itself sets constant features aside, without a copy of X.
-        problem = LeastSquares(X, targets.Y, ridge=self.ridge, scale=self.scale)
+        weights = weights_of_targets(targets, self.class_weight)
+        problem = LeastSquares(X, targets.Y, ridge=self.ridge, scale=self.scale, target_weights=weights)
         k = 1 if self.n_features_to_select is None else self._n_wanted(problem.n_features)
         n_rows = min(max(k, self.max_features or 1), problem.n_features)
+        path = self._solve(problem, n_rows).ranked_by(self.ranking)
+        if self.n_features_to_select is None:
+            n_rows = max(n_rows, int(path.n_nonzero[-1]))
+        self.path_ = path.with_panel(problem, n_rows)
+        self.scores_ = path.scores
+        self._rank(path.order)
+        self.objective_ = path.objectives
+        self.n_iter_ = max(1, int(path.n_iters.sum()))
+
+    def _solve(self, problem: LeastSquares, n_rows: int) -> SolutionPath:
+        if self.solver in REPLACING:
+            return REPLACING[self.solver](problem, n_rows, target=self.alpha, callback=self._report)
         schedule = Schedule(
             target=self.alpha,
             n_rows=n_rows,
@@ -188,24 +218,16 @@ class L20Selector(BaseSelector):
         )
         weights = starting_weights(problem, self.init, self.random_state)
         if self.solver == "ahiht":
-            path = ahiht(problem, schedule, weights=weights, callback=self._report)
-        else:
-            path = hiht(
-                problem,
-                schedule,
-                weights=weights,
-                max_iter=self.max_iter,
-                tol=self.tol,
-                stopping=self.stopping,
-                callback=self._report,
-            )
-        if self.n_features_to_select is None:
-            n_rows = max(n_rows, int(path.n_nonzero[-1]))
-        self.path_ = path.with_panel(problem, n_rows)
-        self.scores_ = path.scores
-        self._rank(path.order)
-        self.objective_ = path.objectives
-        self.n_iter_ = max(1, int(path.n_iters.sum()))
+            return ahiht(problem, schedule, weights=weights, callback=self._report)
+        return hiht(
+            problem,
+            schedule,
+            weights=weights,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            stopping=self.stopping,
+            callback=self._report,
+        )
 
     def _score_features(self, X: Array, targets: Targets) -> Scored:
         raise NotImplementedError("the path gives more than scores; see _fit_scores")
@@ -221,7 +243,7 @@ class L20Selector(BaseSelector):
 
     def _get_support_mask(self) -> Array:
         check_is_fitted(self)
-        is_nonzero = self.path_.rules == RULES.index("weight")
+        is_nonzero = self.path_.is_nonzero
         if self.n_features_to_select is None:
             return is_nonzero
         if self.alpha is not None and not is_nonzero.any():
@@ -275,7 +297,8 @@ class L20Selector(BaseSelector):
         return [str(name) for name in names]
 
     def _check_parameters(self) -> None:
-        check_choice("solver", self.solver, ("ahiht", "hiht"))
+        check_choice("solver", self.solver, (*REPLACING, "ahiht", "hiht"))
+        check_choice("ranking", self.ranking, ("entry", "norm"))
         check_choice("stopping", self.stopping, ("relative", "absolute"))
         check_number("ridge", self.ridge, minimum=0.0, strict=False)
         check_number("tol", self.tol, minimum=0.0, strict=False)
@@ -313,6 +336,8 @@ def paper_settings(solver: Solver = "ahiht") -> dict[str, Any]:
         "alpha": 1e-4,
         "ridge": 0.0,
         "scale": "none",
+        "class_weight": None,
+        "ranking": "norm",
         "alpha_start": 1.0,
         "rate": 0.4,
         "line_search_factor": 2.0,

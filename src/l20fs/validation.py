@@ -97,6 +97,32 @@ def encode_targets(y: Array) -> Targets:
     return Targets(Y, np.arange(Y.shape[1]) if kind == "multilabel-indicator" else None, None)
 
 
+def weights_of_targets(targets: Targets, class_weight: Any) -> Array | None:
+    """Return a weight per column of ``targets.Y`` as ``class_weight`` asks for; None if all are equal.
+
+    Examples
+    --------
+    >>> weights_of_targets(encode_targets(np.array(["a", "b", "b", "b"])), "balanced")
+    array([2.        , 0.66666667])
+    """
+    if not (class_weight is None or isinstance(class_weight, dict) or class_weight == "balanced"):
+        raise ValueError(f"class_weight={class_weight!r} is unknown. Use 'balanced', a dict of label: weight, or None.")
+    if class_weight is None or targets.classes is None:
+        return None
+    if class_weight == "balanced":
+        sizes = targets.Y.sum(axis=0)
+        return np.asarray(len(targets.Y) / (len(sizes) * np.maximum(sizes, 1.0)))
+    unknown = [label for label in class_weight if label not in targets.classes]
+    if unknown:
+        raise ValueError(
+            f"class_weight names {_listed([str(label) for label in unknown])}, which y does not have. Its classes are "
+            f"{_listed([str(label) for label in targets.classes])}."
+        )
+    for label, weight in class_weight.items():
+        check_number(f"class_weight[{label!r}]", weight, minimum=0.0)
+    return np.array([class_weight.get(label, 1.0) for label in targets.classes], dtype=np.float64)
+
+
 def refuse_odd_targets(y: Any) -> None:
     """Refuse targets that scikit-learn would stumble over with a message about something else."""
     if sp.issparse(y):

@@ -209,7 +209,8 @@ def run_homotopy(
         stages.append(solve_stage(walk, lam, max_steps, is_converged))
         if callback is not None:
             callback(stages[-1])
-    return SolutionPath.from_stages(problem, stages, walk.point.weights, walk.point.gradient.squared_norms)
+    closeness = np.sqrt(walk.point.gradient.squared_norms.astype(np.float64))
+    return SolutionPath.from_stages(problem, stages, walk.point.values, closeness)
 
 
 def solve_stage(walk: Walk, lam: float, max_steps: int, is_converged: Callable[[Trial], bool]) -> Stage:

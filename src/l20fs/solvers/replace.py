@@ -1,0 +1,182 @@
+r"""Solvers that add, remove and exchange single rows, each time by what it really brings.
+
+The homotopy of HIHT and AHIHT decides by the gradient, which ignores how rows overlap. Here every decision compares the exact
+minima of the data term with and without a row (see :mod:`l20fs.solvers.panel`), so that the objective ends far lower:
+
+* :func:`forward` adds the best row again and again. The sets are nested: one run gives the ranking and f for every k.
+* :func:`sbr` minimises f + lambda * (number of rows) by the single best replacement, an addition or a removal, and follows
+  lambda downwards (Soussen, Idier, Brie and Duan 2011).
+* :func:`swap` adds the best row, then exchanges rows while that lowers f, at every size.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+
+import numpy as np
+
+from l20fs.path import SolutionPath, Stage
+from l20fs.problem import LeastSquares
+from l20fs.prox import squared_row_norms
+from l20fs.solvers.homotopy import Callback
+from l20fs.solvers.panel import Panel, best_of
+
+#: An exchange must lower f by more than this share of its value at W = 0, so that rounding cannot turn in circles.
+LEAST_DECREASE = 1e-11
+
+#: A row that brings less than this share of f at W = 0 brings nothing but rounding.
+NEGLIGIBLE = 1e-14
+
+
+def forward(
+    problem: LeastSquares, n_rows: int, *, target: float | None = None, callback: Callback | None = None
+) -> SolutionPath:
+    """Add the row that lowers f most, until there are ``n_rows`` or none brings anything.
+
+    Stage k has the k rows added first. Its lambda is the one below which the k-th is worth its price, if that of the rows
+    before it is paid; :meth:`SolutionPath.size_at` gives the best size for any lambda.
+
+    Parameters
+    ----------
+    problem : LeastSquares
+    n_rows : int
+        Where the path ends; it may exceed the number of samples if the problem has a ridge term.
+    target : float, optional
+        lambda. The path ends when no row brings more than that, at the size that is best for it, whatever ``n_rows`` says.
+    callback : callable, optional
+        Called with the :class:`~l20fs.path.Stage` of every size.
+
+    Examples
+    --------
+    >>> path = forward(LeastSquares(np.diag([1.0, 2.0, 3.0, 4.0])[:, :3], np.eye(4)), 3)
+    >>> path.n_nonzero.tolist()
+    [0, 1, 2, 3]
+    """
+    return _grow(problem, n_rows, target, callback, exchange_at=())
+
+
+def swap(
+    problem: LeastSquares,
+    n_rows: int,
+    *,
+    target: float | None = None,
+    sizes: Collection[int] | None = None,
+    callback: Callback | None = None,
+) -> SolutionPath:
+    """Add the best row and exchange rows while that lowers f, at every size or only at the given ``sizes``.
+
+    At such a size no exchange of one row for another lowers f further; the sets of different sizes need not be nested.
+    The other parameters are those of :func:`forward`.
+
+    Examples
+    --------
+    >>> path = swap(LeastSquares(np.diag([1.0, 2.0, 3.0, 4.0])[:, :3], np.eye(4)), 2)
+    >>> len(path.rows_at(2))
+    2
+    """
+    return _grow(problem, n_rows, target, callback, exchange_at=range(1, problem.n_features) if sizes is None else sizes)
+
+
+def sbr(
+    problem: LeastSquares, n_rows: int, *, target: float | None = None, callback: Callback | None = None
+) -> SolutionPath:
+    """Minimise f + lambda * (number of rows) by the single best replacement, for lambda from large to small.
+
+    At each lambda the row is added or removed that lowers the objective most, until none does. The next lambda is the one at
+    which the next row is worth its price, so that no stage is idle. The path ends at ``target``, or when there are
+    ``n_rows`` rows. The parameters are those of :func:`forward`.
+
+    Examples
+    --------
+    >>> path = sbr(LeastSquares(np.diag([1.0, 2.0, 3.0, 4.0])[:, :3], np.eye(4)), 3)
+    >>> bool((np.diff(path.alphas) < 0.0).all())
+    True
+    """
+    panel = Panel(problem)
+    limit = min(n_rows, problem.n_features) if target is None else problem.n_features + 1
+    alpha = float(panel.gains().max()) * (1.0 + 1e-6) or problem.null_loss
+    stages = [_stage(panel, alpha, 0)] if target is None or target < alpha else []
+    while len(panel) < limit and alpha > (target or 0.0):
+        # A little below what the next row brings, so that it is worth its price; never below what was asked for.
+        alpha = max(float(panel.gains().max()) * (1.0 - 1e-6), target or 0.0)
+        if alpha <= NEGLIGIBLE * problem.null_loss:
+            break
+        n_replaced = _replace(panel, alpha)
+        stages.append(_stage(panel, alpha, n_steps=n_replaced))
+        if callback is not None:
+            callback(stages[-1])
+    return _path(panel, stages)
+
+
+def _replace(panel: Panel, alpha: float) -> int:
+    """Add or remove single rows while the objective falls; return how often."""
+    n_replaced = 0
+    while True:
+        gains = panel.gains()
+        row = best_of(gains, panel.problem.tie)
+        losses = panel.removal_losses()
+        position = int(losses.argmin()) if len(panel) else -1
+        by_adding = gains[row] - alpha
+        by_removing = alpha - losses[position] if len(panel) else -math.inf
+        if max(by_adding, by_removing) <= 1e-9 * alpha:
+            return n_replaced
+        if by_adding >= by_removing:
+            panel.add(row)
+        else:
+            panel.remove(position)
+        n_replaced += 1
+
+
+def _grow(
+    problem: LeastSquares, n_rows: int, target: float | None, callback: Callback | None, exchange_at: Collection[int]
+) -> SolutionPath:
+    panel = Panel(problem)
+    limit = min(n_rows, problem.n_features) if target is None else problem.n_features
+    alpha = float(panel.gains().max()) * (1.0 + 1e-6) or problem.null_loss
+    stages = [_stage(panel, alpha, 0)]
+    while len(panel) < limit:
+        first = len(panel)
+        until_exchange = next((size for size in range(first + 1, limit) if size in exchange_at), limit)
+        if not panel.grow(until_exchange - first, max(target or 0.0, NEGLIGIBLE * problem.null_loss)):
+            break
+        for size in range(first + 1, len(panel) + 1):
+            alpha = min(alpha, panel.losses[size - 1] - panel.losses[size])
+            n_steps = 1 + (exchange(panel) if size in exchange_at else 0)
+            stages.append(_stage(panel, alpha, size, n_steps))
+            if callback is not None:
+                callback(stages[-1])
+    if target is None:
+        return _path(panel, stages)
+    best = int(np.argmin([stage.loss + target * len(stage.rows) for stage in stages]))
+    if best < len(stages) - 1:
+        panel = Panel(problem, stages[best].rows)
+    kept = [stage for stage in stages[: best + 1] if stage.alpha > target]
+    return _path(panel, [*kept, stages[best]._replace(alpha=target)])
+
+
+def exchange(panel: Panel) -> int:
+    """Exchange one row for another while that lowers f, each time the best pair; return how often."""
+    n_exchanged = 0
+    while 0 < len(panel) < panel.problem.n_features:
+        best = panel.best_exchange()
+        if best.decrease <= LEAST_DECREASE * panel.problem.null_loss:
+            break
+        panel.remove(best.position)
+        panel.add(best.row)
+        n_exchanged += 1
+    return n_exchanged
+
+
+def _stage(panel: Panel, alpha: float, size: int | None = None, n_steps: int = 0) -> Stage:
+    """Describe the first ``size`` rows of the panel, or all of them, as the solution at a lambda."""
+    size = len(panel) if size is None else size
+    rows = np.array(panel.rows[:size], dtype=np.intp)
+    norms = np.sqrt(squared_row_norms(panel.basis.weights(size).T))
+    order = np.argsort(rows)
+    return Stage(alpha, rows[order], norms[order], panel.losses[size], n_steps=n_steps)
+
+
+def _path(panel: Panel, stages: list[Stage]) -> SolutionPath:
+    values = panel.weights[:, np.argsort(panel.rows)]
+    return SolutionPath.from_stages(panel.problem, stages, values, panel.closeness()).ranked_by("entry")
