@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Array = NDArray[Any]
+Loss = Literal["squared", "l21"]
 Solver = Literal["forward", "sbr", "swap", "ahiht", "hiht"]
 
 #: Solvers that add, remove and exchange single rows; the others follow the gradient and have its parameters.
@@ -68,11 +69,17 @@ class L20Selector(BaseSelector):
         Weight of the squared error in the column of each class. ``"balanced"``: inverse to the size of the class, so that
         a rare class counts as much as a common one. A dict gives a weight per label, 1 where none is given. Continuous
         targets are never weighted.
+    loss : {"squared", "l21"}, default="squared"
+        ``"l21"`` counts the length of each sample's error instead of half its square, so that mislabelled and corrupted
+        samples pull less; with the solvers ``"forward"`` and ``"swap"``, at several times the cost.
     ranking : {"entry", "norm"}, default="entry"
         How the features of the last lambda are ordered: by how early they came to stay, or by the norm of their weights.
     max_features : int or None, default=None
         How many rows the path runs to, if that is more than ``n_features_to_select``: a later, larger k is then ranked
-        by weights, and ``path_.refit`` reaches it.
+        by the path, and ``path_.refit`` reaches it.
+    certify : bool, default=False
+        Also compute how far from the global optimum the selection can be at most: ``path_.gap(k)``. Takes about as long as
+        a hundred fits and says something only if the ridge term is not small.
     alpha_start : float or None, default=None
         The first lambda, from which the path descends by ``rate``. None: where the first feature is about to enter.
     rate : float, default=0.9
@@ -153,8 +160,10 @@ class L20Selector(BaseSelector):
         ridge: float = 10.0,
         scale: Scale = "zscore",
         class_weight: dict[Any, float] | str | None = "balanced",
+        loss: Loss = "squared",
         ranking: Ranking = "entry",
         max_features: int | None = None,
+        certify: bool = False,
         alpha_start: float | None = None,
         rate: float = 0.9,
         line_search_factor: float = 2.0,
@@ -174,8 +183,10 @@ class L20Selector(BaseSelector):
         self.ridge = ridge
         self.scale = scale
         self.class_weight = class_weight
+        self.loss = loss
         self.ranking = ranking
         self.max_features = max_features
+        self.certify = certify
         self.alpha_start = alpha_start
         self.rate = rate
         self.line_search_factor = line_search_factor
