@@ -36,6 +36,10 @@ REFRESH_EVERY = 50
 SMALL_BYTES = 1 << 22
 
 
+#: From how many rows the next ones are chosen ahead: one in so many, but at least so many.
+CANDIDATE_SHARE, FEWEST_CANDIDATES = 32, 256
+
+
 class Exchange(NamedTuple):
     """Take the row at ``position`` out of the panel, put ``row`` in, and h falls by ``decrease``."""
 
@@ -218,7 +222,7 @@ class Panel:
 
     def _look_ahead(self, gains: Array, n_rows: int, least_gain: float) -> Array:
         """Choose the next rows from those that gain most now; return their directions."""
-        n_candidates = min(len(gains), max(256, len(gains) // 32))
+        n_candidates = min(len(gains), max(FEWEST_CANDIDATES, len(gains) // CANDIDATE_SHARE))
         candidates = np.sort(np.argpartition(-gains, n_candidates - 1)[:n_candidates])
         pull = self.problem.design.pull_among(candidates)
         products, energies = self.products[:, candidates], self.energies[candidates]

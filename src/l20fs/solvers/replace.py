@@ -66,8 +66,8 @@ def swap(
 ) -> SolutionPath:
     """Add the best row and exchange rows while that lowers f, at every size or only at the given ``sizes``.
 
-    At such a size no exchange of one row for another lowers f further; the sets of different sizes need not be nested.
-    The other parameters are those of :func:`forward`.
+    At such a size no exchange of one row for another lowers f further, and f is at most that of :func:`forward`; the sets of
+    different sizes need not be nested. The other parameters are those of :func:`forward`.
 
     Examples
     --------
@@ -75,7 +75,8 @@ def swap(
     >>> len(path.rows_at(2))
     2
     """
-    return _grow(problem, n_rows, target, callback, exchange_at=range(1, problem.n_features) if sizes is None else sizes)
+    exchange_at = range(1, problem.n_features) if sizes is None else sizes
+    return _grow(problem, n_rows, target, callback, exchange_at, fallback=_grown(problem, n_rows, target))
 
 
 def sbr(
@@ -96,13 +97,19 @@ def sbr(
     panel = Panel(problem)
     limit = min(n_rows, problem.n_features) if target is None else problem.n_features + 1
     alpha = float(panel.gains().max()) * (1.0 + 1e-6) or problem.null_loss
-    stages = [_stage(panel, alpha, 0)] if target is None or target < alpha else []
+    stages = [_stage(panel, alpha if target is None else max(alpha, target))]
     while len(panel) < limit and alpha > (target or 0.0):
         # A little below what the next row brings, so that it is worth its price; never below what was asked for.
         alpha = max(float(panel.gains().max()) * (1.0 - 1e-6), target or 0.0)
         if alpha <= NEGLIGIBLE * problem.null_loss:
             break
         n_replaced = _replace(panel, alpha)
+        if alpha == target and stages:
+            # An earlier stage may have more rows that are worth this lambda: what a larger one removed does not come back.
+            best = min(stages, key=lambda stage: stage.loss + alpha * len(stage.rows))
+            if best.loss + alpha * len(best.rows) < panel.loss + alpha * len(panel):
+                panel = Panel(problem, best.rows)
+                n_replaced += _replace(panel, alpha)
         stages.append(_stage(panel, alpha, n_steps=n_replaced))
         if callback is not None:
             callback(stages[-1])
@@ -128,21 +135,46 @@ def _replace(panel: Panel, alpha: float) -> int:
         n_replaced += 1
 
 
-def _grow(
-    problem: LeastSquares, n_rows: int, target: float | None, callback: Callback | None, exchange_at: Collection[int]
-) -> SolutionPath:
+def _grown(problem: LeastSquares, n_rows: int, target: float | None) -> Panel:
+    """Add the best row again and again."""
     panel = Panel(problem)
+    limit, least = _limits(problem, n_rows, target)
+    while len(panel) < limit and panel.grow(limit - len(panel), least):
+        pass
+    return panel
+
+
+def _limits(problem: LeastSquares, n_rows: int, target: float | None) -> tuple[int, float]:
+    """Return how many rows there may be, and what one must bring."""
     limit = min(n_rows, problem.n_features) if target is None else problem.n_features
+    return limit, max(target or 0.0, NEGLIGIBLE * problem.null_loss)
+
+
+def _grow(
+    problem: LeastSquares,
+    n_rows: int,
+    target: float | None,
+    callback: Callback | None,
+    exchange_at: Collection[int],
+    fallback: Panel | None = None,
+) -> SolutionPath:
+    """Add rows one by one and exchange rows at some sizes; return to the fallback where that was better."""
+    panel = Panel(problem)
+    limit, least = _limits(problem, n_rows, target)
     alpha = float(panel.gains().max()) * (1.0 + 1e-6) or problem.null_loss
     stages = [_stage(panel, alpha, 0)]
     while len(panel) < limit:
         first = len(panel)
         until_exchange = next((size for size in range(first + 1, limit) if size in exchange_at), limit)
-        if not panel.grow(until_exchange - first, max(target or 0.0, NEGLIGIBLE * problem.null_loss)):
+        if not panel.grow(until_exchange - first, least):
             break
         for size in range(first + 1, len(panel) + 1):
-            alpha = min(alpha, panel.losses[size - 1] - panel.losses[size])
-            n_steps = 1 + (exchange(panel) if size in exchange_at else 0)
+            alpha = min(alpha, stages[-1].loss - panel.losses[size])
+            n_steps = 1
+            if size in exchange_at:
+                if fallback is not None and len(fallback) >= size and fallback.losses[size] < panel.loss:
+                    panel = Panel(problem, fallback.rows[:size])
+                n_steps += exchange(panel)
             stages.append(_stage(panel, alpha, size, n_steps))
             if callback is not None:
                 callback(stages[-1])
