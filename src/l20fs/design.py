@@ -222,14 +222,26 @@ class SparseDesign:
         return products.T
 
     def pull_among(self, rows: Array | slice) -> Pull:
-        columns, is_constant = self.columns[:, rows].T, ~self.varies[rows]
+        lines, is_constant = self._lines(rows), ~self.varies[rows]
 
         def pull(residual: Array) -> Array:
-            products = columns @ np.ascontiguousarray(residual.T.astype(self.dtype, copy=False))
+            products = lines @ np.ascontiguousarray(residual.T.astype(self.dtype, copy=False))
             products[is_constant] = 0.0
             return products.T
 
         return pull
+
+    def _lines(self, rows: Array | slice) -> Any:
+        """Pick columns as lines; neighbours share the memory of X, of which they may be the greater part."""
+        if not isinstance(rows, slice):
+            return self.columns[:, rows].T
+        start, stop, _ = rows.indices(self.n_features)
+        indptr = self.columns.indptr[start : stop + 1]
+        stored = slice(indptr[0], indptr[-1])
+        lines = sp.csr_array((stop - start, self.n_samples), dtype=self.dtype)
+        # Filled from outside: SciPy would copy what it makes a matrix of, if that is a small part of another array.
+        lines.data, lines.indices, lines.indptr = self.columns.data[stored], self.columns.indices[stored], indptr - indptr[0]
+        return lines
 
     def push(self, rows: Array, values: Array) -> Array:
         if 4 * len(rows) > self.n_features:  # picking so many columns would copy much of X

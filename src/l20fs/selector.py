@@ -91,8 +91,8 @@ class L20Selector(BaseSelector):
     lipschitz_start : float or None, default=None
         Starting value of L. None: the largest squared norm of a centred sample.
     init : {"zeros", "gaussian", "uniform"} or array of shape (n_targets, n_features), default="zeros"
-        Where the path starts. The random starts are small against the threshold of the first lambda, since parts of W
-        that do not change XW are never undone by a gradient step.
+        Where the path starts (``solver="ahiht"`` and ``"hiht"``). The random starts are small against the threshold of the
+        first lambda, since parts of W that do not change XW are never undone by a gradient step.
     random_state : int, RandomState or None, default=None
         Seed of a random start.
     max_iter : int, default=200
@@ -321,6 +321,12 @@ class L20Selector(BaseSelector):
                 check_number(name, getattr(self, name), minimum=0.0, strict=name != "eta")
         if self.max_features is not None:
             check_number("max_features", self.max_features, minimum=1, strict=False, whole=True)
+        if self.solver in REPLACING and not (isinstance(self.init, str) and self.init == "zeros"):
+            shown = repr(self.init) if isinstance(self.init, str) else f"an array of shape {np.shape(self.init)}"
+            raise ValueError(
+                f"init is {shown}, but solver={self.solver!r} starts without any feature. Use init='zeros', or the solver "
+                "'ahiht' or 'hiht'."
+            )
         if self.n_features_to_select is None and self.alpha is None:
             raise ValueError(
                 "n_features_to_select=None keeps the non-zero rows at alpha, but alpha is None. Give one of the two."

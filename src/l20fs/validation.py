@@ -15,6 +15,9 @@ from sklearn.utils.validation import column_or_1d, validate_data
 
 Array = NDArray[Any]
 
+#: Beside a class of this weight the others are lost in rounding.
+LARGEST_CLASS_WEIGHT = 1e15
+
 _TO_NUMPY = {
     "torch": "{}.cpu().numpy()",
     "cupy": "cupy.asnumpy({})",
@@ -105,11 +108,12 @@ def weights_of_targets(targets: Targets, class_weight: Any) -> Array | None:
     >>> weights_of_targets(encode_targets(np.array(["a", "b", "b", "b"])), "balanced")
     array([2.        , 0.66666667])
     """
-    if not (class_weight is None or isinstance(class_weight, dict) or class_weight == "balanced"):
+    is_word = isinstance(class_weight, str) and class_weight == "balanced"
+    if not (is_word or class_weight is None or isinstance(class_weight, dict)):
         raise ValueError(f"class_weight={class_weight!r} is unknown. Use 'balanced', a dict of label: weight, or None.")
     if class_weight is None or targets.classes is None:
         return None
-    if class_weight == "balanced":
+    if is_word:
         sizes = targets.Y.sum(axis=0)
         return np.asarray(len(targets.Y) / (len(sizes) * np.maximum(sizes, 1.0)))
     unknown = [label for label in class_weight if label not in targets.classes]
@@ -119,7 +123,7 @@ def weights_of_targets(targets: Targets, class_weight: Any) -> Array | None:
             f"{_listed([str(label) for label in targets.classes])}."
         )
     for label, weight in class_weight.items():
-        check_number(f"class_weight[{label!r}]", weight, minimum=0.0)
+        check_number(f"class_weight[{label!r}]", weight, minimum=0.0, below=LARGEST_CLASS_WEIGHT)
     return np.array([class_weight.get(label, 1.0) for label in targets.classes], dtype=np.float64)
 
 

@@ -97,7 +97,7 @@ def sbr(
     panel = Panel(problem)
     limit = min(n_rows, problem.n_features) if target is None else problem.n_features + 1
     alpha = float(panel.gains().max()) * (1.0 + 1e-6) or problem.null_loss
-    stages = [_stage(panel, alpha if target is None else max(alpha, target))]
+    stages = [stage_of(panel, alpha if target is None else max(alpha, target), n_steps=0)]
     while len(panel) < limit and alpha > (target or 0.0):
         # A little below what the next row brings, so that it is worth its price; never below what was asked for.
         alpha = max(float(panel.gains().max()) * (1.0 - 1e-6), target or 0.0)
@@ -110,10 +110,10 @@ def sbr(
             if best.loss + alpha * len(best.rows) < panel.loss + alpha * len(panel):
                 panel = Panel(problem, best.rows)
                 n_replaced += _replace(panel, alpha)
-        stages.append(_stage(panel, alpha, n_steps=n_replaced))
+        stages.append(stage_of(panel, alpha, n_steps=n_replaced))
         if callback is not None:
             callback(stages[-1])
-    return _path(panel, stages)
+    return path_of(panel, stages)
 
 
 def _replace(panel: Panel, alpha: float) -> int:
@@ -138,13 +138,13 @@ def _replace(panel: Panel, alpha: float) -> int:
 def _grown(problem: LeastSquares, n_rows: int, target: float | None) -> Panel:
     """Add the best row again and again."""
     panel = Panel(problem)
-    limit, least = _limits(problem, n_rows, target)
+    limit, least = growth_limits(problem, n_rows, target)
     while len(panel) < limit and panel.grow(limit - len(panel), least):
         pass
     return panel
 
 
-def _limits(problem: LeastSquares, n_rows: int, target: float | None) -> tuple[int, float]:
+def growth_limits(problem: LeastSquares, n_rows: int, target: float | None) -> tuple[int, float]:
     """Return how many rows there may be, and what one must bring."""
     limit = min(n_rows, problem.n_features) if target is None else problem.n_features
     return limit, max(target or 0.0, NEGLIGIBLE * problem.null_loss)
@@ -160,9 +160,9 @@ def _grow(
 ) -> SolutionPath:
     """Add rows one by one and exchange rows at some sizes; return to the fallback where that was better."""
     panel = Panel(problem)
-    limit, least = _limits(problem, n_rows, target)
+    limit, least = growth_limits(problem, n_rows, target)
     alpha = float(panel.gains().max()) * (1.0 + 1e-6) or problem.null_loss
-    stages = [_stage(panel, alpha, 0)]
+    stages = [stage_of(panel, alpha, n_steps=0)]
     while len(panel) < limit:
         first = len(panel)
         until_exchange = next((size for size in range(first + 1, limit) if size in exchange_at), limit)
@@ -175,16 +175,26 @@ def _grow(
                 if fallback is not None and len(fallback) >= size and fallback.losses[size] < panel.loss:
                     panel = Panel(problem, fallback.rows[:size])
                 n_steps += exchange(panel)
-            stages.append(_stage(panel, alpha, size, n_steps))
+            stages.append(stage_of(panel, alpha, size, n_steps=n_steps))
             if callback is not None:
                 callback(stages[-1])
     if target is None:
-        return _path(panel, stages)
-    best = int(np.argmin([stage.loss + target * len(stage.rows) for stage in stages]))
+        return path_of(panel, stages)
+    best = best_for(stages, target)
     if best < len(stages) - 1:
         panel = Panel(problem, stages[best].rows)
-    kept = [stage for stage in stages[: best + 1] if stage.alpha > target]
-    return _path(panel, [*kept, stages[best]._replace(alpha=target)])
+    return path_of(panel, ended_at(stages, target))
+
+
+def best_for(stages: list[Stage], target: float) -> int:
+    """Return the number of the stage that has the smallest objective at lambda = ``target``."""
+    return int(np.argmin([stage.loss + target * len(stage.rows) for stage in stages]))
+
+
+def ended_at(stages: list[Stage], target: float) -> list[Stage]:
+    """Return the stages up to the one that is best for lambda = ``target``, which becomes the last."""
+    best = best_for(stages, target)
+    return [*(stage for stage in stages[: best + 1] if stage.alpha > target), stages[best]._replace(alpha=target)]
 
 
 def exchange(panel: Panel) -> int:
@@ -200,15 +210,18 @@ def exchange(panel: Panel) -> int:
     return n_exchanged
 
 
-def _stage(panel: Panel, alpha: float, size: int | None = None, n_steps: int = 0) -> Stage:
+def stage_of(
+    panel: Panel, alpha: float, size: int | None = None, *, loss: float | None = None, n_steps: int = 1
+) -> Stage:
     """Describe the first ``size`` rows of the panel, or all of them, as the solution at a lambda."""
     size = len(panel) if size is None else size
     rows = np.array(panel.rows[:size], dtype=np.intp)
     norms = np.sqrt(squared_row_norms(panel.basis.weights(size).T))
     order = np.argsort(rows)
-    return Stage(alpha, rows[order], norms[order], panel.losses[size], n_steps=n_steps)
+    return Stage(alpha, rows[order], norms[order], panel.losses[size] if loss is None else loss, n_steps=n_steps)
 
 
-def _path(panel: Panel, stages: list[Stage]) -> SolutionPath:
+def path_of(panel: Panel, stages: list[Stage]) -> SolutionPath:
+    """Assemble the path that ends with the rows of a panel, ranked by entry."""
     values = panel.weights[:, np.argsort(panel.rows)]
     return SolutionPath.from_stages(panel.problem, stages, values, panel.closeness()).ranked_by("entry")
