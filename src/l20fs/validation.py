@@ -108,12 +108,12 @@ def weights_of_targets(targets: Targets, class_weight: Any) -> Array | None:
     >>> weights_of_targets(encode_targets(np.array(["a", "b", "b", "b"])), "balanced")
     array([2.        , 0.66666667])
     """
-    is_word = isinstance(class_weight, str) and class_weight == "balanced"
-    if not (is_word or class_weight is None or isinstance(class_weight, dict)):
+    is_balanced = isinstance(class_weight, str) and class_weight == "balanced"
+    if not (is_balanced or class_weight is None or isinstance(class_weight, dict)):
         raise ValueError(f"class_weight={class_weight!r} is unknown. Use 'balanced', a dict of label: weight, or None.")
     if class_weight is None or targets.classes is None:
         return None
-    if is_word:
+    if is_balanced:
         sizes = targets.Y.sum(axis=0)
         return np.asarray(len(targets.Y) / (len(sizes) * np.maximum(sizes, 1.0)))
     unknown = [label for label in class_weight if label not in targets.classes]

@@ -93,7 +93,9 @@ def _settle(panel: Panel, unit: float, tolerance: float, with_exchanges: bool) -
 
 def errors_of(panel: Panel) -> Array:
     """Return the length of each sample's error, free of the weights under which it was fitted."""
-    return np.sqrt(squared_row_norms(panel.residual.T)) / panel.problem.design.root_weights
+    root = panel.problem.design.sample_weights.root
+    lengths: Array = np.sqrt(squared_row_norms(panel.residual.T))
+    return lengths if root is None else lengths / root
 
 
 def robust_value(panel: Panel, unit: float) -> float:
