@@ -15,7 +15,7 @@ from l20fs.base import About, BaseSelector, Scored
 from l20fs.design import Scale
 from l20fs.path import RULES, Ranking, SolutionPath, Stage
 from l20fs.problem import LeastSquares
-from l20fs.solvers import Schedule, ahiht, forward, hiht, sbr, swap
+from l20fs.solvers import Schedule, ahiht, forward, hiht, robust, sbr, swap
 from l20fs.validation import Targets, check_choice, check_number, weights_of_targets
 
 if TYPE_CHECKING:
@@ -121,6 +121,9 @@ class L20Selector(BaseSelector):
     intercept_ : array of shape (n_classes,)
     classes_ : array of shape (n_classes,)
         The labels in sorted order, if y holds labels.
+    sample_weights_ : array of shape (n_samples,)
+        With ``loss="l21"``: how much each training sample counted in the end. The smaller, the further it is from its target:
+        look at the smallest ones for wrong labels.
     objective_ : array of shape (n_stages,)
         f + lambda * (number of non-zero rows) at each lambda.
     n_iter_ : int
@@ -206,7 +209,8 @@ class L20Selector(BaseSelector):
         problem = LeastSquares(X, targets.Y, ridge=self.ridge, scale=self.scale, target_weights=weights)
         k = 1 if self.n_features_to_select is None else self._n_wanted(problem.n_features)
         n_rows = min(max(k, self.max_features or 1), problem.n_features)
-        path = self._solve(problem, n_rows).ranked_by(self.ranking)
+        path, problem = self._solve(problem, n_rows)
+        path = path.ranked_by(self.ranking)
         if self.n_features_to_select is None:
             n_rows = max(n_rows, int(path.n_nonzero[-1]))
         self.path_ = path.with_panel(problem, n_rows)
@@ -215,9 +219,19 @@ class L20Selector(BaseSelector):
         self.objective_ = path.objectives
         self.n_iter_ = max(1, int(path.n_iters.sum()))
 
-    def _solve(self, problem: LeastSquares, n_rows: int) -> SolutionPath:
+    def _solve(self, problem: LeastSquares, n_rows: int) -> tuple[SolutionPath, LeastSquares]:
+        """Return the path, and the problem of which its last stage is a solution."""
+        if self.loss == "l21":
+            fit = robust(
+                problem, n_rows, target=self.alpha, with_exchanges=self.solver == "swap", callback=self._report
+            )
+            self.sample_weights_ = fit.problem.design.sample_weights.values
+            return fit.path, fit.problem
         if self.solver in REPLACING:
-            return REPLACING[self.solver](problem, n_rows, target=self.alpha, callback=self._report)
+            return REPLACING[self.solver](problem, n_rows, target=self.alpha, callback=self._report), problem
+        return self._follow_gradient(problem, n_rows), problem
+
+    def _follow_gradient(self, problem: LeastSquares, n_rows: int) -> SolutionPath:
         schedule = Schedule(
             target=self.alpha,
             n_rows=n_rows,
@@ -310,6 +324,9 @@ class L20Selector(BaseSelector):
     def _check_parameters(self) -> None:
         check_choice("solver", self.solver, (*REPLACING, "ahiht", "hiht"))
         check_choice("ranking", self.ranking, ("entry", "norm"))
+        check_choice("loss", self.loss, ("squared", "l21"))
+        if self.loss == "l21" and self.solver not in ("forward", "swap"):
+            raise ValueError(f"loss='l21' with solver={self.solver!r} is not available. Use solver='forward' or 'swap'.")
         check_choice("stopping", self.stopping, ("relative", "absolute"))
         check_number("ridge", self.ridge, minimum=0.0, strict=False)
         check_number("tol", self.tol, minimum=0.0, strict=False)

@@ -118,6 +118,13 @@ class Panel:
         """Return by how much h would rise without each selected row, in the order of ``rows``."""
         return 0.5 * np.einsum("ij,ij->i", *(2 * [self.basis.exits()[1]]))
 
+    def cheapest_removal(self) -> tuple[int, float]:
+        """Return the position of the row without which h rises least, and by how much; of equal rows the highest index."""
+        losses = self.removal_losses()
+        equals = np.flatnonzero(losses <= losses.min() * (1.0 + self.problem.tie))
+        position = int(equals[np.argmax(np.array(self.rows)[equals])])
+        return position, float(losses[position])
+
     def closeness(self) -> Array:
         """Return a number per row that orders those that are not selected: what they gain, or would have gained alone."""
         gains = self.gains()
@@ -172,7 +179,7 @@ class Panel:
         """Search all pairs of a selected and another row for the exchange that lowers h most: one pass over X.
 
         Without row i, with u its exit, row j would gain :math:`\\tfrac12 \\|c_j + p_j b\\|^2 / (\\mu + q_j + p_j^2)`, and i
-        was worth :math:`\\tfrac12 \\|b\\|^2`.
+        was worth :math:`\\tfrac12 \\|b\\|^2`. Of equal pairs the one with the lowest row j counts, then that with the highest i.
         """
         turns, targets = self.basis.exits()
         leaving = self.basis.prepare(turns)
@@ -191,10 +198,14 @@ class Panel:
             squares += self.problem.ridge + self.energies[block]
             gains = np.divide(above, squares, out=np.zeros_like(above), where=squares > self._needed_room[block])
             gains -= worth[:, None]
-            position, offset = np.unravel_index(int(gains.argmax()), gains.shape)
-            decrease = 0.5 * float(gains[position, offset])
-            if decrease > best.decrease:
-                best = Exchange(int(position), start + int(offset), decrease)
+            highest = float(gains.max())
+            slack = self.problem.tie * (abs(highest) + float(worth.max()))
+            if 0.5 * (highest - slack) <= best.decrease:
+                continue
+            positions, offsets = np.nonzero(gains >= highest - slack)
+            offset = int(offsets.min())
+            position = max(positions[offsets == offset], key=lambda equal: self.rows[equal])
+            best = Exchange(int(position), start + offset, 0.5 * float(gains[position, offset]))
         return best
 
     def _extend(self, row: int) -> tuple[Array, Array]:

@@ -122,10 +122,8 @@ def _replace(panel: Panel, alpha: float) -> int:
     while True:
         gains = panel.gains()
         row = best_of(gains, panel.problem.tie)
-        losses = panel.removal_losses()
-        position = int(losses.argmin()) if len(panel) else -1
-        by_adding = gains[row] - alpha
-        by_removing = alpha - losses[position] if len(panel) else -math.inf
+        position, rise = panel.cheapest_removal() if len(panel) else (-1, math.inf)
+        by_adding, by_removing = gains[row] - alpha, alpha - rise
         if max(by_adding, by_removing) <= 1e-9 * alpha:
             return n_replaced
         if by_adding >= by_removing:
