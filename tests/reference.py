@@ -11,6 +11,11 @@ def centred(X, Y):
     return X - X.mean(axis=0), Y - Y.mean(axis=0)
 
 
+def weighted(A, weights):
+    """Take the weighted mean away and multiply each sample by the root of its weight."""
+    return np.sqrt(weights)[:, None] * (A - weights @ A / weights.sum())
+
+
 def loss(X, Y, W, mu=0.0):
     return 0.5 * np.linalg.norm(X @ W - Y) ** 2 + 0.5 * mu * np.linalg.norm(W) ** 2
 

@@ -37,7 +37,9 @@ class LeastSquares:
 
     .. math:: f(W) = \tfrac12 \|\tilde X W - \tilde Y\|_F^2 + \tfrac\mu2 \|W\|_F^2
 
-    ``X~`` and ``Y~`` are centred, which is the same as fitting an intercept (equations 5 to 7 of the paper).
+    ``X~`` and ``Y~`` are centred, which is the same as fitting an intercept (equations 5 to 7 of the paper). With weights
+    of the samples they are centred by the weighted means and each sample is multiplied by the root of its weight, so that
+    a sample of weight 2 is the same as the sample twice.
 
     Parameters
     ----------
@@ -46,7 +48,10 @@ class LeastSquares:
     ridge : float
         Strength of the ridge term in units of the mean squared norm of a centred feature,
         ``mu = ridge * mean_j ||x_j||^2``, so that multiplying X by a constant changes nothing.
-    scale : {"none", "zscore"}
+    scale : {"none", "zscore"} or array of shape (n_features,)
+        What each feature is divided by: nothing, its deviation, or the number given.
+    sample_weight : array of shape (n_samples,), optional
+        How often each sample counts; 0 leaves it out.
 
     Examples
     --------
@@ -55,12 +60,31 @@ class LeastSquares:
     1.0
     """
 
-    def __init__(self, X: Any, Y: Array, *, ridge: float = 0.0, scale: Scale = "none") -> None:
-        self.design = make_design(X, scale)
-        self.y_mean = np.asarray(Y, dtype=np.float64).mean(axis=0)
-        self.targets = np.ascontiguousarray((Y - self.y_mean).T, dtype=np.float64)
+    def __init__(
+        self, X: Any, Y: Array, *, ridge: float = 0.0, scale: Scale | Array = "none", sample_weight: Any = None
+    ) -> None:
+        self._X, self._Y = X, Y
+        self.design = make_design(X, scale, sample_weight)
+        weights = self.design.sample_weights
+        self.y_mean = weights.mean(np.asarray(Y, dtype=np.float64))
+        self.targets = np.ascontiguousarray(weights.times_root((Y - self.y_mean).T), dtype=np.float64)
         self.ridge = float(ridge) * float(self.design.column_energy.mean())
         self.null_loss = 0.5 * float(np.vdot(self.targets, self.targets))
+
+    def reweighted(self, sample_weight: Any) -> LeastSquares:
+        """Return the problem on the same X and Y, in the same units and with the same mu, under other weights.
+
+        X and Y are kept by reference and read again: they must still hold what they held.
+
+        Examples
+        --------
+        >>> problem = LeastSquares(np.eye(3), np.eye(3))
+        >>> problem.reweighted([1.0, 1.0, 0.0]).y_mean.tolist()
+        [0.5, 0.5, 0.0]
+        """
+        other = LeastSquares(self._X, self._Y, scale=self.design.scale, sample_weight=sample_weight)
+        other.ridge = self.ridge
+        return other
 
     @property
     def n_features(self) -> int:
@@ -102,7 +126,7 @@ class LeastSquares:
 
     @property
     def lipschitz_lower(self) -> float:
-        """``max_i ||x_i||^2 + mu``: the largest squared sample norm, a lower bound of the Lipschitz constant."""
+        """``max_i min(1, w_i) ||x_i||^2 + mu``: the largest squared sample norm, a lower bound of the Lipschitz constant."""
         return self.design.max_sample_energy + self.ridge
 
     @cached_property
