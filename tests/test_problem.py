@@ -347,22 +347,38 @@ def test_zeros_of_next_to_no_weight():
     assert 0.0 < design.column_energy[0] <= 1e-15
 
 
-def test_constant_column_stays_constant_under_any_weights():
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+def test_zeros_whose_weight_is_rounding(make):
+    """A feature that differs only there is constant, and its mean is no part of a sample's energy."""
+    X = np.full((12, 2), 5e8)
+    X[:, 1] = np.arange(12)
+    X[5, 0] = 0.0
+    weights = np.ones(12)
+    weights[5] = 1e-40
+    design = make_design(make(X), sample_weight=weights)
+    assert design.varies.tolist() == [False, True]
+    assert design.max_sample_energy == pytest.approx((61 / 11) ** 2)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("factor", [1e-16, 1.0, 1e16])
+def test_what_is_constant_does_not_depend_on_the_size_of_the_weights(make, factor):
+    """Feature 3 is constant but for rounding, and feature 5 is not, by one part in 1e10."""
     X, _, _ = draw(0, n_samples=200)
     X[:, 3] = 0.1
+    X[:, 5] = 1.0 + 1e-10 * X[:, 6]
     for seed in range(20):
-        weights = draw_weights(seed, 200)
-        for make in (np.asarray, sp.csr_array):
-            assert np.flatnonzero(~make_design(make(X), "zscore", weights).varies).tolist() == [3]
+        design = make_design(make(X), "zscore", factor * np.random.default_rng(seed).uniform(0.1, 2.0, 200))
+        assert np.flatnonzero(~design.varies).tolist() == [3]
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
 def test_weighted_lipschitz_by_lanczos(make):
-    X = sp.random(400, 500, 0.05, format="csr", random_state=0)
-    X.data += 3.0
-    weights = draw_weights(0, 400)
-    truth = np.linalg.norm(weighted(X.toarray(), weights), 2) ** 2
-    problem = LeastSquares(make(X.toarray()), np.random.default_rng(1).standard_normal((400, 2)), sample_weight=weights)
+    """The mean must not leak into the eigenvalue, of which it is 1e5 times."""
+    X = 30.0 + np.random.default_rng(0).standard_normal((400, 500))
+    weights = np.random.default_rng(1).uniform(0.0, 2.0, 400)
+    truth = np.linalg.norm(weighted(X, weights), 2) ** 2
+    problem = LeastSquares(make(X), X[:, :2], sample_weight=weights)
     assert truth <= problem.lipschitz <= 1.02 * truth
 
 
@@ -432,6 +448,7 @@ def test_odd_weights_are_refused(make, weights, message):
         ([-1.0, 1.0], r"scale\[0\]=-1 is not valid"),
         ([1.0, np.inf], r"scale\[1\]=inf is not valid"),
         ([1e-90, 1.0], "deviates from its mean by up to 3e\\+90; above"),
+        ([1e-320, 1.0], "deviates from its mean by up to inf; above"),
         ([1e90, 1e95], "deviates from its mean by more than 3e-90; below"),
     ],
 )
@@ -441,8 +458,9 @@ def test_odd_scales_are_refused(make, scale, message):
         make_design(make(np.arange(8.0).reshape(4, 2)), scale)
 
 
-def test_given_scale_is_a_copy():
-    scale = np.array([2.0, 4.0])
-    design = make_design(np.arange(8.0).reshape(4, 2), scale)
-    scale[:] = 0.0
+def test_given_scale_and_weights_are_copied():
+    scale, weights = np.array([2.0, 4.0]), np.arange(4.0)
+    design = make_design(np.arange(8.0).reshape(4, 2), scale, weights)
+    scale[:] = weights[:] = 0.0
     assert design.scale.tolist() == [2.0, 4.0]
+    assert design.sample_weights.values.tolist() == [0.0, 1.0, 2.0, 3.0]

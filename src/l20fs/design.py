@@ -173,6 +173,7 @@ class DenseDesign:
         order: Literal["C", "F"] = "F" if X.size * X.itemsize <= CACHE_BYTES else "C"
         self.features = np.empty((self.n_features, self.n_samples), dtype=X.dtype, order=order)
         self.largest_deviation = 0.0
+        has_units = bool(np.any(self.scale != 1.0))
         sample_energy = np.zeros(self.n_samples)
         for block in _blocks(self.n_features, self.n_samples):
             # In float64 and in this memory order whatever X is: the result does not depend on X's layout, and a
@@ -196,10 +197,11 @@ class DenseDesign:
                 part /= deviation
                 self.scale[block] = np.where(is_constant, 1.0, peak * deviation)
             else:
-                peak = peak / self.scale[block]
+                if has_units:
+                    with np.errstate(over="ignore"):
+                        peak /= self.scale[block]
+                        part /= self.scale[block]
                 _refuse_huge_values(peak, self.dtype)
-                if np.any(self.scale[block] != 1.0):
-                    part /= self.scale[block]
             self.largest_deviation = max(self.largest_deviation, float(peak.max()))
             self.column_energy[block] = np.einsum("ij,ij->j", part, part)
             sample_energy += np.einsum("ij,ij->i", part, part)
@@ -295,7 +297,8 @@ class SparseDesign:
             self.scale[block] = np.where(is_constant, 1.0, unit * np.sqrt(energy / weights.total))
             energy, unit = np.where(is_constant, 0.0, weights.total), np.ones_like(unit)
         else:
-            peak, unit = peak / self.scale[block], unit / self.scale[block]
+            with np.errstate(over="ignore"):
+                peak, unit = peak / self.scale[block], unit / self.scale[block]
             _refuse_huge_values(peak, self.dtype)
         self.largest_deviation = max(self.largest_deviation, float(peak.max()))
         self.varies[block] = ~is_constant
