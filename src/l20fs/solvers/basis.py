@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from l20fs.problem import LeastSquares
+from l20fs.prox import squared_row_norms
 
 Array = NDArray[Any]
 
@@ -89,7 +90,7 @@ class Basis(ABC):
 
         It is the line of the space that is orthogonal to all other columns: a row of the inverse triangle, normalised.
         """
-        turns = self.inverse / np.sqrt(np.einsum("ij,ij->i", self.inverse, self.inverse))[:, None]
+        turns = self.inverse / np.sqrt(squared_row_norms(self.inverse))[:, None]
         return turns, turns @ self.targets
 
     def drop(self, position: int) -> tuple[Array, Array, Array]:

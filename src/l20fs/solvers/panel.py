@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from l20fs.design import BLOCK_ELEMENTS
 from l20fs.problem import LeastSquares
+from l20fs.prox import squared_row_norms
 from l20fs.solvers.basis import Basis, make_basis
 
 Array = NDArray[Any]
@@ -87,15 +88,17 @@ class Panel:
 
     def _start_from(self, rows: list[int]) -> None:
         """Add given rows: one pass over X for all of them."""
+        if not rows:
+            return
         directions = []
         for row in rows:
             direction, target = self._extend(int(row))
             self.residual -= target[:, None] * direction
             directions.append(direction)
         self.residual = self.problem.targets.copy()
-        if directions:
-            for direction, target, image in zip(directions, self.basis.targets, self.problem.design.pull(np.array(directions))):
-                self._change(direction, target, image, sign=-1.0)
+        images = self.problem.design.pull(np.array(directions))
+        for direction, target, image in zip(directions, self.basis.targets, images, strict=True):
+            self._change(direction, target, image, sign=-1.0)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -116,7 +119,7 @@ class Panel:
 
     def removal_losses(self) -> Array:
         """Return by how much h would rise without each selected row, in the order of ``rows``."""
-        return 0.5 * np.einsum("ij,ij->i", *(2 * [self.basis.exits()[1]]))
+        return 0.5 * squared_row_norms(self.basis.exits()[1])
 
     def cheapest_removal(self) -> tuple[int, float]:
         """Return the position of the row without which h rises least, and by how much; of equal rows the highest index."""
@@ -148,7 +151,7 @@ class Panel:
         self._needed_room[row] = self._smallest_room[row]
         self._change(direction, target, image, sign=1.0)
         # The basis was turned, so what the rows bring one after the other is no longer what they brought when they came.
-        brought = np.einsum("ij,ij->i", self.basis.targets, self.basis.targets)
+        brought = squared_row_norms(self.basis.targets)
         self.losses = [self.problem.null_loss, *(self.problem.null_loss - 0.5 * np.cumsum(brought))]
 
     def grow(self, n_rows: int, least_gain: float = 0.0) -> int:
@@ -183,7 +186,7 @@ class Panel:
         """
         turns, targets = self.basis.exits()
         leaving = self.basis.prepare(turns)
-        worth = np.einsum("ij,ij->i", targets, targets)
+        worth = squared_row_norms(targets)
         best = Exchange(-1, -1, -math.inf)
         step = max(256, BLOCK_ELEMENTS // max(1, len(self)))
         for start in range(0, self.problem.n_features, step):

@@ -208,9 +208,7 @@ def exchange(panel: Panel) -> int:
     return n_exchanged
 
 
-def stage_of(
-    panel: Panel, alpha: float, size: int | None = None, *, loss: float | None = None, n_steps: int = 1
-) -> Stage:
+def stage_of(panel: Panel, alpha: float, size: int | None = None, *, loss: float | None = None, n_steps: int = 1) -> Stage:
     """Describe the first ``size`` rows of the panel, or all of them, as the solution at a lambda."""
     size = len(panel) if size is None else size
     rows = np.array(panel.rows[:size], dtype=np.intp)
