@@ -138,7 +138,7 @@ def test_replacement_also_removes():
 @SHAPES
 @RIDGES
 @given(seed=SEEDS)
-@settings(max_examples=10)
+@settings(max_examples=5)
 def test_sbr_ends_where_no_single_replacement_helps(shape, ridge, seed):
     X, Y = draw(seed, shape)
     problem = LeastSquares(X, Y, ridge=ridge)
@@ -225,7 +225,7 @@ def test_permuting_the_features_permutes_the_answer(solver, shape, ridge, seed):
     n_rows = shape[1] if ridge or shape[0] > shape[1] else 6
     first = solver(LeastSquares(X, Y, ridge=ridge), n_rows)
     second = solver(LeastSquares(X[:, order], Y, ridge=ridge), n_rows)
-    assert order[second.order].tolist() == first.order.tolist()
+    assert order[second.order[:n_rows]].tolist() == first.order[:n_rows].tolist()
 
 
 @SOLVERS
@@ -299,5 +299,3 @@ def test_swaps_only_where_asked():
     assert some.losses[10] < plain.losses[10]
     assert some.losses[20] <= plain.losses[20]
     assert (every.losses <= plain.losses * (1.0 + 1e-9)).all()
-
-

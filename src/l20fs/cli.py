@@ -73,7 +73,7 @@ def cli() -> None:
     type=click.Choice(get_args(Solver)),
     default=DEFAULTS["solver"],
     show_default=True,
-    help="How the path is walked: feature by feature (forward, sbr, swap), or by gradient steps as in the paper.",
+    help="How the path is walked: feature by feature (forward, sbr, swap), or by the paper's gradient steps (ahiht, hiht).",
 )
 @click.option("--alpha", type=click.FloatRange(min=0, min_open=True), help="Stop the path at this lambda.")
 @click.option(
@@ -88,21 +88,21 @@ def cli() -> None:
     type=click.Choice(get_args(Scale)),
     default=DEFAULTS["scale"],
     show_default=True,
-    help="Whether every feature gets deviation 1 before the features compete.",
+    help="Take the features as they are, or give each the deviation 1 before they compete.",
 )
 @click.option(
     "--class-weight",
     type=click.Choice(["balanced", "none"]),
     default=DEFAULTS["class_weight"] or "none",
     show_default=True,
-    help="Whether a rare class counts as much as a common one.",
+    help="Let a rare class count as much as a common one, or each sample as much as any other.",
 )
 @click.option(
     "--ranking",
     type=click.Choice(get_args(Ranking)),
     default=DEFAULTS["ranking"],
     show_default=True,
-    help="Order of the features: by how early they came to stay, or by the norm of their weights.",
+    help="Order the features by how early they came to stay, or by the norm of their weights.",
 )
 @click.option(
     "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of the cross-validation folds."

@@ -70,9 +70,9 @@ class SolutionPath:
     rules : array of shape (n_features,)
         Position in :data:`RULES` of the rule that ranks each feature.
     scores : array of shape (n_features,)
-        Falls along ``order``: the row norm for rule ``"weight"``, above 0 and at most 1 for ``"entry"``, between -1 and 0 for
-        ``"path"``, between -2 and -1 for ``"gradient"``, ``-inf`` for a constant feature. Norms are in the units in which
-        the rows competed, after ``scale``.
+        Falls along ``order``: the row norm for rule ``"weight"``, above 0 and at most 1 for ``"entry"``, between -1 and 0
+        for ``"path"``, between -2 and -1 for ``"gradient"``, ``-inf`` for a constant feature. Norms are in the units in
+        which the rows competed, after ``scale``.
     """
 
     alphas: Array
@@ -219,7 +219,9 @@ class SolutionPath:
         """
         stages = np.flatnonzero(self.n_nonzero == k)
         if not len(stages):
-            raise ValueError(f"No stage of the path has exactly k={k} rows; the sizes are {np.unique(self.n_nonzero).tolist()}.")
+            raise ValueError(
+                f"No stage of the path has exactly k={k} rows; the sizes are {np.unique(self.n_nonzero).tolist()}."
+            )
         return self.stage_rows(int(stages[self.losses[stages].argmin()]))
 
     def support(self, k: int) -> Array:

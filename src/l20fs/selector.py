@@ -122,8 +122,8 @@ class L20Selector(BaseSelector):
     classes_ : array of shape (n_classes,)
         The labels in sorted order, if y holds labels.
     sample_weights_ : array of shape (n_samples,)
-        With ``loss="l21"``: how much each training sample counted in the end. The smaller, the further it is from its target:
-        look at the smallest ones for wrong labels.
+        With ``loss="l21"``: how much each training sample counted in the end. The smaller, the further it is from its
+        target: look at the smallest ones for wrong labels.
     objective_ : array of shape (n_stages,)
         f + lambda * (number of non-zero rows) at each lambda.
     n_iter_ : int
@@ -222,9 +222,7 @@ class L20Selector(BaseSelector):
     def _solve(self, problem: LeastSquares, n_rows: int) -> tuple[SolutionPath, LeastSquares]:
         """Return the path, and the problem of which its last stage is a solution."""
         if self.loss == "l21":
-            fit = robust(
-                problem, n_rows, target=self.alpha, with_exchanges=self.solver == "swap", callback=self._report
-            )
+            fit = robust(problem, n_rows, target=self.alpha, with_exchanges=self.solver == "swap", callback=self._report)
             self.sample_weights_ = fit.problem.design.sample_weights.values
             return fit.path, fit.problem
         if self.solver in REPLACING:

@@ -29,11 +29,15 @@ class Basis(ABC):
 
     def __init__(self, problem: LeastSquares, width: int) -> None:
         self.problem = problem
-        self.size = 0
+        self.rows: list[int] = []
         self._lines = np.empty((0, width))
         self._triangle = np.zeros((0, 0))
         self._inverse = np.zeros((0, 0))
         self._targets = np.empty((0, problem.n_targets))
+
+    @property
+    def size(self) -> int:
+        return len(self.rows)
 
     @property
     def triangle(self) -> Array:
@@ -72,9 +76,9 @@ class Basis(ABC):
         self._triangle[k, k] = corner
         self._inverse[:k, k] = -(self.inverse @ coordinates) / corner
         self._inverse[k, k] = 1.0 / corner
-        self.size += 1
         direction = rest / corner
-        self._store_row(row, direction)
+        self.rows.append(row)
+        self._keep_direction(direction)
         return direction, corner
 
     def set_target(self, target: Array) -> None:
@@ -83,7 +87,7 @@ class Basis(ABC):
 
     def cut(self, size: int) -> None:
         """Forget the lines from ``size`` on."""
-        self.size = size
+        del self.rows[size:]
 
     def exits(self) -> tuple[Array, Array]:
         """Return for every selected row the line that leaves the basis with it (in coordinates), and its target.
@@ -100,12 +104,10 @@ class Basis(ABC):
         direction = self._synthesise(leaving)
         image = self.images_of(self.prepare(leaving[None]), slice(None))[0]
         rotation, triangle = np.linalg.qr(np.delete(self.triangle, position, axis=1))
-        self._lines[: self.size - 1] = rotation.T @ self.lines
-        self._targets[: self.size - 1] = rotation.T @ self.targets
-        self.size -= 1
-        self._triangle[: self.size, : self.size] = triangle
-        self._inverse[: self.size, : self.size] = np.linalg.inv(triangle)
-        self._forget_row(position)
+        lines_left, targets_left = rotation.T @ self.lines, rotation.T @ self.targets
+        del self.rows[position]
+        self.lines[:], self.targets[:] = lines_left, targets_left
+        self.triangle[:], self.inverse[:] = triangle, np.linalg.inv(triangle)
         return direction, targets[position], image
 
     def _make_room(self) -> None:
@@ -133,12 +135,13 @@ class Basis(ABC):
     def images_of(self, prepared: Array, block: slice) -> Array:
         """Return the products of a block of features with the vectors that were prepared."""
 
-    def store_image(self, image: Array) -> None:
-        """Take the products of all features with the line that was last applied."""
+    @abstractmethod
+    def store_image(self, position: int, image: Array) -> None:
+        """Take the products of all features with the line at a position."""
 
-    def _store_row(self, row: int, direction: Array) -> None: ...
-
-    def _forget_row(self, position: int) -> None: ...
+    @abstractmethod
+    def _keep_direction(self, direction: Array) -> None:
+        """Take the last line as a vector of length n_samples."""
 
 
 class SampleBasis(Basis):
@@ -159,7 +162,10 @@ class SampleBasis(Basis):
     def images_of(self, prepared: Array, block: slice) -> Array:
         return self.problem.design.pull_among(block)(prepared)
 
-    def _store_row(self, row: int, direction: Array) -> None:
+    def store_image(self, position: int, image: Array) -> None:
+        pass  # as long as a feature list: made again when it is needed
+
+    def _keep_direction(self, direction: Array) -> None:
         self._lines[self.size - 1] = direction
 
 
@@ -172,8 +178,6 @@ class FeatureBasis(Basis):
 
     def __init__(self, problem: LeastSquares) -> None:
         super().__init__(problem, problem.design.n_features)
-        self.rows: list[int] = []
-        self.n_images = 0
 
     def _analyse(self, vector: Array) -> Array:
         if not self.size:
@@ -190,17 +194,8 @@ class FeatureBasis(Basis):
     def images_of(self, prepared: Array, block: slice) -> Array:
         return prepared @ self.lines[:, block]
 
-    def store_image(self, image: Array) -> None:
-        self._lines[self.n_images] = image
-        self.n_images += 1
+    def store_image(self, position: int, image: Array) -> None:
+        self._lines[position] = image
 
-    def cut(self, size: int) -> None:
-        super().cut(size)
-        del self.rows[size:]
-
-    def _store_row(self, row: int, direction: Array) -> None:
-        self.rows.append(row)
-
-    def _forget_row(self, position: int) -> None:
-        del self.rows[position]
-        self.n_images -= 1
+    def _keep_direction(self, direction: Array) -> None:
+        pass  # made again from the columns when it is needed

@@ -72,7 +72,6 @@ class Panel:
     def __init__(self, problem: LeastSquares, rows: Iterable[int] = ()) -> None:
         design = problem.design
         self.problem = problem
-        self.rows: list[int] = []
         self.losses = [problem.null_loss]
         self.residual = problem.targets.copy()
         self.products = _in_float64(design.pull(problem.targets))
@@ -97,11 +96,15 @@ class Panel:
             directions.append(direction)
         self.residual = self.problem.targets.copy()
         images = self.problem.design.pull(np.array(directions))
-        for direction, target, image in zip(directions, self.basis.targets, images, strict=True):
-            self._change(direction, target, image, sign=-1.0)
+        for position, (direction, image) in enumerate(zip(directions, images, strict=True)):
+            self._apply(position, direction, self.basis.targets[position], image)
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    @property
+    def rows(self) -> list[int]:
+        return self.basis.rows
 
     @property
     def loss(self) -> float:
@@ -142,12 +145,12 @@ class Panel:
     def add(self, row: int) -> None:
         """Add a row: one pass over X."""
         direction, target = self._extend(row)
-        self._change(direction, target, self.problem.design.pull(direction[None])[0], sign=-1.0)
+        self._apply(len(self) - 1, direction, target, self.problem.design.pull(direction[None])[0])
 
     def remove(self, position: int) -> None:
         """Remove the row at a position of ``rows``: one pass over X, or none if its images are stored."""
+        row = self.rows[position]
         direction, target, image = self.basis.drop(position)
-        row = self.rows.pop(position)
         self._needed_room[row] = self._smallest_room[row]
         self._change(direction, target, image, sign=1.0)
         # The basis was turned, so what the rows bring one after the other is no longer what they brought when they came.
@@ -182,7 +185,7 @@ class Panel:
         """Search all pairs of a selected and another row for the exchange that lowers h most: one pass over X.
 
         Without row i, with u its exit, row j would gain :math:`\\tfrac12 \\|c_j + p_j b\\|^2 / (\\mu + q_j + p_j^2)`, and i
-        was worth :math:`\\tfrac12 \\|b\\|^2`. Of equal pairs the one with the lowest row j counts, then that with the highest i.
+        was worth :math:`\\tfrac12 \\|b\\|^2`. Of equal pairs the one with the lowest j counts, then that with the highest i.
         """
         turns, targets = self.basis.exits()
         leaving = self.basis.prepare(turns)
@@ -217,17 +220,19 @@ class Panel:
         direction, length = self.basis.extend(row, column)
         target = (self.residual @ column) / length
         self.basis.set_target(target)
-        self.rows.append(row)
         self.losses.append(max(0.0, self.loss - 0.5 * float(target @ target)))
         self._needed_room[row] = np.inf
         return direction, target
+
+    def _apply(self, position: int, direction: Array, target: Array, image: Array) -> None:
+        """Let a line of the basis take effect."""
+        self.basis.store_image(position, image)
+        self._change(direction, target, image, sign=-1.0)
 
     def _change(self, direction: Array, target: Array, image: Array, sign: float) -> None:
         """Apply the change of rank one that belongs to a direction: -1 for a row more, +1 for a row less."""
         self.residual += (sign * target)[:, None] * direction
         self._n_changes += 1
-        if sign < 0.0:
-            self.basis.store_image(image)
         if self._n_changes % REFRESH_EVERY:
             self.products += (sign * target)[:, None] * image
         else:
@@ -268,13 +273,12 @@ class Panel:
                     self._cut(first + number)
                     return
                 self._needed_room[row] = np.inf
-            self._change(direction, self.basis.targets[first + number], image, sign=-1.0)
+            self._apply(first + number, direction, self.basis.targets[first + number], image)
 
     def _cut(self, size: int) -> None:
         """Take back the rows from ``size`` on that were put into the basis and not yet applied."""
         for row in self.rows[size:]:
             self._needed_room[row] = self._smallest_room[row]
-        del self.rows[size:]
         del self.losses[size + 1 :]
         self.basis.cut(size)
 

@@ -1,7 +1,7 @@
 r"""Solvers that add, remove and exchange single rows, each time by what it really brings.
 
-The homotopy of HIHT and AHIHT decides by the gradient, which ignores how rows overlap. Here every decision compares the exact
-minima of the data term with and without a row (see :mod:`l20fs.solvers.panel`), so that the objective ends far lower:
+The homotopy of HIHT and AHIHT decides by the gradient, which ignores how rows overlap. Here every decision compares the
+exact minima of the data term with and without a row (see :mod:`l20fs.solvers.panel`), and the objective ends far lower:
 
 * :func:`forward` adds the best row again and again. The sets are nested: one run gives the ranking and f for every k.
 * :func:`sbr` minimises f + lambda * (number of rows) by the single best replacement, an addition or a removal, and follows

@@ -49,7 +49,7 @@ def robust(
     with_exchanges: bool = False,
     callback: Callback | None = None,
 ) -> RobustFit:
-    """Add the best row under the present weights, exchange rows if asked to, and reweight until F stands still; at each size.
+    """Add the best row, exchange rows if asked to, and reweight the samples until F stands still; at each size.
 
     F never rises from one step to the next. The parameters are those of :func:`~l20fs.solvers.replace.forward`.
 
