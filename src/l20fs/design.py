@@ -12,6 +12,7 @@ and no solver changes:
 ``pull_among`` the same for some features, which are fetched once                 their columns only
 ``push(r, V)`` ``V @ X~[:, r].T``, the predictions of a few features            the columns ``r`` only
 ``take(r, i)`` ``X~[i, r]`` as a dense array                                    the columns ``r`` only
+``column(j)``  one column of X~, in float64                                     this column only
 ``gram_top()`` an upper bound of the largest eigenvalue of ``X~ X~.T``          once, on demand
 =============  ==============================================================  =======================
 
@@ -66,6 +67,7 @@ class Design(Protocol):
     def pull_among(self, rows: Array | slice) -> Pull: ...
     def push(self, rows: Array, values: Array) -> Array: ...
     def take(self, rows: Array, samples: slice) -> Array: ...
+    def column(self, row: int) -> Array: ...
     def gram_top(self) -> float: ...
 
 
@@ -235,6 +237,9 @@ class DenseDesign:
     def take(self, rows: Array, samples: slice) -> Array:
         return self.features[rows, samples].T
 
+    def column(self, row: int) -> Array:
+        return self.features[row].astype(np.float64)
+
     def gram_top(self) -> float:
         return _largest_eigenvalue(self)
 
@@ -370,6 +375,9 @@ class SparseDesign:
         if self.sample_weights.root is not None:
             part *= self.sample_weights.root[samples, np.newaxis]
         return part
+
+    def column(self, row: int) -> Array:
+        return self.take(np.array([row]), slice(None))[:, 0].astype(np.float64, copy=False)
 
     def gram_top(self) -> float:
         return _largest_eigenvalue(self)

@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any, BinaryIO, Literal, NamedTuple
 
 import numpy as np
@@ -83,7 +84,6 @@ class SolutionPath:
     indptr: Array
     indices: Array
     norms: Array
-    order: Array
     rules: Array
     scores: Array
     coef_rows: Array
@@ -123,7 +123,6 @@ class SolutionPath:
             indptr=np.concatenate([[0], np.cumsum(n_nonzero)]),
             indices=indices,
             norms=norms,
-            order=order_descending(scores, rtol=problem.tie),
             rules=rules,
             scores=scores,
             coef_rows=stages[-1].rows,
@@ -144,9 +143,14 @@ class SolutionPath:
             f"{self.n_nonzero[-1]} of {self.n_features} rows non-zero at the end)"
         )
 
+    @cached_property
+    def order(self) -> Array:
+        """Feature indices, best first."""
+        return order_descending(self.scores, rtol=float(self.tie))
+
     @property
     def n_features(self) -> int:
-        return len(self.order)
+        return len(self.scores)
 
     @property
     def is_nonzero(self) -> Array:
@@ -186,25 +190,26 @@ class SolutionPath:
 
     def ranked_by(self, ranking: Ranking) -> SolutionPath:
         """Return this path with the rows of its last stage ranked by their norm there, or by how early they came to stay."""
+        if not len(self.coef_rows):
+            return self
         rules, scores = self.rules.copy(), self.scores.copy()
         rules[self.coef_rows] = RULES.index("weight" if ranking == "norm" else "entry")
         scores[self.coef_rows] = self.stage_norms(-1) if ranking == "norm" else self._entry_scores()
-        return replace(self, rules=rules, scores=scores, order=order_descending(scores, rtol=float(self.tie)))
+        return replace(self, rules=rules, scores=scores)
 
     def _entry_scores(self) -> Array:
-        scores, present = np.empty(len(self.coef_rows)), np.arange(len(self.coef_rows))
-        for stage in reversed(range(len(self.alphas))):
-            rows, norms = self.stage_rows(stage), self.stage_norms(stage)
-            positions = np.searchsorted(rows, self.coef_rows[present])
-            stays = positions < len(rows)
-            stays[stays] = rows[positions[stays]] == self.coef_rows[present[stays]]
-            present, positions = present[stays], positions[stays]
-            if not len(present):
-                break
-            # Several rows may come together; the longer one goes first.
-            share = norms[positions] / (norms.max() * (1.0 + 1e-9))
-            scores[present] = (len(self.alphas) - 1 - stage + share) / len(self.alphas)
-        return scores
+        """Score the rows of the last stage by the first stage of their last stay; the norm there decides among equals."""
+        stage_of = np.repeat(np.arange(len(self.alphas)), self.n_nonzero)
+        largest = np.zeros(len(self.alphas))
+        np.maximum.at(largest, stage_of, self.norms)
+        chosen = np.flatnonzero(self.is_nonzero[self.indices])
+        chosen = chosen[np.lexsort((stage_of[chosen], self.indices[chosen]))]  # row by row, along the stages
+        rows, stages = self.indices[chosen], stage_of[chosen]
+        is_other = rows[1:] != rows[:-1]
+        begins = np.concatenate([[True], is_other | (stages[1:] != stages[:-1] + 1)]).nonzero()[0]
+        entry = begins[np.concatenate([rows[begins[1:]] != rows[begins[:-1]], [True]])]  # the last stay of each row
+        share = self.norms[chosen[entry]] / (largest[stages[entry]] * (1.0 + 1e-9))
+        return (len(self.alphas) - 1 - stages[entry] + share) / len(self.alphas)
 
     def size_at(self, alpha: float) -> int:
         """Return the number of rows that minimises f + alpha * (number of rows) over the stages; the smaller on a tie."""

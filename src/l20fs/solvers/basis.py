@@ -6,6 +6,7 @@ factorisation; the second part of the lines is :math:`\\sqrt\\mu T^{-1}` and nee
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from typing import Any
 
@@ -62,19 +63,21 @@ class Basis(ABC):
 
     def extend(self, row: int, column: Array) -> tuple[Array, float]:
         """Orthogonalise the column of a row and append it; return its direction, of length n_samples, and T's new corner."""
-        root = np.sqrt(self.problem.ridge)
+        inverse, root = self.inverse, math.sqrt(self.problem.ridge)
         rest, lifted, coordinates = column.copy(), np.zeros(self.size), np.zeros(self.size)
         for _ in range(2):  # twice is enough: once leaves the rounding of the large part that was taken away
-            found = self._analyse(rest) + root * (lifted @ self.inverse)
+            found = self._analyse(rest)
+            if root:
+                found += root * (lifted @ inverse)
+                lifted -= root * (inverse @ found)
             rest -= self._synthesise(found)
-            lifted -= root * (self.inverse @ found)
             coordinates += found
-        corner = float(np.sqrt(rest @ rest + lifted @ lifted + self.problem.ridge))
+        corner = math.sqrt(rest @ rest + lifted @ lifted + self.problem.ridge)
         self._make_room()
         k = self.size
         self._triangle[:k, k] = coordinates
         self._triangle[k, k] = corner
-        self._inverse[:k, k] = -(self.inverse @ coordinates) / corner
+        self._inverse[:k, k] = (inverse @ coordinates) / -corner
         self._inverse[k, k] = 1.0 / corner
         direction = rest / corner
         self.rows.append(row)

@@ -216,7 +216,7 @@ class Panel:
 
     def _extend(self, row: int) -> tuple[Array, Array]:
         """Put a row into the basis; return its direction u and its target b."""
-        column = self.problem.design.take(np.array([row]), slice(None))[:, 0].astype(np.float64, copy=False)
+        column = self.problem.design.column(row)
         direction, length = self.basis.extend(row, column)
         target = (self.residual @ column) / length
         self.basis.set_target(target)
