@@ -96,6 +96,7 @@ class SolutionPath:
     panel_targets: Array
     null_loss: Array
     tie: Array
+    lower_bounds: Array
 
     @classmethod
     def from_stages(cls, problem: LeastSquares, stages: Sequence[Stage], values: Array, closeness: Array) -> SolutionPath:
@@ -135,6 +136,7 @@ class SolutionPath:
             panel_targets=np.empty((0, problem.n_targets)),
             null_loss=np.array(problem.null_loss),
             tie=np.array(problem.tie),
+            lower_bounds=np.empty(0),
         )
 
     def __repr__(self) -> str:
@@ -275,6 +277,25 @@ class SolutionPath:
         coef = np.zeros((len(self.y_mean), self.n_features))
         coef[:, rows] = values.T / self.y_scale[:, None] / self.x_scale[rows]
         return Refit(coef, self.y_mean - coef @ self.x_mean, float(loss))
+
+    def with_bounds(self, lower_bounds: Array) -> SolutionPath:
+        """Return this path with lower bounds on f for 0, 1, ... rows, as :func:`l20fs.certificate.lower_bounds` gives them."""
+        return replace(self, lower_bounds=lower_bounds)
+
+    def gap(self, k: int) -> float:
+        """Return by what share of its f at most the best k features of the ranking miss the best k of all.
+
+        0.01 means: no k features whatsoever have an f that is lower by more than 1 %. Needs a fit with ``certify=True``.
+        """
+        if self._check_k(k) >= len(self.lower_bounds):
+            raise ValueError(
+                f"gap(k={k}): the path has lower bounds up to k={len(self.lower_bounds) - 1}. Fit with certify=True"
+                f" and max_features={k}."
+                if len(self.lower_bounds)
+                else f"gap(k={k}): the path has no lower bounds. Fit with certify=True."
+            )
+        loss = self.refit(k).loss
+        return max(0.0, 1.0 - float(self.lower_bounds[k]) / loss) if loss > 0.0 else 0.0
 
     def _check_k(self, k: int) -> int:
         if not 1 <= k <= self.n_features:
