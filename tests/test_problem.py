@@ -78,6 +78,24 @@ def test_design_statistics(layout, scale):
     assert np.allclose(design.push(np.array([4, 1]), values), values @ Xc[:, [4, 1]].T)
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("scale", ["none", "zscore"])
+@pytest.mark.parametrize(
+    "rows", [np.array([4, 1, 6]), np.array([2]), slice(None), slice(0, 4), slice(3, 7), slice(5, 99), slice(8, 9)], ids=str
+)
+def test_products_of_some_features_are_those_of_all(layout, scale, rows):
+    X, Y, _ = draw(3)
+    X[:, 6] = 2.5  # constant
+    X[:, 3] = 0.0  # nothing stored
+    design = LeastSquares(LAYOUTS[layout](X), Y, scale=scale).design
+    residual = (Y - Y.mean(axis=0)).T
+    expected = residual @ design.take(np.arange(9), slice(None))
+    assert np.allclose(design.pull(residual), expected)
+    pull = design.pull_among(rows)
+    assert np.allclose(pull(residual), expected[:, rows])
+    assert np.allclose(pull(residual[:1]), expected[:1, rows]), "the features are fetched once and serve again"
+
+
 @pytest.mark.parametrize("layout", ["dense", "csr"])
 @pytest.mark.parametrize("shape", [(2, 5), (20, 400), (400, 20), (400, 300)])
 def test_lipschitz_bounds(layout, shape):

@@ -179,7 +179,9 @@ def test_squared_loss_has_no_sample_weights():
     assert not hasattr(selector, "sample_weights_")
 
 
-@pytest.mark.parametrize(("loss", "solver", "message"), [("l21", "ahiht", "solver='forward'"), ("huber", "forward", "loss=")])
+@pytest.mark.parametrize(
+    ("loss", "solver", "message"), [("l21", "ahiht", "solver='forward'"), ("huber", "forward", "loss=")]
+)
 def test_what_is_not_available_is_refused(loss, solver, message):
     X, Y, _ = make_groups(0)
     with pytest.raises(ValueError, match=message):
