@@ -4,11 +4,12 @@ Everything is kept class-major: weights are ``(n_targets, n_rows)`` and residual
 orientation of scikit-learn's ``coef_``. A thin product with its long side contiguous is up to twice as fast in this
 orientation (``benchmarks/path_cost.py`` prints both).
 
-A *design* is the centred and scaled feature matrix X~ behind four operations; a new array library is one more design,
+A *design* is the centred and scaled feature matrix X~ behind a few operations; a new array library is one more design,
 and no solver changes:
 
 =============  ==============================================================  =======================
 ``pull(R)``    ``R @ X~``, the products of all features with a residual         one pass over X
+``pull(R, r)`` ``R @ X~[:, r]``, the products of a few features                 the columns ``r`` only
 ``push(r, V)`` ``V @ X~[:, r].T``, the predictions of a few features            the columns ``r`` only
 ``take(r, i)`` ``X~[i, r]`` as a dense array                                    the columns ``r`` only
 ``gram_top()`` an upper bound of the largest eigenvalue of ``X~ X~.T``          once, on demand
@@ -40,6 +41,7 @@ class Design(Protocol):
 
     n_samples: int
     n_features: int
+    n_stored: int
     dtype: np.dtype[Any]
     mean: Array
     scale: Array
@@ -48,7 +50,8 @@ class Design(Protocol):
     largest_deviation: float
     max_sample_energy: float
 
-    def pull(self, residual: Array) -> Array: ...
+    def pull(self, residual: Array, rows: Array | None = None) -> Array: ...
+    def pull_norms(self) -> Array: ...
     def push(self, rows: Array, values: Array) -> Array: ...
     def take(self, rows: Array, samples: slice) -> Array: ...
     def gram_top(self) -> float: ...
@@ -73,6 +76,7 @@ class DenseDesign:
 
     def __init__(self, X: Array, scale: Scale) -> None:
         self.n_samples, self.n_features = X.shape
+        self.n_stored = X.size
         self.dtype = X.dtype
         self.mean = np.empty(self.n_features)
         self.scale = np.ones(self.n_features)
@@ -111,8 +115,21 @@ class DenseDesign:
             self.features[block] = part.T
         self.max_sample_energy = float(sample_energy.max())
 
-    def pull(self, residual: Array) -> Array:
-        return residual.astype(self.dtype, copy=False) @ self.features.T
+    def pull(self, residual: Array, rows: Array | None = None) -> Array:
+        residual = residual.astype(self.dtype, copy=False)
+        if rows is None:
+            return residual @ self.features.T
+        products = np.empty((len(residual), len(rows)), dtype=self.dtype)
+        # So few lines at a time that they are still close at hand, once fetched, when they are multiplied.
+        step = max(16, BLOCK_ELEMENTS // (8 * self.n_samples))
+        for start in range(0, len(rows), step):
+            block = slice(start, start + step)
+            np.matmul(residual, self._lines(rows[block]).T, out=products[:, block])
+        return products
+
+    def pull_norms(self) -> Array:
+        """Return the norm of each feature as :meth:`pull` multiplies it."""
+        return np.sqrt(self.column_energy)
 
     def push(self, rows: Array, values: Array) -> Array:
         values = values.astype(self.dtype, copy=False)
@@ -143,6 +160,7 @@ class SparseDesign:
         self.n_samples, self.n_features = X.shape
         columns = X.tocsc(copy=True)  # never the caller's own object: it is put in canonical order and scaled
         columns.sum_duplicates()
+        self.n_stored = columns.nnz
         self.dtype = columns.dtype
         self.scale = np.ones(self.n_features)
         self.mean = np.empty(self.n_features)
@@ -150,8 +168,8 @@ class SparseDesign:
         self.varies = np.empty(self.n_features, dtype=bool)
         self.largest_deviation = 0.0
         indptr, data = columns.indptr, columns.data
-        per_column = max(1, columns.nnz // max(1, self.n_features))
-        for block in _blocks(self.n_features, per_column):
+        self._stored_per_column = max(1, self.n_stored // max(1, self.n_features))
+        for block in _blocks(self.n_features, self._stored_per_column):
             first, last = indptr[block.start], indptr[block.stop]
             starts = (indptr[block.start : block.stop] - first).astype(np.intp)
             counts = np.diff(indptr[block.start : block.stop + 1])
@@ -192,8 +210,7 @@ class SparseDesign:
     def _largest_sample_energy(self) -> float:
         """Return ``max_i ||x_i - mean||^2``, column by column: the zeros of a column add mean^2 to every sample."""
         energy = np.zeros(self.n_samples)
-        per_column = max(1, self.columns.nnz // max(1, self.n_features))
-        for block in _blocks(self.n_features, per_column):
+        for block in _blocks(self.n_features, self._stored_per_column):
             part = self.columns[:, block]
             counts, shift = np.diff(part.indptr), self._shift[block]
             # A full column has no zeros, and its mean, however large, must not come in and go out again.
@@ -204,11 +221,23 @@ class SparseDesign:
             energy += np.bincount(part.indices, gains, minlength=self.n_samples) + of_zeros.sum()
         return float(energy.max())
 
-    def pull(self, residual: Array) -> Array:
+    def pull(self, residual: Array, rows: Array | None = None) -> Array:
         # The columns of R sum to zero, so X~.T R = X.T R: no centring is needed on this side.
-        products = self.columns.T @ np.ascontiguousarray(residual.T.astype(self.dtype, copy=False))
-        products[~self.varies] = 0.0
+        residual = np.ascontiguousarray(residual.T.astype(self.dtype, copy=False))
+        if rows is None:
+            products = self.columns.T @ residual
+            products[~self.varies] = 0.0
+            return products.T
+        products = np.empty((len(rows), residual.shape[1]), dtype=self.dtype)
+        for block in _blocks(len(rows), self._stored_per_column):
+            products[block] = self.columns[:, rows[block]].T @ residual
+        products[~self.varies[rows]] = 0.0
         return products.T
+
+    def pull_norms(self) -> Array:
+        """Return the norm of each feature as :meth:`pull` multiplies it, which is not centred."""
+        shift = np.where(self.varies, self._shift, 0.0)
+        return np.sqrt(self.column_energy + self.n_samples * shift * shift)
 
     def push(self, rows: Array, values: Array) -> Array:
         if 4 * len(rows) > self.n_features:  # picking so many columns would copy much of X
