@@ -96,6 +96,42 @@ def test_products_of_some_features_are_those_of_all(layout, scale, rows):
     assert np.allclose(pull(residual[:1]), expected[:1, rows]), "the features are fetched once and serve again"
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("scale", ["none", "zscore"])
+@pytest.mark.parametrize("n_rows", [0, 1, 9, 400])
+def test_gradient_of_a_few_features(layout, scale, n_rows, monkeypatch):
+    """Some of the columns of the whole gradient, in blocks or at once; a constant feature has none, though 5 is stored."""
+    monkeypatch.setattr("l20fs.design.BLOCK_ELEMENTS", 1 << 8)
+    X, Y, _ = draw(3, n_features=500)
+    X[:, 7] = 5.0
+    problem = LeastSquares(LAYOUTS[layout](X), Y, ridge=0.3, scale=scale)
+    random = np.random.default_rng(1)
+    rows, residual = random.permutation(500)[:n_rows], problem.targets
+    whole, part = problem.gradient(residual, rows[:0], np.zeros((3, 0))), problem.partial_gradient(residual, rows)
+    assert np.allclose(part.values, whole.values[:, rows], rtol=1e-12, atol=1e-12)
+    assert np.allclose(part.squared_norms, whole.squared_norms[rows], rtol=1e-12)
+    assert np.all(part.values[:, rows == 7] == 0.0)
+    values = random.standard_normal((3, n_rows))
+    with_weights = problem.partial_gradient(residual, rows, values).values
+    assert np.allclose(with_weights, part.values + problem.ridge * values, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("scale", ["none", "zscore"])
+def test_no_product_is_longer_than_its_factors(layout, scale):
+    """Whether or not the residual sums to zero, which is what rounding leaves of it; a feature along it gets there."""
+    X, Y, _ = draw(3)
+    X[:, 7] = 5.0
+    design = LeastSquares(LAYOUTS[layout](X), Y, scale=scale).design
+    norms = design.pull_norms()
+    along = X / (1.0 if scale == "none" else design.scale)
+    along = along - along.mean(axis=0) if layout in ("dense", "fortran") else along
+    for residual in (along.T, np.ones((1, 15))):
+        assert np.all(np.abs(design.pull(residual)) <= np.outer(np.linalg.norm(residual, axis=1), norms) * (1 + 1e-12))
+    assert np.allclose(np.diag(design.pull(along.T)), norms**2)
+    assert norms[7] == 0.0
+
+
 @pytest.mark.parametrize("layout", ["dense", "csr"])
 @pytest.mark.parametrize("shape", [(2, 5), (20, 400), (400, 20), (400, 300)])
 def test_lipschitz_bounds(layout, shape):

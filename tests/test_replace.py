@@ -163,12 +163,13 @@ def test_a_target_is_reached_and_solved(solver, ridge, seed, share):
     path = solver(problem, 2, target=target)
     assert path.alphas[-1] == target
     assert (path.alphas[:-1] > target).all()
-    optimum, support = best_objective(X, Y, target, problem.ridge)
+    optimum, _ = best_objective(X, Y, target, problem.ridge)
     assert path.objectives[-1] >= optimum * (1.0 - 1e-9)
     assert path.objectives[-1] <= (path.losses + target * path.n_nonzero).min() * (1.0 + 1e-9)
     assert len(path.coef_rows) == path.size_at(target)
     if share > 1.0:
-        assert not len(path.coef_rows) and len(path.alphas) == 1
+        assert not len(path.coef_rows)
+        assert len(path.alphas) == 1
 
 
 def test_exhaustive_search_agrees_on_small_problems():

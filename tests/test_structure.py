@@ -20,6 +20,7 @@ LEVELS = [
     ["prox", "files", "validation"],
     ["design"],
     ["problem"],
+    ["lazy"],
     ["path"],
     ["solvers"],
     ["linalg", "discretise", "base"],

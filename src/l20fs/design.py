@@ -4,12 +4,13 @@ Everything is kept class-major: weights are ``(n_targets, n_rows)`` and residual
 orientation of scikit-learn's ``coef_``. A thin product with its long side contiguous is up to twice as fast in this
 orientation (``benchmarks/path_cost.py`` prints both).
 
-A *design* is the centred and scaled feature matrix X~ behind four operations; a new array library is one more design,
+A *design* is the centred and scaled feature matrix X~ behind a few operations; a new array library is one more design,
 and no solver changes:
 
 =============  ==============================================================  =======================
 ``pull(R)``    ``R @ X~``, the products of all features with a residual         one pass over X
-``pull_among`` the same for some features, which are fetched once                 their columns only
+``pull(R, r)`` ``R @ X~[:, r]``, the products of a few features                 the columns ``r`` only
+``pull_among`` the same for features that are asked again: fetched once        the columns ``r`` only
 ``push(r, V)`` ``V @ X~[:, r].T``, the predictions of a few features            the columns ``r`` only
 ``take(r, i)`` ``X~[i, r]`` as a dense array                                    the columns ``r`` only
 ``column(j)``  one column of X~, in float64                                     this column only
@@ -55,6 +56,7 @@ class Design(Protocol):
     n_samples: int
     n_features: int
     sample_weights: SampleWeights
+    n_stored: int
     dtype: np.dtype[Any]
     mean: Array
     scale: Array
@@ -63,8 +65,9 @@ class Design(Protocol):
     largest_deviation: float
     max_sample_energy: float
 
-    def pull(self, residual: Array) -> Array: ...
+    def pull(self, residual: Array, rows: Array | None = None) -> Array: ...
     def pull_among(self, rows: Array | slice) -> Pull: ...
+    def pull_norms(self) -> Array: ...
     def push(self, rows: Array, values: Array) -> Array: ...
     def take(self, rows: Array, samples: slice) -> Array: ...
     def column(self, row: int) -> Array: ...
@@ -165,6 +168,7 @@ class DenseDesign:
     def __init__(self, X: Array, deviations: Array | None, sample_weights: SampleWeights) -> None:
         self.n_samples, self.n_features = X.shape
         self.sample_weights = sample_weights
+        self.n_stored = X.size
         self.dtype = X.dtype
         self.mean = np.empty(self.n_features)
         self.scale = np.ones(self.n_features) if deviations is None else deviations
@@ -212,8 +216,21 @@ class DenseDesign:
             sample_energy /= np.maximum(sample_weights.values, 1.0)
         self.max_sample_energy = float(sample_energy.max())
 
-    def pull(self, residual: Array) -> Array:
-        return residual.astype(self.dtype, copy=False) @ self.features.T
+    def pull(self, residual: Array, rows: Array | None = None) -> Array:
+        residual = residual.astype(self.dtype, copy=False)
+        if rows is None:
+            return residual @ self.features.T
+        products = np.empty((len(residual), len(rows)), dtype=self.dtype)
+        # So few lines at a time that they are still close at hand, once fetched, when they are multiplied.
+        step = max(16, BLOCK_ELEMENTS // (8 * self.n_samples))
+        for start in range(0, len(rows), step):
+            block = slice(start, start + step)
+            np.matmul(residual, self._lines(rows[block]).T, out=products[:, block])
+        return products
+
+    def pull_norms(self) -> Array:
+        """Return the norm of each feature as :meth:`pull` multiplies it."""
+        return np.sqrt(self.column_energy)
 
     def pull_among(self, rows: Array | slice) -> Pull:
         lines = self.features[rows].T
@@ -255,6 +272,7 @@ class SparseDesign:
         if sample_weights.values is not None and sample_weights.n_counted < self.n_samples:
             columns.data[sample_weights.values[columns.indices] == 0.0] = 0.0
             columns.eliminate_zeros()  # from here on all that is stored counts
+        self.n_stored = columns.nnz
         self.dtype = columns.dtype
         self.scale = np.ones(self.n_features) if deviations is None else deviations
         self.mean = np.empty(self.n_features)
@@ -262,8 +280,8 @@ class SparseDesign:
         self.varies = np.empty(self.n_features, dtype=bool)
         self.largest_deviation = 0.0
         indptr, data = columns.indptr, columns.data
-        per_column = max(1, columns.nnz // max(1, self.n_features))
-        for block in _blocks(self.n_features, per_column):
+        self._stored_per_column = max(1, self.n_stored // max(1, self.n_features))
+        for block in _blocks(self.n_features, self._stored_per_column):
             first, last = indptr[block.start], indptr[block.stop]
             starts = (indptr[block.start : block.stop] - first).astype(np.intp)
             counts = np.diff(indptr[block.start : block.stop + 1])
@@ -313,8 +331,7 @@ class SparseDesign:
     def _largest_sample_energy(self) -> float:
         """Return ``max_i min(1, w_i) ||x_i - mean||^2``: the zeros of a column add mean^2 to every sample."""
         energy = np.zeros(self.n_samples)
-        per_column = max(1, self.columns.nnz // max(1, self.n_features))
-        for block in _blocks(self.n_features, per_column):
+        for block in _blocks(self.n_features, self._stored_per_column):
             part = self.columns[:, block]
             counts, shift = np.diff(part.indptr), self._shift[block]
             # A full column has no zeros, and its mean, however large, must not come in and go out again.
@@ -328,23 +345,34 @@ class SparseDesign:
             energy *= np.minimum(self.sample_weights.values, 1.0)
         return float(energy.max())
 
-    def pull(self, residual: Array) -> Array:
-        # The columns of R sum to zero (with weights: D^(1/2) R does), so X~.T R = X.T R: this side needs no centring.
-        residual = self.sample_weights.times_root(residual)
-        products = self.columns.T @ np.ascontiguousarray(residual.T.astype(self.dtype, copy=False))
-        products[~self.varies] = 0.0
-        return products.T
+    def pull(self, residual: Array, rows: Array | None = None) -> Array:
+        if rows is None:
+            return self._products(self.columns.T, self.varies, self._for_products(residual))
+        residual = self._for_products(residual)
+        products = np.empty((residual.shape[1], len(rows)), dtype=self.dtype)
+        for block in _blocks(len(rows), self._stored_per_column):
+            products[:, block] = self._products(self._lines(rows[block]), self.varies[rows[block]], residual)
+        return products
 
     def pull_among(self, rows: Array | slice) -> Pull:
-        lines, is_constant = self._lines(rows), ~self.varies[rows]
+        lines, varies = self._lines(rows), self.varies[rows]
+        return lambda residual: self._products(lines, varies, self._for_products(residual))
 
-        def pull(residual: Array) -> Array:
-            residual = self.sample_weights.times_root(residual)
-            products = lines @ np.ascontiguousarray(residual.T.astype(self.dtype, copy=False))
-            products[is_constant] = 0.0
-            return products.T
+    def pull_norms(self) -> Array:
+        """Return the norm of each feature as :meth:`pull` multiplies it, which is not centred."""
+        shift = np.where(self.varies, self._shift, 0.0)
+        return np.sqrt(self.column_energy + self.sample_weights.total * shift * shift)
 
-        return pull
+    def _for_products(self, residual: Array) -> Array:
+        # The columns of R sum to zero (with weights: D^(1/2) R does), so X~.T R = X.T R: this side needs no centring.
+        residual = self.sample_weights.times_root(residual)
+        return np.ascontiguousarray(residual.T.astype(self.dtype, copy=False))
+
+    @staticmethod
+    def _products(lines: Any, varies: Array, residual: Array) -> Array:
+        products: Array = lines @ residual
+        products[~varies] = 0.0
+        return products.T
 
     def _lines(self, rows: Array | slice) -> Any:
         """Pick columns as lines; neighbours share the memory of X, of which they may be the greater part."""

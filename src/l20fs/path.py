@@ -279,7 +279,7 @@ class SolutionPath:
         return Refit(coef, self.y_mean - coef @ self.x_mean, float(loss))
 
     def with_bounds(self, lower_bounds: Array) -> SolutionPath:
-        """Return this path with lower bounds on f for 0, 1, ... rows, as :func:`l20fs.certificate.lower_bounds` gives them."""
+        """Return this path with lower bounds on f for 0, 1, ... rows, made by :func:`l20fs.certificate.lower_bounds`."""
         return replace(self, lower_bounds=lower_bounds)
 
     def gap(self, k: int) -> float:

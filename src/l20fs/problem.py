@@ -20,6 +20,11 @@ class Gradient(NamedTuple):
     values: Array
     squared_norms: Array
 
+    @classmethod
+    def of(cls, values: Array) -> Gradient:
+        """Measure the columns of ``values``, (n_targets, n_features)."""
+        return cls(values, np.einsum("ij,ij->j", values, values))
+
     def at(self, rows: Array) -> Array:
         """Return the gradient of a few features, (n_targets, n_rows), in float64."""
         return self.values.take(rows, axis=1).astype(np.float64, copy=False)
@@ -29,7 +34,12 @@ class Gradient(NamedTuple):
 
         The last digits are left to the proximal map, which decides; this mask only spares it the hopeless rows.
         """
-        return is_heavy(self.squared_norms, threshold * (1.0 - 1e-6))
+        return may_be_heavy(self.squared_norms, threshold)
+
+
+def may_be_heavy(squared_norms: Array, threshold: float) -> Array:
+    """Say which rows may be longer than ``threshold``, with room for the last digits."""
+    return is_heavy(squared_norms, threshold * (1.0 - 1e-6))
 
 
 class LeastSquares:
@@ -139,11 +149,21 @@ class LeastSquares:
         return bend + self.ridge * float(np.vdot(values, values)) if self.ridge else bend
 
     def gradient(self, residual: Array, rows: Array, values: Array) -> Gradient:
-        """Return the gradient of f: one pass over X."""
+        """Return the gradient of f at the weights ``values`` of the features ``rows``: one pass over X."""
         products = self.design.pull(residual)
         if self.ridge:
-            products[:, rows] += (self.ridge * values).astype(products.dtype, copy=False)
-        return Gradient(products, np.einsum("ij,ij->j", products, products))
+            products[:, rows] += self._ridge_term(values)
+        return Gradient.of(products)
+
+    def partial_gradient(self, residual: Array, rows: Array, values: Array | None = None) -> Gradient:
+        """Return the gradient of the features ``rows`` alone, which have the weights ``values`` or none."""
+        products = self.design.pull(residual, rows)
+        if self.ridge and values is not None:
+            products += self._ridge_term(values)
+        return Gradient.of(products)
+
+    def _ridge_term(self, values: Array) -> Array:
+        return (self.ridge * values).astype(self.dtype, copy=False)
 
     @property
     def lipschitz_lower(self) -> float:
