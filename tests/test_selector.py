@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference import minimum
+from reference import best_objective, best_subset, minimum
 from samples import HOMOTOPIES, REPLACING, SOLVERS, assert_same_fit, make_data
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
@@ -17,6 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from l20fs import L20Selector, paper_settings
 from l20fs.data import load_srbct, make_planted
+from l20fs.problem import LeastSquares
 
 CHECKED = [
     L20Selector(),
@@ -412,3 +413,52 @@ def test_bad_class_weights_are_named(class_weight, message):
     X, y = make_data()
     with pytest.raises(ValueError, match=message):
         L20Selector(3, class_weight=class_weight).fit(X, np.array(["a", "b", "c"])[y])
+
+
+def exact_gap(X, y, rows, selector):
+    """By how much the best set of the same size would lower the objective, found by trying all of them."""
+    problem = LeastSquares(X, np.eye(3)[y], ridge=selector.ridge, scale=selector.scale)
+    X = (X - X.mean(axis=0)) / problem.design.scale
+    value = minimum(X, np.eye(3)[y], rows, problem.ridge)[0]
+    return 1.0 - best_subset(X, np.eye(3)[y], len(rows), problem.ridge)[0] / value
+
+
+@pytest.mark.parametrize("solver", ["forward", "swap", "sbr", "ahiht"])
+@pytest.mark.parametrize("ridge", [0.1, 10.0])
+def test_the_gap_is_never_smaller_than_the_true_one(solver, ridge):
+    X, y, _ = make_planted(30, 8, 3, 3, random_state=0)
+    selector = L20Selector(3, solver=solver, ridge=ridge, class_weight=None, certify=True, max_features=5).fit(X, y)
+    for k in (1, 3, 5):
+        assert 1.0 >= selector.path_.gap(k) >= exact_gap(X, y, selector.path_.support(k), selector) - 1e-12
+    certificate = selector.certificate_
+    assert certificate.gap == pytest.approx(selector.path_.gap(3), abs=2e-3)
+    best = best_subset((X - X.mean(axis=0)) / X.std(axis=0), np.eye(3)[y], 3, ridge * 30)[1]
+    assert set(certificate.proved_in) <= set(best)
+    assert not set(certificate.proved_out) & set(best)
+
+
+def test_a_strong_ridge_makes_the_gap_small():
+    tumours = load_srbct()
+    selector = L20Selector(20, certify=True).fit(tumours.data, tumours.target)
+    assert selector.path_.gap(20) < 0.02
+    assert len(selector.certificate_.proved_out) > 2000
+
+
+def test_a_certificate_for_the_penalty():
+    X, y, _ = make_planted(30, 8, 3, 3, random_state=1)
+    settings = {"ridge": 5.0, "class_weight": None, "scale": "none"}
+    selector = L20Selector(None, alpha=0.3, solver="sbr", certify=True, **settings).fit(X, y)
+    mu = LeastSquares(X, np.eye(3)[y], ridge=5.0).ridge
+    optimum = best_objective(X, np.eye(3)[y], 0.3, mu)[0]
+    assert selector.certificate_.lower_bound <= optimum * (1.0 + 1e-12) <= selector.certificate_.upper_bound * (1.0 + 1e-9)
+
+
+def test_a_gap_needs_bounds(planted):
+    X, y, _ = planted
+    with pytest.raises(ValueError, match=r"gap\(k=3\): the path has no lower bounds. Fit with certify=True"):
+        L20Selector(5).fit(X, y).path_.gap(3)
+    with pytest.raises(ValueError, match=r"up to k=5. Fit with certify=True and max_features=6"):
+        L20Selector(5, certify=True).fit(X, y).path_.gap(6)
+    with pytest.raises(ValueError, match="certify=True with loss='l21'"):
+        L20Selector(5, certify=True, loss="l21").fit(X, y)
+    assert not hasattr(L20Selector(5).fit(X, y), "certificate_")

@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from l20fs.base import About, BaseSelector, Scored
+from l20fs.certificate import Certificate, certify_penalty, certify_size, lower_bounds, support_loss
 from l20fs.design import Scale
 from l20fs.path import RULES, Ranking, SolutionPath, Stage
 from l20fs.problem import LeastSquares
@@ -78,8 +79,9 @@ class L20Selector(BaseSelector):
         How many rows the path runs to, if that is more than ``n_features_to_select``: a later, larger k is then ranked
         by the path, and ``path_.refit`` reaches it.
     certify : bool, default=False
-        Also compute how far from the global optimum the selection can be at most: ``path_.gap(k)``. Takes about as long as
-        a hundred fits and says something only if the ridge term is not small.
+        Also compute how far from the global optimum the selection can be at most, ``path_.gap(k)``, and which features
+        are proved to be in it or not, ``certificate_``. Takes a few times as long as the fit, and says something only if
+        the ridge term is not small.
     alpha_start : float or None, default=None
         The first lambda, from which the path descends by ``rate``. None: where the first feature is about to enter.
     rate : float, default=0.9
@@ -121,6 +123,9 @@ class L20Selector(BaseSelector):
     intercept_ : array of shape (n_classes,)
     classes_ : array of shape (n_classes,)
         The labels in sorted order, if y holds labels.
+    certificate_ : Certificate
+        With ``certify=True``: ``lower_bound``, ``upper_bound`` and ``gap`` of the objective for the features selected by
+        ``fit``, and the features that are certainly in, or not in, the best selection of that size (at that ``alpha``).
     sample_weights_ : array of shape (n_samples,)
         With ``loss="l21"``: how much each training sample counted in the end. The smaller, the further it is from its
         target: look at the smallest ones for wrong labels.
@@ -152,6 +157,7 @@ class L20Selector(BaseSelector):
     takes_sparse = True
 
     path_: SolutionPath
+    certificate_: Certificate
     n_iter_: int
 
     def __init__(
@@ -214,6 +220,8 @@ class L20Selector(BaseSelector):
         if self.n_features_to_select is None:
             n_rows = max(n_rows, int(path.n_nonzero[-1]))
         self.path_ = path.with_panel(problem, n_rows)
+        if self.certify:
+            self._certify(problem, n_rows)
         self.scores_ = path.scores
         self._rank(path.order)
         self.objective_ = path.objectives
@@ -228,6 +236,17 @@ class L20Selector(BaseSelector):
         if self.solver in REPLACING:
             return REPLACING[self.solver](problem, n_rows, target=self.alpha, callback=self._report), problem
         return self._follow_gradient(problem, n_rows), problem
+
+    def _certify(self, problem: LeastSquares, n_rows: int) -> None:
+        """Bound the objective from below for every size, and say what is proved about the selection."""
+        self.path_ = self.path_.with_bounds(lower_bounds(problem, n_rows))
+        if self.n_features_to_select is None:
+            rows = self.path_.coef_rows
+            price = float(self.path_.alphas[-1])
+            self.certificate_ = certify_penalty(problem, price, support_loss(problem, rows) + price * len(rows))
+        else:
+            k = min(self._n_wanted(problem.n_features), int(np.count_nonzero(problem.design.varies)))
+            self.certificate_ = certify_size(problem, k, support_loss(problem, self.path_.support(k)))
 
     def _follow_gradient(self, problem: LeastSquares, n_rows: int) -> SolutionPath:
         schedule = Schedule(
@@ -325,6 +344,8 @@ class L20Selector(BaseSelector):
         check_choice("loss", self.loss, ("squared", "l21"))
         if self.loss == "l21" and self.solver not in ("forward", "swap"):
             raise ValueError(f"loss='l21' with solver={self.solver!r} is not available. Use solver='forward' or 'swap'.")
+        if self.certify and self.loss != "squared":
+            raise ValueError(f"certify=True with loss={self.loss!r} is not available: the bounds are those of squares.")
         check_choice("stopping", self.stopping, ("relative", "absolute"))
         check_number("ridge", self.ridge, minimum=0.0, strict=False)
         check_number("tol", self.tol, minimum=0.0, strict=False)

@@ -97,22 +97,21 @@ def sbr(
     panel = Panel(problem)
     limit = min(n_rows, problem.n_features) if target is None else problem.n_features + 1
     alpha = float(panel.gains().max()) * (1.0 + 1e-6) or problem.null_loss
-    stages = [stage_of(panel, alpha if target is None else max(alpha, target), n_steps=0)]
+    stages: list[Stage] = []
+    record(stages, stage_of(panel, alpha if target is None else max(alpha, target), n_steps=0), callback)
     while len(panel) < limit and alpha > (target or 0.0):
         # A little below what the next row brings, so that it is worth its price; never below what was asked for.
         alpha = max(float(panel.gains().max()) * (1.0 - 1e-6), target or 0.0)
         if alpha <= NEGLIGIBLE * problem.null_loss:
             break
         n_replaced = _replace(panel, alpha)
-        if alpha == target and stages:
+        if alpha == target:
             # An earlier stage may have more rows that are worth this lambda: what a larger one removed does not come back.
             best = min(stages, key=lambda stage: stage.loss + alpha * len(stage.rows))
             if best.loss + alpha * len(best.rows) < panel.loss + alpha * len(panel):
                 panel = Panel(problem, best.rows)
                 n_replaced += _replace(panel, alpha)
-        stages.append(stage_of(panel, alpha, n_steps=n_replaced))
-        if callback is not None:
-            callback(stages[-1])
+        record(stages, stage_of(panel, alpha, n_steps=n_replaced), callback)
     return path_of(panel, stages)
 
 
@@ -160,7 +159,8 @@ def _grow(
     panel = Panel(problem)
     limit, least = growth_limits(problem, n_rows, target)
     alpha = float(panel.gains().max()) * (1.0 + 1e-6) or problem.null_loss
-    stages = [stage_of(panel, alpha, n_steps=0)]
+    stages: list[Stage] = []
+    record(stages, stage_of(panel, alpha, n_steps=0), callback)
     while len(panel) < limit:
         first = len(panel)
         until_exchange = next((size for size in range(first + 1, limit) if size in exchange_at), limit)
@@ -173,15 +173,20 @@ def _grow(
                 if fallback is not None and len(fallback) >= size and fallback.losses[size] < panel.loss:
                     panel = Panel(problem, fallback.rows[:size])
                 n_steps += exchange(panel)
-            stages.append(stage_of(panel, alpha, size, n_steps=n_steps))
-            if callback is not None:
-                callback(stages[-1])
+            record(stages, stage_of(panel, alpha, size, n_steps=n_steps), callback)
     if target is None:
         return path_of(panel, stages)
     best = best_for(stages, target)
     if best < len(stages) - 1:
         panel = Panel(problem, stages[best].rows)
     return path_of(panel, ended_at(stages, target))
+
+
+def record(stages: list[Stage], stage: Stage, callback: Callback | None) -> None:
+    """Append a stage and tell whoever listens."""
+    stages.append(stage)
+    if callback is not None:
+        callback(stage)
 
 
 def best_for(stages: list[Stage], target: float) -> int:

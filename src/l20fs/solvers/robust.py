@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from l20fs.path import SolutionPath
+from l20fs.path import SolutionPath, Stage
 from l20fs.problem import LeastSquares
 from l20fs.prox import squared_row_norms
 from l20fs.solvers.homotopy import Callback
 from l20fs.solvers.panel import Panel
-from l20fs.solvers.replace import best_for, ended_at, exchange, growth_limits, path_of, stage_of
+from l20fs.solvers.replace import best_for, ended_at, exchange, growth_limits, path_of, record, stage_of
 
 Array = NDArray[Any]
 
@@ -63,13 +63,13 @@ def robust(
     unit = float(np.sqrt(2.0 * problem.null_loss / problem.design.n_samples))
     panel, value = _settle(Panel(problem), unit, TOLERANCE, with_exchanges)
     alpha = float(panel.gains().max()) * (1.0 + 1e-6) or problem.null_loss
-    stages, chosen = [stage_of(panel, alpha, loss=value, n_steps=0)], panel
+    stages: list[Stage] = []
+    record(stages, stage_of(panel, alpha, loss=value, n_steps=0), callback)
+    chosen = panel
     while len(panel) < limit and panel.grow(1, least):
         panel, value = _settle(panel, unit, TOLERANCE if len(panel) == limit else ROUGH_TOLERANCE, with_exchanges)
         alpha = min(alpha, stages[-1].loss - value)
-        stages.append(stage_of(panel, alpha, loss=value))
-        if callback is not None:
-            callback(stages[-1])
+        record(stages, stage_of(panel, alpha, loss=value), callback)
         if target is None or best_for(stages, target) == len(stages) - 1:
             chosen = panel
     if target is not None:
