@@ -63,16 +63,22 @@ class Basis(ABC):
 
     def extend(self, row: int, column: Array) -> tuple[Array, float]:
         """Orthogonalise the column of a row and append it; return its direction, of length n_samples, and T's new corner."""
-        inverse, root = self.inverse, math.sqrt(self.problem.ridge)
+        inverse, ridge, root = self.inverse, self.problem.ridge, math.sqrt(self.problem.ridge)
         rest, lifted, coordinates = column.copy(), np.zeros(self.size), np.zeros(self.size)
-        for _ in range(2):  # twice is enough: once leaves the rounding of the large part that was taken away
+        squared = rest @ rest + ridge
+        while True:
+            before = squared
             found = self._analyse(rest)
             if root:
                 found += root * (lifted @ inverse)
                 lifted -= root * (inverse @ found)
             rest -= self._synthesise(found)
             coordinates += found
-        corner = math.sqrt(rest @ rest + lifted @ lifted + self.problem.ridge)
+            squared = rest @ rest + lifted @ lifted + ridge
+            # Where little is left, rounding of the large part that was taken away is in it, too: once more.
+            if squared >= 0.01 * before:
+                break
+        corner = math.sqrt(squared)
         self._make_room()
         k = self.size
         self._triangle[:k, k] = coordinates

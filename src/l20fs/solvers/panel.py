@@ -76,6 +76,7 @@ class Panel:
         self.residual = problem.targets.copy()
         self.products = _in_float64(design.pull(problem.targets))
         self.energies = design.column_energy.copy()
+        self._work = np.empty_like(self.products)
         self.basis: Basis = make_basis(problem)
         is_single = problem.dtype != np.float64
         # What is left of a column that others explain is rounding and must not be divided by.
@@ -231,13 +232,18 @@ class Panel:
 
     def _change(self, direction: Array, target: Array, image: Array, sign: float) -> None:
         """Apply the change of rank one that belongs to a direction: -1 for a row more, +1 for a row less."""
-        self.residual += (sign * target)[:, None] * direction
+        signed = (sign * target)[:, None]
+        self.residual += signed * direction
         self._n_changes += 1
         if self._n_changes % REFRESH_EVERY:
-            self.products += (sign * target)[:, None] * image
+            self.products += np.multiply(signed, image, out=self._work)
         else:
             self.products = _in_float64(self.problem.design.pull(self.residual))
-        self.energies += sign * image * image
+        square = np.multiply(image, image, out=self._work[0])
+        if sign > 0.0:
+            self.energies += square
+        else:
+            self.energies -= square
 
     def _look_ahead(self, gains: Array, n_rows: int, least_gain: float) -> Array:
         """Choose the next rows from those that gain most now; return their directions."""
