@@ -1,7 +1,8 @@
 """The selected columns, orthogonalised: in the space of samples or in that of features, whichever is smaller.
 
 The columns :math:`(x_j; \\sqrt\\mu e_j)` of the selected rows are orthonormal lines u times a triangle T, as in a QR
-factorisation; the second part of the lines is :math:`\\sqrt\\mu T^{-1}` and needs no room of its own.
+factorisation. T is kept as its inverse, which the weights need; the second part of the lines is
+:math:`\\sqrt\\mu T^{-1}` and needs no room of its own.
 """
 
 from __future__ import annotations
@@ -26,23 +27,18 @@ def make_basis(problem: LeastSquares) -> Basis:
 
 
 class Basis(ABC):
-    """The triangle T, its inverse, and the targets ``b = Y~' u`` of the lines."""
+    """The inverse of the triangle T, and the targets ``b = Y~' u`` of the lines."""
 
     def __init__(self, problem: LeastSquares, width: int) -> None:
         self.problem = problem
         self.rows: list[int] = []
         self._lines = np.empty((0, width))
-        self._triangle = np.zeros((0, 0))
         self._inverse = np.zeros((0, 0))
         self._targets = np.empty((0, problem.n_targets))
 
     @property
     def size(self) -> int:
         return len(self.rows)
-
-    @property
-    def triangle(self) -> Array:
-        return self._triangle[: self.size, : self.size]
 
     @property
     def inverse(self) -> Array:
@@ -61,10 +57,11 @@ class Basis(ABC):
         """Return the weights that minimise h on the first ``size`` rows, (n_targets, size)."""
         return (self._inverse[:size, :size] @ self._targets[:size]).T
 
-    def extend(self, row: int, column: Array) -> tuple[Array, float]:
-        """Orthogonalise the column of a row and append it; return its direction, of length n_samples, and T's new corner."""
-        inverse, ridge, root = self.inverse, self.problem.ridge, math.sqrt(self.problem.ridge)
-        rest, lifted, coordinates = column.copy(), np.zeros(self.size), np.zeros(self.size)
+    def extend(self, row: int, column: Array, residual: Array) -> tuple[Array, Array]:
+        """Orthogonalise the column of a row and append it; return its direction, of length n_samples, and its target."""
+        k, inverse, ridge = self.size, self.inverse, self.problem.ridge
+        root = math.sqrt(ridge)
+        rest, lifted, coordinates = column.copy(), np.zeros(k), np.zeros(k)
         squared = rest @ rest + ridge
         while True:
             before = squared
@@ -79,20 +76,15 @@ class Basis(ABC):
             if squared >= 0.01 * before:
                 break
         corner = math.sqrt(squared)
+        target = (residual @ column) / corner
+        rest /= corner
         self._make_room()
-        k = self.size
-        self._triangle[:k, k] = coordinates
-        self._triangle[k, k] = corner
         self._inverse[:k, k] = (inverse @ coordinates) / -corner
         self._inverse[k, k] = 1.0 / corner
-        direction = rest / corner
+        self._targets[k] = target
         self.rows.append(row)
-        self._keep_direction(direction)
-        return direction, corner
-
-    def set_target(self, target: Array) -> None:
-        """Set the target of the last line."""
-        self._targets[self.size - 1] = target
+        self._keep_direction(rest)
+        return rest, target
 
     def cut(self, size: int) -> None:
         """Forget the lines from ``size`` on."""
@@ -112,11 +104,11 @@ class Basis(ABC):
         leaving = turns[position]
         direction = self._synthesise(leaving)
         image = self.images_of(self.prepare(leaving[None]), slice(None))[0]
-        rotation, triangle = np.linalg.qr(np.delete(self.triangle, position, axis=1))
+        rotation, triangle = np.linalg.qr(np.delete(np.linalg.inv(self.inverse), position, axis=1))
         lines_left, targets_left = rotation.T @ self.lines, rotation.T @ self.targets
         del self.rows[position]
         self.lines[:], self.targets[:] = lines_left, targets_left
-        self.triangle[:], self.inverse[:] = triangle, np.linalg.inv(triangle)
+        self.inverse[:] = np.linalg.inv(triangle)
         return direction, targets[position], image
 
     def _make_room(self) -> None:
@@ -125,7 +117,6 @@ class Basis(ABC):
         more = max(64, self.size)
         self._lines = np.vstack([self._lines, np.empty((more, self._lines.shape[1]))])
         self._targets = np.vstack([self._targets, np.empty((more, self._targets.shape[1]))])
-        self._triangle = np.pad(self._triangle, (0, more))
         self._inverse = np.pad(self._inverse, (0, more))
 
     @abstractmethod

@@ -41,6 +41,13 @@ SMALL_BYTES = 1 << 22
 CANDIDATE_SHARE, FEWEST_CANDIDATES = 32, 256
 
 
+#: How many rows are chosen before one looks whether that was right, at first and at most.
+FIRST_AHEAD, MOST_AHEAD = 8, 32
+
+#: How many rows one call adds at most where nothing is chosen ahead.
+MOST_AT_ONCE = 64
+
+
 class Exchange(NamedTuple):
     """Take the row at ``position`` out of the panel, put ``row`` in, and h falls by ``decrease``."""
 
@@ -83,7 +90,7 @@ class Panel:
         self._smallest_room = np.where(design.varies, (1e-5 if is_single else 1e-10) * design.column_energy, np.inf)
         self._needed_room = self._smallest_room.copy()  # infinite for the selected rows
         self._n_changes = 0
-        self._ahead = 1 if design.n_features * design.n_samples * problem.dtype.itemsize <= SMALL_BYTES else 8
+        self._ahead = 1 if design.n_features * design.n_samples * problem.dtype.itemsize <= SMALL_BYTES else FIRST_AHEAD
         self._start_from(list(rows))
 
     def _start_from(self, rows: list[int]) -> None:
@@ -161,6 +168,21 @@ class Panel:
     def grow(self, n_rows: int, least_gain: float = 0.0) -> int:
         """Add up to ``n_rows`` rows, each time the best one, while it gains more than ``least_gain``; return how many.
 
+        Fewer than asked for may be added in one call, and 0 only if there is nothing to gain.
+        """
+        if self._ahead > 1 and n_rows > 1:
+            return self._grow_ahead(n_rows, least_gain)
+        for n_added in range(min(n_rows, MOST_AT_ONCE)):
+            gains = self.gains()
+            row = best_of(gains, self.problem.tie)
+            if gains[row] <= least_gain:
+                return n_added
+            self.add(row)
+        return n_added + 1
+
+    def _grow_ahead(self, n_rows: int, least_gain: float) -> int:
+        """Choose several rows, then look whether that was right.
+
         A pass over X for every row would be spent waiting for memory. So the next rows are first chosen from the few
         hundred that gain most at present; one pass then gives the images of all of them, and shows for each choice whether
         it was the best of all. From the first that was not, the choices are taken back. The result is that of one pass
@@ -168,18 +190,12 @@ class Panel:
         """
         size = len(self)
         gains = self.gains()
-        first = best_of(gains, self.problem.tie)
-        if gains[first] <= least_gain:
+        if gains.max() <= least_gain:
             return 0
-        n_ahead = min(self._ahead, n_rows)
-        if n_ahead == 1:
-            self.add(first)
-            return 1
-        directions = self._look_ahead(gains, n_ahead, least_gain)
-        images = self.problem.design.pull(directions)
-        self._settle(directions, images)
+        directions = self._look_ahead(gains, min(self._ahead, n_rows), least_gain)
+        self._settle(directions, self.problem.design.pull(directions))
         n_right = len(self) - size
-        self._ahead = min(2 * self._ahead, 32) if n_right == len(directions) else max(2, self._ahead // 2)
+        self._ahead = min(2 * self._ahead, MOST_AHEAD) if n_right == len(directions) else max(2, self._ahead // 2)
         return n_right
 
     def best_exchange(self) -> Exchange:
@@ -217,10 +233,7 @@ class Panel:
 
     def _extend(self, row: int) -> tuple[Array, Array]:
         """Put a row into the basis; return its direction u and its target b."""
-        column = self.problem.design.column(row)
-        direction, length = self.basis.extend(row, column)
-        target = (self.residual @ column) / length
-        self.basis.set_target(target)
+        direction, target = self.basis.extend(row, self.problem.design.column(row), self.residual)
         self.losses.append(max(0.0, self.loss - 0.5 * float(target @ target)))
         self._needed_room[row] = np.inf
         return direction, target

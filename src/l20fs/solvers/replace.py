@@ -166,14 +166,14 @@ def _grow(
         until_exchange = next((size for size in range(first + 1, limit) if size in exchange_at), limit)
         if not panel.grow(until_exchange - first, least):
             break
-        for size in range(first + 1, len(panel) + 1):
-            alpha = min(alpha, stages[-1].loss - panel.losses[size])
-            n_steps = 1
-            if size in exchange_at:
-                if fallback is not None and len(fallback) >= size and fallback.losses[size] < panel.loss:
-                    panel = Panel(problem, fallback.rows[:size])
-                n_steps += exchange(panel)
-            record(stages, stage_of(panel, alpha, size, n_steps=n_steps), callback)
+        grown = _stages_since(panel, first, stages[-1].alpha)
+        if (size := len(panel)) in exchange_at:
+            if fallback is not None and len(fallback) >= size and fallback.losses[size] < panel.loss:
+                panel = Panel(problem, fallback.rows[:size])
+            n_exchanged = exchange(panel)
+            grown[-1] = stage_of(panel, grown[-1].alpha, n_steps=1 + n_exchanged)
+        for stage in grown:
+            record(stages, stage, callback)
     if target is None:
         return path_of(panel, stages)
     best = best_for(stages, target)
@@ -213,13 +213,29 @@ def exchange(panel: Panel) -> int:
     return n_exchanged
 
 
-def stage_of(panel: Panel, alpha: float, size: int | None = None, *, loss: float | None = None, n_steps: int = 1) -> Stage:
-    """Describe the first ``size`` rows of the panel, or all of them, as the solution at a lambda."""
-    size = len(panel) if size is None else size
-    rows = np.array(panel.rows[:size], dtype=np.intp)
-    norms = np.sqrt(squared_row_norms(panel.basis.weights(size).T))
+def _stages_since(panel: Panel, first: int, alpha: float) -> list[Stage]:
+    """Describe every size above ``first`` of a panel that has grown; lambda starts from ``alpha`` and never rises."""
+    rows, losses, basis = np.array(panel.rows, dtype=np.intp), panel.losses, panel.basis
+    alphas = np.minimum.accumulate([alpha, *-np.diff(losses[first:])])[1:]
+    # One row more adds to the weights a column of the inverse triangle times the target of that row.
+    steps = basis.inverse[:, first:, None] * basis.targets[first:]
+    if first:
+        steps[:first, 0] += basis.weights(first).T
+    norms = np.sqrt(np.square(np.cumsum(steps, axis=1)).sum(axis=2))
+    ascending = np.argsort(rows)
+    stages = []
+    for number, size in enumerate(range(first + 1, len(panel) + 1)):
+        chosen = ascending[ascending < size]
+        stages.append(Stage(float(alphas[number]), rows[chosen], norms[chosen, number], losses[size]))
+    return stages
+
+
+def stage_of(panel: Panel, alpha: float, *, loss: float | None = None, n_steps: int = 1) -> Stage:
+    """Describe the rows of the panel as the solution at a lambda."""
+    rows = np.array(panel.rows, dtype=np.intp)
+    norms = np.sqrt(squared_row_norms(panel.weights.T))
     order = np.argsort(rows)
-    return Stage(alpha, rows[order], norms[order], panel.losses[size] if loss is None else loss, n_steps=n_steps)
+    return Stage(alpha, rows[order], norms[order], panel.loss if loss is None else loss, n_steps=n_steps)
 
 
 def path_of(panel: Panel, stages: list[Stage]) -> SolutionPath:
