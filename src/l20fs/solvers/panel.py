@@ -305,7 +305,8 @@ class Panel:
 def _gains(products: Array, energies: Array, ridge: float, needed_room: Array) -> Array:
     room = ridge + energies
     squares = np.einsum("ij,ij->j", products, products)
-    return np.divide(0.5 * squares, room, out=np.zeros_like(room), where=room > needed_room)
+    squares *= 0.5
+    return np.divide(squares, room, out=np.zeros(len(room)), where=room > needed_room)
 
 
 def best_of(gains: Array, tie: float) -> int:
@@ -316,7 +317,7 @@ def best_of(gains: Array, tie: float) -> int:
     >>> best_of(np.array([1.0, 3.0, 3.0 + 1e-12]), tie=1e-9)
     1
     """
-    return int(np.argmax(gains >= gains.max() * (1.0 - tie)))
+    return int((gains >= gains.max() * (1.0 - tie)).argmax())
 
 
 def _in_float64(values: Array) -> Array:
