@@ -163,14 +163,13 @@ def relax(
         cut = measure(problem, _residual(problem, panel.rows, point.weights))
         scores = np.where(is_free, cut.scores, 0.0)
         bound = float(cut.bound(cut.scores[forced].sum() + _heaviest(scores, n_chosen)))
-        shares = point.shares[n_forced:]
-        yield Relaxed(bound, point.value, rows, shares, cut)
-        rows, is_complete = _next_panel(rows, shares, scores, n_chosen)
+        yield Relaxed(bound, point.value, rows, point.shares[n_forced:], cut)
+        rows, is_complete = _next_panel(rows, scores, n_chosen)
         if is_complete or bound >= (1.0 - tol) * point.value:
             return
 
 
-def _next_panel(rows: Array, shares: Array, scores: Array, n_chosen: int) -> tuple[Array, bool]:
+def _next_panel(rows: Array, scores: Array, n_chosen: int) -> tuple[Array, bool]:
     """Let the features with the largest scores onto the panel, and the hopeless ones go; say if there is none to enter."""
     on_panel = scores[rows]
     price = float(np.partition(on_panel, -n_chosen)[-n_chosen]) if n_chosen <= len(rows) else 0.0

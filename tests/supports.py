@@ -1,0 +1,71 @@
+"""Small problems of every kind, and the loss of each of their supports by brute force."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import scipy.sparse as sp
+from hypothesis import strategies as st
+
+from l20fs.problem import LeastSquares
+
+
+def dense(problem):
+    """The centred and scaled X of a problem in float64, one column per feature."""
+    return problem.design.take(np.arange(problem.n_features), slice(None)).astype(np.float64)
+
+
+def loss_of(problem, support):
+    """The loss of a support, from its definition."""
+    columns, targets, size = dense(problem)[:, list(support)], problem.targets.T, len(support)
+    ridge_rows = np.sqrt(problem.ridge) * np.eye(size)
+    weights = np.linalg.lstsq(np.vstack([columns, ridge_rows]), np.vstack([targets, np.zeros((size, targets.shape[1]))]))[0]
+    return 0.5 * np.sum((columns @ weights - targets) ** 2) + 0.5 * problem.ridge * np.sum(weights**2)
+
+
+def all_losses(problem):
+    """The loss of every support, the empty one first."""
+    features = range(problem.n_features)
+    return {S: loss_of(problem, S) for size in range(len(features) + 1) for S in combinations(features, size)}
+
+
+def powers_of_ten(low, high):
+    return st.floats(low, high).map(lambda exponent: 10.0**exponent)
+
+
+#: From 1e-6 to 100 times the mean energy of a feature.
+RIDGES = powers_of_ten(-6, 2)
+
+
+@st.composite
+def problems(draw, ridge=RIDGES):
+    """Draw a problem: few or many samples, duplicates, dependent and constant columns, other units, zeros, float32."""
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n_samples, n_features = draw(st.integers(2, 12)), draw(st.integers(1, 7))
+    X = random.standard_normal((n_samples, n_features))
+    if draw(st.booleans()):
+        X[1:] *= random.random(X[1:].shape) < 0.5  # no column is all zero; constant ones come below
+    for kind in draw(st.lists(st.sampled_from(["copy", "sum", "constant", "unit", "mean"]), max_size=3)):
+        j, i = random.integers(n_features, size=2)
+        if kind == "copy":
+            X[:, j] = X[:, i]
+        elif kind == "sum":
+            X[:, j] = X @ random.integers(1, 3, n_features)
+        elif kind == "constant":
+            X[:, j] = 1.0 / 3.0
+        elif kind == "unit":
+            X[:, j] *= 10.0 ** random.integers(-3, 4)
+        else:
+            X[:, j] += 1000.0
+    X = X.astype(draw(st.sampled_from([np.float64, np.float32])))
+    if not (np.ptp(X, axis=0) > 1e-6).any():
+        X[:, 0] = np.arange(n_samples)
+    n_targets = draw(st.integers(1, 4))
+    Y = random.standard_normal((n_samples, n_targets))
+    if draw(st.booleans()):
+        Y = np.eye(n_targets)[random.integers(n_targets, size=n_samples)]
+    if draw(st.booleans()) and np.ptp(X[:, -1]) > 1e-6:
+        Y[:, 0] = X[:, -1]  # a feature that explains a target altogether
+    container = draw(st.sampled_from([np.asarray, sp.csr_array]))
+    return LeastSquares(container(X), Y, ridge=draw(ridge), scale=draw(st.sampled_from(["none", "zscore"])))
