@@ -101,7 +101,8 @@ def test_products_of_some_features_are_those_of_all(layout, scale, rows):
 @pytest.mark.parametrize("n_rows", [0, 1, 9, 400])
 def test_gradient_of_a_few_features(layout, scale, n_rows, monkeypatch):
     """Some of the columns of the whole gradient, in blocks or at once; a constant feature has none, though 5 is stored."""
-    monkeypatch.setattr("l20fs.design.BLOCK_ELEMENTS", 1 << 8)
+    for module in ("dense", "blocks"):
+        monkeypatch.setattr(f"l20fs.design.{module}.BLOCK_ELEMENTS", 1 << 8)
     X, Y, _ = draw(3, n_features=500)
     X[:, 7] = 5.0
     problem = LeastSquares(LAYOUTS[layout](X), Y, ridge=0.3, scale=scale)

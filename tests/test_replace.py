@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from reference import best_objective, best_subset, greedy, minimum
 
 from l20fs.data import make_planted
+from l20fs.exact import solve_exactly
 from l20fs.problem import LeastSquares
 from l20fs.solvers import ahiht, forward, hiht, sbr, swap
 from l20fs.solvers import panel as panel_module
@@ -186,6 +187,18 @@ def test_exhaustive_search_agrees_on_small_problems():
                 found[solver] += path.losses[-1] <= optimum * (1.0 + 1e-9)
     assert found[swap] >= 58
     assert found[swap] > found[forward] - 1
+
+
+def test_search_proves_what_swaps_find():
+    for seed in range(6):
+        X, Y = draw(seed, (30, 12))
+        problem = LeastSquares(X, Y, ridge=1.0)
+        for k in (2, 4):
+            rows = swap(problem, k).rows_at(k)
+            optimum = solve_exactly(problem, k, support=rows)
+            assert optimum.certificate.gap < 1e-6
+            assert optimum.certificate.upper_bound == pytest.approx(best_subset(X, Y, k, problem.ridge)[0])
+            assert optimum.support.tolist() == rows.tolist()
 
 
 def test_the_minimum_is_lower_than_that_of_the_homotopy():
