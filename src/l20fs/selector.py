@@ -276,9 +276,10 @@ class L20Selector(BaseSelector):
 
     def _report(self, stage: Stage) -> None:
         if self.verbose:
+            step_size = "" if math.isnan(stage.lipschitz) else f" L={stage.lipschitz:.4g}"
             print(
                 f"[L20Selector] lambda={stage.alpha:.4g} rows={len(stage.rows)} f={stage.loss:.6g} "
-                f"objective={stage.objective:.6g} L={stage.lipschitz:.4g} steps={stage.n_steps}"
+                f"objective={stage.objective:.6g}{step_size} steps={stage.n_steps}"
             )
         if self.callback is not None:
             self.callback(stage)
