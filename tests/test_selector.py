@@ -210,7 +210,7 @@ def test_callback_and_verbose(planted, capsys, solver):
     seen = []
     selector = L20Selector(6, solver=solver, callback=seen.append, verbose=1, max_iter=5000).fit(X, y)
     assert [stage.alpha for stage in seen] == selector.path_.alphas.tolist()
-    assert [len(stage.rows) for stage in seen] == selector.path_.n_nonzero[n_before:].tolist()
+    assert [len(stage.rows) for stage in seen] == selector.path_.n_nonzero.tolist()
     assert selector.path_.n_nonzero[0] == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == len(seen)
