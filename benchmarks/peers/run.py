@@ -184,7 +184,7 @@ def main() -> None:
     options = parser.parse_args()
     packages = dict.fromkeys(["numpy", "scipy"] + [METHODS[name].package for name in options.methods])
     print(f"Python {platform.python_version()}, {', '.join(map(installed, packages))}")
-    print(f"{options.threads} of {os.cpu_count()} cores, best of {options.repeats}")
+    print(f"{options.threads} of {os.cpu_count()} cores, best of at least {options.repeats}")
     for source in options.sizes + sorted(map(str, options.sets.glob("*.npz")) if options.sets else []):
         for line in table(load(source), source, options):
             print(line, flush=True)
