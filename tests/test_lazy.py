@@ -163,12 +163,17 @@ def test_bounds_from_any_history(seed, n_steps, n_kept, n_targets):
 
 
 @pytest.mark.parametrize("factor", [1e-150, 1.0, 1e150])
-def test_the_bound_is_tight_where_it_can_be(factor):
-    """With one target it is the triangle inequality, reached by a feature along the displacement, in any units."""
+@pytest.mark.parametrize("n_targets", [1, 5])
+def test_the_bound_is_tight_where_it_can_be(factor, n_targets):
+    """A feature along a residual that only grows reaches the triangle inequality, in any units."""
     lengths = np.array([2.0, 0.5])
-    bounds = RowBounds(lengths, (1, 3), eps=2.0**-52)
-    bounds.note(factor * np.array([[1.0, 0.0, 0.0]]), slice(None), factor * lengths)
-    assert np.allclose(bounds.at(factor * np.array([[1.5, 0.0, 0.0]])), factor * 1.5 * lengths, rtol=2e-6, atol=0)
+    along = factor * np.outer(np.ones(n_targets), [0.6, 0.0, 0.8])
+    product = lengths * factor * np.sqrt(n_targets)
+    bounds = RowBounds(lengths, (n_targets, 3), eps=2.0**-52)
+    bounds.note(along, slice(None), product)
+    bound = bounds.at(1.5 * along)
+    assert np.all(bound >= 1.5 * product)
+    assert np.allclose(bound, 1.5 * product, rtol=2e-6, atol=0)
 
 
 def test_the_bound_uses_the_spectral_norm():
@@ -239,19 +244,54 @@ def test_few_features_are_evaluated(pulled, solver, saving):
 def test_a_feature_is_evaluated_once_per_point(pulled):
     """However many trials the line search makes from it."""
     X, y, _ = make_planted(100, 3000, 10, 4)
-    problem = LeastSquares(X, np.eye(4)[y])
-    walk = Walk(problem, Schedule(), lazy=True)
+    walk = Walk(LeastSquares(X, np.eye(4)[y]), Schedule(), lazy=True)
     lam = 0.5 * float(walk.point.gradient.squared_norms.max()) / (2 * walk.L)
     walk.step(lam)
-    gradient = walk.point.gradient
-    assert isinstance(gradient, LazyGradient)
     pulled.clear()
-    walk.propose(lam)
-    evaluated = sum(pulled)
-    walk.propose(lam)
+    n_new = np.count_nonzero(walk.propose(0.8 * lam).kept) - len(walk.point.rows)
+    assert n_new > 0
+    evaluated = list(pulled)
+    assert len(walk.point.rows) + n_new <= sum(evaluated) < 3000
+    walk.propose(0.8 * lam)
     walk.L *= 2
     walk.propose(lam)
-    assert sum(pulled) == evaluated >= len(walk.point.rows)
+    assert pulled == evaluated
+
+
+def test_many_rows_in_use_cost_one_pass(pulled):
+    """To fetch them one by one would cost more."""
+    X, Y = draw(0)
+    problem = LeastSquares(X, Y)
+    gradient_at = LazyGradients(problem)
+    rows, values = np.arange(25), np.full((3, 25), 1e-3)
+    residual = problem.residual(rows, values)
+    gradient_at(-problem.targets, rows[:0], values[:, :0])
+    pulled.clear()
+    gradient = gradient_at(residual, rows, values)
+    gradient.above(1e9)
+    gradient.at(rows)
+    assert pulled == [40]
+
+
+@given(seed=SEEDS)
+@settings(max_examples=25)
+def test_what_was_noted_of_a_row_in_use_is_not_taken_for_its_product(seed):
+    """At the ridge solution the gradient of a row in use is zero, and its product is not: without weights it may enter."""
+    X, Y = draw(seed)
+    problem = LeastSquares(X, Y, ridge=0.5)
+    rows = np.flatnonzero(problem.design.varies)
+    columns = problem.design.take(rows, slice(None))
+    gram = columns.T @ columns + problem.ridge * np.eye(len(rows))
+    values = np.linalg.solve(gram, columns.T @ problem.targets.T).T
+    residual = problem.residual(rows, values)
+    gradient_at = LazyGradients(problem)
+    at_the_solution = gradient_at(residual, rows, values)
+    nothing = rows[:0], values[:, :0]
+    product = problem.gradient(residual, *nothing)
+    threshold = 0.5 * np.sqrt(product.squared_norms.max())
+    assert not at_the_solution.above(threshold).any()
+    with mock.patch.object(lazy, "SCATTERED_SHARE", 1.0):
+        assert np.array_equal(gradient_at(residual, *nothing).above(threshold), product.above(threshold))
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -281,13 +321,16 @@ def test_a_lazy_gradient_answers_like_a_plain_one(layout, seed, ridge):
     assert np.array_equal(gradient.above(thresholds[0]), plain.above(thresholds[0]))
 
 
-def test_bounds_that_never_decide_are_asked_ever_more_rarely(pulled):
-    """And a point costs one pass, as in the plain loop."""
+def test_bounds_that_never_decide_are_asked_ever_more_rarely(pulled, monkeypatch):
+    """And a point costs one pass, as in the plain loop, and is noted only if the bounds are asked next."""
     X, Y = draw(0)
     problem = LeastSquares(X, Y)
     nothing = np.arange(0), np.zeros((3, 0))
     gradient_at = LazyGradients(problem)
-    asked = []
+    asked, noted = [], []
+    monkeypatch.setattr(
+        gradient_at.bounds, "note", lambda *_, note=gradient_at.bounds.note: noted.append(number) or note(*_)
+    )
     for number in range(90):
         gradient = gradient_at(-problem.targets * (1 + number), *nothing)
         if isinstance(gradient, LazyGradient):
@@ -296,6 +339,7 @@ def test_bounds_that_never_decide_are_asked_ever_more_rarely(pulled):
         gradient.above(0.0)
         gradient.at(np.arange(40))
     assert asked == [1, 2, 4, 8, 16, 32, 48, 64, 80]
+    assert noted == [number - 1 for number in asked]
     assert pulled == [40] * 90
 
 

@@ -161,7 +161,7 @@ class LazyGradient:
         self._gradients = gradients
         self._point = residual, rows, values
         self._squared_bounds = np.square(gradients.bounds.at(residual))
-        self._squared_bounds[rows] = 0.0  # their bounds are without the ridge term, and nobody asks
+        self._squared_bounds[rows] = np.inf  # looked at in any case, and their bounds are without the ridge term
         self._is_known = np.zeros(len(self._squared_bounds), dtype=bool)
         self._is_known[rows] = True
         self._rows = rows
@@ -169,10 +169,10 @@ class LazyGradient:
         self._whole: Gradient | None = None
 
     def above(self, threshold: float) -> Array:
-        """Return a mask of the features with zero weights whose gradient may be longer than ``threshold``."""
+        """Return a mask of the features with weights and of those whose gradient may be longer than ``threshold``."""
         if self._whole is None:
             undecided = np.flatnonzero(may_be_heavy(self._squared_bounds, threshold))
-            decided = len(self._rows) + len(undecided) <= SCATTERED_SHARE * len(self._squared_bounds)
+            decided = len(undecided) <= SCATTERED_SHARE * len(self._squared_bounds)
             self._gradients.judge(decided=decided)
             if decided:
                 self._evaluate(undecided)

@@ -98,8 +98,9 @@ def order_descending(values: Array, *, rtol: float = 1e-9) -> Array:
     clean = np.where(np.isnan(values), -np.inf, values)
     order = np.argsort(-clean)  # the fast sort: ties are put in order below
     ranked = clean[order]
+    sizes = np.abs(ranked)
     with np.errstate(invalid="ignore"):  # -inf minus -inf: NaN compares as "not a drop", hence a tie
-        is_drop = ranked[:-1] - ranked[1:] > rtol * np.maximum(np.abs(ranked[:-1]), np.abs(ranked[1:]))
+        is_drop = ranked[:-1] - ranked[1:] > rtol * np.maximum(sizes[:-1], sizes[1:])
     is_drop |= np.isfinite(ranked[:-1]) & ~np.isfinite(ranked[1:])
     starts_group = np.ones(len(order), dtype=bool)
     starts_group[1:] = is_drop
@@ -107,5 +108,5 @@ def order_descending(values: Array, *, rtol: float = 1e-9) -> Array:
     is_tied[:-1] |= ~is_drop
     # Few are, as a rule: only these are sorted again.
     tied = order[is_tied]
-    order[is_tied] = tied[np.lexsort((tied, np.cumsum(starts_group)[is_tied]))]
+    order[is_tied] = tied[np.lexsort((tied, np.cumsum(starts_group[is_tied])))]
     return order
