@@ -16,47 +16,21 @@ import time
 from pathlib import Path
 
 import numpy as np
+from schedule import SETS, load
 
 from l20fs.certificate import certify_size, lower_bounds, support_loss
 from l20fs.exact import solve_exactly
 from l20fs.problem import LeastSquares
+from l20fs.solvers import forward
 
-SETS = ("brain", "breast3", "leukemia", "lung", "lymphoma", "nci", "prostate", "srbct")
 SIZES = (5, 20, 50)
 RIDGES = (0.1, 1.0, 10.0)
-
-
-def load(folder: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
-    with np.load(folder / f"{name}.npz", allow_pickle=False) as stored:
-        X, y = stored["X"].astype(np.float64), stored["y"]
-    # The substitute Lung set is on the linear scale; every other set is a logarithm or a ratio.
-    return (np.log10(X) if name == "lung" else X), np.unique(y, return_inverse=True)[1]
 
 
 def make_targets(y: np.ndarray, weighting: str) -> np.ndarray:
     targets = np.eye(y.max() + 1)[y]
     sizes = targets.sum(axis=0)
     return targets / np.sqrt(sizes / sizes.mean()) if weighting == "balanced" else targets
-
-
-def forward(problem: LeastSquares, n_rows: int) -> np.ndarray:
-    """Add the feature that lowers the loss most, again and again; the first k are the choice for k.
-
-    With M the inverse of ``I + X_S X_S' / mu``, feature j lowers it by ``||x_j' M Y||^2 / (2 (mu + x_j' M x_j))``.
-    """
-    X = problem.design.take(np.arange(problem.n_features), slice(None))
-    MX, pulls, energies = X.copy(), problem.targets @ X, np.sum(X * X, axis=0)
-    order: list[int] = []
-    for _ in range(n_rows):
-        gains = np.sum(pulls * pulls, axis=0) / (problem.ridge + energies)
-        gains[order] = -1.0
-        order.append(int(np.argmax(gains)))
-        column, pull, pivot = MX[:, order[-1]].copy(), pulls[:, order[-1]].copy(), problem.ridge + energies[order[-1]]
-        products = column @ X
-        MX -= np.outer(column, products / pivot)
-        pulls -= np.outer(pull, products / pivot)
-        energies -= products * products / pivot
-    return np.array(order)
 
 
 def seconds(function):
@@ -99,7 +73,7 @@ def main() -> None:
         X, y = load(arguments.data, name)
         for scale, weighting, ridge in itertools.product(("none", "zscore"), ("one-hot", "balanced"), RIDGES):
             problem = LeastSquares(X, make_targets(y, weighting), ridge=ridge, scale=scale)
-            order = forward(problem, SIZES[-1])
+            order = forward(problem, SIZES[-1]).order
             print(f"{name:10}{scale:7}{weighting:9}{ridge:6.1f}{certify(problem, order)}", flush=True)
             if arguments.exact:
                 print(f"{'    best, gap %, saved %, nodes, s':32}{search(problem, order, arguments.exact)}", flush=True)
