@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 DATA   ?= ../shared/data
 
-.PHONY: demo test lint types bench bench-peers clean
+.PHONY: demo test lint types bench bench-peers bench-rows bench-defaults clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/l20fs select srbct -o build/demo --force
@@ -23,6 +23,11 @@ bench: $(VENV)/dev.stamp
 	$(BIN)/python benchmarks/path_cost.py
 	$(BIN)/python benchmarks/schedule.py $(DATA)/paper
 
+# What the defaults of L20Selector rest on: every method and setting on fourteen sets. Cells that are there are not computed again.
+bench-defaults: $(VENV)/dev.stamp
+	$(BIN)/python benchmarks/defaults.py $(DATA) --jobs 2
+	$(BIN)/python benchmarks/defaults.py $(DATA) --jobs 2 --splits 10:20 --only "default|paper|^[A-Z]"
+
 # Side by side with peers, in an environment of their own; some peers take minutes.
 bench-peers: .venv-peers/stamp
 	.venv-peers/bin/python benchmarks/rfs.py
@@ -36,6 +41,19 @@ bench-peers: .venv-peers/stamp
 		skrebate mrmr_selection skfeature-chappers==1.1.0  # later releases compute something else as mRMR
 	touch $@
 
+# Side by side with every package that selects rows jointly; ARGS="--help" tells what can be asked for.
+bench-rows: .venv-rows/stamp
+	.venv-rows/bin/python benchmarks/peers/run.py $(ARGS)
+
+# A peer that does not install stops no other. adelie asks for numpy<2 but runs with 2: what else it needs comes before it.
+.venv-rows/stamp: PIP = .venv-rows/bin/python -m pip install --quiet --disable-pip-version-check
+.venv-rows/stamp: pyproject.toml
+	$(PYTHON) -m venv .venv-rows
+	$(PIP) -e .
+	for peer in abess celer skglm fastcan spams-bin "ipython matplotlib" "--no-deps adelie"; do \
+		$(PIP) $$peer || echo "$$peer did not install"; done
+	touch $@
+
 $(VENV)/demo.stamp: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[cli]"
@@ -47,4 +65,4 @@ $(VENV)/dev.stamp: pyproject.toml
 	touch $@ $(VENV)/demo.stamp
 
 clean:
-	rm -rf $(VENV) .venv-peers build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-peers .venv-rows build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

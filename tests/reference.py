@@ -11,6 +11,11 @@ def centred(X, Y):
     return X - X.mean(axis=0), Y - Y.mean(axis=0)
 
 
+def weighted(A, weights):
+    """Take the weighted mean away and multiply each sample by the root of its weight."""
+    return np.sqrt(weights)[:, None] * (A - weights @ A / weights.sum())
+
+
 def loss(X, Y, W, mu=0.0):
     return 0.5 * np.linalg.norm(X @ W - Y) ** 2 + 0.5 * mu * np.linalg.norm(W) ** 2
 
@@ -51,19 +56,37 @@ def homotopy(X, Y, lambdas, *, L, gamma=2.0, eta=0.1, mu=0.0, max_steps=1, tol=0
     return stages
 
 
+def minimum(X, Y, support, mu=0.0):
+    """Solve least squares with a ridge term on some columns: the value h of the support, and W on it."""
+    X, Y = centred(X, Y)
+    columns = X[:, list(support)]
+    lifted = np.vstack([columns, np.sqrt(mu) * np.eye(len(support))])
+    W = np.linalg.lstsq(lifted, np.vstack([Y, np.zeros((len(support), Y.shape[1]))]), rcond=None)[0]
+    return loss(columns, Y, W, mu), W
+
+
+def greedy(X, Y, k, mu=0.0):
+    """Add the column that lowers h most, k times; every candidate is solved from scratch. Ties go to the lower index."""
+    support, values = [], [minimum(X, Y, [], mu)[0]]
+    for _ in range(k):
+        others = [j for j in range(X.shape[1]) if j not in support]
+        trials = [minimum(X, Y, [*support, j], mu)[0] for j in others]
+        best = next(i for i, value in enumerate(trials) if value <= min(trials) + 1e-10 * values[0])
+        support.append(others[best])
+        values.append(trials[best])
+    return support, values
+
+
+def best_subset(X, Y, k, mu=0.0):
+    """Search all supports of size k: the smallest h, and its support."""
+    return min((minimum(X, Y, support, mu)[0], support) for support in combinations(range(X.shape[1]), k))
+
+
 def best_objective(X, Y, lam, mu=0.0):
     """Search all supports: the global minimum of f + lam * (number of rows), and its support."""
-    X, Y = centred(X, Y)
-    best, best_support = 0.5 * np.linalg.norm(Y) ** 2, ()
-    for size in range(1, X.shape[1] + 1):
-        for support in combinations(range(X.shape[1]), size):
-            columns = X[:, support]
-            W = np.linalg.lstsq(
-                np.vstack([columns, np.sqrt(mu) * np.eye(size)]),
-                np.vstack([Y, np.zeros((size, Y.shape[1]))]),
-                rcond=None,
-            )[0]
-            value = loss(columns, Y, W, mu) + lam * size
-            if value < best:
-                best, best_support = value, support
-    return best, best_support
+    sizes = range(X.shape[1] + 1)
+    return min(
+        (minimum(X, Y, support, mu)[0] + lam * size, support)
+        for size in sizes
+        for support in combinations(range(X.shape[1]), size)
+    )

@@ -11,7 +11,9 @@ import scipy.sparse as sp
 CONTAINERS = [np.asarray, sp.csr_array]
 
 
-SOLVERS = ["ahiht", "hiht"]
+REPLACING = ["forward", "sbr", "swap"]
+HOMOTOPIES = ["ahiht", "hiht"]
+SOLVERS = REPLACING + HOMOTOPIES
 
 
 INFORMATIVE = [2, 5, 9]

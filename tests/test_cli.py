@@ -12,14 +12,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from samples import SOLVERS
 from sklearn.neighbors import KNeighborsClassifier
 
-from l20fs import L20Selector
+from l20fs import L20Selector, cli
 from l20fs.cli import run
 from l20fs.data import load_srbct, make_planted
 from l20fs.methods import discover
 from l20fs.path import SolutionPath
 
+DEFAULTS = L20Selector().get_params()
 RESULTS = {"selection.tsv", "path.npz", "cv.tsv", "run.json"}
 
 
@@ -117,6 +119,10 @@ def test_output_folder_holds_the_results(results):
     assert summary["input"]["n_samples"] == 60
     assert sum(summary["input"]["classes"].values()) == 60
     assert summary["arguments"]["n_features"] == 3
+    options = {"method": "solver"} | {name: name for name in ("alpha", "ridge", "scale", "ranking", "class_weight")}
+    assert {name: summary["arguments"][name] for name in options} == {
+        name: DEFAULTS[parameter] for name, parameter in options.items()
+    }
 
 
 def test_a_rerun_writes_the_same_bytes(results, table):
@@ -134,7 +140,9 @@ def test_a_rerun_writes_the_same_bytes(results, table):
 def test_the_way_a_run_is_spelled_changes_no_byte(tmp_path, quick_table):
     short, long = str(tmp_path / "short"), str(tmp_path / "long")
     assert run(["select", quick_table, "--target", "type", "-k", "3", "-o", short]) == 0
-    assert run(["select", "--seed", "0", "--scale=none", "-k3", "--output", long, "--target", "type", quick_table]) == 0
+    given = [f"--method={DEFAULTS['solver']}", "--ridge", str(DEFAULTS["ridge"]), f"--scale={DEFAULTS['scale']}"]
+    given += ["--class-weight", DEFAULTS["class_weight"] or "none", f"--ranking={DEFAULTS['ranking']}"]
+    assert run(["select", "--seed", "0", *given, "-k3", "--output", long, "--target", "type", quick_table]) == 0
     assert contents(tmp_path / "short") == contents(tmp_path / "long")
 
 
@@ -176,10 +184,10 @@ def test_json_is_what_run_json_holds(results, table, capsys):
 
 @pytest.fixture(scope="module")
 def entry_alpha():
-    """The largest lambda at which a feature of the table is selected."""
+    """A lambda just below the one at which the first feature of the table enters."""
     X, labels, _ = planted()
     path = L20Selector(3).fit(X, labels).path_
-    return float(path.alphas[(path.n_nonzero > 0).argmax()])
+    return 0.999 * float(path.alphas[(path.n_nonzero > 0).argmax()])
 
 
 def test_json_stays_valid_where_a_feature_has_no_strongest_class(table, entry_alpha, capsys):
@@ -190,6 +198,9 @@ def test_json_stays_valid_where_a_feature_has_no_strongest_class(table, entry_al
 
 
 def test_an_alpha_at_which_a_fold_selects_nothing(table, entry_alpha, capsys):
+    X, labels, _ = planted()
+    part = np.arange(len(labels)) % 5 > 0
+    assert not L20Selector(3, alpha=entry_alpha).fit(X[part], labels[part]).support_.any()
     assert run(["select", table, "--target", "type", "-k", "3", "--json", "--alpha", repr(entry_alpha)]) == 0
     assert loads_strictly(capsys.readouterr().out)["selected"]
 
@@ -210,22 +221,79 @@ def test_selection_from_a_file_is_that_of_the_library(tmp_path, capsys, seed):
 @pytest.mark.parametrize(
     ("options", "parameters"),
     [
-        (["--method", "hiht"], {"solver": "hiht"}),
+        ([], {}),
+        *((["--method", name], {"solver": name}) for name in SOLVERS),
         (["--scale", "zscore"], {"scale": "zscore"}),
+        (["--scale", "none"], {"scale": "none"}),
         (["--ridge", "0.5"], {"ridge": 0.5}),
+        (["--ridge", "0"], {"ridge": 0.0}),
+        (["--class-weight", "balanced"], {"class_weight": "balanced"}),
+        (["--class-weight", "none"], {"class_weight": None}),
+        (["--ranking", "norm"], {"ranking": "norm"}),
+        (["--ranking", "entry"], {"ranking": "entry"}),
+        (["--alpha", "1e-3"], {"alpha": 1e-3}),
     ],
+    ids=str,
 )
-def test_options_reach_the_selector(tmp_path, capsys, options, parameters):
+def test_options_reach_the_selector(tmp_path, capsys, monkeypatch, options, parameters):
+    fitted = []
+
+    class Recorder(L20Selector):
+        def fit(self, X, y):
+            fitted.append(self.get_params())
+            return super().fit(X, y)
+
+    monkeypatch.setattr(cli, "L20Selector", Recorder)
     X, labels, _ = planted()
     X, labels = X * np.linspace(0.2, 2.0, X.shape[1]), with_lonely(labels)
     file = write_table(tmp_path / "table.tsv", X, labels)
     assert run(["select", file, "--target", "type", "-k", "4", "--json", *options]) == 0
+    # What is not asked for is left to the selector, all of it.
+    assert fitted == [DEFAULTS | {"n_features_to_select": 4, "max_features": 10} | parameters]
     summary = json.loads(capsys.readouterr().out)
     selector = L20Selector(4, max_features=10, **parameters).fit(X, labels)
     assert summary["selected"] == [f"g{j}" for j in selector.path_.support(4)]
     np.testing.assert_allclose(summary["scores"], selector.scores_[selector.path_.support(4)], rtol=1e-9)
-    plain = L20Selector(4, max_features=10).fit(X, labels)
-    assert not np.allclose(summary["scores"], plain.scores_[plain.path_.support(4)])  # the option changed something
+    for option, value in zip(options[::2], options[1::2], strict=True):
+        recorded = summary["arguments"][option.removeprefix("--").replace("-", "_")]
+        assert recorded == (value if isinstance(recorded, str) else float(value))
+
+
+def test_help_offers_every_solver_and_states_the_defaults(capsys):
+    assert run(["select", "--help"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert f"[{'|'.join(SOLVERS)}]" in text
+    stated = [DEFAULTS[name] or "none" for name in ("solver", "ridge", "scale", "class_weight", "ranking")]
+    for value in [DEFAULTS["n_features_to_select"], *stated]:
+        assert f"[default: {value}" in text
+
+
+def shown_weights(printed):
+    cells = [[cell.strip() for cell in line.split("│")[1:4]] for line in printed.splitlines()]
+    return {row[1]: row[2] for row in cells if len(row) == 3 and row[1].startswith("g")}
+
+
+@pytest.mark.parametrize("ranking", ["entry", "norm"])
+@pytest.mark.parametrize("method", SOLVERS)
+def test_the_table_shows_the_norms_of_the_weights(quick_table, capsys, method, ranking):
+    X, labels, _ = planted()
+    options = ["--method", method, "--ranking", ranking]
+    assert run(["select", quick_table, "--target", "type", "-k", "4", *options]) == 0
+    path = L20Selector(4, solver=method, ranking=ranking, max_features=10).fit(X, with_lonely(labels)).path_
+    norms = dict(zip(path.coef_rows, path.stage_norms(-1), strict=True))
+    expected = {f"g{j}": f"{norms[j]:.4g}" for j in path.support(4)}
+    shown = shown_weights(capsys.readouterr().out)
+    assert list(shown.items()) == list(expected.items())
+
+
+def test_the_table_says_why_a_feature_without_weight_is_there(quick_table, capsys):
+    X, labels, _ = planted()
+    path = L20Selector(3).fit(X, with_lonely(labels)).path_
+    alpha = float(path.alphas[1:3].mean())  # between the first feature and the second
+    assert run(["select", quick_table, "--target", "type", "-k", "3", "--alpha", repr(alpha)]) == 0
+    weights = list(shown_weights(capsys.readouterr().out).values())
+    assert float(weights[0]) > 0.0
+    assert weights[1:] == ["0 (gradient)"] * 2
 
 
 def test_seed_changes_the_folds_only(table, capsys):
@@ -256,6 +324,8 @@ def test_help_ends_with_0(capsys, arguments):
         (["select", "TABLE", "--target", "type", "-k", "0"], "-k"),
         (["select", "TABLE", "--target", "type", "-k", "few"], "-k"),
         (["select", "TABLE", "--target", "type", "--method", "lasso"], "lasso"),
+        (["select", "TABLE", "--target", "type", "--ranking", "alphabet"], "alphabet"),
+        (["select", "TABLE", "--target", "type", "--class-weight", "equal"], "equal"),
         (["select", "TABLE", "--target", "type", "--alpha", "0"], "--alpha"),
         (["select", "TABLE", "--target", "type", "--ridge", "-1"], "--ridge"),
         (["select", "TABLE", "--target", "type", "--seed", "-1"], "seed"),

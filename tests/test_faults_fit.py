@@ -11,7 +11,7 @@ import joblib
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from samples import CONTAINERS, SOLVERS, assert_same_fit, make_data, make_frame
+from samples import CONTAINERS, HOMOTOPIES, REPLACING, SOLVERS, assert_same_fit, make_data, make_frame
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.validation import check_is_fitted
@@ -62,11 +62,12 @@ def test_e16_numpy_integers_and_shares_work(k):
     assert_same_fit(L20Selector(k).fit(X, y), L20Selector(3).fit(X, y))
 
 
+@pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("k", [1, 2, 5, 12])
-def test_e16_the_number_can_be_changed_after_the_fit(k):
+def test_e16_the_number_can_be_changed_after_the_fit(k, solver):
     X, y = make_frame()
     stages = []
-    selector = L20Selector(3, callback=stages.append).fit(X, y)
+    selector = L20Selector(3, solver=solver, max_iter=5000, callback=stages.append).fit(X, y)
     n_stages, ranking = len(stages), selector.ranking_.copy()
     assert selector.transform(X).shape == (60, 3)
     selector.set_params(n_features_to_select=k)
@@ -103,40 +104,76 @@ def low_rank_data():
     return X @ np.random.default_rng(3).standard_normal((12, 4)) @ np.random.default_rng(4).standard_normal((4, 30)), y
 
 
-@pytest.mark.parametrize("ridge", [0.0, 0.1])
+# Ridge, scale and class weights, each with and without the others.
+SETTINGS = [
+    {"ridge": 0.0, "scale": "none", "class_weight": None},
+    {"ridge": 0.1, "scale": "none", "class_weight": None},
+    {"ridge": 0.0, "scale": "zscore", "class_weight": {0: 3.0, 2: 0.5}},
+    {"ridge": 10.0, "scale": "zscore", "class_weight": "balanced"},
+    {"ridge": 0.1, "scale": "none", "class_weight": {0: 3.0, 2: 0.5}},
+]
+DATA = [make_data(0, 80, 12), make_data(1, 20, 60), low_rank_data()]
+data_of_every_rank = pytest.mark.parametrize("data", DATA, ids=["N>d", "N<d", "rank 4"])
+
+
+def class_weights(class_weight, y):
+    sizes = np.bincount(y)
+    if class_weight == "balanced":
+        return sizes.mean() / sizes
+    return np.array([(class_weight or {}).get(label, 1.0) for label in range(len(sizes))])
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
 @pytest.mark.parametrize("k", [1, 4, 10])
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("container", CONTAINERS)
-@pytest.mark.parametrize("data", [make_data(0, 80, 12), make_data(1, 20, 60), low_rank_data()], ids=["N>d", "N<d", "rank 4"])
-def test_e20_solvers_are_finite_and_agree_with_their_own_weights(data, container, solver, k, ridge, rtol):
+@data_of_every_rank
+def test_e20_solvers_are_finite_and_agree_with_their_own_weights(data, container, solver, k, settings, rtol):
     X, y = data
-    selector = L20Selector(k, solver=solver, ridge=ridge, max_iter=20000).fit(container(X), y)
+    selector = L20Selector(k, solver=solver, **settings, max_iter=20000).fit(container(X), y)
     path = selector.path_
     assert selector.support_.sum() == k
     assert path.n_nonzero[-1] >= min(k, np.linalg.matrix_rank(X))
     refit = path.refit(k)
     coef, intercept = (part.copy() for part in (selector.coef_, selector.intercept_))
-    for values in (path.alphas, path.losses, path.lipschitz, selector.scores_, coef, intercept, refit.coef, refit.intercept):
+    for values in (path.alphas, path.losses, selector.scores_, coef, intercept, refit.coef, refit.intercept):
         assert np.isfinite(values).all()
-    squared_norms = np.square(X - X.mean(axis=0)).sum(axis=0)
+    assert np.isfinite(path.lipschitz).all() == (solver in HOMOTOPIES)  # the others have no such parameter
+    deviations = X.std(axis=0) if settings["scale"] == "zscore" else np.ones(X.shape[1])
+    mu = settings["ridge"] * np.square((X - X.mean(axis=0)) / deviations).sum(axis=0).mean()
+    weights = class_weights(settings["class_weight"], y)
 
     def loss(coef, intercept):
         residual = X @ coef.T + intercept - np.eye(3)[y]
-        return 0.5 * np.square(residual).sum() + 0.5 * ridge * squared_norms.mean() * np.square(coef).sum()
+        penalty = np.square(coef * deviations).sum(axis=1)
+        return 0.5 * weights @ (np.square(residual).sum(axis=0) + mu * penalty)
 
     assert loss(refit.coef, refit.intercept) <= loss(coef, intercept) * (1.0 + rtol[X.dtype])
     np.testing.assert_allclose(loss(refit.coef, refit.intercept), refit.loss, rtol=rtol[X.dtype])
+    if solver in REPLACING and path.n_nonzero[-1] == k:  # they end at the minimum on their rows
+        np.testing.assert_allclose(coef, refit.coef, rtol=1e-6, atol=1e-9 * np.abs(coef).max())
     # All rows that are not zero: the point whose loss the path states.
     selector.set_params(n_features_to_select=None)
     np.testing.assert_allclose(loss(selector.coef_, selector.intercept_), path.losses[-1], rtol=rtol[X.dtype])
 
 
-@pytest.mark.parametrize("data", [make_data(0, 80, 12), make_data(1, 20, 60), low_rank_data()], ids=["N>d", "N<d", "rank 4"])
-def test_e20_solvers_agree_on_the_first_feature(data):
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+@data_of_every_rank
+def test_e20_solvers_agree_on_the_first_feature(data, settings):
     X, y = data
-    first, second = (L20Selector(1, solver=solver, max_iter=20000).fit(X, y) for solver in SOLVERS)
-    covariances = np.linalg.norm((X - X.mean(axis=0)).T @ np.eye(3)[y], axis=1)
-    assert first.path_.indices[0] == second.path_.indices[0] == covariances.argmax()
+    first = {}
+    for solver in SOLVERS:
+        # A rate near 1, so that no two features enter together.
+        path = L20Selector(1, solver=solver, rate=0.999, **settings, max_iter=20000).fit(X, y).path_
+        (first[solver],) = path.indices[: path.n_nonzero[path.n_nonzero > 0][0]]
+    centred = X - X.mean(axis=0)
+    if settings["scale"] == "zscore":
+        centred /= X.std(axis=0)
+    squares = np.square(centred.T @ np.eye(3)[y]) @ class_weights(settings["class_weight"], y)
+    energies = np.square(centred).sum(axis=0)
+    gains = squares / (energies + settings["ridge"] * energies.mean())
+    assert {first[name] for name in HOMOTOPIES} == {squares.argmax()}
+    assert {first[name] for name in REPLACING} == {gains.argmax()}
 
 
 def test_e21_step_limit_warns_with_reached_and_wanted_tolerance():
@@ -156,7 +193,7 @@ def test_e21_the_reached_tolerance_is_above_the_wanted_one():
         X, y = make_data(seed, 50, 40)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", ConvergenceWarning)
-            L20Selector(10, solver="hiht", max_iter=10, tol=1e-4).fit(X, y)
+            L20Selector(10, solver="hiht", ridge=0.0, scale="none", max_iter=10, tol=1e-4).fit(X, y)
         messages += [str(warning.message) for warning in caught]
     assert messages
     reached = [float(re.search(r"squared step was (\S+) \(tol=0\.0001\)", message)[1]) for message in messages]
@@ -187,7 +224,8 @@ def test_e22_interrupted_fit_leaves_the_estimator_unfitted(solver, error):
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
-def test_e22_interrupted_second_fit_keeps_the_first_one_whole(error):
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_e22_interrupted_second_fit_keeps_the_first_one_whole(solver, error):
     stages = []
 
     def interrupt(stage):
@@ -196,7 +234,7 @@ def test_e22_interrupted_second_fit_keeps_the_first_one_whole(error):
             raise error
 
     X, y = make_frame()
-    selector = L20Selector(3).fit(X, y)
+    selector = L20Selector(3, solver=solver, max_iter=5000).fit(X, y)
     expected = clone(selector).fit(X, y)
     selector.set_params(callback=interrupt)
     with pytest.raises(error):
@@ -230,8 +268,9 @@ def test_e23_blas_threads_do_not_change_the_support(solver):
     assert selectors[0].get_support(indices=True).tolist() == selectors[1].get_support(indices=True).tolist()
 
 
-def test_e23_jobs_side_by_side_do_not_change_the_support():
-    tasks = [(L20Selector(5), *make_data(seed)) for seed in range(8)]
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_e23_jobs_side_by_side_do_not_change_the_support(solver):
+    tasks = [(L20Selector(5, solver=solver, max_iter=5000), *make_data(seed)) for seed in range(8)]
     alone = [selector.fit(X, y).support_.tolist() for selector, X, y in tasks]
     together = joblib.Parallel(n_jobs=2, prefer="threads")(
         joblib.delayed(clone(selector).fit)(X, y) for selector, X, y in tasks
@@ -239,11 +278,12 @@ def test_e23_jobs_side_by_side_do_not_change_the_support():
     assert [selector.support_.tolist() for selector in together] == alone
 
 
+@pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("container", CONTAINERS)
-def test_e24_pickle_and_joblib_keep_the_fit(container, tmp_path):
+def test_e24_pickle_and_joblib_keep_the_fit(container, solver, tmp_path):
     X, y = make_data()
     X = container(X)
-    selector = L20Selector(4).fit(X, np.array(["a", "b", "c"])[y])
+    selector = L20Selector(4, solver=solver, max_iter=5000).fit(X, np.array(["a", "b", "c"])[y])
     joblib.dump(selector, tmp_path / "selector.joblib")
     for copy in (pickle.loads(pickle.dumps(selector)), joblib.load(tmp_path / "selector.joblib")):
         assert copy.get_params() == selector.get_params()
@@ -254,10 +294,12 @@ def test_e24_pickle_and_joblib_keep_the_fit(container, tmp_path):
         assert copy.support_.sum() == 2
 
 
-@pytest.mark.parametrize("init", ["zeros", "gaussian", "uniform"])
-def test_e24_clone_is_unfitted_and_fits_the_same(init):
+@pytest.mark.parametrize(
+    ("solver", "init"), [*((name, "zeros") for name in SOLVERS), ("hiht", "gaussian"), ("hiht", "uniform")]
+)
+def test_e24_clone_is_unfitted_and_fits_the_same(solver, init):
     X, y = make_data()
-    selector = L20Selector(4, solver="hiht", init=init, random_state=3, ridge=0.01, max_iter=5000).fit(X, y)
+    selector = L20Selector(4, solver=solver, init=init, random_state=3, ridge=0.01, max_iter=5000).fit(X, y)
     copy = clone(selector)
     assert copy.get_params() == selector.get_params()
     assert not is_fitted(copy)
@@ -307,18 +349,24 @@ def large_sparse_data(n_samples, n_features, n_classes, spacing=20):
 
 
 @pytest.mark.parametrize("scale", ["none", "zscore"])
-def test_e26_large_sparse_data_is_held_at_most_twice(scale):
+@pytest.mark.parametrize(("solver", "k"), [("forward", 20), ("sbr", 20), ("swap", 5), ("ahiht", 20)])
+def test_e26_large_sparse_data_is_held_at_most_twice(solver, k, scale):
     n_samples, n_features, n_classes = 20_000, 30_000, 4
     X, y = large_sparse_data(n_samples, n_features, n_classes)
     stored = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
     tracemalloc.start()
     try:
-        selector = L20Selector(20, scale=scale).fit(X, y)
+        selector = L20Selector(k, solver=solver, ridge=0.0, scale=scale).fit(X, y)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
     assert selector.get_support(indices=True).max() < 200
-    # The fit holds one copy of X; beside it a few arrays of the size of the weights, residuals and streamed blocks.
-    assert peak <= stored + 16 * (n_features + n_samples) * n_classes * 8
-    if scale == "none":  # the line search has worked, with all that it needs
+    # The fit holds one copy of X. Beside it the homotopies have a few arrays of the size of the weights, residuals and
+    # streamed blocks; the others one feature in 32, fetched to look ahead, and some hundred vectors over samples and
+    # features: the basis has room for 64, and 32 directions and their images are looked at together.
+    vectors = (n_samples + n_features) * 8
+    beside = 16 * n_classes * vectors if solver in HOMOTOPIES else stored // 32 + 100 * vectors
+    assert beside < stored // 6
+    assert peak <= stored + beside
+    if solver in HOMOTOPIES and scale == "none":  # the line search has worked, with all that it needs
         assert selector.path_.lipschitz[-1] > selector.path_.lipschitz[0]

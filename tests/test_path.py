@@ -43,6 +43,47 @@ def test_ranking_rules_in_order():
     assert np.array_equal(path.entry_alphas, [np.nan, 3.0, 3.0, np.nan, 1.0, 2.0, np.nan], equal_nan=True)
 
 
+def test_ranked_by_entry_the_row_that_came_to_stay_first_leads():
+    """Rows 1, 4 and 5 end the path: 1 came first, went and came back; 4 and 5 came together, 5 with the longer row."""
+    problem = LeastSquares(
+        np.random.default_rng(0).standard_normal((10, 6)), np.random.default_rng(1).standard_normal((10, 1))
+    )
+    stages = [
+        Stage(4.0, np.array([1]), np.array([9.0]), 5.0),
+        Stage(3.0, np.array([2, 4, 5]), np.array([1.0, 1.0, 2.0]), 4.0),
+        Stage(2.0, np.array([1, 4, 5]), np.array([9.0, 4.0, 3.0]), 3.0),
+    ]
+    by_norm = SolutionPath.from_stages(problem, stages, np.array([[9.0, 4.0, 3.0]]), np.array([1.0, 0, 0, 2.0, 0, 0]))
+    assert by_norm.order.tolist() == [1, 4, 5, 2, 3, 0]
+    by_entry = by_norm.ranked_by("entry")
+    assert by_entry.order.tolist() == [5, 4, 1, 2, 3, 0]
+    assert [RULES[rule] for rule in by_entry.rules[by_entry.order]] == ["entry"] * 3 + ["path"] + ["gradient"] * 2
+    assert np.all(np.diff(by_entry.scores[by_entry.order]) < 0)
+    assert np.all((by_entry.scores[[1, 4, 5]] > 0.0) & (by_entry.scores[[1, 4, 5]] <= 1.0))
+    back = by_entry.ranked_by("norm")
+    assert back.order.tolist() == by_norm.order.tolist()
+    assert np.array_equal(back.scores, by_norm.scores)
+    assert np.array_equal(back.rules, by_norm.rules)
+
+
+@pytest.mark.parametrize("weights", [[1.0, 1.0, 1.0], [4.0, 0.25, 1.0]])
+def test_weights_of_targets_count_in_the_loss_and_not_in_the_coefficients(fitted, weights):
+    X, Y, _, _ = fitted
+    problem = LeastSquares(X, Y, ridge=0.1, scale="zscore", target_weights=np.array(weights))
+    path = ahiht(problem, Schedule(n_rows=10)).with_panel(problem, 10)
+
+    def value(coef, intercept):
+        errors = np.square(X @ coef.T + intercept - Y).sum(axis=0) + problem.ridge * np.square(coef * path.x_scale).sum(
+            axis=1
+        )
+        return 0.5 * np.dot(weights, errors)
+
+    k = int(path.n_nonzero[-1])
+    assert value(path.coef(k), path.intercept(k)) == pytest.approx(path.losses[-1])
+    assert value(path.refit(10).coef, path.refit(10).intercept) == pytest.approx(path.refit(10).loss)
+    assert path.null_loss == pytest.approx(value(np.zeros((3, 120)), Y.mean(axis=0)))
+
+
 def test_stage_access(fitted):
     path = fitted[3]
     assert path.stage_rows(-1).tolist() == path.coef_rows.tolist()

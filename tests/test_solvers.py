@@ -249,7 +249,7 @@ def test_one_pass_per_step_and_only_touched_columns(monkeypatch):
     monkeypatch.setattr(DenseDesign, "push", lambda self, r, V: pushed.append(len(r)) or push(self, r, V))
     X, y, _ = make_planted(60, 3000, 5, 3)
     problem = LeastSquares(X, np.eye(3)[y])
-    path = ahiht(problem, Schedule(n_rows=40))
+    path = ahiht(problem, Schedule(n_rows=40), lazy=False)
     assert len(pulls) == path.n_iters.sum() + 1
     assert max(pushed) <= 2 * path.n_nonzero.max()
 

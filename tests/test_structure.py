@@ -20,7 +20,7 @@ LEVELS = [
     ["prox", "files", "validation"],
     ["design"],
     ["problem"],
-    ["relaxation"],
+    ["lazy", "relaxation"],
     ["certificate"],
     ["exact"],
     ["path"],

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, get_args
 
 try:
     import click
@@ -36,12 +36,17 @@ from l20fs import L20Selector
 from l20fs.base import BaseSelector, SolvesForOneK
 from l20fs.data import load_srbct
 from l20fs.data.readers import DataError, Table, UnknownColumnError, read_table
+from l20fs.design import Scale
 from l20fs.evaluation import accuracy_by_k
 from l20fs.files import write_together
 from l20fs.methods import discover
+from l20fs.path import Ranking
+from l20fs.selector import Solver
 
 EXIT_FAILURE, EXIT_USAGE, EXIT_BAD_DATA, EXIT_NOTHING_SELECTED, EXIT_INTERRUPTED = 1, 2, 3, 4, 130
-DEFAULT_K = 20
+#: What L20Selector does unless told otherwise: the command line has no defaults of its own.
+DEFAULTS = L20Selector().get_params()
+DEFAULT_K = DEFAULTS["n_features_to_select"]
 PANEL_SIZES = (5, 10, 20, 50, 100)
 MOST_ROWS_SHOWN = 20
 MOST_PANEL = 50
@@ -63,10 +68,42 @@ def cli() -> None:
 @click.option("--target", help="Column with the class labels (not needed for srbct).")
 @click.option("-k", "n_features", type=click.IntRange(min=1), help=f"Features to select.  [default: {DEFAULT_K}]")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder for the result files.")
-@click.option("--method", type=click.Choice(["ahiht", "hiht"]), default="ahiht", show_default=True)
+@click.option(
+    "--method",
+    type=click.Choice(get_args(Solver)),
+    default=DEFAULTS["solver"],
+    show_default=True,
+    help="How the path is walked: feature by feature (forward, sbr, swap), or by the paper's gradient steps (ahiht, hiht).",
+)
 @click.option("--alpha", type=click.FloatRange(min=0, min_open=True), help="Stop the path at this lambda.")
-@click.option("--ridge", type=click.FloatRange(min=0), default=0.0, show_default=True, help="Relative ridge strength.")
-@click.option("--scale", type=click.Choice(["none", "zscore"]), default="none", show_default=True)
+@click.option(
+    "--ridge",
+    type=click.FloatRange(min=0),
+    default=DEFAULTS["ridge"],
+    show_default=True,
+    help="Strength of the ridge term, relative to the mean squared norm of a centred feature.",
+)
+@click.option(
+    "--scale",
+    type=click.Choice(get_args(Scale)),
+    default=DEFAULTS["scale"],
+    show_default=True,
+    help="Take the features as they are, or give each the deviation 1 before they compete.",
+)
+@click.option(
+    "--class-weight",
+    type=click.Choice(["balanced", "none"]),
+    default=DEFAULTS["class_weight"] or "none",
+    show_default=True,
+    help="Let a rare class count as much as a common one, or each sample as much as any other.",
+)
+@click.option(
+    "--ranking",
+    type=click.Choice(get_args(Ranking)),
+    default=DEFAULTS["ranking"],
+    show_default=True,
+    help="Order the features by how early they came to stay, or by the norm of their weights.",
+)
 @click.option(
     "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of the cross-validation folds."
 )
@@ -160,6 +197,8 @@ def fit(table: Table, ks: list[int], options: dict[str, Any]) -> L20Selector:
         alpha=options["alpha"],
         ridge=options["ridge"],
         scale=options["scale"],
+        class_weight=None if options["class_weight"] == "none" else options["class_weight"],
+        ranking=options["ranking"],
         max_features=max(ks),
     )
     frame = pd.DataFrame(table.X, columns=table.feature_names, copy=False)
@@ -274,14 +313,16 @@ def print_tables(console: Console, selector: L20Selector, summary: dict[str, Any
     """Print the selected features and the accuracy at a few k."""
     frame = selector.selection_frame()
     shown = frame.head(MOST_ROWS_SHOWN)
+    path = selector.path_
+    norms = dict(zip(path.coef_rows, path.stage_norms(-1), strict=True))
     features = RichTable(title=f"{len(frame)} features that tell {len(summary['input']['classes'])} classes apart")
     features.add_column("rank", justify="right")
     features.add_column("feature")
     features.add_column("weight", justify="right")
     features.add_column("strongest class")
     features.add_column("sign")
-    for _, row in shown.iterrows():
-        weight = f"{row['score']:.4g}" if row["rule"] == "weight" else f"0 ({row['rule']})"
+    for feature, (_, row) in zip(path.order, shown.iterrows(), strict=False):
+        weight = f"{norms[feature]:.4g}" if feature in norms else f"0 ({row['rule']})"
         strongest = row["strongest"] or "-"
         sign = ("+" if row[f"coef_{strongest}"] > 0 else "-") if row["strongest"] else ""
         features.add_row(str(row["rank"]), plain(row["feature"]), weight, plain(strongest), sign)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, BinaryIO, NamedTuple
+from functools import cached_property
+from typing import Any, BinaryIO, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +19,10 @@ from l20fs.prox import order_descending
 Array = NDArray[Any]
 
 #: What put a feature at its rank, best first; ``SolutionPath.rules`` holds the position in this tuple.
-RULES = ("weight", "path", "gradient", "constant")
+RULES = ("weight", "entry", "path", "gradient", "constant")
+
+#: How the rows of the last stage are ordered: by their norm, or by how early they came to stay.
+Ranking = Literal["norm", "entry"]
 
 
 class Stage(NamedTuple):
@@ -27,9 +32,9 @@ class Stage(NamedTuple):
     rows: Array
     norms: Array
     loss: float
-    lipschitz: float
-    n_steps: int
-    converged: bool
+    lipschitz: float = math.nan
+    n_steps: int = 1
+    converged: bool = True
     squared_step: float = 0.0
 
     @property
@@ -56,18 +61,19 @@ class SolutionPath:
     alphas : array of shape (n_stages,)
         lambda of each stage, largest first.
     n_nonzero, losses, lipschitz, n_iters, converged : arrays of shape (n_stages,)
-        Number of non-zero rows; f (half the squared error, plus the ridge term); the step parameter L; accepted
-        steps; and whether the stage ended by itself rather than at its step limit.
+        Number of non-zero rows; f (half the squared error, plus the ridge term); the step parameter L, of solvers that
+        have one; accepted steps; and whether the stage ended by itself rather than at its step limit.
     order : array of shape (n_features,)
-        Feature indices, best first. Rule ``"weight"``: non-zero in the last stage, by row norm. ``"path"``: non-zero in
-        an earlier stage, the one that stayed longest first. ``"gradient"``: never non-zero, by ``||x_j . residual||``,
-        the distance to entry. ``"constant"``: last. Ties go to the lower index.
+        Feature indices, best first. Rule ``"weight"``: non-zero in the last stage, by row norm. ``"entry"``: non-zero in
+        the last stage, the one that came to stay first, by row norm at that time if several came together.
+        ``"path"``: non-zero in an earlier stage, the one that stayed longest first. ``"gradient"``: never non-zero, by the
+        distance to entry. ``"constant"``: last. Ties go to the lower index.
     rules : array of shape (n_features,)
         Position in :data:`RULES` of the rule that ranks each feature.
     scores : array of shape (n_features,)
-        Falls along ``order``: the row norm for rule ``"weight"``, between -1 and 0 for ``"path"``, between -2 and -1
-        for ``"gradient"``, ``-inf`` for a constant feature. Norms are in the units in which the rows competed, after
-        ``scale``.
+        Falls along ``order``: the row norm for rule ``"weight"``, above 0 and at most 1 for ``"entry"``, between -1 and 0
+        for ``"path"``, between -2 and -1 for ``"gradient"``, ``-inf`` for a constant feature. Norms are in the units in
+        which the rows competed, after ``scale``.
     """
 
     alphas: Array
@@ -78,7 +84,6 @@ class SolutionPath:
     indptr: Array
     indices: Array
     norms: Array
-    order: Array
     rules: Array
     scores: Array
     coef_rows: Array
@@ -86,23 +91,30 @@ class SolutionPath:
     x_mean: Array
     x_scale: Array
     y_mean: Array
+    y_scale: Array
     panel_triangle: Array
     panel_targets: Array
     null_loss: Array
+    tie: Array
+    lower_bounds: Array
 
     @classmethod
-    def from_stages(
-        cls, problem: LeastSquares, stages: Sequence[Stage], weights: Array, squared_gradient: Array
-    ) -> SolutionPath:
-        """Assemble a path from its stages and the last point, whose weights are (n_targets, n_features)."""
-        tie = 1e-9 if problem.dtype == np.float64 else 5e-7
+    def from_stages(cls, problem: LeastSquares, stages: Sequence[Stage], values: Array, closeness: Array) -> SolutionPath:
+        """Assemble a path, ranked by norm.
+
+        Parameters
+        ----------
+        problem : LeastSquares
+        stages : sequence of Stage
+        values : array of shape (n_targets, n_rows)
+            Weights of the rows of the last stage.
+        closeness : array of shape (n_features,)
+            What ranks the rows that were never non-zero, not negative: how close they are to entry.
+        """
         n_nonzero = np.array([len(stage.rows) for stage in stages])
         indices = np.concatenate([stage.rows for stage in stages])
         norms = np.concatenate([stage.norms for stage in stages])
-        gradient_norms = np.sqrt(squared_gradient.astype(np.float64))
-        rules, scores = _score(n_nonzero, indices, norms, gradient_norms, problem.design.varies)
-        last = stages[-1].rows
-        n_targets = problem.n_targets
+        rules, scores = _score(n_nonzero, indices, norms, closeness.astype(np.float64), problem.design.varies)
         return cls(
             alphas=np.array([stage.alpha for stage in stages]),
             losses=np.array([stage.loss for stage in stages]),
@@ -112,17 +124,19 @@ class SolutionPath:
             indptr=np.concatenate([[0], np.cumsum(n_nonzero)]),
             indices=indices,
             norms=norms,
-            order=order_descending(scores, rtol=tie),
             rules=rules,
             scores=scores,
-            coef_rows=last,
-            coef_values=weights[:, last],
+            coef_rows=stages[-1].rows,
+            coef_values=values,
             x_mean=problem.design.mean,
             x_scale=problem.design.scale,
             y_mean=problem.y_mean,
+            y_scale=problem.y_scale,
             panel_triangle=np.empty((0, 0)),
-            panel_targets=np.empty((0, n_targets)),
+            panel_targets=np.empty((0, problem.n_targets)),
             null_loss=np.array(problem.null_loss),
+            tie=np.array(problem.tie),
+            lower_bounds=np.empty(0),
         )
 
     def __repr__(self) -> str:
@@ -131,9 +145,21 @@ class SolutionPath:
             f"{self.n_nonzero[-1]} of {self.n_features} rows non-zero at the end)"
         )
 
+    @cached_property
+    def order(self) -> Array:
+        """Feature indices, best first."""
+        return order_descending(self.scores, rtol=float(self.tie))
+
     @property
     def n_features(self) -> int:
-        return len(self.order)
+        return len(self.scores)
+
+    @property
+    def is_nonzero(self) -> Array:
+        """Mask of the rows that are non-zero in the last stage."""
+        mask = np.zeros(self.n_features, dtype=bool)
+        mask[self.coef_rows] = True
+        return mask
 
     @property
     def n_nonzero(self) -> Array:
@@ -164,6 +190,47 @@ class SolutionPath:
         entry[self.indices[::-1]] = self.alphas[stage_of[::-1]]  # the first stage is written last and stays
         return entry
 
+    def ranked_by(self, ranking: Ranking) -> SolutionPath:
+        """Return this path with the rows of its last stage ranked by their norm there, or by how early they came to stay."""
+        if not len(self.coef_rows):
+            return self
+        rules, scores = self.rules.copy(), self.scores.copy()
+        rules[self.coef_rows] = RULES.index("weight" if ranking == "norm" else "entry")
+        scores[self.coef_rows] = self.stage_norms(-1) if ranking == "norm" else self._entry_scores()
+        return replace(self, rules=rules, scores=scores)
+
+    def _entry_scores(self) -> Array:
+        """Score the rows of the last stage by the first stage of their last stay; the norm there decides among equals."""
+        stage_of = np.repeat(np.arange(len(self.alphas)), self.n_nonzero)
+        largest = np.zeros(len(self.alphas))
+        np.maximum.at(largest, stage_of, self.norms)
+        chosen = np.flatnonzero(self.is_nonzero[self.indices])
+        chosen = chosen[np.lexsort((stage_of[chosen], self.indices[chosen]))]  # row by row, along the stages
+        rows, stages = self.indices[chosen], stage_of[chosen]
+        is_other = rows[1:] != rows[:-1]
+        begins = np.concatenate([[True], is_other | (stages[1:] != stages[:-1] + 1)]).nonzero()[0]
+        entry = begins[np.concatenate([rows[begins[1:]] != rows[begins[:-1]], [True]])]  # the last stay of each row
+        share = self.norms[chosen[entry]] / (largest[stages[entry]] * (1.0 + 1e-9))
+        return (len(self.alphas) - 1 - stages[entry] + share) / len(self.alphas)
+
+    def size_at(self, alpha: float) -> int:
+        """Return the number of rows that minimises f + alpha * (number of rows) over the stages; the smaller on a tie."""
+        n_rows = self.n_nonzero
+        values = self.losses + alpha * n_rows
+        return int(n_rows[values <= values.min() * (1.0 + 1e-12)].min())
+
+    def rows_at(self, k: int) -> Array:
+        """Return the rows of the best stage with exactly ``k`` rows, ascending.
+
+        For solvers that exchange rows these need not be the best k of the ranking.
+        """
+        stages = np.flatnonzero(self.n_nonzero == k)
+        if not len(stages):
+            raise ValueError(
+                f"No stage of the path has exactly k={k} rows; the sizes are {np.unique(self.n_nonzero).tolist()}."
+            )
+        return self.stage_rows(int(stages[self.losses[stages].argmin()]))
+
     def support(self, k: int) -> Array:
         """Return the indices of the best ``k`` features, best first."""
         return self.order[: self._check_k(k)]
@@ -183,7 +250,7 @@ class SolutionPath:
         chosen = mask[self.coef_rows]
         rows = self.coef_rows[chosen]
         coef = np.zeros((len(self.y_mean), self.n_features))
-        coef[:, rows] = self.coef_values[:, chosen] / self.x_scale[rows]
+        coef[:, rows] = self.coef_values[:, chosen] / self.y_scale[:, None] / self.x_scale[rows]
         return coef
 
     def intercept(self, k: int) -> Array:
@@ -208,8 +275,27 @@ class SolutionPath:
         explained = triangle @ values
         loss = self.null_loss - np.vdot(explained, self.panel_targets - 0.5 * explained)
         coef = np.zeros((len(self.y_mean), self.n_features))
-        coef[:, rows] = values.T / self.x_scale[rows]
+        coef[:, rows] = values.T / self.y_scale[:, None] / self.x_scale[rows]
         return Refit(coef, self.y_mean - coef @ self.x_mean, float(loss))
+
+    def with_bounds(self, lower_bounds: Array) -> SolutionPath:
+        """Return this path with lower bounds on f for 0, 1, ... rows, made by :func:`l20fs.certificate.lower_bounds`."""
+        return replace(self, lower_bounds=lower_bounds)
+
+    def gap(self, k: int) -> float:
+        """Return by what share of its f at most the best k features of the ranking miss the best k of all.
+
+        0.01 means: no k features whatsoever have an f that is lower by more than 1 %. Needs a fit with ``certify=True``.
+        """
+        if self._check_k(k) >= len(self.lower_bounds):
+            raise ValueError(
+                f"gap(k={k}): the path has lower bounds up to k={len(self.lower_bounds) - 1}. Fit with certify=True"
+                f" and max_features={k}."
+                if len(self.lower_bounds)
+                else f"gap(k={k}): the path has no lower bounds. Fit with certify=True."
+            )
+        loss = self.refit(k).loss
+        return max(0.0, 1.0 - float(self.lower_bounds[k]) / loss) if loss > 0.0 else 0.0
 
     def _check_k(self, k: int) -> int:
         if not 1 <= k <= self.n_features:
@@ -235,10 +321,10 @@ class SolutionPath:
                 raise ValueError(f"{os.fspath(file)!r} is not a path file written by SolutionPath.save: {error}") from error
 
 
-def _score(n_nonzero: Array, indices: Array, norms: Array, gradient_norms: Array, varies: Array) -> tuple[Array, Array]:
+def _score(n_nonzero: Array, indices: Array, norms: Array, closeness: Array, varies: Array) -> tuple[Array, Array]:
     """Give every feature its rule and a score that falls along the ranking."""
     rules = np.where(varies, RULES.index("gradient"), RULES.index("constant")).astype(np.int8)
-    scores = np.where(varies, gradient_norms / (gradient_norms.max() or 1.0) - 2.0, -np.inf)
+    scores = np.where(varies, closeness / (closeness.max() or 1.0) - 2.0, -np.inf)
     # Written stage by stage, so that what remains of a row is the last stage in which it was alive.
     n_stages, n_last = len(n_nonzero), int(n_nonzero[-1])
     stage_of = np.repeat(np.arange(n_stages), n_nonzero)

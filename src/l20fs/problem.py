@@ -20,6 +20,11 @@ class Gradient(NamedTuple):
     values: Array
     squared_norms: Array
 
+    @classmethod
+    def of(cls, values: Array) -> Gradient:
+        """Measure the columns of ``values``, (n_targets, n_features)."""
+        return cls(values, np.einsum("ij,ij->j", values, values))
+
     def at(self, rows: Array) -> Array:
         """Return the gradient of a few features, (n_targets, n_rows), in float64."""
         return self.values.take(rows, axis=1).astype(np.float64, copy=False)
@@ -29,7 +34,12 @@ class Gradient(NamedTuple):
 
         The last digits are left to the proximal map, which decides; this mask only spares it the hopeless rows.
         """
-        return is_heavy(self.squared_norms, threshold * (1.0 - 1e-6))
+        return may_be_heavy(self.squared_norms, threshold)
+
+
+def may_be_heavy(squared_norms: Array, threshold: float) -> Array:
+    """Say which rows may be longer than ``threshold``, with room for the last digits."""
+    return is_heavy(squared_norms, threshold * (1.0 - 1e-6))
 
 
 class LeastSquares:
@@ -37,7 +47,9 @@ class LeastSquares:
 
     .. math:: f(W) = \tfrac12 \|\tilde X W - \tilde Y\|_F^2 + \tfrac\mu2 \|W\|_F^2
 
-    ``X~`` and ``Y~`` are centred, which is the same as fitting an intercept (equations 5 to 7 of the paper).
+    ``X~`` and ``Y~`` are centred, which is the same as fitting an intercept (equations 5 to 7 of the paper). With weights
+    of the samples they are centred by the weighted means and each sample is multiplied by the root of its weight, so that
+    a sample of weight 2 is the same as the sample twice.
 
     Parameters
     ----------
@@ -46,7 +58,12 @@ class LeastSquares:
     ridge : float
         Strength of the ridge term in units of the mean squared norm of a centred feature,
         ``mu = ridge * mean_j ||x_j||^2``, so that multiplying X by a constant changes nothing.
-    scale : {"none", "zscore"}
+    scale : {"none", "zscore"} or array of shape (n_features,)
+        What each feature is divided by: nothing, its deviation, or the number given.
+    target_weights : array of shape (n_targets,), optional
+        Weight of the squared error of each target; the columns of Y are multiplied by its root.
+    sample_weight : array of shape (n_samples,), optional
+        How often each sample counts; 0 leaves it out.
 
     Examples
     --------
@@ -55,12 +72,45 @@ class LeastSquares:
     1.0
     """
 
-    def __init__(self, X: Any, Y: Array, *, ridge: float = 0.0, scale: Scale = "none") -> None:
-        self.design = make_design(X, scale)
-        self.y_mean = np.asarray(Y, dtype=np.float64).mean(axis=0)
-        self.targets = np.ascontiguousarray((Y - self.y_mean).T, dtype=np.float64)
+    def __init__(
+        self,
+        X: Any,
+        Y: Array,
+        *,
+        ridge: float = 0.0,
+        scale: Scale | Array = "none",
+        target_weights: Array | None = None,
+        sample_weight: Any = None,
+    ) -> None:
+        self._X, self._Y, self._target_weights = X, Y, target_weights
+        self.design = make_design(X, scale, sample_weight)
+        weights = self.design.sample_weights
+        self.y_mean = weights.mean(np.asarray(Y, dtype=np.float64))
+        self.y_scale = np.ones(Y.shape[1]) if target_weights is None else np.sqrt(target_weights)
+        self.targets = np.ascontiguousarray(weights.times_root(((Y - self.y_mean) * self.y_scale).T), dtype=np.float64)
         self.ridge = float(ridge) * float(self.design.column_energy.mean())
         self.null_loss = 0.5 * float(np.vdot(self.targets, self.targets))
+
+    def reweighted(self, sample_weight: Any) -> LeastSquares:
+        """Return the problem on the same X and Y, in the same units and with the same mu, under other weights.
+
+        X and Y are kept by reference and read again: they must still hold what they held.
+
+        Examples
+        --------
+        >>> problem = LeastSquares(np.eye(3), np.eye(3))
+        >>> problem.reweighted([1.0, 1.0, 0.0]).y_mean.tolist()
+        [0.5, 0.5, 0.0]
+        """
+        other = LeastSquares(
+            self._X,
+            self._Y,
+            scale=self.design.scale,
+            target_weights=self._target_weights,
+            sample_weight=sample_weight,
+        )
+        other.ridge = self.ridge
+        return other
 
     @property
     def n_features(self) -> int:
@@ -74,6 +124,11 @@ class LeastSquares:
     def dtype(self) -> np.dtype[Any]:
         """The dtype of X, in which the passes over it are made; sums and weights are kept in float64."""
         return self.design.dtype
+
+    @property
+    def tie(self) -> float:
+        """Values closer than this share count as equal: what products with two equal columns may differ by."""
+        return 1e-9 if self.dtype == np.float64 else 5e-7
 
     def residual(self, rows: Array, values: Array) -> Array:
         """Return ``X~ W - Y~`` for the weights ``values`` of the features ``rows``, (n_targets, n_samples)."""
@@ -94,15 +149,25 @@ class LeastSquares:
         return bend + self.ridge * float(np.vdot(values, values)) if self.ridge else bend
 
     def gradient(self, residual: Array, rows: Array, values: Array) -> Gradient:
-        """Return the gradient of f: one pass over X."""
+        """Return the gradient of f at the weights ``values`` of the features ``rows``: one pass over X."""
         products = self.design.pull(residual)
         if self.ridge:
-            products[:, rows] += (self.ridge * values).astype(products.dtype, copy=False)
-        return Gradient(products, np.einsum("ij,ij->j", products, products))
+            products[:, rows] += self._ridge_term(values)
+        return Gradient.of(products)
+
+    def partial_gradient(self, residual: Array, rows: Array, values: Array | None = None) -> Gradient:
+        """Return the gradient of the features ``rows`` alone, which have the weights ``values`` or none."""
+        products = self.design.pull(residual, rows)
+        if self.ridge and values is not None:
+            products += self._ridge_term(values)
+        return Gradient.of(products)
+
+    def _ridge_term(self, values: Array) -> Array:
+        return (self.ridge * values).astype(self.dtype, copy=False)
 
     @property
     def lipschitz_lower(self) -> float:
-        """``max_i ||x_i||^2 + mu``: the largest squared sample norm, a lower bound of the Lipschitz constant."""
+        """``max_i min(1, w_i) ||x_i||^2 + mu``: the largest squared sample norm, a lower bound of the Lipschitz constant."""
         return self.design.max_sample_energy + self.ridge
 
     @cached_property

@@ -98,10 +98,15 @@ def order_descending(values: Array, *, rtol: float = 1e-9) -> Array:
     clean = np.where(np.isnan(values), -np.inf, values)
     order = np.argsort(-clean)  # the fast sort: ties are put in order below
     ranked = clean[order]
+    sizes = np.abs(ranked)
     with np.errstate(invalid="ignore"):  # -inf minus -inf: NaN compares as "not a drop", hence a tie
-        is_drop = ranked[:-1] - ranked[1:] > rtol * np.maximum(np.abs(ranked[:-1]), np.abs(ranked[1:]))
+        is_drop = ranked[:-1] - ranked[1:] > rtol * np.maximum(sizes[:-1], sizes[1:])
     is_drop |= np.isfinite(ranked[:-1]) & ~np.isfinite(ranked[1:])
-    if is_drop.all():
-        return order
-    tie_group = np.concatenate([[0], np.cumsum(is_drop)])
-    return order[np.lexsort((order, tie_group))]
+    starts_group = np.ones(len(order), dtype=bool)
+    starts_group[1:] = is_drop
+    is_tied = ~starts_group
+    is_tied[:-1] |= ~is_drop
+    # Few are, as a rule: only these are sorted again.
+    tied = order[is_tied]
+    order[is_tied] = tied[np.lexsort((tied, np.cumsum(starts_group[is_tied])))]
+    return order

@@ -12,17 +12,22 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from l20fs.base import About, BaseSelector, Scored
+from l20fs.certificate import Certificate, certify_penalty, certify_size, lower_bounds, support_loss
 from l20fs.design import Scale
-from l20fs.path import RULES, SolutionPath, Stage
+from l20fs.path import RULES, Ranking, SolutionPath, Stage
 from l20fs.problem import LeastSquares
-from l20fs.solvers import Schedule, ahiht, hiht
-from l20fs.validation import Targets, check_choice, check_number
+from l20fs.solvers import Schedule, ahiht, forward, hiht, robust, sbr, swap
+from l20fs.validation import Targets, check_choice, check_number, weights_of_targets
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Array = NDArray[Any]
-Solver = Literal["ahiht", "hiht"]
+Loss = Literal["squared", "l21"]
+Solver = Literal["forward", "sbr", "swap", "ahiht", "hiht"]
+
+#: Solvers that add, remove and exchange single rows; the others follow the gradient and have its parameters.
+REPLACING = {"forward": forward, "sbr": sbr, "swap": swap}
 
 #: Size of a row of a random start, relative to the threshold that the rows meet at the largest lambda.
 RANDOM_START_SIZE = 0.01
@@ -47,19 +52,36 @@ class L20Selector(BaseSelector):
         :class:`~l20fs.path.SolutionPath`. Constant features are never selected. None: the non-zero rows at ``alpha``.
         Changed after ``fit``, it takes the best of the ranking at the end of the path, which is not quite the ranking of
         a path that ends elsewhere: give ``max_features`` when several numbers are to be compared.
-    solver : {"ahiht", "hiht"}, default="ahiht"
-        ``"ahiht"`` takes one step per lambda, ``"hiht"`` iterates until convergence.
+    solver : {"forward", "sbr", "swap", "ahiht", "hiht"}, default="forward"
+        ``"forward"`` adds the feature that lowers the objective most, again and again. ``"swap"`` also exchanges features
+        while that helps, at every size: the lowest objective, at several times the cost. ``"sbr"`` adds or removes the
+        single best feature for falling lambda. ``"ahiht"`` and ``"hiht"`` are the paper's: thresholded gradient steps, one
+        per lambda or until convergence.
     alpha : float or None, default=None
         The lambda at which the path ends. If fewer rows are non-zero there than ``n_features_to_select`` asks for, the
         others follow by the ranking rules (``path_.rules``); if none is, nothing is selected. None: the path runs until
         enough rows are non-zero.
-    ridge : float, default=0.0
-        Strength of the ridge term relative to the mean squared norm of a centred feature.
-    scale : {"none", "zscore"}, default="none"
+    ridge : float, default=10.0
+        Strength of the ridge term relative to the mean squared norm of a centred feature. It shrinks the weights, so that
+        features which many samples agree on win over those that fit a few; 0 is the paper's problem.
+    scale : {"none", "zscore"}, default="zscore"
         ``"zscore"`` gives every feature deviation 1 before the rows compete. ``coef_`` is in the units of X either way.
+    class_weight : dict, "balanced" or None, default="balanced"
+        Weight of the squared error in the column of each class. ``"balanced"``: inverse to the size of the class, so that
+        a rare class counts as much as a common one. A dict gives a weight per label, 1 where none is given. Continuous
+        targets are never weighted.
+    loss : {"squared", "l21"}, default="squared"
+        ``"l21"`` counts the length of each sample's error instead of half its square, so that mislabelled and corrupted
+        samples pull less; with the solvers ``"forward"`` and ``"swap"``, at several times the cost.
+    ranking : {"entry", "norm"}, default="entry"
+        How the features of the last lambda are ordered: by how early they came to stay, or by the norm of their weights.
     max_features : int or None, default=None
         How many rows the path runs to, if that is more than ``n_features_to_select``: a later, larger k is then ranked
-        by weights, and ``path_.refit`` reaches it.
+        by the path, and ``path_.refit`` reaches it.
+    certify : bool, default=False
+        Also compute how far from the global optimum the selection can be at most, ``path_.gap(k)``, and which features
+        are proved to be in it or not, ``certificate_``. Takes a few times as long as the fit, and says something only if
+        the ridge term is not small.
     alpha_start : float or None, default=None
         The first lambda, from which the path descends by ``rate``. None: where the first feature is about to enter.
     rate : float, default=0.9
@@ -71,8 +93,8 @@ class L20Selector(BaseSelector):
     lipschitz_start : float or None, default=None
         Starting value of L. None: the largest squared norm of a centred sample.
     init : {"zeros", "gaussian", "uniform"} or array of shape (n_targets, n_features), default="zeros"
-        Where the path starts. The random starts are small against the threshold of the first lambda, since parts of W
-        that do not change XW are never undone by a gradient step.
+        Where the path starts (``solver="ahiht"`` and ``"hiht"``). The random starts are small against the threshold of the
+        first lambda, since parts of W that do not change XW are never undone by a gradient step.
     random_state : int, RandomState or None, default=None
         Seed of a random start.
     max_iter : int, default=200
@@ -101,6 +123,12 @@ class L20Selector(BaseSelector):
     intercept_ : array of shape (n_classes,)
     classes_ : array of shape (n_classes,)
         The labels in sorted order, if y holds labels.
+    certificate_ : Certificate
+        With ``certify=True``: ``lower_bound``, ``upper_bound`` and ``gap`` of the objective for the features selected by
+        ``fit``, and the features that are certainly in, or not in, the best selection of that size (at that ``alpha``).
+    sample_weights_ : array of shape (n_samples,)
+        With ``loss="l21"``: how much each training sample counted in the end. The smaller, the further it is from its
+        target: look at the smallest ones for wrong labels.
     objective_ : array of shape (n_stages,)
         f + lambda * (number of non-zero rows) at each lambda.
     n_iter_ : int
@@ -129,17 +157,22 @@ class L20Selector(BaseSelector):
     takes_sparse = True
 
     path_: SolutionPath
+    certificate_: Certificate
     n_iter_: int
 
     def __init__(
         self,
         n_features_to_select: int | float | None = 20,
         *,
-        solver: Solver = "ahiht",
+        solver: Solver = "forward",
         alpha: float | None = None,
-        ridge: float = 0.0,
-        scale: Scale = "none",
+        ridge: float = 10.0,
+        scale: Scale = "zscore",
+        class_weight: dict[Any, float] | str | None = "balanced",
+        loss: Loss = "squared",
+        ranking: Ranking = "entry",
         max_features: int | None = None,
+        certify: bool = False,
         alpha_start: float | None = None,
         rate: float = 0.9,
         line_search_factor: float = 2.0,
@@ -158,7 +191,11 @@ class L20Selector(BaseSelector):
         self.alpha = alpha
         self.ridge = ridge
         self.scale = scale
+        self.class_weight = class_weight
+        self.loss = loss
+        self.ranking = ranking
         self.max_features = max_features
+        self.certify = certify
         self.alpha_start = alpha_start
         self.rate = rate
         self.line_search_factor = line_search_factor
@@ -174,9 +211,44 @@ class L20Selector(BaseSelector):
 
     def _fit_scores(self, X: Any, targets: Targets) -> None:
         # The problem itself sets constant features aside, without a copy of X.
-        problem = LeastSquares(X, targets.Y, ridge=self.ridge, scale=self.scale)
+        weights = weights_of_targets(targets, self.class_weight)
+        problem = LeastSquares(X, targets.Y, ridge=self.ridge, scale=self.scale, target_weights=weights)
         k = 1 if self.n_features_to_select is None else self._n_wanted(problem.n_features)
         n_rows = min(max(k, self.max_features or 1), problem.n_features)
+        path, problem = self._solve(problem, n_rows)
+        path = path.ranked_by(self.ranking)
+        if self.n_features_to_select is None:
+            n_rows = max(n_rows, int(path.n_nonzero[-1]))
+        self.path_ = path.with_panel(problem, n_rows)
+        if self.certify:
+            self._certify(problem, n_rows)
+        self.scores_ = path.scores
+        self._rank(path.order)
+        self.objective_ = path.objectives
+        self.n_iter_ = max(1, int(path.n_iters.sum()))
+
+    def _solve(self, problem: LeastSquares, n_rows: int) -> tuple[SolutionPath, LeastSquares]:
+        """Return the path, and the problem of which its last stage is a solution."""
+        if self.loss == "l21":
+            fit = robust(problem, n_rows, target=self.alpha, with_exchanges=self.solver == "swap", callback=self._report)
+            self.sample_weights_ = fit.problem.design.sample_weights.values
+            return fit.path, fit.problem
+        if self.solver in REPLACING:
+            return REPLACING[self.solver](problem, n_rows, target=self.alpha, callback=self._report), problem
+        return self._follow_gradient(problem, n_rows), problem
+
+    def _certify(self, problem: LeastSquares, n_rows: int) -> None:
+        """Bound the objective from below for every size, and say what is proved about the selection."""
+        self.path_ = self.path_.with_bounds(lower_bounds(problem, n_rows))
+        if self.n_features_to_select is None:
+            rows = self.path_.coef_rows
+            price = float(self.path_.alphas[-1])
+            self.certificate_ = certify_penalty(problem, price, support_loss(problem, rows) + price * len(rows))
+        else:
+            k = min(self._n_wanted(problem.n_features), int(np.count_nonzero(problem.design.varies)))
+            self.certificate_ = certify_size(problem, k, support_loss(problem, self.path_.support(k)))
+
+    def _follow_gradient(self, problem: LeastSquares, n_rows: int) -> SolutionPath:
         schedule = Schedule(
             target=self.alpha,
             n_rows=n_rows,
@@ -188,40 +260,33 @@ class L20Selector(BaseSelector):
         )
         weights = starting_weights(problem, self.init, self.random_state)
         if self.solver == "ahiht":
-            path = ahiht(problem, schedule, weights=weights, callback=self._report)
-        else:
-            path = hiht(
-                problem,
-                schedule,
-                weights=weights,
-                max_iter=self.max_iter,
-                tol=self.tol,
-                stopping=self.stopping,
-                callback=self._report,
-            )
-        if self.n_features_to_select is None:
-            n_rows = max(n_rows, int(path.n_nonzero[-1]))
-        self.path_ = path.with_panel(problem, n_rows)
-        self.scores_ = path.scores
-        self._rank(path.order)
-        self.objective_ = path.objectives
-        self.n_iter_ = max(1, int(path.n_iters.sum()))
+            return ahiht(problem, schedule, weights=weights, callback=self._report)
+        return hiht(
+            problem,
+            schedule,
+            weights=weights,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            stopping=self.stopping,
+            callback=self._report,
+        )
 
     def _score_features(self, X: Array, targets: Targets) -> Scored:
         raise NotImplementedError("the path gives more than scores; see _fit_scores")
 
     def _report(self, stage: Stage) -> None:
         if self.verbose:
+            step_size = "" if math.isnan(stage.lipschitz) else f" L={stage.lipschitz:.4g}"
             print(
                 f"[L20Selector] lambda={stage.alpha:.4g} rows={len(stage.rows)} f={stage.loss:.6g} "
-                f"objective={stage.objective:.6g} L={stage.lipschitz:.4g} steps={stage.n_steps}"
+                f"objective={stage.objective:.6g}{step_size} steps={stage.n_steps}"
             )
         if self.callback is not None:
             self.callback(stage)
 
     def _get_support_mask(self) -> Array:
         check_is_fitted(self)
-        is_nonzero = self.path_.rules == RULES.index("weight")
+        is_nonzero = self.path_.is_nonzero
         if self.n_features_to_select is None:
             return is_nonzero
         if self.alpha is not None and not is_nonzero.any():
@@ -275,7 +340,13 @@ class L20Selector(BaseSelector):
         return [str(name) for name in names]
 
     def _check_parameters(self) -> None:
-        check_choice("solver", self.solver, ("ahiht", "hiht"))
+        check_choice("solver", self.solver, (*REPLACING, "ahiht", "hiht"))
+        check_choice("ranking", self.ranking, ("entry", "norm"))
+        check_choice("loss", self.loss, ("squared", "l21"))
+        if self.loss == "l21" and self.solver not in ("forward", "swap"):
+            raise ValueError(f"loss='l21' with solver={self.solver!r} is not available. Use solver='forward' or 'swap'.")
+        if self.certify and self.loss != "squared":
+            raise ValueError(f"certify=True with loss={self.loss!r} is not available: the bounds are those of squares.")
         check_choice("stopping", self.stopping, ("relative", "absolute"))
         check_number("ridge", self.ridge, minimum=0.0, strict=False)
         check_number("tol", self.tol, minimum=0.0, strict=False)
@@ -287,6 +358,12 @@ class L20Selector(BaseSelector):
                 check_number(name, getattr(self, name), minimum=0.0, strict=name != "eta")
         if self.max_features is not None:
             check_number("max_features", self.max_features, minimum=1, strict=False, whole=True)
+        if self.solver in REPLACING and not (isinstance(self.init, str) and self.init == "zeros"):
+            shown = repr(self.init) if isinstance(self.init, str) else f"an array of shape {np.shape(self.init)}"
+            raise ValueError(
+                f"init is {shown}, but solver={self.solver!r} starts without any feature. Use init='zeros', or the solver "
+                "'ahiht' or 'hiht'."
+            )
         if self.n_features_to_select is None and self.alpha is None:
             raise ValueError(
                 "n_features_to_select=None keeps the non-zero rows at alpha, but alpha is None. Give one of the two."
@@ -313,6 +390,8 @@ def paper_settings(solver: Solver = "ahiht") -> dict[str, Any]:
         "alpha": 1e-4,
         "ridge": 0.0,
         "scale": "none",
+        "class_weight": None,
+        "ranking": "norm",
         "alpha_start": 1.0,
         "rate": 0.4,
         "line_search_factor": 2.0,

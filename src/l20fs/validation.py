@@ -15,6 +15,9 @@ from sklearn.utils.validation import column_or_1d, validate_data
 
 Array = NDArray[Any]
 
+#: Beside a class of this weight the others are lost in rounding.
+LARGEST_CLASS_WEIGHT = 1e15
+
 _TO_NUMPY = {
     "torch": "{}.cpu().numpy()",
     "cupy": "cupy.asnumpy({})",
@@ -95,6 +98,33 @@ def encode_targets(y: Array) -> Targets:
     if not np.ptp(Y, axis=0).any():
         raise ValueError("y is constant: there is nothing to explain. Give targets that differ between samples.")
     return Targets(Y, np.arange(Y.shape[1]) if kind == "multilabel-indicator" else None, None)
+
+
+def weights_of_targets(targets: Targets, class_weight: Any) -> Array | None:
+    """Return a weight per column of ``targets.Y`` as ``class_weight`` asks for; None if all are equal.
+
+    Examples
+    --------
+    >>> weights_of_targets(encode_targets(np.array(["a", "b", "b", "b"])), "balanced")
+    array([2.        , 0.66666667])
+    """
+    is_balanced = isinstance(class_weight, str) and class_weight == "balanced"
+    if not (is_balanced or class_weight is None or isinstance(class_weight, dict)):
+        raise ValueError(f"class_weight={class_weight!r} is unknown. Use 'balanced', a dict of label: weight, or None.")
+    if class_weight is None or targets.classes is None:
+        return None
+    if is_balanced:
+        sizes = targets.Y.sum(axis=0)
+        return np.asarray(len(targets.Y) / (len(sizes) * np.maximum(sizes, 1.0)))
+    unknown = [label for label in class_weight if label not in targets.classes]
+    if unknown:
+        raise ValueError(
+            f"class_weight names {_listed([str(label) for label in unknown])}, which y does not have. Its classes are "
+            f"{_listed([str(label) for label in targets.classes])}."
+        )
+    for label, weight in class_weight.items():
+        check_number(f"class_weight[{label!r}]", weight, minimum=0.0, below=LARGEST_CLASS_WEIGHT)
+    return np.array([class_weight.get(label, 1.0) for label in targets.classes], dtype=np.float64)
 
 
 def refuse_odd_targets(y: Any) -> None:

@@ -3,5 +3,7 @@
 from l20fs.solvers.ahiht import ahiht
 from l20fs.solvers.hiht import hiht
 from l20fs.solvers.homotopy import Schedule
+from l20fs.solvers.replace import forward, sbr, swap
+from l20fs.solvers.robust import robust
 
-__all__ = ["Schedule", "ahiht", "hiht"]
+__all__ = ["Schedule", "ahiht", "forward", "hiht", "robust", "sbr", "swap"]

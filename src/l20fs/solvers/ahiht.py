@@ -17,6 +17,7 @@ def ahiht(
     *,
     weights: NDArray[Any] | None = None,
     callback: Callback | None = None,
+    lazy: bool | None = None,
 ) -> SolutionPath:
     """Walk down lambda with one accepted step each.
 
@@ -31,6 +32,8 @@ def ahiht(
         The starting point; zero by default.
     callback : callable, optional
         Called with the :class:`~l20fs.path.Stage` after each lambda.
+    lazy : bool, optional
+        Whether to evaluate a feature only where it may matter (see :mod:`l20fs.lazy`); by default where that pays.
 
     Examples
     --------
@@ -39,4 +42,6 @@ def ahiht(
     >>> int(path.n_nonzero[0]), int(path.n_nonzero[-1])
     (0, 3)
     """
-    return run_homotopy(problem, schedule, weights=weights, max_steps=1, is_converged=lambda trial: True, callback=callback)
+    return run_homotopy(
+        problem, schedule, weights=weights, max_steps=1, is_converged=lambda trial: True, callback=callback, lazy=lazy
+    )

@@ -23,11 +23,13 @@ def hiht(
     tol: float = 1e-6,
     stopping: Literal["relative", "absolute"] = "relative",
     callback: Callback | None = None,
+    lazy: bool | None = None,
 ) -> SolutionPath:
     """Walk down lambda and iterate at each one until the step is short.
 
     A stage ends when ``||V - W||^2 <= tol * ||V||^2`` (``stopping="relative"``, independent of the units of X) or
-    ``||V - W||^2 <= tol`` (``"absolute"``, the paper), or after ``max_iter`` accepted steps, which is warned about.
+    ``||V - W||^2 <= tol`` (``"absolute"``, the paper), or after ``max_iter`` accepted steps, which is warned about. The
+    other arguments are those of :func:`~l20fs.solvers.ahiht`.
 
     Examples
     --------
@@ -50,7 +52,9 @@ def hiht(
         if callback is not None:
             callback(stage)
 
-    path = run_homotopy(problem, schedule, weights=weights, max_steps=max_iter, is_converged=is_converged, callback=watch)
+    path = run_homotopy(
+        problem, schedule, weights=weights, max_steps=max_iter, is_converged=is_converged, callback=watch, lazy=lazy
+    )
     n_open = int(np.count_nonzero(~path.converged))
     if n_open:
         warnings.warn(

@@ -5,8 +5,8 @@ One step from W with the parameter L (equation 14 of the paper) is
 .. math:: V = H_{2\lambda/L}\bigl(W - \nabla f(W) / L\bigr)
 
 where H zeroes the rows whose squared norm is at most :math:`2 \lambda / L`. L is raised, always from the same W,
-until the objective falls by at least :math:`\tfrac\eta2 \|W - V\|_F^2`. An accepted step costs one pass over X, for the
-gradient at V; a trial costs only the rows that change.
+until the objective falls by at least :math:`\tfrac\eta2 \|W - V\|_F^2`. An accepted step costs one pass over X at most, for
+the gradient at V; a trial costs only the rows that change.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from l20fs.lazy import GradientRule, LazyGradient, LazyGradients, laziness_pays
 from l20fs.path import SolutionPath, Stage
 from l20fs.problem import Gradient, LeastSquares
 from l20fs.prox import is_heavy
@@ -70,7 +71,7 @@ class Iterate:
     values: Array
     is_active: Array
     residual: Array
-    gradient: Gradient
+    gradient: Gradient | LazyGradient
 
 
 class Trial(NamedTuple):
@@ -88,13 +89,16 @@ class Trial(NamedTuple):
 class Walk:
     """State of one homotopy: the current iterate, L and the bounds of L."""
 
-    def __init__(self, problem: LeastSquares, schedule: Schedule, weights: Array | None = None) -> None:
+    def __init__(
+        self, problem: LeastSquares, schedule: Schedule, weights: Array | None = None, *, lazy: bool = False
+    ) -> None:
         self.problem = problem
         self.schedule = schedule
         self.L = schedule.lipschitz_start or problem.lipschitz_lower
         self.eta = 1e-4 * self.L if schedule.eta is None else schedule.eta
         self.tried_L = self.L
-        self.point = starting_point(problem, weights)
+        self._gradient: GradientRule = LazyGradients(problem) if lazy else problem.gradient
+        self.point = starting_point(problem, weights, self._gradient)
 
     def step(self, lam: float) -> Trial:
         """Find an acceptable step at ``lam`` and take it, unless the point would not move."""
@@ -148,16 +152,16 @@ class Walk:
         return self._cap if self._cap > self.L else self._ceiling
 
     def _move(self, trial: Trial) -> None:
-        point, problem = self.point, self.problem
+        point = self.point
         point.weights[:, trial.touched] = trial.values
         point.is_active[trial.touched] = trial.kept
         point.rows = trial.touched[trial.kept]
         point.values = trial.values.compress(trial.kept, axis=1)
         point.residual += trial.image
-        point.gradient = problem.gradient(point.residual, point.rows, point.values)
+        point.gradient = self._gradient(point.residual, point.rows, point.values)
 
 
-def starting_point(problem: LeastSquares, weights: Array | None) -> Iterate:
+def starting_point(problem: LeastSquares, weights: Array | None, gradient: GradientRule) -> Iterate:
     """Evaluate the problem at the starting weights, (n_targets, n_features); None: all zero."""
     shape = (problem.n_targets, problem.n_features)
     weights = np.zeros(shape) if weights is None else np.array(weights, dtype=np.float64)
@@ -167,7 +171,7 @@ def starting_point(problem: LeastSquares, weights: Array | None) -> Iterate:
     is_active = np.asarray(weights.any(axis=0))
     rows, values = np.flatnonzero(is_active), weights[:, is_active]
     residual = problem.residual(rows, values)
-    return Iterate(weights, rows, values, is_active, residual, problem.gradient(residual, rows, values))
+    return Iterate(weights, rows, values, is_active, residual, gradient(residual, rows, values))
 
 
 def entry_lambda(point: Iterate, L: float) -> float:
@@ -201,15 +205,21 @@ def run_homotopy(
     max_steps: int,
     is_converged: Callable[[Trial], bool],
     callback: Callback | None,
+    lazy: bool | None,
 ) -> SolutionPath:
-    """Walk down lambda with at most ``max_steps`` accepted steps each, and return every stage as a path."""
-    walk = Walk(problem, schedule, weights)
+    """Walk down lambda with at most ``max_steps`` accepted steps each, and return every stage as a path.
+
+    ``lazy`` says whether a feature is evaluated only where it may matter, which does not change the path; None: where
+    that pays.
+    """
+    walk = Walk(problem, schedule, weights, lazy=laziness_pays(problem) if lazy is None else lazy)
     stages: list[Stage] = []
     for lam in lambdas(walk, stages):
         stages.append(solve_stage(walk, lam, max_steps, is_converged))
         if callback is not None:
             callback(stages[-1])
-    return SolutionPath.from_stages(problem, stages, walk.point.weights, walk.point.gradient.squared_norms)
+    closeness = np.sqrt(walk.point.gradient.squared_norms.astype(np.float64))
+    return SolutionPath.from_stages(problem, stages, walk.point.values, closeness)
 
 
 def solve_stage(walk: Walk, lam: float, max_steps: int, is_converged: Callable[[Trial], bool]) -> Stage:
@@ -233,7 +243,7 @@ def solve_stage(walk: Walk, lam: float, max_steps: int, is_converged: Callable[[
 def lambdas(walk: Walk, stages: list[Stage]) -> Iterator[float]:
     """Yield the lambdas of the path; ``stages`` is filled by the caller between two of them."""
     schedule, problem = walk.schedule, walk.problem
-    origin = walk.point if not len(walk.point.rows) else starting_point(problem, None)
+    origin = walk.point if not len(walk.point.rows) else starting_point(problem, None, problem.gradient)
     largest = entry_lambda(origin, walk.L) * (1.0 + 1e-6)
     first = largest if schedule.start is None else schedule.start
     if schedule.target is not None:

@@ -1,0 +1,99 @@
+"""The feature matrix, centred and scaled: the only place of the package that touches X.
+
+Everything is kept class-major: weights are ``(n_targets, n_rows)`` and residuals ``(n_targets, n_samples)``, the
+orientation of scikit-learn's ``coef_``. A thin product with its long side contiguous is up to twice as fast in this
+orientation (``benchmarks/path_cost.py`` prints both).
+
+A *design* is the centred and scaled feature matrix X~ behind a few operations; a new array library is one more design,
+and no solver changes:
+
+=============  ==============================================================  =======================
+``pull(R)``    ``R @ X~``, the products of all features with a residual         one pass over X
+``pull(R, r)`` ``R @ X~[:, r]``, the products of a few features                 the columns ``r`` only
+``pull_among`` the same for features that are asked again: fetched once        the columns ``r`` only
+``push(r, V)`` ``V @ X~[:, r].T``, the predictions of a few features            the columns ``r`` only
+``take(r, i)`` ``X~[i, r]`` as a dense array                                    the columns ``r`` only
+``column(j)``  one column of X~, in float64                                     this column only
+``gram_top()`` an upper bound of the largest eigenvalue of ``X~ X~.T``          once, on demand
+=============  ==============================================================  =======================
+
+With weights w of the samples, ``X~ = D^(1/2) (X - 1 mean') / scale`` with D = diag(w) and the weighted mean, so that plain
+least squares on it are the weighted ones, and a sample of weight 2 is the same as the sample twice.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from l20fs.design.blocks import BLOCK_ELEMENTS
+from l20fs.design.dense import DenseDesign
+from l20fs.design.limits import refuse_extreme_total, refuse_vanishing_values
+from l20fs.design.protocol import Design
+from l20fs.design.sparse import SparseDesign
+from l20fs.design.weights import SampleWeights
+
+__all__ = ["BLOCK_ELEMENTS", "DenseDesign", "Design", "SampleWeights", "Scale", "SparseDesign", "make_design"]
+
+Array = NDArray[Any]
+Scale = Literal["none", "zscore"]
+
+
+def make_design(X: Any, scale: Scale | Array = "none", sample_weight: Any = None) -> Design:
+    """Wrap a dense array or a SciPy sparse matrix; a dense X is copied once, a sparse one is never made dense.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n_samples, n_features)
+    scale : {"none", "zscore"} or array of shape (n_features,)
+        What each feature is divided by: nothing, its own (weighted) deviation, or the number given.
+    sample_weight : array of shape (n_samples,), optional
+
+    Examples
+    --------
+    >>> design = make_design(np.array([[0.0], [3.0]]), sample_weight=[2.0, 1.0])
+    >>> design.mean.tolist(), design.column_energy.round(6).tolist()
+    ([1.0], [6.0])
+    """
+    X = X if sp.issparse(X) else np.asarray(X)
+    n_samples, n_features = X.shape
+    deviations = _given_deviations(scale, n_features)
+    sample_weights = SampleWeights(n_samples, sample_weight)
+    if sample_weight is not None:
+        refuse_extreme_total(sample_weights.total, X.dtype)
+    kind = SparseDesign if sp.issparse(X) else DenseDesign
+    design: Design = kind(X, deviations, sample_weights)
+    if not design.varies.any():
+        counted = "" if sample_weight is None else f" over the {sample_weights.n_counted} samples with a positive weight"
+        raise ValueError(
+            f"All {design.n_features} features of X are constant{counted}, so none can tell the targets apart. "
+            "Check that X holds the measurements of different samples in its rows."
+        )
+    refuse_vanishing_values(design)
+    return design
+
+
+def _given_deviations(scale: Scale | Array, n_features: int) -> Array | None:
+    """Return what to divide the features by, or None if it is to be measured."""
+    if isinstance(scale, str) and scale == "zscore":
+        return None
+    if isinstance(scale, str) and scale == "none":
+        return np.ones(n_features)
+    if np.ndim(scale) != 1:
+        raise ValueError(
+            f"scale={scale!r} is unknown. Use 'none' (as given), 'zscore' (each feature to deviation 1) or an array with "
+            "one deviation per feature."
+        )
+    deviations = np.array(scale, dtype=np.float64)
+    if len(deviations) != n_features:
+        raise ValueError(f"scale has {len(deviations)} deviations for {n_features} features. Give one per feature.")
+    bad = np.flatnonzero(~((deviations > 0.0) & np.isfinite(deviations)))
+    if len(bad):
+        raise ValueError(
+            f"scale[{bad[0]}]={deviations[bad[0]]:g} is not valid: features are divided by it. "
+            "Use finite numbers above 0, for example 1 for a constant feature."
+        )
+    return deviations

@@ -1,0 +1,30 @@
+"""Passes in blocks that stay in the cache."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+#: Elements that one block of a streamed pass may hold: small enough for the cache, large against a Python call.
+BLOCK_ELEMENTS = 1 << 18
+
+
+def blocks(n_lines: int, line_length: int) -> list[slice]:
+    elements = BLOCK_ELEMENTS
+    if n_lines * line_length <= elements:
+        elements //= 8  # a few rounds through memory that stays warm, rather than one through fresh pages
+    # At least 16 lines: a narrower strip of a row-major array would drag in whole cache lines to use a part of them.
+    step = max(16, elements // max(1, line_length))
+    return [slice(start, min(start + step, n_lines)) for start in range(0, n_lines, step)]
+
+
+def segment_sums(values: Array, starts: Array, counts: Array) -> Array:
+    """Sum ``values`` over consecutive segments, some of which may be empty."""
+    if not len(values):
+        return np.zeros(len(starts))
+    sums = np.add.reduceat(values, np.minimum(starts, len(values) - 1))
+    return np.where(counts > 0, sums, 0.0)

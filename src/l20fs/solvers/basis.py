@@ -1,0 +1,201 @@
+"""The selected columns, orthogonalised: in the space of samples or in that of features, whichever is smaller.
+
+The columns :math:`(x_j; \\sqrt\\mu e_j)` of the selected rows are orthonormal lines u times a triangle T, as in a QR
+factorisation. T is kept as its inverse, which the weights need; the second part of the lines is
+:math:`\\sqrt\\mu T^{-1}` and needs no room of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from l20fs.problem import LeastSquares
+from l20fs.prox import squared_row_norms
+
+Array = NDArray[Any]
+
+
+def make_basis(problem: LeastSquares) -> Basis:
+    """Choose the form whose lines are shorter."""
+    design = problem.design
+    return SampleBasis(problem) if design.n_samples <= design.n_features else FeatureBasis(problem)
+
+
+class Basis(ABC):
+    """The inverse of the triangle T, and the targets ``b = Y~' u`` of the lines."""
+
+    def __init__(self, problem: LeastSquares, width: int) -> None:
+        self.problem = problem
+        self.rows: list[int] = []
+        self._lines = np.empty((0, width))
+        self._inverse = np.zeros((0, 0))
+        self._targets = np.empty((0, problem.n_targets))
+
+    @property
+    def size(self) -> int:
+        return len(self.rows)
+
+    @property
+    def inverse(self) -> Array:
+        """The inverse of the triangle."""
+        return self._inverse[: self.size, : self.size]
+
+    @property
+    def targets(self) -> Array:
+        return self._targets[: self.size]
+
+    @property
+    def lines(self) -> Array:
+        return self._lines[: self.size]
+
+    def weights(self, size: int) -> Array:
+        """Return the weights that minimise h on the first ``size`` rows, (n_targets, size)."""
+        return (self._inverse[:size, :size] @ self._targets[:size]).T
+
+    def extend(self, row: int, column: Array, residual: Array) -> tuple[Array, Array]:
+        """Orthogonalise the column of a row and append it; return its direction, of length n_samples, and its target."""
+        k, inverse, ridge = self.size, self.inverse, self.problem.ridge
+        root = math.sqrt(ridge)
+        rest, lifted, coordinates = column.copy(), np.zeros(k), np.zeros(k)
+        squared = rest @ rest + ridge
+        while True:
+            before = squared
+            found = self._analyse(rest)
+            if root:
+                found += root * (lifted @ inverse)
+                lifted -= root * (inverse @ found)
+            rest -= self._synthesise(found)
+            coordinates += found
+            squared = rest @ rest + lifted @ lifted + ridge
+            # Where little is left, rounding of the large part that was taken away is in it, too: once more.
+            if squared >= 0.01 * before:
+                break
+        corner = math.sqrt(squared)
+        target = (residual @ column) / corner
+        rest /= corner
+        self._make_room()
+        self._inverse[:k, k] = (inverse @ coordinates) / -corner
+        self._inverse[k, k] = 1.0 / corner
+        self._targets[k] = target
+        self.rows.append(row)
+        self._keep_direction(rest)
+        return rest, target
+
+    def cut(self, size: int) -> None:
+        """Forget the lines from ``size`` on."""
+        del self.rows[size:]
+
+    def exits(self) -> tuple[Array, Array]:
+        """Return for every selected row the line that leaves the basis with it (in coordinates), and its target.
+
+        It is the line of the space that is orthogonal to all other columns: a row of the inverse triangle, normalised.
+        """
+        turns = self.inverse / np.sqrt(squared_row_norms(self.inverse))[:, None]
+        return turns, turns @ self.targets
+
+    def drop(self, position: int) -> tuple[Array, Array, Array]:
+        """Remove a row and turn the basis so that it spans the others; return direction, target and image of what left."""
+        turns, targets = self.exits()
+        leaving = turns[position]
+        direction = self._synthesise(leaving)
+        image = self.images_of(self.prepare(leaving[None]), slice(None))[0]
+        rotation, triangle = np.linalg.qr(np.delete(np.linalg.inv(self.inverse), position, axis=1))
+        lines_left, targets_left = rotation.T @ self.lines, rotation.T @ self.targets
+        del self.rows[position]
+        self.lines[:], self.targets[:] = lines_left, targets_left
+        self.inverse[:] = np.linalg.inv(triangle)
+        return direction, targets[position], image
+
+    def _make_room(self) -> None:
+        if self.size < len(self._lines):
+            return
+        more = max(64, self.size)
+        self._lines = np.vstack([self._lines, np.empty((more, self._lines.shape[1]))])
+        self._targets = np.vstack([self._targets, np.empty((more, self._targets.shape[1]))])
+        self._inverse = np.pad(self._inverse, (0, more))
+
+    @abstractmethod
+    def _analyse(self, vector: Array) -> Array:
+        """Return the products of the lines with a vector of length n_samples."""
+
+    @abstractmethod
+    def _synthesise(self, coordinates: Array) -> Array:
+        """Return the vector of length n_samples with these coordinates."""
+
+    @abstractmethod
+    def prepare(self, turns: Array) -> Array:
+        """Turn coordinates into what :meth:`images_of` wants."""
+
+    @abstractmethod
+    def images_of(self, prepared: Array, block: slice) -> Array:
+        """Return the products of a block of features with the vectors that were prepared."""
+
+    @abstractmethod
+    def store_image(self, position: int, image: Array) -> None:
+        """Take the products of all features with the line at a position."""
+
+    @abstractmethod
+    def _keep_direction(self, direction: Array) -> None:
+        """Take the last line as a vector of length n_samples."""
+
+
+class SampleBasis(Basis):
+    """Lines of length n_samples: the dual form, for more features than samples."""
+
+    def __init__(self, problem: LeastSquares) -> None:
+        super().__init__(problem, problem.design.n_samples)
+
+    def _analyse(self, vector: Array) -> Array:
+        return self.lines @ vector
+
+    def _synthesise(self, coordinates: Array) -> Array:
+        return coordinates @ self.lines
+
+    def prepare(self, turns: Array) -> Array:
+        return turns @ self.lines
+
+    def images_of(self, prepared: Array, block: slice) -> Array:
+        return self.problem.design.pull_among(block)(prepared)
+
+    def store_image(self, position: int, image: Array) -> None:
+        pass  # as long as a feature list: made again when it is needed
+
+    def _keep_direction(self, direction: Array) -> None:
+        self._lines[self.size - 1] = direction
+
+
+class FeatureBasis(Basis):
+    """Images of the lines, of length n_features: the primal form, for more samples than features.
+
+    A vector of length n_samples is made from the selected columns when one is needed, and none is kept; the images of all
+    features are, so that an exchange of rows is judged without a pass over X.
+    """
+
+    def __init__(self, problem: LeastSquares) -> None:
+        super().__init__(problem, problem.design.n_features)
+
+    def _analyse(self, vector: Array) -> Array:
+        if not self.size:
+            return np.zeros(0)
+        return self.problem.design.pull_among(np.array(self.rows))(vector[None])[0] @ self.inverse
+
+    def _synthesise(self, coordinates: Array) -> Array:
+        weights = self.inverse @ coordinates
+        return self.problem.image(np.array(self.rows, dtype=np.intp), weights[None])[0]
+
+    def prepare(self, turns: Array) -> Array:
+        return turns
+
+    def images_of(self, prepared: Array, block: slice) -> Array:
+        return prepared @ self.lines[:, block]
+
+    def store_image(self, position: int, image: Array) -> None:
+        self._lines[position] = image
+
+    def _keep_direction(self, direction: Array) -> None:
+        pass  # made again from the columns when it is needed

@@ -1,0 +1,324 @@
+r"""A set of selected rows, and what one row more or less would change.
+
+For a set S of rows let
+
+.. math:: h(S) = \min_{\mathrm{supp}\,W \subseteq S} \tfrac12 \|\tilde X W - \tilde Y\|_F^2 + \tfrac\mu2 \|W\|_F^2
+          = \tfrac12 \mathrm{tr}(\tilde Y' M_S \tilde Y), \qquad M_S = (I + \tilde X_S \tilde X_S' / \mu)^{-1}.
+
+With :math:`q_j = x_j' M_S x_j` and :math:`c_j = x_j' M_S \tilde Y`, another row j lowers h by
+:math:`\tfrac12 \|c_j\|^2 / (\mu + q_j)`. The columns :math:`(x_j; \sqrt\mu e_j)`, orthogonalised one after the other, give
+vectors u with :math:`M_S = I - \sum_t u_t u_t'`, so that one row more (upper sign) or less is a change of rank one,
+
+.. math:: p = \tilde X' u, \quad q \mp p^2, \quad c \mp p\, b', \quad h \mp \tfrac12 \|b\|^2, \qquad b = \tilde Y' u,
+
+and costs one pass over X, for p. With :math:`\mu = 0` the same holds and :math:`M_S` is a projection.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from l20fs.design import BLOCK_ELEMENTS
+from l20fs.problem import LeastSquares
+from l20fs.prox import squared_row_norms
+from l20fs.solvers.basis import Basis, make_basis
+
+Array = NDArray[Any]
+
+#: Changes of rank one after which the products with the residual are computed anew, so that rounding cannot pile up.
+REFRESH_EVERY = 50
+
+#: Up to this size X stays close to the processor, and looking ahead costs more than the passes it saves.
+SMALL_BYTES = 1 << 22
+
+
+#: From how many rows the next ones are chosen ahead: one in so many, but at least so many.
+CANDIDATE_SHARE, FEWEST_CANDIDATES = 32, 256
+
+
+#: How many rows are chosen before one looks whether that was right, at first and at most.
+FIRST_AHEAD, MOST_AHEAD = 8, 32
+
+#: How many rows one call adds at most where nothing is chosen ahead.
+MOST_AT_ONCE = 64
+
+
+class Exchange(NamedTuple):
+    """Take the row at ``position`` out of the panel, put ``row`` in, and h falls by ``decrease``."""
+
+    position: int
+    row: int
+    decrease: float
+
+
+class Panel:
+    """A set of rows that grows, shrinks and changes, and knows at any time what each change would bring.
+
+    Attributes
+    ----------
+    rows : list of int
+        The selected rows, in the order of the basis.
+    losses : list of float
+        h after each of them: ``losses[k]`` belongs to ``rows[:k]``.
+    residual : array of shape (n_targets, n_samples)
+        ``Y~ - X~ W`` with the weights that minimise h.
+
+    Examples
+    --------
+    >>> panel = Panel(LeastSquares(np.eye(4)[:, :3], np.eye(4)))
+    >>> panel.add(1)
+    >>> panel.rows, round(panel.loss, 6)
+    ([1], 1.0)
+    """
+
+    def __init__(self, problem: LeastSquares, rows: Iterable[int] = ()) -> None:
+        design = problem.design
+        self.problem = problem
+        self.losses = [problem.null_loss]
+        self.residual = problem.targets.copy()
+        self.products = _in_float64(design.pull(problem.targets))
+        self.energies = design.column_energy.copy()
+        self._work = np.empty_like(self.products)
+        self.basis: Basis = make_basis(problem)
+        is_single = problem.dtype != np.float64
+        # What is left of a column that others explain is rounding and must not be divided by.
+        self._smallest_room = np.where(design.varies, (1e-5 if is_single else 1e-10) * design.column_energy, np.inf)
+        self._needed_room = self._smallest_room.copy()  # infinite for the selected rows
+        self._n_changes = 0
+        self._ahead = 1 if design.n_features * design.n_samples * problem.dtype.itemsize <= SMALL_BYTES else FIRST_AHEAD
+        self._start_from(list(rows))
+
+    def _start_from(self, rows: list[int]) -> None:
+        """Add given rows: one pass over X for all of them."""
+        if not rows:
+            return
+        directions = []
+        for row in rows:
+            direction, target = self._extend(int(row))
+            self.residual -= target[:, None] * direction
+            directions.append(direction)
+        self.residual = self.problem.targets.copy()
+        images = self.problem.design.pull(np.array(directions))
+        for position, (direction, image) in enumerate(zip(directions, images, strict=True)):
+            self._apply(position, direction, self.basis.targets[position], image)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def rows(self) -> list[int]:
+        return self.basis.rows
+
+    @property
+    def loss(self) -> float:
+        """h of the present rows."""
+        return self.losses[-1]
+
+    @property
+    def weights(self) -> Array:
+        """The weights that minimise h, (n_targets, n_rows), in the order of ``rows``."""
+        return self.basis.weights(len(self))
+
+    def gains(self) -> Array:
+        """Return by how much each row would lower h; 0 for rows that are selected, constant or explained by others."""
+        return _gains(self.products, self.energies, self.problem.ridge, self._needed_room)
+
+    def removal_losses(self) -> Array:
+        """Return by how much h would rise without each selected row, in the order of ``rows``."""
+        return 0.5 * squared_row_norms(self.basis.exits()[1])
+
+    def cheapest_removal(self) -> tuple[int, float]:
+        """Return the position of the row without which h rises least, and by how much; of equal rows the highest index."""
+        losses = self.removal_losses()
+        equals = np.flatnonzero(losses <= losses.min() * (1.0 + self.problem.tie))
+        position = int(equals[np.argmax(np.array(self.rows)[equals])])
+        return position, float(losses[position])
+
+    def closeness(self) -> Array:
+        """Return a number per row that orders those that are not selected: what they gain, or would have gained alone."""
+        gains = self.gains()
+        is_idle = (gains == 0.0) & (self._needed_room < np.inf)
+        if is_idle.any():
+            # Others explain these rows altogether; they come last, in the order of what each would bring alone.
+            alone = np.where(is_idle, Panel(self.problem).gains(), 0.0)
+            smallest = float(gains.min(where=gains > 0.0, initial=np.inf))
+            gains += alone * (0.5 * smallest / (alone.max() or 1.0) if smallest < np.inf else 1.0)
+        return gains
+
+    def add(self, row: int) -> None:
+        """Add a row: one pass over X."""
+        direction, target = self._extend(row)
+        self._apply(len(self) - 1, direction, target, self.problem.design.pull(direction[None])[0])
+
+    def remove(self, position: int) -> None:
+        """Remove the row at a position of ``rows``: one pass over X, or none if its images are stored."""
+        row = self.rows[position]
+        direction, target, image = self.basis.drop(position)
+        self._needed_room[row] = self._smallest_room[row]
+        self._change(direction, target, image, sign=1.0)
+        # The basis was turned, so what the rows bring one after the other is no longer what they brought when they came.
+        brought = squared_row_norms(self.basis.targets)
+        self.losses = [self.problem.null_loss, *(self.problem.null_loss - 0.5 * np.cumsum(brought))]
+
+    def grow(self, n_rows: int, least_gain: float = 0.0) -> int:
+        """Add up to ``n_rows`` rows, each time the best one, while it gains more than ``least_gain``; return how many.
+
+        Fewer than asked for may be added in one call, and 0 only if there is nothing to gain.
+        """
+        if self._ahead > 1 and n_rows > 1:
+            return self._grow_ahead(n_rows, least_gain)
+        for n_added in range(min(n_rows, MOST_AT_ONCE)):
+            gains = self.gains()
+            row = best_of(gains, self.problem.tie)
+            if gains[row] <= least_gain:
+                return n_added
+            self.add(row)
+        return n_added + 1
+
+    def _grow_ahead(self, n_rows: int, least_gain: float) -> int:
+        """Choose several rows, then look whether that was right.
+
+        A pass over X for every row would be spent waiting for memory. So the next rows are first chosen from the few
+        hundred that gain most at present; one pass then gives the images of all of them, and shows for each choice whether
+        it was the best of all. From the first that was not, the choices are taken back. The result is that of one pass
+        per row.
+        """
+        size = len(self)
+        gains = self.gains()
+        if gains.max() <= least_gain:
+            return 0
+        directions = self._look_ahead(gains, min(self._ahead, n_rows), least_gain)
+        self._settle(directions, self.problem.design.pull(directions))
+        n_right = len(self) - size
+        self._ahead = min(2 * self._ahead, MOST_AHEAD) if n_right == len(directions) else max(2, self._ahead // 2)
+        return n_right
+
+    def best_exchange(self) -> Exchange:
+        """Search all pairs of a selected and another row for the exchange that lowers h most: one pass over X.
+
+        Without row i, with u its exit, row j would gain :math:`\\tfrac12 \\|c_j + p_j b\\|^2 / (\\mu + q_j + p_j^2)`, and i
+        was worth :math:`\\tfrac12 \\|b\\|^2`. Of equal pairs the one with the lowest j counts, then that with the highest i.
+        """
+        turns, targets = self.basis.exits()
+        leaving = self.basis.prepare(turns)
+        worth = squared_row_norms(targets)
+        best = Exchange(-1, -1, -math.inf)
+        step = max(256, BLOCK_ELEMENTS // max(1, len(self)))
+        for start in range(0, self.problem.n_features, step):
+            block = slice(start, min(start + step, self.problem.n_features))
+            images = self.basis.images_of(leaving, block)
+            products = self.products[:, block]
+            squares = images * images
+            above = images * (targets @ products)
+            above *= 2.0
+            above += np.einsum("ij,ij->j", products, products)
+            above += squares * worth[:, None]
+            squares += self.problem.ridge + self.energies[block]
+            gains = np.divide(above, squares, out=np.zeros_like(above), where=squares > self._needed_room[block])
+            gains -= worth[:, None]
+            highest = float(gains.max())
+            slack = self.problem.tie * (abs(highest) + float(worth.max()))
+            if 0.5 * (highest - slack) <= best.decrease:
+                continue
+            positions, offsets = np.nonzero(gains >= highest - slack)
+            offset = int(offsets.min())
+            position = max(positions[offsets == offset], key=lambda equal: self.rows[equal])
+            best = Exchange(int(position), start + offset, 0.5 * float(gains[position, offset]))
+        return best
+
+    def _extend(self, row: int) -> tuple[Array, Array]:
+        """Put a row into the basis; return its direction u and its target b."""
+        direction, target = self.basis.extend(row, self.problem.design.column(row), self.residual)
+        self.losses.append(max(0.0, self.loss - 0.5 * float(target @ target)))
+        self._needed_room[row] = np.inf
+        return direction, target
+
+    def _apply(self, position: int, direction: Array, target: Array, image: Array) -> None:
+        """Let a line of the basis take effect."""
+        self.basis.store_image(position, image)
+        self._change(direction, target, image, sign=-1.0)
+
+    def _change(self, direction: Array, target: Array, image: Array, sign: float) -> None:
+        """Apply the change of rank one that belongs to a direction: -1 for a row more, +1 for a row less."""
+        signed = (sign * target)[:, None]
+        self.residual += signed * direction
+        self._n_changes += 1
+        if self._n_changes % REFRESH_EVERY:
+            self.products += np.multiply(signed, image, out=self._work)
+        else:
+            self.products = _in_float64(self.problem.design.pull(self.residual))
+        square = np.multiply(image, image, out=self._work[0])
+        if sign > 0.0:
+            self.energies += square
+        else:
+            self.energies -= square
+
+    def _look_ahead(self, gains: Array, n_rows: int, least_gain: float) -> Array:
+        """Choose the next rows from those that gain most now; return their directions."""
+        n_candidates = min(len(gains), max(FEWEST_CANDIDATES, len(gains) // CANDIDATE_SHARE))
+        candidates = np.sort(np.argpartition(-gains, n_candidates - 1)[:n_candidates])
+        pull = self.problem.design.pull_among(candidates)
+        products, energies = self.products[:, candidates], self.energies[candidates]
+        residual, needed_room = self.residual.copy(), self._needed_room[candidates]
+        directions: list[Array] = []
+        while len(directions) < n_rows:
+            gains = _gains(products, energies, self.problem.ridge, needed_room)
+            best = best_of(gains, self.problem.tie)
+            if gains[best] <= least_gain:
+                break
+            direction, target = self._extend(int(candidates[best]))
+            directions.append(direction)
+            image = pull(direction[None])[0]
+            products -= target[:, None] * image
+            energies -= image * image
+            needed_room[best] = np.inf
+            self.residual -= target[:, None] * direction
+        self.residual = residual
+        return np.array(directions)
+
+    def _settle(self, directions: Array, images: Array) -> None:
+        """Take over the rows chosen by looking ahead, as far as each was the best of all."""
+        first = len(self) - len(directions)
+        for number, (direction, image) in enumerate(zip(directions, images, strict=True)):
+            row = self.rows[first + number]
+            if number:
+                self._needed_room[row] = self._smallest_room[row]
+                if best_of(self.gains(), self.problem.tie) != row:
+                    self._cut(first + number)
+                    return
+                self._needed_room[row] = np.inf
+            self._apply(first + number, direction, self.basis.targets[first + number], image)
+
+    def _cut(self, size: int) -> None:
+        """Take back the rows from ``size`` on that were put into the basis and not yet applied."""
+        for row in self.rows[size:]:
+            self._needed_room[row] = self._smallest_room[row]
+        del self.losses[size + 1 :]
+        self.basis.cut(size)
+
+
+def _gains(products: Array, energies: Array, ridge: float, needed_room: Array) -> Array:
+    room = ridge + energies
+    squares = np.einsum("ij,ij->j", products, products)
+    squares *= 0.5
+    return np.divide(squares, room, out=np.zeros(len(room)), where=room > needed_room)
+
+
+def best_of(gains: Array, tie: float) -> int:
+    """Return the first row whose gain is the largest but for rounding.
+
+    Examples
+    --------
+    >>> best_of(np.array([1.0, 3.0, 3.0 + 1e-12]), tie=1e-9)
+    1
+    """
+    return int((gains >= gains.max() * (1.0 - tie)).argmax())
+
+
+def _in_float64(values: Array) -> Array:
+    return values.astype(np.float64, copy=False)

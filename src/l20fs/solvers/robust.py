@@ -1,0 +1,105 @@
+r"""The robust loss: the length of each sample's error instead of half its square, with the l2,0 penalty on the rows.
+
+.. math:: F(W, b) = s \sum_i \rho_\delta(\|W' x_i + b - y_i\|) + \tfrac\mu2 \|W\|_F^2,
+          \qquad \rho_\delta(r) = \begin{cases} r & r \ge \delta \\ (r^2 / \delta + \delta) / 2 & r < \delta \end{cases}
+
+The paper names this loss as future work. With :math:`\omega_i = s / \max(r_i, \delta)` at the present errors r,
+:math:`\tfrac12 \sum_i \omega_i \|W' x_i + b - y_i\|^2` touches the first term from above but for a constant, so that any
+replacement that lowers the weighted squares lowers F. The unit s, the root mean square of the targets, makes the answer
+independent of their units.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from l20fs.path import SolutionPath, Stage
+from l20fs.problem import LeastSquares
+from l20fs.prox import squared_row_norms
+from l20fs.solvers.homotopy import Callback
+from l20fs.solvers.panel import Panel
+from l20fs.solvers.replace import best_for, ended_at, exchange, growth_limits, path_of, record, stage_of
+
+Array = NDArray[Any]
+
+#: Errors below this share of the unit count as squares, so that a sample that is met exactly has a finite weight.
+DELTA = 1e-3
+
+#: Reweighting goes on while F falls by more than this share; at sizes on the way a rough answer will do.
+TOLERANCE, ROUGH_TOLERANCE = 1e-6, 1e-3
+
+MAX_REWEIGHTINGS = 50
+
+
+class RobustFit(NamedTuple):
+    """The path, whose losses are values of F, and the weighted least squares problem at its end."""
+
+    path: SolutionPath
+    problem: LeastSquares
+
+
+def robust(
+    problem: LeastSquares,
+    n_rows: int,
+    *,
+    target: float | None = None,
+    with_exchanges: bool = False,
+    callback: Callback | None = None,
+) -> RobustFit:
+    """Add the best row, exchange rows if asked to, and reweight the samples until F stands still; at each size.
+
+    F never rises from one step to the next. The parameters are those of :func:`~l20fs.solvers.replace.forward`.
+
+    Examples
+    --------
+    >>> X = np.diag([1.0, 2.0, 3.0, 4.0])[:, :3]
+    >>> robust(LeastSquares(X, np.eye(4)), 2).path.n_nonzero.tolist()
+    [0, 1, 2]
+    """
+    limit, least = growth_limits(problem, n_rows, target)
+    unit = float(np.sqrt(2.0 * problem.null_loss / problem.design.n_samples))
+    panel, value = _settle(Panel(problem), unit, TOLERANCE, with_exchanges)
+    alpha = float(panel.gains().max()) * (1.0 + 1e-6) or problem.null_loss
+    stages: list[Stage] = []
+    record(stages, stage_of(panel, alpha, loss=value, n_steps=0), callback)
+    chosen = panel
+    while len(panel) < limit and panel.grow(1, least):
+        panel, value = _settle(panel, unit, TOLERANCE if len(panel) == limit else ROUGH_TOLERANCE, with_exchanges)
+        alpha = min(alpha, stages[-1].loss - value)
+        record(stages, stage_of(panel, alpha, loss=value), callback)
+        if target is None or best_for(stages, target) == len(stages) - 1:
+            chosen = panel
+    if target is not None:
+        stages = ended_at(stages, target)
+    return RobustFit(path_of(chosen, stages), chosen.problem)
+
+
+def _settle(panel: Panel, unit: float, tolerance: float, with_exchanges: bool) -> tuple[Panel, float]:
+    """Reweight the samples, and exchange rows if asked to, until F stands still; return the panel and F."""
+    value = np.inf
+    for _ in range(MAX_REWEIGHTINGS):
+        if with_exchanges:
+            exchange(panel)
+        before, value = value, robust_value(panel, unit)
+        if before - value <= tolerance * value:
+            break
+        weights = unit / np.maximum(errors_of(panel), DELTA * unit)
+        panel = Panel(panel.problem.reweighted(weights), panel.rows)
+    return panel, value
+
+
+def errors_of(panel: Panel) -> Array:
+    """Return the length of each sample's error, free of the weights under which it was fitted."""
+    root = panel.problem.design.sample_weights.root
+    lengths: Array = np.sqrt(squared_row_norms(panel.residual.T))
+    return lengths if root is None else lengths / root
+
+
+def robust_value(panel: Panel, unit: float) -> float:
+    """Return F at the weights of a panel."""
+    errors, delta = errors_of(panel), DELTA * unit
+    lengths = np.where(errors >= delta, errors, (errors * errors / delta + delta) / 2.0)
+    return unit * float(lengths.sum()) + 0.5 * panel.problem.ridge * float(np.vdot(panel.weights, panel.weights))
