@@ -24,8 +24,8 @@ Array = NDArray[Any]
 #: Residuals that are kept to refer to. More of them make the bounds tighter and dearer.
 N_KEPT = 16
 
-#: Share of the features above which one pass over all is cheaper than to fetch them one by one.
-SCATTERED_SHARE = 0.5
+#: Share of the features above which one pass over all, by all cores, is cheaper than to fetch them one by one.
+SCATTERED_SHARE = 0.25
 
 #: Points in a row that are evaluated whole, at most, after bounds that decided too little.
 LONGEST_REST = 15
@@ -78,16 +78,17 @@ class RowBounds:
     def at(self, residual: Array) -> Array:
         """Bound the norms of the products of all features with ``residual``, as they are computed."""
         self._size = max(self._size, float(np.linalg.norm(residual)))
-        bounds = self._reach(self._kept[: self._n_kept] - residual).take(self._seen)
+        bounds = self._reach(self._kept[: self._n_kept], residual).take(self._seen)
         bounds *= self._lengths
         bounds += self._norms
         return bounds
 
-    def _reach(self, displacements: Array) -> Array:
-        """Bound how far the product of a feature of length one moves by each displacement, rounding included."""
+    def _reach(self, origins: Array, ends: Array) -> Array:
+        """Bound how far the product of a feature of length one moves from each origin to its end, rounding included."""
         # ||D||_2^8 <= ||D D' D D'||_F^2: within a few per cent of an eigenvalue, and much cheaper.
-        relative = displacements / self._size
-        squares = relative @ relative.mT
+        displacements = origins - ends
+        displacements /= self._size
+        squares = displacements @ displacements.mT
         fourth_powers = np.linalg.norm(squares @ squares, axis=(1, 2))
         return self._size * ((1.0 + 1e-6) * fourth_powers**0.25 + self._rounding)
 
@@ -99,7 +100,7 @@ class RowBounds:
         if len(kept) > N_KEPT // 2:
             # The older of two neighbours leaves its features to the younger: their bounds grow by the way between the two.
             heirs = np.minimum(np.arange(len(kept)) | 1, len(kept) - 1)
-            self._norms += self._lengths * self._reach(kept - kept[heirs])[self._seen]
+            self._norms += self._lengths * self._reach(kept, kept[heirs])[self._seen]
             self._seen //= 2
             kept = kept[heirs[::2]]
         self._n_kept = len(kept)

@@ -132,7 +132,7 @@ class L20Selector(BaseSelector):
     objective_ : array of shape (n_stages,)
         f + lambda * (number of non-zero rows) at each lambda.
     n_iter_ : int
-        Accepted steps in all, each of which costs one pass over X.
+        Accepted steps, additions and exchanges in all.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 

@@ -78,8 +78,9 @@ class DenseDesign:
         if rows is None:
             return residual @ self.features.T
         products = np.empty((len(residual), len(rows)), dtype=self.dtype)
-        # So few lines at a time that they are still close at hand, once fetched, when they are multiplied.
-        step = max(16, BLOCK_ELEMENTS // (8 * self.n_samples))
+        # So few lines at a time that they are still close at hand when they are multiplied, and that BLAS does not share
+        # out the work among its threads: to wake and await them takes longer.
+        step = max(8, BLOCK_ELEMENTS // (2 * residual.size))
         for start in range(0, len(rows), step):
             block = slice(start, start + step)
             np.matmul(residual, self._lines(rows[block]).T, out=products[:, block])
