@@ -6,6 +6,7 @@ from itertools import combinations
 
 import numpy as np
 import scipy.sparse as sp
+from hypothesis import assume
 from hypothesis import strategies as st
 
 from l20fs.problem import LeastSquares
@@ -40,7 +41,7 @@ RIDGES = powers_of_ten(-6, 2)
 
 @st.composite
 def problems(draw, ridge=RIDGES):
-    """Draw a problem: few or many samples, duplicates, dependent and constant columns, other units, zeros, float32."""
+    """Draw a problem: few or many samples, copies, dependent and constant columns, units, zeros, float32, weights."""
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n_samples, n_features = draw(st.integers(2, 12)), draw(st.integers(1, 7))
     X = random.standard_normal((n_samples, n_features))
@@ -68,4 +69,8 @@ def problems(draw, ridge=RIDGES):
     if draw(st.booleans()) and np.ptp(X[:, -1]) > 1e-6:
         Y[:, 0] = X[:, -1]  # a feature that explains a target altogether
     container = draw(st.sampled_from([np.asarray, sp.csr_array]))
-    return LeastSquares(container(X), Y, ridge=draw(ridge), scale=draw(st.sampled_from(["none", "zscore"])))
+    sample_weight = random.integers(1, 5, n_samples) / 2.0 if draw(st.booleans()) else None
+    scale = draw(st.sampled_from(["none", "zscore"]))
+    problem = LeastSquares(container(X), Y, ridge=draw(ridge), scale=scale, sample_weight=sample_weight)
+    assume(not 0.0 < problem.null_loss < 1e-20)  # targets that do not vary but for rounding
+    return problem

@@ -78,14 +78,12 @@ def measure(problem: LeastSquares, A: Array) -> Cut:
     (2.0, 2.0, array([0.5, 0.5, 0.5]))
     """
     design, eps = problem.design, float(np.finfo(np.float64).eps)
-    A = A - A.mean(axis=1, keepdims=True)  # a sparse design counts on it
+    A = design.sample_weights.centred(A)  # a sparse design counts on it
     length = float(np.linalg.norm(A))
-    # In whatever order n products are summed, the sum is off by at most n eps times the lengths of the two factors. A
-    # sparse design multiplies columns that are not centred, which are longer.
+    # In whatever order n products are summed, the sum is off by at most n eps times the lengths of the two factors.
     rounding = 4.0 * (A.size + 8) * eps
-    reach = np.sqrt(design.column_energy + design.n_samples * (design.mean / design.scale) ** 2)
     products = _products(design, A)
-    norms = np.sqrt(np.einsum("ij,ij->j", products, products)) + rounding * length * reach
+    norms = np.sqrt(np.einsum("ij,ij->j", products, products)) + rounding * length * design.pull_norms()
     product = float(np.vdot(A, problem.targets)) - rounding * length * float(np.linalg.norm(problem.targets))
     rounding_up = 1.0 + rounding + design.n_features * eps  # the scores are going to be summed
     energy = max(length * length * rounding_up, float(np.finfo(np.float64).tiny))  # A = 0 bounds by zero, not by 0 / 0
