@@ -40,6 +40,20 @@ def test_the_optimum_is_that_of_the_brute_force(problem, k):
             assert not set(found.proved_out) & set(support)
 
 
+@pytest.mark.parametrize("k", [2, 3, 4])
+@pytest.mark.parametrize("ridge", [0.001, 0.1, 1.0])
+def test_copies_tie_and_do_no_harm(k, ridge):
+    """Four copies of two features: many supports and many nodes are equally good."""
+    random = np.random.default_rng(0)
+    X = np.tile(random.standard_normal((10, 2)), (1, 4))
+    problem = LeastSquares(X, random.standard_normal((10, 2)), ridge=ridge)
+    optimum = solve_exactly(problem, k)
+    best = min(loss for support, loss in all_losses(problem).items() if len(support) <= k)
+    assert optimum.certificate.upper_bound == pytest.approx(best, rel=1e-6)
+    assert optimum.certificate.gap < 1e-5
+    assert len(optimum.certificate.proved_in) == len(optimum.certificate.proved_out) == 0
+
+
 @settings(max_examples=20)
 @given(seed=st.integers(0, 2**32 - 1), max_nodes=st.integers(0, 30))
 def test_a_search_cut_short_proves_a_bound_that_holds(seed, max_nodes):

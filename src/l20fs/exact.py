@@ -12,6 +12,7 @@ from __future__ import annotations
 import heapq
 import math
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -109,6 +110,7 @@ class _Search:
         self.problem, self.k, self.tol = problem, k, tol
         self.support, self.loss = NO_ROWS, problem.null_loss
         self.open: list[tuple[float, int, Node]] = []
+        self._ticket = count()  # among nodes of equal bounds, the first comes first
         self.closed_bound = math.inf
         self.n_nodes = 0
 
@@ -123,11 +125,14 @@ class _Search:
 
     def run(self, root: Node, max_nodes: int) -> None:
         """Visit nodes, the smallest bound first, until none is left that may hold a better support."""
-        self.open = [(root.bound, 0, root)]
+        self.push(root)
         while self.open and self.open[0][0] < self.target and self.n_nodes < max_nodes:
             _, _, node = heapq.heappop(self.open)
             self.n_nodes += 1
             self.visit(node)
+
+    def push(self, node: Node) -> None:
+        heapq.heappush(self.open, (node.bound, next(self._ticket), node))
 
     def offer(self, rows: Array) -> float:
         """Compare a support with the best one seen; return its loss."""
@@ -168,5 +173,4 @@ class _Search:
             (np.concatenate([node.forced, feature]), node.excluded),
             (node.forced, np.concatenate([node.excluded, feature])),
         ]:
-            child = Node(bound, forced, excluded, relaxed.rows)
-            heapq.heappush(self.open, (bound, 2 * self.n_nodes + len(forced), child))
+            self.push(Node(bound, forced, excluded, relaxed.rows))
