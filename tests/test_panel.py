@@ -183,6 +183,16 @@ def test_rounding_does_not_pile_up():
     assert_true(panel, X, Y)
 
 
+def test_what_has_piled_up_is_swept_away():
+    X, Y = draw(3, (60, 80))
+    panel = Panel(LeastSquares(X, Y, ridge=0.01), range(20))
+    panel.products += 1e-3  # far more than rounding ever would
+    for _ in range(panel_module.REFRESH_EVERY // 2):
+        panel.add(30)
+        panel.remove(20)
+    assert_true(panel, X, Y)
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_copies_and_sums_of_selected_columns_gain_nothing(dtype):
     random = np.random.default_rng(0)

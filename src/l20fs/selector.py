@@ -346,7 +346,10 @@ class L20Selector(BaseSelector):
         if self.loss == "l21" and self.solver not in ("forward", "swap"):
             raise ValueError(f"loss='l21' with solver={self.solver!r} is not available. Use solver='forward' or 'swap'.")
         if self.certify and self.loss != "squared":
-            raise ValueError(f"certify=True with loss={self.loss!r} is not available: the bounds are those of squares.")
+            raise ValueError(
+                f"certify=True with loss={self.loss!r} is not available: the bounds are those of squares. Use "
+                "loss='squared', or certify=False."
+            )
         check_choice("stopping", self.stopping, ("relative", "absolute"))
         check_number("ridge", self.ridge, minimum=0.0, strict=False)
         check_number("tol", self.tol, minimum=0.0, strict=False)
