@@ -183,6 +183,13 @@ def test_rounding_does_not_pile_up():
     assert_true(panel, X, Y)
 
 
+def test_lines_stay_orthogonal_when_columns_nearly_agree():
+    random = np.random.default_rng(0)
+    X = random.standard_normal((40, 1)) + 3e-5 * random.standard_normal((40, 60))
+    panel = Panel(LeastSquares(X, random.standard_normal((40, 2))), range(6))
+    np.testing.assert_allclose(panel.basis.lines @ panel.basis.lines.T, np.eye(6), atol=1e-13)
+
+
 def test_what_has_piled_up_is_swept_away():
     X, Y = draw(3, (60, 80))
     panel = Panel(LeastSquares(X, Y, ridge=0.01), range(20))
