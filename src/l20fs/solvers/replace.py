@@ -174,11 +174,6 @@ def _grow(
             grown[-1] = stage_of(panel, grown[-1].alpha, n_steps=1 + n_exchanged)
         for stage in grown:
             record(stages, stage, callback)
-    if target is None:
-        return path_of(panel, stages)
-    best = best_for(stages, target)
-    if best < len(stages) - 1:
-        panel = Panel(problem, stages[best].rows)
     return path_of(panel, ended_at(stages, target))
 
 
@@ -189,15 +184,14 @@ def record(stages: list[Stage], stage: Stage, callback: Callback | None) -> None
         callback(stage)
 
 
-def best_for(stages: list[Stage], target: float) -> int:
-    """Return the number of the stage that has the smallest objective at lambda = ``target``."""
-    return int(np.argmin([stage.loss + target * len(stage.rows) for stage in stages]))
+def ended_at(stages: list[Stage], target: float | None) -> list[Stage]:
+    """Return the stages with the last one at lambda = ``target``, if there is one.
 
-
-def ended_at(stages: list[Stage], target: float) -> list[Stage]:
-    """Return the stages up to the one that is best for lambda = ``target``, which becomes the last."""
-    best = best_for(stages, target)
-    return [*(stage for stage in stages[: best + 1] if stage.alpha > target), stages[best]._replace(alpha=target)]
+    Each row has lowered f by more than ``target``, or it would not be there: of all stages the last is the best for it.
+    """
+    if target is None:
+        return stages
+    return [*(stage for stage in stages if stage.alpha > target), stages[-1]._replace(alpha=target)]
 
 
 def exchange(panel: Panel) -> int:

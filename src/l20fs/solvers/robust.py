@@ -21,7 +21,7 @@ from l20fs.problem import LeastSquares
 from l20fs.prox import squared_row_norms
 from l20fs.solvers.homotopy import Callback
 from l20fs.solvers.panel import Panel
-from l20fs.solvers.replace import best_for, ended_at, exchange, growth_limits, path_of, record, stage_of
+from l20fs.solvers.replace import ended_at, exchange, growth_limits, path_of, record, stage_of
 
 Array = NDArray[Any]
 
@@ -65,16 +65,11 @@ def robust(
     alpha = float(panel.gains().max()) * (1.0 + 1e-6) or problem.null_loss
     stages: list[Stage] = []
     record(stages, stage_of(panel, alpha, loss=value, n_steps=0), callback)
-    chosen = panel
     while len(panel) < limit and panel.grow(1, least):
         panel, value = _settle(panel, unit, TOLERANCE if len(panel) == limit else ROUGH_TOLERANCE, with_exchanges)
         alpha = min(alpha, stages[-1].loss - value)
         record(stages, stage_of(panel, alpha, loss=value), callback)
-        if target is None or best_for(stages, target) == len(stages) - 1:
-            chosen = panel
-    if target is not None:
-        stages = ended_at(stages, target)
-    return RobustFit(path_of(chosen, stages), chosen.problem)
+    return RobustFit(path_of(panel, ended_at(stages, target)), panel.problem)
 
 
 def _settle(panel: Panel, unit: float, tolerance: float, with_exchanges: bool) -> tuple[Panel, float]:
