@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from samples import CONTAINERS, SOLVERS, make_data
 from sklearn import config_context
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import cross_validate
+from sklearn.metrics import accuracy_score, make_scorer
+from sklearn.model_selection import KFold, cross_validate
 from sklearn.pipeline import make_pipeline
 
 from l20fs import L20Selector
@@ -98,11 +99,13 @@ def test_weights_are_routed_to_where_they_are_asked_for():
     weights = np.random.default_rng(0).uniform(size=60) < 0.5
     with config_context(enable_metadata_routing=True):
         selector = L20Selector(3).set_fit_request(sample_weight=True)
-        pipeline = make_pipeline(
-            selector, LogisticRegression().set_fit_request(sample_weight=False).set_score_request(sample_weight=False)
-        )
+        pipeline = make_pipeline(selector, LogisticRegression().set_fit_request(sample_weight=False))
         pipeline.fit(X, y, sample_weight=weights)
         assert np.array_equal(pipeline[0].scores_, L20Selector(3).fit(X, y, weights).scores_)
         assert not np.array_equal(pipeline[0].scores_, L20Selector(3).fit(X, y).scores_)
-        found = cross_validate(pipeline, X, y, cv=3, params={"sample_weight": weights}, return_estimator=True)
-        assert len(found["estimator"]) == 3
+        folds = KFold(3)
+        scorer = make_scorer(accuracy_score).set_score_request(sample_weight=False)
+        given = {"sample_weight": weights}
+        found = cross_validate(pipeline, X, y, cv=folds, scoring=scorer, params=given, return_estimator=True)
+    for fitted, (train, _) in zip(found["estimator"], folds.split(X), strict=True):
+        assert np.array_equal(fitted[0].scores_, L20Selector(3).fit(X[train], y[train], weights[train]).scores_)
