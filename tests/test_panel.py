@@ -125,7 +125,7 @@ def test_the_best_exchange_is_the_best_of_all_pairs(container, shape, ridge, see
     }
     best = panel.best_exchange()
     assert best.decrease == pytest.approx(panel.loss - min(values.values()), rel=1e-6, abs=1e-9)
-    assert values[best.position, best.row] == pytest.approx(min(values.values()), rel=1e-9, abs=1e-9)
+    assert values[best.position, best.unit] == pytest.approx(min(values.values()), rel=1e-9, abs=1e-9)
 
 
 def test_exchanges_are_searched_block_by_block(monkeypatch):

@@ -18,6 +18,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 # A module may import from its own level and from those below it.
 LEVELS = [
     ["prox", "files", "validation"],
+    ["penalty"],
     ["design"],
     ["problem"],
     ["lazy", "relaxation"],

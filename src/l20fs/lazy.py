@@ -6,7 +6,8 @@ A zero row enters only if :math:`\|x_j^T R\| > \sqrt{2 \lambda L}`. If feature j
 .. math:: \|x_j^T R\| \le \|x_j^T R_j\| + \|x_j\| \, \|R - R_j\|_2,
 
 and a feature whose bound stays below the threshold need not be looked at. Each feature refers to a residual of its own:
-those near the threshold are evaluated often and do not drag in the rest.
+those near the threshold are evaluated often and do not drag in the rest. For features that enter as a group the squares of
+the bounds are added up.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from l20fs.penalty import RowPenalty
 from l20fs.problem import Gradient, LeastSquares, may_be_heavy
 
 Array = NDArray[Any]
@@ -169,17 +171,17 @@ class LazyGradient:
         self._values: Array | None = None
         self._whole: Gradient | None = None
 
-    def above(self, threshold: float) -> Array:
+    def above(self, threshold: float, penalty: RowPenalty | None = None) -> Array:
         """Return a mask of the features with weights and of those whose gradient may be longer than ``threshold``."""
         if self._whole is None:
-            undecided = np.flatnonzero(may_be_heavy(self._squared_bounds, threshold))
+            undecided = np.flatnonzero(may_be_heavy(self._squared_bounds, threshold, penalty))
             decided = len(undecided) <= SCATTERED_SHARE * len(self._squared_bounds)
             self._gradients.judge(decided=decided)
             if decided:
                 self._evaluate(undecided)
-                return may_be_heavy(self._squared_bounds, threshold)
+                return may_be_heavy(self._squared_bounds, threshold, penalty)
             self._whole = self._gradients.whole(*self._point)
-        return self._whole.above(threshold)
+        return self._whole.above(threshold, penalty)
 
     def at(self, rows: Array) -> Array:
         """Return the gradient of a few features, (n_targets, n_rows), in float64."""

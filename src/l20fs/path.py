@@ -13,20 +13,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from l20fs.files import write_atomically
+from l20fs.penalty import RowPenalty
 from l20fs.problem import LeastSquares
 from l20fs.prox import order_descending
 
 Array = NDArray[Any]
 
 #: What put a feature at its rank, best first; ``SolutionPath.rules`` holds the position in this tuple.
-RULES = ("weight", "entry", "path", "gradient", "constant")
+RULES = ("included", "weight", "entry", "path", "gradient", "constant", "excluded")
 
 #: How the rows of the last stage are ordered: by their norm, or by how early they came to stay.
 Ranking = Literal["norm", "entry"]
 
 
 class Stage(NamedTuple):
-    """The solution at one lambda: its non-zero rows, their norms, what it cost, and how far the last step went."""
+    """The solution at one lambda: its non-zero rows, their norms, its f, how it was found, and what its rows cost.
+
+    ``cost`` is what lambda is multiplied by: the number of rows, unless the penalty says otherwise.
+    """
 
     alpha: float
     rows: Array
@@ -36,11 +40,17 @@ class Stage(NamedTuple):
     n_steps: int = 1
     converged: bool = True
     squared_step: float = 0.0
+    cost: float | None = None
+
+    @property
+    def price(self) -> float:
+        """What the rows cost."""
+        return float(len(self.rows)) if self.cost is None else self.cost
 
     @property
     def objective(self) -> float:
-        """f + lambda * (number of non-zero rows)."""
-        return self.loss + self.alpha * len(self.rows)
+        """f + lambda * (number of non-zero rows, or what they cost)."""
+        return self.loss + self.alpha * self.price
 
 
 @dataclass(frozen=True)
@@ -56,6 +66,9 @@ class Refit:
 class SolutionPath:
     """All solutions along lambda, and the order of the features for every k.
 
+    k counts units: features, where each stands alone, and groups of features that are selected together (see
+    :mod:`l20fs.penalty`).
+
     Attributes
     ----------
     alphas : array of shape (n_stages,)
@@ -63,17 +76,23 @@ class SolutionPath:
     n_nonzero, losses, lipschitz, n_iters, converged : arrays of shape (n_stages,)
         Number of non-zero rows; f (half the squared error, plus the ridge term); the step parameter L, of solvers that
         have one; accepted steps; and whether the stage ended by itself rather than at its step limit.
+    costs : array of shape (n_stages,)
+        What lambda is multiplied by: the number of non-zero rows, unless the penalty says otherwise.
+    unit_of : array of shape (n_features,)
+        The unit of each feature; units are numbered by their lowest feature.
     order : array of shape (n_features,)
-        Feature indices, best first. Rule ``"weight"``: non-zero in the last stage, by row norm. ``"entry"``: non-zero in
+        Feature indices, best first, the members of a unit side by side. Rule ``"included"``: always selected, ordered as by
+        the next two rules. ``"weight"``: non-zero in the last stage, by row norm. ``"entry"``: non-zero in
         the last stage, the one that came to stay first, by row norm at that time if several came together.
         ``"path"``: non-zero in an earlier stage, the one that stayed longest first. ``"gradient"``: never non-zero, by the
-        distance to entry. ``"constant"``: last. Ties go to the lower index.
+        distance to entry. ``"constant"`` and ``"excluded"``: last. The norm of a unit is that of its rows together.
+        Ties go to the lower index.
     rules : array of shape (n_features,)
         Position in :data:`RULES` of the rule that ranks each feature.
     scores : array of shape (n_features,)
         Falls along ``order``: the row norm for rule ``"weight"``, above 0 and at most 1 for ``"entry"``, between -1 and 0
-        for ``"path"``, between -2 and -1 for ``"gradient"``, ``-inf`` for a constant feature. Norms are in the units in
-        which the rows competed, after ``scale``.
+        for ``"path"``, between -2 and -1 for ``"gradient"``, ``-inf`` for a constant or excluded feature; 2 to 3 times the
+        largest of all these for ``"included"``. Norms are in the units in which the rows competed, after ``scale``.
     """
 
     alphas: Array
@@ -97,9 +116,18 @@ class SolutionPath:
     null_loss: Array
     tie: Array
     lower_bounds: Array
+    costs: Array
+    unit_of: Array
 
     @classmethod
-    def from_stages(cls, problem: LeastSquares, stages: Sequence[Stage], values: Array, closeness: Array) -> SolutionPath:
+    def from_stages(
+        cls,
+        problem: LeastSquares,
+        stages: Sequence[Stage],
+        values: Array,
+        closeness: Array,
+        penalty: RowPenalty | None = None,
+    ) -> SolutionPath:
         """Assemble a path, ranked by norm.
 
         Parameters
@@ -108,13 +136,17 @@ class SolutionPath:
         stages : sequence of Stage
         values : array of shape (n_targets, n_rows)
             Weights of the rows of the last stage.
-        closeness : array of shape (n_features,)
-            What ranks the rows that were never non-zero, not negative: how close they are to entry.
+        closeness : array of shape (n_units,)
+            What ranks the units that were never non-zero, not negative: how close they are to entry.
+        penalty : RowPenalty, optional
+            What the rows cost; each of them 1 by default.
         """
+        penalty = penalty or RowPenalty.plain(problem.n_features)
         n_nonzero = np.array([len(stage.rows) for stage in stages])
         indices = np.concatenate([stage.rows for stage in stages])
         norms = np.concatenate([stage.norms for stage in stages])
-        rules, scores = _score(n_nonzero, indices, norms, closeness.astype(np.float64), problem.design.varies)
+        occupied = Occupied.of(n_nonzero, indices, norms, penalty.unit_of)
+        rules, scores = _score(occupied, closeness.astype(np.float64), penalty, problem.design.varies)
         return cls(
             alphas=np.array([stage.alpha for stage in stages]),
             losses=np.array([stage.loss for stage in stages]),
@@ -124,8 +156,8 @@ class SolutionPath:
             indptr=np.concatenate([[0], np.cumsum(n_nonzero)]),
             indices=indices,
             norms=norms,
-            rules=rules,
-            scores=scores,
+            rules=rules[penalty.unit_of],
+            scores=scores[penalty.unit_of],
             coef_rows=stages[-1].rows,
             coef_values=values,
             x_mean=problem.design.mean,
@@ -137,6 +169,8 @@ class SolutionPath:
             null_loss=np.array(problem.null_loss),
             tie=np.array(problem.tie),
             lower_bounds=np.empty(0),
+            costs=np.array([stage.price for stage in stages]),
+            unit_of=penalty.unit_of,
         )
 
     def __repr__(self) -> str:
@@ -147,8 +181,27 @@ class SolutionPath:
 
     @cached_property
     def order(self) -> Array:
-        """Feature indices, best first."""
-        return order_descending(self.scores, rtol=float(self.tie))
+        """Feature indices, best first, the members of a unit side by side."""
+        return np.argsort(self.ranking, kind="stable")
+
+    @cached_property
+    def ranking(self) -> Array:
+        """The rank of the unit of each feature, from 1."""
+        order = order_descending(self.scores[self._heads], rtol=float(self.tie))
+        is_excluded = (self.rules == RULES.index("excluded"))[self._heads][order]
+        order = np.concatenate([order[~is_excluded], order[is_excluded]])
+        ranks = np.empty(len(order), dtype=np.intp)
+        ranks[order] = np.arange(1, len(order) + 1)
+        return ranks[self.unit_of]
+
+    @cached_property
+    def _heads(self) -> Array:
+        """The lowest feature of each unit."""
+        return np.unique(self.unit_of, return_index=True)[1]
+
+    @cached_property
+    def _occupied(self) -> Occupied:
+        return Occupied.of(self.n_nonzero, self.indices, self.norms, self.unit_of)
 
     @property
     def n_features(self) -> int:
@@ -166,9 +219,27 @@ class SolutionPath:
         return np.diff(self.indptr)
 
     @property
+    def sizes(self) -> Array:
+        """The number of selected units per stage; one that is included counts even where its weights are zero."""
+        is_included = (self.rules == RULES.index("included"))[self._heads]
+        stage_of = np.repeat(np.arange(len(self.alphas)), self._occupied.counts)
+        n_free = np.bincount(stage_of, weights=~is_included[self._occupied.units], minlength=len(self.alphas))
+        return n_free.astype(np.intp) + self.n_included
+
+    @cached_property
+    def n_included(self) -> int:
+        """The number of units that are always selected."""
+        return int(np.count_nonzero((self.rules == RULES.index("included"))[self._heads]))
+
+    @cached_property
+    def n_selectable(self) -> int:
+        """The number of units that are not excluded."""
+        return len(self._heads) - int(np.count_nonzero((self.rules == RULES.index("excluded"))[self._heads]))
+
+    @property
     def objectives(self) -> Array:
-        """f + lambda * (number of non-zero rows), per stage."""
-        return self.losses + self.alphas * self.n_nonzero
+        """f + lambda * (number of non-zero rows, or what they cost), per stage."""
+        return self.losses + self.alphas * self.costs
 
     def stage_rows(self, stage: int) -> Array:
         """Return the non-zero rows of a stage, ascending."""
@@ -194,46 +265,50 @@ class SolutionPath:
         """Return this path with the rows of its last stage ranked by their norm there, or by how early they came to stay."""
         if not len(self.coef_rows):
             return self
-        rules, scores = self.rules.copy(), self.scores.copy()
-        rules[self.coef_rows] = RULES.index("weight" if ranking == "norm" else "entry")
-        scores[self.coef_rows] = self.stage_norms(-1) if ranking == "norm" else self._entry_scores()
-        return replace(self, rules=rules, scores=scores)
+        rules, scores = self.rules[self._heads], self.scores[self._heads]
+        is_included = rules == RULES.index("included")
+        scores[is_included] = 0.0
+        units, norms = self._occupied.last()
+        rules[units] = RULES.index("weight" if ranking == "norm" else "entry")
+        scores[units] = norms if ranking == "norm" else self._entry_scores()
+        rules[is_included] = RULES.index("included")
+        _lift(scores, is_included)
+        return replace(self, rules=rules[self.unit_of], scores=scores[self.unit_of])
 
     def _entry_scores(self) -> Array:
-        """Score the rows of the last stage by the first stage of their last stay; the norm there decides among equals."""
-        stage_of = np.repeat(np.arange(len(self.alphas)), self.n_nonzero)
+        """Score the units of the last stage by the first stage of their last stay; the norm there decides among equals."""
+        counts, units, norms = self._occupied
+        stage_of = np.repeat(np.arange(len(self.alphas)), counts)
         largest = np.zeros(len(self.alphas))
-        np.maximum.at(largest, stage_of, self.norms)
-        chosen = np.flatnonzero(self.is_nonzero[self.indices])
-        chosen = chosen[np.lexsort((stage_of[chosen], self.indices[chosen]))]  # row by row, along the stages
-        rows, stages = self.indices[chosen], stage_of[chosen]
-        is_other = rows[1:] != rows[:-1]
+        np.maximum.at(largest, stage_of, norms)
+        largest[largest == 0.0] = 1.0  # nothing but what is included, and without a weight
+        chosen = np.flatnonzero(np.isin(units, self._occupied.last()[0]))
+        chosen = chosen[np.lexsort((stage_of[chosen], units[chosen]))]  # unit by unit, along the stages
+        units, stages = units[chosen], stage_of[chosen]
+        is_other = units[1:] != units[:-1]
         begins = np.concatenate([[True], is_other | (stages[1:] != stages[:-1] + 1)]).nonzero()[0]
-        entry = begins[np.concatenate([rows[begins[1:]] != rows[begins[:-1]], [True]])]  # the last stay of each row
-        share = self.norms[chosen[entry]] / (largest[stages[entry]] * (1.0 + 1e-9))
+        entry = begins[np.concatenate([units[begins[1:]] != units[begins[:-1]], [True]])]  # the last stay of each unit
+        share = norms[chosen[entry]] / (largest[stages[entry]] * (1.0 + 1e-9))
         return (len(self.alphas) - 1 - stages[entry] + share) / len(self.alphas)
 
     def size_at(self, alpha: float) -> int:
-        """Return the number of rows that minimises f + alpha * (number of rows) over the stages; the smaller on a tie."""
-        n_rows = self.n_nonzero
-        values = self.losses + alpha * n_rows
-        return int(n_rows[values <= values.min() * (1.0 + 1e-12)].min())
+        """Return the number of units that minimises f + alpha * (what they cost) over the stages; the smaller on a tie."""
+        values = self.losses + alpha * self.costs
+        return int(self.sizes[values <= values.min() * (1.0 + 1e-12)].min())
 
     def rows_at(self, k: int) -> Array:
-        """Return the rows of the best stage with exactly ``k`` rows, ascending.
+        """Return the rows of the best stage with exactly ``k`` units, ascending.
 
         For solvers that exchange rows these need not be the best k of the ranking.
         """
-        stages = np.flatnonzero(self.n_nonzero == k)
+        stages = np.flatnonzero(self.sizes == k)
         if not len(stages):
-            raise ValueError(
-                f"No stage of the path has exactly k={k} rows; the sizes are {np.unique(self.n_nonzero).tolist()}."
-            )
+            raise ValueError(f"No stage of the path has exactly k={k} rows; the sizes are {np.unique(self.sizes).tolist()}.")
         return self.stage_rows(int(stages[self.losses[stages].argmin()]))
 
     def support(self, k: int) -> Array:
-        """Return the indices of the best ``k`` features, best first."""
-        return self.order[: self._check_k(k)]
+        """Return the indices of the best ``k`` features, or of the members of the best ``k`` units, best first."""
+        return self.order[: np.searchsorted(self.ranking[self.order], self._check_k(k), side="right")]
 
     def coef(self, k: int) -> Array:
         """Return the weights of the last stage on the best ``k`` features, (n_targets, n_features), in units of X.
@@ -257,20 +332,21 @@ class SolutionPath:
         """Return the intercept that belongs to :meth:`coef`."""
         return self.y_mean - self.coef(k) @ self.x_mean
 
-    def with_panel(self, problem: LeastSquares, n_rows: int) -> SolutionPath:
-        """Return this path with what :meth:`refit` needs for every k up to ``n_rows``."""
-        triangle, targets = problem.panel_factor(self.support(n_rows))
+    def with_panel(self, problem: LeastSquares, k_max: int) -> SolutionPath:
+        """Return this path with what :meth:`refit` needs for every k up to ``k_max``."""
+        triangle, targets = problem.panel_factor(self.support(k_max))
         return replace(self, panel_triangle=triangle, panel_targets=targets)
 
     def refit(self, k: int) -> Refit:
         """Solve least squares (with the ridge term, if any) on exactly the best ``k`` features."""
         rows = self.support(k)
-        if k > self.panel_triangle.shape[1]:
+        n_held = self.panel_triangle.shape[1]
+        if len(rows) > n_held:
+            largest = int(self.ranking[self.order[n_held - 1]]) if n_held else 0
             raise ValueError(
-                f"refit(k={k}): the path holds what a refit needs up to k={self.panel_triangle.shape[1]}. "
-                f"Fit with max_features={k}."
+                f"refit(k={k}): the path holds what a refit needs up to k={largest}. Fit with max_features={k}."
             )
-        triangle = self.panel_triangle[:, :k]
+        triangle = self.panel_triangle[:, : len(rows)]
         values = np.linalg.lstsq(triangle, self.panel_targets, rcond=None)[0]
         explained = triangle @ values
         loss = self.null_loss - np.vdot(explained, self.panel_targets - 0.5 * explained)
@@ -298,8 +374,11 @@ class SolutionPath:
         return max(0.0, 1.0 - float(self.lower_bounds[k]) / loss) if loss > 0.0 else 0.0
 
     def _check_k(self, k: int) -> int:
-        if not 1 <= k <= self.n_features:
-            raise ValueError(f"k={k} is outside 1 to {self.n_features}, the number of features.")
+        least, most = max(1, self.n_included), self.n_selectable
+        if not least <= k <= most:
+            what = "features" if len(self._heads) == self.n_features else "units"
+            rest = f" that are not excluded; {self.n_included} are included" if least > 1 or most < len(self._heads) else ""
+            raise ValueError(f"k={k} is outside {least} to {most}, the number of {what}{rest}.")
         return int(k)
 
     def save(self, file: str | os.PathLike[str]) -> None:
@@ -321,16 +400,56 @@ class SolutionPath:
                 raise ValueError(f"{os.fspath(file)!r} is not a path file written by SolutionPath.save: {error}") from error
 
 
-def _score(n_nonzero: Array, indices: Array, norms: Array, closeness: Array, varies: Array) -> tuple[Array, Array]:
-    """Give every feature its rule and a score that falls along the ranking."""
-    rules = np.where(varies, RULES.index("gradient"), RULES.index("constant")).astype(np.int8)
-    scores = np.where(varies, closeness / (closeness.max() or 1.0) - 2.0, -np.inf)
-    # Written stage by stage, so that what remains of a row is the last stage in which it was alive.
-    n_stages, n_last = len(n_nonzero), int(n_nonzero[-1])
-    stage_of = np.repeat(np.arange(n_stages), n_nonzero)
-    rules[indices] = RULES.index("path")
-    scores[indices] = (stage_of + norms / (norms.max(initial=0.0) * (1.0 + 1e-9) or 1.0)) / n_stages - 1.0
-    last = indices[len(indices) - n_last :]
+class Occupied(NamedTuple):
+    """The units of all stages: how many each stage has, their numbers and their norms, stage after stage."""
+
+    counts: Array
+    units: Array
+    norms: Array
+
+    @classmethod
+    def of(cls, n_nonzero: Array, indices: Array, norms: Array, unit_of: Array) -> Occupied:
+        """Gather the rows of each stage into units; the norm of a unit is that of its rows together."""
+        n_units = int(unit_of.max()) + 1
+        if n_units == len(unit_of):
+            return cls(n_nonzero, indices, norms)
+        stage_of = np.repeat(np.arange(len(n_nonzero)), n_nonzero)
+        keys, place = np.unique(stage_of * n_units + unit_of[indices], return_inverse=True)
+        stages, units = np.divmod(keys, n_units)
+        pooled = np.sqrt(np.bincount(place, weights=norms * norms, minlength=len(keys)))
+        return cls(np.bincount(stages, minlength=len(n_nonzero)), units, pooled)
+
+    def last(self) -> tuple[Array, Array]:
+        """Return the units of the last stage and their norms."""
+        first = len(self.units) - int(self.counts[-1])
+        return self.units[first:], self.norms[first:]
+
+
+def _score(occupied: Occupied, closeness: Array, penalty: RowPenalty, varies: Array) -> tuple[Array, Array]:
+    """Give every unit its rule and a score that falls along the ranking."""
+    counts, units, norms = occupied
+    is_varying = np.zeros(penalty.n_units, dtype=bool)
+    is_varying[penalty.unit_of[varies]] = True
+    is_excluded, is_included = penalty.costs == np.inf, penalty.costs == 0.0
+    rules = np.where(is_varying, RULES.index("gradient"), RULES.index("constant")).astype(np.int8)
+    rules[is_excluded] = RULES.index("excluded")
+    scores = np.where(is_varying & ~is_excluded, closeness / (closeness.max() or 1.0) - 2.0, -np.inf)
+    # Written stage by stage, so that what remains of a unit is the last stage in which it was alive.
+    stage_of = np.repeat(np.arange(len(counts)), counts)
+    rules[units] = RULES.index("path")
+    scores[units] = (stage_of + norms / (norms.max(initial=0.0) * (1.0 + 1e-9) or 1.0)) / len(counts) - 1.0
+    last, last_norms = occupied.last()
     rules[last] = RULES.index("weight")
-    scores[last] = norms[len(norms) - n_last :]
+    scores[last] = last_norms
+    rules[is_included] = RULES.index("included")
+    scores[is_included] = np.maximum(scores[is_included], 0.0)
+    _lift(scores, is_included)
     return rules, scores
+
+
+def _lift(scores: Array, is_included: Array) -> None:
+    """Put the included units, whose scores are not negative, above all others, in their own order."""
+    if is_included.any():
+        top = float(scores[~is_included].max(initial=0.0)) or 1.0
+        own = scores[is_included]
+        scores[is_included] = top * (2.0 + own / (own.max() or 1.0))

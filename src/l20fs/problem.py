@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from l20fs.design import BLOCK_ELEMENTS, Scale, make_design
+from l20fs.penalty import RowPenalty
 from l20fs.prox import is_heavy
 
 Array = NDArray[Any]
@@ -29,17 +30,18 @@ class Gradient(NamedTuple):
         """Return the gradient of a few features, (n_targets, n_rows), in float64."""
         return self.values.take(rows, axis=1).astype(np.float64, copy=False)
 
-    def above(self, threshold: float) -> Array:
-        """Return a mask of the features whose gradient may be longer than ``threshold``.
+    def above(self, threshold: float, penalty: RowPenalty | None = None) -> Array:
+        """Return a mask of the features whose gradient may be longer than ``threshold``, for what their units cost.
 
         The last digits are left to the proximal map, which decides; this mask only spares it the hopeless rows.
         """
-        return may_be_heavy(self.squared_norms, threshold)
+        return may_be_heavy(self.squared_norms, threshold, penalty)
 
 
-def may_be_heavy(squared_norms: Array, threshold: float) -> Array:
-    """Say which rows may be longer than ``threshold``, with room for the last digits."""
-    return is_heavy(squared_norms, threshold * (1.0 - 1e-6))
+def may_be_heavy(squared_norms: Array, threshold: float, penalty: RowPenalty | None = None) -> Array:
+    """Say which rows may survive the threshold, with room for the last digits."""
+    lowered = threshold * (1.0 - 1e-6)
+    return is_heavy(squared_norms, lowered) if penalty is None else penalty.is_heavy(squared_norms, lowered)
 
 
 class LeastSquares:

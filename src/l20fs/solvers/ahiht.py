@@ -7,6 +7,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from l20fs.path import SolutionPath
+from l20fs.penalty import RowPenalty
 from l20fs.problem import LeastSquares
 from l20fs.solvers.homotopy import Callback, Schedule, run_homotopy
 
@@ -18,6 +19,7 @@ def ahiht(
     weights: NDArray[Any] | None = None,
     callback: Callback | None = None,
     lazy: bool | None = None,
+    penalty: RowPenalty | None = None,
 ) -> SolutionPath:
     """Walk down lambda with one accepted step each.
 
@@ -34,6 +36,8 @@ def ahiht(
         Called with the :class:`~l20fs.path.Stage` after each lambda.
     lazy : bool, optional
         Whether to evaluate a feature only where it may matter (see :mod:`l20fs.lazy`); by default where that pays.
+    penalty : RowPenalty, optional
+        What the rows cost, one by one or in groups; each of them 1 by default.
 
     Examples
     --------
@@ -43,5 +47,12 @@ def ahiht(
     (0, 3)
     """
     return run_homotopy(
-        problem, schedule, weights=weights, max_steps=1, is_converged=lambda trial: True, callback=callback, lazy=lazy
+        problem,
+        schedule,
+        weights=weights,
+        max_steps=1,
+        is_converged=lambda trial: True,
+        callback=callback,
+        lazy=lazy,
+        penalty=penalty,
     )

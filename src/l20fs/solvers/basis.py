@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,15 @@ def make_basis(problem: LeastSquares) -> Basis:
     """Choose the form whose lines are shorter."""
     design = problem.design
     return SampleBasis(problem) if design.n_samples <= design.n_features else FeatureBasis(problem)
+
+
+class Remainder(NamedTuple):
+    """What is left of a column without the lines: a vector of length n_samples, its squared length ``room`` (with the part
+    that belongs to the ridge), and the coordinates of what was taken away."""
+
+    rest: Array
+    coordinates: Array
+    room: float
 
 
 class Basis(ABC):
@@ -57,11 +66,11 @@ class Basis(ABC):
         """Return the weights that minimise h on the first ``size`` rows, (n_targets, size)."""
         return (self._inverse[:size, :size] @ self._targets[:size]).T
 
-    def extend(self, row: int, column: Array, residual: Array) -> tuple[Array, Array]:
-        """Orthogonalise the column of a row and append it; return its direction, of length n_samples, and its target."""
-        k, inverse, ridge = self.size, self.inverse, self.problem.ridge
+    def remainder(self, column: Array) -> Remainder:
+        """Orthogonalise a column."""
+        inverse, ridge = self.inverse, self.problem.ridge
         root = math.sqrt(ridge)
-        rest, lifted, coordinates = column.copy(), np.zeros(k), np.zeros(k)
+        rest, lifted, coordinates = column.copy(), np.zeros(self.size), np.zeros(self.size)
         squared = rest @ rest + ridge
         while True:
             before = squared
@@ -74,17 +83,19 @@ class Basis(ABC):
             squared = rest @ rest + lifted @ lifted + ridge
             # Where little is left, rounding of the large part that was taken away is in it, too: once more.
             if squared >= 0.01 * before:
-                break
-        corner = math.sqrt(squared)
-        target = (residual @ column) / corner
-        rest /= corner
+                return Remainder(rest, coordinates, float(squared))
+
+    def extend(self, row: int, remainder: Remainder, product: Array) -> tuple[Array, Array]:
+        """Append what is left of the column of a row, given its product with the residual; return direction and target."""
+        k, inverse, corner = self.size, self.inverse, math.sqrt(remainder.room)
+        direction, target = remainder.rest / corner, product / corner
         self._make_room()
-        self._inverse[:k, k] = (inverse @ coordinates) / -corner
+        self._inverse[:k, k] = (inverse @ remainder.coordinates) / -corner
         self._inverse[k, k] = 1.0 / corner
         self._targets[k] = target
         self.rows.append(row)
-        self._keep_direction(rest)
-        return rest, target
+        self._keep_direction(direction)
+        return direction, target
 
     def cut(self, size: int) -> None:
         """Forget the lines from ``size`` on."""
@@ -96,6 +107,11 @@ class Basis(ABC):
         It is the line of the space that is orthogonal to all other columns: a row of the inverse triangle, normalised.
         """
         turns = self.inverse / np.sqrt(squared_row_norms(self.inverse))[:, None]
+        return turns, turns @ self.targets
+
+    def exit_of(self, span: slice) -> tuple[Array, Array]:
+        """Return the lines that leave the basis with several selected rows (in coordinates), and their targets."""
+        turns = np.linalg.qr(self.inverse[span].T)[0].T
         return turns, turns @ self.targets
 
     def drop(self, position: int) -> tuple[Array, Array, Array]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from l20fs.path import SolutionPath, Stage
+from l20fs.penalty import RowPenalty
 from l20fs.problem import LeastSquares
 from l20fs.solvers.homotopy import Callback, Schedule, Trial, run_homotopy
 
@@ -24,6 +25,7 @@ def hiht(
     stopping: Literal["relative", "absolute"] = "relative",
     callback: Callback | None = None,
     lazy: bool | None = None,
+    penalty: RowPenalty | None = None,
 ) -> SolutionPath:
     """Walk down lambda and iterate at each one until the step is short.
 
@@ -53,7 +55,14 @@ def hiht(
             callback(stage)
 
     path = run_homotopy(
-        problem, schedule, weights=weights, max_steps=max_iter, is_converged=is_converged, callback=watch, lazy=lazy
+        problem,
+        schedule,
+        weights=weights,
+        max_steps=max_iter,
+        is_converged=is_converged,
+        callback=watch,
+        lazy=lazy,
+        penalty=penalty,
     )
     n_open = int(np.count_nonzero(~path.converged))
     if n_open:

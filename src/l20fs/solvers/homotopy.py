@@ -4,7 +4,8 @@ One step from W with the parameter L (equation 14 of the paper) is
 
 .. math:: V = H_{2\lambda/L}\bigl(W - \nabla f(W) / L\bigr)
 
-where H zeroes the rows whose squared norm is at most :math:`2 \lambda / L`. L is raised, always from the same W,
+where H zeroes the rows whose squared norm is at most :math:`2 \lambda / L`, or :math:`2 \lambda c_u / L` for a unit of rows
+that costs :math:`c_u` (see :mod:`l20fs.penalty`). L is raised, always from the same W,
 until the objective falls by at least :math:`\tfrac\eta2 \|W - V\|_F^2`. An accepted step costs one pass over X at most, for
 the gradient at V; a trial costs only the rows that change.
 """
@@ -21,8 +22,8 @@ from numpy.typing import NDArray
 
 from l20fs.lazy import GradientRule, LazyGradient, LazyGradients, laziness_pays
 from l20fs.path import SolutionPath, Stage
+from l20fs.penalty import RowPenalty
 from l20fs.problem import Gradient, LeastSquares
-from l20fs.prox import is_heavy
 
 Array = NDArray[Any]
 Callback = Callable[[Stage], object]
@@ -37,7 +38,7 @@ class Schedule:
     target : float or None
         The lambda at which the path ends, reached exactly. None: go on until ``n_rows`` rows are non-zero.
     n_rows : int
-        Where a path without a target ends.
+        Where a path without a target ends; with a penalty on groups, the number of units.
     start : float or None
         lambda_0. A number is used as in the paper's listing: the first stage is ``start * rate``. None: the first
         stage is the smallest lambda at which W = 0 stays put, so that it is empty and none is idle.
@@ -90,15 +91,22 @@ class Walk:
     """State of one homotopy: the current iterate, L and the bounds of L."""
 
     def __init__(
-        self, problem: LeastSquares, schedule: Schedule, weights: Array | None = None, *, lazy: bool = False
+        self,
+        problem: LeastSquares,
+        schedule: Schedule,
+        weights: Array | None = None,
+        *,
+        penalty: RowPenalty | None = None,
+        lazy: bool = False,
     ) -> None:
         self.problem = problem
         self.schedule = schedule
+        self.penalty = penalty or RowPenalty.plain(problem.n_features)
         self.L = schedule.lipschitz_start or problem.lipschitz_lower
         self.eta = 1e-4 * self.L if schedule.eta is None else schedule.eta
         self.tried_L = self.L
         self._gradient: GradientRule = LazyGradients(problem) if lazy else problem.gradient
-        self.point = starting_point(problem, weights, self._gradient)
+        self.point = starting_point(problem, weights, self._gradient, self.penalty)
 
     def step(self, lam: float) -> Trial:
         """Find an acceptable step at ``lam`` and take it, unless the point would not move."""
@@ -118,15 +126,18 @@ class Walk:
 
     def propose(self, lam: float) -> Trial:
         """Compute the trial step from the current point with the current L and judge it."""
-        problem, point, L = self.problem, self.point, self.L
+        problem, penalty, point, L = self.problem, self.penalty, self.point, self.L
         threshold = math.sqrt(2.0 * lam / L)
         # A zero row enters only if ||gradient|| / L > threshold: all others stay zero and need not be looked at.
-        touched = (point.gradient.above(L * threshold) | point.is_active).nonzero()[0]
+        is_touched = point.gradient.above(L * threshold, penalty) | point.is_active
+        if not penalty.is_plain:
+            is_touched &= problem.design.varies  # an included feature that is constant
+        touched = is_touched.nonzero()[0]
         old = point.weights.take(touched, axis=1)
         slope = point.gradient.at(touched)
         new = old - slope / L
         squared_norms = np.add.reduce(new * new)
-        kept = is_heavy(squared_norms, threshold)
+        kept = penalty.is_heavy(squared_norms, threshold, touched)
         new *= kept
         change = new - old
         image = problem.image(touched, change)
@@ -134,7 +145,7 @@ class Walk:
         # f(W + D) - f(W) = <gradient, D> + (||X D||^2 + mu ||D||^2) / 2, without the cancellation of two values of f.
         descent = -float(np.vdot(slope, change))
         bend = 0.5 * problem.curvature(image, change)
-        saved = lam * (len(point.rows) - int(np.count_nonzero(kept)))
+        saved = lam * (penalty.cost_of(point.rows) - penalty.cost_of(touched[kept]))
         is_good = descent - bend + saved >= 0.5 * self.eta * squared_length
         return Trial(touched, kept, new, squared_norms, image, squared_length, is_good)
 
@@ -161,22 +172,25 @@ class Walk:
         point.gradient = self._gradient(point.residual, point.rows, point.values)
 
 
-def starting_point(problem: LeastSquares, weights: Array | None, gradient: GradientRule) -> Iterate:
+def starting_point(problem: LeastSquares, weights: Array | None, gradient: GradientRule, penalty: RowPenalty) -> Iterate:
     """Evaluate the problem at the starting weights, (n_targets, n_features); None: all zero."""
     shape = (problem.n_targets, problem.n_features)
     weights = np.zeros(shape) if weights is None else np.array(weights, dtype=np.float64)
     if weights.shape != shape:
         raise ValueError(f"The starting weights have shape {weights.shape}; expected (n_targets, n_features) = {shape}.")
-    weights[:, ~problem.design.varies] = 0.0  # a constant feature has no effect, hence no reason to be selected
+    may_enter = penalty.may_enter(problem.design.varies)
+    weights[:, ~may_enter] = 0.0  # a constant feature has no effect, hence no reason to be selected
     is_active = np.asarray(weights.any(axis=0))
+    if penalty.has_groups:  # a unit is non-zero as a whole
+        is_active = may_enter & np.isin(penalty.unit_of, penalty.unit_of[is_active])
     rows, values = np.flatnonzero(is_active), weights[:, is_active]
     residual = problem.residual(rows, values)
     return Iterate(weights, rows, values, is_active, residual, gradient(residual, rows, values))
 
 
-def entry_lambda(point: Iterate, L: float) -> float:
-    """Return the lambda below which a new row enters: ``max_j ||gradient_j||^2 / (2 L)`` over the zero rows."""
-    largest = float(np.max(point.gradient.squared_norms, initial=0.0, where=~point.is_active))
+def entry_lambda(point: Iterate, L: float, penalty: RowPenalty) -> float:
+    """Return the lambda below which a new unit enters: ``max_u ||gradient_u||^2 / (2 L c_u)`` over those that are zero."""
+    largest = float(np.max(penalty.per_cost(np.where(point.is_active, 0.0, point.gradient.squared_norms)), initial=0.0))
     return largest / (2.0 * L)
 
 
@@ -206,20 +220,21 @@ def run_homotopy(
     is_converged: Callable[[Trial], bool],
     callback: Callback | None,
     lazy: bool | None,
+    penalty: RowPenalty | None,
 ) -> SolutionPath:
     """Walk down lambda with at most ``max_steps`` accepted steps each, and return every stage as a path.
 
     ``lazy`` says whether a feature is evaluated only where it may matter, which does not change the path; None: where
     that pays.
     """
-    walk = Walk(problem, schedule, weights, lazy=laziness_pays(problem) if lazy is None else lazy)
+    walk = Walk(problem, schedule, weights, penalty=penalty, lazy=laziness_pays(problem) if lazy is None else lazy)
     stages: list[Stage] = []
     for lam in lambdas(walk, stages):
         stages.append(solve_stage(walk, lam, max_steps, is_converged))
         if callback is not None:
             callback(stages[-1])
-    closeness = np.sqrt(walk.point.gradient.squared_norms.astype(np.float64))
-    return SolutionPath.from_stages(problem, stages, walk.point.values, closeness)
+    closeness = np.sqrt(walk.penalty.per_cost(walk.point.gradient.squared_norms).astype(np.float64))
+    return SolutionPath.from_stages(problem, stages, walk.point.values, closeness, walk.penalty)
 
 
 def solve_stage(walk: Walk, lam: float, max_steps: int, is_converged: Callable[[Trial], bool]) -> Stage:
@@ -237,14 +252,15 @@ def solve_stage(walk: Walk, lam: float, max_steps: int, is_converged: Callable[[
     norms = np.sqrt(trial.squared_norms[trial.kept])
     point = walk.point
     loss = walk.problem.value(point.residual, point.values)
-    return Stage(lam, point.rows, norms, loss, walk.L, n_steps, converged, trial.squared_length)
+    cost = walk.penalty.cost_of(point.rows)
+    return Stage(lam, point.rows, norms, loss, walk.L, n_steps, converged, trial.squared_length, cost)
 
 
 def lambdas(walk: Walk, stages: list[Stage]) -> Iterator[float]:
     """Yield the lambdas of the path; ``stages`` is filled by the caller between two of them."""
-    schedule, problem = walk.schedule, walk.problem
-    origin = walk.point if not len(walk.point.rows) else starting_point(problem, None, problem.gradient)
-    largest = entry_lambda(origin, walk.L) * (1.0 + 1e-6)
+    schedule, problem, penalty = walk.schedule, walk.problem, walk.penalty
+    origin = walk.point if not len(walk.point.rows) else starting_point(problem, None, problem.gradient, penalty)
+    largest = entry_lambda(origin, walk.L, penalty) * (1.0 + 1e-6)
     first = largest if schedule.start is None else schedule.start
     if schedule.target is not None:
         yield from target_grid(first, schedule.target, schedule.rate, with_start=schedule.start is None)
@@ -252,18 +268,19 @@ def lambdas(walk: Walk, stages: list[Stage]) -> Iterator[float]:
     if largest == 0.0:
         yield problem.null_loss  # no feature has anything to do with the targets: the path is its empty stage
         return
-    n_wanted = min(schedule.n_rows, int(np.count_nonzero(problem.design.varies)))
+    n_wanted = min(schedule.n_rows, penalty.n_selectable(problem.design.varies))
     lam = first if schedule.start is None else first * schedule.rate
     smallest = largest * (100.0 * np.finfo(problem.dtype).eps) ** 2  # what is left of the gradient there is rounding
     has_been_sparse = False  # a random start has all rows; the path begins when the threshold has thinned them
     while lam > smallest:
         yield lam
-        if len(stages[-1].rows) < n_wanted:
+        n_units = penalty.size_of(stages[-1].rows)
+        if n_units < n_wanted:
             has_been_sparse = True
-        elif has_been_sparse:
+        elif has_been_sparse or n_units == len(penalty.included):
             return
         lam *= schedule.rate
         # Nothing moved, so nothing will before the next row enters: skip the idle lambdas. "Nothing" is far above the
         # rounding of W, which would otherwise decide how the path goes on.
         if stages[-1].squared_step <= 1e-16 * float(stages[-1].norms @ stages[-1].norms):
-            lam = min(lam, entry_lambda(walk.point, walk.tried_L) * (1.0 - 1e-6))
+            lam = min(lam, entry_lambda(walk.point, walk.tried_L, penalty) * (1.0 - 1e-6))

@@ -24,22 +24,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from l20fs.design import BLOCK_ELEMENTS
+from l20fs.penalty import RowPenalty
 from l20fs.problem import LeastSquares
 from l20fs.prox import squared_row_norms
-from l20fs.solvers.basis import Basis, make_basis
+from l20fs.solvers.basis import Basis, Remainder, make_basis
 
 Array = NDArray[Any]
 
 #: Changes of rank one after which the products with the residual are computed anew, so that rounding cannot pile up.
 REFRESH_EVERY = 50
 
+#: What brings less than this share of f at W = 0 brings nothing but rounding.
+NEGLIGIBLE = 1e-14
+
 #: Up to this size X stays close to the processor, and looking ahead costs more than the passes it saves.
 SMALL_BYTES = 1 << 22
 
-
 #: From how many rows the next ones are chosen ahead: one in so many, but at least so many.
 CANDIDATE_SHARE, FEWEST_CANDIDATES = 32, 256
-
 
 #: How many rows are chosen before one looks whether that was right, at first and at most.
 FIRST_AHEAD, MOST_AHEAD = 8, 32
@@ -49,20 +51,27 @@ MOST_AT_ONCE = 64
 
 
 class Exchange(NamedTuple):
-    """Take the row at ``position`` out of the panel, put ``row`` in, and h falls by ``decrease``."""
+    """Take the unit at ``position`` out of the panel, put ``unit`` in, and h + alpha * cost falls by ``decrease``."""
 
     position: int
-    row: int
+    unit: int
     decrease: float
 
 
 class Panel:
     """A set of rows that grows, shrinks and changes, and knows at any time what each change would bring.
 
+    Here every row is a unit of its own; :class:`~l20fs.solvers.groups.GroupPanel` is a panel of groups. What is included
+    is there from the start, comes first and stays.
+
     Attributes
     ----------
     rows : list of int
         The selected rows, in the order of the basis.
+    units : list of int
+        The selected units, in the same order.
+    n_fixed : int
+        How many units at the beginning may not be removed.
     losses : list of float
         h after each of them: ``losses[k]`` belongs to ``rows[:k]``.
     residual : array of shape (n_targets, n_samples)
@@ -76,9 +85,10 @@ class Panel:
     ([1], 1.0)
     """
 
-    def __init__(self, problem: LeastSquares, rows: Iterable[int] = ()) -> None:
+    def __init__(self, problem: LeastSquares, units: Iterable[int] = (), penalty: RowPenalty | None = None) -> None:
         design = problem.design
         self.problem = problem
+        self.penalty = penalty or RowPenalty.plain(problem.n_features)
         self.losses = [problem.null_loss]
         self.residual = problem.targets.copy()
         self.products = _in_float64(design.pull(problem.targets))
@@ -87,32 +97,78 @@ class Panel:
         self.basis: Basis = make_basis(problem)
         is_single = problem.dtype != np.float64
         # What is left of a column that others explain is rounding and must not be divided by.
-        self._smallest_room = np.where(design.varies, (1e-5 if is_single else 1e-10) * design.column_energy, np.inf)
-        self._needed_room = self._smallest_room.copy()  # infinite for the selected rows
+        may_enter = self.penalty.may_enter(design.varies)
+        self._smallest_room = np.where(may_enter, (1e-5 if is_single else 1e-10) * design.column_energy, np.inf)
+        self._needed_room = self._smallest_room.copy()  # infinite for the selected and the included rows
         self._n_changes = 0
         self._ahead = 1 if design.n_features * design.n_samples * problem.dtype.itemsize <= SMALL_BYTES else FIRST_AHEAD
-        self._start_from(list(rows))
+        self.n_fixed = 0
+        self._start_from([int(unit) for unit in units])
 
-    def _start_from(self, rows: list[int]) -> None:
-        """Add given rows: one pass over X for all of them."""
-        if not rows:
-            return
+    def _start_from(self, units: list[int]) -> None:
+        """Add what is included, as far as it has room, and the given units."""
+        included = self.penalty.included
+        if len(included):
+            self._add_rows(included.tolist(), if_room=True)
+            self.n_fixed = len(self)
+            self._needed_room[included] = np.inf
+        self._add_rows([unit for unit in units if self.penalty.costs[unit] > 0.0])
+
+    def _add_rows(self, rows: list[int], *, if_room: bool = False) -> None:
+        """Add given rows, or those of them that have room: one pass over X for all of them."""
+        residual, first = self.residual.copy(), self.basis.size
         directions = []
         for row in rows:
-            direction, target = self._extend(int(row))
+            column = self.problem.design.column(row)
+            remainder = self.basis.remainder(column)
+            if if_room and not remainder.room > self._needed_room[row]:
+                continue
+            direction, target = self._extend(row, remainder, column)
             self.residual -= target[:, None] * direction
             directions.append(direction)
-        self.residual = self.problem.targets.copy()
-        images = self.problem.design.pull(np.array(directions))
-        for position, (direction, image) in enumerate(zip(directions, images, strict=True)):
-            self._apply(position, direction, self.basis.targets[position], image)
+        self.residual = residual
+        if directions:
+            images = self.problem.design.pull(np.array(directions))
+            for position, (direction, image) in enumerate(zip(directions, images, strict=True), start=first):
+                self._apply(position, direction, self.basis.targets[position], image)
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self.units)
+
+    @property
+    def size(self) -> int:
+        """The number of selected units, among them those that are included and have no room."""
+        return len(self) + len(self.penalty.included) - self.n_fixed
+
+    @property
+    def units(self) -> list[int]:
+        return self.rows
 
     @property
     def rows(self) -> list[int]:
         return self.basis.rows
+
+    @property
+    def unit_costs(self) -> Array:
+        """What each selected unit costs."""
+        return self.penalty.costs[self.units]
+
+    @property
+    def cost(self) -> float:
+        """What all of them cost."""
+        return float(self.unit_costs.sum())
+
+    def n_rows_at(self, n_units: int) -> int:
+        """Return how many rows the first ``n_units`` units have."""
+        return n_units
+
+    def objective(self, alpha: float) -> float:
+        """Return h + alpha * cost."""
+        return self.objective_at(len(self), alpha)
+
+    def objective_at(self, n_units: int, alpha: float) -> float:
+        """Return h + alpha * cost of the first ``n_units`` units."""
+        return self.losses[self.n_rows_at(n_units)] + alpha * float(self.unit_costs[:n_units].sum())
 
     @property
     def loss(self) -> float:
@@ -125,38 +181,75 @@ class Panel:
         return self.basis.weights(len(self))
 
     def gains(self) -> Array:
-        """Return by how much each row would lower h; 0 for rows that are selected, constant or explained by others."""
+        """Return by how much each unit would lower h; 0 if it is selected, excluded, constant or explained by others."""
         return _gains(self.products, self.energies, self.problem.ridge, self._needed_room)
 
+    def merits(self) -> Array:
+        """Return what each unit would gain per cost: the lambda below which it is worth its price."""
+        return self._per_cost(self.gains())
+
+    def _per_cost(self, gains: Array, units: Array | slice = slice(None)) -> Array:
+        return gains if self.penalty.is_even else self.penalty.shared_out(gains, least=self._negligible, units=units)
+
+    @property
+    def _negligible(self) -> float:
+        return NEGLIGIBLE * self.problem.null_loss
+
+    def best_addition(self, alpha: float) -> tuple[int, float]:
+        """Return the unit that lowers h + alpha * cost most, and by how much."""
+        gains = self.gains()
+        if self.penalty.is_even:
+            unit = best_of(gains, self.problem.tie)
+            return unit, float(gains[unit]) - alpha
+        values = np.where(gains > self._negligible, gains, -np.inf) - alpha * self.penalty.prices
+        unit = int((values >= values.max() - self.problem.tie * gains.max()).argmax())
+        return unit, float(values[unit])
+
     def removal_losses(self) -> Array:
-        """Return by how much h would rise without each selected row, in the order of ``rows``."""
+        """Return by how much h would rise without each selected unit, in the order of ``units``."""
         return 0.5 * squared_row_norms(self.basis.exits()[1])
 
-    def cheapest_removal(self) -> tuple[int, float]:
-        """Return the position of the row without which h rises least, and by how much; of equal rows the highest index."""
-        losses = self.removal_losses()
-        equals = np.flatnonzero(losses <= losses.min() * (1.0 + self.problem.tie))
-        position = int(equals[np.argmax(np.array(self.rows)[equals])])
-        return position, float(losses[position])
+    def best_removal(self, alpha: float) -> tuple[int, float]:
+        """Return the position of the unit whose removal lowers h + alpha * cost most, and by how much.
+
+        Of equal units the one with the highest index counts; -1 if none may be removed.
+        """
+        rises = self.removal_losses()[self.n_fixed :]
+        if not len(rises):
+            return -1, -math.inf
+        values = rises if self.penalty.is_even else rises - alpha * self.unit_costs[self.n_fixed :]
+        slack = self.problem.tie * float(rises[values.argmin()])
+        equals = np.flatnonzero(values <= values.min() + slack) + self.n_fixed
+        position = int(equals[np.argmax(np.array(self.units)[equals])])
+        return position, alpha * float(self.unit_costs[position]) - float(rises[position - self.n_fixed])
 
     def closeness(self) -> Array:
-        """Return a number per row that orders those that are not selected: what they gain, or would have gained alone."""
-        gains = self.gains()
-        is_idle = (gains == 0.0) & (self._needed_room < np.inf)
+        """Return a number per unit that orders those that are not selected: its merit, or that which it had alone."""
+        merits = self.merits()
+        is_idle = (merits == 0.0) & self._may_gain()
         if is_idle.any():
-            # Others explain these rows altogether; they come last, in the order of what each would bring alone.
-            alone = np.where(is_idle, Panel(self.problem).gains(), 0.0)
-            smallest = float(gains.min(where=gains > 0.0, initial=np.inf))
-            gains += alone * (0.5 * smallest / (alone.max() or 1.0) if smallest < np.inf else 1.0)
-        return gains
+            # Others explain these units altogether; they come last, in the order of what each would bring alone.
+            alone = np.where(is_idle, self._merits_alone(), 0.0)
+            smallest = float(merits.min(where=merits > 0.0, initial=np.inf))
+            merits += alone * (0.5 * smallest / (alone.max() or 1.0) if smallest < np.inf else 1.0)
+        return merits
 
-    def add(self, row: int) -> None:
-        """Add a row: one pass over X."""
-        direction, target = self._extend(row)
-        self._apply(len(self) - 1, direction, target, self.problem.design.pull(direction[None])[0])
+    def _may_gain(self) -> Array:
+        """Say which units may gain something: those that are neither selected nor excluded nor constant."""
+        return self._needed_room < np.inf
+
+    def _merits_alone(self) -> Array:
+        return self._per_cost(Panel(self.problem).gains())
+
+    def add(self, unit: int) -> None:
+        """Add a unit: one pass over X."""
+        self._add_rows([unit])
 
     def remove(self, position: int) -> None:
-        """Remove the row at a position of ``rows``: one pass over X, or none if its images are stored."""
+        """Remove the unit at a position of ``units``: one pass over X, or none if its images are stored."""
+        self._remove_row(position)
+
+    def _remove_row(self, position: int) -> None:
         row = self.rows[position]
         direction, target, image = self.basis.drop(position)
         self._needed_room[row] = self._smallest_room[row]
@@ -165,49 +258,54 @@ class Panel:
         brought = squared_row_norms(self.basis.targets)
         self.losses = [self.problem.null_loss, *(self.problem.null_loss - 0.5 * np.cumsum(brought))]
 
-    def grow(self, n_rows: int, least_gain: float = 0.0) -> int:
-        """Add up to ``n_rows`` rows, each time the best one, while it gains more than ``least_gain``; return how many.
+    def grow(self, n_units: int, least: float = 0.0) -> int:
+        """Add up to ``n_units`` units, each time that of the highest merit, while it is above ``least``; return how many.
 
         Fewer than asked for may be added in one call, and 0 only if there is nothing to gain.
         """
-        if self._ahead > 1 and n_rows > 1:
-            return self._grow_ahead(n_rows, least_gain)
-        for n_added in range(min(n_rows, MOST_AT_ONCE)):
-            gains = self.gains()
-            row = best_of(gains, self.problem.tie)
-            if gains[row] <= least_gain:
+        if self._ahead > 1 and n_units > 1:
+            return self._grow_ahead(n_units, least)
+        for n_added in range(min(n_units, MOST_AT_ONCE)):
+            merits = self.merits()
+            unit = best_of(merits, self.problem.tie)
+            if merits[unit] <= least:
                 return n_added
-            self.add(row)
+            self.add(unit)
         return n_added + 1
 
-    def _grow_ahead(self, n_rows: int, least_gain: float) -> int:
+    def _grow_ahead(self, n_rows: int, least: float) -> int:
         """Choose several rows, then look whether that was right.
 
         A pass over X for every row would be spent waiting for memory. So the next rows are first chosen from the few
-        hundred that gain most at present; one pass then gives the images of all of them, and shows for each choice whether
-        it was the best of all. From the first that was not, the choices are taken back. The result is that of one pass
-        per row.
+        hundred with the highest merit at present; one pass then gives the images of all of them, and shows for each choice
+        whether it was the best of all. From the first that was not, the choices are taken back. The result is that of one
+        pass per row.
         """
         size = len(self)
-        gains = self.gains()
-        if gains.max() <= least_gain:
+        merits = self.merits()
+        if merits.max() <= least:
             return 0
-        directions = self._look_ahead(gains, min(self._ahead, n_rows), least_gain)
+        directions = self._look_ahead(merits, min(self._ahead, n_rows), least)
         self._settle(directions, self.problem.design.pull(directions))
         n_right = len(self) - size
         self._ahead = min(2 * self._ahead, MOST_AHEAD) if n_right == len(directions) else max(2, self._ahead // 2)
         return n_right
 
-    def best_exchange(self) -> Exchange:
-        """Search all pairs of a selected and another row for the exchange that lowers h most: one pass over X.
+    def best_exchange(self, alpha: float = 0.0) -> Exchange:
+        """Search all pairs of a selected and another unit for the exchange that lowers h + alpha * cost most.
+
+        This takes one pass over X.
 
         Without row i, with u its exit, row j would gain :math:`\\tfrac12 \\|c_j + p_j b\\|^2 / (\\mu + q_j + p_j^2)`, and i
         was worth :math:`\\tfrac12 \\|b\\|^2`. Of equal pairs the one with the lowest j counts, then that with the highest i.
         """
-        turns, targets = self.basis.exits()
+        turns, targets = (exits[self.n_fixed :] for exits in self.basis.exits())
+        best = Exchange(-1, -1, -math.inf)
+        if not len(turns):
+            return best
         leaving = self.basis.prepare(turns)
         worth = squared_row_norms(targets)
-        best = Exchange(-1, -1, -math.inf)
+        costs_left = self.unit_costs[self.n_fixed :, None]
         step = max(256, BLOCK_ELEMENTS // max(1, len(self)))
         for start in range(0, self.problem.n_features, step):
             block = slice(start, min(start + step, self.problem.n_features))
@@ -220,20 +318,29 @@ class Panel:
             above += squares * worth[:, None]
             squares += self.problem.ridge + self.energies[block]
             gains = np.divide(above, squares, out=np.zeros_like(above), where=squares > self._needed_room[block])
+            if not self.penalty.is_even:
+                # What brings nothing is no exchange, however cheap it is.
+                gains[gains <= 2.0 * self._negligible] = -np.inf
+                gains += 2.0 * alpha * (costs_left - self.penalty.prices[block])
             gains -= worth[:, None]
             highest = float(gains.max())
             slack = self.problem.tie * (abs(highest) + float(worth.max()))
             if 0.5 * (highest - slack) <= best.decrease:
                 continue
-            positions, offsets = np.nonzero(gains >= highest - slack)
-            offset = int(offsets.min())
-            position = max(positions[offsets == offset], key=lambda equal: self.rows[equal])
-            best = Exchange(int(position), start + offset, 0.5 * float(gains[position, offset]))
+            position, offset = self._first_pair(gains >= highest - slack)
+            best = Exchange(self.n_fixed + position, start + offset, 0.5 * float(gains[position, offset]))
         return best
 
-    def _extend(self, row: int) -> tuple[Array, Array]:
+    def _first_pair(self, is_best: Array) -> tuple[int, int]:
+        """Of equal pairs (removable unit, other unit) return that with the lowest other, then with the highest removable."""
+        positions, others = np.nonzero(is_best)
+        other = int(others.min())
+        position = max(positions[others == other], key=lambda equal: self.units[self.n_fixed + equal])
+        return int(position), other
+
+    def _extend(self, row: int, remainder: Remainder, column: Array) -> tuple[Array, Array]:
         """Put a row into the basis; return its direction u and its target b."""
-        direction, target = self.basis.extend(row, self.problem.design.column(row), self.residual)
+        direction, target = self.basis.extend(row, remainder, self.residual @ column)
         self.losses.append(max(0.0, self.loss - 0.5 * float(target @ target)))
         self._needed_room[row] = np.inf
         return direction, target
@@ -258,20 +365,23 @@ class Panel:
         else:
             self.energies -= square
 
-    def _look_ahead(self, gains: Array, n_rows: int, least_gain: float) -> Array:
-        """Choose the next rows from those that gain most now; return their directions."""
-        n_candidates = min(len(gains), max(FEWEST_CANDIDATES, len(gains) // CANDIDATE_SHARE))
-        candidates = np.sort(np.argpartition(-gains, n_candidates - 1)[:n_candidates])
+    def _look_ahead(self, merits: Array, n_rows: int, least: float) -> Array:
+        """Choose the next rows from those with the highest merit now; return their directions."""
+        n_candidates = min(len(merits), max(FEWEST_CANDIDATES, len(merits) // CANDIDATE_SHARE))
+        candidates = np.sort(np.argpartition(-merits, n_candidates - 1)[:n_candidates])
         pull = self.problem.design.pull_among(candidates)
         products, energies = self.products[:, candidates], self.energies[candidates]
         residual, needed_room = self.residual.copy(), self._needed_room[candidates]
         directions: list[Array] = []
         while len(directions) < n_rows:
             gains = _gains(products, energies, self.problem.ridge, needed_room)
-            best = best_of(gains, self.problem.tie)
-            if gains[best] <= least_gain:
+            merits = self._per_cost(gains, candidates)
+            best = best_of(merits, self.problem.tie)
+            if merits[best] <= least:
                 break
-            direction, target = self._extend(int(candidates[best]))
+            row = int(candidates[best])
+            column = self.problem.design.column(row)
+            direction, target = self._extend(row, self.basis.remainder(column), column)
             directions.append(direction)
             image = pull(direction[None])[0]
             products -= target[:, None] * image
@@ -288,7 +398,7 @@ class Panel:
             row = self.rows[first + number]
             if number:
                 self._needed_room[row] = self._smallest_room[row]
-                if best_of(self.gains(), self.problem.tie) != row:
+                if best_of(self.merits(), self.problem.tie) != row:
                     self._cut(first + number)
                     return
                 self._needed_room[row] = np.inf
@@ -310,7 +420,7 @@ def _gains(products: Array, energies: Array, ridge: float, needed_room: Array) -
 
 
 def best_of(gains: Array, tie: float) -> int:
-    """Return the first row whose gain is the largest but for rounding.
+    """Return the first of those whose gain is the largest but for rounding.
 
     Examples
     --------

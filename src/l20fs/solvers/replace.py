@@ -1,4 +1,4 @@
-r"""Solvers that add, remove and exchange single rows, each time by what it really brings.
+r"""Solvers that add, remove and exchange single rows, or units of rows, each time by what it really brings.
 
 The homotopy of HIHT and AHIHT decides by the gradient, which ignores how rows overlap. Here every decision compares the
 exact minima of the data term with and without a row (see :mod:`l20fs.solvers.panel`), and the objective ends far lower:
@@ -7,30 +7,36 @@ exact minima of the data term with and without a row (see :mod:`l20fs.solvers.pa
 * :func:`sbr` minimises f + lambda * (number of rows) by the single best replacement, an addition or a removal, and follows
   lambda downwards (Soussen, Idier, Brie and Duan 2011).
 * :func:`swap` adds the best row, then exchanges rows while that lowers f, at every size.
+
+Where units of rows have costs (see :mod:`l20fs.penalty`), the best to add is the one that brings most per cost, which is the
+first to be worth its price as lambda falls; everything else is judged by f + lambda * cost.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection
 
 import numpy as np
 
 from l20fs.path import SolutionPath, Stage
+from l20fs.penalty import RowPenalty
 from l20fs.problem import LeastSquares
 from l20fs.prox import squared_row_norms
+from l20fs.solvers.groups import make_panel
 from l20fs.solvers.homotopy import Callback
-from l20fs.solvers.panel import Panel, best_of
+from l20fs.solvers.panel import NEGLIGIBLE, Panel
 
 #: An exchange must lower f by more than this share of its value at W = 0, so that rounding cannot turn in circles.
 LEAST_DECREASE = 1e-11
 
-#: A row that brings less than this share of f at W = 0 brings nothing but rounding.
-NEGLIGIBLE = 1e-14
-
 
 def forward(
-    problem: LeastSquares, n_rows: int, *, target: float | None = None, callback: Callback | None = None
+    problem: LeastSquares,
+    n_rows: int,
+    *,
+    target: float | None = None,
+    callback: Callback | None = None,
+    penalty: RowPenalty | None = None,
 ) -> SolutionPath:
     """Add the row that lowers f most, until there are ``n_rows`` or none brings anything.
 
@@ -41,11 +47,13 @@ def forward(
     ----------
     problem : LeastSquares
     n_rows : int
-        Where the path ends; it may exceed the number of samples if the problem has a ridge term.
+        Where the path ends; it may exceed the number of samples if the problem has a ridge term. It counts units.
     target : float, optional
         lambda. The path ends when no row brings more than that, at the size that is best for it, whatever ``n_rows`` says.
     callback : callable, optional
         Called with the :class:`~l20fs.path.Stage` of every size.
+    penalty : RowPenalty, optional
+        What the rows cost, one by one or in groups; each of them 1 by default. The first stage has what is included.
 
     Examples
     --------
@@ -53,7 +61,7 @@ def forward(
     >>> path.n_nonzero.tolist()
     [0, 1, 2, 3]
     """
-    return _grow(problem, n_rows, target, callback, exchange_at=())
+    return _grow(make_panel(problem, (), penalty), n_rows, target, callback, exchange_at=())
 
 
 def swap(
@@ -63,11 +71,13 @@ def swap(
     target: float | None = None,
     sizes: Collection[int] | None = None,
     callback: Callback | None = None,
+    penalty: RowPenalty | None = None,
 ) -> SolutionPath:
     """Add the best row and exchange rows while that lowers f, at every size or only at the given ``sizes``.
 
     At such a size no exchange of one row for another lowers f further, and f is at most that of :func:`forward`; the sets of
-    different sizes need not be nested. The other parameters are those of :func:`forward`.
+    different sizes need not be nested. Where costs differ, this holds for f + lambda * cost at the lambda of the stage. The
+    other parameters are those of :func:`forward`.
 
     Examples
     --------
@@ -76,11 +86,20 @@ def swap(
     2
     """
     exchange_at = range(1, problem.n_features) if sizes is None else sizes
-    return _grow(problem, n_rows, target, callback, exchange_at, fallback=_grown(problem, n_rows, target))
+    fallback = make_panel(problem, (), penalty)
+    limit, least = growth_limits(fallback, n_rows, target)
+    while fallback.size < limit and fallback.grow(limit - fallback.size, least):
+        pass
+    return _grow(make_panel(problem, (), penalty), n_rows, target, callback, exchange_at, fallback)
 
 
 def sbr(
-    problem: LeastSquares, n_rows: int, *, target: float | None = None, callback: Callback | None = None
+    problem: LeastSquares,
+    n_rows: int,
+    *,
+    target: float | None = None,
+    callback: Callback | None = None,
+    penalty: RowPenalty | None = None,
 ) -> SolutionPath:
     """Minimise f + lambda * (number of rows) by the single best replacement, for lambda from large to small.
 
@@ -94,87 +113,106 @@ def sbr(
     >>> bool((np.diff(path.alphas) < 0.0).all())
     True
     """
-    panel = Panel(problem)
-    limit = min(n_rows, problem.n_features) if target is None else problem.n_features + 1
-    alpha = float(panel.gains().max()) * (1.0 + 1e-6) or problem.null_loss
+    panel = make_panel(problem, (), penalty)
+    limit = min(n_rows, panel.penalty.n_units) if target is None else panel.penalty.n_units + 1
+    alpha = first_alpha(panel)
     stages: list[Stage] = []
     record(stages, stage_of(panel, alpha if target is None else max(alpha, target), n_steps=0), callback)
-    while len(panel) < limit and alpha > (target or 0.0):
+    while panel.size < limit and alpha > (target or 0.0):
         # A little below what the next row brings, so that it is worth its price; never below what was asked for.
-        alpha = max(float(panel.gains().max()) * (1.0 - 1e-6), target or 0.0)
-        if alpha <= NEGLIGIBLE * problem.null_loss:
+        alpha = max(float(panel.merits().max()) * (1.0 - 1e-6), target or 0.0)
+        if alpha <= least_merit(panel):
             break
         n_replaced = _replace(panel, alpha)
-        if alpha == target:
+        if alpha == target and (best := best_stage(stages, alpha)).loss + alpha * best.price < panel.objective(alpha):
             # An earlier stage may have more rows that are worth this lambda: what a larger one removed does not come back.
-            best = min(stages, key=lambda stage: stage.loss + alpha * len(stage.rows))
-            if best.loss + alpha * len(best.rows) < panel.loss + alpha * len(panel):
-                panel = Panel(problem, best.rows)
-                n_replaced += _replace(panel, alpha)
+            panel = panel_of(best, panel)
+            n_replaced += _replace(panel, alpha)
         record(stages, stage_of(panel, alpha, n_steps=n_replaced), callback)
     return path_of(panel, stages)
 
 
 def _replace(panel: Panel, alpha: float) -> int:
-    """Add or remove single rows while the objective falls; return how often."""
+    """Add or remove single units while the objective falls; return how often."""
     n_replaced = 0
     while True:
-        gains = panel.gains()
-        row = best_of(gains, panel.problem.tie)
-        position, rise = panel.cheapest_removal() if len(panel) else (-1, math.inf)
-        by_adding, by_removing = gains[row] - alpha, alpha - rise
-        if max(by_adding, by_removing) <= 1e-9 * alpha:
+        unit, by_adding = panel.best_addition(alpha)
+        position, by_removing = panel.best_removal(alpha)
+        is_addition = by_adding >= by_removing
+        price = alpha * float(panel.penalty.prices[unit] if is_addition else panel.unit_costs[position])
+        if max(by_adding, by_removing) <= 1e-9 * price:
             return n_replaced
-        if by_adding >= by_removing:
-            panel.add(row)
+        if is_addition:
+            panel.add(unit)
         else:
             panel.remove(position)
         n_replaced += 1
 
 
-def _grown(problem: LeastSquares, n_rows: int, target: float | None) -> Panel:
-    """Add the best row again and again."""
-    panel = Panel(problem)
-    limit, least = growth_limits(problem, n_rows, target)
-    while len(panel) < limit and panel.grow(limit - len(panel), least):
-        pass
-    return panel
+def first_alpha(panel: Panel) -> float:
+    """Return a lambda at which no unit is worth its price yet."""
+    return float(panel.merits().max()) * (1.0 + 1e-6) or panel.problem.null_loss
 
 
-def growth_limits(problem: LeastSquares, n_rows: int, target: float | None) -> tuple[int, float]:
-    """Return how many rows there may be, and what one must bring."""
-    limit = min(n_rows, problem.n_features) if target is None else problem.n_features
-    return limit, max(target or 0.0, NEGLIGIBLE * problem.null_loss)
+def least_merit(panel: Panel) -> float:
+    """Return the merit below which there is nothing but rounding; where costs differ, the panel knows by itself."""
+    return NEGLIGIBLE * panel.problem.null_loss if panel.penalty.is_even else 0.0
+
+
+def growth_limits(panel: Panel, n_rows: int, target: float | None) -> tuple[int, float]:
+    """Return how many units there may be, and what one must bring per cost."""
+    n_units = panel.penalty.n_units
+    return min(n_rows, n_units) if target is None else n_units, max(target or 0.0, least_merit(panel))
 
 
 def _grow(
-    problem: LeastSquares,
+    panel: Panel,
     n_rows: int,
     target: float | None,
     callback: Callback | None,
     exchange_at: Collection[int],
     fallback: Panel | None = None,
 ) -> SolutionPath:
-    """Add rows one by one and exchange rows at some sizes; return to the fallback where that was better."""
-    panel = Panel(problem)
-    limit, least = growth_limits(problem, n_rows, target)
-    alpha = float(panel.gains().max()) * (1.0 + 1e-6) or problem.null_loss
+    """Add units one by one and exchange units at some sizes; return to the fallback where that was better."""
+    limit, least = growth_limits(panel, n_rows, target)
     stages: list[Stage] = []
-    record(stages, stage_of(panel, alpha, n_steps=0), callback)
-    while len(panel) < limit:
-        first = len(panel)
+    record(stages, stage_of(panel, first_alpha(panel), n_steps=0), callback)
+    while panel.size < limit:
+        first = panel.size
         until_exchange = next((size for size in range(first + 1, limit) if size in exchange_at), limit)
+        n_before = len(panel)
         if not panel.grow(until_exchange - first, least):
             break
-        grown = _stages_since(panel, first, stages[-1].alpha)
-        if (size := len(panel)) in exchange_at:
-            if fallback is not None and len(fallback) >= size and fallback.losses[size] < panel.loss:
-                panel = Panel(problem, fallback.rows[:size])
-            n_exchanged = exchange(panel)
-            grown[-1] = stage_of(panel, grown[-1].alpha, n_steps=1 + n_exchanged)
+        grown = _stages_since(panel, n_before, stages[-1].alpha)
+        if panel.size in exchange_at:
+            alpha, n_units = grown[-1].alpha, len(panel)
+            if (
+                fallback is not None
+                and len(fallback) >= n_units
+                and fallback.objective_at(n_units, alpha) < panel.objective(alpha)
+            ):
+                panel = make_panel(panel.problem, fallback.units[:n_units], panel.penalty)
+            n_exchanged = exchange(panel, alpha)
+            grown[-1] = stage_of(panel, alpha, n_steps=1 + n_exchanged)
         for stage in grown:
             record(stages, stage, callback)
+    if target is not None and fallback is not None and not panel.penalty.is_even:
+        # An exchange for something cheaper was right at the lambda of its stage, and may not be at a smaller one.
+        best = best_stage(stages, target)
+        if best is not stages[-1]:
+            panel = panel_of(best, panel)
+            stages.append(stage_of(panel, stages[-1].alpha))
     return path_of(panel, ended_at(stages, target))
+
+
+def best_stage(stages: list[Stage], alpha: float) -> Stage:
+    """Return the stage with the lowest f + alpha * cost."""
+    return min(stages, key=lambda stage: stage.loss + alpha * stage.price)
+
+
+def panel_of(stage: Stage, like: Panel) -> Panel:
+    """Return a panel of the units of a stage."""
+    return make_panel(like.problem, np.unique(like.penalty.unit_of[stage.rows]), like.penalty)
 
 
 def record(stages: list[Stage], stage: Stage, callback: Callback | None) -> None:
@@ -187,40 +225,46 @@ def record(stages: list[Stage], stage: Stage, callback: Callback | None) -> None
 def ended_at(stages: list[Stage], target: float | None) -> list[Stage]:
     """Return the stages with the last one at lambda = ``target``, if there is one.
 
-    Each row has lowered f by more than ``target``, or it would not be there: of all stages the last is the best for it.
+    Each unit has lowered f by more than ``target`` times its cost, or it would not be there: of all stages the last is the
+    best for it.
     """
     if target is None:
         return stages
     return [*(stage for stage in stages if stage.alpha > target), stages[-1]._replace(alpha=target)]
 
 
-def exchange(panel: Panel) -> int:
-    """Exchange one row for another while that lowers f, each time the best pair; return how often."""
+def exchange(panel: Panel, alpha: float = 0.0) -> int:
+    """Exchange one unit for another while that lowers f + alpha * cost, each time the best pair; return how often."""
     n_exchanged = 0
-    while 0 < len(panel) < panel.problem.n_features:
-        best = panel.best_exchange()
+    while panel.n_fixed < len(panel) < panel.penalty.n_units:
+        best = panel.best_exchange(alpha)
         if best.decrease <= LEAST_DECREASE * panel.problem.null_loss:
             break
         panel.remove(best.position)
-        panel.add(best.row)
+        panel.add(best.unit)
         n_exchanged += 1
     return n_exchanged
 
 
 def _stages_since(panel: Panel, first: int, alpha: float) -> list[Stage]:
-    """Describe every size above ``first`` of a panel that has grown; lambda starts from ``alpha`` and never rises."""
-    rows, losses, basis = np.array(panel.rows, dtype=np.intp), panel.losses, panel.basis
-    alphas = np.minimum.accumulate([alpha, *-np.diff(losses[first:])])[1:]
+    """Describe the panel after each unit from ``first`` on; lambda starts from ``alpha`` and never rises."""
+    rows, basis, costs = np.array(panel.rows, dtype=np.intp), panel.basis, panel.unit_costs
+    ends = [panel.n_rows_at(n_units) for n_units in range(first, len(panel) + 1)]
+    losses = np.array(panel.losses)[ends]
+    alphas = np.minimum.accumulate([alpha, *-np.diff(losses) / costs[first:]])[1:]
     # One row more adds to the weights a column of the inverse triangle times the target of that row.
-    steps = basis.inverse[:, first:, None] * basis.targets[first:]
-    if first:
-        steps[:first, 0] += basis.weights(first).T
+    n_before = ends[0]
+    steps = basis.inverse[:, n_before:, None] * basis.targets[n_before:]
+    if n_before:
+        steps[:n_before, 0] += basis.weights(n_before).T
     norms = np.sqrt(np.square(np.cumsum(steps, axis=1)).sum(axis=2))
     ascending = np.argsort(rows)
+    total_costs = np.cumsum(costs)[first:]
     stages = []
-    for number, size in enumerate(range(first + 1, len(panel) + 1)):
-        chosen = ascending[ascending < size]
-        stages.append(Stage(float(alphas[number]), rows[chosen], norms[chosen, number], losses[size]))
+    for end, stage_alpha, loss, cost in zip(ends[1:], alphas, losses[1:], total_costs, strict=True):
+        chosen = ascending[ascending < end]
+        norms_there = norms[chosen, end - n_before - 1]
+        stages.append(Stage(float(stage_alpha), rows[chosen], norms_there, float(loss), cost=float(cost)))
     return stages
 
 
@@ -229,10 +273,12 @@ def stage_of(panel: Panel, alpha: float, *, loss: float | None = None, n_steps: 
     rows = np.array(panel.rows, dtype=np.intp)
     norms = np.sqrt(squared_row_norms(panel.weights.T))
     order = np.argsort(rows)
-    return Stage(alpha, rows[order], norms[order], panel.loss if loss is None else loss, n_steps=n_steps)
+    loss = panel.loss if loss is None else loss
+    return Stage(alpha, rows[order], norms[order], loss, n_steps=n_steps, cost=panel.cost)
 
 
 def path_of(panel: Panel, stages: list[Stage]) -> SolutionPath:
     """Assemble the path that ends with the rows of a panel, ranked by entry."""
     values = panel.weights[:, np.argsort(panel.rows)]
-    return SolutionPath.from_stages(panel.problem, stages, values, panel.closeness()).ranked_by("entry")
+    path = SolutionPath.from_stages(panel.problem, stages, values, panel.closeness(), panel.penalty)
+    return path.ranked_by("entry")

@@ -18,11 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from l20fs.path import SolutionPath, Stage
+from l20fs.penalty import RowPenalty
 from l20fs.problem import LeastSquares
 from l20fs.prox import squared_row_norms
+from l20fs.solvers.groups import make_panel
 from l20fs.solvers.homotopy import Callback
 from l20fs.solvers.panel import Panel
-from l20fs.solvers.replace import ended_at, exchange, growth_limits, path_of, record, stage_of
+from l20fs.solvers.replace import ended_at, exchange, first_alpha, growth_limits, path_of, record, stage_of
 
 Array = NDArray[Any]
 
@@ -49,10 +51,12 @@ def robust(
     target: float | None = None,
     with_exchanges: bool = False,
     callback: Callback | None = None,
+    penalty: RowPenalty | None = None,
 ) -> RobustFit:
     """Add the best row, exchange rows if asked to, and reweight the samples until F stands still; at each size.
 
-    F never rises from one step to the next. The parameters are those of :func:`~l20fs.solvers.replace.forward`.
+    F, or F + lambda * cost where exchanges are made among units of different costs, never rises from one step to the next.
+    The parameters are those of :func:`~l20fs.solvers.replace.forward`.
 
     Examples
     --------
@@ -60,29 +64,37 @@ def robust(
     >>> robust(LeastSquares(X, np.eye(4)), 2).path.n_nonzero.tolist()
     [0, 1, 2]
     """
-    limit, least = growth_limits(problem, n_rows, target)
+    panel = make_panel(problem, (), penalty)
+    limit, least = growth_limits(panel, n_rows, target)
     loss = RobustLoss(problem)
-    panel, value = _settle(Panel(problem), loss, TOLERANCE, with_exchanges)
-    alpha = float(panel.gains().max()) * (1.0 + 1e-6) or problem.null_loss
+    panel, value = _settle(panel, loss, TOLERANCE)
+    alpha = first_alpha(panel)
     stages: list[Stage] = []
     record(stages, stage_of(panel, alpha, loss=value, n_steps=0), callback)
-    while len(panel) < limit and panel.grow(1, least):
-        panel, value = _settle(panel, loss, TOLERANCE if len(panel) == limit else ROUGH_TOLERANCE, with_exchanges)
-        alpha = min(alpha, stages[-1].loss - value)
+    while panel.size < limit:
+        before = panel.loss
+        if not panel.grow(1, least):
+            break
+        cost = float(panel.unit_costs[-1])
+        exchange_at = min(alpha, (before - panel.loss) / cost) if with_exchanges else None
+        panel, value = _settle(panel, loss, TOLERANCE if panel.size == limit else ROUGH_TOLERANCE, exchange_at)
+        # An exchange for something cheaper may let F rise again.
+        alpha = min(alpha, max(0.0, stages[-1].loss - value) / cost)
         record(stages, stage_of(panel, alpha, loss=value), callback)
     return RobustFit(path_of(panel, ended_at(stages, target)), panel.problem)
 
 
-def _settle(panel: Panel, loss: RobustLoss, tolerance: float, with_exchanges: bool) -> tuple[Panel, float]:
-    """Reweight the samples, and exchange rows if asked to, until F stands still; return the panel and F."""
-    value = np.inf
+def _settle(panel: Panel, loss: RobustLoss, tolerance: float, exchange_at: float | None = None) -> tuple[Panel, float]:
+    """Reweight the samples, and exchange units at a lambda if asked to, until F stands still; return the panel and F."""
+    objective, cost = np.inf, panel.cost
     for _ in range(MAX_REWEIGHTINGS):
-        if with_exchanges:
-            exchange(panel)
-        before, value = value, loss.value(panel)
-        if before - value <= tolerance * value:
+        if exchange_at is not None:
+            exchange(panel, exchange_at)
+        value = loss.value(panel)
+        before, objective = objective, value + (exchange_at or 0.0) * (panel.cost - cost)
+        if before - objective <= tolerance * value:
             break
-        panel = Panel(panel.problem.reweighted(loss.weights(panel)), panel.rows)
+        panel = make_panel(panel.problem.reweighted(loss.weights(panel)), panel.units, panel.penalty)
     return panel, value
 
 
