@@ -19,6 +19,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 LEVELS = [
     ["prox", "files", "validation"],
     ["penalty"],
+    ["wishes"],
     ["design"],
     ["problem"],
     ["lazy", "relaxation"],

@@ -178,7 +178,7 @@ class Panel:
     @property
     def weights(self) -> Array:
         """The weights that minimise h, (n_targets, n_rows), in the order of ``rows``."""
-        return self.basis.weights(len(self))
+        return self.basis.weights(self.basis.size)
 
     def gains(self) -> Array:
         """Return by how much each unit would lower h; 0 if it is selected, excluded, constant or explained by others."""
