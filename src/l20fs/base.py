@@ -208,7 +208,7 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         check_is_fitted(self)
         self._check_n_features_to_select()
         # A constant feature has the score -inf and is not selected even if it is asked for.
-        return (self.ranking_ <= self._n_wanted(self.n_features_in_)) & np.isfinite(self.scores_)
+        return (self.ranking_ <= self._n_wanted(int(self.ranking_.max()))) & np.isfinite(self.scores_)
 
     def _n_wanted(self, n_features: int) -> int:
         """The number of features that ``n_features_to_select`` means for data with ``n_features``, unclipped."""
@@ -218,16 +218,21 @@ class BaseSelector(SelectorMixin, BaseEstimator):
 
     def _warn_if_short(self) -> None:
         """Warn if fewer features than asked for can be selected."""
-        n_features = self.n_features_in_
-        n_varying = int(np.isfinite(self.scores_).sum())
-        k = n_varying if self.n_features_to_select is None else self._n_wanted(n_features)
+        n_features = int(self.ranking_.max())  # less than n_features_in_ where features are selected in groups
+        n_selectable = len(np.unique(self.ranking_[np.isfinite(self.scores_)]))
+        k = n_selectable if self.n_features_to_select is None else self._n_wanted(n_features)
         if k > n_features:
             message = f"n_features_to_select={k} is greater than n_features={n_features}. All the features will be returned."
-        elif k > n_varying:
-            message = f"n_features_to_select={k}, but only {n_varying} of {n_features} features vary; these are returned."
+        elif k > n_selectable:
+            those = f"{n_selectable} of {n_features} {self._selectable()}"
+            message = f"n_features_to_select={k}, but only {those}; these are returned."
         else:
             return
         warnings.warn(message, UserWarning, stacklevel=3)
+
+    def _selectable(self) -> str:
+        """Say what is true of the features that may be selected."""
+        return "features vary"
 
     def _check_n_features_to_select(self) -> None:
         value = self.n_features_to_select

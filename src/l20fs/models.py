@@ -96,7 +96,7 @@ class _Model(L20Selector):
         rows = np.flatnonzero(self.support_)
         rows = rows[np.argsort(self.ranking_[rows], kind="stable")]
         path = self.path_
-        weights = path.refit(len(rows)).coef[:, rows].T if len(rows) else np.zeros((0, len(path.y_mean)))
+        weights = path.refit(path.ranking[rows[-1]]).coef[:, rows].T if len(rows) else np.zeros((0, len(path.y_mean)))
         weights, intercept = self._decide(weights * path.x_scale[rows, None])
         weights = weights / path.x_scale[rows, None]
         return Rule(rows, weights, intercept - path.x_mean[rows] @ weights)
@@ -158,7 +158,7 @@ class L20Classifier(ClassifierMixin, _Model):
     needs_labels = True
 
     def _keep_model(self, problem: LeastSquares, targets: Targets) -> None:
-        rows = self.path_.support(self.path_.panel_triangle.shape[1])
+        rows = self.path_.support(self.path_.largest_refit)
         self._scatter = ClassScatter.of(problem, rows, targets, self.class_weight)
 
     def _decide(self, weights: Array) -> tuple[Array, Array]:

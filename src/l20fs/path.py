@@ -215,6 +215,13 @@ class SolutionPath:
         return mask
 
     @property
+    def is_selected(self) -> Array:
+        """Mask of the features whose units are non-zero in the last stage, or included."""
+        is_selected = (self.rules == RULES.index("included"))[self._heads]
+        is_selected[self._occupied.last()[0]] = True
+        return is_selected[self.unit_of]
+
+    @property
     def n_nonzero(self) -> Array:
         return np.diff(self.indptr)
 
@@ -337,14 +344,18 @@ class SolutionPath:
         triangle, targets = problem.panel_factor(self.support(k_max))
         return replace(self, panel_triangle=triangle, panel_targets=targets)
 
+    @property
+    def largest_refit(self) -> int:
+        """The largest k for which the path holds what :meth:`refit` needs."""
+        n_rows = self.panel_triangle.shape[1]
+        return int(self.ranking[self.order[n_rows - 1]]) if n_rows else 0
+
     def refit(self, k: int) -> Refit:
         """Solve least squares (with the ridge term, if any) on exactly the best ``k`` features."""
         rows = self.support(k)
-        n_held = self.panel_triangle.shape[1]
-        if len(rows) > n_held:
-            largest = int(self.ranking[self.order[n_held - 1]]) if n_held else 0
+        if len(rows) > self.panel_triangle.shape[1]:
             raise ValueError(
-                f"refit(k={k}): the path holds what a refit needs up to k={largest}. Fit with max_features={k}."
+                f"refit(k={k}): the path holds what a refit needs up to k={self.largest_refit}. Fit with max_features={k}."
             )
         triangle = self.panel_triangle[:, : len(rows)]
         values = np.linalg.lstsq(triangle, self.panel_targets, rcond=None)[0]

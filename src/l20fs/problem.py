@@ -188,9 +188,26 @@ class LeastSquares:
         ``min_W ||X~_k W - Y~||^2 + mu ||W||^2`` has the solution of ``R[:, :k] W = B``. The samples are read in
         blocks, so that the working memory is that of the triangle and not that of the columns.
         """
+        return self._factor(rows, self.ridge)
+
+    def dependent(self, rows: Array) -> Array:
+        """Return those of ``rows`` that are sums of multiples of the ones before them, or constant.
+
+        Examples
+        --------
+        >>> LeastSquares(np.array([[1, 2, 0], [2, 4, 1], [3, 6, 0.0]]), np.eye(3)).dependent(np.arange(3))
+        array([1])
+        """
+        corners = np.zeros(len(rows))
+        diagonal = np.diagonal(self._factor(rows, 0.0)[0])
+        corners[: len(diagonal)] = diagonal
+        share = 1e-10 if self.dtype == np.float64 else 1e-5
+        return rows[corners * corners <= share * self.design.column_energy[rows]]
+
+    def _factor(self, rows: Array, ridge: float) -> tuple[Array, Array]:
         n_rows = len(rows)
-        ridge_rows = np.eye(n_rows if self.ridge else 0, n_rows + self.n_targets)
-        triangle = np.sqrt(self.ridge) * ridge_rows
+        ridge_rows = np.eye(n_rows if ridge else 0, n_rows + self.n_targets)
+        triangle = np.sqrt(ridge) * ridge_rows
         step = max(n_rows, BLOCK_ELEMENTS // max(1, n_rows))
         for start in range(0, self.design.n_samples, step):
             block = slice(start, start + step)

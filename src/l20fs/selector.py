@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import numbers
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,9 +18,11 @@ from l20fs.certificate import Certificate, certify_penalty, certify_size, lower_
 from l20fs.criterion import ebic
 from l20fs.design import Scale
 from l20fs.path import RULES, Ranking, SolutionPath, Stage
+from l20fs.penalty import RowPenalty
 from l20fs.problem import LeastSquares
 from l20fs.solvers import Schedule, ahiht, forward, hiht, robust, sbr, swap
 from l20fs.validation import Targets, check_choice, check_number, weights_of_targets
+from l20fs.wishes import Features, make_penalty
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,7 +64,8 @@ class L20Selector(BaseSelector):
         up to ``max_features`` (100 if that is None) with the smallest extended BIC, which is quick and takes the targets
         for Gaussian (:mod:`l20fs.criterion`); :class:`L20SelectorCV` measures instead. None: the non-zero rows at ``alpha``.
         Changed after ``fit``, it takes the best of the ranking at the end of the path, which is not quite the ranking of
-        a path that ends elsewhere: give ``max_features`` when several numbers are to be compared.
+        a path that ends elsewhere: give ``max_features`` when several numbers are to be compared. With ``feature_groups``
+        it counts groups, and features that stand alone.
     solver : {"forward", "sbr", "swap", "ahiht", "hiht"}, default="forward"
         ``"forward"`` adds the feature that lowers the objective most, again and again. ``"swap"`` also exchanges features
         while that helps, at every size: the lowest objective, at several times the cost. ``"sbr"`` adds or removes the
@@ -68,8 +73,8 @@ class L20Selector(BaseSelector):
         per lambda or until convergence.
     alpha : float or None, default=None
         The lambda at which the path ends. If fewer rows are non-zero there than ``n_features_to_select`` asks for, the
-        others follow by the ranking rules (``path_.rules``); if none is, nothing is selected. None: the path runs until
-        enough rows are non-zero.
+        others follow by the ranking rules (``path_.rules``); if none is, nothing is selected but what is included. None: the
+        path runs until enough rows are non-zero.
     ridge : float or None, default=None
         Strength of the ridge term relative to the mean squared norm of a centred feature. It shrinks the weights, so that
         features which many samples agree on win over those that fit a few; 0 is the paper's problem. None: 10 for labels
@@ -91,7 +96,17 @@ class L20Selector(BaseSelector):
     certify : bool, default=False
         Also compute how far from the global optimum the selection can be at most, ``path_.gap(k)``, and which features
         are proved to be in it or not, ``certificate_``. Takes a few times as long as the fit, and says something only if
-        the ridge term is not small.
+        the ridge term is not small. With ``include`` and ``exclude`` the bounds are those of the free choice, and hold.
+    include : sequence of names or indices, mask of shape (n_features,), or None, default=None
+        Features that are always selected, ranked first and free of cost. They count in ``n_features_to_select``.
+    exclude : sequence of names or indices, mask of shape (n_features,), or None, default=None
+        Features that are never selected. They still count in the mean that ``ridge`` is relative to.
+    penalty_factor : array of shape (n_features,), dict of name or index: factor, or None, default=None
+        What lambda is multiplied by for each feature, 1 where none is given: a feature of factor 2 has to bring twice as
+        much. 0 includes a feature, infinity excludes it.
+    feature_groups : array of shape (n_features,) of labels, list of lists, dict of name: list, or None, default=None
+        Features that are selected together or not at all, by names or indices; those not mentioned stand alone. A group
+        costs as much as its features that vary. It is included (excluded) if one of its features is.
     alpha_start : float or None, default=None
         The first lambda, from which the path descends by ``rate``. None: where the first feature is about to enter.
     rate : float, default=0.9
@@ -125,7 +140,7 @@ class L20Selector(BaseSelector):
     scores_ : array of shape (n_features,)
         Larger is better; see :class:`~l20fs.path.SolutionPath`.
     ranking_ : array of shape (n_features,)
-        1 is best.
+        1 is best; the features of a group share a rank.
     support_ : array of shape (n_features,)
         Mask of the selected features, for the present ``n_features_to_select``.
     coef_ : array of shape (n_classes, n_features)
@@ -144,7 +159,7 @@ class L20Selector(BaseSelector):
     ebic_ : array
         With ``n_features_to_select="ebic"``: the extended BIC of the best 0, 1, 2, ... features.
     objective_ : array of shape (n_stages,)
-        f + lambda * (number of non-zero rows) at each lambda.
+        f + lambda * (number of non-zero rows, or what they cost) at each lambda.
     n_iter_ : int
         Accepted steps, additions and exchanges in all.
     n_features_in_, feature_names_in_
@@ -188,6 +203,10 @@ class L20Selector(BaseSelector):
         ranking: Ranking = "entry",
         max_features: int | None = None,
         certify: bool = False,
+        include: Any = None,
+        exclude: Any = None,
+        penalty_factor: Any = None,
+        feature_groups: Any = None,
         alpha_start: float | None = None,
         rate: float = 0.9,
         line_search_factor: float = 2.0,
@@ -211,6 +230,10 @@ class L20Selector(BaseSelector):
         self.ranking = ranking
         self.max_features = max_features
         self.certify = certify
+        self.include = include
+        self.exclude = exclude
+        self.penalty_factor = penalty_factor
+        self.feature_groups = feature_groups
         self.alpha_start = alpha_start
         self.rate = rate
         self.line_search_factor = line_search_factor
@@ -254,19 +277,22 @@ class L20Selector(BaseSelector):
             target_weights=weights_of_targets(targets, self.class_weight),
             sample_weight=targets.sample_weight,
         )
-        k = 1 if self.n_features_to_select is None else self._n_wanted(problem.n_features)
-        n_rows = min(max(k, self.max_features or 1), problem.n_features)
-        path, problem = self._solve(problem, n_rows)
+        penalty = self._penalty(problem)
+        k = 1 if self.n_features_to_select is None else self._n_wanted(penalty.n_units)
+        self._refuse_less_than_included(k, len(penalty.included))
+        n_allowed = int(np.count_nonzero(penalty.costs < np.inf))
+        k_max = min(max(k, self.max_features or 1, len(penalty.included)), n_allowed)
+        path, problem = self._solve(problem, penalty, k_max)
         path = path.ranked_by(self.ranking)
         if self.n_features_to_select is None:
-            n_rows = max(n_rows, int(path.n_nonzero[-1]))
-        self.path_ = path.with_panel(problem, n_rows)
+            k_max = max(k_max, int(path.sizes[-1]))
+        self.path_ = path.with_panel(problem, k_max)
         if self.n_features_to_select == "ebic":
-            self.ebic_ = ebic(problem, path.support(n_rows))
+            self.ebic_ = self._ebic(problem, k_max)
         if self.certify:
-            self._certify(problem, n_rows)
+            self._certify(problem, k_max)
         self.scores_ = path.scores
-        self._rank(path.order)
+        self.ranking_ = path.ranking
         self.objective_ = path.objectives
         self.n_iter_ = max(1, int(path.n_iters.sum()))
         self._keep_model(problem, targets)
@@ -281,33 +307,84 @@ class L20Selector(BaseSelector):
             return min(self.max_features or LARGEST_SEARCHED, n_features)
         if not hasattr(self, "ebic_"):
             raise ValueError("n_features_to_select='ebic' was set after fit, which did not compute it. Fit again.")
-        return int(np.argmin(self.ebic_))
+        least = self.path_.n_included
+        return least + int(np.argmin(self.ebic_[least:])) if len(self.ebic_) > least else least
 
-    def _solve(self, problem: LeastSquares, n_rows: int) -> tuple[SolutionPath, LeastSquares]:
+    def _ebic(self, problem: LeastSquares, k_max: int) -> Array:
+        """Return the extended BIC of the best 0, 1, ... features or groups."""
+        rows = self.path_.support(k_max)
+        rows = rows[problem.design.varies[rows]]
+        values = ebic(problem, rows)
+        n_rows = np.searchsorted(self.path_.ranking[rows], np.arange(k_max + 1), side="right")
+        return values[n_rows[n_rows < len(values)]]
+
+    def _penalty(self, problem: LeastSquares) -> RowPenalty:
+        """Return what the features cost, as the user wishes."""
+        wishes = {name: getattr(self, name) for name in ("include", "exclude", "penalty_factor", "feature_groups")}
+        if all(wish is None for wish in wishes.values()):
+            return RowPenalty.plain(problem.n_features)
+        names = getattr(self, "feature_names_in_", None)
+        penalty = make_penalty(problem.design.varies, names, **wishes)
+        if not penalty.n_selectable(problem.design.varies):
+            raise ValueError(
+                f"All {problem.n_features} features are excluded or constant, so there is nothing to select. Exclude fewer."
+            )
+        self._warn_of_idle_features(problem, penalty, Features(problem.n_features, names))
+        return penalty
+
+    def _warn_of_idle_features(self, problem: LeastSquares, penalty: RowPenalty, features: Features) -> None:
+        """Warn of included features that are selected and add nothing."""
+        rows = np.flatnonzero(penalty.costs[penalty.unit_of] == 0.0)
+        # Within a group it is only natural that features depend on each other: one-hot columns add up to 1.
+        is_single = (np.bincount(penalty.unit_of) == 1)[penalty.unit_of[rows]]
+        varying = np.concatenate([rows[~is_single], rows[is_single]])
+        varying = varying[problem.design.varies[varying]]
+        constant = rows[~problem.design.varies[rows]]
+        dependent = np.intersect1d(problem.dependent(varying), rows[is_single])
+        for idle, what in ((constant, "constant"), (dependent, "copies or combinations of other included features")):
+            if len(idle):
+                listed = ", ".join(features.called(int(row)) for row in idle[:5])
+                warnings.warn(
+                    f"{len(idle)} of the included features are {what}, first {listed}. They are selected as you wish, and "
+                    "add nothing.",
+                    UserWarning,
+                    stacklevel=5,
+                )
+
+    def _refuse_less_than_included(self, k: int, n_included: int) -> None:
+        if k < n_included and isinstance(self.n_features_to_select, numbers.Real):
+            raise ValueError(
+                f"n_features_to_select={self.n_features_to_select!r} is less than the {n_included} features or groups "
+                "that are included. Ask for more, or include fewer."
+            )
+
+    def _solve(self, problem: LeastSquares, penalty: RowPenalty, k_max: int) -> tuple[SolutionPath, LeastSquares]:
         """Return the path, and the problem of which its last stage is a solution."""
+        common: dict[str, Any] = {"callback": self._report, "penalty": penalty}
         if self.loss == "l21":
-            fit = robust(problem, n_rows, target=self.alpha, with_exchanges=self.solver == "swap", callback=self._report)
+            fit = robust(problem, k_max, target=self.alpha, with_exchanges=self.solver == "swap", **common)
             self.sample_weights_ = fit.problem.design.sample_weights.values
             return fit.path, fit.problem
         if self.solver in REPLACING:
-            return REPLACING[self.solver](problem, n_rows, target=self.alpha, callback=self._report), problem
-        return self._follow_gradient(problem, n_rows), problem
+            return REPLACING[self.solver](problem, k_max, target=self.alpha, **common), problem
+        return self._follow_gradient(problem, k_max, **common), problem
 
-    def _certify(self, problem: LeastSquares, n_rows: int) -> None:
+    def _certify(self, problem: LeastSquares, k_max: int) -> None:
         """Bound the objective from below for every size, and say what is proved about the selection."""
-        self.path_ = self.path_.with_bounds(lower_bounds(problem, n_rows))
+        self.path_ = self.path_.with_bounds(lower_bounds(problem, k_max))
         if self.n_features_to_select is None:
-            rows = self.path_.coef_rows
+            rows = np.flatnonzero(self.path_.is_selected)
             price = float(self.path_.alphas[-1])
             self.certificate_ = certify_penalty(problem, price, support_loss(problem, rows) + price * len(rows))
         else:
-            k = max(1, min(self._n_wanted(problem.n_features), int(np.count_nonzero(problem.design.varies))))
+            n_selectable = len(np.unique(self.path_.ranking[np.isfinite(self.path_.scores)]))
+            k = max(1, min(self._n_wanted(problem.n_features), n_selectable))
             self.certificate_ = certify_size(problem, k, support_loss(problem, self.path_.support(k)))
 
-    def _follow_gradient(self, problem: LeastSquares, n_rows: int) -> SolutionPath:
+    def _follow_gradient(self, problem: LeastSquares, k_max: int, **common: Any) -> SolutionPath:
         schedule = Schedule(
             target=self.alpha,
-            n_rows=n_rows,
+            n_rows=k_max,
             start=self.alpha_start,
             rate=self.rate,
             line_search_factor=self.line_search_factor,
@@ -316,7 +393,7 @@ class L20Selector(BaseSelector):
         )
         weights = starting_weights(problem, self.init, self.random_state)
         if self.solver == "ahiht":
-            return ahiht(problem, schedule, weights=weights, callback=self._report)
+            return ahiht(problem, schedule, weights=weights, **common)
         return hiht(
             problem,
             schedule,
@@ -324,7 +401,7 @@ class L20Selector(BaseSelector):
             max_iter=self.max_iter,
             tol=self.tol,
             stopping=self.stopping,
-            callback=self._report,
+            **common,
         )
 
     def _score_features(self, X: Array, targets: Targets) -> Scored:
@@ -342,12 +419,18 @@ class L20Selector(BaseSelector):
 
     def _get_support_mask(self) -> Array:
         check_is_fitted(self)
-        is_nonzero = self.path_.is_nonzero
+        path = self.path_
         if self.n_features_to_select is None:
-            return is_nonzero
-        if self.alpha is not None and not is_nonzero.any():
-            return is_nonzero  # the user chose a lambda at which the empty model is the solution
+            return path.is_selected
+        self._check_n_features_to_select()
+        self._refuse_less_than_included(self._n_wanted(int(self.ranking_.max())), path.n_included)
+        if self.alpha is not None and path.sizes[-1] == path.n_included:
+            return path.is_selected  # the user chose a lambda at which nothing else is worth its price
         return super()._get_support_mask()
+
+    def _selectable(self) -> str:
+        what = "features" if len(self.ranking_) == self.ranking_.max() else "features and groups"
+        return f"{what} may be selected" if self.path_.n_selectable < self.ranking_.max() else f"{what} vary"
 
     @property
     def coef_(self) -> Array:  # type: ignore[override]  # follows n_features_to_select
@@ -372,7 +455,7 @@ class L20Selector(BaseSelector):
             raise ModuleNotFoundError("selection_frame() needs pandas: pip install 'l20fs[cli]', or pandas alone.") from None
 
         chosen = np.flatnonzero(self.support_)
-        chosen = chosen[np.argsort(self.ranking_[chosen])]
+        chosen = chosen[np.argsort(self.ranking_[chosen], kind="stable")]
         names = getattr(self, "feature_names_in_", None)
         labels = self.target_names()
         coef = self.coef_[:, chosen]
@@ -405,6 +488,11 @@ class L20Selector(BaseSelector):
             raise ValueError(
                 f"certify=True with loss={self.loss!r} is not available: the bounds are those of squares. Use "
                 "loss='squared', or certify=False."
+            )
+        if self.certify and not (self.feature_groups is None and self.penalty_factor is None):
+            raise ValueError(
+                "certify=True with feature_groups or penalty_factor is not available: the bounds count features, all at the "
+                "same price. Use certify=False, or include and exclude alone."
             )
         check_choice("stopping", self.stopping, ("relative", "absolute"))
         if self.ridge is not None:
