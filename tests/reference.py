@@ -24,11 +24,29 @@ def n_rows(W):
     return int(np.any(W != 0, axis=1).sum())
 
 
-def homotopy(X, Y, lambdas, *, L, gamma=2.0, eta=0.1, mu=0.0, max_steps=1, tol=0.0):
+def cost(W, units=None, costs=None):
+    """What the non-zero rows cost: 1 each, or the cost of their unit, once."""
+    if units is None:
+        return n_rows(W)
+    return sum(costs[u] for u in set(units[np.any(W != 0, axis=1)].tolist()))
+
+
+def hard_threshold(V, squared_threshold, units=None, costs=None):
+    """Zero the rows, or the units of rows for what they cost, that are too short; unit by unit."""
+    V = V.copy()
+    for u in range(len(V)) if units is None else range(len(costs)):
+        members = [u] if units is None else np.flatnonzero(units == u)
+        price = 1.0 if units is None else costs[u]
+        if price > 0.0 and np.sum(V[members] ** 2) <= squared_threshold * price:
+            V[members] = 0.0
+    return V
+
+
+def homotopy(X, Y, lambdas, *, L, gamma=2.0, eta=0.1, mu=0.0, max_steps=1, tol=0.0, units=None, costs=None):
     """Transcribe Algorithms 1 and 2 of the paper with dense arrays; returns W and L after every lambda.
 
     Everything is evaluated from scratch. The two amendments: L is capped where a good step is certain, and a point that
-    does not move ends the lambda and leaves L as it was.
+    does not move ends the lambda and leaves L as it was. ``units`` and ``costs`` generalise the penalty.
     """
     X, Y = centred(X, Y)
     cap = 1.01 * (np.linalg.norm(X, 2) ** 2 + mu + eta)
@@ -39,9 +57,9 @@ def homotopy(X, Y, lambdas, *, L, gamma=2.0, eta=0.1, mu=0.0, max_steps=1, tol=0
         for _ in range(max_steps):
             gradient = X.T @ (X @ W - Y) + mu * W
             while True:
-                V = W - gradient / L
-                V[np.sum(V**2, axis=1) <= 2 * lam / L] = 0.0
-                decrease = loss(X, Y, W, mu) + lam * n_rows(W) - loss(X, Y, V, mu) - lam * n_rows(V)
+                V = hard_threshold(W - gradient / L, 2 * lam / L, units, costs)
+                saved = lam * (cost(W, units, costs) - cost(V, units, costs))
+                decrease = loss(X, Y, W, mu) - loss(X, Y, V, mu) + saved
                 if decrease >= eta / 2 * np.linalg.norm(W - V) ** 2 - 1e-12 * loss(X, Y, W, mu) or cap <= L:
                     break
                 L = min(gamma * L, cap)
@@ -75,6 +93,33 @@ def greedy(X, Y, k, mu=0.0):
         support.append(others[best])
         values.append(trials[best])
     return support, values
+
+
+def unit_minimum(X, Y, chosen, units, mu=0.0):
+    """The value h of the features of some units."""
+    return minimum(X, Y, np.flatnonzero(np.isin(units, list(chosen))), mu)[0]
+
+
+def greedy_units(X, Y, k, units, costs, mu=0.0):
+    """Start from what is included and add the unit that lowers h most per cost, up to k; all from scratch."""
+    chosen = np.flatnonzero(costs == 0.0).tolist()
+    values = [unit_minimum(X, Y, chosen, units, mu)]
+    while len(chosen) < k:
+        others = [u for u in range(len(costs)) if u not in chosen and costs[u] < np.inf]
+        if not others:
+            break
+        merits = [(values[-1] - unit_minimum(X, Y, [*chosen, u], units, mu)) / costs[u] for u in others]
+        chosen.append(others[int(np.argmax(merits))])
+        values.append(unit_minimum(X, Y, chosen, units, mu))
+    return chosen, values
+
+
+def best_units(X, Y, lam, units, costs, mu=0.0):
+    """Search all sets of units that hold what is included: the smallest f + lam * cost, and the set."""
+    included = np.flatnonzero(costs == 0.0).tolist()
+    free = [u for u in range(len(costs)) if 0.0 < costs[u] < np.inf]
+    chosen = [(*included, *some) for size in range(len(free) + 1) for some in combinations(free, size)]
+    return min((unit_minimum(X, Y, some, units, mu) + lam * costs[list(some)].sum(), sorted(some)) for some in chosen)
 
 
 def best_subset(X, Y, k, mu=0.0):
