@@ -218,21 +218,17 @@ class BaseSelector(SelectorMixin, BaseEstimator):
 
     def _warn_if_short(self) -> None:
         """Warn if fewer features than asked for can be selected."""
-        n_features = int(self.ranking_.max())  # less than n_features_in_ where features are selected in groups
+        n_units = int(self.ranking_.max())  # less than n_features_in_ where features are selected in groups
         n_selectable = len(np.unique(self.ranking_[np.isfinite(self.scores_)]))
-        k = n_selectable if self.n_features_to_select is None else self._n_wanted(n_features)
-        if k > n_features:
-            message = f"n_features_to_select={k} is greater than n_features={n_features}. All the features will be returned."
-        elif k > n_selectable:
-            those = f"{n_selectable} of {n_features} {self._selectable()}"
-            message = f"n_features_to_select={k}, but only {those}; these are returned."
-        else:
-            return
-        warnings.warn(message, UserWarning, stacklevel=3)
+        k = n_selectable if self.n_features_to_select is None else self._n_wanted(n_units)
+        if k > n_selectable:
+            warnings.warn(f"n_features_to_select={k}{self._shortage(k, n_units, n_selectable)}", UserWarning, stacklevel=3)
 
-    def _selectable(self) -> str:
-        """Say what is true of the features that may be selected."""
-        return "features vary"
+    def _shortage(self, k: int, n_units: int, n_selectable: int) -> str:
+        """Say why no more than ``n_selectable`` features can be selected."""
+        if k > n_units:
+            return f" is greater than n_features={n_units}. All the features will be returned."
+        return f", but only {n_selectable} of {n_units} features vary; these are returned."
 
     def _check_n_features_to_select(self) -> None:
         value = self.n_features_to_select

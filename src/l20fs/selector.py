@@ -428,9 +428,11 @@ class L20Selector(BaseSelector):
             return path.is_selected  # the user chose a lambda at which nothing else is worth its price
         return super()._get_support_mask()
 
-    def _selectable(self) -> str:
-        what = "features" if len(self.ranking_) == self.ranking_.max() else "features and groups"
-        return f"{what} may be selected" if self.path_.n_selectable < self.ranking_.max() else f"{what} vary"
+    def _shortage(self, k: int, n_units: int, n_selectable: int) -> str:
+        if self.path_.n_selectable == self.n_features_in_:
+            return super()._shortage(k, n_units, n_selectable)
+        what = "features" if n_units == self.n_features_in_ else "features and groups"
+        return f", but only {n_selectable} of {n_units} {what} may be selected; these are returned."
 
     @property
     def coef_(self) -> Array:  # type: ignore[override]  # follows n_features_to_select
