@@ -33,6 +33,8 @@ LEVELS = [
     ["data"],
     ["selector"],
     ["models"],
+    ["cross_validation"],
+    ["selector_cv"],
     ["__init__"],
     ["evaluation"],
     ["cli"],
