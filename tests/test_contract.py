@@ -224,7 +224,7 @@ def test_names_survive(Selector, data):
 @by_name
 def test_missing_values_are_refused_by_name(Selector, data):
     X, y = data
-    frame = pd.DataFrame(X, columns=[f"gene {j}" for j in range(25)])
+    frame = pd.DataFrame(X.copy(), columns=[f"gene {j}" for j in range(25)])
     frame.iloc[3, 4] = np.nan
     with pytest.raises(ValueError, match=r"1 missing values \(NaN\), first in 'gene 4'\. Impute"):
         fit(Selector, frame, y)

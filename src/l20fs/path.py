@@ -197,7 +197,11 @@ class SolutionPath:
     @cached_property
     def _heads(self) -> Array:
         """The lowest feature of each unit."""
-        return np.unique(self.unit_of, return_index=True)[1]
+        return np.unique(self.unit_of, return_index=True)[1] if self._has_groups else np.arange(self.n_features)
+
+    @property
+    def _has_groups(self) -> bool:
+        return int(self.unit_of.max()) + 1 < self.n_features
 
     @cached_property
     def _occupied(self) -> Occupied:
@@ -289,7 +293,9 @@ class SolutionPath:
         largest = np.zeros(len(self.alphas))
         np.maximum.at(largest, stage_of, norms)
         largest[largest == 0.0] = 1.0  # nothing but what is included, and without a weight
-        chosen = np.flatnonzero(np.isin(units, self._occupied.last()[0]))
+        is_last = np.zeros(len(self._heads), dtype=bool)
+        is_last[self._occupied.last()[0]] = True
+        chosen = np.flatnonzero(is_last[units])
         chosen = chosen[np.lexsort((stage_of[chosen], units[chosen]))]  # unit by unit, along the stages
         units, stages = units[chosen], stage_of[chosen]
         is_other = units[1:] != units[:-1]
@@ -387,7 +393,7 @@ class SolutionPath:
     def _check_k(self, k: int) -> int:
         least, most = max(1, self.n_included), self.n_selectable
         if not least <= k <= most:
-            what = "features" if len(self._heads) == self.n_features else "units"
+            what = "units" if self._has_groups else "features"
             rest = f" that are not excluded; {self.n_included} are included" if least > 1 or most < len(self._heads) else ""
             raise ValueError(f"k={k} is outside {least} to {most}, the number of {what}{rest}.")
         return int(k)

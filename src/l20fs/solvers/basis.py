@@ -85,12 +85,14 @@ class Basis(ABC):
             if squared >= 0.01 * before:
                 return Remainder(rest, coordinates, float(squared))
 
-    def extend(self, row: int, remainder: Remainder, product: Array) -> tuple[Array, Array]:
-        """Append what is left of the column of a row, given its product with the residual; return direction and target."""
-        k, inverse, corner = self.size, self.inverse, math.sqrt(remainder.room)
-        direction, target = remainder.rest / corner, product / corner
+    def extend(self, row: int, column: Array, residual: Array) -> tuple[Array, Array]:
+        """Orthogonalise the column of a row and append it; return its direction, of length n_samples, and its target."""
+        direction, coordinates, room = self.remainder(column)
+        k, inverse, corner = self.size, self.inverse, math.sqrt(room)
+        target = (residual @ column) / corner
+        direction /= corner
         self._make_room()
-        self._inverse[:k, k] = (inverse @ remainder.coordinates) / -corner
+        self._inverse[:k, k] = (inverse @ coordinates) / -corner
         self._inverse[k, k] = 1.0 / corner
         self._targets[k] = target
         self.rows.append(row)

@@ -27,7 +27,7 @@ from l20fs.design import BLOCK_ELEMENTS
 from l20fs.penalty import RowPenalty
 from l20fs.problem import LeastSquares
 from l20fs.prox import squared_row_norms
-from l20fs.solvers.basis import Basis, Remainder, make_basis
+from l20fs.solvers.basis import Basis, make_basis
 
 Array = NDArray[Any]
 
@@ -119,11 +119,9 @@ class Panel:
         residual, first = self.residual.copy(), self.basis.size
         directions = []
         for row in rows:
-            column = self.problem.design.column(row)
-            remainder = self.basis.remainder(column)
-            if if_room and not remainder.room > self._needed_room[row]:
+            if if_room and not self._room(row) > self._needed_room[row]:
                 continue
-            direction, target = self._extend(row, remainder, column)
+            direction, target = self._extend(row)
             self.residual -= target[:, None] * direction
             directions.append(direction)
         self.residual = residual
@@ -243,7 +241,8 @@ class Panel:
 
     def add(self, unit: int) -> None:
         """Add a unit: one pass over X."""
-        self._add_rows([unit])
+        direction, target = self._extend(unit)
+        self._apply(self.basis.size - 1, direction, target, self.problem.design.pull(direction[None])[0])
 
     def remove(self, position: int) -> None:
         """Remove the unit at a position of ``units``: one pass over X, or none if its images are stored."""
@@ -338,9 +337,13 @@ class Panel:
         position = max(positions[others == other], key=lambda equal: self.units[self.n_fixed + equal])
         return int(position), other
 
-    def _extend(self, row: int, remainder: Remainder, column: Array) -> tuple[Array, Array]:
+    def _room(self, row: int) -> float:
+        """Return the squared length of what is left of a column without the selected ones."""
+        return self.basis.remainder(self.problem.design.column(row)).room
+
+    def _extend(self, row: int) -> tuple[Array, Array]:
         """Put a row into the basis; return its direction u and its target b."""
-        direction, target = self.basis.extend(row, remainder, self.residual @ column)
+        direction, target = self.basis.extend(row, self.problem.design.column(row), self.residual)
         self.losses.append(max(0.0, self.loss - 0.5 * float(target @ target)))
         self._needed_room[row] = np.inf
         return direction, target
@@ -379,9 +382,7 @@ class Panel:
             best = best_of(merits, self.problem.tie)
             if merits[best] <= least:
                 break
-            row = int(candidates[best])
-            column = self.problem.design.column(row)
-            direction, target = self._extend(row, self.basis.remainder(column), column)
+            direction, target = self._extend(int(candidates[best]))
             directions.append(direction)
             image = pull(direction[None])[0]
             products -= target[:, None] * image
