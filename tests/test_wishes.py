@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from samples import SOLVERS, make_data, make_frame
 from sklearn.base import clone
 
-from l20fs import L20Classifier, L20Regressor, L20Selector, SolutionPath
+from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV, SolutionPath
 from l20fs.certificate import support_loss
 from l20fs.exact import solve_exactly
 from l20fs.path import RULES
@@ -445,3 +445,26 @@ def test_a_saved_path_remembers_the_wishes(tmp_path):
     assert loaded.support(3).tolist() == path.support(3).tolist()
     assert RULES[loaded.rules[3]] == "included"
     assert RULES[loaded.rules[5]] == "excluded"
+
+
+@pytest.mark.parametrize(
+    "wishes", [{"include": ["g0", "g11"], "exclude": ["g5"]}, {"feature_groups": np.arange(12) // 3}], ids=str
+)
+@pytest.mark.parametrize("rule", ["best", "1se", 3])
+def test_cross_validation_tries_only_what_may_be_had(wishes, rule):
+    frame, y = make_frame()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        selector = L20SelectorCV(rule, selector=L20Selector(**wishes), max_features=6, cv=3).fit(frame, y)
+    support = selector.support_
+    if "include" in wishes:
+        assert support[[0, 11]].all()
+        assert not support[5]
+        assert selector.cv_results_["n_features"].tolist() == [2, 3, 4, 5, 6]
+    else:
+        assert selector.cv_results_["n_features"].tolist() == [3, 6, 9, 12]
+        assert support.reshape(4, 3).all(axis=1).tolist() == support.reshape(4, 3).any(axis=1).tolist()
+        assert support.sum() == (9 if rule == 3 else selector.n_features_)
+    chosen = selector.cv_results_["n_features"][selector.best_index_]
+    assert chosen == support.sum() == selector.n_features_
+    assert selector.predict(frame).shape == (60,)

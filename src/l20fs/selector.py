@@ -320,17 +320,22 @@ class L20Selector(BaseSelector):
 
     def _penalty(self, problem: LeastSquares) -> RowPenalty:
         """Return what the features cost, as the user wishes."""
-        wishes = {name: getattr(self, name) for name in ("include", "exclude", "penalty_factor", "feature_groups")}
-        if all(wish is None for wish in wishes.values()):
-            return RowPenalty.plain(problem.n_features)
         names = getattr(self, "feature_names_in_", None)
-        penalty = make_penalty(problem.design.varies, names, **wishes)
+        penalty = self._wished(problem.design.varies, names)
+        if penalty.is_plain:
+            return penalty
         if not penalty.n_selectable(problem.design.varies):
             raise ValueError(
                 f"All {problem.n_features} features are excluded or constant, so there is nothing to select. Exclude fewer."
             )
         self._warn_of_idle_features(problem, penalty, Features(problem.n_features, names))
         return penalty
+
+    def _wished(self, varies: Array, names: Array | None) -> RowPenalty:
+        wishes = {name: getattr(self, name) for name in ("include", "exclude", "penalty_factor", "feature_groups")}
+        if all(wish is None for wish in wishes.values()):
+            return RowPenalty.plain(len(varies))
+        return make_penalty(varies, names, **wishes)
 
     def _warn_of_idle_features(self, problem: LeastSquares, penalty: RowPenalty, features: Features) -> None:
         """Warn of included features that are selected and add nothing."""

@@ -34,6 +34,7 @@ from l20fs.cross_validation import (
 )
 from l20fs.models import L20Classifier, L20Regressor
 from l20fs.path import SolutionPath
+from l20fs.penalty import RowPenalty
 from l20fs.selector import L20Selector
 from l20fs.validation import Targets, check_number, numeric_targets
 
@@ -77,7 +78,7 @@ class L20SelectorCV(BaseSelector):
         The largest number of features that is tried.
     sizes : sequence of int or None, default=None
         The numbers of features that are tried. None: all from 1 to ``max_features``. Fewer save time where ``estimator``
-        is slow.
+        is slow. Where ``selector`` has groups, these are numbers of groups; they begin with what it includes.
     estimator : {"classifier", "regressor"} or estimator, default="classifier"
         What is scored. The words mean the path's own models, :class:`L20Classifier` and :class:`L20Regressor`, which need no
         fit for another number of features. Any other estimator is fitted on the selected columns, once per number.
@@ -219,11 +220,13 @@ class L20SelectorCV(BaseSelector):
         samples = Samples(
             X.tocsr() if sp.issparse(X) else X, targets, self._labels(targets), getattr(self, "feature_names_in_", None)
         )
-        sizes = self._sizes(X.shape[1])
+        template = L20Selector() if self.selector is None else self.selector
+        penalty = template._wished(np.ones(X.shape[1], dtype=bool), samples.names)
+        self._tried = sizes = self._sizes(penalty)
         settings = [Setting(ridge, alpha) for ridge in _listed(self.ridge) for alpha in _listed(self.alpha)]
         folds = make_folds(self.cv, X, samples.y, groups, classify=self._classifies)
         task = PathScorer(
-            template=L20Selector() if self.selector is None else self.selector,
+            template=template,
             samples=samples,
             sizes=sizes,
             scorer=self._scorer(),
@@ -237,7 +240,7 @@ class L20SelectorCV(BaseSelector):
         self.n_splits_ = len(folds)
         self.cv_results_ = tabulate(settings, scores, len(folds))
         self._chosen_by = self.n_features_to_select
-        self.best_index_ = self._choose(X.shape[1])
+        self.best_index_ = self._choose(penalty.n_units)
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
         self._fit_finally(task, settings[self.best_index_ // len(sizes)], sizes[self.best_index_ % len(sizes)])
 
@@ -253,13 +256,12 @@ class L20SelectorCV(BaseSelector):
                 self.callback(CVProgress(len(scores), len(paths)))
         return scores
 
-    def _choose(self, n_features: int) -> int:
+    def _choose(self, n_units: int) -> int:
         rule = self.n_features_to_select
         if isinstance(rule, str):
             return choose(self.cv_results_, rule)  # type: ignore[arg-type]  # checked
-        k = min(self._n_wanted(n_features), n_features)
-        sizes = self._sizes(n_features)
-        has_size = np.tile([size == k for size in sizes], len(self.cv_results_["ridge"]) // len(sizes))
+        k = min(self._n_wanted(n_units), self._tried[-1] or n_units)
+        has_size = np.tile([size == k for size in self._tried], len(self.cv_results_["ridge"]) // len(self._tried))
         return choose(self.cv_results_, None, among=has_size)
 
     def _fit_finally(self, task: PathScorer, setting: Setting, size: int | None) -> None:
@@ -281,15 +283,16 @@ class L20SelectorCV(BaseSelector):
             columns = samples.X[:, np.flatnonzero(model.support_)]
             self.estimator_ = fit_estimator(task.estimator, columns, samples.y, task.fit_params)
 
-    def _sizes(self, n_features: int) -> list[int | None]:
-        """Return the numbers of features to be tried; None for as many as alpha leaves."""
+    def _sizes(self, penalty: RowPenalty) -> list[int | None]:
+        """Return the numbers of features, or groups, to be tried; None for as many as alpha leaves."""
         rule = self.n_features_to_select
         if isinstance(rule, str) and self.alpha is not None:
             return [None]
         tried = range(1, self.max_features + 1) if self.sizes is None else self.sizes
-        sizes = {min(int(size), n_features) for size in tried}
+        least, most = len(penalty.included), int(np.count_nonzero(penalty.costs < np.inf))
+        sizes = {max(least, min(int(size), most)) for size in tried}
         if not isinstance(rule, str):
-            sizes.add(min(self._n_wanted(n_features), n_features))
+            sizes.add(min(self._n_wanted(penalty.n_units), most))
         return list[int | None](sorted(sizes))
 
     @property
@@ -327,7 +330,7 @@ class L20SelectorCV(BaseSelector):
 
     def _n_wanted(self, n_features: int) -> int:
         if isinstance(self.n_features_to_select, str):
-            return int(self._current().support_.sum())
+            return len(np.unique(self.ranking_[self._current().support_]))
         return super()._n_wanted(n_features)
 
     def _current(self) -> Model:
@@ -346,7 +349,7 @@ class L20SelectorCV(BaseSelector):
                         f"n_features_to_select={size!r} may choose another alpha, and hence another path. Fit again."
                     )
                 index = choose(results, size, among=same_path)  # type: ignore[arg-type]  # checked
-            size = None if self.alpha is not None else int(self.cv_results_["n_features"][index])
+            size = self._tried[index % len(self._tried)]
         return self.model_.set_params(n_features_to_select=size)
 
     def _get_support_mask(self) -> Array:
