@@ -19,10 +19,11 @@ from l20fs.penalty import RowPenalty
 from l20fs.problem import LeastSquares
 from l20fs.solvers import Schedule, ahiht, forward, hiht, robust, sbr, swap
 from l20fs.solvers import panel as panel_module
+from l20fs.solvers.groups import GroupPanel
 from l20fs.solvers.homotopy import Walk
 
 SEEDS = st.integers(0, 2**32 - 1)
-SHAPES = pytest.mark.parametrize("shape", [(12, 16), (30, 9)], ids=["N<d", "N>d"])
+SHAPES = pytest.mark.parametrize("shape", [(20, 24), (30, 9)], ids=["N<d", "N>d"])
 RIDGES = pytest.mark.parametrize("ridge", [0.0, 0.5])
 REPLACING = pytest.mark.parametrize("solver", [forward, sbr, swap])
 GRADIENT = pytest.mark.parametrize("solver", [ahiht, hiht])
@@ -164,7 +165,8 @@ def test_every_stage_holds_the_minimum_on_its_units(solver, shape, ridge, kind, 
     np.testing.assert_allclose(path.coef_values.T, W, rtol=1e-6, atol=1e-8)
     assert (np.diff(path.alphas) <= 0.0).all()
     k = int(path.sizes[-1])
-    assert sorted(path.support(k)) == path.coef_rows.tolist()
+    assert sorted(path.support(k)) == np.flatnonzero(path.is_selected).tolist()
+    assert set(path.coef_rows.tolist()) <= set(path.support(k).tolist())  # without a ridge some may have no room
     path = path.with_panel(problem, k)
     for size in range(max(1, path.n_included), k + 1):
         assert path.refit(size).loss == pytest.approx(minimum(X, Y, path.support(size), problem.ridge)[0], abs=1e-9)
@@ -179,7 +181,7 @@ def test_no_addition_and_no_removal_helps_where_sbr_ends(shape, ridge, kind, see
     X, Y = draw(seed, shape)
     penalty = draw_penalty(seed, shape[1], kind)
     problem = LeastSquares(X, Y, ridge=ridge)
-    path = sbr(problem, 5, penalty=penalty)
+    path = sbr(problem, 4, penalty=penalty)
     for number, alpha in enumerate(path.alphas):
         units = units_of(path, number)
         for u in np.flatnonzero((penalty.costs > 0.0) & (penalty.costs < np.inf)).tolist():
@@ -423,6 +425,19 @@ def test_nothing_but_what_is_included(solver):
         path.support(2)
 
 
+def test_columns_that_add_up_within_a_group_do_not_slow_it_down(monkeypatch):
+    """One-hot columns depend on each other: one of them never has room, and nothing has to be built anew for it."""
+    random = np.random.default_rng(0)
+    X = np.hstack([np.eye(3)[random.integers(0, 3, 30)] for _ in range(4)])
+    problem = LeastSquares(X, random.standard_normal((30, 2)))
+    panel = GroupPanel(problem, [0, 1, 2], RowPenalty.of_groups(np.arange(12) // 3, np.ones(12)))
+    assert len(panel.rows) == 6
+    monkeypatch.setattr(GroupPanel, "__init__", None)
+    panel.remove(1)
+    assert panel.units == [0, 2]
+    assert panel.loss == pytest.approx(minimum(X, problem.targets.T, [0, 1, 2, 6, 7, 8])[0])
+
+
 def test_members_that_were_passed_over_come_back_when_they_have_room():
     """Column 1 is a copy of column 2: it has no room beside it, and has when it leaves."""
     random = np.random.default_rng(0)
@@ -430,8 +445,6 @@ def test_members_that_were_passed_over_come_back_when_they_have_room():
     X[:, 1] = X[:, 2]
     problem = LeastSquares(X, random.standard_normal((20, 2)))
     penalty = RowPenalty.of_groups([0, 0, 1, 2], np.ones(4))
-    from l20fs.solvers.groups import GroupPanel
-
     panel = GroupPanel(problem, [1, 0], penalty)
     assert panel.rows == [2, 0]
     panel.remove(0)
@@ -502,6 +515,8 @@ def test_a_start_of_the_homotopy_keeps_to_the_penalty(init):
     weights = 1e-3 * np.random.default_rng(0).standard_normal((3, 10))
     if init != "random":
         weights[:, 1::2] = 0.0
+        walk = Walk(LeastSquares(X, Y), Schedule(), weights, penalty=penalty)
+        assert walk.point.rows.tolist() == list(range(8))  # whole units, without those that are excluded
     path = ahiht(LeastSquares(X, Y), Schedule(n_rows=3), weights=weights, penalty=penalty)
     for number in range(len(path.alphas)):
         rows = path.stage_rows(number).tolist()

@@ -113,14 +113,13 @@ class GroupPanel(Panel):
         members = self.penalty.members[unit]
         self._needed_room[members] = self._smallest_room[members]
         if self._is_incomplete():
-            # What left may have been what others depended on: members that were passed over have room again.
             vars(self).update(vars(GroupPanel(self.problem, self._units, self.penalty)))
 
     def _is_incomplete(self) -> bool:
-        """Say whether members of selected units were passed over, but for those that are included."""
-        members = np.isin(self.penalty.unit_of, self._units[self.n_fixed :])
-        n_wanted = int(np.count_nonzero(self._smallest_room[members] < np.inf))
-        return self.basis.size - self._ends[self.n_fixed] < n_wanted
+        """Say whether members that were passed over have room again: what left may have been what they depended on."""
+        passed_over = np.isin(self.penalty.unit_of, self._units[self.n_fixed :])
+        passed_over[self.rows] = False
+        return bool((self.problem.ridge + self.energies > self._smallest_room)[passed_over].any())
 
     def best_exchange(self, alpha: float = 0.0) -> Exchange:
         removable = range(self.n_fixed, len(self))
