@@ -447,6 +447,13 @@ def test_members_that_were_passed_over_come_back_when_they_have_room():
     penalty = RowPenalty.of_groups([0, 0, 1, 2], np.ones(4))
     panel = GroupPanel(problem, [1, 0], penalty)
     assert panel.rows == [2, 0]
+    assert panel.best_exchange(alpha=1.0).unit == 2  # not unit 0, which is selected and could do more without unit 1
+    panel.remove(1)
+    both = minimum(X, problem.targets.T, [0, 2])[0]
+    assert panel.gains()[0] == pytest.approx(panel.loss - both)
+    panel.remove(0)
+    assert panel.gains()[0] == pytest.approx(panel.loss - minimum(X, problem.targets.T, [0, 1])[0])
+    panel = GroupPanel(problem, [1, 0], penalty)
     panel.remove(0)
     assert panel.units == [0]
     assert panel.rows == [0, 1]

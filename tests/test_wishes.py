@@ -430,6 +430,9 @@ def test_ebic_counts_units_and_does_not_drop_what_is_included():
     assert selector.support_[[0, 1, 3, 4, 11]].all()
     assert set(np.flatnonzero(free.support_)) <= set(np.flatnonzero(selector.support_))
     assert np.isfinite(selector.ebic_).all()
+    noise = np.random.default_rng(0).permutation(y)
+    assert not L20Selector("ebic").fit(X, noise).support_.any()
+    assert np.flatnonzero(L20Selector("ebic", include=[0, 1]).fit(X, noise).support_).tolist() == [0, 1]
     groups = L20Selector("ebic", feature_groups=np.arange(12) // 2).fit(X, y)
     assert len(groups.ebic_) == groups.ranking_.max() + 1
     assert groups.support_[::2][:5].tolist() == groups.support_[1::2][:5].tolist()

@@ -55,7 +55,6 @@ class GroupPanel(Panel):
         self._alone = self.merits()
         included = self.penalty.included.tolist()
         self._add_units(included)
-        self._needed_room[np.isin(self.penalty.unit_of, included)] = np.inf
         # What is included and has no room is no part of the panel: it comes with every selection and changes nothing.
         sizes = np.diff(self._ends)
         self._units = [unit for unit, size in zip(included, sizes, strict=True) if size]

@@ -111,7 +111,6 @@ class Panel:
         if len(included):
             self._add_rows(included.tolist(), if_room=True)
             self.n_fixed = len(self)
-            self._needed_room[included] = np.inf
         self._add_rows([unit for unit in units if self.penalty.costs[unit] > 0.0])
 
     def _add_rows(self, rows: list[int], *, if_room: bool = False) -> None:
