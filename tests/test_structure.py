@@ -17,7 +17,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 
 # A module may import from its own level and from those below it.
 LEVELS = [
-    ["prox", "files", "validation"],
+    ["prox", "files", "validation", "resampling", "stability_index", "checkpoint"],
     ["design"],
     ["problem"],
     ["lazy", "relaxation"],
@@ -30,6 +30,7 @@ LEVELS = [
     ["methods"],
     ["data"],
     ["selector"],
+    ["stability"],
     ["__init__"],
     ["evaluation"],
     ["cli"],

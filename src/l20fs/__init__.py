@@ -2,6 +2,7 @@
 
 from l20fs.path import SolutionPath
 from l20fs.selector import L20Selector, paper_settings
+from l20fs.stability import StabilitySelector
 
-__all__ = ["L20Selector", "SolutionPath", "paper_settings"]
+__all__ = ["L20Selector", "SolutionPath", "StabilitySelector", "paper_settings"]
 __version__ = "0.1.0"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numbers
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -114,22 +115,28 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         -------
         self
         """
+        with self._fitting():
+            X, targets = self._validate(X, y)
+            self._fit_scores(X, targets)
+            if targets.classes is not None:
+                self.classes_ = targets.classes
+            self._warn_if_short()
+        return self
+
+    @contextmanager
+    def _fitting(self) -> Iterator[None]:
+        """Forget the former fit and check the parameters; should anything fail, leave the estimator as it was."""
         before = vars(self).copy()
         try:
             for name in [name for name in before if name.endswith("_")]:
                 delattr(self, name)
             self._check_n_features_to_select()
             self._check_parameters()
-            X, targets = self._validate(X, y)
-            self._fit_scores(X, targets)
-            if targets.classes is not None:
-                self.classes_ = targets.classes
-            self._warn_if_short()
+            yield
         except BaseException:
-            # A failed or interrupted fit leaves the estimator as it was: unfitted, or with its former fit whole.
+            # Failed or interrupted: unfitted as before, or with the former fit whole.
             self.__dict__ = before
             raise
-        return self
 
     def _check_parameters(self) -> None:
         """Refuse parameters that make no sense, before anything is computed."""
