@@ -19,7 +19,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from l20fs.prox import order_descending
-from l20fs.validation import Targets, encode_targets, refuse_foreign_array, validate_input
+from l20fs.validation import Targets, encode_targets, refuse_foreign_array, validate_input, with_weights
 
 Array = NDArray[Any]
 
@@ -115,9 +115,12 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         -------
         self
         """
+        return self._fit(X, y)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         with self._fitting():
             X, targets = self._validate(X, y)
-            self._fit_scores(X, targets)
+            self._fit_scores(X, with_weights(targets, sample_weight))
             if targets.classes is not None:
                 self.classes_ = targets.classes
             self._warn_if_short()

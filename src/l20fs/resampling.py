@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
+from l20fs.validation import Targets
+
 Array = NDArray[Any]
 
 #: Keys that keep the seeds of the draws and of the selectors apart.
@@ -29,6 +31,8 @@ class Pairs:
         What the halves hold in equal shares: the class of each unit, 0, 1, ...
     units : array of shape (n_samples,)
         The unit of each sample; units are drawn whole.
+    samples : array of shape (n_samples,)
+        The indices of the samples that take part.
     fraction : float
         Share of the units in one half.
     seed : int
@@ -36,6 +40,7 @@ class Pairs:
 
     strata: Array
     units: Array
+    samples: Array
     fraction: float
     seed: int
 
@@ -44,7 +49,7 @@ class Pairs:
         random = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(_DRAW, resample // 2)))
         is_drawn = np.zeros(len(self.strata), dtype=bool)
         is_drawn[draw_pair(self.strata, self.fraction, random)[resample % 2]] = True
-        return np.flatnonzero(is_drawn[self.units])
+        return self.samples[is_drawn[self.units]]
 
     def selector_seed(self, resample: int) -> int:
         """Return a seed for the selector of a resample."""
@@ -81,21 +86,26 @@ def draw_pair(strata: Array, fraction: float, random: np.random.Generator) -> tu
     return order[kept][start::2], order[kept][1 - start :: 2]
 
 
-def plan_pairs(codes: Array | None, classes: Array | None, groups: Any, n_samples: int, fraction: float, seed: int) -> Pairs:
-    """Prepare the draws for samples with class ``codes`` (None: not stratified) and ``groups`` (None: each on its own).
+def plan_pairs(targets: Targets, groups: Any, fraction: float, seed: int) -> Pairs:
+    """Prepare the draws: in whole ``groups`` unless None, with the same share of every class if there are labels.
 
-    A group is drawn whole and stratified by the rarest class that it holds, rare by the number of groups.
+    A group is stratified by the rarest class that it holds, rare by the number of groups. Samples of weight 0 are not
+    drawn.
     """
-    units = np.arange(n_samples) if groups is None else encode_groups(groups, n_samples)
+    n_samples = len(targets.Y)
+    samples = np.arange(n_samples) if targets.sample_weight is None else np.flatnonzero(targets.sample_weight)
+    units = np.arange(len(samples))
+    if groups is not None:
+        units = np.unique(encode_groups(groups, n_samples)[samples], return_inverse=True)[1]
     n_units = int(units.max()) + 1
-    if codes is None or classes is None:
-        return Pairs(np.zeros(n_units, dtype=np.intp), units, fraction, seed)
-    holds = np.zeros((n_units, len(classes)), dtype=bool)
-    holds[units, codes] = True
+    if targets.codes is None or targets.classes is None:
+        return Pairs(np.zeros(n_units, dtype=np.intp), units, samples, fraction, seed)
+    holds = np.zeros((n_units, len(targets.classes)), dtype=bool)
+    holds[units, targets.codes[samples]] = True
     n_holders = holds.sum(axis=0)
-    _judge_rare_classes(classes, n_holders, "sample" if groups is None else "group")
+    _judge_rare_classes(targets.classes, n_holders, "sample" if groups is None else "group")
     rarity = np.where(holds, n_holders, n_units + 1)
-    return Pairs(rarity.argmin(axis=1), units, fraction, seed)
+    return Pairs(rarity.argmin(axis=1), units, samples, fraction, seed)
 
 
 def encode_groups(groups: Any, n_samples: int) -> Array:
@@ -118,12 +128,12 @@ def encode_groups(groups: Any, n_samples: int) -> Array:
 
 def _judge_rare_classes(classes: Array, n_holders: Array, unit: str) -> None:
     """Refuse classes of which only one can be in each half; warn of those that can be in one half only."""
-    rare = [str(label) for label in classes[n_holders < 2]]
+    rare = [str(label) for label in classes[n_holders == 1]]
     if not rare:
         return
     shown = ", ".join(map(repr, rare[:5])) + (", ..." if len(rare) > 5 else "")
     found = f"y has {len(rare)} of {len(classes)} classes in one {unit} only: {shown}."
-    if len(classes) - len(rare) < 2:
+    if np.count_nonzero(n_holders >= 2) < 2:
         raise ValueError(
             f"{found} A half without them has fewer than 2 classes. Give 2 {unit}s or more of at least 2 classes."
         )

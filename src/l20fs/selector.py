@@ -127,8 +127,8 @@ class L20Selector(BaseSelector):
         With ``certify=True``: ``lower_bound``, ``upper_bound`` and ``gap`` of the objective for the features selected by
         ``fit``, and the features that are certainly in, or not in, the best selection of that size (at that ``alpha``).
     sample_weights_ : array of shape (n_samples,)
-        With ``loss="l21"``: how much each training sample counted in the end. The smaller, the further it is from its
-        target: look at the smallest ones for wrong labels.
+        With ``loss="l21"``: how much each training sample counted in the end, ``sample_weight`` included. The smaller, the
+        further it is from its target: look at the smallest ones for wrong labels.
     objective_ : array of shape (n_stages,)
         f + lambda * (number of non-zero rows) at each lambda.
     n_iter_ : int
@@ -209,10 +209,34 @@ class L20Selector(BaseSelector):
         self.callback = callback
         self.verbose = verbose
 
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """Learn which features tell the targets apart.
+
+        Parameters
+        ----------
+        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
+            Finite numbers.
+        y : array of shape (n_samples,) or (n_samples, n_outputs)
+            Class labels of any type, a label indicator matrix, or numbers.
+        sample_weight : array of shape (n_samples,), optional
+            How often each sample counts: weight 2 is the same as the sample twice, 0 leaves it out.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, sample_weight)
+
     def _fit_scores(self, X: Any, targets: Targets) -> None:
         # The problem itself sets constant features aside, without a copy of X.
-        weights = weights_of_targets(targets, self.class_weight)
-        problem = LeastSquares(X, targets.Y, ridge=self.ridge, scale=self.scale, target_weights=weights)
+        problem = LeastSquares(
+            X,
+            targets.Y,
+            ridge=self.ridge,
+            scale=self.scale,
+            target_weights=weights_of_targets(targets, self.class_weight),
+            sample_weight=targets.sample_weight,
+        )
         k = 1 if self.n_features_to_select is None else self._n_wanted(problem.n_features)
         n_rows = min(max(k, self.max_features or 1), problem.n_features)
         path, problem = self._solve(problem, n_rows)

@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, has_fit_parameter
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from l20fs.base import About, BaseSelector, Scored
 from l20fs.checkpoint import Checkpoint, Picked, open_checkpoint
 from l20fs.resampling import Pairs, plan_pairs
 from l20fs.selector import L20Selector
 from l20fs.stability_index import Bound, Stability, expected_false, nogueira
-from l20fs.validation import Targets, check_choice, check_number, encode_targets, validate_input
+from l20fs.validation import Targets, check_choice, check_number, encode_targets, validate_input, with_weights
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -164,7 +164,7 @@ class StabilitySelector(BaseSelector):
             What the selector takes. If it holds labels, each half has its share of every class; a class with one sample
             can be in one half of a pair only, which is warned about.
         sample_weight : array of shape (n_samples,), default=None
-            Handed to the selector, which must take it.
+            Handed to the selector, which must take it. Samples of weight 0 are not drawn.
         groups : array of shape (n_samples,), default=None
             Samples with the same value, of one donor for instance, are in the same half.
 
@@ -175,8 +175,9 @@ class StabilitySelector(BaseSelector):
         with self._fitting():
             selector = self._selector()
             X, targets, y = self._validate_for(selector, X, y)
-            weights = self._validate_weights(selector, sample_weight, X.shape[0])
-            pairs = plan_pairs(targets.codes, targets.classes, groups, X.shape[0], float(self.fraction), self._seed())
+            if sample_weight is not None:
+                targets = self._with_weights(selector, targets, sample_weight)
+            pairs = plan_pairs(targets, groups, float(self.fraction), self._seed())
             store = None
             if self.checkpoint is not None:
                 store = open_checkpoint(
@@ -188,9 +189,9 @@ class StabilitySelector(BaseSelector):
                     units=pairs.units,
                     X=X,
                     y=y,
-                    weights=weights,
+                    weights=targets.sample_weight,
                 )
-            self._keep_picked(self._run(Work(selector, X, y, weights, pairs, store, int(self.n_resamples))))
+            self._keep_picked(self._run(Work(selector, X, y, targets.sample_weight, pairs, store, int(self.n_resamples))))
             self._warn_if_short()
         return self
 
@@ -360,7 +361,7 @@ class StabilitySelector(BaseSelector):
         check_share("threshold", self.threshold, 1.0)
         if self.checkpoint is not None and not isinstance(self.random_state, numbers.Integral):
             raise ValueError(
-                f"random_state={self.random_state!r} with a checkpoint: a resumed run would be another one. Use a whole number."
+                f"random_state={self.random_state!r} with a checkpoint: a resumed run would be another. Use a whole number."
             )
 
     def _selector(self) -> Any:
@@ -391,16 +392,13 @@ class StabilitySelector(BaseSelector):
         targets = encode_targets(y)
         return X, targets, y.ravel() if targets.codes is not None else y
 
-    def _validate_weights(self, selector: Any, sample_weight: Any, n_samples: int) -> Array | None:
-        if sample_weight is None:
-            return None
+    def _with_weights(self, selector: Any, targets: Targets, sample_weight: Any) -> Targets:
         if not has_fit_parameter(selector, "sample_weight"):
             raise TypeError(
-                f"{type(selector).__name__} takes no sample_weight. Leave the weights out, or use a selector that does."
+                f"{type(selector).__name__} takes no sample_weight. Leave the weights out, or use a selector that does, for "
+                "example L20Selector."
             )
-        weights = column_or_1d(sample_weight, dtype=np.float64)
-        check_consistent_length(np.empty(n_samples), weights)
-        return weights
+        return with_weights(targets, sample_weight)
 
     def _warn_if_short(self) -> None:
         if self.n_features_to_select is None:
