@@ -115,17 +115,18 @@ def expected_false(n_selected: float, n_features: int, threshold: float, n_pairs
     """
     if not 0.5 < threshold <= 1.0:
         raise ValueError(f"threshold={threshold!r} has no error bound. Use a number above 0.5 and up to 1.0.")
-    both = smallest_count(threshold, 2 * n_pairs) / n_pairs - 1.0
+    n_both = smallest_count(threshold, 2 * n_pairs) - n_pairs
+    both = n_both / n_pairs
     theta = n_selected / n_features
     if kind == "worst_case":
         return n_selected * theta / both
     lowest = min(theta**2, 0.5 / n_pairs + 0.75 * theta**2)
-    if theta > 1 / math.sqrt(3) or both < 2 / n_pairs or both / 2 <= lowest:
+    if theta > 1 / math.sqrt(3) or n_both < 2 or both / 2 <= lowest:
         raise ValueError(
             f"The unimodal bound does not hold for threshold={threshold!r} with {n_selected:g} of {n_features} features "
             f"per resample and {n_pairs} pairs. Use a higher threshold, fewer features or kind='worst_case'."
         )
-    if both <= 0.5:
+    if 2 * n_both <= n_pairs:
         return n_selected * theta / (2.0 * both - 1.0 / n_pairs)
     return n_selected * theta * 2.0 * (1.0 - both + 1.0 / n_pairs) / (1.0 + 1.0 / n_pairs)
 
