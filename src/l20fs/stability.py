@@ -6,7 +6,6 @@ import numbers
 import os
 import warnings
 from collections.abc import Callable
-from contextlib import closing
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -198,11 +197,17 @@ class StabilitySelector(BaseSelector):
     def _run(self, work: Work) -> list[Picked]:
         """Run all resamples and report each; they come back in order, whoever is done first."""
         tasks = (delayed(work.pick)(resample, work.pairs.rows(resample)) for resample in range(work.n_resamples))
+        results = Parallel(n_jobs=self.n_jobs, return_as="generator")(tasks)
         found = []
-        with closing(Parallel(n_jobs=self.n_jobs, return_as="generator")(tasks)) as results:
+        try:
             for picked in results:
                 found.append(picked)
                 self._report(ResampleProgress(len(found), work.n_resamples))
+        except BaseException:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # joblib warns that the rest is cancelled, as it should be
+                results.close()
+            raise
         return found
 
     def _report(self, progress: ResampleProgress) -> None:
