@@ -24,12 +24,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import has_fit_parameter
 
-from l20fs import L20Selector, StabilitySelector, methods
+from l20fs import L20Classifier, L20Regressor, L20Selector, StabilitySelector, methods
 from l20fs.data import make_planted
 from l20fs.methods import FisherScore
 from l20fs.resampling import plan_pairs
 from l20fs.stability_index import expected_false, nogueira
-from l20fs.validation import Targets, encode_targets, with_weights
+from l20fs.validation import Targets, encode_targets, numeric_targets, with_weights
 
 #: What an unsupervised selector knows of the targets of 60 samples.
 NOTHING = Targets(np.empty((60, 0)), None, None)
@@ -616,6 +616,23 @@ def test_targets_of_several_columns_and_numbers():
         column = fit(data=(X, y[:, None]))
     assert len(caught) == 1, "told once, not in every resample"
     assert_same(column, fit(data=(X, y)))
+
+
+def test_classifiers_and_regressors_that_select():
+    X, y = clear_data()
+    assert_same(fit(L20Classifier(3), data=(X, y)), fit(L20Selector(3), data=(X, y)))
+    ages = np.arange(60) + np.round(5 * X[:, 2]).astype(int)  # whole numbers, hardly two alike: no classes
+    stable = fit(L20Regressor(1), data=(X, ages), n_resamples=4)
+    pairs = plan_pairs(numeric_targets(ages), None, 0.5, 0)
+    for i in range(4):
+        expected = L20Regressor(1).fit(X[pairs.rows(i)], ages[pairs.rows(i)])
+        np.testing.assert_array_equal(stable.selected_[i], expected.support_)
+
+
+def test_the_number_may_be_found_in_each_resample():
+    stable = fit(L20Selector("ebic", max_features=8), data=clear_data())
+    assert stable.orders_.shape == (10, 8)
+    assert stable.frequencies_[INFORMATIVE].tolist() == [1.0, 1.0, 1.0]
 
 
 def test_planted_features_are_found_and_noise_is_not():

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import clone, is_regressor
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
@@ -21,7 +21,15 @@ from l20fs.checkpoint import Checkpoint, Picked, open_checkpoint
 from l20fs.resampling import Pairs, plan_pairs
 from l20fs.selector import L20Selector
 from l20fs.stability_index import Bound, Stability, expected_false, nogueira
-from l20fs.validation import Targets, check_choice, check_number, encode_targets, validate_input, with_weights
+from l20fs.validation import (
+    Targets,
+    check_choice,
+    check_number,
+    encode_targets,
+    numeric_targets,
+    validate_input,
+    with_weights,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -161,7 +169,7 @@ class StabilitySelector(BaseSelector):
             What the selector takes.
         y : array of shape (n_samples,) or (n_samples, n_outputs)
             What the selector takes. If it holds labels, each half has its share of every class; a class with one sample
-            can be in one half of a pair only, which is warned about.
+            can be in one half of a pair only, which is warned about. The y of a regressor never holds labels.
         sample_weight : array of shape (n_samples,), default=None
             Handed to the selector, which must take it. Samples of weight 0 are not drawn.
         groups : array of shape (n_samples,), default=None
@@ -394,7 +402,7 @@ class StabilitySelector(BaseSelector):
         )
         if not supervised:
             return X, Targets(np.empty((X.shape[0], 0)), None, None), None
-        targets = encode_targets(y)
+        targets = numeric_targets(y) if is_regressor(selector) else encode_targets(y)
         return X, targets, y.ravel() if targets.codes is not None else y
 
     def _with_weights(self, selector: Any, targets: Targets, sample_weight: Any) -> Targets:

@@ -96,10 +96,27 @@ def encode_targets(y: Array) -> Targets:
                 "Give samples of 2 or more classes."
             )
         return Targets(np.eye(len(classes))[codes], classes, codes)
-    Y = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
+    targets = numeric_targets(y)
+    return targets._replace(classes=np.arange(targets.Y.shape[1])) if kind == "multilabel-indicator" else targets
+
+
+def numeric_targets(y: Array) -> Targets:
+    """Take validated targets as numbers, whatever they look like.
+
+    Examples
+    --------
+    >>> numeric_targets(np.array([3, 1, 3])).Y.T
+    array([[3., 1., 3.]])
+    """
+    try:
+        Y = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"y must hold numbers ({error}). For labels use L20Classifier or L20Selector.") from error
+    if not np.isfinite(Y).all():
+        raise ValueError(f"y has {int((~np.isfinite(Y)).sum())} values that are NaN or infinite. Drop these samples.")
     if not np.ptp(Y, axis=0).any():
         raise ValueError("y is constant: there is nothing to explain. Give targets that differ between samples.")
-    return Targets(Y, np.arange(Y.shape[1]) if kind == "multilabel-indicator" else None, None)
+    return Targets(Y, None, None)
 
 
 def weights_of_targets(targets: Targets, class_weight: Any) -> Array | None:
