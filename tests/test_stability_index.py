@@ -66,7 +66,8 @@ def test_slow_twin(Z):
     found = nogueira(Z)
     assert found.index == pytest.approx(index, rel=1e-9, abs=1e-12)
     assert found.variance == pytest.approx(variance, rel=1e-7, abs=1e-12)
-    assert nogueira(Z.astype(bool)) == nogueira(sp.csc_array(Z)) == nogueira(Z.tolist()) == found
+    with_zeros = sp.coo_array((Z.ravel(), np.indices(Z.shape).reshape(2, -1)), shape=Z.shape)
+    assert nogueira(Z.astype(bool)) == nogueira(sp.csc_array(Z)) == nogueira(Z.tolist()) == nogueira(with_zeros) == found
     order = np.random.default_rng(0)
     shuffled = order.permutation(order.permutation(Z, axis=0), axis=1)
     assert nogueira(shuffled) == pytest.approx(found, rel=1e-7, abs=1e-12)

@@ -61,10 +61,10 @@ def nogueira(Z: Any) -> Stability:
         return Stability(math.nan, math.nan, math.nan, math.nan)
     frequencies = members.sum(axis=0) / n_selections
     index = 1.0 - (frequencies * (1.0 - frequencies)).mean() * n_selections / (n_selections - 1) / spread
-    # What each selection contributes to the index, up to what all have in common.
+    # What each selection contributes to the index; terms that are the same for all are left out, they cancel below.
     shares = sizes / n_features
     overlap = members @ frequencies / n_features
-    parts = (overlap - shares * share + index / 2 * (2 * shares * share - shares - share + 1)) / spread
+    parts = (overlap - shares * share + index * (shares * share - shares / 2)) / spread
     variance = 4.0 / n_selections**2 * float(((parts - parts.mean()) ** 2).sum())
     reach = Z_95 * math.sqrt(variance)
     return Stability(float(index), variance, float(index - reach), float(index + reach))
