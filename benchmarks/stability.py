@@ -1,7 +1,7 @@
 """Stability selection: what it finds in planted data, what it lets through of noise, and how stable real selections are.
 
-Run ``python benchmarks/stability.py [DATA_DIR]``, where DATA_DIR holds ``brain.npz`` and the others (X, y). The last column is
-the time of all resamples over that of as many fits on all samples.
+Run ``python benchmarks/stability.py [DATA_DIR]``, where DATA_DIR holds ``brain.npz`` and the others (X, y). The last column
+is the time of all resamples over that of as many fits on all samples.
 """
 
 from __future__ import annotations

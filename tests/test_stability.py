@@ -239,6 +239,16 @@ def test_e1_features_that_are_constant_in_a_half_are_not_selected_there():
     np.testing.assert_array_equal((stable.orders_ == 1).any(axis=1), has_it)
 
 
+def test_e6_a_class_with_one_sample_fits_and_is_warned_about():
+    X, y = make_data(0, 60, 20)
+    y[7] = 3
+    stable = StabilitySelector(L20Selector(3), n_resamples=4, random_state=0)
+    with pytest.warns(UserWarning, match=r"1 of 4 classes in one sample only: '3'\. One half of each pair") as caught:
+        stable.fit(X, y)
+    assert caught[0].filename == __file__
+    assert stable.sizes_.tolist() == [3] * 4
+
+
 def test_e3_permuting_features_permutes_the_answer():
     X, y = make_data(0, 60, 20)
     order = np.random.default_rng(1).permutation(20)

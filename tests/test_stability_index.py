@@ -86,9 +86,9 @@ def test_selections_by_lot_have_index_zero_on_average():
 def test_what_is_no_selection_is_refused():
     with pytest.raises(ValueError, match="Z has 1 row; agreement needs 2 selections or more"):
         nogueira([[1, 0, 1]])
-    with pytest.raises(ValueError, match=r"Z holds .*2.*\. Give True or 1 for a selected feature"):
+    with pytest.raises(ValueError, match=r"Z holds 2\. Give True or 1 for a selected feature"):
         nogueira([[1, 0, 2], [1, 0, 1]])
-    with pytest.raises(ValueError, match=r"Z holds .*nan"):
+    with pytest.raises(ValueError, match="Z holds nan"):
         nogueira([[1, 0, np.nan], [1, 0, 1]])
     assert np.isnan(nogueira(np.zeros((3, 4)))).all()
     assert np.isnan(nogueira(np.ones((3, 4)))).all()

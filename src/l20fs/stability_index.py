@@ -77,7 +77,7 @@ def _members(Z: Any) -> sp.csr_array:
     members.eliminate_zeros()
     odd = members.data[members.data != 1]
     if odd.size:
-        raise ValueError(f"Z holds {odd[0]!r}. Give True or 1 for a selected feature, False or 0 for any other.")
+        raise ValueError(f"Z holds {odd[0]:g}. Give True or 1 for a selected feature, False or 0 for any other.")
     return members.astype(np.int64)
 
 
