@@ -108,6 +108,7 @@ def test_c2_a_folder_that_cannot_be_written_is_refused(tmp_path):
         ({0: 1.0}, {1: 1.0}),
         ({0: 1.0}, {"0": 1.0}),
         (np.eye(2), np.eye(2, dtype=np.float32)),
+        (np.zeros(2), np.zeros(2, dtype=np.int64)),
         (np.zeros((2, 3)), np.zeros((3, 2))),
         (np.array(["a", "b"]), np.array(["a", "c"])),
         (np.array([1, "b"], dtype=object), np.array(["1", "b"], dtype=object)),

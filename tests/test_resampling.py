@@ -37,8 +37,9 @@ def test_halves_are_disjoint_equal_and_have_their_share_of_every_stratum(strata,
             assert abs(n_drawn - fraction * size) < 2.0, "one unit up or down, after rounding twice"
     if fraction == 0.5:
         assert len(first) + len(second) >= len(strata) - 1, "complementary: an odd one may be left over"
-    if np.bincount(strata).min() * fraction >= 1:
-        assert len(first) == len(second) == int(fraction * len(strata) + 1e-9), "no stratum had to be filled up"
+    n_each = max(1, int(fraction * len(strata) + 1e-9))
+    if np.bincount(strata).min() * n_each >= len(strata):
+        assert len(first) == len(second) == n_each, "no stratum had to be filled up"
 
 
 @given(st.lists(st.integers(1, 10), min_size=1, max_size=4), st.integers(0, 2**32))
@@ -65,6 +66,17 @@ def test_every_sample_has_the_same_chance_in_either_half(fraction):
         assert np.all(np.abs(of_stratum - expected) < 4.5 * np.sqrt(expected * (1 - expected) / n_draws))
     # The rare stratum may be filled up to two; the others are close to their share.
     assert np.allclose(counts[:, strata == 0].mean() / n_draws, int(fraction * 15) / 15, atol=0.03)
+
+
+def test_no_two_strata_always_go_together():
+    """Of four strata of three, each half has two samples of two strata: of any two, by lot."""
+    strata = np.repeat([0, 1, 2, 3], 3)
+    random = np.random.default_rng(0)
+    together = np.zeros(4)
+    for _ in range(600):
+        larger = np.bincount(strata[draw_pair(strata, 0.5, random)[0]]) == 2
+        together += larger == larger[0]
+    assert np.all(np.abs(together[1:] / 600 - 1 / 3) < 4.5 * np.sqrt(2 / 9 / 600))
 
 
 def test_halves_without_labels_are_plain():
