@@ -30,14 +30,17 @@ def test_halves_are_disjoint_equal_and_have_their_share_of_every_stratum(strata,
     first, second = draw_pair(strata, fraction, np.random.default_rng(seed))
     assert len(set(first) | set(second)) == len(first) + len(second) <= len(strata)
     assert abs(len(first) - len(second)) <= 1
+    n_each = max(1, int(fraction * len(strata) + 1e-9))
     for half in (first, second):
         for stratum, size in enumerate(np.bincount(strata)):
             n_drawn = np.count_nonzero(strata[half] == stratum)
             assert n_drawn >= (size >= 2)
             assert abs(n_drawn - fraction * size) < 2.0, "one unit up or down, after rounding twice"
+    for stratum, size in enumerate(np.bincount(strata)):
+        n_drawn = np.count_nonzero(strata[np.concatenate([first, second])] == stratum)
+        assert n_drawn <= max(2, np.ceil(size * 2 * n_each / len(strata))), "filled up to two, no further"
     if fraction == 0.5:
         assert len(first) + len(second) >= len(strata) - 1, "complementary: an odd one may be left over"
-    n_each = max(1, int(fraction * len(strata) + 1e-9))
     if np.bincount(strata).min() * n_each >= len(strata):
         assert len(first) == len(second) == n_each, "no stratum had to be filled up"
 
@@ -64,8 +67,14 @@ def test_every_sample_has_the_same_chance_in_either_half(fraction):
         of_stratum = counts[:, strata == stratum] / n_draws
         expected = of_stratum.mean()
         assert np.all(np.abs(of_stratum - expected) < 4.5 * np.sqrt(expected * (1 - expected) / n_draws))
-    # The rare stratum may be filled up to two; the others are close to their share.
-    assert np.allclose(counts[:, strata == 0].mean() / n_draws, int(fraction * 15) / 15, atol=0.03)
+
+
+def test_who_is_left_over_is_drawn_among_all():
+    """Of 11 and 4, one is left over: each sample equally often, not each stratum."""
+    strata = np.repeat([0, 1], [11, 4])
+    random = np.random.default_rng(0)
+    is_left = np.array([np.setdiff1d(np.arange(15), np.concatenate(draw_pair(strata, 0.5, random))) for _ in range(1500)])
+    assert abs(np.mean(strata[is_left]) - 4 / 15) < 4.5 * np.sqrt(4 / 15 * 11 / 15 / 1500)
 
 
 def test_no_two_strata_always_go_together():

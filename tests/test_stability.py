@@ -347,7 +347,7 @@ def test_parameters_without_meaning_are_refused(parameters, message):
 def test_a_failing_resample_is_named():
     X, y = make_data(0, 60, 20)
     for n_jobs in (1, 2):
-        with pytest.raises(ValueError, match=r"Resample 1 of 10, with 30 samples, failed: rate=2 is not valid"):
+        with pytest.raises(ValueError, match=r"Resample \d+ of 10, with 30 samples, failed: rate=2 is not valid"):
             fit(L20Selector(3, rate=2), data=(X, y), n_jobs=n_jobs)
     # Of three donors one has both classes: whoever has only the first is now and then alone, or with its like.
     donors = np.repeat([0, 1, 2], 20)
