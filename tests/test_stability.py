@@ -210,6 +210,7 @@ def test_sizes_may_differ_between_resamples():
         np.testing.assert_array_equal(stable.selected_[i], expected)
         assert np.count_nonzero(stable.orders_[i] >= 0) == stable.sizes_[i] == expected.sum()
     np.testing.assert_array_equal(stable.frequencies_, stable.selected_.mean(axis=0))
+    np.testing.assert_array_equal(stable.frequencies_by_k()[-1], stable.frequencies_)
     assert stable.stability_ == nogueira(stable.selected_).index
     assert stable.error_bound(0.8) == pytest.approx(stable.sizes_.mean() ** 2 / 20 / 0.6)
     many = fit(L20Selector(None, alpha=alpha, max_features=15), data=(X, y), n_resamples=20)
