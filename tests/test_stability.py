@@ -24,7 +24,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import has_fit_parameter
 
-from l20fs import L20Classifier, L20Regressor, L20Selector, StabilitySelector, methods
+from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV, StabilitySelector, methods
 from l20fs.data import make_planted
 from l20fs.methods import FisherScore
 from l20fs.resampling import plan_pairs
@@ -507,13 +507,29 @@ def test_weights_reach_the_selector():
 
 
 def test_groups_reach_the_draws():
-    """Each donor has a feature of its own that tells its samples' classes apart: half of the donors, half of the time."""
     X, y = make_data(0, 60, 20)
     groups = np.array([f"donor {i}" for i in np.arange(60) // 6])
     stable = StabilitySelector(L20Selector(3), n_resamples=4, random_state=0).fit(X, y, groups=groups)
     rows = plan_pairs(encode_targets(y), groups, 0.5, 0).rows(1)
     assert len(set(groups[rows])) == 5
     np.testing.assert_array_equal(stable.selected_[1], L20Selector(3).fit(X[rows], y[rows]).support_)
+
+
+def test_groups_reach_a_selector_that_takes_them():
+    """One that chooses its size by cross-validation keeps donors together in its folds, too."""
+    X, y = make_data(0, 60, 12)
+    groups = np.array([f"donor {i}" for i in np.arange(60) // 5])
+    selector = L20SelectorCV("best", max_features=8, cv=2)
+    stable = StabilitySelector(selector, n_resamples=4, random_state=0).fit(X, y, groups=groups)
+    pairs = plan_pairs(encode_targets(y), groups, 0.5, 0)
+    sizes = {"with": [], "without": []}
+    for i in range(4):
+        rows = pairs.rows(i)
+        fitted = clone(selector).fit(X[rows], y[rows], groups=groups[rows])
+        np.testing.assert_array_equal(stable.selected_[i], fitted.support_)
+        sizes["with"].append(fitted.support_.sum())
+        sizes["without"].append(clone(selector).fit(X[rows], y[rows]).support_.sum())
+    assert sizes["with"] != sizes["without"], "or this test would show nothing"
 
 
 def test_metadata_routing_in_a_pipeline():
@@ -525,7 +541,7 @@ def test_metadata_routing_in_a_pipeline():
     )
     with sklearn.config_context(enable_metadata_routing=True):
         stable = StabilitySelector(L20Selector(3), n_resamples=4, random_state=0)
-        stable.set_fit_request(groups=True, sample_weight=True)
+        stable.set_fit_request(sample_weight=True)  # groups are asked for from the start
         classifier = LogisticRegression().set_fit_request(sample_weight=True)
         pipeline = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), stable, classifier)
         pipeline.fit(X, y, groups=groups, sample_weight=weights)

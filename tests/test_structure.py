@@ -31,6 +31,8 @@ LEVELS = [
     ["data"],
     ["selector"],
     ["models", "stability"],
+    ["cross_validation"],
+    ["selector_cv"],
     ["__init__"],
     ["evaluation"],
     ["cli"],

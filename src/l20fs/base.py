@@ -5,8 +5,7 @@ from __future__ import annotations
 import numbers
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -119,29 +118,23 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         """
         return self._fit(X, y)
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        with self._fitting():
-            X, targets = self._validate(X, y)
-            self._learn(X, with_weights(targets, sample_weight))
-            self._warn_if_short()
-        return self
-
-    @contextmanager
-    def _fitting(self) -> Iterator[None]:
-        """Forget the former fit and check the parameters; should anything fail, leave the estimator as it was."""
+    def _fit(self, X: Any, y: Any, sample_weight: Any = None, **extra: Any) -> Any:
         before = vars(self).copy()
         try:
             for name in [name for name in before if name.endswith("_")]:
                 delattr(self, name)
             self._check_n_features_to_select()
             self._check_parameters()
-            yield
+            X, targets = self._validate(X, y)
+            self._learn(X, with_weights(targets, sample_weight), **extra)
+            self._warn_if_short()
         except BaseException:
-            # Failed or interrupted: unfitted as before, or with the former fit whole.
+            # A failed or interrupted fit leaves the estimator as it was: unfitted, or with its former fit whole.
             self.__dict__ = before
             raise
+        return self
 
-    def _learn(self, X: Any, targets: Targets) -> None:
+    def _learn(self, X: Any, targets: Targets, **extra: Any) -> None:
         """Set everything that is learned from validated data."""
         self._fit_scores(X, targets)
         if targets.classes is not None:

@@ -140,5 +140,5 @@ def _judge_rare_classes(classes: Array, n_holders: Array, unit: str) -> None:
     warnings.warn(
         f"{found} One half of each pair is without them. Drop these classes, or give more {unit}s.",
         UserWarning,
-        stacklevel=4,  # the caller of fit
+        stacklevel=6,  # the caller of fit
     )

@@ -28,7 +28,6 @@ from l20fs.validation import (
     encode_targets,
     numeric_targets,
     validate_input,
-    with_weights,
 )
 
 if TYPE_CHECKING:
@@ -127,6 +126,8 @@ class StabilitySelector(BaseSelector):
         cost="n_resamples fits on half of the samples",
     )
     allows_none = True
+    # Groups have no other use than this one: a pipeline hands them over without being asked to.
+    __metadata_request__fit = {"groups": True}  # noqa: RUF012
 
     frequencies_: Array
     mean_ranks_: Array
@@ -173,34 +174,31 @@ class StabilitySelector(BaseSelector):
         sample_weight : array of shape (n_samples,), default=None
             Handed to the selector, which must take it. Samples of weight 0 are not drawn.
         groups : array of shape (n_samples,), default=None
-            Samples with the same value, of one donor for instance, are in the same half.
+            Samples with the same value, of one donor for instance, are in the same half. Also handed to the selector, if
+            it takes groups.
 
         Returns
         -------
         self
         """
-        with self._fitting():
-            selector = self._selector()
-            X, targets, y = self._validate_for(selector, X, y)
-            if sample_weight is not None:
-                targets = self._with_weights(selector, targets, sample_weight)
-            pairs = plan_pairs(targets, groups, float(self.fraction), self._seed())
-            store = None
-            if self.checkpoint is not None:
-                store = open_checkpoint(
-                    self.checkpoint,
-                    X.shape[1],
-                    selector=selector,
-                    seed=pairs.seed,
-                    fraction=pairs.fraction,
-                    units=pairs.units,
-                    X=X,
-                    y=y,
-                    weights=targets.sample_weight,
-                )
-            self._keep_picked(self._run(Work(selector, X, y, targets.sample_weight, pairs, store, int(self.n_resamples))))
-            self._warn_if_short()
-        return self
+        if sample_weight is not None and not has_fit_parameter(selector := self._selector(), "sample_weight"):
+            raise TypeError(
+                f"{type(selector).__name__} takes no sample_weight. Leave the weights out, or use a selector that does, for "
+                "example L20Selector."
+            )
+        return self._fit(X, y, sample_weight, groups=groups)
+
+    def _learn(self, X: Any, targets: Targets, **extra: Any) -> None:
+        selector, y, groups = self._selector(), _for_selector(targets), extra["groups"]
+        pairs = plan_pairs(targets, groups, float(self.fraction), self._seed())
+        metadata = {} if targets.sample_weight is None else {"sample_weight": targets.sample_weight}
+        if groups is not None and has_fit_parameter(selector, "groups"):
+            metadata["groups"] = np.asarray(groups)
+        store = None
+        if self.checkpoint is not None:
+            draws = {"seed": pairs.seed, "fraction": pairs.fraction, "units": pairs.units}
+            store = open_checkpoint(self.checkpoint, X.shape[1], selector=selector, X=X, y=y, metadata=metadata, **draws)
+        self._keep_picked(self._run(Work(selector, X, y, metadata, pairs, store, int(self.n_resamples))))
 
     def _run(self, work: Work) -> list[Picked]:
         """Run all resamples and report each; they come back in order, whoever is done first."""
@@ -389,7 +387,8 @@ class StabilitySelector(BaseSelector):
         check_number("random_state", self.random_state, minimum=0, strict=False, whole=True)
         return int(self.random_state)
 
-    def _validate_for(self, selector: Any, X: Any, y: Any) -> tuple[Any, Targets, Array | None]:
+    def _validate(self, X: Any, y: Any) -> tuple[Any, Targets]:
+        selector = self._selector()
         tags = get_tags(selector)
         supervised = tags.target_tags.required
         X, y = validate_input(
@@ -401,17 +400,8 @@ class StabilitySelector(BaseSelector):
             dtypes=[np.float64, np.float32],
         )
         if not supervised:
-            return X, Targets(np.empty((X.shape[0], 0)), None, None), None
-        targets = numeric_targets(y) if is_regressor(selector) else encode_targets(y)
-        return X, targets, y.ravel() if targets.codes is not None else y
-
-    def _with_weights(self, selector: Any, targets: Targets, sample_weight: Any) -> Targets:
-        if not has_fit_parameter(selector, "sample_weight"):
-            raise TypeError(
-                f"{type(selector).__name__} takes no sample_weight. Leave the weights out, or use a selector that does, for "
-                "example L20Selector."
-            )
-        return with_weights(targets, sample_weight)
+            return X, Targets(np.empty((X.shape[0], 0)), None, None)
+        return X, numeric_targets(y) if is_regressor(selector) else encode_targets(y)
 
     def _warn_if_short(self) -> None:
         if self.n_features_to_select is None:
@@ -422,7 +412,7 @@ class StabilitySelector(BaseSelector):
                 f"n_features_to_select={wanted}, but the resamples selected only {found} of {self.n_features_in_} features; "
                 "these are returned. Let the selector select more.",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,  # the caller of fit
             )
 
     def _score_features(self, X: Array, targets: Targets) -> Scored:
@@ -442,7 +432,7 @@ class Work(NamedTuple):
     selector: Any
     X: Any
     y: Array | None
-    weights: Array | None
+    metadata: dict[str, Array]
     pairs: Pairs
     store: Checkpoint | None
     n_resamples: int
@@ -456,9 +446,9 @@ class Work(NamedTuple):
         seed = self.pairs.selector_seed(resample)
         seedless = [name for name, value in selector.get_params().items() if _is_seed(name) and value is None]
         selector.set_params(**dict.fromkeys(seedless, seed))
-        weights = {} if self.weights is None else {"sample_weight": self.weights[rows]}
+        metadata = {name: values[rows] for name, values in self.metadata.items()}
         try:
-            selector.fit(self.X[rows], None if self.y is None else self.y[rows], **weights)
+            selector.fit(self.X[rows], None if self.y is None else self.y[rows], **metadata)
         except ValueError as error:
             raise ValueError(
                 f"Resample {resample + 1} of {self.n_resamples}, with {len(rows)} samples, failed: {error}"
@@ -482,6 +472,15 @@ def best_first(selector: Any) -> Picked:
     n_kept = max(size, min(getattr(selector, "max_features", None) or 0, n_ranked))
     order = np.lexsort((selector.ranking_, ~support))[:n_kept]
     return Picked(order.astype(np.int32), size)
+
+
+def _for_selector(targets: Targets) -> Array | None:
+    """Return the y that a selector is fitted to; None if it takes none."""
+    if targets.codes is not None and targets.classes is not None:
+        return np.asarray(targets.classes[targets.codes])
+    if targets.Y.shape[1] == 0:
+        return None
+    return targets.Y.ravel() if targets.Y.shape[1] == 1 else targets.Y
 
 
 def check_share(name: str, value: Any, largest: float) -> None:
