@@ -21,6 +21,7 @@ from sklearn.feature_selection import RFE, VarianceThreshold
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import has_fit_parameter
 
@@ -59,6 +60,13 @@ def expected_failures(estimator):
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize("selector", [None, FisherScore(), methods.UDFS()], ids=repr)
+def test_tags_are_those_of_the_selector(selector):
+    tags, expected = get_tags(StabilitySelector(selector)), get_tags(selector or L20Selector())
+    assert tags.target_tags == expected.target_tags
+    assert tags.input_tags.sparse == expected.input_tags.sparse
 
 
 def fit(selector=None, k=None, data=None, **parameters):
