@@ -29,9 +29,9 @@ LEVELS = [
     ["reweighting"],
     ["methods"],
     ["data"],
-    ["selector"],
+    ["selector", "frame"],
     ["__init__"],
-    ["evaluation"],
+    ["evaluation", "plots"],
     ["cli"],
 ]
 
