@@ -122,8 +122,10 @@ class SelectionHeatmapDisplay:
         ax = axes(ax, width=min(12.0, max(4.8, width)), height=height_for(len(self.names)) + 0.08 * longest)
         self.ax_, self.figure_ = ax, ax.figure
         limit = float(np.abs(self.means).max(initial=0.0)) or 1.0
-        self.image_ = ax.imshow(self.means, cmap="RdBu_r", vmin=-limit, vmax=limit, aspect="auto", interpolation="nearest")
-        self.colorbar_ = ax.figure.colorbar(self.image_, ax=ax, label="mean z-score in the class", pad=0.02)
+        self.image_ = ax.imshow(
+            self.means, cmap="RdBu_r", vmin=-limit, vmax=limit, aspect="auto", interpolation="nearest", extent=self._extent()
+        )
+        self.colorbar_ = ax.figure.colorbar(self.image_, ax=ax, label="mean z-score", pad=0.02)
         self._label_classes(ax)
         label_rows(ax, self.names)
         if not len(self.names):
@@ -131,6 +133,10 @@ class SelectionHeatmapDisplay:
         ax.tick_params(length=0)
         ax.spines[:].set_visible(False)
         return self
+
+    def _extent(self) -> tuple[float, float, float, float]:
+        """Return left, right, bottom and top: one unit per cell, and not nothing where there are none."""
+        return -0.5, len(self.classes) - 0.5, max(1, len(self.names)) - 0.5, -0.5
 
     def _class_names(self) -> list[str]:
         return [shorten(label, 18) for label in self.classes]
@@ -152,5 +158,4 @@ class SelectionHeatmapDisplay:
             rotation=90 if is_upright else 0,
             **VERBATIM,
         )
-        ax.set_xlim(-0.5, len(texts) - 0.5)
         ax.set_xlabel("class (number of samples)")

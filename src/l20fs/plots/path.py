@@ -166,7 +166,7 @@ class PathDisplay:
         use_log_axis(ax, last, first)
         ax.set_xlim(first * margin, last / margin)
         ax.set_xlabel("λ, the price of a feature (falling)")
-        ax.set_ylabel("norm of the weights of the feature")
+        ax.set_ylabel("norm of the weights")
         clear_frame(ax)
 
     @staticmethod

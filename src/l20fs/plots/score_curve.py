@@ -12,6 +12,7 @@ from l20fs.plots.canvas import (
     BLUE,
     COLOURS,
     GREY,
+    VERBATIM,
     VERMILLION,
     axes,
     check_attributes,
@@ -208,5 +209,5 @@ class ScoreCurveDisplay:
         if self.alpha is not None:
             ax.xaxis.set_inverted(True)
         ax.set_xlabel("number of features" if self.alpha is None else "λ, the price of a feature (falling)")
-        ax.set_ylabel(f"cross-validated {self.score_name}")
+        ax.set_ylabel(f"cross-validated {self.score_name}", **VERBATIM)
         clear_frame(ax)

@@ -19,6 +19,7 @@ from l20fs.plots.canvas import (
     clear_frame,
     height_for,
     label_rows,
+    say_nothing_selected,
 )
 
 if TYPE_CHECKING:
@@ -141,6 +142,8 @@ class StabilityDisplay:
                 va="bottom",
             )
         label_rows(ax, self.names)
+        if not len(self.names):
+            say_nothing_selected(ax)
         ax.set_xlim(0.0, 1.0)
         ax.set_xlabel(self._caption())
         clear_frame(ax)
