@@ -83,6 +83,14 @@ def test_of_many_copies_the_lower_index_comes_first_whatever_the_units(container
     assert abs(found.correlation[3]) < 0.5
 
 
+@given(st.integers(0, 2**32 - 1))
+def test_copies_in_other_units_tie_although_they_round_differently(seed):
+    rng = np.random.default_rng(seed)
+    X = np.outer(rng.standard_normal(40), rng.uniform(0.1, 10.0, size=60) * rng.choice([-1.0, 1.0], size=60))
+    X[:, 0] += 0.3 * rng.standard_normal(40)
+    assert substitutes(X, [0], 59).substitute.tolist() == list(range(1, 60))
+
+
 def test_blocks_of_chosen_features_give_the_same(monkeypatch):
     X, _ = make_data()
     whole = substitutes(X, range(7), 4)

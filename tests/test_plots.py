@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
@@ -589,3 +591,15 @@ def test_labels_move_apart_as_little_as_possible(places, gap):
 
 def test_no_labels_need_no_room():
     assert len(spread(np.empty(0), 0.1, 0.0, 1.0)) == 0
+
+
+def test_the_examples_of_the_page_run(tmp_path, monkeypatch):
+    page = (Path(__file__).parents[1] / "docs" / "plots.md").read_text()
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for block in re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL):
+        exec(block, names)
+    assert {file.name for file in tmp_path.iterdir()} == {"heatmap.png", "path.png", "score.png", "stability.png"}
+    table, pairs = names["table"], names["pairs"]
+    genes = pairs.groupby("feature", sort=False)["substitute"].apply(list)
+    assert table["could_replace"][0].startswith(f"gene{genes.iloc[0][0] + 1:04d} (")
