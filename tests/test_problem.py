@@ -473,10 +473,10 @@ def test_reweighted_copies_neither_x_nor_y_into_the_problem():
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
-        ([1.0, -2.0, 1.0, 1.0], r"sample_weight\[1\]=-2 is not valid: .* at least 0. Use 0"),
-        ([1.0, 1.0, np.nan, 1.0], r"sample_weight\[2\]=nan is not valid: .* finite"),
-        ([np.inf, 1.0, 1.0, 1.0], r"sample_weight\[0\]=inf is not valid: .* finite"),
-        ([0.0, 0.0, 0.0, 0.0], "sample_weight is 0 for all 4 samples.*Give samples a weight above 0"),
+        ([1.0, -2.0, 1.0, 1.0], r"sample_weight\[1\]=-2 is not valid .1 such values.: .* at least 0. Use 0"),
+        ([1.0, 1.0, np.nan, 1.0], r"sample_weight\[2\]=nan is not valid .*finite"),
+        ([np.inf, 1.0, 1.0, 1.0], r"sample_weight\[0\]=inf is not valid .*finite"),
+        ([0.0, 0.0, 0.0, 0.0], "sample_weight is zero for all 4 samples.*Give samples a weight above 0"),
         ([1.0, 1.0], r"shape \(2,\) for 4 samples. Give one number per sample"),
         ([[1.0]] * 4, r"shape \(4, 1\) for 4 samples"),
         ([1e308] * 4, "adds up to inf; outside .* Divide sample_weight by its mean"),

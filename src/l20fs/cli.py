@@ -41,11 +41,11 @@ from l20fs.evaluation import accuracy_by_k
 from l20fs.files import write_together
 from l20fs.methods import discover
 from l20fs.path import Ranking
-from l20fs.selector import Solver
+from l20fs.selector import RIDGE_FOR_LABELS, Solver
 
 EXIT_FAILURE, EXIT_USAGE, EXIT_BAD_DATA, EXIT_NOTHING_SELECTED, EXIT_INTERRUPTED = 1, 2, 3, 4, 130
 #: What L20Selector does unless told otherwise: the command line has no defaults of its own.
-DEFAULTS = L20Selector().get_params()
+DEFAULTS = L20Selector().get_params() | {"ridge": RIDGE_FOR_LABELS}
 DEFAULT_K = DEFAULTS["n_features_to_select"]
 PANEL_SIZES = (5, 10, 20, 50, 100)
 MOST_ROWS_SHOWN = 20
