@@ -87,6 +87,9 @@ def test_of_many_copies_the_lower_index_comes_first_whatever_the_units(container
 def test_copies_in_other_units_tie_although_they_round_differently(seed):
     rng = np.random.default_rng(seed)
     X = np.outer(rng.standard_normal(40), rng.uniform(0.1, 10.0, size=60) * rng.choice([-1.0, 1.0], size=60))
+    exact = substitutes(X, [0], 59)
+    assert exact.substitute.tolist() == list(range(1, 60))
+    assert np.abs(exact.correlation).max() <= 1.0, "whatever rounding does"
     X[:, 0] += 0.3 * rng.standard_normal(40)
     assert substitutes(X, [0], 59).substitute.tolist() == list(range(1, 60))
 

@@ -89,6 +89,8 @@ class PathDisplay:
     def from_estimator(cls, selector: Any, *, ax: Axes | None = None) -> PathDisplay:
         """Draw the path of a fitted selector that has ``path_``, such as L20Selector.
 
+        A feature that is selected by its rank alone, without having been non-zero at any lambda, has no line.
+
         Parameters
         ----------
         selector : L20Selector
