@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 from unittest.mock import patch
 
@@ -252,6 +253,8 @@ def test_path_names_as_many_as_there_is_room_for(k):
         alphas=0.5 ** np.arange(5), norms=norms, names=[f"a long name of gene {j}" for j in range(k)], selected=np.ones(k)
     ).plot()
     texts = {text.get_text() for text in visible_texts(display)}
+    from_above = sorted(display.lines_, key=lambda line: -line.get_ydata()[-1])
+    assert all(one.get_color() != two.get_color() for one, two in pairwise(from_above)), "neighbours are told apart"
     if k <= MOST_NAMES:
         assert len(display.labels_) == k
     else:
