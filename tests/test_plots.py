@@ -56,7 +56,7 @@ def visible_texts(display):
 def assert_nothing_overlaps(display):
     """No two texts share a spot, and all of them are within the figure."""
     texts = visible_texts(display)
-    boxes = [Text.get_window_extent(text) for text in texts]  # without the line that leads to an annotation
+    boxes = [text.get_window_extent() for text in texts]
     width, height = display.figure_.canvas.get_width_height()
     for i, box in enumerate(boxes):
         assert box.x0 >= -1, texts[i]
@@ -229,7 +229,13 @@ def test_path_labels_stand_at_the_ends_of_their_lines_in_their_colours():
         selected=[True, True, True, False],
     ).plot()
     assert [label.get_text() for label in display.labels_] == ["grows", "leaves", "late"]
-    assert [label.xy for label in display.labels_] == [(1.0, 2.0), (2.0, 3.0), (1.0, 1.0)]
+    leaders = np.array(display.leaders_.get_segments())
+    assert leaders[:, 0].tolist() == [[1.0, 2.0], [2.0, 3.0], [1.0, 1.0]]
+    at_label = display.ax_.transAxes.inverted().transform(display.ax_.transData.transform(leaders[:, 1]))
+    assert np.allclose(at_label[:, 0], 1.05)
+    assert np.allclose(at_label[:, 1], [label.get_position()[1] for label in display.labels_])
+    colours = matplotlib.colors.to_rgba_array([label.get_color() for label in display.labels_])
+    assert np.array_equal(display.leaders_.get_colors(), colours)
     assert [label.get_color() for label in display.labels_] == [line.get_color() for line in display.lines_[:3]]
     assert len({line.get_color() for line in display.lines_}) == 4
     assert [line.get_markevery() for line in display.lines_] == [[1], [0], [2], [0, 2]], "a dot where a feature enters"
@@ -317,10 +323,10 @@ def test_heatmap_of_other_samples_and_of_any_selector():
 
 
 def test_heatmap_reads_only_the_selected_columns():
-    """The others may be so large that their squares overflow."""
+    """The others may be so large that their sums overflow."""
     X, y = make_data()
     selector = L20Selector(3).fit(X, y)
-    huge = np.where(selector.support_, X, X * 1e200)
+    huge = np.where(selector.support_, X, np.where(np.arange(60)[:, None] > 0, 1.7e308, 0.0))
     display = SelectionHeatmapDisplay.from_estimator(selector, huge, y)
     assert np.array_equal(display.means, SelectionHeatmapDisplay.from_estimator(selector, X, y).means)
 

@@ -30,9 +30,10 @@ from l20fs.plots.canvas import (
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.collections import LineCollection
     from matplotlib.figure import Figure, SubFigure
     from matplotlib.lines import Line2D
-    from matplotlib.text import Annotation
+    from matplotlib.text import Text
 
 Array = NDArray[Any]
 
@@ -54,8 +55,10 @@ class PathDisplay:
     ----------
     lines_ : list of Line2D
         One per row of ``norms``.
-    labels_ : list of Annotation
-        The names at the ends of the selected lines, as many as there is room for.
+    labels_ : list of Text
+        The names of the selected lines, as many as there is room for.
+    leaders_ : LineCollection
+        From the end of each of these lines to its name.
     ax_ : Axes
     figure_ : Figure
 
@@ -72,7 +75,8 @@ class PathDisplay:
     """
 
     lines_: list[Line2D]
-    labels_: list[Annotation]
+    labels_: list[Text]
+    leaders_: LineCollection
     ax_: Axes
     figure_: Figure | SubFigure
 
@@ -167,47 +171,35 @@ class PathDisplay:
         margin = max(1.2, first / last) ** 0.03
         use_log_axis(ax, last, first)
         ax.set_xlim(first * margin, last / margin)
+        ax.set_ylim(ax.get_ylim())
         ax.set_xlabel("λ, the price of a feature (falling)")
         ax.set_ylabel("norm of the weights")
         clear_frame(ax)
 
-    @staticmethod
-    def _share_of_height(ax: Axes, heights: Array) -> Array:
-        low, high = ax.get_ylim()
-        return (heights - low) / (high - low)
-
     def _label_ends(self, ax: Axes, colours: list[str]) -> None:
-        """Name the best of the selected lines at their ends, as many as there is room for."""
+        """Name the best of the selected lines beside their ends, as many as there is room for."""
+        from matplotlib.collections import LineCollection
+
         selected = np.flatnonzero(self.selected)
         gap = LINE / Extent.of(ax).height
         n_places = max(1, int(1.0 / gap))
         is_short = len(selected) > n_places
         named = selected[: n_places - 1] if is_short else selected
         ends = self._ends(named)
-        heights = self.norms[named, ends]
-        places = spread(self._share_of_height(ax, heights), gap, gap if is_short else 0.0, 1.0)
+        tips = np.column_stack([self.alphas[ends], self.norms[named, ends]])
+        (left, right), (low, high) = ax.get_xlim(), ax.get_ylim()
+        places = spread((tips[:, 1] - low) / (high - low), gap, gap if is_short else 0.0, 1.0)
+        style: dict[str, Any] = {"transform": ax.transAxes, "fontsize": SMALL, "va": "center"}
         self.labels_ = [
-            ax.annotate(
-                shorten(self.names[line], 20),
-                (self.alphas[end], height),
-                xytext=(1.06, place),
-                textcoords="axes fraction",
-                color=colours[line],
-                fontsize=SMALL,
-                va="center",
-                annotation_clip=False,
-                arrowprops={
-                    "arrowstyle": "-",
-                    "color": colours[line],
-                    "lw": 0.5,
-                    "shrinkA": 1,
-                    "shrinkB": 0,
-                    "relpos": (0, 0.5),
-                },
-                **VERBATIM,
-            )
-            for line, end, height, place in zip(named, ends, heights, places, strict=True)
+            ax.text(1.06, place, shorten(self.names[line], 20), color=colours[line], **style, **VERBATIM)
+            for line, place in zip(named, places, strict=True)
         ]
         if is_short:
-            rest = f"… and {len(selected) - len(named)} more"
-            ax.text(1.06, 0.0, rest, transform=ax.transAxes, color=GREY, fontsize=SMALL, va="center")
+            ax.text(1.06, 0.0, f"… and {len(selected) - len(named)} more", color=GREY, **style)
+        # In data units, on a logarithmic axis: 5 % of its length beyond its end.
+        beside = np.column_stack([np.full(len(named), right * (right / left) ** 0.05), low + places * (high - low)])
+        self.leaders_ = LineCollection(
+            list(np.stack([tips, beside], axis=1)), colors=[colours[line] for line in named], linewidths=0.5, clip_on=False
+        )
+        self.leaders_.set_in_layout(False)
+        ax.add_collection(self.leaders_, autolim=False)
