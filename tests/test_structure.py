@@ -31,6 +31,8 @@ LEVELS = [
     ["data"],
     ["selector", "frame"],
     ["models"],
+    ["cross_validation"],
+    ["selector_cv"],
     ["__init__"],
     ["evaluation", "plots"],
     ["cli"],

@@ -118,7 +118,7 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         """
         return self._fit(X, y)
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def _fit(self, X: Any, y: Any, sample_weight: Any = None, **extra: Any) -> Any:
         before = vars(self).copy()
         try:
             for name in [name for name in before if name.endswith("_")]:
@@ -126,7 +126,7 @@ class BaseSelector(SelectorMixin, BaseEstimator):
             self._check_n_features_to_select()
             self._check_parameters()
             X, targets = self._validate(X, y)
-            self._learn(X, with_weights(targets, sample_weight))
+            self._learn(X, with_weights(targets, sample_weight), **extra)
             self._warn_if_short()
         except BaseException:
             # A failed or interrupted fit leaves the estimator as it was: unfitted, or with its former fit whole.
@@ -134,7 +134,7 @@ class BaseSelector(SelectorMixin, BaseEstimator):
             raise
         return self
 
-    def _learn(self, X: Any, targets: Targets) -> None:
+    def _learn(self, X: Any, targets: Targets, **extra: Any) -> None:
         """Set everything that is learned from validated data."""
         self._fit_scores(X, targets)
         if targets.classes is not None:
