@@ -16,8 +16,8 @@ from samples import make_data, make_frame
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from l20fs import L20Selector
-from l20fs.frame import substitutes
+from l20fs import L20Selector, L20SelectorCV
+from l20fs.frame import best_first, substitutes
 
 
 def substitutes_twin(X, chosen, n):
@@ -229,6 +229,20 @@ def test_stability_of_something_else_is_refused(fitted):
         selector.selection_frame(stability=FittedStability().fit([0.5] * 5))
     with pytest.raises(ValueError, match="the selector on 12 with other names"):
         selector.selection_frame(stability=FittedStability().fit([0.5] * 12, X.columns.to_numpy()[::-1]))
+
+
+def test_a_cross_validation_has_the_same_table(fitted):
+    _, X = fitted
+    cv = L20SelectorCV(3, max_features=4).fit(X, make_frame()[1])
+    table = cv.selection_frame(X, stability=stability_of(cv), n_substitutes=1)
+    found = substitutes(X, best_first(cv), 1)
+    assert table["feature"].tolist() == [f"g{j}" for j in found.feature]
+    assert table["could_replace"].tolist() == [
+        f"g{j} ({r:.2f})" for j, r in zip(found.substitute, found.correlation, strict=True)
+    ]
+    assert table["stability"].tolist() == np.linspace(0.0, 1.0, 12)[found.feature].tolist()
+    with pytest.raises(ValueError, match="feature names should match"):
+        cv.selection_frame(X.rename(columns={"g3": "g03"}))
 
 
 def test_unfitted_and_without_pandas(fitted, monkeypatch):

@@ -21,7 +21,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import SelectKBest
 
-from l20fs import L20Selector, paper_settings, plots
+from l20fs import L20Selector, L20SelectorCV, paper_settings, plots
 from l20fs.plots import PathDisplay, ScoreCurveDisplay, SelectionHeatmapDisplay, StabilityDisplay
 from l20fs.plots.canvas import MOST_NAMES, PALE, shorten, spread
 
@@ -88,20 +88,16 @@ class Fitted(BaseEstimator):
 # ---------------------------------------------------------------------------------------------------------------- score
 
 
-def cv_results():
-    ridge = np.repeat([0.1, 10.0], 4)
-    mean = np.array([0.5, 0.7, 0.8, 0.75, 0.6, 0.85, 0.9, 0.9])
-    return {
-        "ridge": ridge,
-        "n_features": np.tile([1, 2, 3, 4], 2),
-        "mean_test_score": mean,
-        "standard_error": np.linspace(0.01, 0.08, 8),
-    }
-
-
 def fitted_cv(**changes):
-    attributes = {"cv_results_": cv_results(), "ridge_": 10.0, "n_features_": 2, "scoring": "balanced_accuracy"}
-    return Fitted().fit(**(attributes | changes))
+    results = {
+        "ridge": np.repeat([0.1, 10.0], 4),
+        "alpha": np.full(8, np.nan),
+        "n_features": np.tile([1.0, 2.0, 3.0, 4.0], 2),
+        "mean_test_score": np.array([0.5, 0.7, 0.8, 0.75, 0.6, 0.85, 0.9, 0.9]),
+        "standard_error": np.linspace(0.01, 0.08, 8),
+    } | changes.pop("results", {})
+    attributes = {"cv_results_": results, "ridge_": 10.0, "alpha_": None, "support_": np.array([True, True, False])}
+    return Fitted().fit(**(attributes | {"scoring": "balanced_accuracy"} | changes))
 
 
 def band_of(display):
@@ -141,11 +137,17 @@ def test_score_curve_of_every_ridge():
     assert legend[:2] == ["ridge 0.1", "ridge 10 (chosen)"]
 
 
+def test_score_curve_marks_the_highest_score_of_all_ridges_as_the_choice_does():
+    display = ScoreCurveDisplay.from_estimator(fitted_cv(ridge_=0.1))
+    assert display.line_.get_ydata().tolist() == [0.5, 0.7, 0.8, 0.75]
+    assert display.best_.get_xydata().tolist() == [[3, 0.9]]
+    assert display.best_.get_label() == "highest: 3 features, ridge 10"
+    assert display.rule_.get_ydata() == pytest.approx([0.9 - 0.07] * 2)
+
+
 def test_score_curve_along_lambda_falls_and_prefers_the_sparser_model():
-    results = cv_results()
-    results["alpha"] = np.tile([0.01, 0.1, 1.0, 10.0], 2)
-    del results["n_features"]
-    display = ScoreCurveDisplay.from_estimator(fitted_cv(cv_results_=results, alpha_=0.1, scoring=None))
+    results = {"alpha": np.tile([0.01, 0.1, 1.0, 10.0], 2)}
+    display = ScoreCurveDisplay.from_estimator(fitted_cv(results=results, alpha_=0.1, scoring=max))
     assert display.line_.get_xydata().tolist() == [[10.0, 0.9], [1.0, 0.9], [0.1, 0.85], [0.01, 0.6]]
     assert display.best_.get_xydata().tolist() == [[10.0, 0.9]]
     assert display.ax_.get_xscale() == "log"
@@ -153,6 +155,53 @@ def test_score_curve_along_lambda_falls_and_prefers_the_sparser_model():
     assert display.ax_.get_xlabel().startswith("λ")
     assert display.ax_.get_ylabel() == "cross-validated score"
     assert list(display.chosen_.get_xdata()) == [0.1, 0.1]
+
+
+@pytest.fixture(scope="module")
+def planted():
+    X, y = make_data(n_samples=90)
+    return X, y
+
+
+def test_score_curve_of_a_cross_validation(planted):
+    cv = L20SelectorCV("1se", ridge=[0.1, 10.0], max_features=6).fit(*planted)
+    display = ScoreCurveDisplay.from_estimator(cv, all_ridges=True)
+    results = cv.cv_results_
+    for ridge, line in {cv.ridge_: display.line_, **display.other_lines_}.items():
+        assert np.array_equal(line.get_ydata(), results["mean_test_score"][results["ridge"] == ridge])
+    assert list(display.chosen_.get_xdata()) == [cv.n_features_] * 2
+    on_curve = display.line_.get_ydata()[list(display.line_.get_xdata()).index(cv.n_features_)]
+    assert on_curve == cv.best_score_
+    assert on_curve >= display.rule_.get_ydata()[0] - 1e-9, "that is what 1se means"
+    assert display.best_.get_ydata() == results["mean_test_score"].max()
+    assert display.ax_.get_ylabel() == "cross-validated accuracy"
+    cv.set_params(n_features_to_select=5)
+    assert list(ScoreCurveDisplay.from_estimator(cv).chosen_.get_xdata()) == [5, 5], "what is selected now"
+    assert len(PathDisplay.from_estimator(cv).labels_) == 5
+    assert SelectionHeatmapDisplay.from_estimator(cv, *planted).means.shape == (5, 3)
+
+
+def test_score_curve_of_a_cross_validation_over_lambdas(planted):
+    X, y = planted
+    top = L20Selector(1).fit(X, y).path_.alphas[0]
+    alphas = [0.9 * top, 0.5 * top, 0.1 * top]
+    cv = L20SelectorCV("best", alpha=alphas, estimator="regressor").fit(X, y.astype(float))
+    display = ScoreCurveDisplay.from_estimator(cv)
+    assert display.line_.get_xdata().tolist() == alphas
+    assert list(display.chosen_.get_xdata()) == [cv.alpha_] * 2
+    assert display.best_.get_xdata() == [cv.alpha_]
+    assert display.ax_.get_ylabel() == "cross-validated R²"
+
+
+def test_score_curve_of_a_given_size_follows_the_path_of_the_chosen_lambda(planted):
+    X, y = planted
+    top = L20Selector(1).fit(X, y).path_.alphas[0]
+    cv = L20SelectorCV(2, alpha=[0.5 * top, 0.1 * top], max_features=4).fit(X, y)
+    display = ScoreCurveDisplay.from_estimator(cv)
+    shown = cv.cv_results_["alpha"] == cv.alpha_
+    assert display.line_.get_xdata().tolist() == [1, 2, 3, 4]
+    assert np.array_equal(display.line_.get_ydata(), cv.cv_results_["mean_test_score"][shown])
+    assert list(display.chosen_.get_xdata()) == [2, 2]
 
 
 def test_score_curve_from_arrays_in_any_order():

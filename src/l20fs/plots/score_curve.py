@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import is_classifier
 
+from l20fs.cross_validation import choose
 from l20fs.plots.canvas import (
     BLUE,
     COLOURS,
@@ -51,7 +53,7 @@ class ScoreCurveDisplay:
     ridge : array of shape (n_points,), optional
         The ridge parameter of each point: one curve for each of its values.
     chosen_ridge : float, optional
-        The ridge parameter that was chosen: its curve has the band and the marks. Needed where there are several.
+        The ridge parameter that was chosen: its curve is drawn with the band. Needed where there are several.
     score_name : str, default="score"
 
     Attributes
@@ -61,11 +63,11 @@ class ScoreCurveDisplay:
     band_ : PolyCollection
         One standard error to each side of it.
     other_lines_ : dict of float to Line2D
-        The curves of the other ridge parameters.
+        The curves of the other ridge parameters, where they are drawn.
     chosen_ : Line2D or None
         The upright line at what was chosen.
     best_, rule_ : Line2D
-        The highest score of the curve, and the line one standard error below it.
+        The highest score of all ridge parameters, and the line one standard error below it.
     ax_ : Axes
     figure_ : Figure
 
@@ -125,6 +127,9 @@ class ScoreCurveDisplay:
     def from_estimator(cls, estimator: Any, *, all_ridges: bool = False, ax: Axes | None = None) -> ScoreCurveDisplay:
         """Draw what a fitted cross-validation has seen.
 
+        The scores are drawn against lambda where it was chosen in place of the number of features, and otherwise against
+        that number, along the paths that end at the chosen lambda.
+
         Parameters
         ----------
         estimator : L20SelectorCV
@@ -133,27 +138,33 @@ class ScoreCurveDisplay:
         ax : Axes, optional
             Where to draw; None: a new figure.
         """
-        check_attributes(estimator, ("cv_results_", "ridge_"), cls, "L20SelectorCV")
+        check_attributes(estimator, ("cv_results_", "ridge_", "alpha_"), cls, "L20SelectorCV")
         results = estimator.cv_results_
-        ridge = np.asarray(results["ridge"])
-        shown = np.ones(len(ridge), dtype=bool) if all_ridges else ridge == estimator.ridge_
-        parameter = "n_features" if "n_features" in results else "alpha"
-        scoring = getattr(estimator, "scoring", None)
+        ridge, alpha = np.asarray(results["ridge"]), np.asarray(results["alpha"])
+        has_one_size = len({*zip(ridge.tolist(), alpha.tolist(), strict=True)}) == len(ridge)
+        if estimator.alpha_ is not None and has_one_size:
+            shown = np.ones(len(ridge), dtype=bool)
+            places = {"alpha": alpha, "chosen": estimator.alpha_}
+        else:
+            shown = np.isnan(alpha) if estimator.alpha_ is None else alpha == estimator.alpha_
+            n_features = np.asarray(results["n_features"])[shown]
+            places = {"n_features": n_features, "chosen": np.count_nonzero(estimator.support_)}
         return cls(
-            **{parameter: np.asarray(results[parameter])[shown]},
+            **places,
             mean=np.asarray(results["mean_test_score"])[shown],
             error=np.asarray(results["standard_error"])[shown],
-            chosen=getattr(estimator, f"{parameter}_"),
             ridge=ridge[shown],
             chosen_ridge=estimator.ridge_,
-            score_name=scoring.replace("_", " ") if isinstance(scoring, str) else "score",
-        ).plot(ax)
+            score_name=_score_name(estimator),
+        ).plot(ax, all_ridges=all_ridges)
 
-    def plot(self, ax: Axes | None = None) -> ScoreCurveDisplay:
-        """Draw on ``ax``, or on a new figure."""
+    def plot(self, ax: Axes | None = None, *, all_ridges: bool = False) -> ScoreCurveDisplay:
+        """Draw on ``ax``, or on a new figure; with ``all_ridges`` also the curves that were not chosen."""
         ax = axes(ax)
         self.ax_, self.figure_ = ax, ax.figure
-        self._draw_others(ax)
+        self.other_lines_ = {}
+        if all_ridges:
+            self._draw_others(ax)
         places, mean, error = self._curve(self.chosen_ridge)
         marker = "o" if len(places) <= MOST_DOTS else None
         self.line_ = ax.plot(
@@ -162,11 +173,7 @@ class ScoreCurveDisplay:
         self.band_ = ax.fill_between(
             places, mean - error, mean + error, color=BLUE, alpha=0.2, lw=0, label="± standard error"
         )
-        best = int(np.nanargmax(mean))
-        self.best_ = ax.plot(
-            places[best], mean[best], "o", mfc="none", mec=GREY, ms=9, label=f"highest: {self._text(places[best])}"
-        )[0]
-        self.rule_ = ax.axhline(mean[best] - error[best], color=GREY, lw=0.8, ls=":", label="one standard error below")
+        self._mark_best(ax)
         self.chosen_ = None
         if self.chosen is not None:
             self.chosen_ = ax.axvline(
@@ -176,9 +183,24 @@ class ScoreCurveDisplay:
         ax.legend(fontsize="small", frameon=False)
         return self
 
+    def _mark_best(self, ax: Axes) -> None:
+        """Mark the highest score of all ridge parameters, as the choice sees it, and what is one standard error below."""
+        # A larger lambda leaves fewer features.
+        sparsity = {
+            "n_features": -self._places if self.n_features is None else self._places,
+            "alpha": np.zeros(len(self.mean)),
+        }
+        scores = {"mean_test_score": self.mean, "standard_error": self.error, "ridge": self.ridge}
+        best = choose(sparsity | scores, "best")
+        text = f"highest: {self._text(self._places[best])}"
+        if self.ridge[best] != self.chosen_ridge:
+            text += f", ridge {self.ridge[best]:g}"
+        self.best_ = ax.plot(self._places[best], self.mean[best], "o", mfc="none", mec=GREY, ms=9, label=text)[0]
+        level = self.mean[best] - self.error[best]
+        self.rule_ = ax.axhline(level, color=GREY, lw=0.8, ls=":", label="one standard error below")
+
     def _draw_others(self, ax: Axes) -> None:
         others = [ridge for ridge in np.unique(self.ridge).tolist() if ridge != self.chosen_ridge]
-        self.other_lines_ = {}
         for ridge, colour in zip(others, itertools.cycle(COLOURS[2:]), strict=False):
             places, mean, _ = self._curve(ridge)
             self.other_lines_[ridge] = ax.plot(places, mean, color=colour, lw=1.0, label=self._name(ridge))[0]
@@ -211,3 +233,13 @@ class ScoreCurveDisplay:
         ax.set_xlabel("number of features" if self.alpha is None else "λ, the price of a feature (falling)")
         ax.set_ylabel(f"cross-validated {self.score_name}", **VERBATIM)
         clear_frame(ax)
+
+
+def _score_name(estimator: Any) -> str:
+    """Return what a cross-validation calls its score."""
+    scoring = getattr(estimator, "scoring", None)
+    if isinstance(scoring, str):
+        return scoring.replace("_", " ")
+    if scoring is not None:
+        return "score"
+    return "accuracy" if is_classifier(estimator) else "R²"
