@@ -5,8 +5,8 @@ Run ``python benchmarks/models.py DATA_DIR [rules] [numbers] [nested]``, where D
 
 * ``rules``: how to read a label from least-squares predictions on k selected features. Largest prediction, against the
   discriminant rule of L20Classifier, nearest neighbours and logistic regression on the same features. Mean test accuracy.
-* ``numbers``: the ridge for continuous targets. Ten features of simulated and of real matrices are planted, and the figures are
-  the share of them that is found and R^2 on the other half of the samples.
+* ``numbers``: the ridge for continuous targets. Ten features of simulated and of real matrices make up the targets; the
+  figures are the share of them that is found, and R^2 on the other half of the samples.
 * ``nested``: accuracy and size of what L20SelectorCV chooses, both repeated in every outer fold, beside fixed sizes.
 """
 
