@@ -23,9 +23,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.parallel import Parallel
 from sklearn.utils.validation import has_fit_parameter
 
-from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV, StabilitySelector, methods
+from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV, StabilitySelector, methods, stability
 from l20fs.data import make_planted
 from l20fs.methods import FisherScore
 from l20fs.resampling import plan_pairs
@@ -387,6 +388,27 @@ def test_e22_an_interrupted_fit_leaves_no_trace(n_jobs):
         fitted.set_params(callback=stop).fit(X[:, :7], y)
     assert_same(fitted, expected)
     assert fitted.n_features_in_ == 20
+
+
+def test_e22_the_rest_is_cancelled_at_once(monkeypatch):
+    """Not when the traceback, which a notebook keeps, happens to be forgotten."""
+    ended = []
+
+    class Watched(Parallel):
+        def __call__(self, tasks):
+            try:
+                yield from super().__call__(tasks)
+            finally:
+                ended.append(True)
+
+    def stop(progress):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(stability, "Parallel", Watched)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        fit(callback=stop)
+    assert ended
+    assert caught.tb is not None
 
 
 def test_e23_processes_change_nothing():

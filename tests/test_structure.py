@@ -29,12 +29,12 @@ LEVELS = [
     ["reweighting"],
     ["methods"],
     ["data"],
-    ["selector"],
+    ["selector", "frame"],
     ["models", "stability"],
     ["cross_validation"],
     ["selector_cv"],
     ["__init__"],
-    ["evaluation"],
+    ["evaluation", "plots"],
     ["cli"],
 ]
 
