@@ -31,7 +31,7 @@ LEVELS = [
     ["data"],
     ["selector"],
     ["__init__"],
-    ["evaluation"],
+    ["evaluation", "anndata"],
     ["cli"],
 ]
 
