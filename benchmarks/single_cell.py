@@ -95,9 +95,8 @@ def measure(file: Path, *, backed: bool, profile: bool) -> None:
     found = int((adata.var["l20fs"] & adata.var["is_marker"]).sum())
     X = adata.X[:]
     stored = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
-    print(
-        f"{adata.n_obs} cells x {adata.n_vars} genes, {100 * X.nnz / np.prod(X.shape):.1f} % above zero, {X.dtype} {X.format}"
-    )
+    share = X.nnz / np.prod(X.shape)
+    print(f"{adata.n_obs} cells x {adata.n_vars} genes, {100 * share:.1f} % above zero, {X.dtype} {X.format}")
     print(f"markers found   {found} of {N_MARKERS}")
     print(f"seconds         {spent:.2f}")
     print(f"X in memory     {stored / MIB:.0f} MiB; made dense it would be {X.dtype.itemsize * np.prod(X.shape) / MIB:.0f}")

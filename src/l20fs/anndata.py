@@ -166,6 +166,8 @@ def _stored_matrix(adata: AnnData, layer: str | None) -> tuple[str, Any]:
     if stored is None:
         raise ValueError(f"adata.X is None. Name a layer instead; adata.layers has {_listed(adata.layers)}.")
     refuse_foreign_array(stored, place)
+    if stored.dtype.kind not in "biuf":
+        raise ValueError(f"{place} holds {stored.dtype} values. Give a matrix of numbers, for example of float32.")
     return place, stored
 
 
@@ -178,10 +180,7 @@ def _in_memory(stored: Any) -> Any:
 
 def _labels(adata: AnnData, groupby: str) -> Array:
     """Return the label of each cell as text, or say why they are no labels."""
-    if groupby not in adata.obs.columns:
-        raise ValueError(_unknown("groupby", groupby, "a column of adata.obs", adata.obs.columns))
-    labels = adata.obs[groupby]
-    place = f"adata.obs[{groupby!r}]"
+    place, labels = _column(adata, "obs", "groupby", groupby)
     n_missing = int(labels.isna().sum())
     if n_missing:
         raise ValueError(
@@ -205,22 +204,32 @@ def _candidates(adata: AnnData, mask_var: Any) -> Array:
     """Return a mask of the genes that may be selected."""
     if mask_var is None:
         return np.ones(adata.n_vars, dtype=bool)
-    shown = "mask_var"
-    if isinstance(mask_var, str):
-        if mask_var not in adata.var.columns:
-            raise ValueError(_unknown("mask_var", mask_var, "a column of adata.var", adata.var.columns))
-        shown, mask_var = f"adata.var[{mask_var!r}]", adata.var[mask_var]
-    mask = np.asarray(mask_var)
+    place, values = _column(adata, "var", "mask_var", mask_var) if isinstance(mask_var, str) else ("mask_var", mask_var)
+    mask = np.asarray(values)
     if mask.shape != (adata.n_vars,):
-        raise ValueError(f"{shown} has shape {mask.shape} for {adata.n_vars} genes. Give True or False for each gene.")
+        raise ValueError(f"{place} has shape {mask.shape} for {adata.n_vars} genes. Give True or False for each gene.")
     if mask.dtype != bool and not all(isinstance(value, bool | np.bool_) for value in mask):
         raise ValueError(
-            f"{shown} holds values that are not True or False. Use a mask of the genes, for example "
-            f"{shown}.fillna(False).astype(bool)."
+            f"{place} holds {mask.dtype} values that are not all True or False. Fill in what is missing, and use "
+            ".astype(bool)."
         )
     if not mask.any():
-        raise ValueError(f"{shown} is False for all {adata.n_vars} genes. Give at least one gene that may be selected.")
+        raise ValueError(f"{place} is False for all {adata.n_vars} genes. Give at least one gene that may be selected.")
     return mask.astype(bool)
+
+
+def _column(adata: AnnData, room: str, parameter: str, name: str) -> tuple[str, Any]:
+    """Return how to call a column of ``.obs`` or ``.var``, and the column."""
+    frame = getattr(adata, room)
+    place = f"adata.{room}[{name!r}]"
+    names = frame.columns.tolist()
+    if name not in names:
+        near = difflib.get_close_matches(str(name), map(str, names), n=3)
+        hint = f"Did you mean {' or '.join(map(repr, near))}?" if near else f"It has {_listed(names)}."
+        raise ValueError(f"{parameter}={name!r} is not a column of adata.{room}. {hint}")
+    if names.count(name) > 1:
+        raise ValueError(f"{place} stands for {names.count(name)} columns of this name. Rename or drop all but one.")
+    return place, frame[name]
 
 
 def _refuse_counts(X: Any, place: str) -> None:
@@ -293,14 +302,6 @@ def _description(selector: L20Selector, asked: dict[str, Any]) -> dict[str, Any]
     return description
 
 
-def _unknown(parameter: str, value: Any, where: str, known: Iterable[Any]) -> str:
-    """Say that something is not there, and what was probably meant."""
-    names = [str(name) for name in known]
-    near = difflib.get_close_matches(str(value), names, n=3)
-    hint = f"Did you mean {' or '.join(map(repr, near))}?" if near else f"Use one of these: {_listed(names)}."
-    return f"{parameter}={value!r} is not {where}. {hint}"
-
-
 def _listed(names: Iterable[Any]) -> str:
     names = [repr(str(name)) for name in names]
-    return ", ".join(names[:5]) + (", ..." if len(names) > 5 else "") if names else "none"
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "") if names else "none"
