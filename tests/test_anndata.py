@@ -438,6 +438,16 @@ def test_zeros_and_ones_are_not_counts(kind, dtype):
     assert adata.var["l20fs"].iloc[MARKERS].all()
 
 
+@pytest.mark.parametrize("largest", [2, 200])
+def test_one_number_above_one_makes_them_counts(largest):
+    adata = make_cells()
+    ones = (make_counts()[0] > 2).astype(np.float32)
+    ones[-1, -1] = largest
+    adata.X = sp.csr_matrix(ones)
+    with pytest.raises(ValueError, match=f"whole numbers from 0 to {largest}"):
+        select_genes(adata, "type", n_genes=3)
+
+
 def test_the_search_for_counts_stops_at_the_first_fraction():
     looked_at = []
 
