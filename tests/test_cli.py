@@ -21,7 +21,7 @@ from l20fs.data import load_srbct, make_planted
 from l20fs.methods import discover
 from l20fs.path import SolutionPath
 
-DEFAULTS = L20Selector().get_params()
+DEFAULTS = L20Selector().get_params() | {"ridge": 10.0}
 RESULTS = {"selection.tsv", "path.npz", "cv.tsv", "run.json"}
 
 

@@ -69,12 +69,12 @@ def test_the_objective_never_rises(with_exchanges, ridge, seed):
     problem = LeastSquares(X[:, :30], Y, ridge=ridge)
     values: list[float] = []
 
-    def watch(panel, unit, function=robust_module.robust_value):
-        values.append(function(panel, unit))
+    def watch(loss, panel, function=robust_module.RobustLoss.value):
+        values.append(function(loss, panel))
         return values[-1]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(robust_module, "robust_value", watch)
+        patch.setattr(robust_module.RobustLoss, "value", watch)
         path = robust(problem, 5, with_exchanges=with_exchanges).path
     assert len(values) > 6
     assert (np.diff(values) <= 1e-9 * values[0]).all()

@@ -124,7 +124,8 @@ def test_one_hot_indicator_and_numbers_are_targets_too():
     assert np.allclose(indicator.scores_, labels.scores_)
     assert indicator.classes_.tolist() == [0, 1, 2]
     labels = L20Selector(5, ranking="norm", class_weight=None).fit(X, y)
-    numbers = L20Selector(5, ranking="norm").fit(X, np.eye(3)[y] * 2.5 + 0.25)  # numbers have no classes to weigh
+    numbers = L20Selector(5, ranking="norm", ridge=10.0).fit(X, np.eye(3)[y] * 2.5 + 0.25)  # no classes to weigh
+    assert (labels.ridge_, L20Selector(5).fit(X, np.eye(3)[y] * 2.5).ridge_) == (10.0, 0.1)
     assert not hasattr(numbers, "classes_")
     assert np.allclose(numbers.scores_[numbers.support_], 2.5 * labels.scores_[labels.support_])
     single = L20Selector(5).fit(X, X[:, 7] - 2 * X[:, 9] + 0.01 * X[:, 3])

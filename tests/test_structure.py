@@ -20,7 +20,7 @@ LEVELS = [
     ["prox", "files", "validation"],
     ["design"],
     ["problem"],
-    ["lazy", "relaxation"],
+    ["lazy", "relaxation", "criterion"],
     ["certificate"],
     ["exact"],
     ["path"],
@@ -29,9 +29,12 @@ LEVELS = [
     ["reweighting"],
     ["methods"],
     ["data"],
-    ["selector"],
+    ["selector", "frame"],
+    ["models"],
+    ["cross_validation"],
+    ["selector_cv"],
     ["__init__"],
-    ["evaluation", "anndata"],
+    ["evaluation", "plots", "anndata"],
     ["cli"],
 ]
 

@@ -18,7 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from l20fs.prox import order_descending
-from l20fs.validation import Targets, encode_targets, refuse_foreign_array, validate_input
+from l20fs.validation import Targets, encode_targets, refuse_foreign_array, validate_input, with_weights
 
 Array = NDArray[Any]
 
@@ -88,10 +88,12 @@ class BaseSelector(SelectorMixin, BaseEstimator):
     needs_labels: ClassVar[bool] = True
     #: Whether ``n_features_to_select=None`` means something.
     allows_none: ClassVar[bool] = False
+    #: Words that ``n_features_to_select`` may be.
+    size_rules: ClassVar[tuple[str, ...]] = ()
     #: Whether a sparse X is taken as it is.
     takes_sparse: ClassVar[bool] = False
 
-    n_features_to_select: int | float | None
+    n_features_to_select: int | float | str | None
     scores_: Array
     ranking_: Array
     n_features_in_: int
@@ -114,6 +116,9 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         -------
         self
         """
+        return self._fit(X, y)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any = None, **extra: Any) -> Any:
         before = vars(self).copy()
         try:
             for name in [name for name in before if name.endswith("_")]:
@@ -121,15 +126,19 @@ class BaseSelector(SelectorMixin, BaseEstimator):
             self._check_n_features_to_select()
             self._check_parameters()
             X, targets = self._validate(X, y)
-            self._fit_scores(X, targets)
-            if targets.classes is not None:
-                self.classes_ = targets.classes
+            self._learn(X, with_weights(targets, sample_weight), **extra)
             self._warn_if_short()
         except BaseException:
             # A failed or interrupted fit leaves the estimator as it was: unfitted, or with its former fit whole.
             self.__dict__ = before
             raise
         return self
+
+    def _learn(self, X: Any, targets: Targets, **extra: Any) -> None:
+        """Set everything that is learned from validated data."""
+        self._fit_scores(X, targets)
+        if targets.classes is not None:
+            self.classes_ = targets.classes
 
     def _check_parameters(self) -> None:
         """Refuse parameters that make no sense, before anything is computed."""
@@ -204,7 +213,7 @@ class BaseSelector(SelectorMixin, BaseEstimator):
     def _n_wanted(self, n_features: int) -> int:
         """The number of features that ``n_features_to_select`` means for data with ``n_features``, unclipped."""
         value = self.n_features_to_select
-        assert value is not None, "a selector that allows None decides itself what it means"
+        assert isinstance(value, numbers.Real), "a selector that takes None or a word decides itself what it means"
         return int(value) if isinstance(value, numbers.Integral) else max(1, round(float(value) * n_features))
 
     def _warn_if_short(self) -> None:
@@ -222,14 +231,14 @@ class BaseSelector(SelectorMixin, BaseEstimator):
 
     def _check_n_features_to_select(self) -> None:
         value = self.n_features_to_select
-        if value is None and self.allows_none:
+        if (value is None and self.allows_none) or (isinstance(value, str) and value in self.size_rules):
             return
         is_count = isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_) and value >= 1
         is_share = isinstance(value, numbers.Real) and not isinstance(value, numbers.Integral) and 0.0 < value <= 1.0
         if not (is_count or is_share):
             raise ValueError(
                 f"n_features_to_select={value!r} is not valid. Use a whole number from 1, or a share of the features above "
-                "0.0 and up to 1.0."
+                f"0.0 and up to 1.0{''.join(f', or {rule!r}' for rule in self.size_rules)}."
             )
 
     def _warn_not_converged(self, reached: float, tol: float, max_iter: int) -> None:

@@ -41,11 +41,11 @@ from l20fs.evaluation import accuracy_by_k
 from l20fs.files import write_together
 from l20fs.methods import discover
 from l20fs.path import Ranking
-from l20fs.selector import Solver
+from l20fs.selector import RIDGE_FOR_LABELS, Solver
 
 EXIT_FAILURE, EXIT_USAGE, EXIT_BAD_DATA, EXIT_NOTHING_SELECTED, EXIT_INTERRUPTED = 1, 2, 3, 4, 130
 #: What L20Selector does unless told otherwise: the command line has no defaults of its own.
-DEFAULTS = L20Selector().get_params()
+DEFAULTS = L20Selector().get_params() | {"ridge": RIDGE_FOR_LABELS}
 DEFAULT_K = DEFAULTS["n_features_to_select"]
 PANEL_SIZES = (5, 10, 20, 50, 100)
 MOST_ROWS_SHOWN = 20
@@ -313,16 +313,14 @@ def print_tables(console: Console, selector: L20Selector, summary: dict[str, Any
     """Print the selected features and the accuracy at a few k."""
     frame = selector.selection_frame()
     shown = frame.head(MOST_ROWS_SHOWN)
-    path = selector.path_
-    norms = dict(zip(path.coef_rows, path.stage_norms(-1), strict=True))
     features = RichTable(title=f"{len(frame)} features that tell {len(summary['input']['classes'])} classes apart")
     features.add_column("rank", justify="right")
     features.add_column("feature")
     features.add_column("weight", justify="right")
     features.add_column("strongest class")
     features.add_column("sign")
-    for feature, (_, row) in zip(path.order, shown.iterrows(), strict=False):
-        weight = f"{norms[feature]:.4g}" if feature in norms else f"0 ({row['rule']})"
+    for _, row in shown.iterrows():
+        weight = f"{row['norm']:.4g}" if row["norm"] else f"0 ({row['rule']})"
         strongest = row["strongest"] or "-"
         sign = ("+" if row[f"coef_{strongest}"] > 0 else "-") if row["strongest"] else ""
         features.add_row(str(row["rank"]), plain(row["feature"]), weight, plain(strongest), sign)

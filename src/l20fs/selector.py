@@ -13,8 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from l20fs.base import About, BaseSelector, Scored
 from l20fs.certificate import Certificate, certify_penalty, certify_size, lower_bounds, support_loss
+from l20fs.criterion import ebic
 from l20fs.design import Scale
-from l20fs.path import RULES, Ranking, SolutionPath, Stage
+from l20fs.frame import selection_frame
+from l20fs.path import Ranking, SolutionPath, Stage
 from l20fs.problem import LeastSquares
 from l20fs.solvers import Schedule, ahiht, forward, hiht, robust, sbr, swap
 from l20fs.validation import Targets, check_choice, check_number, weights_of_targets
@@ -28,6 +30,12 @@ Solver = Literal["forward", "sbr", "swap", "ahiht", "hiht"]
 
 #: Solvers that add, remove and exchange single rows; the others follow the gradient and have its parameters.
 REPLACING = {"forward": forward, "sbr": sbr, "swap": swap}
+
+#: What ``ridge=None`` means: docs/defaults.md has the measurements.
+RIDGE_FOR_LABELS, RIDGE_FOR_NUMBERS = 10.0, 0.1
+
+#: How far the path goes by default where the number of features is to be found.
+LARGEST_SEARCHED = 100
 
 #: Size of a row of a random start, relative to the threshold that the rows meet at the largest lambda.
 RANDOM_START_SIZE = 0.01
@@ -47,9 +55,11 @@ class L20Selector(BaseSelector):
 
     Parameters
     ----------
-    n_features_to_select : int, float or None, default=20
+    n_features_to_select : int, float, "ebic" or None, default=20
         How many features to keep: a number, or a share of all features. The best ones are taken by the ranking of
-        :class:`~l20fs.path.SolutionPath`. Constant features are never selected. None: the non-zero rows at ``alpha``.
+        :class:`~l20fs.path.SolutionPath`. Constant features are never selected. ``"ebic"``: the number
+        up to ``max_features`` (100 if that is None) with the smallest extended BIC, which is quick and takes the targets
+        for Gaussian (:mod:`l20fs.criterion`); :class:`L20SelectorCV` measures instead. None: the non-zero rows at ``alpha``.
         Changed after ``fit``, it takes the best of the ranking at the end of the path, which is not quite the ranking of
         a path that ends elsewhere: give ``max_features`` when several numbers are to be compared.
     solver : {"forward", "sbr", "swap", "ahiht", "hiht"}, default="forward"
@@ -61,9 +71,10 @@ class L20Selector(BaseSelector):
         The lambda at which the path ends. If fewer rows are non-zero there than ``n_features_to_select`` asks for, the
         others follow by the ranking rules (``path_.rules``); if none is, nothing is selected. None: the path runs until
         enough rows are non-zero.
-    ridge : float, default=10.0
+    ridge : float or None, default=None
         Strength of the ridge term relative to the mean squared norm of a centred feature. It shrinks the weights, so that
-        features which many samples agree on win over those that fit a few; 0 is the paper's problem.
+        features which many samples agree on win over those that fit a few; 0 is the paper's problem. None: 10 for labels
+        and label indicators, 0.1 for numbers.
     scale : {"none", "zscore"}, default="zscore"
         ``"zscore"`` gives every feature deviation 1 before the rows compete. ``coef_`` is in the units of X either way.
     class_weight : dict, "balanced" or None, default="balanced"
@@ -127,8 +138,12 @@ class L20Selector(BaseSelector):
         With ``certify=True``: ``lower_bound``, ``upper_bound`` and ``gap`` of the objective for the features selected by
         ``fit``, and the features that are certainly in, or not in, the best selection of that size (at that ``alpha``).
     sample_weights_ : array of shape (n_samples,)
-        With ``loss="l21"``: how much each training sample counted in the end. The smaller, the further it is from its
-        target: look at the smallest ones for wrong labels.
+        With ``loss="l21"``: how much each training sample counted in the end, ``sample_weight`` included. The smaller, the
+        further it is from its target: look at the smallest ones for wrong labels.
+    ridge_ : float
+        The strength of the ridge term that was used.
+    ebic_ : array
+        With ``n_features_to_select="ebic"``: the extended BIC of the best 0, 1, 2, ... features.
     objective_ : array of shape (n_stages,)
         f + lambda * (number of non-zero rows) at each lambda.
     n_iter_ : int
@@ -154,6 +169,7 @@ class L20Selector(BaseSelector):
     )
     needs_labels = False
     allows_none = True
+    size_rules = ("ebic",)
     takes_sparse = True
 
     path_: SolutionPath
@@ -162,11 +178,11 @@ class L20Selector(BaseSelector):
 
     def __init__(
         self,
-        n_features_to_select: int | float | None = 20,
+        n_features_to_select: int | float | str | None = 20,
         *,
         solver: Solver = "forward",
         alpha: float | None = None,
-        ridge: float = 10.0,
+        ridge: float | None = None,
         scale: Scale = "zscore",
         class_weight: dict[Any, float] | str | None = "balanced",
         loss: Loss = "squared",
@@ -209,10 +225,36 @@ class L20Selector(BaseSelector):
         self.callback = callback
         self.verbose = verbose
 
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """Learn which features tell the targets apart.
+
+        Parameters
+        ----------
+        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
+            Finite numbers.
+        y : array of shape (n_samples,) or (n_samples, n_outputs)
+            Class labels of any type, a label indicator matrix, or numbers.
+        sample_weight : array of shape (n_samples,), optional
+            How often each sample counts: weight 2 is the same as the sample twice, 0 leaves it out.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, sample_weight)
+
     def _fit_scores(self, X: Any, targets: Targets) -> None:
+        default = RIDGE_FOR_NUMBERS if targets.classes is None else RIDGE_FOR_LABELS
+        self.ridge_ = default if self.ridge is None else float(self.ridge)
         # The problem itself sets constant features aside, without a copy of X.
-        weights = weights_of_targets(targets, self.class_weight)
-        problem = LeastSquares(X, targets.Y, ridge=self.ridge, scale=self.scale, target_weights=weights)
+        problem = LeastSquares(
+            X,
+            targets.Y,
+            ridge=self.ridge_,
+            scale=self.scale,
+            target_weights=weights_of_targets(targets, self.class_weight),
+            sample_weight=targets.sample_weight,
+        )
         k = 1 if self.n_features_to_select is None else self._n_wanted(problem.n_features)
         n_rows = min(max(k, self.max_features or 1), problem.n_features)
         path, problem = self._solve(problem, n_rows)
@@ -220,12 +262,27 @@ class L20Selector(BaseSelector):
         if self.n_features_to_select is None:
             n_rows = max(n_rows, int(path.n_nonzero[-1]))
         self.path_ = path.with_panel(problem, n_rows)
+        if self.n_features_to_select == "ebic":
+            self.ebic_ = ebic(problem, path.support(n_rows))
         if self.certify:
             self._certify(problem, n_rows)
         self.scores_ = path.scores
         self._rank(path.order)
         self.objective_ = path.objectives
         self.n_iter_ = max(1, int(path.n_iters.sum()))
+        self._keep_model(problem, targets)
+
+    def _keep_model(self, problem: LeastSquares, targets: Targets) -> None:
+        """Keep what a subclass needs to predict."""
+
+    def _n_wanted(self, n_features: int) -> int:
+        if self.n_features_to_select != "ebic":
+            return super()._n_wanted(n_features)
+        if not hasattr(self, "path_"):
+            return min(self.max_features or LARGEST_SEARCHED, n_features)
+        if not hasattr(self, "ebic_"):
+            raise ValueError("n_features_to_select='ebic' was set after fit, which did not compute it. Fit again.")
+        return int(np.argmin(self.ebic_))
 
     def _solve(self, problem: LeastSquares, n_rows: int) -> tuple[SolutionPath, LeastSquares]:
         """Return the path, and the problem of which its last stage is a solution."""
@@ -245,7 +302,7 @@ class L20Selector(BaseSelector):
             price = float(self.path_.alphas[-1])
             self.certificate_ = certify_penalty(problem, price, support_loss(problem, rows) + price * len(rows))
         else:
-            k = min(self._n_wanted(problem.n_features), int(np.count_nonzero(problem.design.varies)))
+            k = max(1, min(self._n_wanted(problem.n_features), int(np.count_nonzero(problem.design.varies))))
             self.certificate_ = certify_size(problem, k, support_loss(problem, self.path_.support(k)))
 
     def _follow_gradient(self, problem: LeastSquares, n_rows: int) -> SolutionPath:
@@ -303,35 +360,26 @@ class L20Selector(BaseSelector):
         """The intercept that belongs to ``coef_``."""
         return self.path_.y_mean - self.coef_ @ self.path_.x_mean
 
-    def selection_frame(self) -> pd.DataFrame:
+    def selection_frame(self, X: Any = None, *, stability: Any = None, n_substitutes: int = 3) -> pd.DataFrame:
         """Return a tidy table of the selected features, best first.
 
-        Columns: ``feature``, ``rank``, ``score``, ``entry_alpha`` (the largest lambda at which the row was non-zero),
-        ``rule`` (what ranked it, see :class:`~l20fs.path.SolutionPath`), ``strongest`` (the class with the largest
-        absolute weight) and the weight of each class.
-        """
-        try:
-            import pandas as pd
-        except ModuleNotFoundError:
-            raise ModuleNotFoundError("selection_frame() needs pandas: pip install 'l20fs[cli]', or pandas alone.") from None
+        Columns: ``feature``, ``rank``, ``score``, ``norm`` (of its weights at the end of the path), ``entry_alpha`` (the
+        largest lambda at which the row was non-zero), ``rule`` (what ranked it, see :class:`~l20fs.path.SolutionPath`),
+        ``stability`` and ``could_replace`` (where asked for), ``strongest`` (the class with the largest absolute weight)
+        and the weight of each class.
 
-        chosen = np.flatnonzero(self.support_)
-        chosen = chosen[np.argsort(self.ranking_[chosen])]
-        names = getattr(self, "feature_names_in_", None)
-        labels = self.target_names()
-        coef = self.coef_[:, chosen]
-        strongest = [labels[np.abs(weights).argmax()] if weights.any() else None for weights in coef.T]
-        return pd.DataFrame(
-            {
-                "feature": names[chosen] if names is not None else [f"x{j}" for j in chosen],
-                "rank": self.ranking_[chosen],
-                "score": self.scores_[chosen],
-                "entry_alpha": self.path_.entry_alphas[chosen],
-                "rule": [RULES[rule] for rule in self.path_.rules[chosen]],
-                "strongest": pd.Series(strongest, dtype=object),
-                **{f"coef_{label}": weights for label, weights in zip(labels, coef, strict=True)},
-            }
-        )
+        Parameters
+        ----------
+        X : array, DataFrame or sparse matrix of shape (n_samples, n_features), optional
+            Samples, as a rule those of the fit, on which ``could_replace`` is measured: the other features with the
+            largest absolute correlation, as in ``"gene7 (0.93), gene2 (-0.88)"``; :func:`l20fs.frame.substitutes` gives
+            the numbers.
+        stability : StabilitySelector, optional
+            Fitted on the same features: how often each one was selected in its resamples.
+        n_substitutes : int, default=3
+            How many features ``could_replace`` names.
+        """
+        return selection_frame(self, X, stability, n_substitutes)
 
     def target_names(self) -> list[str]:
         """Return a name per row of ``coef_``: the class labels, or the numbers of the outputs."""
@@ -351,7 +399,8 @@ class L20Selector(BaseSelector):
                 "loss='squared', or certify=False."
             )
         check_choice("stopping", self.stopping, ("relative", "absolute"))
-        check_number("ridge", self.ridge, minimum=0.0, strict=False)
+        if self.ridge is not None:
+            check_number("ridge", self.ridge, minimum=0.0, strict=False)
         check_number("tol", self.tol, minimum=0.0, strict=False)
         check_number("line_search_factor", self.line_search_factor, minimum=1.0)
         check_number("rate", self.rate, minimum=0.0, below=1.0)

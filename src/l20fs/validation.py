@@ -30,18 +30,30 @@ class Targets(NamedTuple):
     """The targets of a fit, encoded.
 
     ``Y`` is (n_samples, n_targets): one-hot labels, label indicators or numbers. ``classes`` holds the labels in
-    sorted order, None for numbers; ``codes`` their positions, None unless each sample has one label.
+    sorted order, None for numbers; ``codes`` their positions, None unless each sample has one label. ``sample_weight``
+    says how often each sample counts, None if all count once.
     """
 
     Y: Array
     classes: Array | None
     codes: Array | None
+    sample_weight: Array | None = None
 
 
 def validate_input(
-    estimator: Any, X: Any, y: Any, *, supervised: bool, accept_sparse: bool, dtypes: list[type[Any]]
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    supervised: bool,
+    accept_sparse: bool,
+    dtypes: list[type[Any]],
+    reset: bool = True,
 ) -> tuple[Any, Array]:
-    """Check X and y as scikit-learn does, refuse what it would quietly convert, and record names and sizes."""
+    """Check X and y as scikit-learn does, refuse what it would quietly convert, and record names and sizes.
+
+    With ``reset=False`` nothing is recorded: X must have the names and the number of features of the fit.
+    """
     refuse_foreign_array(X, "X")
     refuse_foreign_array(y, "y")
     refuse_non_numbers(X)
@@ -52,6 +64,7 @@ def validate_input(
             estimator,
             X,
             **({"y": y, "multi_output": True} if supervised else {}),
+            reset=reset,
             accept_sparse=["csc", "csr"] if accept_sparse else False,
             dtype=dtypes,
             ensure_all_finite=False,
@@ -94,10 +107,27 @@ def encode_targets(y: Array) -> Targets:
                 "Give samples of 2 or more classes."
             )
         return Targets(np.eye(len(classes))[codes], classes, codes)
-    Y = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
+    targets = numeric_targets(y)
+    return targets._replace(classes=np.arange(targets.Y.shape[1])) if kind == "multilabel-indicator" else targets
+
+
+def numeric_targets(y: Array) -> Targets:
+    """Take validated targets as numbers, whatever they look like.
+
+    Examples
+    --------
+    >>> numeric_targets(np.array([3, 1, 3])).Y.T
+    array([[3., 1., 3.]])
+    """
+    try:
+        Y = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"y must hold numbers ({error}). For labels use L20Classifier or L20Selector.") from error
+    if not np.isfinite(Y).all():
+        raise ValueError(f"y has {int((~np.isfinite(Y)).sum())} values that are NaN or infinite. Drop these samples.")
     if not np.ptp(Y, axis=0).any():
         raise ValueError("y is constant: there is nothing to explain. Give targets that differ between samples.")
-    return Targets(Y, np.arange(Y.shape[1]) if kind == "multilabel-indicator" else None, None)
+    return Targets(Y, None, None)
 
 
 def weights_of_targets(targets: Targets, class_weight: Any) -> Array | None:
@@ -114,8 +144,9 @@ def weights_of_targets(targets: Targets, class_weight: Any) -> Array | None:
     if class_weight is None or targets.classes is None:
         return None
     if is_balanced:
-        sizes = targets.Y.sum(axis=0)
-        return np.asarray(len(targets.Y) / (len(sizes) * np.maximum(sizes, 1.0)))
+        counts = np.ones(len(targets.Y)) if targets.sample_weight is None else targets.sample_weight
+        sizes = counts @ targets.Y
+        return np.asarray(counts.sum() / (len(sizes) * np.where(sizes > 0.0, sizes, 1.0)))
     unknown = [label for label in class_weight if label not in targets.classes]
     if unknown:
         raise ValueError(
@@ -125,6 +156,55 @@ def weights_of_targets(targets: Targets, class_weight: Any) -> Array | None:
     for label, weight in class_weight.items():
         check_number(f"class_weight[{label!r}]", weight, minimum=0.0, below=LARGEST_CLASS_WEIGHT)
     return np.array([class_weight.get(label, 1.0) for label in targets.classes], dtype=np.float64)
+
+
+def with_weights(targets: Targets, sample_weight: Any) -> Targets:
+    """Return the targets with weights of the samples, unless there are none.
+
+    Examples
+    --------
+    >>> with_weights(encode_targets(np.array(["a", "b", "b"])), [1, 2, 0]).sample_weight
+    array([1., 2., 0.])
+    """
+    if sample_weight is None:
+        return targets
+    refuse_foreign_array(sample_weight, "sample_weight")
+    weights = checked_weights(sample_weight, len(targets.Y))
+    counted = targets.Y[weights > 0.0]
+    if targets.codes is not None and targets.classes is not None:
+        present = np.flatnonzero(counted.any(axis=0))
+        if len(present) < 2:
+            raise ValueError(
+                f"sample_weight leaves one class only, {str(targets.classes[present[0]])!r}: nothing is to be told apart. "
+                "Give samples of 2 or more classes a weight above 0."
+            )
+    elif not np.ptp(counted, axis=0).any():
+        raise ValueError(
+            f"y is constant over the {len(counted)} samples with a positive weight: there is nothing to explain. "
+            "Give samples with different targets a weight above 0."
+        )
+    return targets._replace(sample_weight=weights)
+
+
+def checked_weights(sample_weight: Any, n_samples: int) -> Array:
+    """Return weights of the samples as a float64 array of their own, or say what is wrong with them."""
+    try:
+        weights = np.array(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"sample_weight must hold numbers only ({error}). Give one number per sample.") from error
+    if weights.shape != (n_samples,):
+        raise ValueError(f"sample_weight has shape {weights.shape} for {n_samples} samples. Give one number per sample.")
+    bad = np.flatnonzero(~((weights >= 0.0) & np.isfinite(weights)))
+    if len(bad):
+        raise ValueError(
+            f"sample_weight[{bad[0]}]={weights[bad[0]]:g} is not valid ({len(bad)} such values): a weight is a finite "
+            "number of at least 0. Use 0 to leave a sample out."
+        )
+    if not weights.any():
+        raise ValueError(
+            f"sample_weight is zero for all {n_samples} samples, which leaves none to fit. Give samples a weight above 0."
+        )
+    return weights
 
 
 def refuse_odd_targets(y: Any) -> None:

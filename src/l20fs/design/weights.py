@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from l20fs.design.blocks import segment_sums
+from l20fs.validation import checked_weights
 
 Array = NDArray[Any]
 
@@ -31,7 +32,7 @@ class SampleWeights:
         self.n_counted = n_samples
         self.total, self.largest_root = float(n_samples), 1.0
         if values is not None:
-            self.values = _checked_weights(values, n_samples)
+            self.values = checked_weights(values, n_samples)
             self.root = np.sqrt(self.values)
             self.n_counted = int(np.count_nonzero(self.values))
             with np.errstate(over="ignore"):  # refused by make_design
@@ -64,21 +65,3 @@ class SampleWeights:
         return np.where(
             n_outside > 0, np.maximum(self.total - segment_sums(self.values[samples], starts, counts), least), 0.0
         )
-
-
-def _checked_weights(sample_weight: Any, n_samples: int) -> Array:
-    """Return the weights as a float64 array of their own, or say what is wrong with them."""
-    weights = np.array(sample_weight, dtype=np.float64)
-    if weights.shape != (n_samples,):
-        raise ValueError(f"sample_weight has shape {weights.shape} for {n_samples} samples. Give one number per sample.")
-    bad = np.flatnonzero(~((weights >= 0.0) & np.isfinite(weights)))
-    if len(bad):
-        raise ValueError(
-            f"sample_weight[{bad[0]}]={weights[bad[0]]:g} is not valid: a weight is a finite number of at least 0. "
-            "Use 0 to leave a sample out."
-        )
-    if not weights.any():
-        raise ValueError(
-            f"sample_weight is 0 for all {n_samples} samples, which leaves none to fit. Give samples a weight above 0."
-        )
-    return weights

@@ -1,9 +1,10 @@
 r"""The robust loss: the length of each sample's error instead of half its square, with the l2,0 penalty on the rows.
 
-.. math:: F(W, b) = s \sum_i \rho_\delta(\|W' x_i + b - y_i\|) + \tfrac\mu2 \|W\|_F^2,
+.. math:: F(W, b) = s \sum_i \omega^0_i \rho_\delta(\|W' x_i + b - y_i\|) + \tfrac\mu2 \|W\|_F^2,
           \qquad \rho_\delta(r) = \begin{cases} r & r \ge \delta \\ (r^2 / \delta + \delta) / 2 & r < \delta \end{cases}
 
-The paper names this loss as future work. With :math:`\omega_i = s / \max(r_i, \delta)` at the present errors r,
+The paper names this loss as future work; :math:`\omega^0_i` is the weight that the sample was given, 1 as a rule. With
+:math:`\omega_i = \omega^0_i s / \max(r_i, \delta)` at the present errors r,
 :math:`\tfrac12 \sum_i \omega_i \|W' x_i + b - y_i\|^2` touches the first term from above but for a constant, so that any
 replacement that lowers the weighted squares lowers F. The unit s, the root mean square of the targets, makes the answer
 independent of their units.
@@ -60,41 +61,53 @@ def robust(
     [0, 1, 2]
     """
     limit, least = growth_limits(problem, n_rows, target)
-    unit = float(np.sqrt(2.0 * problem.null_loss / problem.design.n_samples))
-    panel, value = _settle(Panel(problem), unit, TOLERANCE, with_exchanges)
+    loss = RobustLoss(problem)
+    panel, value = _settle(Panel(problem), loss, TOLERANCE, with_exchanges)
     alpha = float(panel.gains().max()) * (1.0 + 1e-6) or problem.null_loss
     stages: list[Stage] = []
     record(stages, stage_of(panel, alpha, loss=value, n_steps=0), callback)
     while len(panel) < limit and panel.grow(1, least):
-        panel, value = _settle(panel, unit, TOLERANCE if len(panel) == limit else ROUGH_TOLERANCE, with_exchanges)
+        panel, value = _settle(panel, loss, TOLERANCE if len(panel) == limit else ROUGH_TOLERANCE, with_exchanges)
         alpha = min(alpha, stages[-1].loss - value)
         record(stages, stage_of(panel, alpha, loss=value), callback)
     return RobustFit(path_of(panel, ended_at(stages, target)), panel.problem)
 
 
-def _settle(panel: Panel, unit: float, tolerance: float, with_exchanges: bool) -> tuple[Panel, float]:
+def _settle(panel: Panel, loss: RobustLoss, tolerance: float, with_exchanges: bool) -> tuple[Panel, float]:
     """Reweight the samples, and exchange rows if asked to, until F stands still; return the panel and F."""
     value = np.inf
     for _ in range(MAX_REWEIGHTINGS):
         if with_exchanges:
             exchange(panel)
-        before, value = value, robust_value(panel, unit)
+        before, value = value, loss.value(panel)
         if before - value <= tolerance * value:
             break
-        weights = unit / np.maximum(errors_of(panel), DELTA * unit)
-        panel = Panel(panel.problem.reweighted(weights), panel.rows)
+        panel = Panel(panel.problem.reweighted(loss.weights(panel)), panel.rows)
     return panel, value
 
 
-def errors_of(panel: Panel) -> Array:
-    """Return the length of each sample's error, free of the weights under which it was fitted."""
-    root = panel.problem.design.sample_weights.root
-    lengths: Array = np.sqrt(squared_row_norms(panel.residual.T))
-    return lengths if root is None else lengths / root
+class RobustLoss:
+    """The robust loss of a problem, with the weights that its samples were given."""
 
+    def __init__(self, problem: LeastSquares) -> None:
+        given = problem.design.sample_weights
+        self.given = np.ones(problem.design.n_samples) if given.values is None else given.values
+        self.unit = float(np.sqrt(2.0 * problem.null_loss / given.total))
+        self.delta = DELTA * self.unit
 
-def robust_value(panel: Panel, unit: float) -> float:
-    """Return F at the weights of a panel."""
-    errors, delta = errors_of(panel), DELTA * unit
-    lengths = np.where(errors >= delta, errors, (errors * errors / delta + delta) / 2.0)
-    return unit * float(lengths.sum()) + 0.5 * panel.problem.ridge * float(np.vdot(panel.weights, panel.weights))
+    def value(self, panel: Panel) -> float:
+        """Return F at the weights of a panel."""
+        errors = self.errors(panel)
+        lengths = np.where(errors >= self.delta, errors, (errors * errors / self.delta + self.delta) / 2.0)
+        ridge = 0.5 * panel.problem.ridge * float(np.vdot(panel.weights, panel.weights))
+        return self.unit * float(self.given @ lengths) + ridge
+
+    def weights(self, panel: Panel) -> Array:
+        """Return the weights of the squares that touch F at the weights of a panel."""
+        return self.given * (self.unit / np.maximum(self.errors(panel), self.delta))
+
+    def errors(self, panel: Panel) -> Array:
+        """Return the length of each sample's error, free of the weights under which it was fitted; 0 if left out."""
+        root = panel.problem.design.sample_weights.root
+        lengths: Array = np.sqrt(squared_row_norms(panel.residual.T))
+        return lengths if root is None else np.divide(lengths, root, out=np.zeros_like(lengths), where=root > 0.0)

@@ -1,0 +1,84 @@
+"""EBIC against its formula, and what it chooses."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from samples import make_data
+from sklearn.linear_model import LinearRegression
+
+from l20fs import L20Selector
+from l20fs.criterion import ebic
+from l20fs.data import make_planted
+from l20fs.problem import LeastSquares
+
+
+def slow_ebic(X, Y, rows, n_targets):
+    n_samples, n_features = X.shape
+    values = []
+    for k in range(len(rows) + 1):
+        predicted = LinearRegression().fit(X[:, rows[:k]], Y).predict(X[:, rows[:k]]) if k else Y.mean(axis=0)
+        rss = np.square(Y - predicted).sum()
+        price = k * n_targets * math.log(n_samples) + 2 * math.log(math.comb(n_features, k))
+        n = n_samples * n_targets
+        values.append(n * math.log(rss / n) + n_samples / (n_samples - k - 2) * price)
+    return values
+
+
+@given(seed=st.integers(0, 2**32 - 1), ridge=st.sampled_from([0.0, 10.0]))
+@settings(max_examples=20)
+def test_the_formula(seed, ridge):
+    X, y = make_data(seed)
+    rows = np.random.default_rng(seed).permutation(12)[:6]
+    one_hot = np.eye(3)[y]
+    problem = LeastSquares(X, one_hot, ridge=ridge, scale="zscore")
+    np.testing.assert_allclose(ebic(problem, rows), slow_ebic(X, one_hot, rows, 2), rtol=1e-9)
+    numbers = X[:, :2] + np.random.default_rng(seed).standard_normal((60, 2))
+    np.testing.assert_allclose(ebic(LeastSquares(X, numbers), rows), slow_ebic(X, numbers, rows, 2), rtol=1e-9)
+
+
+def test_weights_count_as_samples():
+    X, y = make_data(1)
+    counts = np.arange(60) % 3
+    repeated = np.repeat(np.arange(60), counts)
+    weighted = LeastSquares(X, np.eye(3)[y], sample_weight=counts)
+    plain = LeastSquares(X[repeated], np.eye(3)[y[repeated]])
+    np.testing.assert_allclose(ebic(weighted, np.arange(5)), ebic(plain, np.arange(5)), rtol=1e-10)
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.1, 10.0])
+def test_noise_is_left_alone_and_strong_features_are_found(ridge):
+    random = np.random.default_rng(0)
+    noise = L20Selector("ebic", ridge=ridge).fit(random.standard_normal((60, 2000)), np.arange(60) % 3)
+    assert noise.support_.sum() == 0
+    assert len(noise.ebic_) == 58  # up to N - 3 features
+    with pytest.warns(UserWarning, match="No features were selected"):
+        assert noise.transform(random.standard_normal((2, 2000))).shape == (2, 0)
+    X, y, informative = make_planted(200, 300, 6, 4, random_state=0)
+    found = L20Selector("ebic", ridge=ridge).fit(X, y)
+    assert found.get_support(indices=True).tolist() == informative.tolist()
+    assert found.support_.sum() == np.argmin(found.ebic_)
+
+
+def test_it_goes_as_far_as_max_features_and_can_be_left():
+    X, y = make_data(2)
+    selector = L20Selector("ebic", max_features=4).fit(X, y)
+    assert len(selector.ebic_) == 5
+    assert selector.set_params(n_features_to_select=4).support_.sum() == 4
+    other = L20Selector(3).fit(X, y).set_params(n_features_to_select="ebic")
+    with pytest.raises(ValueError, match=r"was set after fit, which did not compute it. Fit again"):
+        other.transform(X)
+    with pytest.raises(ValueError, match=r"n_features_to_select='bic' is not valid. Use .*, or 'ebic'"):
+        L20Selector("bic").fit(X, y)
+
+
+def test_a_feature_that_adds_nothing_costs_only():
+    X, y = make_data(3)
+    X = np.column_stack([X, X[:, 2]])
+    values = ebic(LeastSquares(X, np.eye(3)[y]), np.array([2, 12]))
+    assert values[2] > values[1]
+    assert np.isfinite(values).all()

@@ -1,0 +1,217 @@
+"""L20Classifier and L20Regressor: the rule against discriminant analysis and ridge regression of scikit-learn."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from samples import CONTAINERS, SOLVERS, make_data, make_frame
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.model_selection import cross_val_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from l20fs import L20Classifier, L20Regressor, L20Selector
+from l20fs.data import load_srbct
+
+
+@pytest.mark.filterwarnings("ignore:n_features_to_select=.* is greater than n_features")
+@pytest.mark.filterwarnings("ignore:No features were selected")
+@parametrize_with_checks(
+    [
+        L20Classifier(),
+        L20Classifier(2, class_weight=None),
+        L20Classifier(3, solver="ahiht", loss="squared"),
+        L20Classifier(3, loss="l21"),
+        L20Classifier("ebic", ridge=0.1),
+        L20Regressor(),
+        L20Regressor(2, solver="swap", ridge=0.0),
+        L20Regressor("ebic"),
+    ]
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def make_outputs(seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((80, 15)) * rng.uniform(0.5, 20.0, 15) + rng.normal(size=15)
+    Y = X[:, [3, 8]] @ rng.standard_normal((2, 2)) + rng.standard_normal((80, 2))
+    return X, Y
+
+
+@pytest.mark.parametrize("class_weight", ["balanced", None, {0: 1.0, 1: 4.0, 2: 0.5}])
+@pytest.mark.parametrize("ridge", [0.01, 10.0])
+def test_the_classifier_is_a_discriminant_analysis_of_the_predictions(class_weight, ridge):
+    X, y = make_data(3, n_samples=150)
+    keep = (y != 2) | (np.arange(150) % 2 == 0)  # classes of different sizes
+    X, y = X[keep], y[keep]
+    model = L20Classifier(4, class_weight=class_weight, ridge=ridge).fit(X, y)
+    refit = model.path_.refit(4)
+    scores = X @ refit.coef.T + refit.intercept
+    sizes = np.bincount(y) * np.array([1.0, 4.0, 0.5] if isinstance(class_weight, dict) else [1.0, 1.0, 1.0])
+    priors = np.full(3, 1 / 3) if class_weight == "balanced" else sizes / sizes.sum()
+    # Three predictions add up to one: two of them carry everything, and have a scatter of full rank.
+    axes = scores[:, :2]
+    centres = np.array([axes[y == label].mean(axis=0) for label in range(3)])
+    scatter = (axes - centres[y]).T @ (axes - centres[y]) / (len(y) - 3)
+    distances = np.linalg.solve(scatter, centres.T)
+    expected = axes @ distances - 0.5 * np.einsum("cj,jc->c", centres, distances) + np.log(priors)
+    found = model.decision_function(X)
+    centre = lambda values: values - values.mean(axis=1, keepdims=True)  # noqa: E731
+    # The scatter within the classes is enlarged by a millionth of the mean scatter.
+    np.testing.assert_allclose(centre(found), centre(expected), rtol=1e-4, atol=1e-4 * np.abs(expected).max())
+    if class_weight == "balanced":
+        assert np.array_equal(model.predict(X), LinearDiscriminantAnalysis(priors=priors).fit(axes, y).predict(axes))
+    np.testing.assert_allclose(X @ model.coef_.T + model.intercept_, found, rtol=1e-9, atol=1e-9)
+
+
+def test_two_classes_have_one_decision_value():
+    X, y = make_data(1, n_classes=2)
+    model = L20Classifier(3).fit(X, np.array(["no", "yes"])[y])
+    decision = model.decision_function(X)
+    assert decision.shape == (60,)
+    np.testing.assert_allclose(decision, (X @ model.coef_.T + model.intercept_) @ [-1.0, 1.0], atol=1e-9)
+    assert np.array_equal(model.predict(X) == "yes", decision > 0.0)
+    assert model.score(X, np.array(["no", "yes"])[y]) > 0.7
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.3])
+@pytest.mark.parametrize("scale", ["none", "zscore"])
+@pytest.mark.parametrize("k", [1, 4])
+def test_the_regression_is_ridge_regression_on_the_selected_features(ridge, scale, k):
+    X, Y = make_outputs()
+    model = L20Regressor(4, ridge=ridge, scale=scale).fit(X, Y).set_params(n_features_to_select=k)
+    deviations = X.std(axis=0) if scale == "zscore" else np.ones(15)
+    scaled = (X / deviations)[:, model.support_]
+    mu = ridge * np.square((X - X.mean(axis=0)) / deviations).sum(axis=0).mean()
+    reference = (Ridge(mu) if ridge else LinearRegression()).fit(scaled, Y)
+    np.testing.assert_allclose(model.predict(X), reference.predict(scaled), rtol=1e-8)
+    np.testing.assert_allclose(model.coef_[:, model.support_] * deviations[model.support_], reference.coef_, rtol=1e-8)
+    assert model.score(X, Y) == pytest.approx(reference.score(scaled, Y))
+    assert not model.coef_[:, ~model.support_].any()
+
+
+def test_the_shape_of_the_outputs_is_kept_and_whole_numbers_are_numbers():
+    X, Y = make_outputs()
+    assert L20Regressor(3).fit(X, Y[:, 0]).predict(X).shape == (80,)
+    assert L20Regressor(3).fit(X, Y[:, [0]]).predict(X).shape == (80, 1)
+    counts = np.round(Y[:, 0]).astype(int)
+    model = L20Regressor(3).fit(X, counts)
+    assert not hasattr(model, "classes_")
+    np.testing.assert_array_equal(model.predict(X), L20Regressor(3).fit(X, counts.astype(float)).predict(X))
+    assert is_regressor(model)
+    assert not is_classifier(model)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_selection_is_that_of_the_selector(solver):
+    X, y = make_data(2)
+    settings = {"solver": solver, "max_iter": 5000}
+    selector, model = L20Selector(4, **settings).fit(X, y), L20Classifier(4, **settings).fit(X, y)
+    assert np.array_equal(selector.ranking_, model.ranking_)
+    assert np.array_equal(selector.transform(X), model.transform(X))
+    assert is_classifier(model)
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_containers_agree(container, dtype):
+    X, y = make_data(4)
+    dense = L20Classifier(4).fit(X, y)
+    model = L20Classifier(4).fit(container(X.astype(dtype)), y)
+    np.testing.assert_allclose(
+        model.decision_function(container(X.astype(dtype))), dense.decision_function(X), rtol=1e-3, atol=1e-3
+    )
+    assert np.array_equal(model.predict(sp.csc_array(X)), dense.predict(X))
+    numbers = X[:, 2] + 0.1 * X[:, 3]
+    predicted = L20Regressor(4).fit(container(X.astype(dtype)), numbers).predict(container(X.astype(dtype)))
+    np.testing.assert_allclose(predicted, L20Regressor(4).fit(X, numbers).predict(X), rtol=1e-3, atol=1e-4)
+
+
+def test_another_k_changes_the_rule_and_needs_no_second_fit(monkeypatch):
+    X, y = make_data(5)
+    model = L20Classifier(6).fit(X, y)
+    monkeypatch.setattr(L20Selector, "_fit_scores", None)
+    small = model.set_params(n_features_to_select=2).decision_function(X)
+    monkeypatch.undo()
+    np.testing.assert_allclose(small, L20Classifier(2).fit(X, y).decision_function(X), rtol=1e-8, atol=1e-10)
+    with pytest.raises(ValueError, match=r"refit\(k=9\).*Fit with max_features=9"):
+        model.set_params(n_features_to_select=9).predict(X)
+
+
+def test_weight_two_is_the_sample_twice():
+    X, y = make_data(6)
+    counts = np.random.default_rng(6).integers(0, 4, len(y))
+    repeated = np.repeat(np.arange(60), counts)
+    for Model, target in ((L20Classifier, y), (L20Regressor, X[:, 2] + X[:, 5] * y)):
+        weighted = Model(4).fit(X, target, sample_weight=counts)
+        plain = Model(4).fit(X[repeated], target[repeated])
+        np.testing.assert_allclose(weighted.coef_, plain.coef_, rtol=1e-10, atol=1e-10)
+        np.testing.assert_allclose(weighted.intercept_, plain.intercept_, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.filterwarnings("ignore:No features were selected")
+def test_nothing_selected_predicts_without_features():
+    X, y = make_data(7)
+    y[:5] = 2
+    model = L20Classifier(None, alpha=1e9, class_weight=None).fit(X, y)
+    assert not model.support_.any()
+    assert set(model.predict(X)) == {2}
+    np.testing.assert_allclose(L20Regressor(None, alpha=1e9).fit(X, y * 1.5).predict(X), 1.5 * y.mean())
+
+
+def test_a_class_without_weight_is_never_predicted():
+    X, y = make_data(8)
+    model = L20Classifier(3).fit(X, y, sample_weight=y != 1)
+    assert model.classes_.tolist() == [0, 1, 2]
+    assert 1 not in model.predict(X)
+    assert np.isfinite(model.coef_).all()
+
+
+def test_a_perfect_fit_still_separates():
+    """As many features as samples and no ridge: every prediction is exact and nothing scatters."""
+    X, y = make_data(9, n_samples=12, n_features=40)
+    model = L20Classifier(11, ridge=0.0).fit(X, y)
+    assert model.score(X, y) == 1.0
+    assert np.isfinite(model.coef_).all()
+
+
+def test_wrong_input_is_refused():
+    X, y = make_data()
+    with pytest.raises(NotFittedError):
+        L20Classifier().predict(X)
+    with pytest.raises(ValueError, match="Unknown label type"):
+        L20Classifier(3).fit(X, X[:, 0])
+    with pytest.raises(ValueError, match="one class label per sample"):
+        L20Classifier(3).fit(X, np.eye(3, dtype=int)[y])
+    with pytest.raises(ValueError, match=r"y must hold numbers .*For labels use L20Classifier"):
+        L20Regressor(3).fit(X, np.array(["a", "b", "c"])[y])
+    with pytest.raises(ValueError, match="X has 11 features"):
+        L20Classifier(3).fit(X, y).predict(X[:, :11])
+    frame, y = make_frame()
+    with pytest.raises(ValueError, match="feature names"):
+        L20Classifier(3).fit(frame, y).predict(frame.rename(columns={"g0": "other"}))
+
+
+def test_frames_and_copies():
+    frame, y = make_frame()
+    model = L20Classifier(3).fit(frame, y)
+    expected = model.predict(frame)
+    polars = pl.DataFrame(dict(frame))
+    assert np.array_equal(L20Classifier(3).fit(polars, y).predict(polars), expected)
+    assert np.array_equal(pickle.loads(pickle.dumps(model)).predict(frame), expected)
+    assert isinstance(clone(model).set_output(transform="polars").fit(polars, y).transform(polars), pl.DataFrame)
+    assert isinstance(model.set_output(transform="pandas").transform(frame), pd.DataFrame)
+    assert model.selection_frame()["feature"].tolist() == frame.columns[np.argsort(model.ranking_)[:3]].tolist()
+
+
+def test_srbct_is_classified():
+    tumours = load_srbct()
+    assert cross_val_score(L20Classifier(20), tumours.data, tumours.target, cv=5).mean() > 0.95
