@@ -251,3 +251,13 @@ def test_unfitted_and_without_pandas(fitted, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ModuleNotFoundError, match=r"needs pandas: pip install 'l20fs\[cli\]'"):
         fitted[0].selection_frame()
+
+
+def test_of_two_classes_the_strongest_is_the_one_the_feature_is_high_in():
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 2
+    X = rng.standard_normal((60, 6))
+    X[:, 1] += 3.0 * (y == 1)
+    X[:, 4] += 3.0 * (y == 0)
+    frame = L20Selector(2).fit(X, np.array(["low", "high"])[y]).selection_frame().set_index("feature")
+    assert frame["strongest"].to_dict() == {"x1": "high", "x4": "low"}

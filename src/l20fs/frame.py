@@ -122,15 +122,22 @@ def selection_frame(selector: L20Selector, X: Any, stability: Any, n_substitutes
         columns["stability"] = _frequencies(stability, selector)[chosen]
     if X is not None:
         columns["could_replace"] = _could_replace(selector, X, chosen, n_substitutes)
-    strongest = [labels[np.abs(weights).argmax()] if weights.any() else None for weights in coef.T]
-    columns["strongest"] = pd.Series(strongest, dtype=object)
+    columns["strongest"] = pd.Series([_strongest(weights, labels) for weights in coef.T], dtype=object)
     return pd.DataFrame(columns | {f"coef_{label}": weights for label, weights in zip(labels, coef, strict=True)})
+
+
+def _strongest(weights: Array, labels: list[str]) -> str | None:
+    """Return the class with the largest absolute weight; of two classes with opposite weights the one it speaks for."""
+    sizes = np.abs(weights)
+    if not sizes.any():
+        return None
+    return labels[int(np.where(sizes >= (1.0 - 1e-9) * sizes.max(), weights, -np.inf).argmax())]
 
 
 def best_first(selector: Any) -> Array:
     """Return the indices of the selected features, best first."""
     chosen = np.flatnonzero(selector.support_)
-    return chosen[np.argsort(selector.ranking_[chosen])]
+    return chosen[np.argsort(selector.ranking_[chosen], kind="stable")]
 
 
 def _could_replace(selector: L20Selector, X: Any, chosen: Array, n: int) -> list[str]:

@@ -365,8 +365,8 @@ class L20Selector(BaseSelector):
 
         Columns: ``feature``, ``rank``, ``score``, ``norm`` (of its weights at the end of the path), ``entry_alpha`` (the
         largest lambda at which the row was non-zero), ``rule`` (what ranked it, see :class:`~l20fs.path.SolutionPath`),
-        ``stability`` and ``could_replace`` (where asked for), ``strongest`` (the class with the largest absolute weight)
-        and the weight of each class.
+        ``stability`` and ``could_replace`` (where asked for), ``strongest`` (the class with the largest absolute weight,
+        of two opposite ones the class it is high in) and the weight of each class.
 
         Parameters
         ----------
