@@ -158,6 +158,7 @@ def test_a_certificate_is_kept():
     assert adata.uns["l20fs"]["gap"] == selector.certificate_.gap
     select_genes(adata, "type", n_genes=3)
     assert "gap" not in adata.uns["l20fs"]
+    assert adata.uns["l20fs"]["params"]["ridge"] == selector.ridge_  # what was used, though it was not given
 
 
 def test_n_genes_may_be_a_share_or_the_answer_of_a_lambda():

@@ -286,7 +286,7 @@ def _for_all_genes(values: Array, candidates: Array, other: Any) -> Array:
 def _description(selector: L20Selector, asked: dict[str, Any]) -> dict[str, Any]:
     """Say what was done, in values that an h5ad file can hold; None is not among them before anndata 0.12."""
     params = selector.get_params()
-    params = {**asked, "n_genes": params.pop("n_features_to_select"), **params}
+    params = {**asked, "n_genes": params.pop("n_features_to_select"), **params, "ridge": selector.ridge_}
     if isinstance(selector.class_weight, dict):
         params["class_weight"] = np.array([selector.class_weight.get(label, 1.0) for label in selector.classes_])
     can_be_written = str | numbers.Real | np.bool_ | np.ndarray
