@@ -34,7 +34,7 @@ LEVELS = [
     ["cross_validation"],
     ["selector_cv"],
     ["__init__"],
-    ["evaluation", "plots"],
+    ["evaluation", "plots", "anndata"],
     ["cli"],
 ]
 
@@ -74,7 +74,9 @@ def loaded_by(statement):
 
 def test_import_loads_no_optional_package():
     """Beyond what scikit-learn itself takes in where it finds it (pandas, for one)."""
-    added = loaded_by("import l20fs, l20fs.data") - loaded_by("import sklearn.feature_selection, scipy.sparse.linalg")
+    added = loaded_by("import l20fs, l20fs.anndata, l20fs.data") - loaded_by(
+        "import sklearn.feature_selection, scipy.sparse.linalg"
+    )
     assert "l20fs" in added
     assert not added & {"torch", "dask", "cupy", "matplotlib", "jinja2", "click", "rich", "anndata", "pandas", "polars"}
 
