@@ -14,6 +14,7 @@ import polars
 import pytest
 import scipy.sparse as sp
 import sklearn
+from matplotlib.figure import Figure
 from samples import INFORMATIVE, make_data, make_frame
 from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning, NotFittedError
@@ -29,6 +30,7 @@ from sklearn.utils.validation import has_fit_parameter
 from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV, StabilitySelector, methods, stability
 from l20fs.data import make_planted
 from l20fs.methods import FisherScore
+from l20fs.plots import StabilityDisplay
 from l20fs.resampling import plan_pairs
 from l20fs.stability_index import expected_false, nogueira
 from l20fs.validation import Targets, encode_targets, numeric_targets, with_weights
@@ -616,6 +618,16 @@ def test_selection_frame_is_tidy():
     assert frame["frequency"].is_monotonic_decreasing
     assert (frame["selected"] == (frame["frequency"] >= 0.5)).all()
     assert {f"x{j}" for j in INFORMATIVE} <= set(frame["feature"])
+
+
+def test_tables_and_pictures_take_it():
+    frame, y = make_frame()
+    stable = fit(L20Selector(3), data=(frame, y))
+    table = L20Selector(3).fit(frame, y).selection_frame(stability=stable)
+    expected = dict(zip(stable.feature_names_in_, stable.frequencies_, strict=True))
+    assert table["stability"].tolist() == [expected[name] for name in table["feature"]]
+    display = StabilityDisplay.from_estimator(stable, ax=Figure().add_subplot())
+    assert display.names.tolist() == stable.selection_frame()["feature"].tolist()
 
 
 @pytest.mark.parametrize("container", [sp.csr_array, sp.csc_array, sp.coo_array, np.asfortranarray, pd.DataFrame])

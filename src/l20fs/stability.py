@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from l20fs.base import About, BaseSelector, Scored
 from l20fs.checkpoint import Checkpoint, Picked, open_checkpoint
+from l20fs.frame import feature_names
 from l20fs.resampling import Pairs, plan_pairs
 from l20fs.selector import L20Selector
 from l20fs.stability_index import Bound, Stability, expected_false, nogueira
@@ -86,6 +87,8 @@ class StabilitySelector(BaseSelector):
     ----------
     frequencies_, scores_ : array of shape (n_features,)
         Share of the resamples in which a feature was selected.
+    standard_errors_ : array of shape (n_features,)
+        Standard error of the frequencies, from one draw of the halves to another.
     ranking_ : array of shape (n_features,)
         1 is best: by frequency, then by mean rank, then by index.
     support_ : array of shape (n_features,)
@@ -330,19 +333,19 @@ class StabilitySelector(BaseSelector):
 
         support = self.support_
         chosen = np.argsort(self.ranking_)[: np.count_nonzero(self.frequencies_)]
-        names = getattr(self, "feature_names_in_", None)
         return pd.DataFrame(
             {
-                "feature": names[chosen] if names is not None else [f"x{j}" for j in chosen],
+                "feature": feature_names(self)[chosen],
                 "rank": self.ranking_[chosen],
                 "frequency": self.frequencies_[chosen],
-                "standard_error": self._standard_errors()[chosen],
+                "standard_error": self.standard_errors_[chosen],
                 "mean_rank": self.mean_ranks_[chosen],
                 "selected": support[chosen],
             }
         )
 
-    def _standard_errors(self) -> Array:
+    @property
+    def standard_errors_(self) -> Array:
         """Standard error of each frequency, over pairs: they are drawn independently, the halves of a pair are not."""
         members = self._members(self.sizes_)
         n_pairs = members.shape[0] // 2
@@ -453,13 +456,13 @@ class Work(NamedTuple):
             raise ValueError(
                 f"Resample {resample + 1} of {self.n_resamples}, with {len(rows)} samples, failed: {error}"
             ) from error
-        picked = best_first(selector)
+        picked = pick_best(selector)
         if self.store is not None:
             self.store.save(resample, picked)
         return picked
 
 
-def best_first(selector: Any) -> Picked:
+def pick_best(selector: Any) -> Picked:
     """Return what a fitted selector selected, best first, and behind it what else it ranked with care."""
     if not hasattr(selector, "ranking_") or not hasattr(selector, "support_"):
         raise TypeError(
