@@ -10,6 +10,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
@@ -21,7 +22,8 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import SelectKBest
 
-from l20fs import L20Selector, L20SelectorCV, paper_settings, plots
+from l20fs import L20Selector, L20SelectorCV, StabilitySelector, paper_settings, plots
+from l20fs.data import load_srbct
 from l20fs.plots import PathDisplay, ScoreCurveDisplay, SelectionHeatmapDisplay, StabilityDisplay
 from l20fs.plots.canvas import MOST_NAMES, PALE, shorten, spread
 
@@ -434,7 +436,9 @@ def fitted_stability(n_features=6, **changes):
         "ranking_": np.arange(n_features, 0, -1),
         "support_": frequencies >= 0.6,
         "threshold": 0.6,
-        "n_resamples": 50,
+        "n_features_to_select": None,
+        "standard_errors_": np.minimum(0.05, 1.0 - frequencies),
+        "sizes_": np.full(50, 3),
         "stability_": 0.7123,
         "stability_interval_": (0.654, 0.766),
         "n_features_in_": n_features,
@@ -453,7 +457,7 @@ def test_stability_bars_are_the_frequencies_best_on_top():
     assert list(display.threshold_line_.get_xdata()) == [0.6, 0.6]
     segments = display.bars_.errorbar.lines[2][0].get_segments()
     for frequency, segment in zip([1.0, 0.8, 0.6, 0.4, 0.2], segments, strict=True):
-        error = np.sqrt(frequency * (1.0 - frequency) / 50)
+        error = min(0.05, 1.0 - frequency)
         assert segment[:, 0] == pytest.approx([frequency - error, frequency + error])
     assert display.ax_.get_xlabel() == (
         "share of 50 resamples in which the feature is selected (± standard error)\n"
@@ -463,10 +467,28 @@ def test_stability_bars_are_the_frequencies_best_on_top():
 
 
 def test_stability_whiskers_end_where_shares_end():
-    display = StabilityDisplay(frequencies=[0.9, 0.1], names=["a", "b"], n_resamples=2).plot()
+    display = StabilityDisplay(frequencies=[0.9, 0.1], names=["a", "b"], errors=[0.2, 0.3]).plot()
     ends = [segment[:, 0] for segment in display.bars_.errorbar.lines[2][0].get_segments()]
-    assert ends[0] == pytest.approx([0.9 - np.sqrt(0.045), 1.0])
-    assert ends[1] == pytest.approx([0.0, 0.1 + np.sqrt(0.045)])
+    assert ends[0] == pytest.approx([0.7, 1.0])
+    assert ends[1] == pytest.approx([0.0, 0.4])
+
+
+def test_stability_of_a_real_selection():
+    tumours = load_srbct()
+    frame = pd.DataFrame(tumours.data[:, :300], columns=tumours.feature_names[:300])
+    stable = StabilitySelector(L20Selector(10), n_resamples=10, random_state=0).fit(frame, tumours.target)
+    display = StabilityDisplay.from_estimator(stable)
+    table = stable.selection_frame().head(30)
+    assert row_names(display) == table["feature"].tolist()
+    assert [bar.get_width() for bar in display.bars_] == pytest.approx(table["frequency"].tolist())
+    assert display.errors == pytest.approx(table["standard_error"].tolist())
+    assert "share of 10 resamples" in display.ax_.get_xlabel()
+    assert display.threshold_line_ is not None
+    by_number = StabilityDisplay.from_estimator(stable.set_params(n_features_to_select=5))
+    assert by_number.threshold_line_ is None, "the most frequent five, whatever the threshold"
+    assert by_number.selected.sum() == 5
+    single = StabilitySelector(L20Selector(10), n_resamples=2, random_state=0).fit(frame, tumours.target)
+    assert StabilityDisplay.from_estimator(single).bars_.errorbar is None
 
 
 def test_stability_without_what_is_optional():

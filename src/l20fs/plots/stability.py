@@ -43,8 +43,10 @@ class StabilityDisplay:
         Which bars are coloured; None: all.
     threshold : float, optional
         The share from which a feature is selected, drawn as a line.
+    errors : array of shape (n_shown,), optional
+        Standard errors of the shares, drawn as whiskers to each side.
     n_resamples : int, optional
-        Of which the shares are; gives the whiskers, one standard error ``sqrt(p (1 - p) / n_resamples)`` to each side.
+        Of which the shares are.
     stability : float, optional
         Stability of the whole selection, written above.
     interval : pair of floats, optional
@@ -78,6 +80,7 @@ class StabilityDisplay:
         names: Any,
         selected: Any = None,
         threshold: float | None = None,
+        errors: Any = None,
         n_resamples: int | None = None,
         stability: float | None = None,
         interval: tuple[float, float] | None = None,
@@ -86,11 +89,14 @@ class StabilityDisplay:
         self.names = np.asarray(names, dtype=object)
         self.selected = np.ones(len(self.names), dtype=bool) if selected is None else np.asarray(selected, dtype=bool)
         self.threshold = threshold
+        self.errors = None if errors is None else np.asarray(errors, dtype=np.float64)
         self.n_resamples = n_resamples
         self.stability = stability
         self.interval = interval
         check_length("names", self.names, len(self.frequencies), "frequencies")
         check_length("selected", self.selected, len(self.frequencies), "frequencies")
+        if self.errors is not None:
+            check_length("errors", self.errors, len(self.frequencies), "frequencies")
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, max_features: int = 30, ax: Axes | None = None) -> StabilityDisplay:
@@ -104,7 +110,7 @@ class StabilityDisplay:
         ax : Axes, optional
             Where to draw; None: a new figure.
         """
-        check_attributes(estimator, ("frequencies_", "ranking_", "support_"), cls, "StabilitySelector")
+        check_attributes(estimator, ("frequencies_", "standard_errors_"), cls, "StabilitySelector")
         frequencies = np.asarray(estimator.frequencies_)
         ranked = np.argsort(estimator.ranking_, kind="stable")
         shown = ranked[frequencies[ranked] > 0.0][:max_features]
@@ -112,10 +118,11 @@ class StabilityDisplay:
             frequencies=frequencies[shown],
             names=feature_names(estimator)[shown],
             selected=np.asarray(estimator.support_)[shown],
-            threshold=getattr(estimator, "threshold", None),
-            n_resamples=getattr(estimator, "n_resamples", None),
-            stability=getattr(estimator, "stability_", None),
-            interval=getattr(estimator, "stability_interval_", None),
+            threshold=estimator.threshold if estimator.n_features_to_select is None else None,
+            errors=estimator.standard_errors_[shown],
+            n_resamples=len(estimator.sizes_),
+            stability=estimator.stability_,
+            interval=estimator.stability_interval_,
         ).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> StabilityDisplay:
@@ -151,15 +158,14 @@ class StabilityDisplay:
 
     def _whiskers(self) -> Array | None:
         """Return the standard error to the left and to the right of each bar, cut off where shares end."""
-        if self.n_resamples is None:
+        if self.errors is None or np.isnan(self.errors).any():  # a single pair has none
             return None
-        error = np.sqrt(self.frequencies * (1.0 - self.frequencies) / self.n_resamples)
-        return np.minimum(error, [self.frequencies, 1.0 - self.frequencies])
+        return np.minimum(self.errors, [self.frequencies, 1.0 - self.frequencies])
 
     def _caption(self) -> str:
         resamples = "resamples" if self.n_resamples is None else f"{self.n_resamples} resamples"
         caption = f"share of {resamples} in which the feature is selected"
-        if self.n_resamples is not None:
+        if self.bars_.errorbar is not None:
             caption += " (± standard error)"
         if self.stability is not None:
             interval = "" if self.interval is None else f" ({self.interval[0]:.2f} to {self.interval[1]:.2f})"
