@@ -22,6 +22,7 @@ types: $(VENV)/dev.stamp
 bench: $(VENV)/dev.stamp
 	$(BIN)/python benchmarks/path_cost.py
 	$(BIN)/python benchmarks/lazy.py
+	$(BIN)/python benchmarks/single_cell.py
 	$(BIN)/python benchmarks/schedule.py $(DATA)/paper
 
 # What the defaults of L20Selector rest on: every method and setting on fourteen sets. Cells that are there are not computed again.

@@ -519,3 +519,17 @@ def test_given_scale_and_weights_are_copied():
     scale[:] = weights[:] = 0.0
     assert design.scale.tolist() == [2.0, 4.0]
     assert design.sample_weights.values.tolist() == [0.0, 1.0, 2.0, 3.0]
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from(["none", "zscore"]), st.booleans())
+def test_empty_columns_of_a_sparse_x_take_nothing_from_their_neighbours(seed, scale, is_weighted):
+    """Empty columns at the start, in the middle, one after the other and at the end."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(1, 5, size=(rng.integers(2, 8), rng.integers(2, 30))) * rng.choice([-1.0, 1.0, 3.0])
+    X[:, rng.random(X.shape[1]) < 0.6] = 0.0
+    X[:, rng.integers(X.shape[1])] = np.arange(len(X))
+    weights = rng.integers(1, 4, size=len(X)) if is_weighted else None
+    dense, sparse = (make_design(make(X), scale, weights) for make in (np.asarray, sp.csr_array))
+    assert np.array_equal(sparse.varies, dense.varies)
+    for name in ("mean", "scale", "column_energy", "largest_deviation", "max_sample_energy"):
+        assert_close(getattr(sparse, name), getattr(dense, name), 1e-9)

@@ -313,16 +313,14 @@ def print_tables(console: Console, selector: L20Selector, summary: dict[str, Any
     """Print the selected features and the accuracy at a few k."""
     frame = selector.selection_frame()
     shown = frame.head(MOST_ROWS_SHOWN)
-    path = selector.path_
-    norms = dict(zip(path.coef_rows, path.stage_norms(-1), strict=True))
     features = RichTable(title=f"{len(frame)} features that tell {len(summary['input']['classes'])} classes apart")
     features.add_column("rank", justify="right")
     features.add_column("feature")
     features.add_column("weight", justify="right")
     features.add_column("strongest class")
     features.add_column("sign")
-    for feature, (_, row) in zip(path.order, shown.iterrows(), strict=False):
-        weight = f"{norms[feature]:.4g}" if feature in norms else f"0 ({row['rule']})"
+    for _, row in shown.iterrows():
+        weight = f"{row['norm']:.4g}" if row["norm"] else f"0 ({row['rule']})"
         strongest = row["strongest"] or "-"
         sign = ("+" if row[f"coef_{strongest}"] > 0 else "-") if row["strongest"] else ""
         features.add_row(str(row["rank"]), plain(row["feature"]), weight, plain(strongest), sign)

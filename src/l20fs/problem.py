@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from l20fs.design import BLOCK_ELEMENTS, Scale, make_design
+from l20fs.design import BLOCK_ELEMENTS, Scale, equality_tolerance, make_design
 from l20fs.penalty import RowPenalty
 from l20fs.prox import is_heavy
 
@@ -130,7 +130,7 @@ class LeastSquares:
     @property
     def tie(self) -> float:
         """Values closer than this share count as equal: what products with two equal columns may differ by."""
-        return 1e-9 if self.dtype == np.float64 else 5e-7
+        return equality_tolerance(self.dtype)
 
     def residual(self, rows: Array, values: Array) -> Array:
         """Return ``X~ W - Y~`` for the weights ``values`` of the features ``rows``, (n_targets, n_samples)."""

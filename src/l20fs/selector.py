@@ -17,7 +17,8 @@ from l20fs.base import About, BaseSelector, Scored
 from l20fs.certificate import Certificate, certify_penalty, certify_size, lower_bounds, support_loss
 from l20fs.criterion import ebic
 from l20fs.design import Scale
-from l20fs.path import RULES, Ranking, SolutionPath, Stage
+from l20fs.frame import selection_frame
+from l20fs.path import Ranking, SolutionPath, Stage
 from l20fs.penalty import RowPenalty
 from l20fs.problem import LeastSquares
 from l20fs.solvers import Schedule, ahiht, forward, hiht, robust, sbr, swap
@@ -449,35 +450,26 @@ class L20Selector(BaseSelector):
         """The intercept that belongs to ``coef_``."""
         return self.path_.y_mean - self.coef_ @ self.path_.x_mean
 
-    def selection_frame(self) -> pd.DataFrame:
+    def selection_frame(self, X: Any = None, *, stability: Any = None, n_substitutes: int = 3) -> pd.DataFrame:
         """Return a tidy table of the selected features, best first.
 
-        Columns: ``feature``, ``rank``, ``score``, ``entry_alpha`` (the largest lambda at which the row was non-zero),
-        ``rule`` (what ranked it, see :class:`~l20fs.path.SolutionPath`), ``strongest`` (the class with the largest
-        absolute weight) and the weight of each class.
-        """
-        try:
-            import pandas as pd
-        except ModuleNotFoundError:
-            raise ModuleNotFoundError("selection_frame() needs pandas: pip install 'l20fs[cli]', or pandas alone.") from None
+        Columns: ``feature``, ``rank``, ``score``, ``norm`` (of its weights at the end of the path), ``entry_alpha`` (the
+        largest lambda at which the row was non-zero), ``rule`` (what ranked it, see :class:`~l20fs.path.SolutionPath`),
+        ``stability`` and ``could_replace`` (where asked for), ``strongest`` (the class with the largest absolute weight,
+        of two opposite ones the class it is high in) and the weight of each class.
 
-        chosen = np.flatnonzero(self.support_)
-        chosen = chosen[np.argsort(self.ranking_[chosen], kind="stable")]
-        names = getattr(self, "feature_names_in_", None)
-        labels = self.target_names()
-        coef = self.coef_[:, chosen]
-        strongest = [labels[np.abs(weights).argmax()] if weights.any() else None for weights in coef.T]
-        return pd.DataFrame(
-            {
-                "feature": names[chosen] if names is not None else [f"x{j}" for j in chosen],
-                "rank": self.ranking_[chosen],
-                "score": self.scores_[chosen],
-                "entry_alpha": self.path_.entry_alphas[chosen],
-                "rule": [RULES[rule] for rule in self.path_.rules[chosen]],
-                "strongest": pd.Series(strongest, dtype=object),
-                **{f"coef_{label}": weights for label, weights in zip(labels, coef, strict=True)},
-            }
-        )
+        Parameters
+        ----------
+        X : array, DataFrame or sparse matrix of shape (n_samples, n_features), optional
+            Samples, as a rule those of the fit, on which ``could_replace`` is measured: the other features with the
+            largest absolute correlation, as in ``"gene7 (0.93), gene2 (-0.88)"``; :func:`l20fs.frame.substitutes` gives
+            the numbers.
+        stability : StabilitySelector, optional
+            Fitted on the same features: how often each one was selected in its resamples.
+        n_substitutes : int, default=3
+            How many features ``could_replace`` names.
+        """
+        return selection_frame(self, X, stability, n_substitutes)
 
     def target_names(self) -> list[str]:
         """Return a name per row of ``coef_``: the class labels, or the numbers of the outputs."""

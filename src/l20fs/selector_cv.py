@@ -365,9 +365,9 @@ class L20SelectorCV(BaseSelector):
         """Intercepts of the path's own model."""
         return self._current().intercept_
 
-    def selection_frame(self) -> pd.DataFrame:
+    def selection_frame(self, X: Any = None, *, stability: Any = None, n_substitutes: int = 3) -> pd.DataFrame:
         """Return a tidy table of the selected features, see :meth:`L20Selector.selection_frame`."""
-        return self._current().selection_frame()
+        return self._current().selection_frame(X, stability=stability, n_substitutes=n_substitutes)
 
     def _predictor(self, X: Any) -> tuple[Any, Any]:
         """Return what predicts, and X as it wants it."""

@@ -41,9 +41,19 @@ class Targets(NamedTuple):
 
 
 def validate_input(
-    estimator: Any, X: Any, y: Any, *, supervised: bool, accept_sparse: bool, dtypes: list[type[Any]]
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    supervised: bool,
+    accept_sparse: bool,
+    dtypes: list[type[Any]],
+    reset: bool = True,
 ) -> tuple[Any, Array]:
-    """Check X and y as scikit-learn does, refuse what it would quietly convert, and record names and sizes."""
+    """Check X and y as scikit-learn does, refuse what it would quietly convert, and record names and sizes.
+
+    With ``reset=False`` nothing is recorded: X must have the names and the number of features of the fit.
+    """
     refuse_foreign_array(X, "X")
     refuse_foreign_array(y, "y")
     refuse_non_numbers(X)
@@ -54,6 +64,7 @@ def validate_input(
             estimator,
             X,
             **({"y": y, "multi_output": True} if supervised else {}),
+            reset=reset,
             accept_sparse=["csc", "csr"] if accept_sparse else False,
             dtype=dtypes,
             ensure_all_finite=False,

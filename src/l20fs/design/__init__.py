@@ -31,12 +31,21 @@ from numpy.typing import NDArray
 
 from l20fs.design.blocks import BLOCK_ELEMENTS
 from l20fs.design.dense import DenseDesign
-from l20fs.design.limits import refuse_extreme_total, refuse_vanishing_values
+from l20fs.design.limits import equality_tolerance, refuse_extreme_total, refuse_vanishing_values
 from l20fs.design.protocol import Design
 from l20fs.design.sparse import SparseDesign
 from l20fs.design.weights import SampleWeights
 
-__all__ = ["BLOCK_ELEMENTS", "DenseDesign", "Design", "SampleWeights", "Scale", "SparseDesign", "make_design"]
+__all__ = [
+    "BLOCK_ELEMENTS",
+    "DenseDesign",
+    "Design",
+    "SampleWeights",
+    "Scale",
+    "SparseDesign",
+    "equality_tolerance",
+    "make_design",
+]
 
 Array = NDArray[Any]
 Scale = Literal["none", "zscore"]

@@ -24,7 +24,18 @@ def blocks(n_lines: int, line_length: int) -> list[slice]:
 
 def segment_sums(values: Array, starts: Array, counts: Array) -> Array:
     """Sum ``values`` over consecutive segments, some of which may be empty."""
-    if not len(values):
-        return np.zeros(len(starts))
-    sums = np.add.reduceat(values, np.minimum(starts, len(values) - 1))
-    return np.where(counts > 0, sums, 0.0)
+    return _reduce_segments(np.add, values, starts, counts)
+
+
+def segment_peaks(values: Array, starts: Array, counts: Array) -> Array:
+    """Return the largest of ``values``, none of which is negative, in each of consecutive segments; 0 in an empty one."""
+    return _reduce_segments(np.maximum, values, starts, counts)
+
+
+def _reduce_segments(operation: np.ufunc, values: Array, starts: Array, counts: Array) -> Array:
+    result = np.zeros(len(starts))
+    # reduceat gives an empty segment one value of its neighbour: it must see the filled ones alone, which touch.
+    is_filled = counts > 0
+    if is_filled.any():
+        result[is_filled] = operation.reduceat(values, starts[is_filled])
+    return result

@@ -17,6 +17,11 @@ def rounding_of_mean(mean: Array, n_samples: int) -> Array:
     return np.abs(mean) * (np.finfo(np.float64).eps * n_samples)
 
 
+def equality_tolerance(dtype: np.dtype[Any]) -> float:
+    """Values closer than this share count as equal: what products with two equal columns may differ by."""
+    return 1e-9 if dtype == np.float64 else 5e-7
+
+
 def safe_limit(dtype: np.dtype[Any]) -> float:
     """The size up to which products of squares stay finite, and above whose inverse they do not vanish."""
     return float(np.finfo(dtype).max) ** 0.25

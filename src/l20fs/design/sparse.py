@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from l20fs.design.blocks import blocks, segment_sums
+from l20fs.design.blocks import blocks, segment_peaks, segment_sums
 from l20fs.design.limits import refuse_huge_values, refuse_overflow, rounding_of_mean
 from l20fs.design.protocol import Pull
 from l20fs.design.spectrum import largest_eigenvalue
@@ -63,9 +63,7 @@ class SparseDesign:
                 values *= weights.root[samples]
             # No zero weighs more than all of them, nor more than the heaviest sample.
             peak = np.abs(mean) * np.minimum(np.sqrt(weight_of_zeros), weights.largest_root)
-        if len(values):
-            stored = np.maximum.reduceat(np.abs(values), np.minimum(starts, len(values) - 1))
-            peak = np.maximum(peak, np.where(counts > 0, stored, 0.0))
+        peak = np.maximum(peak, segment_peaks(np.abs(values), starts, counts))
         refuse_overflow(peak)
         is_constant = peak <= rounding_of_mean(mean, self.n_samples) * weights.largest_root
         unit = np.where(is_constant, 1.0, peak)

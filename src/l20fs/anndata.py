@@ -1,0 +1,307 @@
+"""Genes that tell groups of cells apart: from an AnnData object, and into it."""
+
+from __future__ import annotations
+
+import difflib
+import numbers
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from l20fs import L20Selector, __version__
+from l20fs.validation import refuse_foreign_array, refuse_non_finite
+
+if TYPE_CHECKING:
+    from anndata import AnnData
+
+Array = NDArray[Any]
+
+#: The mark in ``.uns`` by which results of an earlier call are known, which may be overwritten.
+WRITTEN_BY = "l20fs.anndata.select_genes"
+
+#: Values that are looked at together when counts are searched for: log-normalised data are known from the first ones.
+VALUES_AT_ONCE = 1 << 18
+
+
+def select_genes(
+    adata: AnnData,
+    groupby: str,
+    *,
+    n_genes: int | float | None = 50,
+    layer: str | None = None,
+    mask_var: str | Iterable[bool] | None = None,
+    allow_counts: bool = False,
+    key_added: str = "l20fs",
+    copy: bool = False,
+    **params: Any,
+) -> AnnData | None:
+    """Select the few genes that tell groups of cells apart, and write them into the AnnData object.
+
+    A sparse matrix stays sparse and float32 stays float32. ``adata.raw`` is never read. All is computed before anything is
+    written: after an error ``adata`` is as it was.
+
+    Parameters
+    ----------
+    adata : AnnData
+        Log-normalised expression, cells in rows. Of a file opened with ``backed=`` only the matrix in question is loaded.
+    groupby : str
+        Column of ``adata.obs`` with the label of each cell: categories, text or booleans. Labels are compared as text.
+    n_genes : int, float or None, default=50
+        How many genes to select: ``n_features_to_select`` of :class:`~l20fs.L20Selector`.
+    layer : str, optional
+        The layer to read instead of ``adata.X``.
+    mask_var : str or array of bool, optional
+        The genes that may be selected, for example ``"highly_variable"``: a column of ``adata.var``, or a mask.
+    allow_counts : bool, default=False
+        Whether raw counts are taken as they are. Otherwise a matrix of whole numbers from 0 is refused, unless it holds no
+        number above 1 (open or closed chromatin).
+    key_added : str, default="l20fs"
+        Where results are written. What an earlier call wrote there is replaced; anything else is not overwritten.
+    copy : bool, default=False
+        Return a copy of ``adata`` with the results, and leave ``adata`` as it is.
+    **params
+        Other parameters of :class:`~l20fs.L20Selector`. A dict of ``class_weight`` has a weight per label.
+
+    Returns
+    -------
+    AnnData or None
+        None, or the copy. It has these new fields:
+
+        ``.var[key_added]`` : bool
+            Whether the gene is selected.
+        ``.var[key_added + "_rank"]`` : float
+            1 is best; NaN for genes outside ``mask_var``.
+        ``.var[key_added + "_score"]`` : float
+            Larger is better, ``-inf`` for a gene that does not vary, NaN outside ``mask_var``.
+        ``.varm[key_added]`` : array of shape (n_vars, n_classes)
+            The weights of the selected genes in units of the matrix; 0 elsewhere. A plain array, since names of cell types
+            like ``"B/T doublet"`` cannot be names of columns in an h5ad file.
+        ``.uns[key_added]`` : dict
+            ``classes`` (which name the columns of ``.varm``), ``intercept``, ``params``, ``version``, with ``certify=True``
+            also ``gap``. Parameters that no h5ad file can hold (None, functions) are left out; a ``class_weight`` by label
+            is an array in the order of ``classes``.
+
+    Notes
+    -----
+    A view becomes an object of its own when the results are written, as in scanpy. Of a file opened with ``backed="r"``
+    the results are in memory and not in the file: ``adata.write_h5ad(other_file)`` keeps them.
+
+    Examples
+    --------
+    >>> import anndata, pandas as pd
+    >>> from l20fs.data import make_planted
+    >>> X, y, informative = make_planted(n_samples=200, n_features=50, n_informative=3, random_state=0)
+    >>> cells = [f"cell {i}" for i in range(200)]
+    >>> adata = anndata.AnnData(X, obs=pd.DataFrame({"type": [f"type {label}" for label in y]}, index=cells))
+    >>> select_genes(adata, "type", n_genes=3)
+    >>> bool((adata.var["l20fs"].to_numpy().nonzero()[0] == informative).all())
+    True
+    >>> adata.var.query("l20fs").sort_values("l20fs_rank")["l20fs_rank"].tolist()
+    [1.0, 2.0, 3.0]
+    """
+    _refuse_other_objects(adata, copy)
+    _refuse_taken_key(adata, key_added)
+    place, stored = _stored_matrix(adata, layer)
+    labels = _labels(adata, groupby)
+    candidates = _candidates(adata, mask_var)
+    selector = _make_selector(n_genes, params)
+
+    X = _in_memory(stored)
+    if not allow_counts:
+        _refuse_counts(X, place)
+    if not candidates.all():
+        X = X[:, candidates]
+    refuse_non_finite(X, adata.var_names[candidates].to_numpy(), type(selector).__name__)
+    selector.fit(X, labels)
+
+    asked = {"groupby": groupby, "layer": layer, "mask_var": mask_var if isinstance(mask_var, str) else None}
+    written = adata.copy() if copy else adata
+    _write(written, key_added, selector, candidates, asked)
+    return written if copy else None
+
+
+def _refuse_other_objects(adata: Any, copy: bool) -> None:
+    """Refuse what is not an AnnData object, and one into which nothing can be written."""
+    try:
+        from anndata import AnnData
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError("select_genes() needs anndata: pip install 'l20fs[h5ad]'.") from None
+    if not isinstance(adata, AnnData):
+        raise TypeError(f"adata is a {type(adata).__name__}, not an AnnData object. For arrays and frames use L20Selector.")
+    if adata.isbacked and (copy or adata.is_view):
+        what = "copy=True" if copy else "a view"
+        raise ValueError(f"adata is backed by a file, of which {what} cannot be written to. Use adata.to_memory() first.")
+    if not adata.var_names.is_unique:
+        repeated = adata.var_names[adata.var_names.duplicated()].unique()
+        raise ValueError(
+            f"adata.var_names has {len(repeated)} names more than once: {_listed(repeated)}. "
+            "Use adata.var_names_make_unique()."
+        )
+
+
+def _refuse_taken_key(adata: AnnData, key: str) -> None:
+    """Refuse a key under which something stands that is not ours, or that no h5ad file can hold."""
+    if not isinstance(key, str) or not key or "/" in key:
+        raise ValueError(f"key_added={key!r} is not valid. Use a name without '/', which an h5ad file can hold.")
+    before = adata.uns.get(key)
+    if isinstance(before, Mapping) and before.get("written_by") == WRITTEN_BY:
+        return
+    places = [("var", key), ("var", f"{key}_rank"), ("var", f"{key}_score"), ("varm", key), ("uns", key)]
+    taken = [f"adata.{room}[{name!r}]" for room, name in places if name in getattr(adata, room)]
+    if taken:
+        raise ValueError(f"{taken[0]} exists and was not written by select_genes. Use another key_added, or delete it.")
+
+
+def _stored_matrix(adata: AnnData, layer: str | None) -> tuple[str, Any]:
+    """Return the matrix as it is stored, and how to call it."""
+    if layer is not None and layer not in adata.layers:
+        raise ValueError(
+            f"layer={layer!r} is not in adata.layers, which has {_listed(adata.layers)}. Use one of them, or None for "
+            "adata.X."
+        )
+    place, stored = ("adata.X", adata.X) if layer is None else (f"adata.layers[{layer!r}]", adata.layers[layer])
+    if stored is None:
+        raise ValueError(f"adata.X is None. Name a layer instead; adata.layers has {_listed(adata.layers)}.")
+    refuse_foreign_array(stored, place)
+    if stored.dtype.kind not in "biuf":
+        raise ValueError(f"{place} holds {stored.dtype} values. Give a matrix of numbers, for example of float32.")
+    return place, stored
+
+
+def _in_memory(stored: Any) -> Any:
+    """Load a matrix from the file that backs it; what is in memory stays as it is."""
+    if sp.issparse(stored):
+        return stored
+    return stored.to_memory() if hasattr(stored, "to_memory") else np.asarray(stored)
+
+
+def _labels(adata: AnnData, groupby: str) -> Array:
+    """Return the label of each cell as text, or say why they are no labels."""
+    place, labels = _column(adata, "obs", "groupby", groupby)
+    n_missing = int(labels.isna().sum())
+    if n_missing:
+        raise ValueError(
+            f"{place} has {n_missing} missing labels (NaN) in {adata.n_obs} cells. Label these cells, or leave them out: "
+            f"adata = adata[{place}.notna()].copy()."
+        )
+    if labels.dtype.kind in "iufcmM":
+        raise ValueError(
+            f"{place} holds {labels.dtype} values, not labels. If they name groups, say so: {place} = "
+            f"{place}.astype('category'); if they measure something, cut them into groups with pandas.cut."
+        )
+    n_classes = labels.nunique()
+    if n_classes > max(2, adata.n_obs // 2):
+        raise ValueError(
+            f"{place} has {n_classes} different labels in {adata.n_obs} cells. Use groups with two or more cells on average."
+        )
+    return np.asarray(labels.astype(str), dtype=object)
+
+
+def _candidates(adata: AnnData, mask_var: Any) -> Array:
+    """Return a mask of the genes that may be selected."""
+    if mask_var is None:
+        return np.ones(adata.n_vars, dtype=bool)
+    place, values = _column(adata, "var", "mask_var", mask_var) if isinstance(mask_var, str) else ("mask_var", mask_var)
+    mask = np.asarray(values)
+    if mask.shape != (adata.n_vars,):
+        raise ValueError(f"{place} has shape {mask.shape} for {adata.n_vars} genes. Give True or False for each gene.")
+    if mask.dtype != bool and not all(isinstance(value, bool | np.bool_) for value in mask):
+        raise ValueError(
+            f"{place} holds {mask.dtype} values that are not all True or False. Fill in what is missing, and use "
+            ".astype(bool)."
+        )
+    if not mask.any():
+        raise ValueError(f"{place} is False for all {adata.n_vars} genes. Give at least one gene that may be selected.")
+    return mask.astype(bool)
+
+
+def _column(adata: AnnData, room: str, parameter: str, name: str) -> tuple[str, Any]:
+    """Return how to call a column of ``.obs`` or ``.var``, and the column."""
+    frame = getattr(adata, room)
+    place = f"adata.{room}[{name!r}]"
+    names = frame.columns.tolist()
+    if name not in names:
+        near = difflib.get_close_matches(str(name), map(str, names), n=3)
+        hint = f"Did you mean {' or '.join(map(repr, near))}?" if near else f"It has {_listed(names)}."
+        raise ValueError(f"{parameter}={name!r} is not a column of adata.{room}. {hint}")
+    if names.count(name) > 1:
+        raise ValueError(f"{place} stands for {names.count(name)} columns of this name. Rename or drop all but one.")
+    return place, frame[name]
+
+
+def _refuse_counts(X: Any, place: str) -> None:
+    """Refuse whole numbers from 0, of which some are above 1."""
+    largest = 0.0
+    for values in _pieces(X):
+        if not (np.all(values >= 0) and np.all(values == np.floor(values))):
+            return
+        largest = max(largest, float(values.max(initial=0)))
+    if largest > 1.0:
+        raise ValueError(
+            f"{place} holds raw counts (whole numbers from 0 to {largest:g}), of which deeply sequenced cells have more. "
+            "Use sc.pp.normalize_total(adata) and sc.pp.log1p(adata), name a normalised layer, or pass allow_counts=True."
+        )
+
+
+def _pieces(X: Any) -> Iterator[Array]:
+    """Go through the stored values, so many at a time that nothing large is made."""
+    values = X.data if sp.issparse(X) else X
+    step = max(1, VALUES_AT_ONCE // max(1, values[:1].size))
+    return (values[start : start + step] for start in range(0, len(values), step))
+
+
+def _make_selector(n_genes: Any, params: dict[str, Any]) -> L20Selector:
+    if "n_features_to_select" in params:
+        raise TypeError("n_features_to_select is called n_genes here. Use n_genes.")
+    selector = L20Selector(n_genes).set_params(**params)
+    if isinstance(selector.class_weight, dict):
+        selector.class_weight = {str(label): weight for label, weight in selector.class_weight.items()}
+    return selector
+
+
+def _write(adata: AnnData, key: str, selector: L20Selector, candidates: Array, asked: dict[str, Any]) -> None:
+    """Write what was found; nothing is computed from here on."""
+    columns = {
+        key: _for_all_genes(selector.support_, candidates, False),
+        f"{key}_rank": _for_all_genes(selector.ranking_.astype(np.float64), candidates, np.nan),
+        f"{key}_score": _for_all_genes(selector.scores_, candidates, np.nan),
+    }
+    weights = _for_all_genes(selector.coef_.T, candidates, 0.0)
+    description = _description(selector, asked)
+    adata.var = adata.var.assign(**columns)  # first: this makes a view an object of its own, without a warning
+    adata.varm[key] = weights
+    adata.uns[key] = description
+
+
+def _for_all_genes(values: Array, candidates: Array, other: Any) -> Array:
+    """Give the candidates their values, and all other genes ``other``."""
+    spread = np.full((len(candidates), *values.shape[1:]), other, dtype=values.dtype)
+    spread[candidates] = values
+    return spread
+
+
+def _description(selector: L20Selector, asked: dict[str, Any]) -> dict[str, Any]:
+    """Say what was done, in values that an h5ad file can hold; None is not among them before anndata 0.12."""
+    params = selector.get_params()
+    params = {**asked, "n_genes": params.pop("n_features_to_select"), **params, "ridge": selector.ridge_}
+    if isinstance(selector.class_weight, dict):
+        params["class_weight"] = np.array([selector.class_weight.get(label, 1.0) for label in selector.classes_])
+    can_be_written = str | numbers.Real | np.bool_ | np.ndarray
+    description: dict[str, Any] = {
+        "written_by": WRITTEN_BY,
+        "version": __version__,
+        "params": {name: value for name, value in params.items() if isinstance(value, can_be_written)},
+        "classes": np.array(selector.target_names(), dtype=object),
+        "intercept": selector.intercept_,
+    }
+    if selector.certify:
+        description["gap"] = selector.certificate_.gap
+    return description
+
+
+def _listed(names: Iterable[Any]) -> str:
+    names = [repr(str(name)) for name in names]
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "") if names else "none"

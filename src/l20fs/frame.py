@@ -1,0 +1,170 @@
+"""The result as a table: what was selected, how sure that is, and what could take its place."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_array, check_is_fitted
+
+from l20fs.design import BLOCK_ELEMENTS, equality_tolerance, make_design
+from l20fs.path import RULES
+from l20fs.prox import order_descending
+from l20fs.validation import check_number, validate_input
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from l20fs.selector import L20Selector
+
+Array = NDArray[Any]
+
+
+class Substitutes(NamedTuple):
+    """Which features are most like the chosen ones: one entry per pair, the best substitute of a feature first."""
+
+    feature: Array
+    substitute: Array
+    correlation: Array
+
+
+def substitutes(X: Any, chosen: Any, n: int = 3) -> Substitutes:
+    """Find the features that could replace the chosen ones: those of the largest absolute correlation with them.
+
+    Chosen and constant features replace nothing, and a chosen feature that is constant in X has no substitute. Ties go to
+    the lower index. A sparse X is never made dense, and no array of features by features is made.
+
+    Parameters
+    ----------
+    X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
+    chosen : array of int
+        Indices of the features that are to be replaced.
+    n : int, default=3
+        How many substitutes to find for each; fewer if there are not as many other features.
+
+    Returns
+    -------
+    Substitutes
+        Arrays of equal length: the indices ``feature`` and ``substitute`` and their Pearson ``correlation``.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [2.0, -1.0, 5.0]])
+    >>> found = substitutes(X, [0], n=1)
+    >>> found.substitute.tolist(), found.correlation.round(6).tolist()
+    ([1], [-1.0])
+    """
+    check_number("n", n, minimum=1, strict=False, whole=True)
+    X = check_array(X, accept_sparse=["csc", "csr"], dtype=[np.float64, np.float32], ensure_min_samples=2)
+    chosen = _checked_indices(chosen, X.shape[1])
+    design = make_design(X, "zscore")
+    is_candidate = design.varies.copy()
+    is_candidate[chosen] = False
+    candidates = np.flatnonzero(is_candidate)
+    replaceable = chosen[design.varies[chosen]]
+    n = min(int(n), len(candidates))
+    found, correlation = np.empty((len(replaceable), n), dtype=np.intp), np.empty((len(replaceable), n))
+    step = max(1, BLOCK_ELEMENTS // max(X.shape))
+    for start in range(0, len(replaceable), step):
+        block = replaceable[start : start + step]
+        # Every feature has deviation 1, so that the products of two are N times their correlation.
+        products = design.pull(design.push(block, np.eye(len(block)))) / design.n_samples
+        for place, row in enumerate(products, start):
+            order = order_descending(np.abs(row[candidates]), rtol=equality_tolerance(design.dtype))
+            found[place] = candidates[order[:n]]
+            correlation[place] = row[found[place]]
+    return Substitutes(np.repeat(replaceable, n), found.ravel(), np.clip(correlation, -1.0, 1.0).ravel())
+
+
+def _checked_indices(chosen: Any, n_features: int) -> Array:
+    indices = np.atleast_1d(np.asarray(chosen, dtype=None if np.size(chosen) else np.intp))
+    if indices.dtype.kind not in "iu" or indices.ndim != 1:
+        raise ValueError(
+            f"chosen={chosen!r} is not valid. Give the indices of features, for example those of get_support(True)."
+        )
+    outside = indices[(indices < 0) | (indices >= n_features)]
+    if len(outside):
+        raise ValueError(f"chosen names feature {outside[0]}, but X has the features 0 to {n_features - 1}.")
+    return indices
+
+
+def feature_names(selector: Any) -> Array:
+    """Return the names of all features seen in ``fit``, or ``x0``, ``x1``, ... as scikit-learn calls them."""
+    names = getattr(selector, "feature_names_in_", None)
+    return np.array([f"x{j}" for j in range(selector.n_features_in_)], dtype=object) if names is None else names
+
+
+def selection_frame(selector: L20Selector, X: Any, stability: Any, n_substitutes: int) -> pd.DataFrame:
+    """Build the table of :meth:`l20fs.L20Selector.selection_frame`."""
+    try:
+        import pandas as pd
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError("selection_frame() needs pandas: pip install 'l20fs[cli]', or pandas alone.") from None
+
+    check_is_fitted(selector)
+    path = selector.path_
+    chosen = best_first(selector)
+    names = feature_names(selector)
+    labels = selector.target_names()
+    coef = selector.coef_[:, chosen]
+    norms = np.zeros(path.n_features)
+    norms[path.coef_rows] = path.stage_norms(-1)
+    columns = {
+        "feature": names[chosen],
+        "rank": selector.ranking_[chosen],
+        "score": selector.scores_[chosen],
+        "norm": norms[chosen],
+        "entry_alpha": path.entry_alphas[chosen],
+        "rule": [RULES[rule] for rule in path.rules[chosen]],
+    }
+    if stability is not None:
+        columns["stability"] = _frequencies(stability, selector)[chosen]
+    if X is not None:
+        columns["could_replace"] = _could_replace(selector, X, chosen, n_substitutes)
+    columns["strongest"] = pd.Series([_strongest(weights, labels) for weights in coef.T], dtype=object)
+    return pd.DataFrame(columns | {f"coef_{label}": weights for label, weights in zip(labels, coef, strict=True)})
+
+
+def _strongest(weights: Array, labels: list[str]) -> str | None:
+    """Return the class with the largest absolute weight; of two classes with opposite weights the one it speaks for."""
+    sizes = np.abs(weights)
+    if not sizes.any():
+        return None
+    return labels[int(np.where(sizes >= (1.0 - 1e-9) * sizes.max(), weights, -np.inf).argmax())]
+
+
+def best_first(selector: Any) -> Array:
+    """Return the indices of the selected features, best first."""
+    chosen = np.flatnonzero(selector.support_)
+    return chosen[np.argsort(selector.ranking_[chosen], kind="stable")]
+
+
+def _could_replace(selector: L20Selector, X: Any, chosen: Array, n: int) -> list[str]:
+    """Write the substitutes of each chosen feature in one line."""
+    X, _ = validate_input(
+        selector, X, None, supervised=False, accept_sparse=True, dtypes=[np.float64, np.float32], reset=False
+    )
+    names = feature_names(selector)
+    texts: dict[int, list[str]] = {feature: [] for feature in chosen}
+    for feature, substitute, correlation in zip(*substitutes(X, chosen, n), strict=True):
+        texts[feature].append(f"{names[substitute]} ({correlation:.2f})")
+    return [", ".join(texts[feature]) for feature in chosen]
+
+
+def _frequencies(stability: Any, selector: L20Selector) -> Array:
+    """Return how often a stability selection chose each feature, if it speaks of the same features."""
+    check_is_fitted(stability)
+    if not hasattr(stability, "frequencies_"):
+        raise TypeError(
+            f"stability={type(stability).__name__} has no frequencies_. Give a fitted StabilitySelector, or None."
+        )
+    frequencies = np.asarray(stability.frequencies_)
+    names = [getattr(fitted, "feature_names_in_", None) for fitted in (stability, selector)]
+    has_other_names = names[0] is not None and names[1] is not None and not np.array_equal(names[0], names[1])
+    if len(frequencies) != selector.n_features_in_ or has_other_names:
+        raise ValueError(
+            f"stability was fitted on {len(frequencies)} features, the selector on {selector.n_features_in_}"
+            f"{' with other names' if has_other_names else ''}. Fit both on the same columns."
+        )
+    return frequencies

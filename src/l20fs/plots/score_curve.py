@@ -1,0 +1,245 @@
+"""How the score depends on the number of features."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+
+from l20fs.cross_validation import choose
+from l20fs.plots.canvas import (
+    BLUE,
+    COLOURS,
+    GREY,
+    VERBATIM,
+    VERMILLION,
+    axes,
+    check_attributes,
+    check_length,
+    clear_frame,
+    use_log_axis,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.collections import PolyCollection
+    from matplotlib.figure import Figure, SubFigure
+    from matplotlib.lines import Line2D
+
+Array = NDArray[Any]
+
+#: Where the steps between the numbers of features grow by more than this, they are even on a logarithmic axis.
+UNEVEN = 4.0
+#: With more points than this a curve has no dots.
+MOST_DOTS = 40
+
+
+class ScoreCurveDisplay:
+    """Cross-validated score against the number of features, or against lambda.
+
+    Parameters
+    ----------
+    n_features, alpha : array of shape (n_points,)
+        What the score depends on; one of the two is given.
+    mean : array of shape (n_points,)
+        Mean score over the folds.
+    error : array of shape (n_points,)
+        Its standard error, drawn as a band.
+    chosen : float, optional
+        The number of features, or the lambda, that was chosen.
+    ridge : array of shape (n_points,), optional
+        The ridge parameter of each point: one curve for each of its values.
+    chosen_ridge : float, optional
+        The ridge parameter that was chosen: its curve is drawn with the band. Needed where there are several.
+    score_name : str, default="score"
+
+    Attributes
+    ----------
+    line_ : Line2D
+        The curve of the chosen ridge parameter.
+    band_ : PolyCollection
+        One standard error to each side of it.
+    other_lines_ : dict of float to Line2D
+        The curves of the other ridge parameters, where they are drawn.
+    chosen_ : Line2D or None
+        The upright line at what was chosen.
+    best_, rule_ : Line2D
+        The highest score of all ridge parameters, and the line one standard error below it.
+    ax_ : Axes
+    figure_ : Figure
+
+    Examples
+    --------
+    >>> from l20fs.plots import ScoreCurveDisplay
+    >>> display = ScoreCurveDisplay(n_features=[1, 2, 5], mean=[0.6, 0.9, 0.91], error=[0.05, 0.03, 0.03], chosen=2)
+    >>> display.plot().ax_.get_xlabel()
+    'number of features'
+    """
+
+    line_: Line2D
+    band_: PolyCollection
+    other_lines_: dict[float, Line2D]
+    chosen_: Line2D | None
+    best_: Line2D
+    rule_: Line2D
+    ax_: Axes
+    figure_: Figure | SubFigure
+
+    def __init__(
+        self,
+        *,
+        mean: Any,
+        error: Any,
+        n_features: Any = None,
+        alpha: Any = None,
+        chosen: float | None = None,
+        ridge: Any = None,
+        chosen_ridge: float | None = None,
+        score_name: str = "score",
+    ) -> None:
+        if (n_features is None) == (alpha is None):
+            raise ValueError("ScoreCurveDisplay needs n_features or alpha, one of the two: what the score depends on.")
+        self.n_features = None if n_features is None else np.asarray(n_features)
+        self.alpha = None if alpha is None else np.asarray(alpha)
+        self.mean = np.asarray(mean, dtype=np.float64)
+        self.error = np.asarray(error, dtype=np.float64)
+        self.chosen = chosen
+        self.ridge = np.zeros(len(self.mean)) if ridge is None else np.asarray(ridge)
+        self.chosen_ridge = chosen_ridge if ridge is not None else 0.0
+        self.score_name = score_name
+        for name in ("mean", "error", "ridge"):
+            check_length(name, getattr(self, name), len(self._places), "points")
+        if self.chosen_ridge is None and len(np.unique(self.ridge)) == 1:
+            self.chosen_ridge = self.ridge[0]
+        if self.chosen_ridge not in self.ridge:
+            raise ValueError(
+                f"chosen_ridge={self.chosen_ridge!r} is none of {np.unique(self.ridge).tolist()}. Name one of them."
+            )
+
+    @property
+    def _places(self) -> Array:
+        return self.alpha if self.n_features is None else self.n_features  # type: ignore[return-value]  # one is there
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, all_ridges: bool = False, ax: Axes | None = None) -> ScoreCurveDisplay:
+        """Draw what a fitted cross-validation has seen.
+
+        The scores are drawn against lambda where it was chosen in place of the number of features, and otherwise against
+        that number, along the paths that end at the chosen lambda.
+
+        Parameters
+        ----------
+        estimator : L20SelectorCV
+        all_ridges : bool, default=False
+            Whether to draw the curves of the other ridge parameters, too.
+        ax : Axes, optional
+            Where to draw; None: a new figure.
+        """
+        check_attributes(estimator, ("cv_results_", "ridge_", "alpha_"), cls, "L20SelectorCV")
+        results = estimator.cv_results_
+        ridge, alpha = np.asarray(results["ridge"]), np.asarray(results["alpha"])
+        has_one_size = len({*zip(ridge.tolist(), alpha.tolist(), strict=True)}) == len(ridge)
+        if estimator.alpha_ is not None and has_one_size:
+            shown = np.ones(len(ridge), dtype=bool)
+            places = {"alpha": alpha, "chosen": estimator.alpha_}
+        else:
+            shown = np.isnan(alpha) if estimator.alpha_ is None else alpha == estimator.alpha_
+            n_features = np.asarray(results["n_features"])[shown]
+            places = {"n_features": n_features, "chosen": np.count_nonzero(estimator.support_)}
+        return cls(
+            **places,
+            mean=np.asarray(results["mean_test_score"])[shown],
+            error=np.asarray(results["standard_error"])[shown],
+            ridge=ridge[shown],
+            chosen_ridge=estimator.ridge_,
+            score_name=_score_name(estimator),
+        ).plot(ax, all_ridges=all_ridges)
+
+    def plot(self, ax: Axes | None = None, *, all_ridges: bool = False) -> ScoreCurveDisplay:
+        """Draw on ``ax``, or on a new figure; with ``all_ridges`` also the curves that were not chosen."""
+        ax = axes(ax)
+        self.ax_, self.figure_ = ax, ax.figure
+        self.other_lines_ = {}
+        if all_ridges:
+            self._draw_others(ax)
+        places, mean, error = self._curve(self.chosen_ridge)
+        marker = "o" if len(places) <= MOST_DOTS else None
+        self.line_ = ax.plot(
+            places, mean, color=BLUE, marker=marker, ms=3.5, zorder=2.5, label=self._name(self.chosen_ridge)
+        )[0]
+        self.band_ = ax.fill_between(
+            places, mean - error, mean + error, color=BLUE, alpha=0.2, lw=0, label="± standard error"
+        )
+        self._mark_best(ax)
+        self.chosen_ = None
+        if self.chosen is not None:
+            self.chosen_ = ax.axvline(
+                self.chosen, color=VERMILLION, lw=1.2, ls="--", label=f"chosen: {self._text(self.chosen)}"
+            )
+        self._set_scales(ax)
+        ax.legend(fontsize="small", frameon=False)
+        return self
+
+    def _mark_best(self, ax: Axes) -> None:
+        """Mark the highest score of all ridge parameters, as the choice sees it, and what is one standard error below."""
+        # A larger lambda leaves fewer features.
+        sparsity = {
+            "n_features": -self._places if self.n_features is None else self._places,
+            "alpha": np.zeros(len(self.mean)),
+        }
+        scores = {"mean_test_score": self.mean, "standard_error": self.error, "ridge": self.ridge}
+        best = choose(sparsity | scores, "best")
+        text = f"highest: {self._text(self._places[best])}"
+        if self.ridge[best] != self.chosen_ridge:
+            text += f", ridge {self.ridge[best]:g}"
+        self.best_ = ax.plot(self._places[best], self.mean[best], "o", mfc="none", mec=GREY, ms=9, label=text)[0]
+        level = self.mean[best] - self.error[best]
+        self.rule_ = ax.axhline(level, color=GREY, lw=0.8, ls=":", label="one standard error below")
+
+    def _draw_others(self, ax: Axes) -> None:
+        others = [ridge for ridge in np.unique(self.ridge).tolist() if ridge != self.chosen_ridge]
+        for ridge, colour in zip(others, itertools.cycle(COLOURS[2:]), strict=False):
+            places, mean, _ = self._curve(ridge)
+            self.other_lines_[ridge] = ax.plot(places, mean, color=colour, lw=1.0, label=self._name(ridge))[0]
+
+    def _curve(self, ridge: float | None) -> tuple[Array, Array, Array]:
+        """Return the points of one ridge parameter from left to right: from the sparsest model on."""
+        points = np.flatnonzero(self.ridge == ridge)
+        points = points[np.argsort(self._places[points] if self.alpha is None else -self.alpha[points], kind="stable")]
+        return self._places[points], self.mean[points], self.error[points]
+
+    def _name(self, ridge: float | None) -> str:
+        if len(np.unique(self.ridge)) == 1:
+            return "mean over the folds"
+        return f"ridge {ridge:g}{' (chosen)' if ridge == self.chosen_ridge else ''}"
+
+    def _text(self, place: float) -> str:
+        return f"λ = {place:.3g}" if self.n_features is None else f"{place:g} feature{'s' if place != 1 else ''}"
+
+    def _set_scales(self, ax: Axes) -> None:
+        from matplotlib.ticker import MaxNLocator
+
+        places = np.unique(self._places)
+        steps = np.diff(places)
+        if self.alpha is not None or (len(steps) and places[0] > 0 and steps.max() > UNEVEN * steps.min()):
+            use_log_axis(ax, places[0], places[-1])
+        else:
+            ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        if self.alpha is not None:
+            ax.xaxis.set_inverted(True)
+        ax.set_xlabel("number of features" if self.alpha is None else "λ, the price of a feature (falling)")
+        ax.set_ylabel(f"cross-validated {self.score_name}", **VERBATIM)
+        clear_frame(ax)
+
+
+def _score_name(estimator: Any) -> str:
+    """Return what a cross-validation calls its score."""
+    scoring = getattr(estimator, "scoring", None)
+    if isinstance(scoring, str):
+        return scoring.replace("_", " ")
+    if scoring is not None:
+        return "score"
+    return "accuracy" if is_classifier(estimator) else "R²"

@@ -1,0 +1,173 @@
+"""How often each feature is selected when the samples change."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from l20fs.frame import feature_names
+from l20fs.plots.canvas import (
+    BLUE,
+    GREY,
+    PALE,
+    VERMILLION,
+    axes,
+    check_attributes,
+    check_length,
+    clear_frame,
+    height_for,
+    label_rows,
+    say_nothing_selected,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.container import BarContainer
+    from matplotlib.figure import Figure, SubFigure
+    from matplotlib.lines import Line2D
+
+Array = NDArray[Any]
+
+
+class StabilityDisplay:
+    """Bars of how often features were selected in resamples, the most frequent on top.
+
+    Parameters
+    ----------
+    frequencies : array of shape (n_shown,)
+        Shares of the resamples, in the order in which they are drawn from the top.
+    names : array of shape (n_shown,)
+    selected : array of bool of shape (n_shown,), optional
+        Which bars are coloured; None: all.
+    threshold : float, optional
+        The share from which a feature is selected, drawn as a line.
+    errors : array of shape (n_shown,), optional
+        Standard errors of the shares, drawn as whiskers to each side.
+    n_resamples : int, optional
+        Of which the shares are.
+    stability : float, optional
+        Stability of the whole selection, written above.
+    interval : pair of floats, optional
+        Its confidence interval.
+
+    Attributes
+    ----------
+    bars_ : BarContainer
+        With the whiskers in ``bars_.errorbar``.
+    threshold_line_ : Line2D or None
+    ax_ : Axes
+    figure_ : Figure
+
+    Examples
+    --------
+    >>> from l20fs.plots import StabilityDisplay
+    >>> display = StabilityDisplay(frequencies=[0.9, 0.2], names=["g1", "g2"], threshold=0.6).plot()
+    >>> [label.get_text() for label in display.ax_.get_yticklabels()]
+    ['g1', 'g2']
+    """
+
+    bars_: BarContainer
+    threshold_line_: Line2D | None
+    ax_: Axes
+    figure_: Figure | SubFigure
+
+    def __init__(
+        self,
+        *,
+        frequencies: Any,
+        names: Any,
+        selected: Any = None,
+        threshold: float | None = None,
+        errors: Any = None,
+        n_resamples: int | None = None,
+        stability: float | None = None,
+        interval: tuple[float, float] | None = None,
+    ) -> None:
+        self.frequencies = np.asarray(frequencies, dtype=np.float64)
+        self.names = np.asarray(names, dtype=object)
+        self.selected = np.ones(len(self.names), dtype=bool) if selected is None else np.asarray(selected, dtype=bool)
+        self.threshold = threshold
+        self.errors = None if errors is None else np.asarray(errors, dtype=np.float64)
+        self.n_resamples = n_resamples
+        self.stability = stability
+        self.interval = interval
+        check_length("names", self.names, len(self.frequencies), "frequencies")
+        check_length("selected", self.selected, len(self.frequencies), "frequencies")
+        if self.errors is not None:
+            check_length("errors", self.errors, len(self.frequencies), "frequencies")
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, max_features: int = 30, ax: Axes | None = None) -> StabilityDisplay:
+        """Draw the most frequent features of a fitted stability selection.
+
+        Parameters
+        ----------
+        estimator : StabilitySelector
+        max_features : int, default=30
+            How many bars to draw at most: the best of ``ranking_`` that were selected at all.
+        ax : Axes, optional
+            Where to draw; None: a new figure.
+        """
+        check_attributes(estimator, ("frequencies_", "standard_errors_"), cls, "StabilitySelector")
+        frequencies = np.asarray(estimator.frequencies_)
+        ranked = np.argsort(estimator.ranking_, kind="stable")
+        shown = ranked[frequencies[ranked] > 0.0][:max_features]
+        return cls(
+            frequencies=frequencies[shown],
+            names=feature_names(estimator)[shown],
+            selected=np.asarray(estimator.support_)[shown],
+            threshold=estimator.threshold if estimator.n_features_to_select is None else None,
+            errors=estimator.standard_errors_[shown],
+            n_resamples=len(estimator.sizes_),
+            stability=estimator.stability_,
+            interval=estimator.stability_interval_,
+        ).plot(ax)
+
+    def plot(self, ax: Axes | None = None) -> StabilityDisplay:
+        """Draw on ``ax``, or on a new figure that is tall enough for up to 50 names."""
+        ax = axes(ax, height=height_for(len(self.names)))
+        self.ax_, self.figure_ = ax, ax.figure
+        colours = [BLUE if is_selected else PALE for is_selected in self.selected]
+        places = np.arange(len(self.names))
+        self.bars_ = ax.barh(
+            places, self.frequencies, height=0.7, color=colours, xerr=self._whiskers(), ecolor=GREY, error_kw={"lw": 0.8}
+        )
+        self.threshold_line_ = None
+        if self.threshold is not None:
+            self.threshold_line_ = ax.axvline(self.threshold, color=VERMILLION, lw=1.2, ls="--")
+            ax.annotate(
+                f"threshold {self.threshold:g}",
+                (self.threshold, 1.0),
+                xycoords=ax.get_xaxis_transform(),
+                xytext=(0, 2),
+                textcoords="offset points",
+                color=VERMILLION,
+                fontsize="small",
+                ha="center",
+                va="bottom",
+            )
+        label_rows(ax, self.names)
+        if not len(self.names):
+            say_nothing_selected(ax)
+        ax.set_xlim(0.0, 1.0)
+        ax.set_xlabel(self._caption())
+        clear_frame(ax)
+        return self
+
+    def _whiskers(self) -> Array | None:
+        """Return the standard error to the left and to the right of each bar, cut off where shares end."""
+        if self.errors is None or np.isnan(self.errors).any():  # a single pair has none
+            return None
+        return np.minimum(self.errors, [self.frequencies, 1.0 - self.frequencies])
+
+    def _caption(self) -> str:
+        resamples = "resamples" if self.n_resamples is None else f"{self.n_resamples} resamples"
+        caption = f"share of {resamples} in which the feature is selected"
+        if self.bars_.errorbar is not None:
+            caption += " (± standard error)"
+        if self.stability is not None:
+            interval = "" if self.interval is None else f" ({self.interval[0]:.2f} to {self.interval[1]:.2f})"
+            caption += f"\nstability of the selection: {self.stability:.2f}{interval}"
+        return caption

@@ -1,0 +1,497 @@
+"""StabilitySelector: which features a selector finds again and again on halves of the samples."""
+
+from __future__ import annotations
+
+import numbers
+import os
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import clone, is_regressor
+from sklearn.utils import Tags, get_tags
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+from l20fs.base import About, BaseSelector, Scored
+from l20fs.checkpoint import Checkpoint, Picked, open_checkpoint
+from l20fs.frame import feature_names
+from l20fs.resampling import Pairs, plan_pairs
+from l20fs.selector import L20Selector
+from l20fs.stability_index import Bound, Stability, expected_false, nogueira
+from l20fs.validation import (
+    Targets,
+    check_choice,
+    check_number,
+    encode_targets,
+    numeric_targets,
+    validate_input,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = NDArray[Any]
+
+
+class ResampleProgress(NamedTuple):
+    """What a callback is told after a resample."""
+
+    n_done: int
+    n_resamples: int
+
+
+class StabilitySelector(BaseSelector):
+    r"""Select the features that a selector finds again and again on halves of the samples.
+
+    The samples are split in two at random, the selector is fitted to each half, and so on until ``n_resamples`` halves are
+    used (complementary pairs, Shah and Samworth 2013). The frequency of a feature is the share of the halves on which it
+    was selected. One fit keeps the ranking of every half: ``threshold`` and ``n_features_to_select`` can be changed
+    afterwards.
+
+    Parameters
+    ----------
+    selector : estimator or None, default=None
+        Selector with ``ranking_`` and ``support_``, of this package or another; it is cloned. None: ``L20Selector()``.
+        Where its ``random_state`` is None, every resample sets its own.
+    n_features_to_select : int, float or None, default=None
+        None: the features with a frequency of at least ``threshold``. A number, or a share of all features: the most
+        frequent ones; among equals those with the better mean rank, then the lower index. A feature that no resample
+        selected is never selected.
+    n_resamples : int, default=100
+        Number of halves, even.
+    fraction : float, default=0.5
+        Share of the samples in each half, up to 0.5. Below that, the two subsets of a pair are disjoint, but leave out the
+        rest.
+    threshold : float, default=0.6
+        See ``n_features_to_select``. 0.6 is the low end of what is usual, 0.6 to 0.9: halves have half the evidence, so
+        that a good feature may well be missed in a third of them. Above 0.5 there is an :meth:`error_bound`.
+    random_state : int, RandomState or None, default=None
+        Seed of the draws; resample i depends on this and i alone. None: another one in each fit. The global state of NumPy
+        is neither used nor changed.
+    n_jobs : int or None, default=None
+        Number of processes, as in scikit-learn; the result does not depend on it.
+    checkpoint : path or None, default=None
+        Folder for one small file per resample. A fit that was interrupted goes on where it stopped, and one with more
+        resamples uses those that are there; files of other data or another configuration are left alone. Needs a whole
+        number as ``random_state``.
+    callback : callable or None, default=None
+        Called with :class:`ResampleProgress` after each resample.
+    verbose : int, default=0
+        1 prints a line per resample.
+
+    Attributes
+    ----------
+    frequencies_, scores_ : array of shape (n_features,)
+        Share of the resamples in which a feature was selected.
+    standard_errors_ : array of shape (n_features,)
+        Standard error of the frequencies, from one draw of the halves to another.
+    ranking_ : array of shape (n_features,)
+        1 is best: by frequency, then by mean rank, then by index.
+    support_ : array of shape (n_features,)
+        Mask of the selected features, for the present ``n_features_to_select`` and ``threshold``.
+    mean_ranks_ : array of shape (n_features,)
+        Mean rank over the resamples; a resample that does not hold the feature among those it keeps counts as one rank
+        behind the last of them.
+    orders_ : array of shape (n_resamples, n_kept)
+        The best features of each resample, best first; -1 behind the last one. As many as the selector selects, or its
+        ``max_features`` if that is more.
+    sizes_ : array of shape (n_resamples,)
+        How many of them the selector selected.
+    selected_ : array of shape (n_resamples, n_features)
+        Which features each resample selected.
+    stability_ : float
+        How much the resamples agree, 1 at most and about 0 by chance; see :func:`~l20fs.stability_index.nogueira`.
+    stability_interval_ : tuple of two floats
+        Its 95 % interval, which takes the resamples for independent.
+    error_bound_ : float
+        :meth:`error_bound` at ``threshold``.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> from l20fs.data import make_planted
+    >>> X, y, informative = make_planted(n_samples=200, n_features=50, n_informative=3, random_state=0)
+    >>> stable = StabilitySelector(L20Selector(3), n_resamples=20, random_state=0).fit(X, y)
+    >>> bool((stable.get_support(indices=True) == informative).all())
+    True
+    >>> stable.set_params(n_features_to_select=1).transform(X).shape
+    (200, 1)
+    """
+
+    about = About(
+        reference="Shah and Samworth, Variable selection with error control: another look at stability selection (2013)",
+        kind="wrapper",
+        cost="n_resamples fits on half of the samples",
+    )
+    allows_none = True
+    # Groups have no other use than this one: a pipeline hands them over without being asked to.
+    __metadata_request__fit = {"groups": True}  # noqa: RUF012
+
+    frequencies_: Array
+    mean_ranks_: Array
+    orders_: Array
+    sizes_: Array
+    stability_: float
+    stability_interval_: tuple[float, float]
+
+    def __init__(
+        self,
+        selector: Any = None,
+        n_features_to_select: int | float | None = None,
+        *,
+        n_resamples: int = 100,
+        fraction: float = 0.5,
+        threshold: float = 0.6,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        callback: Callable[[ResampleProgress], object] | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.selector = selector
+        self.n_features_to_select = n_features_to_select
+        self.n_resamples = n_resamples
+        self.fraction = fraction
+        self.threshold = threshold
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
+        self.callback = callback
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None) -> StabilitySelector:
+        """Fit the selector to every half.
+
+        Parameters
+        ----------
+        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
+            What the selector takes.
+        y : array of shape (n_samples,) or (n_samples, n_outputs)
+            What the selector takes. If it holds labels, each half has its share of every class; a class with one sample
+            can be in one half of a pair only, which is warned about. The y of a regressor never holds labels.
+        sample_weight : array of shape (n_samples,), default=None
+            Handed to the selector, which must take it. Samples of weight 0 are not drawn.
+        groups : array of shape (n_samples,), default=None
+            Samples with the same value, of one donor for instance, are in the same half. Also handed to the selector, if
+            it takes groups.
+
+        Returns
+        -------
+        self
+        """
+        if sample_weight is not None and not has_fit_parameter(selector := self._selector(), "sample_weight"):
+            raise TypeError(
+                f"{type(selector).__name__} takes no sample_weight. Leave the weights out, or use a selector that does, for "
+                "example L20Selector."
+            )
+        return self._fit(X, y, sample_weight, groups=groups)
+
+    def _learn(self, X: Any, targets: Targets, **extra: Any) -> None:
+        selector, y, groups = self._selector(), _for_selector(targets), extra["groups"]
+        pairs = plan_pairs(targets, groups, float(self.fraction), self._seed())
+        metadata = {} if targets.sample_weight is None else {"sample_weight": targets.sample_weight}
+        if groups is not None and has_fit_parameter(selector, "groups"):
+            metadata["groups"] = np.asarray(groups)
+        store = None
+        if self.checkpoint is not None:
+            draws = {"seed": pairs.seed, "fraction": pairs.fraction, "units": pairs.units}
+            store = open_checkpoint(self.checkpoint, X.shape[1], selector=selector, X=X, y=y, metadata=metadata, **draws)
+        self._keep_picked(self._run(Work(selector, X, y, metadata, pairs, store, int(self.n_resamples))))
+
+    def _run(self, work: Work) -> list[Picked]:
+        """Run all resamples and report each; they come back in order, whoever is done first."""
+        tasks = (delayed(work.pick)(resample, work.pairs.rows(resample)) for resample in range(work.n_resamples))
+        results = Parallel(n_jobs=self.n_jobs, return_as="generator")(tasks)
+        found = []
+        try:
+            for picked in results:
+                found.append(picked)
+                self._report(ResampleProgress(len(found), work.n_resamples))
+        except BaseException:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # joblib warns that the rest is cancelled, as it should be
+                results.close()
+            raise
+        return found
+
+    def _report(self, progress: ResampleProgress) -> None:
+        if self.verbose:
+            print(f"[StabilitySelector] {progress.n_done} of {progress.n_resamples} resamples")
+        if self.callback is not None:
+            self.callback(progress)
+
+    def _keep_picked(self, found: list[Picked]) -> None:
+        n_kept = np.array([len(picked.order) for picked in found])
+        self.orders_ = np.full((len(found), n_kept.max()), -1, dtype=np.int32)
+        for row, picked in zip(self.orders_, found, strict=True):
+            row[: len(picked.order)] = picked.order
+        self.sizes_ = np.array([picked.size for picked in found])
+        self.frequencies_ = self._frequencies(self.sizes_)
+        # A rank that is not known counts as n_kept + 1 of its resample; those that are known are better by a lead.
+        resample, position = np.nonzero(self.orders_ >= 0)
+        lead = n_kept[resample] - position
+        leads = np.bincount(self.orders_[resample, position], weights=lead, minlength=self.n_features_in_)
+        self.mean_ranks_ = (n_kept.sum() + len(found) - leads) / len(found)
+        self._rank(np.lexsort((self.mean_ranks_, -self.frequencies_)))
+        stability = nogueira(self._members(self.sizes_))
+        self.stability_ = stability.index
+        self.stability_interval_ = (stability.lower, stability.upper)
+
+    def _members(self, sizes: Array | int) -> sp.csr_array:
+        """Return which features are among the best of each resample, ``sizes`` many: 1 where one is."""
+        inside = (np.arange(self.orders_.shape[1]) < np.reshape(sizes, (-1, 1))) & (self.orders_ >= 0)
+        indptr = np.concatenate([[0], np.cumsum(inside.sum(axis=1))])
+        shape = (len(self.orders_), self.n_features_in_)
+        return sp.csr_array((np.ones(indptr[-1], dtype=np.int64), self.orders_[inside], indptr), shape=shape)
+
+    def _frequencies(self, sizes: Array | int) -> Array:
+        return np.asarray(self._members(sizes).sum(axis=0)) / len(self.orders_)
+
+    def frequencies_at(self, k: int) -> Array:
+        """Return the share of the resamples in which each feature is among the best ``k``."""
+        return self._frequencies(self._check_k(k))
+
+    def frequencies_by_k(self, features: Any = None) -> Array:
+        """Return the frequencies for all k = 1, 2, ..., an array of shape (n_kept, n_features).
+
+        Parameters
+        ----------
+        features : array of indices or None, default=None
+            The columns; None: all features.
+        """
+        check_is_fitted(self)
+        chosen = np.arange(self.n_features_in_) if features is None else np.asarray(features)
+        column = np.full(self.n_features_in_ + 1, -1)  # the last one is for order -1: nothing there
+        column[chosen] = np.arange(len(chosen))
+        resample, position = np.nonzero(column[self.orders_] >= 0)
+        counts = np.zeros((self.orders_.shape[1], len(chosen)))
+        np.add.at(counts, (position, column[self.orders_[resample, position]]), 1.0)
+        return counts.cumsum(axis=0) / len(self.orders_)
+
+    def stability_at(self, k: int) -> Stability:
+        """Return how much the best ``k`` of the resamples agree."""
+        return nogueira(self._members(self._check_k(k)))
+
+    def error_bound(self, threshold: float | None = None, *, kind: Bound = "worst_case") -> float:
+        """Return how many unlikely features are selected at most, in expectation.
+
+        A feature is unlikely if a half of the samples selects it with probability q / p at most, where q of all p features
+        are selected on average: no more often than by drawing lots. Among the features with a frequency of at least
+        ``threshold``, there are at most this many such features, on average over data sets of this kind. It is no bound on
+        features that are correlated with the truth and therefore often selected.
+
+        Parameters
+        ----------
+        threshold : float or None, default=None
+            Above 0.5. None: the parameter of the selector.
+        kind : {"worst_case", "unimodal"}, default="worst_case"
+            See :func:`~l20fs.stability_index.expected_false`.
+        """
+        check_is_fitted(self)
+        check_choice("kind", kind, ("worst_case", "unimodal"))
+        level = self.threshold if threshold is None else threshold
+        return expected_false(float(self.sizes_.mean()), self.n_features_in_, level, len(self.sizes_) // 2, kind)
+
+    @property
+    def error_bound_(self) -> float:
+        """The worst-case bound at the present ``threshold``."""
+        return self.error_bound()
+
+    @property
+    def selected_(self) -> Array:
+        """Mask of shape (n_resamples, n_features): which features each resample selected."""
+        return np.asarray(self._members(self.sizes_).toarray(), dtype=bool)
+
+    @property
+    def scores_(self) -> Array:  # type: ignore[override]  # the same under the name that all selectors have
+        """Share of the resamples in which a feature was selected."""
+        return self.frequencies_
+
+    def _get_support_mask(self) -> Array:
+        check_is_fitted(self)
+        self._check_n_features_to_select()
+        if self.n_features_to_select is None:
+            check_share("threshold", self.threshold, 1.0)
+            return self.frequencies_ >= self.threshold
+        return (self.ranking_ <= self._n_wanted(self.n_features_in_)) & (self.frequencies_ > 0.0)
+
+    def selection_frame(self) -> pd.DataFrame:
+        """Return a tidy table of the features that were selected in any resample, best first.
+
+        Columns: ``feature``, ``rank``, ``frequency``, ``standard_error`` (of the frequency, from one draw of pairs to
+        another), ``mean_rank`` and ``selected``.
+        """
+        try:
+            import pandas as pd
+        except ModuleNotFoundError:
+            raise ModuleNotFoundError("selection_frame() needs pandas: pip install 'l20fs[cli]', or pandas alone.") from None
+
+        support = self.support_
+        chosen = np.argsort(self.ranking_)[: np.count_nonzero(self.frequencies_)]
+        return pd.DataFrame(
+            {
+                "feature": feature_names(self)[chosen],
+                "rank": self.ranking_[chosen],
+                "frequency": self.frequencies_[chosen],
+                "standard_error": self.standard_errors_[chosen],
+                "mean_rank": self.mean_ranks_[chosen],
+                "selected": support[chosen],
+            }
+        )
+
+    @property
+    def standard_errors_(self) -> Array:
+        """Standard error of each frequency, over pairs: they are drawn independently, the halves of a pair are not."""
+        members = self._members(self.sizes_)
+        n_pairs = members.shape[0] // 2
+        if n_pairs < 2:
+            return np.full(self.n_features_in_, np.nan)
+        in_both = np.asarray((members[::2] * members[1::2]).sum(axis=0))
+        # A pair has 0, 1/2 or 1 of a feature; the mean of the squares follows from how often it has 1.
+        squares = (self.frequencies_ + in_both / n_pairs) / 2
+        return np.sqrt(np.maximum(squares - self.frequencies_**2, 0.0) / (n_pairs - 1))
+
+    def _check_k(self, k: int) -> int:
+        check_is_fitted(self)
+        n_kept = self.orders_.shape[1]
+        check_number("k", k, minimum=1, strict=False, whole=True)
+        if k > n_kept:
+            raise ValueError(
+                f"k={k} is more than the {n_kept} features that are kept of each resample. Fit with a selector that selects "
+                f"{k}, or that has max_features={k}."
+            )
+        return int(k)
+
+    def _check_parameters(self) -> None:
+        check_number("n_resamples", self.n_resamples, minimum=2, strict=False, whole=True)
+        if self.n_resamples % 2:
+            raise ValueError(f"n_resamples={self.n_resamples} is odd, but the halves come in pairs. Use an even number.")
+        check_share("fraction", self.fraction, 0.5)
+        check_share("threshold", self.threshold, 1.0)
+        if self.checkpoint is not None and not isinstance(self.random_state, numbers.Integral):
+            raise ValueError(
+                f"random_state={self.random_state!r} with a checkpoint: a resumed run would be another. Use a whole number."
+            )
+
+    def _selector(self) -> Any:
+        """A copy of the selector: what is fitted is never the object that was given."""
+        return L20Selector() if self.selector is None else clone(self.selector)
+
+    def _seed(self) -> int:
+        if self.random_state is None:
+            return int(np.random.SeedSequence().generate_state(1)[0])
+        if isinstance(self.random_state, np.random.RandomState):
+            return int(self.random_state.randint(2**31 - 1))
+        check_number("random_state", self.random_state, minimum=0, strict=False, whole=True)
+        return int(self.random_state)
+
+    def _validate(self, X: Any, y: Any) -> tuple[Any, Targets]:
+        selector = self._selector()
+        tags = get_tags(selector)
+        supervised = tags.target_tags.required
+        X, y = validate_input(
+            self,
+            X,
+            y if supervised else None,
+            supervised=supervised,
+            accept_sparse=tags.input_tags.sparse,
+            dtypes=[np.float64, np.float32],
+        )
+        if not supervised:
+            return X, Targets(np.empty((X.shape[0], 0)), None, None)
+        return X, numeric_targets(y) if is_regressor(selector) else encode_targets(y)
+
+    def _warn_if_short(self) -> None:
+        if self.n_features_to_select is None:
+            return
+        wanted, found = self._n_wanted(self.n_features_in_), np.count_nonzero(self.frequencies_)
+        if wanted > found:
+            warnings.warn(
+                f"n_features_to_select={wanted}, but the resamples selected only {found} of {self.n_features_in_} features; "
+                "these are returned. Let the selector select more.",
+                UserWarning,
+                stacklevel=4,  # the caller of fit
+            )
+
+    def _score_features(self, X: Array, targets: Targets) -> Scored:
+        raise NotImplementedError("features are not scored on all samples; see fit")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self._selector())
+        tags.input_tags.sparse = inner.input_tags.sparse
+        tags.target_tags = inner.target_tags
+        return tags
+
+
+class Work(NamedTuple):
+    """What every resample needs; it travels to other processes."""
+
+    selector: Any
+    X: Any
+    y: Array | None
+    metadata: dict[str, Array]
+    pairs: Pairs
+    store: Checkpoint | None
+    n_resamples: int
+
+    def pick(self, resample: int, rows: Array) -> Picked:
+        """Return what the selector finds on the samples of a resample, from the checkpoint if it is there."""
+        picked = None if self.store is None else self.store.load(resample)
+        if picked is not None:
+            return picked
+        selector = clone(self.selector)
+        seed = self.pairs.selector_seed(resample)
+        seedless = [name for name, value in selector.get_params().items() if _is_seed(name) and value is None]
+        selector.set_params(**dict.fromkeys(seedless, seed))
+        metadata = {name: values[rows] for name, values in self.metadata.items()}
+        try:
+            selector.fit(self.X[rows], None if self.y is None else self.y[rows], **metadata)
+        except ValueError as error:
+            raise ValueError(
+                f"Resample {resample + 1} of {self.n_resamples}, with {len(rows)} samples, failed: {error}"
+            ) from error
+        picked = pick_best(selector)
+        if self.store is not None:
+            self.store.save(resample, picked)
+        return picked
+
+
+def pick_best(selector: Any) -> Picked:
+    """Return what a fitted selector selected, best first, and behind it what else it ranked with care."""
+    if not hasattr(selector, "ranking_") or not hasattr(selector, "support_"):
+        raise TypeError(
+            f"{type(selector).__name__} has no ranking_ and support_ after fit. Use a selector that ranks, for example "
+            "one of l20fs.methods."
+        )
+    support = np.asarray(selector.support_)
+    size = int(np.count_nonzero(support))
+    n_ranked = int(np.isfinite(selector.scores_).sum()) if hasattr(selector, "scores_") else len(support)
+    n_kept = max(size, min(getattr(selector, "max_features", None) or 0, n_ranked))
+    order = np.lexsort((selector.ranking_, ~support))[:n_kept]
+    return Picked(order.astype(np.int32), size)
+
+
+def _for_selector(targets: Targets) -> Array | None:
+    """Return the y that a selector is fitted to; None if it takes none."""
+    if targets.codes is not None and targets.classes is not None:
+        return np.asarray(targets.classes[targets.codes])
+    if targets.Y.shape[1] == 0:
+        return None
+    return targets.Y.ravel() if targets.Y.shape[1] == 1 else targets.Y
+
+
+def check_share(name: str, value: Any, largest: float) -> None:
+    """Refuse a parameter that is not a number above 0 and up to ``largest``."""
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
+    if not is_number or not 0.0 < value <= largest:
+        raise ValueError(f"{name}={value!r} is not valid. Use a number above 0.0 and up to {largest}.")
+
+
+def _is_seed(name: str) -> bool:
+    return name == "random_state" or name.endswith("__random_state")
