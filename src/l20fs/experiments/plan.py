@@ -1,0 +1,243 @@
+"""Plans: which methods, with which parameters, on which data sets and splits. Read from TOML, checked before anything runs."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from l20fs import L20Selector, paper_settings
+from l20fs.base import BaseSelector
+from l20fs.experiments.protocol import CLASSIFIERS
+from l20fs.methods import discover
+
+#: What a plan may say at its top, and about a method.
+KEYS = {"title", "datasets", "sizes", "n_splits", "seed", "classifiers", "inner_folds", "methods"}
+METHOD_KEYS = {"label", "method", "paper_solver", "params", "grid", "sizes"}
+
+
+class PlanError(ValueError):
+    """A plan that cannot be carried out; the message names the line."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A method with one choice of its parameters."""
+
+    label: str
+    method: str
+    params: Mapping[str, Any]
+    #: What was chosen from the grid, as it is shown.
+    choice: Mapping[str, Any]
+    sizes: tuple[int, ...] | None = None
+
+    def selector(self) -> BaseSelector:
+        """Return the unfitted selector."""
+        return selector_class(self.method)(**self.params)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be run.
+
+    ``inner_folds`` 0: the trials only. Otherwise the training part of every trial is split again into so many folds, on
+    which parameters and sizes are chosen honestly.
+    """
+
+    title: str
+    datasets: tuple[str, ...]
+    sizes: tuple[int, ...]
+    variants: tuple[Variant, ...]
+    classifiers: tuple[str, ...] = tuple(CLASSIFIERS)
+    n_splits: int = 10
+    inner_folds: int = 0
+    seed: int = 0
+    #: The line of the plan that speaks of each data set and each label, for what is found out later.
+    lines: Mapping[str, int] = field(default_factory=dict, compare=False)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The methods, in the order of the plan."""
+        return tuple(dict.fromkeys(variant.label for variant in self.variants))
+
+    def refuse_small(self, dataset: str, n_features: int) -> None:
+        """Refuse sizes that a data set does not have."""
+        for variant in self.variants:
+            largest = max(variant.sizes or self.sizes)
+            if largest > n_features and variant.method != "Baseline":
+                line = self.lines.get("sizes" if variant.sizes is None else variant.label, 0)
+                raise PlanError(
+                    f"line {line}: sizes go up to {largest}, but {dataset} has {n_features} features. Use smaller sizes, or "
+                    "leave the set out."
+                )
+
+
+def load_plan(source: str | Path) -> Plan:
+    """Read one of the package's plans by name, or a TOML file.
+
+    Examples
+    --------
+    >>> plan = load_plan("accuracy")
+    >>> plan.sizes[:3], plan.n_splits
+    ((20, 40, 60), 10)
+    """
+    if isinstance(source, Path):
+        return parse_plan(source.read_text(encoding="utf-8"))
+    return parse_plan(files("l20fs.experiments").joinpath("plans", f"{source}.toml").read_text(encoding="utf-8"))
+
+
+def parse_plan(text: str) -> Plan:
+    """Turn the text of a plan into a plan, or say which line cannot be carried out.
+
+    Examples
+    --------
+    >>> parse_plan('datasets = ["srbct"]\\nsizes = [5]\\n[[methods]]\\nmethod = "Relief"')
+    Traceback (most recent call last):
+        ...
+    l20fs.experiments.plan.PlanError: line 4: the method 'Relief' is unknown. The closest name is 'ReliefF'.
+    """
+    try:
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise PlanError(f"The plan is not valid TOML: {error}.") from error
+    where = Lines(text)
+    where.refuse_unknown_keys(content, KEYS, ())
+    for key in ("datasets", "sizes", "methods"):
+        if not content.get(key):
+            raise PlanError(f"line {where.of(key)}: {key} is missing or empty. Give one or more.")
+    classifiers = tuple(content.get("classifiers", CLASSIFIERS))
+    for name in classifiers:
+        if name not in CLASSIFIERS:
+            raise PlanError(f"line {where.of('classifiers')}: the classifier {name!r} is unknown. Use {' or '.join(CLASSIFIERS)}.")
+    methods = [_Method(entry, number, where) for number, entry in enumerate(content["methods"])]
+    labels = [method.label for method in methods]
+    for number, label in enumerate(labels):
+        if label in labels[:number]:
+            raise PlanError(f"line {where.of('methods', number)}: the label {label!r} is used twice. Give each method its own.")
+    return Plan(
+        title=str(content.get("title", "")),
+        datasets=tuple(content["datasets"]),
+        sizes=_sizes(content["sizes"], where.of("sizes")),
+        variants=tuple(variant for method in methods for variant in method.variants()),
+        classifiers=classifiers,
+        n_splits=_count(content.get("n_splits", 10), 1, "n_splits", where),
+        inner_folds=_count(content.get("inner_folds", 0), 0, "inner_folds", where),
+        seed=_count(content.get("seed", 0), 0, "seed", where),
+        lines={
+            "sizes": where.of("sizes"),
+            "datasets": where.of("datasets"),
+            **{method.label: where.of("methods", number) for number, method in enumerate(methods)},
+        },
+    )
+
+
+def selector_class(name: str) -> type[BaseSelector]:
+    """Return the class of a method by its name."""
+    return L20Selector if name == "L20Selector" else discover()[name]
+
+
+class _Method:
+    """A ``[[methods]]`` entry of a plan."""
+
+    def __init__(self, entry: dict[str, Any], number: int, where: Lines) -> None:
+        self.number, self.where = number, where
+        where.refuse_unknown_keys(entry, METHOD_KEYS, ("methods", number))
+        self.name = str(entry.get("method", "L20Selector"))
+        known = ["L20Selector", *discover()]
+        if self.name not in known:
+            raise PlanError(f"line {self.line('method')}: the method {self.name!r} is unknown. {closest(self.name, known)}")
+        self.label = str(entry.get("label", self.name))
+        solver = entry.get("paper_solver")
+        if solver is not None and (self.name != "L20Selector" or solver not in ("ahiht", "hiht")):
+            raise PlanError(f"line {self.line('paper_solver')}: paper_solver={solver!r}. Use 'ahiht' or 'hiht' of L20Selector.")
+        self.params = ({} if solver is None else paper_settings(solver)) | dict(entry.get("params", {}))
+        self.grid = dict(entry.get("grid", {}))
+        self.sizes = _sizes(entry["sizes"], self.line("sizes")) if "sizes" in entry else None
+        self._refuse_bad_parameters()
+
+    def line(self, key: str) -> int:
+        return self.where.of("methods", self.number, key)
+
+    def _refuse_bad_parameters(self) -> None:
+        known = selector_class(self.name)().get_params()
+        for source, names in (("params", self.params), ("grid", self.grid)):
+            for name in names:
+                if name not in known or name in ("n_features_to_select", "max_features", "callback", "verbose"):
+                    raise PlanError(f"line {self.line(source)}: {self.name} has no parameter {name!r} here. {closest(name, list(known))}")
+        for name, values in self.grid.items():
+            if not isinstance(values, list) or not values or len(set(map(repr, values))) < len(values):
+                raise PlanError(f"line {self.line('grid')}: the grid of {name!r} is {values!r}. Give a list of different values.")
+        for variant in self.variants():
+            try:
+                variant.selector()._check_parameters()
+            except (ValueError, TypeError) as error:
+                raise PlanError(f"line {self.line('grid' if self.grid else 'params')}: {self.label}: {error}") from error
+
+    def variants(self) -> Iterator[Variant]:
+        for values in itertools.product(*self.grid.values()):
+            choice = dict(zip(self.grid, values, strict=True))
+            yield Variant(self.label, self.name, self.params | choice, choice, self.sizes)
+
+
+class Lines:
+    """Where the keys of a TOML text are: the parser does not tell."""
+
+    def __init__(self, text: str) -> None:
+        self._found: dict[tuple[Any, ...], int] = {}
+        table: tuple[Any, ...] = ()
+        counts: dict[str, int] = {}
+        for number, line in enumerate(text.splitlines(), 1):
+            if header := re.match(r"\s*\[\[\s*([\w.-]+)\s*\]\]", line):
+                name = header[1]
+                counts[name] = counts.get(name, -1) + 1
+                table = (name, counts[name])
+                self._found[table] = number
+            elif header := re.match(r"\s*\[\s*([\w.-]+)\s*\]", line):
+                parts = header[1].split(".")
+                first = (parts[0], counts[parts[0]]) if parts[0] in counts else (parts[0],)
+                table = (*first, *parts[1:])
+                self._found[table] = number
+            elif key := re.match(r"\s*([\w-]+)\s*=", line):
+                self._found[*table, key[1]] = number
+
+    def of(self, *path: Any) -> int:
+        """Return the line of a key, or of the table that should have it; 1 if there is neither."""
+        while path and path not in self._found:
+            path = path[:-1]
+        return self._found.get(path, 1)
+
+    def refuse_unknown_keys(self, table: Mapping[str, Any], known: set[str], path: tuple[Any, ...]) -> None:
+        for key in table:
+            if key not in known:
+                raise PlanError(f"line {self.of(*path, key)}: {key!r} means nothing here. {closest(key, sorted(known))}")
+
+
+def closest(name: str, known: list[str]) -> str:
+    """Say which known name is most like one that is not."""
+    import difflib
+
+    return f"The closest name is {difflib.get_close_matches(name, known, n=1, cutoff=0.0)[0]!r}."
+
+
+def _sizes(value: Any, line: int) -> tuple[int, ...]:
+    """Return numbers of features, given as a list or as ``{from, to, step}``."""
+    if isinstance(value, dict) and set(value) == {"from", "to", "step"} and all(_is_count(number) for number in value.values()):
+        value = list(range(value["from"], value["to"] + 1, value["step"]))
+    if not isinstance(value, list) or not value or not all(_is_count(size) for size in value):
+        raise PlanError(f"line {line}: sizes={value!r}. Give whole numbers from 1, or {{from = 20, to = 400, step = 20}}.")
+    return tuple(sorted(set(value)))
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+def _count(value: Any, least: int, key: str, where: Lines) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise PlanError(f"line {where.of(key)}: {key}={value!r}. Give a whole number of at least {least}.")
+    return value
