@@ -53,6 +53,12 @@ class Definition:
         return np.flatnonzero((self.penalty.costs > 0.0) & (self.penalty.costs < np.inf)).tolist()
 
 
+def is_clear(gains, panel):
+    """Say whether each gain is either nothing or something: where it is neither, rounding decides who may enter."""
+    shares = np.array(gains) / panel.problem.null_loss
+    return bool(((shares < 1e-12) | (shares > 1e-6)).all())
+
+
 def assert_true(panel, definition, alpha):
     """Everything the panel says about the next change agrees with the definition."""
     penalty, chosen = definition.penalty, panel.units
@@ -67,7 +73,7 @@ def assert_true(panel, definition, alpha):
     assert panel.removal_losses()[panel.n_fixed :] == pytest.approx(rises, **close)
     _, by_adding = panel.best_addition(alpha)
     outside = np.flatnonzero(expected > 1e-6 * panel.problem.null_loss).tolist()
-    if outside:
+    if outside and is_clear(expected, panel):
         assert by_adding == pytest.approx(max(expected[unit] - alpha * penalty.costs[unit] for unit in outside), **close)
     if not removable:
         assert panel.best_removal(alpha)[0] == panel.best_exchange(alpha).position == -1
@@ -75,14 +81,14 @@ def assert_true(panel, definition, alpha):
     _, by_removing = panel.best_removal(alpha)
     savings = [alpha * penalty.costs[unit] - rise for unit, rise in zip(removable, rises, strict=True)]
     assert by_removing == pytest.approx(max(savings), **close)
-    decreases = []
+    decreases, gains = [], []
     for unit, saving in zip(removable, savings, strict=True):
         others = [other for other in chosen if other != unit]
         for entering in set(definition.free()) - set(chosen):
-            gain = definition.h(others) - definition.h([*others, entering])
+            gains.append(gain := definition.h(others) - definition.h([*others, entering]))
             if gain > 1e-6 * panel.problem.null_loss:
                 decreases.append(gain - alpha * penalty.costs[entering] + saving)
-    if not decreases:
+    if not decreases or not is_clear(gains, panel):
         return
     best = panel.best_exchange(alpha)
     assert best.decrease == pytest.approx(max(decreases), **close)
