@@ -64,15 +64,23 @@ def main() -> None:
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
     nested = cross_validate(L20SelectorCV("1se"), X, y, cv=folds, return_estimator=True)
     sizes = [fitted.n_features_ for fitted in nested["estimator"]]
-    print(
-        f"Honest accuracy, genes and their number chosen anew in each fold: {100 * nested['test_score'].mean():.1f} %",
-        end=" ",
-    )
+    accuracy = nested["test_score"].mean()
+    print(f"Honest accuracy, genes and their number chosen anew in each fold: {100 * accuracy:.1f} %", end=" ")
     print(f"(with {min(sizes)} to {max(sizes)} genes)\n")
 
-    genes = selector.selection_frame()[["rank", "feature", "strongest"]].rename(columns={"strongest": "speaks of"})
-    if not selector.get_feature_names_out()[0].startswith("gene"):
-        genes["known as"] = [known(gene) for gene in genes["feature"]]
+    table = selector.selection_frame()
+    coef = table[[f"coef_{label}" for label in selector.classes_]].to_numpy()
+    genes = pd.DataFrame(
+        {
+            "rank": table["rank"],
+            "gene": table["feature"],
+            "high in": selector.classes_[coef.argmax(axis=1)],
+            "low in": selector.classes_[coef.argmin(axis=1)],
+        }
+    )
+    markers = [known(gene) for gene in table["feature"]]
+    if any(markers):
+        genes["known as"] = markers
     print(genes.to_string(index=False))
 
 

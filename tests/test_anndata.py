@@ -126,8 +126,8 @@ def test_every_container_gives_the_same_genes(seed):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_matrix_is_handed_over_as_it_is(monkeypatch, kind, dtype):
     seen = []
-    fit = L20Selector.fit
-    monkeypatch.setattr(L20Selector, "fit", lambda self, X, y: fit(self, seen.append(X) or X, y))
+    fit = L20Selector._fit
+    monkeypatch.setattr(L20Selector, "_fit", lambda self, X, y, **extra: fit(self, seen.append(X) or X, y, **extra))
     adata = make_cells(kind=kind, dtype=dtype)
     select_genes(adata, "type", n_genes=3)
     assert seen[0] is adata.X
@@ -716,3 +716,24 @@ def test_the_examples_of_the_page_run():
         exec(block, known)
     assert known["weights"].shape == (10, 3)
     assert list(known["weights"].columns) == ["B cell", "CD4+/CD8+", "NK"]
+
+
+def test_genes_can_be_included_excluded_and_priced_by_name(tmp_path):
+    adata = make_cells()
+    select_genes(adata, "type", n_genes=5)
+    best, second = adata.var_names[np.argsort(adata.var["l20fs_rank"])][:2]
+    varying = adata.var[np.isfinite(adata.var["l20fs_score"])]
+    last = varying["l20fs_rank"].idxmax()
+    select_genes(adata, "type", n_genes=5, include=[last], exclude=[best], penalty_factor={second: 1e6})
+    assert adata.var.loc[last, "l20fs"]
+    assert not adata.var.loc[best, "l20fs"]
+    assert not adata.var.loc[second, "l20fs"]
+    adata.write_h5ad(tmp_path / "a.h5ad")
+    params = anndata.read_h5ad(tmp_path / "a.h5ad").uns["l20fs"]["params"]
+    assert params["include"].tolist() == [last]
+    assert params["exclude"].tolist() == [best]
+    assert params["penalty_factor"][adata.var_names.get_loc(second)] == 1e6
+    with pytest.raises(ValueError, match="include names 'nonsense', which X does not have"):
+        select_genes(adata, "type", include=["nonsense"])
+    with pytest.warns(UserWarning, match="1 of the included features are constant, first 'gene 11'"):
+        select_genes(adata, "type", n_genes=5, include=["gene 11"])

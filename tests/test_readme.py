@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import inspect
 import re
+import runpy
+import sys
 from pathlib import Path
 
 import pytest
+from conftest import DATA
 
 from l20fs.methods import discover
 
@@ -47,3 +50,23 @@ def test_every_parameter_is_on_the_page_or_needs_no_word(name):
     assert not [
         parameter for parameter in selector().get_params() if parameter not in common and f"`{parameter}" not in page
     ]
+
+
+def test_the_example_answers(capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["tumour_panel.py"])
+    runpy.run_path(str(ROOT / "examples" / "tumour_panel.py"), run_name="__main__")
+    printed = capsys.readouterr().out
+    readme = (ROOT / "README.md").read_text()
+    n_genes, accuracy = re.search(r"(\d+) of 2308 genes, ([\d.]+) % in nested", readme).groups()
+    assert f"{n_genes} genes are enough" in printed
+    assert f"chosen anew in each fold: {accuracy} %" in printed
+    assert "gene1389" in printed
+
+
+def test_known_markers_are_looked_up_by_name(capsys, monkeypatch, paper_set):
+    paper_set("leukemia")  # skips where the sets are not there
+    monkeypatch.setattr(sys, "argv", ["tumour_panel.py", str(DATA / "paper" / "leukemia.npz")])
+    runpy.run_path(str(ROOT / "examples" / "tumour_panel.py"), run_name="__main__")
+    printed = capsys.readouterr().out
+    assert re.search(r"X95735_at +AML +ALL +zyxin", printed)
+    assert re.search(r"M27891_at +AML +ALL +cystatin C", printed)

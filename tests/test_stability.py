@@ -721,3 +721,21 @@ def test_no_array_of_resamples_by_features_in_floats():
     finally:
         tracemalloc.stop()
     assert peak < 5 * X.nbytes, "60 x 20 000 floats would be 7.5 times X, beside what a fit needs"
+
+
+def test_features_are_named_as_in_the_frame():
+    """Resamples are arrays; what the selector is asked for by name still holds."""
+    frame, y = make_frame(0)
+    wishes = {"include": ["g0"], "exclude": ["g2"], "penalty_factor": {"g5": 0.5}, "feature_groups": [["g7", "g8"]]}
+    indices = {"include": [0], "exclude": [2], "penalty_factor": {5: 0.5}, "feature_groups": [[7, 8]]}
+    by_name = StabilitySelector(L20Selector(4, **wishes), n_resamples=6, random_state=0).fit(frame, y)
+    by_position = StabilitySelector(L20Selector(4, **indices), n_resamples=6, random_state=0).fit(frame.to_numpy(), y)
+    assert np.array_equal(by_name.frequencies_, by_position.frequencies_)
+    assert by_name.frequencies_[0] == 1.0
+    assert by_name.frequencies_[2] == 0.0
+    assert by_name.frequencies_[7] == by_name.frequencies_[8]
+    assert by_name.selector.include == ["g0"], "the selector that was given is not changed"
+    inside = L20SelectorCV(3, selector=L20Selector(include=["g0"]), max_features=4, cv=2)
+    assert StabilitySelector(inside, n_resamples=2, random_state=0).fit(frame, y).frequencies_[0] == 1.0
+    with pytest.raises(ValueError, match="include names 'g99', which X does not have"):
+        StabilitySelector(L20Selector(4, include=["g99"]), n_resamples=2).fit(frame, y)

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from l20fs import L20Selector, __version__
 from l20fs.validation import refuse_foreign_array, refuse_non_finite
+from l20fs.wishes import by_index
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -63,7 +65,8 @@ def select_genes(
     copy : bool, default=False
         Return a copy of ``adata`` with the results, and leave ``adata`` as it is.
     **params
-        Other parameters of :class:`~l20fs.L20Selector`. A dict of ``class_weight`` has a weight per label.
+        Other parameters of :class:`~l20fs.L20Selector`. A dict of ``class_weight`` has a weight per label. ``include``,
+        ``exclude``, ``penalty_factor`` and ``feature_groups`` take names of genes.
 
     Returns
     -------
@@ -107,6 +110,7 @@ def select_genes(
     place, stored = _stored_matrix(adata, layer)
     labels = _labels(adata, groupby)
     candidates = _candidates(adata, mask_var)
+    names = adata.var_names[candidates].to_numpy(dtype=object)
     selector = _make_selector(n_genes, params)
 
     X = _in_memory(stored)
@@ -114,8 +118,8 @@ def select_genes(
         _refuse_counts(X, place)
     if not candidates.all():
         X = X[:, candidates]
-    refuse_non_finite(X, adata.var_names[candidates].to_numpy(), type(selector).__name__)
-    selector.fit(X, labels)
+    refuse_non_finite(X, names, type(selector).__name__)
+    selector._fit(X, labels, names=names)
 
     asked = {"groupby": groupby, "layer": layer, "mask_var": mask_var if isinstance(mask_var, str) else None}
     written = adata.copy() if copy else adata
@@ -285,10 +289,14 @@ def _for_all_genes(values: Array, candidates: Array, other: Any) -> Array:
 
 def _description(selector: L20Selector, asked: dict[str, Any]) -> dict[str, Any]:
     """Say what was done, in values that an h5ad file can hold; None is not among them before anndata 0.12."""
-    params = selector.get_params()
+    names = selector.feature_names_in_
+    params = by_index(clone(selector), names).get_params()
     params = {**asked, "n_genes": params.pop("n_features_to_select"), **params, "ridge": selector.ridge_}
     if isinstance(selector.class_weight, dict):
         params["class_weight"] = np.array([selector.class_weight.get(label, 1.0) for label in selector.classes_])
+    params |= {name: names[params[name]] for name in ("include", "exclude") if params[name] is not None}
+    if isinstance(params["penalty_factor"], dict):
+        params["penalty_factor"] = np.array([params["penalty_factor"].get(gene, 1.0) for gene in range(len(names))])
     can_be_written = str | numbers.Real | np.bool_ | np.ndarray
     description: dict[str, Any] = {
         "written_by": WRITTEN_BY,

@@ -118,7 +118,8 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         """
         return self._fit(X, y)
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any = None, **extra: Any) -> Any:
+    def _fit(self, X: Any, y: Any, sample_weight: Any = None, *, names: Array | None = None, **extra: Any) -> Any:
+        """Fit to data whose features have ``names`` that X itself does not know."""
         before = vars(self).copy()
         try:
             for name in [name for name in before if name.endswith("_")]:
@@ -126,6 +127,8 @@ class BaseSelector(SelectorMixin, BaseEstimator):
             self._check_n_features_to_select()
             self._check_parameters()
             X, targets = self._validate(X, y)
+            if names is not None:
+                self.feature_names_in_ = names
             self._learn(X, with_weights(targets, sample_weight), **extra)
             self._warn_if_short()
         except BaseException:

@@ -23,7 +23,7 @@ from l20fs.penalty import RowPenalty
 from l20fs.problem import LeastSquares
 from l20fs.solvers import Schedule, ahiht, forward, hiht, robust, sbr, swap
 from l20fs.validation import Targets, check_choice, check_number, weights_of_targets
-from l20fs.wishes import Features, make_penalty
+from l20fs.wishes import WISHES, Features, make_penalty
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -333,7 +333,7 @@ class L20Selector(BaseSelector):
         return penalty
 
     def _wished(self, varies: Array, names: Array | None) -> RowPenalty:
-        wishes = {name: getattr(self, name) for name in ("include", "exclude", "penalty_factor", "feature_groups")}
+        wishes = {name: getattr(self, name) for name in WISHES}
         if all(wish is None for wish in wishes.values()):
             return RowPenalty.plain(len(varies))
         return make_penalty(varies, names, **wishes)

@@ -30,6 +30,7 @@ from l20fs.validation import (
     numeric_targets,
     validate_input,
 )
+from l20fs.wishes import by_index
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -192,7 +193,9 @@ class StabilitySelector(BaseSelector):
         return self._fit(X, y, sample_weight, groups=groups)
 
     def _learn(self, X: Any, targets: Targets, **extra: Any) -> None:
-        selector, y, groups = self._selector(), _for_selector(targets), extra["groups"]
+        # Resamples are arrays, which are many times faster to draw than frames and have no names.
+        selector = by_index(self._selector(), getattr(self, "feature_names_in_", None))
+        y, groups = _for_selector(targets), extra["groups"]
         pairs = plan_pairs(targets, groups, float(self.fraction), self._seed())
         metadata = {} if targets.sample_weight is None else {"sample_weight": targets.sample_weight}
         if groups is not None and has_fit_parameter(selector, "groups"):

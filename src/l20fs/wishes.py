@@ -14,6 +14,9 @@ from l20fs.penalty import RowPenalty
 
 Array = NDArray[Any]
 
+#: The parameters of selectors that name features.
+WISHES = ("include", "exclude", "penalty_factor", "feature_groups")
+
 
 def make_penalty(
     varies: Array,
@@ -222,3 +225,35 @@ def _refuse_contradiction(features: Features, labels: Array, included: Array, ex
         f"{features.called(one)} is included and {features.called(other)} is excluded, but both are in one group, which is "
         "selected as a whole. Choose one, or take one of them out of the group."
     )
+
+
+def by_index(estimator: Any, names: Array | None) -> Any:
+    """Name features by index in all that an unfitted estimator, or one inside it, is asked for; return it.
+
+    After that it can be fitted to arrays, which have no names.
+
+    Parameters
+    ----------
+    estimator : estimator
+        It is changed.
+    names : array of shape (n_features,) or None
+        The names of the features; None: nothing can be named.
+    """
+    if names is None:
+        return estimator
+    features = Features(len(names), names)
+    for key, wish in estimator.get_params().items():
+        parameter = key.rpartition("__")[2]
+        if parameter in WISHES and wish is not None:
+            estimator.set_params(**{key: _by_index(features, parameter, wish)})
+    return estimator
+
+
+def _by_index(features: Features, parameter: str, wish: Any) -> Any:
+    if parameter in ("include", "exclude"):
+        return features.find_all(parameter, wish)
+    if parameter == "penalty_factor":
+        if not isinstance(wish, Mapping):
+            return wish
+        return dict(zip(features.find_all(parameter, list(wish)), wish.values(), strict=True))
+    return _labels(features, wish)
