@@ -448,7 +448,9 @@ def test_members_that_were_passed_over_come_back_when_they_have_room():
     penalty = RowPenalty.of_groups([0, 0, 1, 2], np.ones(4))
     panel = GroupPanel(problem, [1, 0], penalty)
     assert panel.rows == [2, 0]
-    assert panel.best_exchange(alpha=1.0).unit == 2  # not unit 0, which is selected and could do more without unit 1
+    # Unit 0 is selected: that it could do more without unit 1 is no exchange.
+    without_others = RowPenalty(penalty.unit_of, np.array([2.0, 1.0, np.inf]))
+    assert GroupPanel(problem, [1, 0], without_others).best_exchange().unit == -1
     panel.remove(1)
     both = minimum(X, problem.targets.T, [0, 2])[0]
     assert panel.gains()[0] == pytest.approx(panel.loss - both)
