@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from dataclasses import fields
 
@@ -447,7 +448,9 @@ def test_members_that_were_passed_over_come_back_when_they_have_room():
     penalty = RowPenalty.of_groups([0, 0, 1, 2], np.ones(4))
     panel = GroupPanel(problem, [1, 0], penalty)
     assert panel.rows == [2, 0]
-    assert panel.best_exchange(alpha=1.0).unit == 2  # not unit 0, which is selected and could do more without unit 1
+    # Unit 0 is selected: that it could do more without unit 1 is no exchange.
+    without_others = RowPenalty(penalty.unit_of, np.array([2.0, 1.0, np.inf]))
+    assert GroupPanel(problem, [1, 0], without_others).best_exchange().unit == -1
     panel.remove(1)
     both = minimum(X, problem.targets.T, [0, 2])[0]
     assert panel.gains()[0] == pytest.approx(panel.loss - both)
@@ -512,6 +515,32 @@ def test_included_come_first_in_their_own_order_and_excluded_last():
     assert path.sizes.tolist() == [2, 3]
     assert path.is_selected.tolist() == [False, True, True, False, True, False]
     assert path.objectives.tolist() == [1.0, 1.5]
+
+
+def test_an_included_feature_without_a_weight_ranks_behind_those_that_have_one():
+    problem = LeastSquares(np.random.default_rng(0).standard_normal((9, 4)), np.eye(9)[:, :2])
+    penalty = RowPenalty(np.arange(4), np.array([0.0, 0.0, 1.0, 0.0]))
+    stages = [
+        Stage(2.0, np.array([3]), np.array([0.0]), 1.0, cost=0.0),
+        Stage(1.0, np.array([1, 2, 3]), np.array([1.0, 5.0, 2.0]), 0.5, cost=1.0),
+    ]
+    path = SolutionPath.from_stages(problem, stages, np.zeros((2, 3)), np.zeros(4), penalty)
+    for ranked in (path, path.ranked_by("entry"), path.ranked_by("entry").ranked_by("norm")):
+        assert ranked.order.tolist() == [3, 1, 0, 2]
+        assert ranked.scores[2] < ranked.scores[0] < ranked.scores[1]
+    empty = SolutionPath.from_stages(problem, stages[:1], np.zeros((2, 1)), np.zeros(4), penalty)
+    assert np.isfinite(empty.ranked_by("entry").scores).all()
+
+
+def test_robust_exchanges_are_judged_at_the_lambda_of_their_stage(monkeypatch):
+    X, Y = draw(0, (20, 12))
+    alphas = []
+    module = sys.modules["l20fs.solvers.robust"]  # the name in the package is that of the function
+    monkeypatch.setattr(module, "exchange", lambda panel, alpha=0.0: alphas.append(alpha) or 0)
+    path = robust(LeastSquares(X, Y), 4, with_exchanges=True, penalty=draw_penalty(0, 12, "costs")).path
+    assert len(alphas) >= 4
+    assert min(alphas) > 0.0
+    assert max(alphas) <= path.alphas[0]
 
 
 @pytest.mark.parametrize("init", ["random", "part of a group"])
