@@ -63,10 +63,10 @@ class Checkpoint:
         write_atomically(self._file(resample), lambda stream: stream.write(json.dumps(content).encode()))
 
     def _file(self, resample: int) -> Path:
-        return self.folder / f"resample-{resample:05d}-{_hash(self.fingerprint, resample)[:32]}.json"
+        return self.folder / f"resample-{resample:05d}-{hash_of(self.fingerprint, resample)[:32]}.json"
 
     def _seal(self, resample: int, picked: Picked) -> str:
-        return _hash(self.fingerprint, resample, picked.order.tolist(), picked.size)
+        return hash_of(self.fingerprint, resample, picked.order.tolist(), picked.size)
 
 
 def open_checkpoint(folder: str | os.PathLike[str], n_features: int, **causes: Any) -> Checkpoint:
@@ -80,7 +80,7 @@ def open_checkpoint(folder: str | os.PathLike[str], n_features: int, **causes: A
         raise OSError(
             f"checkpoint={os.fspath(folder)!r} cannot be written to ({error.strerror or error}). Give a folder that can."
         ) from error
-    return Checkpoint(path, _hash(version("l20fs"), describe(causes, "checkpoint")), n_features)
+    return Checkpoint(path, hash_of(version("l20fs"), describe(causes, "checkpoint")), n_features)
 
 
 def describe(value: Any, name: str) -> Any:
@@ -122,9 +122,9 @@ def digest(data: Any) -> str:
     """
     if sp.issparse(data):
         parts = [data.data, data.indices, data.indptr]
-        return _hash(data.format, data.shape, [digest(part) for part in parts])
+        return hash_of(data.format, data.shape, [digest(part) for part in parts])
     if data.dtype == object:
-        return _hash("object", [f"{type(cell).__name__} {cell}" for cell in data.flat])
+        return hash_of("object", [f"{type(cell).__name__} {cell}" for cell in data.flat])
     state = hashlib.sha256(f"{data.dtype.str} {data.shape}".encode())
     rows = np.atleast_1d(data)
     n_rows = max(1, BLOCK * len(rows) // max(1, rows.nbytes))
@@ -133,5 +133,5 @@ def digest(data: Any) -> str:
     return state.hexdigest()
 
 
-def _hash(*parts: Any) -> str:
+def hash_of(*parts: Any) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

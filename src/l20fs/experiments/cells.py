@@ -1,0 +1,150 @@
+"""Cells: one variant of a method on one split of one data set, and what came out. Each is a small file of its own."""
+
+from __future__ import annotations
+
+import json
+import time
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from l20fs import __version__
+from l20fs.base import BaseSelector
+from l20fs.checkpoint import describe, digest, hash_of
+from l20fs.experiments.plan import Plan, Variant
+from l20fs.experiments.protocol import Split, accuracy, inner_splits, paper_split
+from l20fs.files import write_atomically
+
+Array = NDArray[Any]
+
+
+class Dataset(NamedTuple):
+    """A data set as the methods see it."""
+
+    name: str
+    X: Array
+    y: Array
+
+    @property
+    def digest(self) -> str:
+        return hash_of(digest(self.X), digest(self.y))
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What is computed in one go: a variant on trial ``split``, or on inner fold ``fold`` of its training part."""
+
+    dataset: str
+    variant: Variant
+    split: int
+    fold: int | None
+    sizes: tuple[int, ...]
+    classifiers: tuple[str, ...]
+    n_folds: int
+    seed: int
+
+    def file(self, folder: Path, data_digest: str) -> Path:
+        """Return where the result is kept; the name depends on all that the result depends on."""
+        causes = [
+            __version__,
+            data_digest,
+            self.variant.method,
+            describe(dict(self.variant.params), "params"),
+            [self.split, self.fold, self.n_folds if self.fold is not None else 0, self.seed],
+            [list(self.sizes), list(self.classifiers)],
+        ]
+        place = f"{self.split}" if self.fold is None else f"{self.split}.{self.fold}"
+        return folder / self.dataset / f"{self.variant.method}-{place}-{hash_of(*causes)[:24]}.json"
+
+
+def cells_of(plan: Plan, dataset: Dataset) -> Iterator[Cell]:
+    """Return all cells of a data set: every trial first, so that results come early, then the inner folds."""
+    n_features = dataset.X.shape[1]
+    for split in range(plan.n_splits):
+        n_folds = len(folds_of(plan, dataset, split)) if plan.inner_folds else 0
+        for variant in plan.variants:
+            sizes = variant.sizes or plan.sizes
+            if variant.method == "Baseline":
+                sizes = (n_features,)
+            common = (tuple(k for k in sizes if k <= n_features), plan.classifiers, plan.inner_folds, plan.seed)
+            yield Cell(dataset.name, variant, split, None, *common)
+            for fold in range(n_folds if _has_choice(plan, variant) else 0):
+                yield Cell(dataset.name, variant, split, fold, *common)
+
+
+def _has_choice(plan: Plan, variant: Variant) -> bool:
+    """Say whether there is anything to choose in inner folds."""
+    return variant.method != "Baseline"
+
+
+def folds_of(plan: Plan, dataset: Dataset, split: int) -> list[Split]:
+    """Return the inner folds of a trial, as positions in the whole data set."""
+    train = paper_split(dataset.y, split, plan.seed).train
+    inner = inner_splits(dataset.y[train], plan.inner_folds, split, plan.seed)
+    return [Split(train[fold.train], train[fold.test]) for fold in inner]
+
+
+def compute(cell: Cell, dataset: Dataset) -> dict[str, Any]:
+    """Select on the training samples of a cell and judge every size on its test samples."""
+    trial = paper_split(dataset.y, cell.split, cell.seed)
+    samples = trial
+    if cell.fold is not None:
+        inner = inner_splits(dataset.y[trial.train], cell.n_folds, cell.split, cell.seed)[cell.fold]
+        samples = Split(trial.train[inner.train], trial.train[inner.test])
+    selector = cell.variant.selector()
+    largest = max(cell.sizes)
+    selector.set_params(n_features_to_select=largest)
+    if "max_features" in selector.get_params():
+        selector.set_params(max_features=largest)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.filterwarnings("ignore", message="n_features_to_select=|No features were selected")
+        start = time.perf_counter()
+        selector.fit(dataset.X[samples.train], dataset.y[samples.train])
+        seconds = time.perf_counter() - start
+        found: dict[str, list[float]] = {name: [] for name in cell.classifiers}
+        for size in cell.sizes:
+            columns = columns_of(selector, size)
+            for name in cell.classifiers:
+                found[name].append(accuracy(name, dataset.X, dataset.y, samples, columns))
+    path = getattr(selector, "path_", None)
+    return {
+        "dataset": cell.dataset,
+        "label": cell.variant.label,
+        "choice": dict(cell.variant.choice),
+        "split": cell.split,
+        "fold": cell.fold,
+        "n_test": len(samples.test),
+        "sizes": list(cell.sizes),
+        "accuracy": found,
+        "fit_seconds": seconds,
+        "n_nonzero": None if path is None else int(path.n_nonzero[-1]),
+    }
+
+
+def columns_of(selector: BaseSelector, size: int) -> Array:
+    """Return the best ``size`` features of a fitted selector, best first."""
+    selector.set_params(n_features_to_select=size)
+    chosen = np.flatnonzero(selector.support_)
+    return chosen[np.argsort(selector.ranking_[chosen], kind="stable")]
+
+
+def load_result(file: Path) -> dict[str, Any] | None:
+    """Read what is kept of a cell; None if it is not there or damaged."""
+    try:
+        result = json.loads(file.read_bytes())
+    except (OSError, ValueError):
+        return None
+    return result if isinstance(result, dict) and "accuracy" in result else None
+
+
+def save_result(file: Path, result: dict[str, Any]) -> None:
+    """Keep the result of a cell, whole or not at all."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(file, lambda stream: stream.write(json.dumps(result).encode()))
