@@ -64,5 +64,5 @@ def random_rows(draw, complete=False):
     for row in rows:
         row["accuracy"] = seed.randint(max(0, row["n_test"] - 2), row["n_test"]) / row["n_test"]
     if not complete and draw(st.booleans()):
-        rows = [row for row in rows if row["fold"] is None and seed.random() < 0.9 or seed.random() < 0.8] or rows
+        rows = [row for row in rows if (row["fold"] is None and seed.random() < 0.9) or seed.random() < 0.8] or rows
     return as_rows(rows)

@@ -13,7 +13,15 @@ from hypothesis import strategies as st
 from rows import make_rows, random_rows
 
 from l20fs.experiments import outcomes
-from l20fs.experiments.outcomes import fit_times, honest, honest_choices, honest_curves, optimistic, optimistic_curves, read_rows
+from l20fs.experiments.outcomes import (
+    fit_times,
+    honest,
+    honest_choices,
+    honest_curves,
+    optimistic,
+    optimistic_curves,
+    read_rows,
+)
 
 
 def mean(values):
@@ -139,7 +147,9 @@ def test_the_order_of_splits_and_sizes_changes_nothing(rows, random):
     mixed.sort(key=lambda i: (first[labels[i]], choices.index(rows.choice[i])))
     ordered = sorted(rows.index, key=lambda i: (first[labels[i]], choices.index(rows.choice[i])))
     for protocol in (optimistic, honest):
-        pd.testing.assert_frame_equal(protocol(rows.loc[mixed]).drop(columns="choice"), protocol(rows.loc[ordered]).drop(columns="choice"))
+        pd.testing.assert_frame_equal(
+            protocol(rows.loc[mixed]).drop(columns="choice"), protocol(rows.loc[ordered]).drop(columns="choice")
+        )
 
 
 @given(random_rows())
@@ -161,7 +171,9 @@ def test_optimistic_is_never_below_any_fixed_choice(rows):
 
 def test_equal_means_go_to_fewer_features_although_sums_round():
     """0.1 + 0.2 + 0.3 is not 0.3 + 0.2 + 0.1 for a computer."""
-    rows = make_rows(accuracy={(k, s): a for k, by in {20: (0.1, 0.2, 0.3), 40: (0.3, 0.2, 0.1)}.items() for s, a in enumerate(by)})
+    rows = make_rows(
+        accuracy={(k, s): a for k, by in {20: (0.1, 0.2, 0.3), 40: (0.3, 0.2, 0.1)}.items() for s, a in enumerate(by)}
+    )
     assert optimistic(rows).n_features.tolist() == [20]
     assert optimistic(rows.iloc[::-1]).n_features.tolist() == [20]
 

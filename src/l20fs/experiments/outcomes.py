@@ -83,7 +83,9 @@ def optimistic(rows: pd.DataFrame) -> pd.DataFrame:
     [[95.0, 5.0, 40.0]]
     """
     trials = _with_order(_trials(rows))
-    candidates = _summarise(trials.groupby([*CASE, *CANDIDATE, "order"], sort=False, observed=True), [*CASE, *CANDIDATE, "order"])
+    candidates = _summarise(
+        trials.groupby([*CASE, *CANDIDATE, "order"], sort=False, observed=True), [*CASE, *CANDIDATE, "order"]
+    )
     best = _first_of_best(candidates, CASE, "accuracy", "n_splits")
     return _in_order(best.assign(protocol="optimistic"), rows)
 
