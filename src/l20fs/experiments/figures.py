@@ -1,4 +1,4 @@
-"""The paper's figures, from rows: every function takes DataFrames and returns a matplotlib Figure, which :func:`save` writes."""
+"""The paper's figures: every function takes DataFrames and returns a matplotlib Figure, which :func:`save` writes."""
 
 from __future__ import annotations
 
@@ -191,9 +191,8 @@ def initialisation(rows: pd.DataFrame, classifier: str, n_features: int | None =
     _finish(figure, [], "", "", None)
     top[0].set_ylabel("accuracy (%)")
     bottom[0].set_ylabel("non-zero rows")
-    size = trials.n_features.max()
-    caption = f"{_name(classifier)}, at most {size} features, mean of {_n_splits(trials)} splits; bars: standard deviation over draws"
-    return _captioned(figure, caption)
+    caption = f"{_name(classifier)}, at most {trials.n_features.max()} features, mean of {_n_splits(trials)} splits"
+    return _captioned(figure, f"{caption}; bars: standard deviation over draws")
 
 
 def convergence(table: pd.DataFrame) -> Figure:
@@ -384,7 +383,7 @@ def _finish(figure: Figure, panels: list[Axes], x: str, y: str, legend: list[Any
 
 def _n_beside(figure: Figure, legend: list[Any]) -> int:
     """Return how many entries of a legend fit into a line, each with its sample, all lines about equally long."""
-    width = 0.065 * max(len(entry.get_label()) for entry in legend) + 0.65
+    width = 0.06 * max(len(entry.get_label()) for entry in legend) + 0.6
     n_lines = math.ceil(len(legend) * width / figure.get_figwidth())
     return math.ceil(len(legend) / n_lines)
 
@@ -414,7 +413,7 @@ def _line(style: Style) -> dict[str, Any]:
 
 
 def _captioned(figure: Figure, text: str) -> Figure:
-    """Write what is shown above the panels, in as many lines as it needs; a letter is some six hundredths of an inch wide."""
+    """Write what is shown above the panels, in as many lines as it needs: a letter is some 0.07 inches wide."""
     wrapped = textwrap.fill(text, int(figure.get_figwidth() / 0.073))
     figure.suptitle(wrapped, fontsize=9, color="#333333", **VERBATIM)
     return figure
@@ -427,7 +426,7 @@ def _power(value: float) -> str:
 
 
 def _give_room(ax: Axes, means: pd.Series, spread: pd.Series, highest: float) -> None:
-    """Show at least a tenth of the value, since a difference in the last digit must not fill a panel; not much above ``highest``."""
+    """Show at least a tenth of the value, so that no difference in the last digit fills a panel; not above ``highest``."""
     centre = float(means.mean())
     half = max(0.05 * abs(centre), 1.3 * float((abs(means - centre) + spread.fillna(0.0)).max()), 0.5)
     ax.set_ylim(centre - half, min(centre + half, highest + 0.1 * half))

@@ -1,8 +1,8 @@
 """What a method reached on a data set: as the paper reports it, which is optimistic, and honestly.
 
-Both start from the same *row table*, a DataFrame with one row per trial (``fold`` missing) or inner fold of its training part,
-and for each choice of parameters, number of features and classifier (:data:`COLUMNS`). Whatever is compared has the order in
-which it first appears in the rows, which is that of the plan.
+Both start from the same *row table*, a DataFrame with one row per trial (``fold`` missing) or inner fold of its training
+part, and for each choice of parameters, number of features and classifier (:data:`COLUMNS`). Whatever is compared has the
+order in which it first appears in the rows, which is that of the plan.
 """
 
 from __future__ import annotations
@@ -70,9 +70,9 @@ def optimistic(rows: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        dataset, method, classifier, accuracy and standard_error over the splits (in %), n_features, choice, protocol, n_splits.
-        Of equal accuracies the one with fewer features is taken, and then the first choice. Where some choices lack splits, they
-        are left out: the best of few splits is no fair rival.
+        dataset, method, classifier, accuracy and standard_error over the splits (in %), n_features, choice, protocol,
+        n_splits. Of equal accuracies the one with fewer features is taken, and then the first choice. Where some choices
+        lack splits, they are left out: the best of few splits is no fair rival.
 
     Examples
     --------
@@ -96,8 +96,8 @@ def honest(rows: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        As :func:`optimistic`; ``n_features`` is the median of the numbers chosen, ``choice`` the one taken most often, of equally
-        frequent ones the first.
+        As :func:`optimistic`; ``n_features`` is the median of the numbers chosen, ``choice`` the one taken most often, of
+        equally frequent ones the first.
 
     See Also
     --------
@@ -113,8 +113,8 @@ def honest(rows: pd.DataFrame) -> pd.DataFrame:
 def honest_choices(rows: pd.DataFrame, fixed: tuple[str, ...] = ()) -> pd.DataFrame:
     """Choose in every split by the mean accuracy over the inner folds of its training part.
 
-    Of equal means the one with fewer features is taken, and then the first choice. What has nothing to choose from is taken as
-    it is; what has inner folds in no split is left out, since nothing honest can be said about it.
+    Of equal means the one with fewer features is taken, and then the first choice. What has nothing to choose from is taken
+    as it is; splits without inner folds are left out, since nothing honest can be said about them.
 
     Parameters
     ----------

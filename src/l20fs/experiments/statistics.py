@@ -1,7 +1,7 @@
 """Are the methods different? Ranks over data sets, the Friedman test, and what may be said about pairs.
 
-The tests are those that Demsar (2006) recommends for several classifiers over several data sets. All take a *score matrix*: a
-DataFrame with a row per data set and a column per method, more is better.
+The tests are those that Demsar (2006) recommends for several classifiers over several data sets. All take a *score matrix*:
+a DataFrame with a row per data set and a column per method, more is better.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ def score_matrix(table: pd.DataFrame, classifier: str) -> pd.DataFrame:
 
     Examples
     --------
-    >>> table = pd.DataFrame({"dataset": ["a", "a", "b"], "method": ["m", "n", "m"], "classifier": "knn", "accuracy": [1.0, 2.0, 3.0]})
+    >>> table = pd.DataFrame({"dataset": ["a", "a", "b"], "method": ["m", "n", "m"], "accuracy": [1.0, 2.0, 3.0]})
+    >>> table["classifier"] = "knn"
     >>> score_matrix(table, "knn").to_dict("index")
     {'a': {'m': 1.0, 'n': 2.0}}
     """
@@ -111,8 +112,8 @@ def wilcoxon_holm(scores: pd.DataFrame, against: str | None = None) -> pd.DataFr
     -------
     DataFrame
         method, against, better, equal and worse (on how many sets the method is), median_difference (method minus against),
-        p_value (two-sided), p_holm, least_p_holm (what Holm's first step would give if one method won on all sets: with few
-        sets and many methods that may be above any level, and then nothing can be significant).
+        p_value (two-sided), p_holm, least_p_holm (the least that p_holm can be, for a method that wins on all sets: with few
+        sets and many methods that is above any level, and then nothing can be significant).
     """
     n_sets, n_methods = _check_size(scores)
     if against is None:
@@ -142,8 +143,8 @@ def wilcoxon_holm(scores: pd.DataFrame, against: str | None = None) -> pd.DataFr
 def signed_rank_test(difference: np.ndarray) -> float:
     """Return Wilcoxon's two-sided p-value, exact also with equal sizes; differences of zero are left out.
 
-    If nothing differs, every sign is as likely as its opposite: all sums of signed ranks are counted, for which doubled ranks
-    are whole numbers.
+    If nothing differs, every sign is as likely as its opposite: all sums of signed ranks are counted, for which ranks are
+    doubled, so that they are whole numbers.
 
     Examples
     --------
@@ -188,6 +189,23 @@ def critical_difference(n_methods: int, n_sets: int, level: float = LEVEL) -> fl
     """
     q = studentized_range.ppf(1.0 - level, n_methods, np.inf) / math.sqrt(2.0)
     return float(q * math.sqrt(n_methods * (n_methods + 1) / (6.0 * n_sets)))
+
+
+def different_pairs(scores: pd.DataFrame, level: float = LEVEL) -> list[tuple[str, str]]:
+    """Return the pairs (better, worse) that Nemenyi's test tells apart; none unless the Friedman test finds any difference.
+
+    Examples
+    --------
+    >>> scores = pd.DataFrame({"a": range(9, 18), "b": range(9), "c": [4.0] * 9})
+    >>> different_pairs(scores)
+    [('a', 'b'), ('a', 'c')]
+    """
+    test = friedman(scores)
+    if test.f_p_value >= level:
+        return []
+    difference = critical_difference(test.n_methods, test.n_sets, level)
+    ranks = mean_ranks(scores)
+    return [(str(a), str(b)) for a in ranks.index for b in ranks.index if ranks[b] - ranks[a] >= difference]
 
 
 def alike(ranks: pd.Series, difference: float) -> list[list[str]]:

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 
 import pandas as pd
 
 from l20fs.experiments import statistics
 from l20fs.experiments.outcomes import honest, optimistic
 from l20fs.experiments.plan import Plan
-from l20fs.experiments.published import (
-    ABOVE,
-    BELOW,
-    ONE_SPLIT,
-    REPRODUCED,
-    SUBSTITUTES,
-    beside_published,
-    published,
-)
+from l20fs.experiments.published import ABOVE, BELOW, REPRODUCED, SUBSTITUTES, beside_published, published
 from l20fs.experiments.tables import CLASSIFIER_NAMES, frame_table, to_markdown
+
+Case = tuple[str, str, str]
 
 #: The method of the paper, and what uses all features.
 OURS, BASELINE = "l2,0-FS", "Baseline"
 
 
-def summary(rows: pd.DataFrame, plan: Plan | None = None, substitutes: Collection[str] = SUBSTITUTES) -> str:
+def summary(rows: pd.DataFrame, plan: Plan | None = None, substitutes: Mapping[str, str] = SUBSTITUTES) -> str:
     """Say in Markdown what was reproduced, what was not, and which differences between methods are real.
 
     Parameters
@@ -33,15 +28,15 @@ def summary(rows: pd.DataFrame, plan: Plan | None = None, substitutes: Collectio
         A row table.
     plan : Plan, optional
         What was to be run; None: what the paper prints, with ten splits.
-    substitutes : collection of str
-        The data sets that are not the paper's.
+    substitutes : mapping
+        The data sets that are not the paper's, and what they are.
 
     Examples
     --------
     >>> rows = pd.DataFrame({"dataset": "srbct", "method": "l2,0-FS", "choice": "{}", "split": range(10), "fold": None,
     ...     "classifier": "knn", "n_features": 40, "accuracy": 1.0, "n_test": 19, "fit_seconds": 0.1, "n_nonzero": 40})
-    >>> print(summary(rows).splitlines()[4])
-    1 of 1 cell (data set and classifier) of l2,0-FS is reproduced: 1 within two standard errors of the printed accuracy, 0 above.
+    >>> print(summary(rows).splitlines()[4][:64])
+    1 of 1 cell (data set and classifier) of l2,0-FS is reproduced:
     """
     best, fair = optimistic(rows), honest(rows)
     compared = beside_published(best, substitutes)
@@ -52,7 +47,7 @@ def summary(rows: pd.DataFrame, plan: Plan | None = None, substitutes: Collectio
         _section("Is one method better?", _ranking(best, fair)),
         _section("How optimistic is the paper's protocol?", _optimism(best, fair)),
         _section("The data", _data(rows, substitutes)),
-        _section("What was not run", _not_run(rows, best, fair, plan)),
+        _section("What was not run", _not_run(best, fair, plan)),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -85,7 +80,7 @@ def _own_method(compared: pd.DataFrame) -> Iterator[str]:
 
 def _miss(row: pd.Series) -> str:
     return (
-        f"{row.dataset}, {_name(row.classifier)}: {row.accuracy:.2f} ± {row.standard_error:.2f} with {row.n_features:g} features; "
+        f"{row.dataset}, {_name(row.classifier)}: {_with_error(row)} with {row.n_features:g} features; "
         f"printed {row.printed:.2f}{_with_features(row.printed_n_features)}; difference {row.difference:+.2f}."
     )
 
@@ -97,7 +92,7 @@ def _all_features(miss: pd.Series, compared: pd.DataFrame) -> str:
     if not len(same):
         return ""
     row = next(same.itertuples())
-    told = f" With all features, where nothing is selected: {row.accuracy:.2f} ± {row.standard_error:.2f}, printed {row.printed:.2f}"
+    told = f" With all features, where nothing is selected: {_with_error(row)}, printed {row.printed:.2f}"
     return told + (", so that the gap is there before any selection." if row.verdict == BELOW else ".")
 
 
@@ -126,8 +121,8 @@ def _best_cells(cells: pd.DataFrame, classifier: str) -> str:
     n_printed = sum(_is_first(cells[cells.dataset == dataset], "printed") for dataset in sets)
     n_here = sum(_is_first(cells[cells.dataset == dataset], "accuracy") for dataset in sets)
     return (
-        f"{_name(classifier)}: of the methods above, {OURS} has the highest accuracy, alone or with others, on {n_printed} of "
-        f"{_count(len(sets), 'data set')} in print and on {n_here} here (optimistic both)."
+        f"{_name(classifier)}: of the methods above, {OURS} has the highest accuracy, alone or with others, on {n_printed} "
+        f"of {_count(len(sets), 'data set')} in print and on {n_here} here (optimistic both)."
     )
 
 
@@ -137,41 +132,59 @@ def _is_first(cells: pd.DataFrame, column: str) -> bool:
 
 
 def _ranking(best: pd.DataFrame, fair: pd.DataFrame) -> Iterator[str]:
-    for table in (best, fair):
-        for classifier in table.classifier.unique():
+    for classifier in best.classifier.unique():
+        pairs = []
+        for table in (best, fair):
             scores = statistics.score_matrix(table, classifier)
-            title = f"**{_name(classifier)}, {table.protocol.iloc[0]}.**"
+            title = f"**{_name(classifier)}, {'optimistic' if table is best else 'honest'}.**"
             if min(scores.shape) < 2:
-                yield f"{title} Too few data sets have a value for every method: {_count(len(scores), 'data set')}."
+                found = f"{_count(len(scores), 'data set')} with a value for each of {_count(scores.shape[1], 'method')}"
+                yield f"{title} Not tested: {found}."
                 continue
+            pairs.append(statistics.different_pairs(scores))
             yield f"{title} {_tests(scores)}"
+        if len(pairs) == 2:
+            common = [f"{better} is better than {worse}" for better, worse in pairs[0] if (better, worse) in pairs[1]]
+            found = _and(common) if common else "nothing"
+            yield f"{_name(classifier)}, significant under both protocols (Nemenyi): {found}."
 
 
 def _tests(scores: pd.DataFrame) -> str:
     ranks = statistics.mean_ranks(scores).sort_values(kind="stable")
     listed = ", ".join(f"{method} {rank:.2f}" for method, rank in ranks.items())
     test = statistics.friedman(scores)
-    if test.f_p_value >= statistics.LEVEL:
-        verdict = "the methods cannot be told apart"
-    else:
-        verdict = "not all methods are alike"
-    difference = statistics.critical_difference(test.n_methods, test.n_sets)
-    worse = [method for method, rank in ranks.items() if rank - ranks.iloc[0] >= difference]
-    pairs = statistics.wilcoxon_holm(scores)
-    clear = pairs[pairs.p_holm < statistics.LEVEL]
+    is_different = test.f_p_value < statistics.LEVEL
     sentences = [
         f"Mean ranks over {test.n_sets} data sets (1 is best): {listed}.",
-        f"Friedman: χ² = {test.statistic:.2f}, p = {_p(test.p_value)}; Iman-Davenport: F = {test.f_statistic:.2f}, "
-        f"p = {_p(test.f_p_value)}: {verdict} at {statistics.LEVEL:g}.",
-        f"Nemenyi: ranks that are {difference:.2f} apart differ; from {ranks.index[0]}, the first, {_differ(worse)}.",
-        f"Wilcoxon with Holm's correction, against {pairs.against.iloc[0]}: {_differ(list(clear.method))}.",
+        f"Friedman: χ² = {test.statistic:.2f}, {_p(test.p_value)}; Iman-Davenport: F = {test.f_statistic:.2f}, "
+        f"{_p(test.f_p_value)}: {'not all methods are alike' if is_different else 'the methods cannot be told apart'} at "
+        f"{statistics.LEVEL:g}.",
     ]
-    if pairs.least_p_holm.iloc[0] >= statistics.LEVEL:
-        sentences.append(
-            f"With {test.n_sets} data sets and {test.n_methods} methods it cannot find any first difference: a method that wins "
-            f"on every set would have p = {_p(pairs.least_p_holm.iloc[0])}."
-        )
+    if is_different:
+        sentences += [_nemenyi(scores), _wilcoxon(scores)]
     return " ".join(sentences)
+
+
+def _nemenyi(scores: pd.DataFrame) -> str:
+    difference = statistics.critical_difference(scores.shape[1], len(scores))
+    worse: dict[str, list[str]] = {}
+    for winner, loser in statistics.different_pairs(scores):
+        worse.setdefault(winner, []).append(loser)
+    found = "; ".join(f"{winner} is better than {_and(losers)}" for winner, losers in worse.items())
+    return f"Nemenyi (ranks that are {difference:.2f} apart differ): {found or 'no pair differs'}."
+
+
+def _wilcoxon(scores: pd.DataFrame) -> str:
+    pairs = statistics.wilcoxon_holm(scores)
+    test = f"Wilcoxon with Holm's correction, against {pairs.against.iloc[0]}, the first"
+    least = pairs.least_p_holm.iloc[0]
+    if least >= statistics.LEVEL:
+        return (
+            f"{test}: with {len(scores)} data sets and {scores.shape[1]} methods nothing can be found, since even a method "
+            f"that wins on every set would have {_p(least)}."
+        )
+    clear = pairs.method[pairs.p_holm < statistics.LEVEL].tolist()
+    return f"{test}: {f'different from {_and(clear)}' if clear else 'no method differs'}."
 
 
 def _optimism(best: pd.DataFrame, fair: pd.DataFrame) -> Iterator[str]:
@@ -196,82 +209,55 @@ def _optimism(best: pd.DataFrame, fair: pd.DataFrame) -> Iterator[str]:
     yield to_markdown(frame_table(table, caption)).rstrip()
 
 
-def _data(rows: pd.DataFrame, substitutes: Collection[str]) -> Iterator[str]:
+def _data(rows: pd.DataFrame, substitutes: Mapping[str, str]) -> Iterator[str]:
     present = [name for name in rows.dataset.unique() if name in substitutes]
     if not present:
         yield "No data set is a substitute."
-        return
-    yield (
-        f"{_and(present)}: a substitute for the paper's data (same name, other values). Its accuracies are shown, and count where "
-        f"methods are compared with each other, but are never set against printed ones."
-    )
-
-
-def _not_run(rows: pd.DataFrame, best: pd.DataFrame, fair: pd.DataFrame, plan: Plan | None) -> Iterator[str]:
-    printed = published()
-    datasets, methods = printed.dataset.unique().tolist(), printed.method.unique().tolist()
-    classifiers, n_splits = printed.classifier.unique().tolist(), 10
-    if plan is not None:
-        datasets, methods, classifiers, n_splits = (
-            list(plan.datasets),
-            list(plan.labels),
-            list(plan.classifiers),
-            plan.n_splits,
+    for name in present:
+        yield (
+            f"{name} is a substitute for the paper's data: {substitutes[name]}. Its accuracies are shown, and count where "
+            "methods are compared with each other, but are never set against printed ones."
         )
-    wanted = [(d, m, c) for d in datasets for m in methods for c in classifiers]
-    reports: list[tuple[str, Callable[[tuple[str, str, str]], bool]]] = []
+
+
+def _not_run(best: pd.DataFrame, fair: pd.DataFrame, plan: Plan | None) -> Iterator[str]:
+    wanted = _planned(plan)
+    n_splits = 10 if plan is None else plan.n_splits
+    lines = []
     for protocol, table in (("optimistic", best), ("honest", fair)):
-        n_found = {(r.dataset, r.method, r.classifier): r.n_splits for r in table.itertuples()}
-        reports.append((f"Not run ({protocol})", lambda case, n_found=n_found: case not in n_found))
-        reports.append(
-            (
-                f"With fewer than {n_splits} splits ({protocol})",
-                lambda case, n_found=n_found: 0 < n_found.get(case, 0) < n_splits,
-            )
-        )
-    lines = [
-        f"- {title}: {_describe([case for case in wanted if is_missing(case)], datasets, methods, classifiers)}"
-        for title, is_missing in reports
-        if any(map(is_missing, wanted))
-    ]
-    if (rows.groupby("dataset")["split"].nunique() == 1).any():
-        lines.append(f'- Some data sets have one split only and no standard error: their verdict is "{ONE_SPLIT}".')
+        counts = {(row.dataset, row.method, row.classifier): row.n_splits for row in table.itertuples()}
+        missing = [case for case in wanted if case not in counts]
+        if missing:
+            lines.append(f"- Not run ({protocol}): {_describe(missing, wanted)}.")
+        few = [counts[case] for case in wanted if counts.get(case, n_splits) < n_splits]
+        if few:
+            lines.append(f"- Fewer than {n_splits} splits ({protocol}): {_count(len(few), 'cell')}, the fewest {min(few)}.")
     yield "\n".join(lines) if lines else "Everything was run."
+
+
+def _planned(plan: Plan | None) -> list[Case]:
+    """Return data set, method and classifier of what was to be run: by the plan, or by the paper."""
+    if plan is None:
+        return list(published()[["dataset", "method", "classifier"]].itertuples(index=False, name=None))
+    return [(dataset, label, name) for dataset in plan.datasets for label in plan.labels for name in plan.classifiers]
 
 
 # ---------------------------------------------------------------------------------------------------------------- words
 
 
-def _describe(cases: list[tuple[str, str, str]], datasets: list[str], methods: list[str], classifiers: list[str]) -> str:
-    """Say which cases, whole data sets and whole methods by their name alone."""
-    if len(cases) == len(datasets) * len(methods) * len(classifiers):
-        return "everything."
-    parts = []
-    rest = list(cases)
-    for place, names, size in (
-        (0, datasets, len(methods) * len(classifiers)),
-        (1, methods, len(datasets) * len(classifiers)),
-    ):
-        whole = [name for name in names if sum(case[place] == name for case in cases) == size]
+def _describe(all_cases: list[Case], wanted: list[Case]) -> str:
+    """Say which cases, and whole data sets and whole methods by their name alone."""
+    parts, cases = [], all_cases
+    for place, words in ((0, "all methods"), (1, "all data sets")):
+        missing, planned = (Counter(case[place] for case in these) for these in (all_cases, wanted))
+        whole = [name for name in missing if missing[name] == planned[name] and any(case[place] == name for case in cases)]
         if whole:
-            parts.append(f"{_and(whole)} ({'all methods' if place == 0 else 'on all data sets'})")
-            rest = [case for case in rest if case[place] not in whole]
-    by_pair: dict[tuple[str, str], list[str]] = {}
-    for dataset, method, classifier in rest:
-        by_pair.setdefault((dataset, method), []).append(classifier)
-    for (dataset, method), found in by_pair.items():
-        parts.append(
-            f"{method} on {dataset}" + ("" if len(found) == len(classifiers) else f" with {_and(map(_name, found))}")
-        )
-    return "; ".join(parts) + "."
+            parts.append(f"{_and(whole)} ({words})")
+            cases = [case for case in cases if case[place] not in whole]
+    return "; ".join(parts + [f"{method} on {dataset} with {_name(classifier)}" for dataset, method, classifier in cases])
 
 
-def _differ(methods: list[str]) -> str:
-    return f"{_and(methods)} differ{'s' if len(methods) == 1 else ''}" if methods else "none differs"
-
-
-def _and(names: Collection[str] | Iterator[str]) -> str:
-    names = list(names)
+def _and(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
@@ -283,9 +269,13 @@ def _name(classifier: str) -> str:
     return CLASSIFIER_NAMES.get(classifier, classifier)
 
 
+def _with_error(row: pd.Series) -> str:
+    return f"{row.accuracy:.2f} ± {row.standard_error:.2f}"
+
+
 def _with_features(n_features: object) -> str:
     return "" if pd.isna(n_features) else f" with {n_features}"
 
 
 def _p(value: float) -> str:
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+    return "p < 0.001" if value < 0.001 else f"p = {value:.3f}"

@@ -7,8 +7,9 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pandas as pd
 
@@ -74,7 +75,8 @@ def frame_table(frame: pd.DataFrame, caption: str, names: Mapping[str, str] | No
 def accuracy_table(table: pd.DataFrame, classifier: str) -> Table:
     """Lay out reported accuracies as the paper does: data sets x methods, the best in each row and the second marked.
 
-    Of equal accuracies (as they are shown) the one with fewer features is better, as in the paper; equal in both share the mark.
+    Of equal accuracies (as they are shown) the one with fewer features is better, as in the paper; equal in both share the
+    mark.
 
     Parameters
     ----------
@@ -92,7 +94,7 @@ def accuracy_table(table: pd.DataFrame, classifier: str) -> Table:
     [protocol] = set(shown.protocol) or {"optimistic"}
     caption = (
         f"Accuracy in % with {CLASSIFIER_NAMES.get(classifier, classifier)}, ± standard error (number of features). "
-        f"{PROTOCOL_NAMES[protocol]} Bold: best of its row, underlined: second; of equal accuracies the one with fewer features."
+        f"{PROTOCOL_NAMES[protocol]} Bold: best of its row, underlined: second; of equal ones that with fewer features."
     )
     return Table(caption, ("dataset", *methods), tuple(rows), (False, *(True for _ in methods)))
 
@@ -216,7 +218,6 @@ _LATEX = {
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
     "±": r"$\pm$",
-    "−": "$-$",
     "λ": r"$\lambda$",
     "[": "{[}",  # after a line break a bracket would be taken for an option
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
@@ -283,6 +284,10 @@ def to_page(table: Table, title: str) -> str:
     return _PAGE.format(title=html.escape(title), table=to_html(table))
 
 
+def _write(text: bytes, stream: BinaryIO) -> None:
+    stream.write(text)
+
+
 def write_table(folder: Path, name: str, table: Table) -> list[Path]:
     """Write ``name.md``, ``name.tex`` and ``name.html``, all or none, and return where they are."""
     formats: dict[str, Callable[[Table], str]] = {
@@ -291,5 +296,5 @@ def write_table(folder: Path, name: str, table: Table) -> list[Path]:
         "html": lambda shown: to_page(shown, name),
     }
     texts = {folder / f"{name}.{ending}": make(table).encode() for ending, make in formats.items()}
-    write_together({file: lambda stream, text=text: stream.write(text) for file, text in texts.items()})
+    write_together({file: partial(_write, text) for file, text in texts.items()})
     return list(texts)
