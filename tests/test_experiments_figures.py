@@ -212,7 +212,7 @@ def test_solvers():
             assert first[0].get_ydata().tolist() == pytest.approx((100 * here.accuracy.mean()).tolist())
             assert second[0].get_ydata().tolist() == pytest.approx(here.n_nonzero.mean().astype(float).tolist())
             places = first[0].get_xdata()
-            assert np.abs(np.log10(places) - [-3, -2, -1]).max() < 0.05, "moved aside, but not far"
+            assert np.abs(np.log10(np.asarray(places, dtype=float)) - [-3, -2, -1]).max() < 0.05, "moved aside, but not far"
     assert_readable(figure)
 
 
@@ -260,11 +260,11 @@ def test_names_are_shown_as_they_are():
 
 def test_what_cannot_be_drawn_is_refused():
     rows = accuracy_rows(1)
-    with pytest.raises(ValueError, match="nothing about classifier='svm'. The rows have knn, softmax"):
+    with pytest.raises(ValueError, match=r"nothing about classifier='svm'. The rows have knn, softmax"):
         figures.curves(rows, "svm")
-    with pytest.raises(ValueError, match="protocol='fair' is unknown. Use 'optimistic' or 'honest'"):
+    with pytest.raises(ValueError, match=r"protocol='fair' is unknown. Use 'optimistic' or 'honest'"):
         figures.curves(rows, "knn", "fair")
-    with pytest.raises(ValueError, match="nothing about 'alpha'|say nothing about 'alpha'"):
+    with pytest.raises(ValueError, match="say nothing about 'alpha'"):
         figures.lambda_sensitivity(rows, "knn")
     with pytest.raises(ValueError, match="n_features=7 is not in the rows"):
         figures.solvers(choice_rows([{"alpha": 1.0}]), "knn", n_features=7)

@@ -49,7 +49,7 @@ def matrices(least_methods=2):
 
 
 def test_the_worked_example():
-    """As printed, two entries of row 13 are equal (0.975); the ranks in print are 2 and 3 there, so that they were rounded."""
+    """In print two entries of row 13 are equal (0.975), but their ranks are 2 and 3: the table is rounded."""
     assert mean_ranks(DEMSAR).round(3).tolist() == [3.143, 2.0, 2.929, 1.929]
     unrounded = DEMSAR.copy()
     unrounded.loc[12, "C4.5+cf"] += 1e-5

@@ -65,10 +65,10 @@ def _own_method(compared: pd.DataFrame, substitutes: Mapping[str, str]) -> Itera
     cells = compared[(compared.method == OURS) & compared.verdict.isin([REPRODUCED, ABOVE, BELOW])]
     n_close, n_above = (cells.verdict == REPRODUCED).sum(), (cells.verdict == ABOVE).sum()
     yield (
-        f"The paper prints {n_printed} cells (data set and classifier) of {OURS} on data that are not substituted. "
+        f"The paper prints {n_printed} cells (data set and classifier) of {OURS} on data sets that are not substituted. "
         f"{len(cells)} of them can be compared, {n_close + n_above} are reproduced: {n_close} within two standard errors of "
-        f"the printed accuracy, {n_above} above. Parameters and number of features are the best for the test part, as in the "
-        "paper: optimistic."
+        f"the printed accuracy, {n_above} above. Parameters and number of features are the best for the test part, as in "
+        "the paper: optimistic."
     )
     misses = cells[cells.verdict == BELOW]
     if len(misses):
