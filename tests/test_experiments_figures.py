@@ -167,7 +167,7 @@ def test_initialisation_shows_the_spread_over_draws_not_over_splits():
 
 
 def test_convergence_is_relative_to_the_first_value():
-    values = {"RPMFS": [80.0, 20.0, 4.0], "l2,0-FS": [8.0, 4.0, 2.0]}
+    values = {"RPMFS": [80.0, 100.0, 4.0], "l2,0-FS": [8.0, 4.0, 2.0]}
     table = [
         {"dataset": dataset, "method": method, "iteration": i, "objective": value * scale}
         for dataset, scale in (("leukemia", 1.0), ("prostate", 3.0))
@@ -177,7 +177,7 @@ def test_convergence_is_relative_to_the_first_value():
     figure = figures.convergence(pd.DataFrame(table[::-1]))
     for ax in panels(figure).values():
         found = {line.get_label(): line.get_ydata().tolist() for line in ax.lines}
-        assert found == {"RPMFS": [1.0, 0.25, 0.05], "l2,0-FS": [1.0, 0.5, 0.25]}
+        assert found == {"RPMFS": [1.0, 1.25, 0.05], "l2,0-FS": [1.0, 0.5, 0.25]}
         assert (ax.get_xscale(), ax.get_yscale()) == ("linear", "linear")
     assert_readable(figure)
     wide = pd.DataFrame(table).assign(objective=lambda t: t.objective**3)

@@ -179,6 +179,17 @@ def test_equal_means_go_to_fewer_features_although_sums_round():
     assert optimistic(rows.iloc[::-1]).n_features.tolist() == [20]
 
 
+def test_equal_means_of_inner_folds_go_to_fewer_features_although_sums_round():
+    """3/6 + 3/7 + 3/6 is 2/6 + 3/7 + 4/6, but not for a computer."""
+    trial = make_rows(accuracy={(20, 0): 0.5, (40, 0): 0.5})
+    inner = [
+        make_rows(accuracy={(20, 0): few / total, (40, 0): many / total}, fold=fold, n_test=total)
+        for fold, (few, many, total) in enumerate([(2, 3, 6), (3, 3, 7), (4, 3, 6)])
+    ]
+    chosen = honest_choices(pd.concat([trial, *inner], ignore_index=True))
+    assert chosen.n_features.tolist() == [20]
+
+
 @settings(max_examples=20)
 @given(random_rows(complete=True))
 def test_curves(rows):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -179,12 +180,18 @@ def test_groups_are_the_largest_sets_without_a_difference(values, difference):
         assert ranks[group].is_monotonic_increasing
 
 
+def test_methods_exactly_the_difference_apart_differ():
+    assert alike(pd.Series({"a": 1.0, "b": 2.0}), 1.0) == []
+    assert alike(pd.Series({"a": 1.0, "b": 2.0}), 1.0 + 1e-9) == [["a", "b"]]
+
+
 def test_pairs_are_compared_only_after_a_difference_was_found():
     clear = pd.DataFrame(np.arange(10.0)[:, None] + [3.0, 2.0, 1.0, 0.0], columns=list("abcd"))
     assert different_pairs(clear) == [("a", "c"), ("a", "d"), ("b", "d")]
     assert different_pairs(DEMSAR) == []
-    same = clear.assign(a=1.0, b=1.0, c=1.0, d=1.0)
-    assert different_pairs(same) == []
+    nothing_found = friedman(clear)._replace(f_p_value=0.06)
+    with patch.object(statistics, "friedman", return_value=nothing_found):
+        assert different_pairs(clear) == []
 
 
 def test_a_set_without_a_value_for_every_method_is_left_out():
