@@ -220,6 +220,18 @@ def test_what_has_no_inner_folds_is_left_out_and_what_has_no_choice_is_not():
     assert set(optimistic(both).method) == {"RFS", "Baseline"}
 
 
+def test_of_equally_frequent_choices_the_first_of_the_plan_is_shown():
+    """In the second set the rows of the second choice come first, and each choice wins one split."""
+    parts = [make_rows(dataset="a", choice=choice) for choice in ("{1}", "{2}")]
+    for choice, winner in (("{2}", 0), ("{1}", 1)):
+        inner = {(20, split): float(split == winner) for split in range(2)}
+        parts.append(make_rows(dataset="b", choice=choice, accuracy={(20, 0): 0.5, (20, 1): 0.5}))
+        parts.append(make_rows(dataset="b", choice=choice, accuracy=inner, fold=0))
+    rows = pd.concat(parts, ignore_index=True)
+    assert honest_choices(rows).sort_values("split").choice.tolist() == ["{2}", "{1}"]
+    assert honest(rows).choice.tolist() == ["{1}"]
+
+
 def test_a_fit_is_counted_once():
     rows = pd.concat(
         [make_rows(classifier=c, fit_seconds=s, choice=g) for c in ("knn", "softmax") for g, s in (("{}", 1.0), ("1", 4.0))]
