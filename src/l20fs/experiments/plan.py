@@ -16,6 +16,9 @@ from l20fs.base import BaseSelector
 from l20fs.experiments.protocol import CLASSIFIERS
 from l20fs.methods import discover
 
+#: Stands among sizes for as many features as have non-zero weights at the lambda of the path.
+NONZERO = 0
+
 #: What a plan may say at its top, and about a method.
 KEYS = {"title", "datasets", "sizes", "n_splits", "seed", "classifiers", "inner_folds", "methods"}
 METHOD_KEYS = {"label", "method", "paper_solver", "params", "grid", "sizes"}
@@ -113,16 +116,24 @@ def parse_plan(text: str) -> Plan:
     classifiers = tuple(content.get("classifiers", CLASSIFIERS))
     for name in classifiers:
         if name not in CLASSIFIERS:
-            raise PlanError(f"line {where.of('classifiers')}: the classifier {name!r} is unknown. Use {' or '.join(CLASSIFIERS)}.")
+            raise PlanError(
+                f"line {where.of('classifiers')}: the classifier {name!r} is unknown. Use {' or '.join(CLASSIFIERS)}."
+            )
     methods = [_Method(entry, number, where) for number, entry in enumerate(content["methods"])]
+    sizes = _sizes(content["sizes"], where.of("sizes"))
+    for method in methods:
+        if sizes == (NONZERO,) and method.sizes is None:
+            method._refuse_without_lambda("method")
     labels = [method.label for method in methods]
     for number, label in enumerate(labels):
         if label in labels[:number]:
-            raise PlanError(f"line {where.of('methods', number)}: the label {label!r} is used twice. Give each method its own.")
+            raise PlanError(
+                f"line {where.of('methods', number)}: the label {label!r} is used twice. Give each method its own."
+            )
     return Plan(
         title=str(content.get("title", "")),
         datasets=tuple(content["datasets"]),
-        sizes=_sizes(content["sizes"], where.of("sizes")),
+        sizes=sizes,
         variants=tuple(variant for method in methods for variant in method.variants()),
         classifiers=classifiers,
         n_splits=_count(content.get("n_splits", 10), 1, "n_splits", where),
@@ -154,24 +165,38 @@ class _Method:
         self.label = str(entry.get("label", self.name))
         solver = entry.get("paper_solver")
         if solver is not None and (self.name != "L20Selector" or solver not in ("ahiht", "hiht")):
-            raise PlanError(f"line {self.line('paper_solver')}: paper_solver={solver!r}. Use 'ahiht' or 'hiht' of L20Selector.")
+            raise PlanError(
+                f"line {self.line('paper_solver')}: paper_solver={solver!r}. Use 'ahiht' or 'hiht' of L20Selector."
+            )
         self.params = ({} if solver is None else paper_settings(solver)) | dict(entry.get("params", {}))
         self.grid = dict(entry.get("grid", {}))
         self.sizes = _sizes(entry["sizes"], self.line("sizes")) if "sizes" in entry else None
         self._refuse_bad_parameters()
+        if self.sizes == (NONZERO,):
+            self._refuse_without_lambda("sizes")
 
     def line(self, key: str) -> int:
         return self.where.of("methods", self.number, key)
+
+    def _refuse_without_lambda(self, key: str) -> None:
+        if self.name != "L20Selector" or not {"alpha"} & (set(self.params) | set(self.grid)):
+            raise PlanError(
+                f"line {self.line(key)}: {self.label} has no alpha at which rows are non-zero. Give sizes in numbers."
+            )
 
     def _refuse_bad_parameters(self) -> None:
         known = selector_class(self.name)().get_params()
         for source, names in (("params", self.params), ("grid", self.grid)):
             for name in names:
                 if name not in known or name in ("n_features_to_select", "max_features", "callback", "verbose"):
-                    raise PlanError(f"line {self.line(source)}: {self.name} has no parameter {name!r} here. {closest(name, list(known))}")
+                    raise PlanError(
+                        f"line {self.line(source)}: {self.name} has no parameter {name!r} here. {closest(name, list(known))}"
+                    )
         for name, values in self.grid.items():
             if not isinstance(values, list) or not values or len(set(map(repr, values))) < len(values):
-                raise PlanError(f"line {self.line('grid')}: the grid of {name!r} is {values!r}. Give a list of different values.")
+                raise PlanError(
+                    f"line {self.line('grid')}: the grid of {name!r} is {values!r}. Give a list of different values."
+                )
         for variant in self.variants():
             try:
                 variant.selector()._check_parameters()
@@ -225,11 +250,19 @@ def closest(name: str, known: list[str]) -> str:
 
 
 def _sizes(value: Any, line: int) -> tuple[int, ...]:
-    """Return numbers of features, given as a list or as ``{from, to, step}``."""
-    if isinstance(value, dict) and set(value) == {"from", "to", "step"} and all(_is_count(number) for number in value.values()):
+    """Return numbers of features, given as a list, as ``{from, to, step}`` or as ``"nonzero"``."""
+    if (
+        isinstance(value, dict)
+        and set(value) == {"from", "to", "step"}
+        and all(_is_count(number) for number in value.values())
+    ):
         value = list(range(value["from"], value["to"] + 1, value["step"]))
+    if value == "nonzero":
+        return (NONZERO,)
     if not isinstance(value, list) or not value or not all(_is_count(size) for size in value):
-        raise PlanError(f"line {line}: sizes={value!r}. Give whole numbers from 1, or {{from = 20, to = 400, step = 20}}.")
+        raise PlanError(
+            f'line {line}: sizes={value!r}. Give whole numbers from 1, {{from = 20, to = 400, step = 20}}, or "nonzero".'
+        )
     return tuple(sorted(set(value)))
 
 

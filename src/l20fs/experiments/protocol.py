@@ -65,7 +65,8 @@ def inner_splits(y: Array, n_folds: int, number: int, seed: int = 0) -> list[Spl
     others = np.flatnonzero(counts[codes] > 1)
     folds = StratifiedKFold(n_folds, shuffle=True, random_state=np.random.RandomState([seed, number]))
     return [
-        Split(np.sort(np.concatenate([others[train], single])), others[test]) for train, test in folds.split(others, y[others])
+        Split(np.sort(np.concatenate([others[train], single])), others[test])
+        for train, test in folds.split(others, y[others])
     ]
 
 
