@@ -1,7 +1,7 @@
 r"""The paper's protocol: how samples are split, and the two classifiers that judge a selection.
 
-The paper states two thirds of every class for training, ten repeats, KNN with five neighbours and softmax. What it leaves open
-is taken from the code that its authors published later: the two thirds are rounded up, equal votes of KNN go to the first
+The paper states two thirds of every class for training, ten repeats, KNN with five neighbours and softmax. What it leaves
+open is taken from the code that its authors published later: the two thirds are rounded up, equal votes of KNN go to the first
 class, and softmax has no intercept and minimises the mean cross-entropy plus :math:`\tfrac{10^{-4}}2 \|\theta\|^2`.
 """
 
@@ -79,9 +79,9 @@ class Classifier(Protocol):
 class Softmax:
     """Multinomial logistic regression as the authors of the paper run it.
 
-    No intercept, mean cross-entropy plus half of ``DECAY`` times the squared parameters, L-BFGS with ``MAX_ITER`` steps. They start
-    from small random numbers; this starts from zero, since there is one minimum only. The parameters are combinations of the
-    training samples, so that no more of them are searched for than there are samples.
+    No intercept, mean cross-entropy plus half of ``DECAY`` times the squared parameters, L-BFGS with ``MAX_ITER`` steps.
+    They start from small random numbers; this starts from zero, since there is one minimum only. The parameters are
+    combinations of the training samples, so that no more of them are searched for than there are samples.
 
     Examples
     --------
