@@ -1,8 +1,8 @@
 r"""The paper's protocol: how samples are split, and the two classifiers that judge a selection.
 
 The paper states two thirds of every class for training, ten repeats, KNN with five neighbours and softmax. What it leaves
-open is taken from the code that its authors published later: the two thirds are rounded up, equal votes of KNN go to the first
-class, and softmax has no intercept and minimises the mean cross-entropy plus :math:`\tfrac{10^{-4}}2 \|\theta\|^2`.
+open is taken from the code that its authors published later: the two thirds are rounded up, equal votes of KNN go to the
+first class, and softmax has no intercept and minimises the mean cross-entropy plus :math:`\tfrac{10^{-4}}2 \|\theta\|^2`.
 """
 
 from __future__ import annotations

@@ -58,8 +58,8 @@ def run(
     """Compute what is missing of a plan and return its rows.
 
     Every cell is kept in ``folder`` as soon as it is done: a run that was killed goes on where it was, and results of
-    another configuration, of other data or of another version are never mixed in. ``n_jobs`` and whatever backend of joblib is
-    set decide where the cells are computed; the rows do not depend on it, but for the times.
+    another configuration, of other data or of another version are never mixed in. ``n_jobs`` and whatever backend of joblib
+    is set decide where the cells are computed; the rows do not depend on it, but for the times.
     """
     for dataset in datasets:
         plan.refuse_small(dataset.name, dataset.X.shape[1])
