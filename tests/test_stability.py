@@ -16,7 +16,7 @@ import scipy.sparse as sp
 import sklearn
 from matplotlib.figure import Figure
 from samples import INFORMATIVE, make_data, make_frame
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 from sklearn.feature_selection import RFE, VarianceThreshold
 from sklearn.linear_model import LogisticRegression
@@ -298,6 +298,53 @@ def test_selectors_of_other_packages_that_rank():
     np.testing.assert_array_equal(stable.selected_[2], clone(rfe).fit(X[rows], y[rows]).support_)
     with pytest.raises(TypeError, match=r"VarianceThreshold has no ranking_ and support_ after fit\. Use a sel"):
         fit(VarianceThreshold())
+
+
+class Correlation(BaseEstimator):
+    """A selector of another package: it needs y, and its tags do not say so."""
+
+    def fit(self, X, y=None):
+        if y is None:
+            raise ValueError("requires y")
+        self.ranking_ = np.argsort(np.argsort(-np.abs((X - X.mean(axis=0)).T @ (y - y.mean())))) + 1
+        self.support_ = self.ranking_ <= 3
+        return self
+
+
+def test_y_reaches_selectors_of_other_packages_whatever_their_tags_say():
+    X, y = make_data(0, 60, 12)
+    assert not get_tags(Correlation()).target_tags.required
+    for targets, pairs in (
+        (y, plan_pairs(encode_targets(y), None, 0.5, 0)),
+        (X[:, 4] + 1.0, plan_pairs(encode_targets(X[:, 4]), None, 0.5, 0)),
+    ):
+        stable = fit(Correlation(), data=(X, targets), n_resamples=4)
+        for i in range(4):
+            rows = pairs.rows(i)
+            np.testing.assert_array_equal(stable.selected_[i], Correlation().fit(X[rows], targets[rows]).support_)
+    nested = fit(fit(Correlation(), data=(X, y), n_resamples=2), data=(X, y), n_resamples=2)
+    assert nested.selected_.any()
+    with pytest.raises(ValueError, match="Resample 1 of 10, with 30 samples, failed: requires y"):
+        fit(Correlation(), data=(X, None))
+    for wrong in (y[:5], np.where(y == 0, np.nan, y)):
+        with pytest.raises(ValueError, match=r"inconsistent numbers of samples|Input y contains NaN"):
+            fit(Correlation(), data=(X, wrong))
+
+
+def test_unsupervised_methods_see_no_y():
+    """Their halves are drawn without it: what it holds does not matter."""
+    X, y = make_data(0, 60, 12)
+    for selector in (methods.UDFS(2), StabilitySelector(methods.UDFS(2), n_resamples=2, random_state=0)):
+        without = fit(selector, data=(X, None), n_resamples=4)
+        for ignored in (y, np.zeros(60), np.full(60, np.nan)):
+            assert_same(fit(selector, data=(X, ignored), n_resamples=4), without)
+
+
+def test_a_pipeline_is_refused_with_the_way_out(monkeypatch):
+    monkeypatch.setattr(StabilitySelector, "_run", None)
+    way_out = r"selector is a Pipeline, .* in front: make_pipeline\(\.\.\., StabilitySelector\(L20Selector\(\.\.\.\)\)\)"
+    with pytest.raises(TypeError, match=way_out):
+        fit(make_pipeline(StandardScaler(), L20Selector(4)))
 
 
 def test_seeds_of_random_selectors():

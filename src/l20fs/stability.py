@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone, is_regressor
+from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
@@ -173,8 +174,9 @@ class StabilitySelector(BaseSelector):
         X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
             What the selector takes.
         y : array of shape (n_samples,) or (n_samples, n_outputs)
-            What the selector takes. If it holds labels, each half has its share of every class; a class with one sample
-            can be in one half of a pair only, which is warned about. The y of a regressor never holds labels.
+            What the selector takes; unsupervised methods of this package ignore it, any other selector gets it if it is
+            given. If it holds labels, each half has its share of every class; a class with one sample can be in one half
+            of a pair only, which is warned about. The y of a regressor never holds labels.
         sample_weight : array of shape (n_samples,), default=None
             Handed to the selector, which must take it. Samples of weight 0 are not drawn.
         groups : array of shape (n_samples,), default=None
@@ -376,6 +378,12 @@ class StabilitySelector(BaseSelector):
             raise ValueError(f"n_resamples={self.n_resamples} is odd, but the halves come in pairs. Use an even number.")
         check_share("fraction", self.fraction, 0.5)
         check_share("threshold", self.threshold, 1.0)
+        if isinstance(self.selector, Pipeline):
+            last = type(self.selector.steps[-1][1]).__name__
+            raise TypeError(
+                f"selector is a Pipeline, which has no ranking_. Give its last step alone, and put the others in front: "
+                f"make_pipeline(..., StabilitySelector({last}(...)))."
+            )
         if self.checkpoint is not None and not isinstance(self.random_state, numbers.Integral):
             raise ValueError(
                 f"random_state={self.random_state!r} with a checkpoint: a resumed run would be another. Use a whole number."
@@ -396,7 +404,8 @@ class StabilitySelector(BaseSelector):
     def _validate(self, X: Any, y: Any) -> tuple[Any, Targets]:
         selector = self._selector()
         tags = get_tags(selector)
-        supervised = tags.target_tags.required
+        # The tags of a selector of another package need not say that it has a use for y, and its fit takes it anyway.
+        supervised = not _ignores_targets(selector) and (y is not None or tags.target_tags.required)
         X, y = validate_input(
             self,
             X,
@@ -478,6 +487,13 @@ def pick_best(selector: Any) -> Picked:
     n_kept = max(size, min(getattr(selector, "max_features", None) or 0, n_ranked))
     order = np.lexsort((selector.ranking_, ~support))[:n_kept]
     return Picked(order.astype(np.int32), size)
+
+
+def _ignores_targets(selector: Any) -> bool:
+    """Say whether a selector is known to have no use for y."""
+    while isinstance(selector, StabilitySelector):
+        selector = selector._selector()
+    return isinstance(selector, BaseSelector) and not selector.about.supervised
 
 
 def _for_selector(targets: Targets) -> Array | None:
