@@ -737,3 +737,70 @@ def test_genes_can_be_included_excluded_and_priced_by_name(tmp_path):
         select_genes(adata, "type", include=["nonsense"])
     with pytest.warns(UserWarning, match="1 of the included features are constant, first 'gene 11'"):
         select_genes(adata, "type", n_genes=5, include=["gene 11"])
+
+
+def test_with_mask_var_indices_and_arrays_count_the_genes_of_adata(tmp_path):
+    adata = make_cells()
+    mask = np.arange(N_GENES) % 4 > 0
+    mask[8] = True
+    masked = adata[:, mask]
+    genes = masked.var_names
+
+    def expected(**meant):
+        return L20Selector(4, **meant).fit(pd.DataFrame(masked.X.toarray(), columns=genes), masked.obs["type"].astype(str))
+
+    factors = np.linspace(0.5, 2.0, N_GENES)
+    labels = np.array([f"pathway {gene // 3}" for gene in range(N_GENES)])
+    groups = [["gene 1", "gene 2"], ["gene 9", "gene 10"]]
+    forbidden, wanted = np.arange(N_GENES) == 3, np.arange(N_GENES) == 22
+    for wishes, meant in (
+        ({"include": [22, "gene 17"]}, {"include": ["gene 17", "gene 22"]}),
+        ({"include": wanted, "exclude": forbidden}, {"include": ["gene 22"], "exclude": ["gene 3"]}),
+        ({"exclude": [3, "gene 4", 0]}, {"exclude": ["gene 3"]}),
+        ({"penalty_factor": factors}, {"penalty_factor": factors[mask]}),
+        ({"penalty_factor": factors.tolist()}, {"penalty_factor": factors[mask]}),
+        ({"penalty_factor": {3: 1e6, "gene 20": 2.0, 0: 5.0}}, {"penalty_factor": {"gene 3": 1e6}}),
+        ({"penalty_factor": {22: 0.0, 3: np.inf, 4: np.inf}}, {"include": ["gene 22"], "exclude": ["gene 3"]}),
+        ({"feature_groups": labels}, {"feature_groups": labels[mask]}),
+        ({"feature_groups": [[0, 1, 2, 4], [9, 10]]}, {"feature_groups": groups}),
+        ({"feature_groups": {"a": ["gene 1", "gene 2"], "b": [9, "gene 10"]}}, {"feature_groups": groups}),
+    ):
+        select_genes(adata, "type", n_genes=4, mask_var=mask, **wishes)
+        selector = expected(**meant)
+        assert adata.var_names[adata.var["l20fs"]].tolist() == genes[selector.support_].tolist(), wishes
+        np.testing.assert_array_equal(adata.var["l20fs_rank"][mask], selector.ranking_)
+        assert adata.var["l20fs_rank"][~mask].isna().all()
+        adata.write_h5ad(tmp_path / "a.h5ad")
+        params = anndata.read_h5ad(tmp_path / "a.h5ad").uns["l20fs"]["params"]
+        again = {name: params[name] for name in wishes}
+        select_genes(adata, "type", n_genes=4, mask_var=mask, key_added="again", **again)
+        np.testing.assert_array_equal(adata.var["again_rank"], adata.var["l20fs_rank"], err_msg=str(wishes))
+
+
+@pytest.mark.parametrize(
+    ("wishes", "message"),
+    [
+        ({"include": [1, 4, "gene 0"]}, "2 of the included genes are outside mask_var: 'gene 4', 'gene 0'. Add them"),
+        ({"penalty_factor": {"gene 4": 0}}, "1 of the included genes are outside mask_var: 'gene 4'"),
+        ({"penalty_factor": 1.0 * (np.arange(N_GENES) > 0)}, "1 of the included genes are outside mask_var: 'gene 0'"),
+        ({"penalty_factor": np.ones(18)}, "penalty_factor has 18 factors for 24 genes. Give one per gene of adata"),
+        ({"penalty_factor": 3.0}, "penalty_factor=3.0 is not a list"),
+        ({"feature_groups": ["a"] * 18}, "feature_groups has 18 labels for 24 features"),
+        ({"exclude": [True] * 18}, "exclude is a mask of length 18 for 24 features"),
+        ({"include": [24]}, "include has the index 24, which is outside 0 to 23"),
+    ],
+    ids=str,
+)
+def test_what_does_not_fit_the_genes_or_the_mask_is_refused(wishes, message):
+    adata = make_cells()
+    before = contents(adata)
+    with pytest.raises(ValueError, match=re.escape(message)):
+        select_genes(adata, "type", n_genes=4, mask_var=np.arange(N_GENES) % 4 > 0, **wishes)
+    assert contents(adata) == before
+
+
+def test_a_callback_is_called_as_it_is():
+    """Not a copy of it, which would fill a list of its own."""
+    seen = []
+    select_genes(make_cells(), "type", n_genes=4, mask_var=np.arange(N_GENES) > 2, callback=seen.append)
+    assert len(seen) >= 4

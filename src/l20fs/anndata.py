@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from l20fs import L20Selector, __version__
 from l20fs.validation import refuse_foreign_array, refuse_non_finite
@@ -66,7 +65,8 @@ def select_genes(
         Return a copy of ``adata`` with the results, and leave ``adata`` as it is.
     **params
         Other parameters of :class:`~l20fs.L20Selector`. A dict of ``class_weight`` has a weight per label. ``include``,
-        ``exclude``, ``penalty_factor`` and ``feature_groups`` take names of genes.
+        ``exclude``, ``penalty_factor`` and ``feature_groups`` take names of genes; indices, masks and arrays count all
+        genes of ``adata``, also with ``mask_var``. A gene outside ``mask_var`` cannot be included, and need not be excluded.
 
     Returns
     -------
@@ -110,8 +110,10 @@ def select_genes(
     place, stored = _stored_matrix(adata, layer)
     labels = _labels(adata, groupby)
     candidates = _candidates(adata, mask_var)
-    names = adata.var_names[candidates].to_numpy(dtype=object)
-    selector = _make_selector(n_genes, params)
+    genes = adata.var_names.to_numpy(dtype=object)
+    names = genes[candidates]
+    asked = by_index(_make_selector(n_genes, params), genes)
+    selector = _restricted(asked, genes, candidates)
 
     X = _in_memory(stored)
     if not allow_counts:
@@ -121,9 +123,10 @@ def select_genes(
     refuse_non_finite(X, names, type(selector).__name__)
     selector._fit(X, labels, names=names)
 
-    asked = {"groupby": groupby, "layer": layer, "mask_var": mask_var if isinstance(mask_var, str) else None}
+    read = {"groupby": groupby, "layer": layer, "mask_var": mask_var if isinstance(mask_var, str) else None}
+    description = _description(selector, read | _params(asked, genes))
     written = adata.copy() if copy else adata
-    _write(written, key_added, selector, candidates, asked)
+    _write(written, key_added, selector, candidates, description)
     return written if copy else None
 
 
@@ -266,7 +269,51 @@ def _make_selector(n_genes: Any, params: dict[str, Any]) -> L20Selector:
     return selector
 
 
-def _write(adata: AnnData, key: str, selector: L20Selector, candidates: Array, asked: dict[str, Any]) -> None:
+def _restricted(asked: L20Selector, genes: Array, candidates: Array) -> L20Selector:
+    """Return the selector for the candidates alone, of one that knows all genes by index."""
+    selector = L20Selector(**asked.get_params(deep=False))  # no clone: a callback must stay the same object
+    if candidates.all():
+        return selector
+    place = {int(gene): position for position, gene in enumerate(np.flatnonzero(candidates))}
+    if asked.include is not None:
+        selector.include = _places(genes, place, asked.include)
+    if asked.exclude is not None:
+        selector.exclude = [place[gene] for gene in asked.exclude if gene in place]
+    if asked.feature_groups is not None:
+        selector.feature_groups = asked.feature_groups[candidates]
+    factors = _by_gene(asked.penalty_factor, len(genes))
+    if isinstance(factors, Mapping):
+        _places(genes, place, [gene for gene, factor in factors.items() if factor == 0])
+        factors = {place[gene]: factor for gene, factor in factors.items() if gene in place}
+    selector.penalty_factor = factors
+    return selector
+
+
+def _places(genes: Array, place: dict[int, int], included: list[int]) -> list[int]:
+    """Return the positions of included genes among the candidates."""
+    outside = [genes[gene] for gene in included if gene not in place]
+    if outside:
+        raise ValueError(
+            f"{len(outside)} of the included genes are outside mask_var: {_listed(outside)}. Add them to the mask, or leave "
+            "them out."
+        )
+    return [place[gene] for gene in included]
+
+
+def _by_gene(factors: Any, n_genes: int) -> Any:
+    """Return factors in a sequence by index of the gene; anything else as it is, for the selector to judge."""
+    if not isinstance(factors, Iterable) or isinstance(factors, str | bytes | Mapping):
+        return factors
+    values = list(factors)
+    if len(values) != n_genes:
+        raise ValueError(
+            f"penalty_factor has {len(values)} factors for {n_genes} genes. Give one per gene of adata, also outside "
+            "mask_var, or a dict of name: factor."
+        )
+    return dict(enumerate(values))
+
+
+def _write(adata: AnnData, key: str, selector: L20Selector, candidates: Array, description: dict[str, Any]) -> None:
     """Write what was found; nothing is computed from here on."""
     columns = {
         key: _for_all_genes(selector.support_, candidates, False),
@@ -274,7 +321,6 @@ def _write(adata: AnnData, key: str, selector: L20Selector, candidates: Array, a
         f"{key}_score": _for_all_genes(selector.scores_, candidates, np.nan),
     }
     weights = _for_all_genes(selector.coef_.T, candidates, 0.0)
-    description = _description(selector, asked)
     adata.var = adata.var.assign(**columns)  # first: this makes a view an object of its own, without a warning
     adata.varm[key] = weights
     adata.uns[key] = description
@@ -287,16 +333,22 @@ def _for_all_genes(values: Array, candidates: Array, other: Any) -> Array:
     return spread
 
 
-def _description(selector: L20Selector, asked: dict[str, Any]) -> dict[str, Any]:
+def _params(asked: L20Selector, genes: Array) -> dict[str, Any]:
+    """Return the parameters of a selector that knows all genes by index, as an h5ad file can hold them."""
+    params = asked.get_params()
+    params = {"n_genes": params.pop("n_features_to_select"), **params}
+    params |= {name: genes[params[name]] for name in ("include", "exclude") if params[name] is not None}
+    factors = _by_gene(params["penalty_factor"], len(genes))
+    if factors is not None:
+        params["penalty_factor"] = np.array([factors.get(gene, 1.0) for gene in range(len(genes))])
+    return params
+
+
+def _description(selector: L20Selector, params: dict[str, Any]) -> dict[str, Any]:
     """Say what was done, in values that an h5ad file can hold; None is not among them before anndata 0.12."""
-    names = selector.feature_names_in_
-    params = by_index(clone(selector), names).get_params()
-    params = {**asked, "n_genes": params.pop("n_features_to_select"), **params, "ridge": selector.ridge_}
+    params = {**params, "ridge": selector.ridge_}
     if isinstance(selector.class_weight, dict):
         params["class_weight"] = np.array([selector.class_weight.get(label, 1.0) for label in selector.classes_])
-    params |= {name: names[params[name]] for name in ("include", "exclude") if params[name] is not None}
-    if isinstance(params["penalty_factor"], dict):
-        params["penalty_factor"] = np.array([params["penalty_factor"].get(gene, 1.0) for gene in range(len(names))])
     can_be_written = str | numbers.Real | np.bool_ | np.ndarray
     description: dict[str, Any] = {
         "written_by": WRITTEN_BY,
