@@ -271,6 +271,49 @@ def test_a_backed_file_is_read_and_not_written(tmp_path, kind):
     assert_same_result(anndata.read_h5ad(tmp_path / "other.h5ad"), expected)
 
 
+@pytest.mark.parametrize("kind", ["csr", "csc", "dense"])
+@pytest.mark.parametrize("at_once", [1, 100, 1 << 23])
+@pytest.mark.parametrize("layer", [None, "lognorm"])
+def test_of_a_backed_file_the_masked_genes_are_loaded(tmp_path, monkeypatch, kind, at_once, layer):
+    monkeypatch.setattr(module, "READ_AT_ONCE", at_once)
+    expected = make_cells(kind=kind, dtype=np.float32)
+    expected.layers["lognorm"] = expected.X.copy()
+    expected.write_h5ad(tmp_path / "cells.h5ad")
+    backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
+    mask = np.arange(N_GENES) % 5 != 2
+    select_genes(expected, "type", n_genes=4, mask_var=mask, layer=layer)
+    select_genes(backed, "type", n_genes=4, mask_var=mask, layer=layer)
+    assert_same_result(backed, expected)
+    backed.file.close()
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "dense"])
+def test_of_a_backed_file_little_more_than_the_masked_genes_is_loaded(tmp_path, monkeypatch, kind):
+    monkeypatch.setattr(module, "READ_AT_ONCE", 20_000)
+    cells = make_cells(kind=kind, dtype=np.float32, n_cells=3000, n_genes=400)
+    n_bytes = 4 * cells.X.size if kind == "dense" else 8 * cells.X.nnz
+    cells.write_h5ad(tmp_path / "cells.h5ad")
+    backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
+    mask = np.arange(400) % 40 == 7
+    assert peak_of(lambda: module._in_memory(backed.X, np.ones(400, dtype=bool))) > 0.9 * n_bytes
+    assert peak_of(lambda: module._in_memory(backed.X, mask)) < 0.3 * n_bytes
+    assert peak_of(lambda: module._refuse_counts(backed.X, "adata.X")) < 0.3 * n_bytes + 8 * module.VALUES_AT_ONCE
+    backed.file.close()
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "dense"])
+def test_raw_counts_in_a_file_are_refused_also_outside_the_mask(tmp_path, kind):
+    counts, types = make_counts()
+    cells = anndata.AnnData(
+        KINDS[kind](counts.astype(np.float32)), obs=pd.DataFrame({"type": types}, index=names("cell", N_CELLS))
+    )
+    cells.write_h5ad(tmp_path / "cells.h5ad")
+    backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
+    with pytest.raises(ValueError, match=r"adata\.X holds raw counts"):
+        select_genes(backed, "type", n_genes=2, mask_var=(counts.max(axis=0) <= 2))
+    backed.file.close()
+
+
 def test_of_a_backed_file_x_is_not_loaded_for_a_layer(tmp_path, monkeypatch):
     expected = make_cells()
     expected.layers["lognorm"] = expected.X.copy()

@@ -26,6 +26,9 @@ WRITTEN_BY = "l20fs.anndata.select_genes"
 #: Values that are looked at together when counts are searched for: log-normalised data are known from the first ones.
 VALUES_AT_ONCE = 1 << 18
 
+#: Cells times genes that are read together from a file of which only some genes are needed.
+READ_AT_ONCE = 1 << 23
+
 
 def select_genes(
     adata: AnnData,
@@ -47,7 +50,8 @@ def select_genes(
     Parameters
     ----------
     adata : AnnData
-        Log-normalised expression, cells in rows. Of a file opened with ``backed=`` only the matrix in question is loaded.
+        Log-normalised expression, cells in rows. Of a file opened with ``backed=`` only the matrix in question is loaded,
+        and of that only the genes of ``mask_var``.
     groupby : str
         Column of ``adata.obs`` with the label of each cell: categories, text or booleans. Labels are compared as text.
     n_genes : int, float or None, default=50
@@ -115,11 +119,9 @@ def select_genes(
     asked = by_index(_make_selector(n_genes, params), genes)
     selector = _restricted(asked, genes, candidates)
 
-    X = _in_memory(stored)
     if not allow_counts:
-        _refuse_counts(X, place)
-    if not candidates.all():
-        X = X[:, candidates]
+        _refuse_counts(stored, place)
+    X = _in_memory(stored, candidates)
     refuse_non_finite(X, names, type(selector).__name__)
     selector._fit(X, labels, names=names)
 
@@ -178,11 +180,18 @@ def _stored_matrix(adata: AnnData, layer: str | None) -> tuple[str, Any]:
     return place, stored
 
 
-def _in_memory(stored: Any) -> Any:
-    """Load a matrix from the file that backs it; what is in memory stays as it is."""
-    if sp.issparse(stored):
-        return stored
-    return stored.to_memory() if hasattr(stored, "to_memory") else np.asarray(stored)
+def _in_memory(stored: Any, candidates: Array) -> Any:
+    """Return the columns of the candidates; of a file that backs the matrix, little else is loaded at a time."""
+    if sp.issparse(stored) or isinstance(stored, np.ndarray):
+        X = stored if sp.issparse(stored) else np.asarray(stored)
+        return X if candidates.all() else X[:, candidates]
+    if candidates.all():
+        return stored.to_memory() if hasattr(stored, "to_memory") else np.asarray(stored)
+    if getattr(stored, "format", None) == "csc":
+        return stored[:, candidates]
+    n_cells = max(1, READ_AT_ONCE // len(candidates))
+    parts = [stored[start : start + n_cells][:, candidates] for start in range(0, stored.shape[0], n_cells)]
+    return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
 
 
 def _labels(adata: AnnData, groupby: str) -> Array:
@@ -239,10 +248,10 @@ def _column(adata: AnnData, room: str, parameter: str, name: str) -> tuple[str, 
     return place, frame[name]
 
 
-def _refuse_counts(X: Any, place: str) -> None:
+def _refuse_counts(stored: Any, place: str) -> None:
     """Refuse whole numbers from 0, of which some are above 1."""
     largest = 0.0
-    for values in _pieces(X):
+    for values in _pieces(stored):
         if not (np.all(values >= 0) and np.all(values == np.floor(values))):
             return
         largest = max(largest, float(values.max(initial=0)))
@@ -253,11 +262,15 @@ def _refuse_counts(X: Any, place: str) -> None:
         )
 
 
-def _pieces(X: Any) -> Iterator[Array]:
-    """Go through the stored values, so many at a time that nothing large is made."""
-    values = X.data if sp.issparse(X) else X
+def _pieces(stored: Any) -> Iterator[Array]:
+    """Go through the stored values, so many at a time that nothing large is made or loaded."""
+    values = stored
+    if sp.issparse(stored):
+        values = stored.data
+    elif hasattr(stored, "group"):  # sparse, in a file
+        values = stored.group["data"]
     step = max(1, VALUES_AT_ONCE // max(1, values[:1].size))
-    return (values[start : start + step] for start in range(0, len(values), step))
+    return (np.asarray(values[start : start + step]) for start in range(0, len(values), step))
 
 
 def _make_selector(n_genes: Any, params: dict[str, Any]) -> L20Selector:
