@@ -82,3 +82,31 @@ def test_a_feature_that_adds_nothing_costs_only():
     values = ebic(LeastSquares(X, np.eye(3)[y]), np.array([2, 12]))
     assert values[2] > values[1]
     assert np.isfinite(values).all()
+
+
+def test_units_that_were_no_choice_cost_no_choice():
+    """Groups count as one choice of so many groups; what is included or excluded is no choice at all."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((100, 12))
+    y = (X[:, :3].sum(axis=1) > 0).astype(int)
+    groups = [[0, 1, 2], [3, 4, 5], [6, 7, 8], [9, 10]]
+    selector = L20Selector("ebic", feature_groups=groups, include=[11], exclude=[9], max_features=4).fit(X, y)
+    Y = np.eye(2)[y]
+    assert np.isinf(selector.ebic_[0])
+    for k, rows in {1: [11], 2: [11, 0, 1, 2]}.items():
+        predicted = LinearRegression().fit(X[:, rows], Y).predict(X[:, rows])
+        rss = np.square(Y - predicted).sum() / 2.0  # both columns say the same
+        price = len(rows) * math.log(100) + 2 * math.log(math.comb(3, k - 1))  # three groups to choose from
+        expected = 100 * math.log(2.0 * rss / 100) + 100 / (98 - len(rows)) * price
+        assert selector.ebic_[k] == pytest.approx(expected, rel=0.02), "classes are nearly balanced"
+    assert selector.support_.sum() == 4
+    alone = L20Selector("ebic", ridge=1.0).fit(X[:, :6], y)
+    excluded = L20Selector("ebic", ridge=1.0, exclude=range(6, 12)).fit(X, y)
+    np.testing.assert_allclose(alone.ebic_, excluded.ebic_[: len(alone.ebic_)], rtol=1e-9)
+
+
+def test_nothing_chosen_is_not_certified():
+    random = np.random.default_rng(0)
+    selector = L20Selector("ebic", certify=True, max_features=5).fit(random.standard_normal((60, 200)), np.arange(60) % 3)
+    assert selector.support_.sum() == 0
+    assert not hasattr(selector, "certificate_")

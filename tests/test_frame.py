@@ -261,3 +261,13 @@ def test_of_two_classes_the_strongest_is_the_one_the_feature_is_high_in():
     X[:, 4] += 3.0 * (y == 0)
     frame = L20Selector(2).fit(X, np.array(["low", "high"])[y]).selection_frame().set_index("feature")
     assert frame["strongest"].to_dict() == {"x1": "high", "x4": "low"}
+
+
+def test_excluded_features_replace_nothing():
+    X, y = make_data()
+    X = np.column_stack([X, X[:, 2]])
+    named = pd.DataFrame(X, columns=[f"g{j}" for j in range(12)] + ["copy"])
+    table = L20Selector(2, include=["g2"], exclude=["copy"]).fit(named, y).selection_frame(named)
+    assert not table["could_replace"].str.contains("copy").any()
+    free = L20Selector(1, include=["g2"]).fit(named, y).selection_frame(named)
+    assert free["could_replace"][0].startswith("copy (1.00)")

@@ -60,7 +60,7 @@ def test_the_classifier_is_a_discriminant_analysis_of_the_predictions(class_weig
     # Three predictions add up to one: two of them carry everything, and have a scatter of full rank.
     axes = scores[:, :2]
     centres = np.array([axes[y == label].mean(axis=0) for label in range(3)])
-    scatter = (axes - centres[y]).T @ (axes - centres[y]) / (len(y) - 3)
+    scatter = (axes - centres[y]).T @ (axes - centres[y]) / len(y)
     distances = np.linalg.solve(scatter, centres.T)
     expected = axes @ distances - 0.5 * np.einsum("cj,jc->c", centres, distances) + np.log(priors)
     found = model.decision_function(X)
@@ -215,3 +215,16 @@ def test_frames_and_copies():
 def test_srbct_is_classified():
     tumours = load_srbct()
     assert cross_val_score(L20Classifier(20), tumours.data, tumours.target, cv=5).mean() > 0.95
+
+
+@pytest.mark.parametrize("class_weight", ["balanced", None])
+def test_the_scale_of_the_weights_does_not_matter(class_weight):
+    X, y = make_data(3)
+    one, small = (L20Classifier(4, class_weight=class_weight).fit(X, y, np.full(60, w)) for w in (1.0, 0.001))
+    np.testing.assert_allclose(one.decision_function(X), small.decision_function(X), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:No features were selected")
+def test_without_features_equal_classes_are_equal():
+    X, y = make_data(3, n_samples=61)
+    assert set(L20Classifier(None, alpha=1e9).fit(X, y).predict(X)) == {0}

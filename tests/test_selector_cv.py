@@ -120,7 +120,7 @@ def test_the_rules_on_any_scores(data):
         for ridge in ridges
         for fold in range(3)
     ]
-    results = tabulate([Setting(ridge, None) for ridge in ridges], found, 3)
+    results = tabulate([Setting(ridge, None) for ridge in ridges], list(range(1, n_sizes + 1)), found, 3)
     for rule in ("best", "1se"):
         index = choose(results, rule)
         assert (results["ridge"][index], results["n_features"][index]) == slow_choice(scores, rule)
@@ -385,6 +385,10 @@ def test_rare_classes_are_named():
         ({"alpha": [0.0]}, "alpha=0.0 is not valid"),
         ({"ridge": []}, r"ridge=\[\] leaves nothing to choose from"),
         ({"sizes": [0]}, "sizes=0 is not valid"),
+        ({"sizes": 5}, r"sizes=5 is not a list. Give numbers of features"),
+        ({"scoring": ["accuracy", "f1_macro"]}, r"one score decides. Use a name, a callable, or None"),
+        ({"scoring": "roc_auc_ovr"}, r"scoring needs what L20Classifier does not have.*CalibratedClassifierCV"),
+        ({"selector": L20Selector(class_weight={"apple": 2.0})}, "class_weight names 'apple', which y does not have"),
         ({"sizes": []}, r"sizes=\[\] leaves nothing to choose from"),
         ({"max_features": 0}, "max_features=0 is not valid"),
         ({"scoring": "nonsense"}, "nonsense"),
@@ -449,3 +453,94 @@ def test_the_regressor_of_the_path_is_scored_as_it_predicts():
     for k in range(1, 6):
         expected = L20Regressor(k).fit(X[train], y[train]).score(X[test], y[test])
         assert selector.cv_results_["split0_test_score"][k - 1] == pytest.approx(expected)
+
+
+def test_a_class_weight_of_a_class_that_a_fold_does_not_have():
+    X, y = make_data()
+    y = np.where(np.arange(60) == 7, 3, y)
+    with pytest.warns(UserWarning, match="Class '3'"):
+        selector = L20SelectorCV(selector=L20Selector(class_weight={3: 5.0}), max_features=3).fit(X, y)
+    assert selector.model_.class_weight == {3: 5.0}
+
+
+def test_an_estimator_predicts_arrays_whatever_the_output_is():
+    frame, y = make_frame()
+    selector = L20SelectorCV(2, estimator=KNeighborsClassifier(3), sizes=[2], cv=FOLDS).set_output(transform="pandas")
+    assert selector.fit(frame, y).score(frame, y) > 0.5
+    assert isinstance(selector.transform(frame), pd.DataFrame)
+
+
+@pytest.mark.filterwarnings("ignore:No features were selected")
+def test_float_labels_are_labels_where_nothing_is_selected():
+    X, y = make_data()
+    labels = y.astype(float)
+    selector = L20SelectorCV("best", alpha=[1e9], estimator=KNeighborsClassifier(3), cv=FOLDS).fit(X, labels)
+    assert selector.n_features_ == 0
+    most = [np.mean(labels[test] == np.bincount(y[train]).argmax()) for train, test in FOLDS.split(X, y)]
+    assert selector.best_score_ == pytest.approx(np.mean(most))
+
+
+def test_weights_with_a_scoring_that_takes_none():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 8))
+    y = X[:, 3] + 0.5 * rng.standard_normal(60)
+    selector = L20SelectorCV(2, estimator="regressor", scoring="neg_max_error", cv=KFold(3), sizes=[2])
+    assert selector.fit(X, y, sample_weight=np.arange(60) % 3).best_score_ < 0.0
+
+
+def test_groups_that_cannot_work_are_named():
+    X, y = make_data()
+    donors = np.repeat(np.arange(12), 5).astype(float)
+    with pytest.raises(ValueError, match="groups has 1 missing values"):
+        L20SelectorCV().fit(X, y, groups=np.where(np.arange(60) == 3, np.nan, donors))
+    with pytest.raises(ValueError, match=r"cv=None means 5 folds, but there are 3 groups. Use cv=3 or less"):
+        L20SelectorCV().fit(X, y, groups=np.arange(60) % 3)
+    y = np.where(donors == 2, 3, y)
+    with pytest.warns(UserWarning, match="1 of 4 classes are in one group only: '3'"):
+        L20SelectorCV(max_features=3, cv=3).fit(X, y, groups=donors)
+
+
+def test_the_alpha_of_the_template_is_used():
+    X, y = make_data()
+    given = L20SelectorCV("best", selector=L20Selector(alpha=0.3), cv=FOLDS).fit(X, y)
+    asked = L20SelectorCV("best", alpha=0.3, cv=FOLDS).fit(X, y)
+    assert given.alpha_ == asked.alpha_ == 0.3
+    assert np.array_equal(given.support_, asked.support_)
+
+
+def test_groups_of_features_are_counted_as_such():
+    X, y = make_data()
+    template = L20Selector(feature_groups=[[2, 3, 4], [5, 6]], include=[0])
+    selector = L20SelectorCV(3, selector=template, estimator=KNeighborsClassifier(3), max_features=5, cv=FOLDS).fit(X, y)
+    assert selector.cv_results_["n_features_to_select"].tolist() == [1.0, 2.0, 3.0, 4.0, 5.0]
+    assert selector.n_features_ == selector.support_.sum() > 3
+    with pytest.raises(ValueError, match="Fit again, or set n_features_to_select=3"):
+        selector.set_params(n_features_to_select=4).predict(X)
+    assert selector.set_params(n_features_to_select=3).predict(X).shape == (60,)
+
+
+def test_interrupted_workers_leave_no_warning():
+    X, y = make_data()
+
+    def interrupt(progress):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        L20SelectorCV(max_features=3, n_jobs=2, callback=interrupt).fit(X, y)
+
+
+def test_text_for_a_regressor_is_refused_with_the_way_out():
+    X, y = make_data()
+    with pytest.raises(ValueError, match="For labels use estimator='classifier'"):
+        L20SelectorCV(estimator="regressor").fit(X, np.array(["a", "b", "c"])[y])
+
+
+def test_scores_can_be_weighted():
+    X, y = make_data()
+    X += np.random.default_rng(0).normal(size=X.shape)
+    selector = L20SelectorCV(2, cv=FOLDS, sizes=[2]).fit(X, y)
+    is_right = selector.predict(X) == y
+    assert not is_right.all()
+    assert selector.score(X, y, sample_weight=is_right) == 1.0
+    with config_context(enable_metadata_routing=True):
+        selector.set_score_request(sample_weight=True)

@@ -429,12 +429,13 @@ def test_ebic_counts_units_and_does_not_drop_what_is_included():
         selector = L20Selector("ebic", include=[0, 1, 3, 4, 11]).fit(X, y)
     assert selector.support_[[0, 1, 3, 4, 11]].all()
     assert set(np.flatnonzero(free.support_)) <= set(np.flatnonzero(selector.support_))
-    assert np.isfinite(selector.ebic_).all()
+    assert np.isinf(selector.ebic_).tolist() == [True] * 5 + [False] * 8, "less than what is included is no choice"
+    assert len(free.ebic_) == 12, "eleven features vary"
     noise = np.random.default_rng(0).permutation(y)
     assert not L20Selector("ebic").fit(X, noise).support_.any()
     assert np.flatnonzero(L20Selector("ebic", include=[0, 1]).fit(X, noise).support_).tolist() == [0, 1]
     groups = L20Selector("ebic", feature_groups=np.arange(12) // 2).fit(X, y)
-    assert len(groups.ebic_) == groups.ranking_.max() + 1
+    assert len(groups.ebic_) == 7, "0 to 6 groups"
     assert groups.support_[::2][:5].tolist() == groups.support_[1::2][:5].tolist()
 
 
@@ -471,3 +472,21 @@ def test_cross_validation_tries_only_what_may_be_had(wishes, rule):
     chosen = selector.cv_results_["n_features"][selector.best_index_]
     assert chosen == support.sum() == selector.n_features_
     assert selector.predict(frame).shape == (60,)
+
+
+def test_a_series_belongs_to_the_features_that_its_index_names():
+    frame, y = make_frame()
+    backwards = frame.columns[::-1]
+    factors = pd.Series(1.0, index=backwards)
+    factors["g3"] = 0.0
+    assert L20Selector(2, penalty_factor=factors).fit(frame, y).support_[3]
+    assert L20Selector(2, include=pd.Series(backwards == "g3", index=backwards)).fit(frame, y).support_[3]
+    groups = pd.Series(["both" if name in ("g2", "g9") else name for name in backwards], index=backwards)
+    found = L20Selector(1, feature_groups=groups).fit(frame, y)
+    assert found.ranking_[2] == found.ranking_[9]
+    positional = pd.Series(factors.to_numpy()[::-1])  # index 0, 1, 2, ...: by position
+    assert L20Selector(2, penalty_factor=positional).fit(frame.to_numpy(), y).support_[3]
+    with pytest.raises(ValueError, match="penalty_factor is a Series whose index does not name the features of X"):
+        L20Selector(2, penalty_factor=factors.rename({"g0": "other"})).fit(frame, y)
+    with pytest.raises(ValueError, match=r"include\.to_numpy\(\) for the order of the columns"):
+        L20Selector(2, include=pd.Series(backwards == "g3", index=backwards)).fit(frame.to_numpy(), y)

@@ -29,8 +29,21 @@ from l20fs.problem import LeastSquares
 Array = NDArray[Any]
 
 
-def ebic(problem: LeastSquares, rows: Array) -> Array:
+def ebic(
+    problem: LeastSquares, rows: Array, *, ends: Array | None = None, n_candidates: int | None = None, n_fixed: int = 0
+) -> Array:
     """Return the extended BIC of the first 0, 1, 2, ... of the features ``rows``, as far as there are samples for it.
+
+    Parameters
+    ----------
+    problem : LeastSquares
+    rows : array of feature indices
+    ends : array, optional
+        Where features are chosen in groups: how many of ``rows`` the first 0, 1, 2, ... groups have.
+    n_candidates : int, optional
+        Among how many features, or groups, there was a choice; all that vary by default.
+    n_fixed : int
+        How many of the first ones were no choice. Fewer are not considered: their criterion is infinite.
 
     Examples
     --------
@@ -41,14 +54,17 @@ def ebic(problem: LeastSquares, rows: Array) -> Array:
     """
     n_samples = problem.design.sample_weights.total
     n_targets = int(np.linalg.matrix_rank(problem.targets @ problem.targets.T, rtol=1e-9, hermitian=True))
-    n_candidates = int(np.count_nonzero(problem.design.varies))
+    n_candidates = int(np.count_nonzero(problem.design.varies)) if n_candidates is None else n_candidates
     residuals = _residuals(problem, rows)
-    sizes = np.arange(len(residuals))
-    sizes = sizes[sizes < n_samples - 2.0]
-    log_choices = gammaln(n_candidates + 1.0) - gammaln(sizes + 1.0) - gammaln(n_candidates - sizes + 1.0)
-    price = n_samples / (n_samples - sizes - 2.0) * (n_targets * sizes * np.log(n_samples) + 2.0 * log_choices)
+    n_rows = np.arange(len(residuals)) if ends is None else ends
+    n_rows = n_rows[n_rows < min(n_samples - 2.0, len(residuals))]
+    n_chosen = np.arange(len(n_rows)) - n_fixed
+    is_allowed = n_chosen >= 0
+    n_chosen = np.maximum(n_chosen, 0)
+    log_choices = gammaln(n_candidates + 1.0) - gammaln(n_chosen + 1.0) - gammaln(n_candidates - n_chosen + 1.0)
+    price = n_samples / (n_samples - n_rows - 2.0) * (n_targets * n_rows * np.log(n_samples) + 2.0 * log_choices)
     n_numbers = n_samples * n_targets
-    return np.asarray(n_numbers * np.log(residuals[sizes] / n_numbers) + price)
+    return np.where(is_allowed, n_numbers * np.log(residuals[n_rows] / n_numbers) + price, np.inf)
 
 
 def _residuals(problem: LeastSquares, rows: Array) -> Array:

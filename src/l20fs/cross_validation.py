@@ -10,11 +10,12 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.model_selection import GroupKFold, StratifiedGroupKFold, check_cv
 
 from l20fs.models import L20Classifier, L20Regressor
+from l20fs.resampling import encode_groups
 from l20fs.selector import L20Selector
 from l20fs.validation import Targets, with_weights
 
@@ -90,6 +91,9 @@ class PathScorer:
     def __call__(self, setting: Setting, fold: Fold) -> Scores:
         model = self.model_for(setting)
         train = self.samples.part(fold.train).encoded_by(model)
+        if isinstance(model.class_weight, dict):  # a class may be missing in a fold
+            present = set(train.y.tolist())
+            model.set_params(class_weight={label: w for label, w in model.class_weight.items() if label in present})
         learn(model, train)
         X_test, y_test = self.samples.X[fold.test], self.samples.y[fold.test]
         score_params = at(self.score_params, fold.test)
@@ -98,11 +102,20 @@ class PathScorer:
             chosen = np.flatnonzero(model.set_params(n_features_to_select=size).support_)
             n_features.append(len(chosen))
             if self.estimator is None:
-                values.append(self.scorer(model, X_test, y_test, **score_params))
+                values.append(self._score(model, X_test, y_test, score_params))
             else:
                 fitted = fit_estimator(self.estimator, train.X[:, chosen], train.y, at(self.fit_params, fold.train))
-                values.append(self.scorer(fitted, X_test[:, chosen], y_test, **score_params))
+                values.append(self._score(fitted, X_test[:, chosen], y_test, score_params))
         return Scores(np.array(values, dtype=np.float64), np.array(n_features), model.ridge_)
+
+    def _score(self, fitted: Any, X: Any, y: Array, params: dict[str, Any]) -> float:
+        try:
+            return self.scorer(fitted, X, y, **params)
+        except AttributeError as error:
+            raise ValueError(
+                f"scoring needs what {type(fitted).__name__} does not have ({error}). Use another scoring, or an estimator "
+                "that has it: estimator=CalibratedClassifierCV(LinearSVC()) has probabilities, for example."
+            ) from error
 
     def model_for(self, setting: Setting) -> Model:
         """Return the unfitted model of a path that reaches all sizes."""
@@ -131,7 +144,7 @@ def fit_estimator(estimator: Any, X: Any, y: Array, params: dict[str, Any]) -> A
     """Fit a copy of an estimator; without any feature, one that knows the targets only."""
     if X.shape[1]:
         return clone(estimator).fit(X, y, **params)
-    dummy = DummyClassifier() if y.dtype.kind not in "fc" else DummyRegressor()
+    dummy = DummyClassifier() if is_classifier(estimator) else DummyRegressor()
     return dummy.fit(np.zeros((len(y), 1)), y)
 
 
@@ -143,11 +156,17 @@ def at(params: dict[str, Any], samples: Array) -> dict[str, Any]:
 def make_folds(cv: Any, X: Any, y: Array, groups: Any, *, classify: bool) -> list[Fold]:
     """Split the samples as scikit-learn does; a number of folds keeps groups together where there are any."""
     is_number = cv is None or isinstance(cv, numbers.Integral)
-    if groups is not None and is_number:
-        kind = StratifiedGroupKFold if classify else GroupKFold
-        cv = kind(5 if cv is None else int(cv))
+    if groups is not None:
+        groups = encode_groups(groups, len(y))
+        n_splits, n_groups = 5 if cv is None else cv, int(groups.max()) + 1
+        if is_number and n_splits > n_groups:
+            raise ValueError(f"cv={cv} means {n_splits} folds, but there are {n_groups} groups. Use cv={n_groups} or less.")
+        if classify:
+            warn_of_lonely_classes(y, groups)
+        if is_number:
+            cv = (StratifiedGroupKFold if classify else GroupKFold)(int(n_splits))
     splitter = check_cv(cv, y, classifier=classify)
-    if classify and is_number:
+    if classify and is_number and groups is None:
         warn_of_rare_classes(y, splitter.get_n_splits(X, y, groups))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
@@ -168,9 +187,25 @@ def warn_of_rare_classes(y: Array, n_splits: int) -> None:
         )
 
 
-def tabulate(settings: Sequence[Setting], scores: Sequence[Scores], n_splits: int) -> dict[str, Array]:
+def warn_of_lonely_classes(y: Array, groups: Array) -> None:
+    """Warn of classes that are in one group only: where they are tested, nothing is known of them."""
+    labels, codes = np.unique(y, return_inverse=True)
+    pairs = np.unique(np.stack([codes, groups]), axis=1)
+    lonely = [f"{str(label)!r}" for label, count in zip(labels, np.bincount(pairs[0]), strict=True) if count == 1]
+    if lonely:
+        warnings.warn(
+            f"{len(lonely)} of {len(labels)} classes are in one group only: {', '.join(lonely[:5])}. Where that group is "
+            "tested, nothing is known of them. Drop them, or give more groups.",
+            UserWarning,
+            stacklevel=5,
+        )
+
+
+def tabulate(
+    settings: Sequence[Setting], sizes: Sequence[int | None], scores: Sequence[Scores], n_splits: int
+) -> dict[str, Array]:
     """Arrange the scores of all settings and folds as scikit-learn does, one entry per setting and size."""
-    n_sizes = len(scores[0].values)
+    n_sizes = len(sizes)
     by_setting = np.array([found.values for found in scores]).reshape(len(settings), n_splits, n_sizes)
     per_fold = by_setting.transpose(0, 2, 1).reshape(-1, n_splits)
     n_features = np.array([found.n_features for found in scores]).reshape(len(settings), n_splits, n_sizes)
@@ -182,6 +217,7 @@ def tabulate(settings: Sequence[Setting], scores: Sequence[Scores], n_splits: in
     return {
         "ridge": ridges,
         "alpha": alphas,
+        "n_features_to_select": np.tile([np.nan if size is None else float(size) for size in sizes], len(settings)),
         "n_features": n_features.mean(axis=1).ravel(),
         **{f"split{number}_test_score": per_fold[:, number] for number in range(n_splits)},
         "mean_test_score": means,

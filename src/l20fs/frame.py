@@ -29,7 +29,7 @@ class Substitutes(NamedTuple):
     correlation: Array
 
 
-def substitutes(X: Any, chosen: Any, n: int = 3) -> Substitutes:
+def substitutes(X: Any, chosen: Any, n: int = 3, *, exclude: Any = ()) -> Substitutes:
     """Find the features that could replace the chosen ones: those of the largest absolute correlation with them.
 
     Chosen and constant features replace nothing, and a chosen feature that is constant in X has no substitute. Ties go to
@@ -42,6 +42,8 @@ def substitutes(X: Any, chosen: Any, n: int = 3) -> Substitutes:
         Indices of the features that are to be replaced.
     n : int, default=3
         How many substitutes to find for each; fewer if there are not as many other features.
+    exclude : array of int
+        Indices of features that must not be offered.
 
     Returns
     -------
@@ -61,6 +63,7 @@ def substitutes(X: Any, chosen: Any, n: int = 3) -> Substitutes:
     design = make_design(X, "zscore")
     is_candidate = design.varies.copy()
     is_candidate[chosen] = False
+    is_candidate[_checked_indices(exclude, X.shape[1])] = False
     candidates = np.flatnonzero(is_candidate)
     replaceable = chosen[design.varies[chosen]]
     n = min(int(n), len(candidates))
@@ -147,7 +150,8 @@ def _could_replace(selector: L20Selector, X: Any, chosen: Array, n: int) -> list
     )
     names = feature_names(selector)
     texts: dict[int, list[str]] = {feature: [] for feature in chosen}
-    for feature, substitute, correlation in zip(*substitutes(X, chosen, n), strict=True):
+    excluded = np.flatnonzero(selector.path_.rules == RULES.index("excluded"))
+    for feature, substitute, correlation in zip(*substitutes(X, chosen, n, exclude=excluded), strict=True):
         texts[feature].append(f"{names[substitute]} ({correlation:.2f})")
     return [", ".join(texts[feature]) for feature in chosen]
 

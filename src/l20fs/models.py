@@ -43,8 +43,8 @@ class Rule(NamedTuple):
 class ClassScatter(NamedTuple):
     """What a discriminant analysis needs to know of the panel, in the units in which the rows competed.
 
-    ``means`` (n_classes, n_rows) of the centred features, ``within`` (n_rows, n_rows) their scatter within the classes per
-    degree of freedom, ``shares`` (n_classes,) of the classes.
+    ``means`` (n_classes, n_rows) of the centred features, ``within`` (n_rows, n_rows) their mean scatter within the classes,
+    ``shares`` (n_classes,) of the classes.
     """
 
     means: Array
@@ -66,10 +66,11 @@ class ClassScatter(NamedTuple):
             sums += membership[block].T @ columns
             gram += columns.T @ columns
         means = sums / np.where(sizes > 0.0, sizes, 1.0)[:, None]
-        within = (gram - (means.T * sizes) @ means) / max(1.0, sizes.sum() - len(sizes))
+        within = (gram - (means.T * sizes) @ means) / sizes.sum()
         weights = weights_of_targets(targets, class_weight)
         shares = sizes if weights is None else sizes * weights
-        return cls(means, within, shares / shares.sum())
+        # Equal shares are equal to the last digit, on which the class depends where nothing else decides.
+        return cls(means, within, np.round(shares / shares.sum(), 12))
 
     def discriminant(self, weights: Array) -> tuple[Array, Array]:
         """Turn predictions ``x @ weights`` on the first rows into class scores: their weights and intercepts."""
@@ -138,6 +139,7 @@ class L20Classifier(ClassifierMixin, _Model):
     coef_ : array of shape (n_classes, n_features)
         Weights of the class scores, in units of X; zero for features that are not selected. ``X @ coef_.T + intercept_``
         scores the classes, also where there are two. The least-squares weights are in ``path_.refit(k)``.
+        They are the weights in ``selection_frame()``, too.
     intercept_ : array of shape (n_classes,)
     classes_ : array of shape (n_classes,)
         The labels in sorted order.

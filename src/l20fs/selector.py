@@ -289,7 +289,7 @@ class L20Selector(BaseSelector):
             k_max = max(k_max, int(path.sizes[-1]))
         self.path_ = path.with_panel(problem, k_max)
         if self.n_features_to_select == "ebic":
-            self.ebic_ = self._ebic(problem, k_max)
+            self.ebic_ = self._ebic(problem, penalty, k_max)
         if self.certify:
             self._certify(problem, k_max)
         self.scores_ = path.scores
@@ -308,16 +308,17 @@ class L20Selector(BaseSelector):
             return min(self.max_features or LARGEST_SEARCHED, n_features)
         if not hasattr(self, "ebic_"):
             raise ValueError("n_features_to_select='ebic' was set after fit, which did not compute it. Fit again.")
-        least = self.path_.n_included
-        return least + int(np.argmin(self.ebic_[least:])) if len(self.ebic_) > least else least
+        # With more included features than samples allow for, all are infinite and none is added.
+        return max(self.path_.n_included, int(np.argmin(self.ebic_)))
 
-    def _ebic(self, problem: LeastSquares, k_max: int) -> Array:
+    def _ebic(self, problem: LeastSquares, penalty: RowPenalty, k_max: int) -> Array:
         """Return the extended BIC of the best 0, 1, ... features or groups."""
+        varies = problem.design.varies
         rows = self.path_.support(k_max)
-        rows = rows[problem.design.varies[rows]]
-        values = ebic(problem, rows)
-        n_rows = np.searchsorted(self.path_.ranking[rows], np.arange(k_max + 1), side="right")
-        return values[n_rows[n_rows < len(values)]]
+        rows = rows[varies[rows]]
+        n_included, n_selectable = len(penalty.included), penalty.n_selectable(varies)
+        ends = np.searchsorted(self.path_.ranking[rows], np.arange(min(k_max, n_selectable) + 1), side="right")
+        return ebic(problem, rows, ends=ends, n_candidates=n_selectable - n_included, n_fixed=n_included)
 
     def _penalty(self, problem: LeastSquares) -> RowPenalty:
         """Return what the features cost, as the user wishes."""
@@ -384,7 +385,9 @@ class L20Selector(BaseSelector):
             self.certificate_ = certify_penalty(problem, price, support_loss(problem, rows) + price * len(rows))
         else:
             n_selectable = len(np.unique(self.path_.ranking[np.isfinite(self.path_.scores)]))
-            k = max(1, min(self._n_wanted(problem.n_features), n_selectable))
+            k = min(self._n_wanted(problem.n_features), n_selectable)
+            if not k:  # EBIC chooses nothing, of which there is nothing to prove
+                return
             self.certificate_ = certify_size(problem, k, support_loss(problem, self.path_.support(k)))
 
     def _follow_gradient(self, problem: LeastSquares, k_max: int, **common: Any) -> SolutionPath:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,7 +16,7 @@ from sklearn.utils import Bunch, ClassifierTags, RegressorTags, Tags, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from l20fs.base import BaseSelector, Scored
 from l20fs.cross_validation import (
@@ -36,7 +37,7 @@ from l20fs.models import L20Classifier, L20Regressor
 from l20fs.path import SolutionPath
 from l20fs.penalty import RowPenalty
 from l20fs.selector import L20Selector
-from l20fs.validation import Targets, check_number, numeric_targets
+from l20fs.validation import Targets, check_number, numeric_targets, refuse_foreign_array, weights_of_targets
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,9 +72,9 @@ class L20SelectorCV(BaseSelector):
     ridge : float, sequence of floats or None, default=None
         Strengths of the ridge term to choose from. None: that of ``selector``.
     alpha : float, sequence of floats or None, default=None
-        Values of lambda to choose from. With ``"best"`` and ``"1se"`` they take the place of the number of features: a
-        path ends at each, and its non-zero rows are selected. With a number, each path ends there and the best so many
-        features are selected.
+        Values of lambda to choose from. None: that of ``selector``, if it has one. With ``"best"`` and ``"1se"`` they take
+        the place of the number of features: a path ends at each, and its non-zero rows are selected. With a number, each
+        path ends there and the best so many features are selected.
     max_features : int, default=100
         The largest number of features that is tried.
     sizes : sequence of int or None, default=None
@@ -97,11 +98,13 @@ class L20SelectorCV(BaseSelector):
     Attributes
     ----------
     cv_results_ : dict of arrays
-        One entry per ridge, alpha and number of features: ``ridge``, ``alpha`` (NaN if there is none), ``n_features`` (the
-        mean over the folds, where alpha decides), ``split0_test_score`` and so on, ``mean_test_score``,
-        ``std_test_score``, ``standard_error``, ``rank_test_score``.
+        One entry per ridge, alpha and number of features: ``ridge``, ``alpha`` (NaN if there is none),
+        ``n_features_to_select`` (NaN where alpha decides; of groups, where ``selector`` has any), ``n_features`` (the mean
+        over the folds), ``split0_test_score`` and so on, ``mean_test_score``, ``std_test_score``, ``standard_error``,
+        ``rank_test_score``.
     n_features_ : int
-        The number that was chosen.
+        The number of features that ``fit`` chose; like the next four it does not follow a later change of
+        ``n_features_to_select``, as ``support_`` does.
     ridge_ : float
         The ridge that was chosen.
     alpha_ : float or None
@@ -206,7 +209,7 @@ class L20SelectorCV(BaseSelector):
     @property
     def _weighs_scores(self) -> bool:
         """Whether test samples count by their weights without being told so: where it is known that this works."""
-        return isinstance(self.estimator, str) and (self.scoring is None or isinstance(self.scoring, str))
+        return isinstance(self.estimator, str) and self.scoring is None
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Say which metadata go where: groups to the splits, the rest to whoever asks for it."""
@@ -220,10 +223,11 @@ class L20SelectorCV(BaseSelector):
         samples = Samples(
             X.tocsr() if sp.issparse(X) else X, targets, self._labels(targets), getattr(self, "feature_names_in_", None)
         )
-        template = L20Selector() if self.selector is None else self.selector
+        template = self._template
+        weights_of_targets(targets, template.class_weight)  # a label that y does not have is refused before any fold
         penalty = template._wished(np.ones(X.shape[1], dtype=bool), samples.names)
         self._tried = sizes = self._sizes(penalty)
-        settings = [Setting(ridge, alpha) for ridge in _listed(self.ridge) for alpha in _listed(self.alpha)]
+        settings = [Setting(ridge, alpha) for ridge in _listed(self.ridge) for alpha in self._alphas]
         folds = make_folds(self.cv, X, samples.y, groups, classify=self._classifies)
         task = PathScorer(
             template=template,
@@ -238,7 +242,7 @@ class L20SelectorCV(BaseSelector):
         if targets.classes is not None:
             self.classes_ = targets.classes
         self.n_splits_ = len(folds)
-        self.cv_results_ = tabulate(settings, scores, len(folds))
+        self.cv_results_ = tabulate(settings, sizes, scores, len(folds))
         self._chosen_by = self.n_features_to_select
         self.best_index_ = self._choose(penalty.n_units)
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
@@ -248,13 +252,28 @@ class L20SelectorCV(BaseSelector):
         """Score all paths, side by side if asked to, and tell of the progress."""
         calls = (delayed(task)(setting, fold) for setting, fold in paths)
         scores: list[Scores] = []
-        for found in Parallel(n_jobs=self.n_jobs, return_as="generator")(calls):
-            scores.append(found)
-            if self.verbose:
-                print(f"[L20SelectorCV] {len(scores)} of {len(paths)} paths")
-            if self.callback is not None:
-                self.callback(CVProgress(len(scores), len(paths)))
+        results = Parallel(n_jobs=self.n_jobs, return_as="generator")(calls)
+        try:
+            for found in results:
+                scores.append(found)
+                if self.verbose:
+                    print(f"[L20SelectorCV] {len(scores)} of {len(paths)} paths")
+                if self.callback is not None:
+                    self.callback(CVProgress(len(scores), len(paths)))
+        except BaseException:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # joblib warns that the rest is cancelled, as it should be
+                results.close()
+            raise
         return scores
+
+    @property
+    def _template(self) -> L20Selector:
+        return L20Selector() if self.selector is None else self.selector
+
+    @property
+    def _alphas(self) -> list[Any]:
+        return _listed(self._template.alpha if self.alpha is None else self.alpha)
 
     def _choose(self, n_units: int) -> int:
         rule = self.n_features_to_select
@@ -280,13 +299,13 @@ class L20SelectorCV(BaseSelector):
         self.scorer_ = task.scorer
         self.estimator_: Any = model
         if task.estimator is not None:
-            columns = samples.X[:, np.flatnonzero(model.support_)]
-            self.estimator_ = fit_estimator(task.estimator, columns, samples.y, task.fit_params)
+            self._columns = np.flatnonzero(model.support_)
+            self.estimator_ = fit_estimator(task.estimator, samples.X[:, self._columns], samples.y, task.fit_params)
 
     def _sizes(self, penalty: RowPenalty) -> list[int | None]:
         """Return the numbers of features, or groups, to be tried; None for as many as alpha leaves."""
         rule = self.n_features_to_select
-        if isinstance(rule, str) and self.alpha is not None:
+        if isinstance(rule, str) and self._alphas != [None]:
             return [None]
         tried = range(1, self.max_features + 1) if self.sizes is None else self.sizes
         least, most = len(penalty.included), int(np.count_nonzero(penalty.costs < np.inf))
@@ -307,17 +326,18 @@ class L20SelectorCV(BaseSelector):
 
     def _scorer(self) -> Any:
         judged = self._judged()
-        is_routing = get_config()["enable_metadata_routing"] and self._weighs_scores
-        if is_routing and self.scoring is None:
+        if get_config()["enable_metadata_routing"] and self._weighs_scores:
             judged.set_score_request(sample_weight=True)
-        scorer = check_scoring(judged, self.scoring)
-        return scorer.set_score_request(sample_weight=True) if is_routing and self.scoring is not None else scorer
+        return check_scoring(judged, self.scoring)
 
     def _encode(self, y: Array) -> Targets:
         if self._classifies:
             return L20Classifier()._encode(y)
         self._is_flat = y.ndim == 1
-        return numeric_targets(y)
+        try:
+            return numeric_targets(y)
+        except ValueError as error:
+            raise ValueError(str(error).replace("use L20Classifier or L20Selector", "use estimator='classifier'")) from error
 
     def _labels(self, targets: Targets) -> Array:
         """Return y as an estimator or a scorer wants it."""
@@ -344,7 +364,7 @@ class L20SelectorCV(BaseSelector):
                 # Another rule after the fit chooses on the path that is there.
                 results = self.cv_results_
                 same_path = results["ridge"] == results["ridge"][index]
-                if self.alpha is not None:
+                if self._tried == [None]:
                     raise ValueError(
                         f"n_features_to_select={size!r} may choose another alpha, and hence another path. Fit again."
                     )
@@ -374,13 +394,15 @@ class L20SelectorCV(BaseSelector):
         model = self._current()
         if isinstance(self.estimator, str):
             return model, X
-        n_features = int(model.support_.sum())
-        if n_features != self.n_features_:
+        chosen = np.flatnonzero(model.support_)
+        if not np.array_equal(chosen, self._columns):
             raise ValueError(
                 f"estimator_ was fitted on {self.n_features_} features; n_features_to_select={self.n_features_to_select!r} "
-                f"now selects {n_features}. Fit again, or set n_features_to_select={self.n_features_}."
+                f"now selects {len(chosen)}. Fit again, or set n_features_to_select={self._chosen_by!r}."
             )
-        return self.estimator_, self.transform(X)
+        refuse_foreign_array(X, "X")
+        X = validate_data(self, X, reset=False, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32])
+        return self.estimator_, X[:, chosen]
 
     def predict(self, X: Any) -> Array:
         """Predict with the selected features."""
@@ -399,10 +421,11 @@ class L20SelectorCV(BaseSelector):
         predictor, X = self._predictor(X)
         return np.asarray(predictor.predict_proba(X))
 
-    def score(self, X: Any, y: Any, **params: Any) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Score the prediction with the selected features by ``scoring``."""
         predictor, X = self._predictor(X)
-        return float(self.scorer_(predictor, X, y, **params))
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        return float(self.scorer_(predictor, X, y, **weights))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -427,6 +450,8 @@ class L20SelectorCV(BaseSelector):
                 f"estimator={self.estimator!r} is unknown. Use 'classifier', 'regressor', or a classifier or regressor of "
                 "scikit-learn's kind."
             )
+        if self.scoring is not None and not (isinstance(self.scoring, str) or callable(self.scoring)):
+            raise ValueError(f"scoring={self.scoring!r} is not valid: one score decides. Use a name, a callable, or None.")
         check_number("max_features", self.max_features, minimum=1, strict=False, whole=True)
         for name in ("ridge", "alpha"):
             values = _listed(getattr(self, name))
@@ -436,6 +461,8 @@ class L20SelectorCV(BaseSelector):
                 if value is not None:
                     check_number(name, value, minimum=0.0, strict=name == "alpha")
         if self.sizes is not None:
+            if np.ndim(self.sizes) != 1:
+                raise ValueError(f"sizes={self.sizes!r} is not a list. Give numbers of features, or max_features instead.")
             for size in self.sizes:
                 check_number("sizes", size, minimum=1, strict=False, whole=True)
             if not len(self.sizes):

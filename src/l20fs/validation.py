@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+from collections import Counter
 from typing import Any, NamedTuple
 
 import array_api_compat as xpc
@@ -57,6 +58,7 @@ def validate_input(
     refuse_foreign_array(X, "X")
     refuse_foreign_array(y, "y")
     refuse_non_numbers(X)
+    refuse_repeated_names(X)
     if supervised:
         refuse_odd_targets(y)
     try:
@@ -218,6 +220,16 @@ def refuse_odd_targets(y: Any) -> None:
     array: Any = np.asarray(y if y is not None else [])
     if array.ndim == 2 and array.shape[1] > 1 and array.dtype.kind in "OUSMm":
         raise ValueError("y has several columns that are not numbers. Give one column of labels, or numbers.")
+
+
+def refuse_repeated_names(X: Any) -> None:
+    """Refuse a frame in which two columns have one name: nobody could say which of them was selected."""
+    names = [str(name) for name, _ in _columns(X)]
+    if len(set(names)) < len(names):
+        repeated = [name for name, count in Counter(names).items() if count > 1]
+        raise ValueError(
+            f"X has {len(repeated)} column names more than once: {_listed(repeated)}. Give every column a name of its own."
+        )
 
 
 def refuse_foreign_array(value: Any, name: str) -> None:

@@ -91,6 +91,7 @@ class Features:
             raise ValueError(f"{parameter}={wanted!r} is not a list. Give a list of names or indices, or a mask.")
         items = list(wanted)
         if items and all(isinstance(item, bool | np.bool_) for item in items):
+            items = self.in_order(parameter, wanted)
             if len(items) != self.n_features:
                 raise ValueError(
                     f"{parameter} is a mask of length {len(items)} for {self.n_features} features. "
@@ -103,6 +104,22 @@ class Features:
                 raise ValueError(f"{parameter} names {self.called(index)} twice. Give each feature once.")
             found[index] = None
         return list(found)
+
+    def in_order(self, parameter: str, values: Any) -> list[Any]:
+        """Return values of which there is one per feature; those of a Series belong to the features that its index names."""
+        items, index = list(values), getattr(values, "index", None)
+        if index is None or callable(index):  # lists have a method of this name
+            return items
+        labels = list(index)
+        if labels == list(range(len(labels))):
+            return items
+        if self.names is None or sorted(map(str, labels)) != sorted(self.names):
+            raise ValueError(
+                f"{parameter} is a Series whose index does not name the features of X. Give one entry per feature under its "
+                f"name, or {parameter}.to_numpy() for the order of the columns."
+            )
+        by_name = dict(zip(map(str, labels), items, strict=True))
+        return [by_name[name] for name in self.names]
 
     def find(self, parameter: str, feature: Any) -> int:
         """Return the index of a feature that is given by its name or index."""
@@ -142,7 +159,7 @@ def _factors(features: Features, given: Any) -> Array:
     if isinstance(given, Mapping):
         rows, values = features.find_all("penalty_factor", list(given)), list(given.values())
     else:
-        rows, values = list(range(features.n_features)), list(given)
+        rows, values = list(range(features.n_features)), features.in_order("penalty_factor", given)
         if len(values) != len(rows):
             raise ValueError(
                 f"penalty_factor has {len(values)} factors for {len(rows)} features. Give one per feature, or a dict of "
@@ -167,7 +184,7 @@ def _labels(features: Features, given: Any) -> Array:
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         raise ValueError(f"feature_groups={given!r} is not a list. Give a label per feature, or lists of names or indices.")
     if not isinstance(given, Mapping):
-        items = list(given)
+        items = features.in_order("feature_groups", given)
         if not any(isinstance(item, Iterable) and not isinstance(item, str | bytes) for item in items):
             return _numbered(features, items)
         given = dict(enumerate(items))
@@ -254,6 +271,6 @@ def _by_index(features: Features, parameter: str, wish: Any) -> Any:
         return features.find_all(parameter, wish)
     if parameter == "penalty_factor":
         if not isinstance(wish, Mapping):
-            return wish
+            return features.in_order(parameter, wish)
         return dict(zip(features.find_all(parameter, list(wish)), wish.values(), strict=True))
     return _labels(features, wish)
