@@ -932,3 +932,11 @@ def test_where_all_is_forced_nothing_is_free_to_agree():
     assert stable.get_support(indices=True).tolist() == [0, 1, 2]
     assert np.isnan([stable.stability_, *stable.stability_interval_]).all()
     assert stable.error_bound_ == 0.0
+
+
+def test_a_class_weight_of_a_class_that_a_half_does_not_have():
+    X, y = make_data()
+    y = np.where(np.arange(60) == 7, 3, y)
+    with pytest.warns(UserWarning, match="1 of 4 classes in one sample only"):
+        stable = StabilitySelector(L20Selector(3, class_weight={3: 5.0}), n_resamples=4, random_state=0).fit(X, y)
+    assert stable.selector.class_weight == {3: 5.0}

@@ -30,6 +30,7 @@ from l20fs.validation import (
     check_choice,
     check_number,
     encode_targets,
+    forget_absent_classes,
     numeric_targets,
     validate_input,
 )
@@ -494,9 +495,11 @@ class Work(NamedTuple):
         seed = self.pairs.selector_seed(resample)
         seedless = [name for name, value in selector.get_params().items() if _is_seed(name) and value is None]
         selector.set_params(**dict.fromkeys(seedless, seed))
+        y = None if self.y is None else self.y[rows]
+        forget_absent_classes(selector, y)
         metadata = {name: values[rows] for name, values in self.metadata.items()}
         try:
-            selector.fit(self.X[rows], None if self.y is None else self.y[rows], **metadata)
+            selector.fit(self.X[rows], y, **metadata)
         except ValueError as error:
             raise ValueError(
                 f"Resample {resample + 1} of {self.n_resamples}, with {len(rows)} samples, failed: {error}"
