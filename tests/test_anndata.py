@@ -827,10 +827,11 @@ def test_with_mask_var_indices_and_arrays_count_the_genes_of_adata(tmp_path):
         ({"include": [1, 4, "gene 0"]}, "2 of the included genes are outside mask_var: 'gene 4', 'gene 0'. Add them"),
         ({"penalty_factor": {"gene 4": 0}}, "1 of the included genes are outside mask_var: 'gene 4'"),
         ({"penalty_factor": 1.0 * (np.arange(N_GENES) > 0)}, "1 of the included genes are outside mask_var: 'gene 0'"),
-        ({"penalty_factor": np.ones(18)}, "penalty_factor has 18 factors for 24 genes. Give one per gene of adata"),
+        ({"penalty_factor": np.ones(18)}, "penalty_factor has 18 factors for 24 features. Give one per feature"),
         ({"feature_groups": ["a"] * 18}, "feature_groups has 18 labels for 24 features"),
         ({"exclude": [True] * 18}, "exclude is a mask of length 18 for 24 features"),
         ({"include": [24]}, "include has the index 24, which is outside 0 to 23"),
+        ({"penalty_factor": 3.0}, "penalty_factor=3.0 is not a list"),
     ],
     ids=str,
 )

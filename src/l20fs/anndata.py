@@ -294,11 +294,9 @@ def _restricted(asked: L20Selector, genes: Array, candidates: Array) -> L20Selec
         selector.exclude = [place[gene] for gene in asked.exclude if gene in place]
     if asked.feature_groups is not None:
         selector.feature_groups = asked.feature_groups[candidates]
-    factors = _by_gene(asked.penalty_factor, len(genes))
-    if isinstance(factors, Mapping):
-        _places(genes, place, [gene for gene, factor in factors.items() if factor == 0])
-        factors = {place[gene]: factor for gene, factor in factors.items() if gene in place}
-    selector.penalty_factor = factors
+    if asked.penalty_factor is not None:
+        _places(genes, place, np.flatnonzero(asked.penalty_factor == 0.0).tolist())
+        selector.penalty_factor = asked.penalty_factor[candidates]
     return selector
 
 
@@ -311,19 +309,6 @@ def _places(genes: Array, place: dict[int, int], included: list[int]) -> list[in
             "them out."
         )
     return [place[gene] for gene in included]
-
-
-def _by_gene(factors: Any, n_genes: int) -> Any:
-    """Return factors in a sequence by index of the gene; anything else as it is, for the selector to judge."""
-    if not isinstance(factors, Iterable) or isinstance(factors, str | bytes | Mapping):
-        return factors
-    values = list(factors)
-    if len(values) != n_genes:
-        raise ValueError(
-            f"penalty_factor has {len(values)} factors for {n_genes} genes. Give one per gene of adata, also outside "
-            "mask_var, or a dict of name: factor."
-        )
-    return dict(enumerate(values))
 
 
 def _write(adata: AnnData, key: str, selector: L20Selector, candidates: Array, description: dict[str, Any]) -> None:
@@ -351,9 +336,6 @@ def _params(asked: L20Selector, genes: Array) -> dict[str, Any]:
     params = asked.get_params()
     params = {"n_genes": params.pop("n_features_to_select"), **params}
     params |= {name: genes[params[name]] for name in ("include", "exclude") if params[name] is not None}
-    factors = _by_gene(params["penalty_factor"], len(genes))
-    if factors is not None:
-        params["penalty_factor"] = np.array([factors.get(gene, 1.0) for gene in range(len(genes))])
     return params
 
 
