@@ -1,0 +1,207 @@
+"""What a method reached on a data set: as the paper reports it, which is optimistic, and honestly.
+
+Both start from the same *row table*, a DataFrame with one row per trial (``fold`` missing) or inner fold of its training
+part, and for each choice of parameters, number of features and classifier (:data:`COLUMNS`). Whatever is compared has the
+order in which it first appears in the rows, which is that of the plan.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+#: The columns of a row table and how they are read.
+COLUMNS = {
+    "dataset": "str",
+    "method": "str",
+    "choice": "str",
+    "split": "int64",
+    "fold": "Int64",
+    "classifier": "str",
+    "n_features": "int64",
+    "accuracy": "float64",
+    "n_test": "int64",
+    "fit_seconds": "float64",
+    "n_nonzero": "Int64",
+}
+
+#: What an accuracy is reported for, and what is tried to reach it.
+CASE = ["dataset", "method", "classifier"]
+CANDIDATE = ["choice", "n_features"]
+
+#: Means that agree in so many digits are equal: sums of the same numbers in another order differ in the last ones.
+DIGITS = 10
+
+
+def read_rows(file: Path) -> pd.DataFrame:
+    """Read a row table; labels are text, also one that spells ``NA``."""
+    texts = [name for name, kind in COLUMNS.items() if kind == "str"]
+    missing = {name: [] if name in texts else [""] for name in COLUMNS}
+    return check_rows(pd.read_csv(file, dtype=COLUMNS, keep_default_na=False, na_values=missing))
+
+
+def check_rows(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return a row table as it is, or refuse one of which no mean can be trusted."""
+    absent = [name for name in COLUMNS if name not in rows]
+    if absent:
+        raise ValueError(f"The rows have no column {absent[0]!r}. A row table has {', '.join(COLUMNS)}.")
+    twice = rows.duplicated([*CASE, *CANDIDATE, "split", "fold"])
+    if twice.any():
+        first = rows[twice].iloc[0]
+        raise ValueError(
+            f"{twice.sum()} rows occur twice, the first for {first.dataset}, {first.method}, {first.classifier}, split "
+            f"{first.split}. Give each result once."
+        )
+    wrong = ~rows.accuracy.between(0, 1)
+    if wrong.any():
+        raise ValueError(f"accuracy={rows.accuracy[wrong].iloc[0]} is not a share. Give numbers from 0 to 1.")
+    return rows
+
+
+def optimistic(rows: pd.DataFrame) -> pd.DataFrame:
+    """Report the best mean accuracy on the test parts, as the paper does: choice and number of features are made for them.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        A row table; inner folds are not looked at.
+
+    Returns
+    -------
+    DataFrame
+        dataset, method, classifier, accuracy and standard_error over the splits (in %), n_features, choice, protocol,
+        n_splits. Of equal accuracies the one with fewer features is taken, and then the first choice. Where some choices
+        lack splits, they are left out: the best of few splits is no fair rival.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"dataset": "srbct", "method": "RFS", "choice": "{}", "split": [0, 0, 1, 1], "fold": None,
+    ...     "classifier": "knn", "n_features": [20, 40, 20, 40], "accuracy": [0.8, 0.9, 0.8, 1.0], "n_test": 10,
+    ...     "fit_seconds": 0.1, "n_nonzero": None})
+    >>> optimistic(rows)[["accuracy", "standard_error", "n_features"]].values.tolist()
+    [[95.0, 5.0, 40.0]]
+    """
+    trials = _with_order(_trials(rows))
+    candidates = _summarise(
+        trials.groupby([*CASE, *CANDIDATE, "order"], sort=False, observed=True), [*CASE, *CANDIDATE, "order"]
+    )
+    best = _first_of_best(candidates, CASE, "accuracy", "n_splits")
+    return _in_order(best.assign(protocol="optimistic"), rows)
+
+
+def honest(rows: pd.DataFrame) -> pd.DataFrame:
+    """Report the accuracy on test parts that no choice was made for: all is chosen on inner folds of the training part.
+
+    Returns
+    -------
+    DataFrame
+        As :func:`optimistic`; ``n_features`` is the median of the numbers chosen, ``choice`` the one taken most often, of
+        equally frequent ones the first.
+
+    See Also
+    --------
+    honest_choices : what was chosen in every split.
+    """
+    groups = honest_choices(rows).sort_values("order", kind="stable").groupby(CASE, sort=False, observed=True)
+    table = _summarise(groups, CASE)
+    table["n_features"] = groups["n_features"].median().to_numpy(dtype="float64")
+    table["choice"] = [_most_frequent(choices) for _, choices in groups["choice"]]
+    return _in_order(table.assign(protocol="honest"), rows)
+
+
+def honest_choices(rows: pd.DataFrame, fixed: tuple[str, ...] = ()) -> pd.DataFrame:
+    """Choose in every split by the mean accuracy over the inner folds of its training part.
+
+    Of equal means the one with fewer features is taken, and then the first choice. What has nothing to choose from is taken
+    as it is; splits without inner folds are left out, since nothing honest can be said about them.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        A row table.
+    fixed : tuple of str, default=()
+        With ``("n_features",)`` the choice is made for every number of features.
+
+    Returns
+    -------
+    DataFrame
+        The rows of the trials that were chosen, one per data set, method, classifier and split (and ``fixed``), with the
+        ``inner_accuracy`` that decided, the number of folds behind it, and the place of the choice in the plan (``order``).
+    """
+    rows = _with_order(check_rows(rows))
+    trials, inner = rows[rows.fold.isna()], rows[rows.fold.notna()]
+    groups = inner.groupby([*CASE, "split", *CANDIDATE], sort=False, observed=True)["accuracy"]
+    means = groups.agg(inner_accuracy="mean", n_folds="count").reset_index()
+    candidates = trials.merge(means, how="left", on=[*CASE, "split", *CANDIDATE])
+    group = [*CASE, *fixed]
+    identity = candidates.choice + candidates.n_features.astype(str)
+    n_rivals = identity.groupby([candidates[name] for name in group], observed=True).transform("nunique")
+    candidates = candidates[candidates.inner_accuracy.notna() | (n_rivals == 1)]
+    return _first_of_best(candidates, [*group, "split"], "inner_accuracy", "n_folds")
+
+
+def optimistic_curves(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the mean accuracy for every number of features, each method with the choice of its best accuracy (in %)."""
+    trials = _trials(rows).merge(optimistic(rows)[[*CASE, "choice"]], on=[*CASE, "choice"])
+    group = [*CASE, "n_features"]
+    return _summarise(trials.groupby(group, sort=False, observed=True), group).assign(protocol="optimistic")
+
+
+def honest_curves(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the mean accuracy for every number of features, with the choice made on inner folds for each of them (in %)."""
+    group = [*CASE, "n_features"]
+    chosen = honest_choices(rows, fixed=("n_features",))
+    return _summarise(chosen.groupby(group, sort=False, observed=True), group).assign(protocol="honest")
+
+
+def fits(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per fit on a trial: a fit is judged for many sizes and by several classifiers, but happens once."""
+    return _trials(rows).drop_duplicates(["dataset", "method", "choice", "split"])
+
+
+def fit_times(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return dataset, method, seconds (the mean over choices and splits), least, most and n_fits."""
+    groups = fits(rows).groupby(["dataset", "method"], sort=False, observed=True)["fit_seconds"]
+    return groups.agg(seconds="mean", least="min", most="max", n_fits="count").reset_index()
+
+
+def _trials(rows: pd.DataFrame) -> pd.DataFrame:
+    return check_rows(rows)[rows.fold.isna()]
+
+
+def _with_order(rows: pd.DataFrame) -> pd.DataFrame:
+    """Number the choices of each method in the order of their first row."""
+    keys = pd.MultiIndex.from_frame(rows[["method", "choice"]])
+    return rows.assign(order=pd.factorize(keys)[0])
+
+
+def _summarise(groups: pd.api.typing.DataFrameGroupBy, by: list[str]) -> pd.DataFrame:
+    """Return accuracy and standard error of each group in %, and the number of splits behind them."""
+    table = groups["accuracy"].agg(accuracy="mean", standard_error="sem", n_splits="count").reset_index()
+    table["accuracy"] = (100.0 * table.accuracy).round(DIGITS)
+    table["standard_error"] = (100.0 * table.standard_error).round(DIGITS)
+    return table
+
+
+def _first_of_best(candidates: pd.DataFrame, group: list[str], score: str, support: str) -> pd.DataFrame:
+    """Return per group the row with the highest score; equal ones: fewer features, then the first choice.
+
+    Only rows with the largest ``support`` in their group compete.
+    """
+    ranked = candidates.assign(_support=-candidates[support].fillna(0), _score=-candidates[score].round(DIGITS))
+    ranked = ranked.sort_values(["_support", "_score", "n_features", "order"], kind="stable")
+    first = ranked.drop_duplicates(group).sort_index()
+    return first.drop(columns=["_support", "_score"]).reset_index(drop=True)
+
+
+def _most_frequent(choices: pd.Series) -> str:
+    """Return the value that occurs most often; of equal counts the first to appear."""
+    return str(choices.value_counts(sort=False).idxmax())
+
+
+def _in_order(table: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the columns of a report, its cases in the order of the rows."""
+    columns = [*CASE, "accuracy", "standard_error", "n_features", "choice", "protocol", "n_splits"]
+    places = rows.drop_duplicates(CASE)[CASE].reset_index(drop=True)
+    return places.merge(table[columns], on=CASE).astype({"n_features": "float64"})[columns]

@@ -1,0 +1,241 @@
+"""Are the methods different? Ranks over data sets, the Friedman test, and what may be said about pairs.
+
+The tests are those that Demsar (2006) recommends for several classifiers over several data sets. All take a *score matrix*:
+a DataFrame with a row per data set and a column per method, more is better.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy.stats import chi2, f, rankdata, studentized_range
+
+from l20fs.experiments.outcomes import DIGITS
+
+#: Level of all tests.
+LEVEL = 0.05
+
+
+def score_matrix(table: pd.DataFrame, classifier: str) -> pd.DataFrame:
+    """Turn reported accuracies into data sets x methods, keeping the sets that have a value for every method.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"dataset": ["a", "a", "b"], "method": ["m", "n", "m"], "accuracy": [1.0, 2.0, 3.0]})
+    >>> table["classifier"] = "knn"
+    >>> score_matrix(table, "knn").to_dict("index")
+    {'a': {'m': 1.0, 'n': 2.0}}
+    """
+    shown = table[table.classifier == classifier]
+    matrix = shown.pivot(index="dataset", columns="method", values="accuracy")
+    return matrix.reindex(index=shown.dataset.unique(), columns=shown.method.unique()).dropna()
+
+
+def mean_ranks(scores: pd.DataFrame) -> pd.Series:
+    """Return the mean rank of each method: 1 is the best, equal scores share the mean of their ranks.
+
+    Examples
+    --------
+    >>> mean_ranks(pd.DataFrame({"a": [3.0, 2.0], "b": [3.0, 1.0]})).to_dict()
+    {'a': 1.25, 'b': 1.75}
+    """
+    return pd.Series(_ranks(scores).mean(axis=0), index=scores.columns)
+
+
+class Friedman(NamedTuple):
+    """Friedman's test, and its correction by Iman and Davenport, which is less conservative."""
+
+    statistic: float
+    p_value: float
+    f_statistic: float
+    f_p_value: float
+    n_sets: int
+    n_methods: int
+
+
+def friedman(scores: pd.DataFrame) -> Friedman:
+    r"""Test whether all methods are alike.
+
+    :math:`\chi^2 = \frac{12 N}{k(k+1)} \left(\sum_j R_j^2 - \frac{k(k+1)^2}4\right) / c` with the mean ranks :math:`R_j` and
+    :math:`c = 1 - \sum (t^3 - t) / (N k (k^2 - 1))` over all groups of t equal scores.
+
+    Examples
+    --------
+    >>> test = friedman(pd.DataFrame({"a": [3.0, 2.0, 5.0], "b": [2.0, 1.0, 3.0], "c": [1.0, 0.0, 4.0]}))
+    >>> round(test.statistic, 4), round(test.f_statistic, 4)
+    (4.6667, 7.0)
+    """
+    n_sets, n_methods = _check_size(scores)
+    ranks = _ranks(scores)
+    sizes = np.concatenate([np.unique(row, return_counts=True)[1] for row in ranks])
+    correction = 1.0 - float(np.sum(sizes**3 - sizes)) / (n_sets * n_methods * (n_methods**2 - 1))
+    spread = float(np.sum(ranks.mean(axis=0) ** 2)) - n_methods * (n_methods + 1) ** 2 / 4
+    statistic = 12.0 * n_sets / (n_methods * (n_methods + 1)) * spread / correction if correction > 0.0 else 0.0
+    statistic = max(0.0, round(statistic, DIGITS))
+    f_statistic = iman_davenport(statistic, n_sets, n_methods)
+    return Friedman(
+        statistic,
+        float(chi2.sf(statistic, n_methods - 1)),
+        f_statistic,
+        float(f.sf(f_statistic, n_methods - 1, (n_methods - 1) * (n_sets - 1))),
+        n_sets,
+        n_methods,
+    )
+
+
+def iman_davenport(statistic: float, n_sets: int, n_methods: int) -> float:
+    """Turn Friedman's statistic into one with an F distribution; infinite where all sets agree on the order.
+
+    Examples
+    --------
+    >>> round(iman_davenport(9.28, 14, 4), 2)  # the example of Demsar (2006)
+    3.69
+    """
+    rest = round(n_sets * (n_methods - 1) - statistic, DIGITS)
+    return (n_sets - 1) * statistic / rest if rest > 0.0 else math.inf
+
+
+def wilcoxon_holm(scores: pd.DataFrame, against: str | None = None) -> pd.DataFrame:
+    """Compare one method with each of the others by signed ranks; p-values also as Holm corrects them.
+
+    Parameters
+    ----------
+    scores : DataFrame
+        Data sets x methods.
+    against : str, optional
+        The method that the others are compared with; None: the one with the best mean rank, of equal ones the first.
+
+    Returns
+    -------
+    DataFrame
+        method, against, better, equal and worse (on how many sets the method is), median_difference (method minus against),
+        p_value (two-sided), p_holm, least_p_holm (the least that p_holm can be, for a method that wins on all sets: with few
+        sets and many methods that is above any level, and then nothing can be significant).
+    """
+    n_sets, n_methods = _check_size(scores)
+    if against is None:
+        against = str(mean_ranks(scores).idxmin())
+    if against not in scores:
+        raise ValueError(f"against={against!r} is none of the methods. Use one of {', '.join(map(str, scores.columns))}.")
+    found = []
+    for method in scores.columns.drop(against):
+        difference = (scores[method] - scores[against]).round(DIGITS).to_numpy()
+        found.append(
+            {
+                "method": method,
+                "against": against,
+                "better": int((difference > 0).sum()),
+                "equal": int((difference == 0).sum()),
+                "worse": int((difference < 0).sum()),
+                "median_difference": float(np.median(difference)),
+                "p_value": signed_rank_test(difference),
+            }
+        )
+    table = pd.DataFrame(found)
+    table["p_holm"] = holm(table.p_value.to_numpy())
+    table["least_p_holm"] = min(1.0, (n_methods - 1) * 2.0 ** (1 - n_sets))
+    return table
+
+
+def signed_rank_test(difference: np.ndarray) -> float:
+    """Return Wilcoxon's two-sided p-value, exact also with equal sizes; differences of zero are left out.
+
+    If nothing differs, every sign is as likely as its opposite: all sums of signed ranks are counted, for which ranks are
+    doubled, so that they are whole numbers.
+
+    Examples
+    --------
+    >>> signed_rank_test(np.array([1.0, 2.0, 3.0, 4.0, 5.0]))
+    0.0625
+    """
+    difference = difference[difference != 0]
+    if not len(difference):
+        return 1.0
+    doubled = np.rint(2 * rankdata(np.abs(difference))).astype(int)
+    positive = int(doubled[difference > 0].sum())
+    share = np.ones(1)  # of sign patterns, by the sum of doubled positive ranks
+    for rank in doubled:
+        share = (np.pad(share, (0, rank)) + np.pad(share, (rank, 0))) / 2
+    return min(1.0, 2.0 * float(min(share[: positive + 1].sum(), share[positive:].sum())))
+
+
+def holm(p_values: np.ndarray) -> np.ndarray:
+    """Return p-values corrected for their number by Holm's steps.
+
+    Examples
+    --------
+    >>> holm(np.array([0.01, 0.04, 0.03])).round(3).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    order = np.argsort(p_values, kind="stable")
+    corrected = np.empty(len(p_values))
+    steps = p_values[order] * np.arange(len(p_values), 0, -1)
+    corrected[order] = np.minimum(1.0, np.maximum.accumulate(steps))
+    return corrected
+
+
+def critical_difference(n_methods: int, n_sets: int, level: float = LEVEL) -> float:
+    r"""Return how far apart two mean ranks must be by Nemenyi's test: :math:`q \sqrt{k(k+1) / 6N}`.
+
+    q is the quantile of the studentised range for infinitely many degrees of freedom, over the root of two.
+
+    Examples
+    --------
+    >>> round(critical_difference(4, 14), 2)  # the example of Demsar (2006)
+    1.25
+    """
+    q = studentized_range.ppf(1.0 - level, n_methods, np.inf) / math.sqrt(2.0)
+    return float(q * math.sqrt(n_methods * (n_methods + 1) / (6.0 * n_sets)))
+
+
+def different_pairs(scores: pd.DataFrame, level: float = LEVEL) -> list[tuple[str, str]]:
+    """Return the pairs (better, worse) that Nemenyi's test tells apart; none unless the Friedman test finds any difference.
+
+    Examples
+    --------
+    >>> scores = pd.DataFrame({"a": range(9, 18), "b": range(9), "c": [4.0] * 9})
+    >>> different_pairs(scores)
+    [('a', 'b'), ('a', 'c')]
+    """
+    test = friedman(scores)
+    if test.f_p_value >= level:
+        return []
+    difference = critical_difference(test.n_methods, test.n_sets, level)
+    ranks = mean_ranks(scores)
+    return [(str(a), str(b)) for a in ranks.index for b in ranks.index if ranks[b] - ranks[a] >= difference]
+
+
+def alike(ranks: pd.Series, difference: float) -> list[list[str]]:
+    """Return the largest groups of methods of which no two are ``difference`` or more apart in rank, best first.
+
+    A method that stands alone makes no group.
+
+    Examples
+    --------
+    >>> alike(pd.Series({"a": 1.0, "b": 3.5, "c": 2.0}), 1.6)
+    [['a', 'c'], ['c', 'b']]
+    """
+    ordered = ranks.sort_values(kind="stable")
+    groups: list[list[str]] = []
+    end = 0
+    for start in range(len(ordered)):
+        stop = int((ordered.to_numpy() < ordered.iloc[start] + difference).sum())
+        if stop > end and stop - start > 1:
+            groups.append([str(name) for name in ordered.index[start:stop]])
+        end = max(end, stop)
+    return groups
+
+
+def _ranks(scores: pd.DataFrame) -> np.ndarray:
+    """Return the ranks of the methods in every set; scores that differ by rounding alone are equal."""
+    return np.asarray(rankdata(-np.round(scores.to_numpy(dtype=np.float64), DIGITS), axis=1))
+
+
+def _check_size(scores: pd.DataFrame) -> tuple[int, int]:
+    n_sets, n_methods = scores.shape
+    if n_sets < 2 or n_methods < 2:
+        raise ValueError(f"{n_sets} data sets and {n_methods} methods cannot be compared. Give two or more of each.")
+    return n_sets, n_methods
