@@ -104,7 +104,8 @@ def find_file(name: str, folder: Path) -> Path | None:
 
 def known_names(folder: Path) -> list[str]:
     """Return the names of the catalogue, then those of all other sets in the folder."""
-    own = {file.stem for place in (folder, folder / "paper") for file in place.glob("*.npz") if NAME.fullmatch(file.stem)}
+    files = [file for place in (folder, folder / "paper") for file in place.glob("*.npz") if file.is_file()]
+    own = {file.stem for file in files if NAME.fullmatch(file.stem)}
     return [*paper_sets(), *sorted(own - set(paper_sets()))]
 
 
@@ -194,8 +195,8 @@ def _as_set(name: str, found: LabelledArrays, origin: str, shown: str | None = N
     entry = paper_sets().get(name)
     status: Status = "own" if entry is None else judge(found, entry, shown or origin)
     codes, labels = class_codes(found.y, entry)
-    X = found.X if entry is None else as_float32(found.X)
     known = entry if status in ("exact", "substitute") else None
+    X = as_float32(found.X) if known else found.X
     values = X.astype(np.float64)
     return LabelledSet(
         name=name,
@@ -232,9 +233,9 @@ def _holds(file: Path, wanted: LabelledSet) -> bool:
 
 
 def _writer(found: LabelledArrays, result: LabelledSet) -> Callable[[BinaryIO], object]:
-    """Return what writes a set: of the catalogue's what is hashed, of any other all digits."""
+    """Return what writes a set: of what the catalogue knows the values that are hashed, of any other set all digits."""
     content = {
-        "X": found.X if result.status == "own" else as_float32(found.X),
+        "X": as_float32(found.X) if result.status in ("exact", "substitute") else found.X,
         "y": result.y,
         "class_names": np.array(result.class_names),
     }
