@@ -237,10 +237,8 @@ def test_mat_is_recognised(tiny, tmp_path, store, spelling, names):
     check_import(write_mat(tmp_path / "a.MAT", **{names[0]: X, names[1]: SPELLINGS[spelling], "note": "other"}), store)
 
 
-@pytest.mark.parametrize("options", [{"format": "4"}, {"do_compression": True}, {"sparse": True}], ids=str)
-def test_kinds_of_mat_are_recognised(tiny, tmp_path, store, options):
-    values = sp.csc_array(X) if options.pop("sparse", False) else X
-    savemat(tmp_path / "a.mat", {"X": values, "Y": CODES[:, None] + 1.0}, **options)
+def test_compressed_mat_is_recognised(tiny, tmp_path, store):
+    savemat(tmp_path / "a.mat", {"X": X, "Y": CODES[:, None] + 1.0}, do_compression=True)
     check_import(tmp_path / "a.mat", store)
 
 
@@ -437,7 +435,9 @@ def test_nothing_is_unpickled(tmp_path, store, place):
     [
         ({"X": X, "Y": np.array([["a"], ["b"]] * 3, dtype=object)}, "Y is a cell"),
         ({"X": {"values": X}, "Y": CODES}, "X is a struct"),
-        ({"X": "text", "Y": CODES}, "X is a char"),
+        ({"X": "text", "Y": CODES}, "the values are <U4"),
+        ({"X": sp.csc_array(X), "Y": CODES}, "X is a sparse; it must be a full matrix"),
+        ({"X": X * 1j, "Y": CODES}, "X is a complex"),
         ({"X": X, "other": CODES}, "holds 'X', 'other', but no labels"),
     ],
 )
@@ -447,7 +447,9 @@ def test_odd_variables_of_mat_are_refused(tmp_path, store, variables, message):
 
 def test_mat_73_is_refused_with_the_way_out(tmp_path, store):
     (tmp_path / "a.mat").write_bytes(b"MATLAB 7.3 MAT-file".ljust(124) + b"\x00\x02IM" + b"\x89HDF\r\n\x1a\n")
-    assert "Save it again in MATLAB with '-v7'" in refuse(import_dataset, tmp_path / "a.mat", "mine", store)
+    assert "its version is 7.3; save it again in MATLAB with '-v7'" in refuse(
+        import_dataset, tmp_path / "a.mat", "mine", store
+    )
 
 
 @pytest.mark.parametrize("kind", ["npz", "mat"])
@@ -461,7 +463,7 @@ def test_a_file_that_would_grow_without_bounds_is_refused(monkeypatch, tmp_path,
     file = tmp_path / f"a.{kind}"
     assert file.stat().st_size < 10_000
     monkeypatch.setattr(containers, "MOST_BYTES", 790_000)
-    assert "At most 790000" in refuse(import_dataset, file, "mine", store)
+    assert "790000" in refuse(import_dataset, file, "mine", store)
     monkeypatch.setattr(containers, "MOST_BYTES", 802_000)
     assert import_dataset(file, "mine", store).X.shape == (100, 1000)
 
@@ -478,7 +480,7 @@ def test_a_header_that_lies_about_the_size_is_refused(tmp_path, store):
     lie = content.replace(struct.pack("<ii", 6, 4), struct.pack("<ii", 6, 2**31 - 1), 1)
     assert lie != content
     (tmp_path / "a.mat").write_bytes(lie)
-    assert "X has the shape (6, 2147483647)" in refuse(import_dataset, tmp_path / "a.mat", "mine", store)
+    assert "X has the shape (6, 2147483647), but 24 values" in refuse(import_dataset, tmp_path / "a.mat", "mine", store)
 
 
 def whole_file(kind):
@@ -486,13 +488,11 @@ def whole_file(kind):
     if kind == "npz":
         np.savez_compressed(stream, X=X, y=CODES, class_names=np.array(CLASSES))
     else:
-        savemat(
-            stream, {"X": X, "Y": CODES[:, None]}, do_compression=kind == "mat zlib", format="4" if kind == "mat 4" else "5"
-        )
+        savemat(stream, {"X": X, "Y": CODES[:, None]}, do_compression=kind == "mat zlib")
     return stream.getvalue()
 
 
-WHOLE = {kind: whole_file(kind) for kind in ("npz", "mat", "mat zlib", "mat 4")}
+WHOLE = {kind: whole_file(kind) for kind in ("npz", "mat", "mat zlib")}
 
 
 @pytest.mark.parametrize("kind", WHOLE)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
-import warnings
+import struct
+import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from l20fs.data.matlab import read_variables
 from l20fs.data.readers import DataError, UnknownColumnError, read_table
 
 Array = NDArray[Any]
@@ -21,8 +22,6 @@ VALUES, LABELS = ("x", "fea", "data"), ("y", "gnd", "label", "labels")
 
 #: The most bytes that a compressed file may grow to.
 MOST_BYTES = 2**31
-
-MATRICES = {"double", "single", "logical", "sparse", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))}
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,36 +78,16 @@ def _load_npz(stream: BinaryIO, file: Path) -> tuple[Array, Array, Array | None,
 
 
 def read_mat(file: Path) -> LabelledArrays:
-    """Read the variables X and Y (or fea and gnd, data and label) of a MATLAB file up to version 7.2."""
-    with open(file, "rb") as stream:
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # about other variables of the file
-                values, labels = _load_mat(stream, file)
-        except DataError:
-            raise
-        except NotImplementedError as error:
-            raise DataError(f"{file.name}: MATLAB 7.3 files are not read. Save it again in MATLAB with '-v7'.") from error
-        except Exception as error:  # SciPy makes no promise about what it raises on a damaged file
-            raise DataError(f"{file.name}: not a whole MATLAB file ({_first_line(error)}). Copy it again.") from error
+    """Read the variables X and Y (or fea and gnd, data and label) of a MATLAB file, version 5 to 7.2."""
+    content = file.read_bytes()
+    try:
+        variables = read_variables(content)
+        values, labels = (variables[name].array(MOST_BYTES) for name in find_variables(variables, file))
+    except DataError:
+        raise
+    except (ValueError, struct.error, zlib.error) as error:
+        raise DataError(f"{file.name}: not a MATLAB file that can be read ({_first_line(error)}).") from error
     return checked(values, labels, file)
-
-
-def _load_mat(stream: BinaryIO, file: Path) -> tuple[Array, Array]:
-    from scipy.io import loadmat, whosmat
-
-    listed = {name: (shape, kind) for name, shape, kind in whosmat(stream)}
-    wanted = find_variables(listed, file)
-    for name, kinds in zip(wanted, (MATRICES, MATRICES | {"char"}), strict=True):
-        shape, kind = listed[name]
-        if kind not in kinds:
-            raise DataError(f"{file.name}: {name} is a {kind}. It must be a matrix of numbers.")
-        if min(shape) < 0 or 8 * math.prod(shape) > MOST_BYTES:
-            raise DataError(f"{file.name}: {name} has the shape {shape}. At most {MOST_BYTES} bytes are read.")
-    stream.seek(0)
-    stored = loadmat(stream, variable_names=wanted)
-    values, labels = (stored[name].toarray() if listed[name][1] == "sparse" else stored[name] for name in wanted)
-    return values, labels
 
 
 def find_variables(names: Iterable[str], file: Path) -> tuple[str, str]:
