@@ -229,7 +229,7 @@ def test_rows_that_cannot_be_trusted_are_refused():
     rows = make_rows()
     with pytest.raises(ValueError, match="no column 'fold'"):
         optimistic(rows.drop(columns="fold"))
-    with pytest.raises(ValueError, match="6 rows occur twice.*srbct, RFS, knn"):
+    with pytest.raises(ValueError, match=r"6 rows occur twice.*srbct, RFS, knn"):
         honest(pd.concat([rows, rows]))
     for value in (92.5, -0.1, np.nan):
         with pytest.raises(ValueError, match="not a share"):
