@@ -276,6 +276,13 @@ def test_a_set_of_ones_own_keeps_all_digits(tmp_path_factory, data):
         assert np.array(one.class_names)[one.y].tolist() == np.char.strip(labels).tolist()
 
 
+def test_of_two_spellings_of_a_name_the_first_counts(tmp_path, store):
+    file = write_npz(tmp_path / "a.npz", X=np.eye(3), x=np.zeros((3, 3)), Y=[0, 1, 1], gnd=[0, 0, 1])
+    found = import_dataset(file, "mine", store)
+    np.testing.assert_array_equal(found.X, np.eye(3))
+    assert found.y.tolist() == [0, 1, 1]
+
+
 @pytest.mark.parametrize("y", [[0, 1, 1], [1, 2, 2], [-1, 1, 1]])
 def test_names_of_classes_are_kept(tmp_path, store, y):
     file = write_npz(tmp_path / "a.npz", X=np.eye(3), y=y, class_names=["u", "v"], feature_names=["a", "b", "c"])

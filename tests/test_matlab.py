@@ -110,6 +110,21 @@ def test_a_shape_that_is_not_that_of_the_values_is_refused():
             read_variables(changed)["X"].array(MOST)
 
 
+def test_elements_end_where_they_say_and_within_the_file():
+    content = by_hand("<", [[1.0, 2.0]], "X", (9, "d"))
+    for cut in range(129, len(content)):
+        with pytest.raises((MatlabError, struct.error)):
+            read_variables(content[:cut])
+    name = element("<", 1, b"X")
+    beside = struct.pack("<HH", 1, 1) + b"X\0\0\0"
+    whole = content.replace(name, beside).replace(struct.pack("<II", 14, 72), struct.pack("<II", 14, 64))
+    assert read_variables(whole)["X"].array(MOST).tolist() == [[1.0, 2.0]]
+    with pytest.raises(MatlabError, match="an element is cut off"):
+        read_variables(whole.replace(beside, struct.pack("<HH", 1, 5) + b"X\0\0\0"))
+    with pytest.raises(MatlabError, match="a variable is damaged"):
+        read_variables(content.replace(struct.pack("<IIii", 5, 8, 1, 2), struct.pack("<IIii", 13, 8, 1, 0)))
+
+
 def test_no_more_is_unpacked_than_allowed():
     variable = read_variables(stored(compress=True, X=np.zeros((1000, 1000))))["X"]
     assert len(variable.stored) < 10_000
