@@ -8,7 +8,7 @@ from statistics import median
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from rows import make_rows, random_rows
 
@@ -137,6 +137,7 @@ def test_honest_is_the_loop(rows):
     assert sorted(map(tuple, chosen[names].to_numpy())) == sorted(tuple(row[name] for name in names) for row in expected)
 
 
+@settings(max_examples=30)
 @given(random_rows(), st.randoms())
 def test_the_order_of_splits_and_sizes_changes_nothing(rows, random):
     """Only the order of choices and cases counts; that of everything else is whatever the runner wrote first."""
@@ -178,6 +179,7 @@ def test_equal_means_go_to_fewer_features_although_sums_round():
     assert optimistic(rows.iloc[::-1]).n_features.tolist() == [20]
 
 
+@settings(max_examples=20)
 @given(random_rows(complete=True))
 def test_curves(rows):
     trials = rows[rows.fold.isna()]

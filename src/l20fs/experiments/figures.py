@@ -426,7 +426,7 @@ def _power(value: float) -> str:
 
 
 def _give_room(ax: Axes, means: pd.Series, spread: pd.Series, highest: float) -> None:
-    """Show at least a tenth of the value, so that no difference in the last digit fills a panel; not above ``highest``."""
+    """Show at least a tenth of the value, so that no last digit fills a panel, and hardly more than ``highest``."""
     centre = float(means.mean())
     half = max(0.05 * abs(centre), 1.3 * float((abs(means - centre) + spread.fillna(0.0)).max()), 0.5)
     ax.set_ylim(centre - half, min(centre + half, highest + 0.1 * half))
