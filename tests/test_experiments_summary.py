@@ -99,8 +99,8 @@ def test_all_methods_are_counted():
         "and on 1 here" in text
     )
     assert (
-        "softmax: of the methods above, l2,0-FS has the highest accuracy, alone or with others, on 2 of 2 data sets in print "
-        "and on 2 here" in text
+        "softmax: of the methods above, l2,0-FS has the highest accuracy, alone or with others, on 2 of 2 data sets "
+        "in print and on 2 here" in text
     )
 
 
