@@ -35,7 +35,7 @@ def rows_of(accuracies, n_splits=10, inner=True):
 
 
 def section(text, title):
-    return re.search(rf"## {re.escape(title)}\n\n(.*?)(?=\n\n## |\Z)", text, re.S)[1]
+    return re.search(rf"## {re.escape(title)}\n\n(.*?)(?=\n\n## |\n\Z)", text, re.S)[1]
 
 
 def printed(**changes):
@@ -99,8 +99,8 @@ def test_all_methods_are_counted():
         "and on 1 here" in text
     )
     assert (
-        "softmax: of the methods above, l2,0-FS has the highest accuracy, alone or with others, on 2 of 2 data sets "
-        "in print and on 2 here" in text
+        "softmax: of the methods above, l2,0-FS has the highest accuracy, alone or with others, on 2 of 2 data sets in "
+        "print and on 2 here" in text
     )
 
 
