@@ -271,6 +271,49 @@ def test_a_backed_file_is_read_and_not_written(tmp_path, kind):
     assert_same_result(anndata.read_h5ad(tmp_path / "other.h5ad"), expected)
 
 
+@pytest.mark.parametrize("kind", ["csr", "csc", "dense"])
+@pytest.mark.parametrize("at_once", [1, 100, 1 << 23])
+@pytest.mark.parametrize("layer", [None, "lognorm"])
+def test_of_a_backed_file_the_masked_genes_are_loaded(tmp_path, monkeypatch, kind, at_once, layer):
+    monkeypatch.setattr(module, "READ_AT_ONCE", at_once)
+    expected = make_cells(kind=kind, dtype=np.float32)
+    expected.layers["lognorm"] = expected.X.copy()
+    expected.write_h5ad(tmp_path / "cells.h5ad")
+    backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
+    mask = np.arange(N_GENES) % 5 != 2
+    select_genes(expected, "type", n_genes=4, mask_var=mask, layer=layer)
+    select_genes(backed, "type", n_genes=4, mask_var=mask, layer=layer)
+    assert_same_result(backed, expected)
+    backed.file.close()
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "dense"])
+def test_of_a_backed_file_little_more_than_the_masked_genes_is_loaded(tmp_path, monkeypatch, kind):
+    monkeypatch.setattr(module, "READ_AT_ONCE", 20_000)
+    cells = make_cells(kind=kind, dtype=np.float32, n_cells=3000, n_genes=400)
+    n_bytes = 4 * cells.X.size if kind == "dense" else 8 * cells.X.nnz
+    cells.write_h5ad(tmp_path / "cells.h5ad")
+    backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
+    mask = np.arange(400) % 40 == 7
+    assert peak_of(lambda: module._in_memory(backed.X, np.ones(400, dtype=bool))) > 0.9 * n_bytes
+    assert peak_of(lambda: module._in_memory(backed.X, mask)) < 0.3 * n_bytes
+    assert peak_of(lambda: module._refuse_counts(backed.X, "adata.X")) < 0.3 * n_bytes + 8 * module.VALUES_AT_ONCE
+    backed.file.close()
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "dense"])
+def test_raw_counts_in_a_file_are_refused_also_outside_the_mask(tmp_path, kind):
+    counts, types = make_counts()
+    cells = anndata.AnnData(
+        KINDS[kind](counts.astype(np.float32)), obs=pd.DataFrame({"type": types}, index=names("cell", N_CELLS))
+    )
+    cells.write_h5ad(tmp_path / "cells.h5ad")
+    backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
+    with pytest.raises(ValueError, match=r"adata\.X holds raw counts"):
+        select_genes(backed, "type", n_genes=2, mask_var=(counts.max(axis=0) <= 2))
+    backed.file.close()
+
+
 def test_of_a_backed_file_x_is_not_loaded_for_a_layer(tmp_path, monkeypatch):
     expected = make_cells()
     expected.layers["lognorm"] = expected.X.copy()
@@ -732,8 +775,83 @@ def test_genes_can_be_included_excluded_and_priced_by_name(tmp_path):
     params = anndata.read_h5ad(tmp_path / "a.h5ad").uns["l20fs"]["params"]
     assert params["include"].tolist() == [last]
     assert params["exclude"].tolist() == [best]
-    assert params["penalty_factor"][adata.var_names.get_loc(second)] == 1e6
+    assert params["penalty_factor"].tolist() == [1e6 if gene == second else 1.0 for gene in adata.var_names]
     with pytest.raises(ValueError, match="include names 'nonsense', which X does not have"):
         select_genes(adata, "type", include=["nonsense"])
     with pytest.warns(UserWarning, match="1 of the included features are constant, first 'gene 11'"):
         select_genes(adata, "type", n_genes=5, include=["gene 11"])
+
+
+def test_with_mask_var_indices_and_arrays_count_the_genes_of_adata(tmp_path):
+    adata = make_cells()
+    mask = np.arange(N_GENES) % 4 > 0
+    mask[8] = True
+    masked = adata[:, mask]
+    genes = masked.var_names
+
+    def expected(**meant):
+        return L20Selector(4, **meant).fit(pd.DataFrame(masked.X.toarray(), columns=genes), masked.obs["type"].astype(str))
+
+    factors = np.linspace(0.5, 2.0, N_GENES)
+    labels = np.array([f"pathway {gene // 3}" for gene in range(N_GENES)])
+    groups = [["gene 1", "gene 2"], ["gene 9", "gene 10"]]
+    forbidden, wanted = np.arange(N_GENES) == 3, np.arange(N_GENES) == 22
+    for wishes, meant in (
+        ({"include": [22, "gene 17"]}, {"include": ["gene 17", "gene 22"]}),
+        ({"include": wanted, "exclude": forbidden}, {"include": ["gene 22"], "exclude": ["gene 3"]}),
+        ({"exclude": [3, "gene 4", 0]}, {"exclude": ["gene 3"]}),
+        ({"penalty_factor": factors}, {"penalty_factor": factors[mask]}),
+        ({"penalty_factor": factors.tolist()}, {"penalty_factor": factors[mask]}),
+        ({"penalty_factor": pd.Series(factors, adata.var_names)[::-1]}, {"penalty_factor": factors[mask]}),
+        ({"penalty_factor": {3: 1e6, "gene 20": 2.0, 0: 5.0}}, {"penalty_factor": {"gene 3": 1e6}}),
+        ({"penalty_factor": {22: 0.0, 3: np.inf, 4: np.inf}}, {"include": ["gene 22"], "exclude": ["gene 3"]}),
+        ({"feature_groups": labels}, {"feature_groups": labels[mask]}),
+        ({"feature_groups": [[0, 1, 2, 4], [9, 10]]}, {"feature_groups": groups}),
+        ({"feature_groups": {"a": ["gene 1", "gene 2"], "b": [9, "gene 10"]}}, {"feature_groups": groups}),
+    ):
+        select_genes(adata, "type", n_genes=4, mask_var=mask, **wishes)
+        selector = expected(**meant)
+        assert adata.var_names[adata.var["l20fs"]].tolist() == genes[selector.support_].tolist(), wishes
+        np.testing.assert_array_equal(adata.var["l20fs_rank"][mask], selector.ranking_)
+        assert adata.var["l20fs_rank"][~mask].isna().all()
+        adata.write_h5ad(tmp_path / "a.h5ad")
+        params = anndata.read_h5ad(tmp_path / "a.h5ad").uns["l20fs"]["params"]
+        again = {name: params[name] for name in wishes}
+        select_genes(adata, "type", n_genes=4, mask_var=mask, key_added="again", **again)
+        np.testing.assert_array_equal(adata.var["again_rank"], adata.var["l20fs_rank"], err_msg=str(wishes))
+
+
+@pytest.mark.parametrize(
+    ("wishes", "message"),
+    [
+        ({"include": [1, 4, "gene 0"]}, "2 of the included genes are outside mask_var: 'gene 4', 'gene 0'. Add them"),
+        ({"penalty_factor": {"gene 4": 0}}, "1 of the included genes are outside mask_var: 'gene 4'"),
+        ({"penalty_factor": 1.0 * (np.arange(N_GENES) > 0)}, "1 of the included genes are outside mask_var: 'gene 0'"),
+        ({"penalty_factor": np.ones(18)}, "penalty_factor has 18 factors for 24 features. Give one per feature"),
+        ({"feature_groups": ["a"] * 18}, "feature_groups has 18 labels for 24 features"),
+        ({"exclude": [True] * 18}, "exclude is a mask of length 18 for 24 features"),
+        ({"include": [24]}, "include has the index 24, which is outside 0 to 23"),
+        ({"penalty_factor": 3.0}, "penalty_factor=3.0 is not a list"),
+    ],
+    ids=str,
+)
+def test_what_does_not_fit_the_genes_or_the_mask_is_refused(wishes, message):
+    adata = make_cells()
+    before = contents(adata)
+    with pytest.raises(ValueError, match=re.escape(message)):
+        select_genes(adata, "type", n_genes=4, mask_var=np.arange(N_GENES) % 4 > 0, **wishes)
+    assert contents(adata) == before
+
+
+def test_a_callback_is_called_as_it_is():
+    """Not a copy of it, which would count for itself."""
+
+    class Counter:
+        n_calls = 0
+
+        def __call__(self, stage):
+            self.n_calls += 1
+
+    counter = Counter()
+    select_genes(make_cells(), "type", n_genes=4, mask_var=np.arange(N_GENES) > 2, callback=counter)
+    assert counter.n_calls >= 4

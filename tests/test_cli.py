@@ -15,8 +15,8 @@ import pytest
 from samples import SOLVERS
 from sklearn.neighbors import KNeighborsClassifier
 
-from l20fs import L20Selector, cli
-from l20fs.cli import run
+from l20fs import L20Selector
+from l20fs.cli import run, select
 from l20fs.data import load_srbct, make_planted
 from l20fs.methods import discover
 from l20fs.path import SolutionPath
@@ -243,7 +243,7 @@ def test_options_reach_the_selector(tmp_path, capsys, monkeypatch, options, para
             fitted.append(self.get_params())
             return super().fit(X, y)
 
-    monkeypatch.setattr(cli, "L20Selector", Recorder)
+    monkeypatch.setattr(select, "L20Selector", Recorder)
     X, labels, _ = planted()
     X, labels = X * np.linspace(0.2, 2.0, X.shape[1]), with_lonely(labels)
     file = write_table(tmp_path / "table.tsv", X, labels)

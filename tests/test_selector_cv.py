@@ -191,13 +191,16 @@ def test_groups_are_routed_by_default():
 
 def test_weights_reach_the_paths_and_those_who_ask_for_them():
     X, y = make_data(4)
+    X += np.random.default_rng(4).normal(size=X.shape)
     weights = np.random.default_rng(4).integers(0, 3, 60).astype(float)
     plain = L20SelectorCV(cv=FOLDS, max_features=4).fit(X, y, sample_weight=weights)
     direct = L20Selector(plain.n_features_, max_features=4).fit(X, y, weights)
     assert np.array_equal(plain.scores_, direct.scores_)
+    for number, (train, test) in enumerate(FOLDS.split(X, y)):
+        model = L20Classifier(4).fit(X[train], y[train], weights[train])
+        scores = [model.set_params(n_features_to_select=k).score(X[test], y[test], weights[test]) for k in range(1, 5)]
+        assert plain.cv_results_[f"split{number}_test_score"].tolist() == pytest.approx(scores)
     train, test = next(FOLDS.split(X, y))
-    model = L20Classifier(4).fit(X[train], y[train], weights[train])
-    assert plain.cv_results_["split0_test_score"][3] == pytest.approx(model.score(X[test], y[test], weights[test]))
     with config_context(enable_metadata_routing=True):
         scorer = make_scorer(accuracy_score).set_score_request(sample_weight=True)
         estimator = LogisticRegression().set_fit_request(sample_weight=True)
@@ -284,15 +287,35 @@ def test_a_fixed_number_is_kept_and_the_ridge_is_chosen_for_it():
 
 
 def test_the_rule_can_be_changed_after_the_fit(monkeypatch):
-    X, y = make_data(9)
-    X += np.random.default_rng(9).normal(size=X.shape)
+    X, y = make_data(0)
+    X += np.random.default_rng(0).normal(scale=1.5, size=X.shape)
     selector = L20SelectorCV("best", max_features=8, cv=FOLDS).fit(X, y)
     expected = {rule: L20SelectorCV(rule, max_features=8, cv=FOLDS).fit(X, y) for rule in ("1se", 5)}
+    assert expected["1se"].n_features_ < selector.n_features_
     monkeypatch.setattr(L20Selector, "_fit_scores", None)  # a second fit would fail
     for rule, other in expected.items():
         selector.set_params(n_features_to_select=rule)
         assert np.array_equal(selector.support_, other.support_)
         assert np.array_equal(selector.predict(X), other.predict(X))
+
+
+def test_another_rule_after_the_fit_chooses_on_the_path_that_is_there():
+    """With several ridges "1se" looks at all of them during the fit, and at the ridge that was chosen afterwards."""
+    n_differing = 0
+    for seed in range(6):
+        X, y = make_data(seed)
+        X += np.random.default_rng(seed).normal(scale=1.5, size=X.shape)
+        selector = L20SelectorCV("best", max_features=8, ridge=[0.1, 10.0, 100.0], cv=FOLDS).fit(X, y)
+        results = selector.cv_results_
+        here = {
+            (ridge, int(k)): [results[f"split{i}_test_score"][index] for i in range(3)]
+            for index, (ridge, k) in enumerate(zip(results["ridge"], results["n_features"], strict=True))
+            if ridge == selector.ridge_
+        }
+        chosen = slow_choice(here, "1se")[1]
+        assert selector.set_params(n_features_to_select="1se").support_.sum() == chosen
+        n_differing += chosen != results["n_features"][choose(results, "1se")]
+    assert n_differing, "otherwise nothing was tested"
 
 
 def test_the_template_gives_the_other_parameters():

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 import sklearn
 from matplotlib.figure import Figure
 from samples import INFORMATIVE, make_data, make_frame
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 from sklearn.feature_selection import RFE, VarianceThreshold
 from sklearn.linear_model import LogisticRegression
@@ -204,9 +204,29 @@ def test_the_error_bound_is_that_of_the_fit():
     assert stable.error_bound(0.9) == pytest.approx(9 / 20 / 0.8)
     assert stable.error_bound(0.9, kind="unimodal") == expected_false(3, 20, 0.9, 5, "unimodal")
     with pytest.raises(ValueError, match=r"threshold=0\.5 has no error bound"):
-        _ = stable.set_params(threshold=0.5).error_bound_
+        stable.set_params(threshold=0.5).error_bound()
+    assert np.isnan(stable.error_bound_)
+    assert stable.set_params(threshold=0.51).error_bound_ == expected_false(3, 20, 0.51, 5)
     with pytest.raises(ValueError, match="kind='other' is unknown"):
         stable.error_bound(0.9, kind="other")
+
+
+def test_the_error_bound_of_a_number_of_features_is_that_of_the_least_frequent_one():
+    """Whatever the threshold is, which then selects nothing."""
+    stable = fit(L20Selector(5), n_resamples=20)
+    levels = np.sort(stable.frequencies_)[::-1]
+    assert levels[0] == 1.0
+    assert np.count_nonzero(levels) < 20
+    for k in range(1, 21):
+        stable.set_params(n_features_to_select=k, threshold=0.99)
+        level = levels[min(k, np.count_nonzero(levels)) - 1]
+        if level > 0.5:
+            assert stable.error_bound_ == stable.error_bound() == expected_false(5, 20, level, 10)
+        else:
+            assert np.isnan(stable.error_bound_)
+            with pytest.raises(ValueError, match=rf"threshold={level} has no error bound"):
+                stable.error_bound()
+    assert min(levels[levels > 0.5]) < 0.99
 
 
 def test_sizes_may_differ_between_resamples():
@@ -298,6 +318,53 @@ def test_selectors_of_other_packages_that_rank():
     np.testing.assert_array_equal(stable.selected_[2], clone(rfe).fit(X[rows], y[rows]).support_)
     with pytest.raises(TypeError, match=r"VarianceThreshold has no ranking_ and support_ after fit\. Use a sel"):
         fit(VarianceThreshold())
+
+
+class Correlation(BaseEstimator):
+    """A selector of another package: it needs y, and its tags do not say so."""
+
+    def fit(self, X, y=None):
+        if y is None:
+            raise ValueError("requires y")
+        self.ranking_ = np.argsort(np.argsort(-np.abs((X - X.mean(axis=0)).T @ (y - y.mean())))) + 1
+        self.support_ = self.ranking_ <= 3
+        return self
+
+
+def test_y_reaches_selectors_of_other_packages_whatever_their_tags_say():
+    X, y = make_data(0, 60, 12)
+    assert not get_tags(Correlation()).target_tags.required
+    for targets, pairs in (
+        (y, plan_pairs(encode_targets(y), None, 0.5, 0)),
+        (X[:, 4] + 1.0, plan_pairs(encode_targets(X[:, 4]), None, 0.5, 0)),
+    ):
+        stable = fit(Correlation(), data=(X, targets), n_resamples=4)
+        for i in range(4):
+            rows = pairs.rows(i)
+            np.testing.assert_array_equal(stable.selected_[i], Correlation().fit(X[rows], targets[rows]).support_)
+    nested = fit(fit(Correlation(), data=(X, y), n_resamples=2), data=(X, y), n_resamples=2)
+    assert nested.selected_.any()
+    with pytest.raises(ValueError, match="Resample 1 of 10, with 30 samples, failed: requires y"):
+        fit(Correlation(), data=(X, None))
+    for wrong in (y[:5], np.where(y == 0, np.nan, y)):
+        with pytest.raises(ValueError, match=r"inconsistent numbers of samples|Input y contains NaN"):
+            fit(Correlation(), data=(X, wrong))
+
+
+def test_unsupervised_methods_see_no_y():
+    """Their halves are drawn without it: what it holds does not matter."""
+    X, y = make_data(0, 60, 12)
+    for selector in (methods.UDFS(2), StabilitySelector(methods.UDFS(2), n_resamples=2, random_state=0)):
+        without = fit(selector, data=(X, None), n_resamples=4)
+        for ignored in (y, np.zeros(60), np.full(60, np.nan)):
+            assert_same(fit(selector, data=(X, ignored), n_resamples=4), without)
+
+
+def test_a_pipeline_is_refused_with_the_way_out(monkeypatch):
+    monkeypatch.setattr(StabilitySelector, "_run", None)
+    way_out = r"selector is a Pipeline, .* in front: make_pipeline\(\.\.\., StabilitySelector\(L20Selector\(\.\.\.\)\)\)"
+    with pytest.raises(TypeError, match=way_out):
+        fit(make_pipeline(StandardScaler(), L20Selector(4)))
 
 
 def test_seeds_of_random_selectors():
@@ -739,3 +806,137 @@ def test_features_are_named_as_in_the_frame():
     assert StabilitySelector(inside, n_resamples=2, random_state=0).fit(frame, y).frequencies_[0] == 1.0
     with pytest.raises(ValueError, match="include names 'g99', which X does not have"):
         StabilitySelector(L20Selector(4, include=["g99"]), n_resamples=2).fit(frame, y)
+
+
+def grouped_data():
+    """Of features 1, 4 and 9 none is much on its own; 9 is constant but for a few samples, 15 altogether."""
+    X, y = clear_data()
+    X[:, [1, 4]] += 0.7 * np.column_stack([y == 0, y == 1])
+    X[:, 9] = np.isin(np.arange(60), np.flatnonzero(y == 2)[:2])
+    X[:, 15] = 3.0
+    return X, y
+
+
+GROUPS = [[1, 4, 9, 15], [3, 12], [7, 8]]
+
+
+def slow_units(stable, selector, X, y, k):
+    """For each half the best k units, by name of their features: groups without the constant feature 15, or singles."""
+    unit_of = {j: frozenset([j]) for j in range(20)} | {j: frozenset(g) - {15} for g in GROUPS for j in g if j != 15}
+    pairs = plan_pairs(encode_targets(y), None, 0.5, 0)
+    for i in range(stable.n_resamples):
+        fitted = clone(selector).fit(X[pairs.rows(i)], y[pairs.rows(i)])
+        ranks = {}
+        for j in np.flatnonzero(np.isfinite(fitted.scores_)):
+            ranks[unit_of[j]] = min(fitted.ranking_[j], ranks.get(unit_of[j], 99))
+        yield sorted(ranks, key=ranks.get)[:k]
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_groups_are_counted_kept_and_dropped_together(sparse):
+    X, y = grouped_data()
+    selector = L20Selector(5, max_features=7, feature_groups=GROUPS)
+    stable = fit(selector, data=(sp.csr_array(X) if sparse else X, y), n_resamples=20)
+    best = list(slow_units(stable, selector, X, y, 7))
+    assert stable.orders_.tolist() == [[min(unit) for unit in units] for units in best]
+    assert stable.sizes_.tolist() == [5] * 20
+    for k in range(1, 8):
+        frequencies = [np.mean([any(j in unit for unit in units[:k]) for units in best]) for j in range(20)]
+        np.testing.assert_array_equal(stable.frequencies_at(k), frequencies)
+        np.testing.assert_allclose(stable.frequencies_by_k()[k - 1], frequencies, rtol=1e-15)
+        np.testing.assert_array_equal(stable.frequencies_by_k([9, 5, 1])[k - 1], stable.frequencies_by_k()[k - 1, [9, 5, 1]])
+        heads = [j for j in range(20) if j not in (4, 9, 12, 8)]
+        Z = np.array([[any(j in unit for unit in units[:k]) for j in heads] for units in best])
+        np.testing.assert_allclose(stable.stability_at(k), nogueira(Z), rtol=1e-12)
+    frequencies = stable.frequencies_
+    np.testing.assert_array_equal(frequencies, stable.frequencies_at(5))
+    np.testing.assert_array_equal(frequencies, stable.selected_.mean(axis=0))
+    assert 0.0 < frequencies[1] < 1.0
+    assert frequencies[15] == 0.0, "it is constant, and no part of its group"
+    for name in ("frequencies_", "mean_ranks_", "standard_errors_", "ranking_"):
+        values = getattr(stable, name)
+        assert values[1] == values[4] == values[9], name
+        assert values[3] == values[12], name
+    assert sorted(set(stable.ranking_)) == list(range(1, 17))
+    assert stable.error_bound(0.8) == pytest.approx(25 / 16 / 0.6)
+    for k in range(1, 8):
+        support = stable.set_params(n_features_to_select=k).support_
+        assert len(set(stable.ranking_[support])) == k
+        np.testing.assert_array_equal(support, stable.ranking_ <= k)
+    assert stable.set_params(n_features_to_select=0.25).support_.sum() == (stable.ranking_ <= 4).sum(), "a quarter of 16"
+    frame = stable.selection_frame()
+    assert len(frame) == np.count_nonzero(frequencies)
+    assert frame["rank"].is_monotonic_increasing
+    with pytest.raises(ValueError, match="k=8 is more than the 7 features and groups that are kept"):
+        stable.frequencies_at(8)
+    with pytest.warns(UserWarning, match=r"n_features_to_select=16, but .* only \d+ of 16 features and groups"):
+        fit(selector, 16, data=(X, y))
+
+
+def test_a_feature_that_is_constant_in_a_half_counts_with_its_group():
+    X, y = grouped_data()
+    stable = fit(L20Selector(15, feature_groups=GROUPS), data=(X, y))
+    pairs = plan_pairs(encode_targets(y), None, 0.5, 0)
+    assert any(np.ptp(X[pairs.rows(i), 9]) == 0 for i in range(10)), "or this test would show nothing"
+    assert stable.frequencies_[[1, 4, 9, 15]].tolist() == [1.0, 1.0, 1.0, 0.0]
+
+
+def test_groups_of_a_selector_inside_another_and_of_a_checkpoint(tmp_path):
+    X, y = grouped_data()
+    inner = L20Selector(feature_groups=GROUPS)
+    for selector in (
+        L20SelectorCV(5, selector=inner, max_features=6, cv=2),
+        StabilitySelector(L20Selector(5, feature_groups=GROUPS), 5, n_resamples=4, random_state=0),
+        L20Classifier(5, feature_groups=GROUPS),
+    ):
+        stable = fit(selector, data=(X, y), n_resamples=4, checkpoint=tmp_path)
+        assert stable.frequencies_[1] == stable.frequencies_[9]
+        assert stable.ranking_.max() == 16
+        assert stable.sizes_.tolist() == [5] * 4
+        assert_same(fit(selector, data=(X, y), n_resamples=4, checkpoint=tmp_path), stable)
+
+
+def test_weights_decide_who_is_constant_and_no_part_of_a_group():
+    X, y = grouped_data()
+    weights = np.where(X[:, 9] > 0, 0.0, 1.0)
+    selector = L20Selector(15, feature_groups=GROUPS)
+    stable = StabilitySelector(selector, n_resamples=4, random_state=0).fit(X, y, sample_weight=weights)
+    assert stable.frequencies_[[1, 9]].tolist() == [1.0, 0.0]
+
+
+@pytest.mark.parametrize("by_factor", [False, True])
+def test_forced_features_are_no_evidence_of_stability(by_factor):
+    """The index and the bound of forced features and a free choice are those of the free choice alone."""
+    X, y = make_data(0, 60, 20)
+    X[:, 12:] = np.random.default_rng(1).standard_normal((60, 8))
+    forced, banned = [12, 15, 16, 19], [2, 13]
+    factors = np.ones(20)
+    factors[forced], factors[banned] = 0.0, np.inf
+    wishes = {"penalty_factor": factors} if by_factor else {"include": forced, "exclude": banned}
+    stable = fit(L20Selector(7, max_features=9, **wishes), data=(X, y), n_resamples=20)
+    assert (stable.frequencies_[forced] == 1.0).all()
+    assert (stable.frequencies_[banned] == 0.0).all()
+    free = np.setdiff1d(np.arange(20), forced + banned)
+    expected = nogueira(stable.selected_[:, free])
+    np.testing.assert_allclose([stable.stability_, *stable.stability_interval_], np.array(expected)[[0, 2, 3]], rtol=1e-12)
+    assert expected.index < nogueira(stable.selected_).index - 0.1
+    assert stable.error_bound(0.8) == pytest.approx(3**2 / 14 / 0.6)
+    assert stable.stability_at(7).index == stable.stability_
+    for k in (1, 4):
+        assert np.isnan(stable.stability_at(k).index), "nothing but what is included"
+    assert stable.sizes_.tolist() == [7] * 20
+
+
+def test_where_all_is_forced_nothing_is_free_to_agree():
+    stable = fit(L20Selector(3, include=[0, 1, 2], exclude=list(range(3, 20))))
+    assert stable.get_support(indices=True).tolist() == [0, 1, 2]
+    assert np.isnan([stable.stability_, *stable.stability_interval_]).all()
+    assert stable.error_bound_ == 0.0
+
+
+def test_a_class_weight_of_a_class_that_a_half_does_not_have():
+    X, y = make_data()
+    y = np.where(np.arange(60) == 7, 3, y)
+    with pytest.warns(UserWarning, match="1 of 4 classes in one sample only"):
+        stable = StabilitySelector(L20Selector(3, class_weight={3: 5.0}), n_resamples=4, random_state=0).fit(X, y)
+    assert stable.selector.class_weight == {3: 5.0}

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from l20fs import L20Selector, __version__
 from l20fs.validation import refuse_foreign_array, refuse_non_finite
@@ -26,6 +25,9 @@ WRITTEN_BY = "l20fs.anndata.select_genes"
 
 #: Values that are looked at together when counts are searched for: log-normalised data are known from the first ones.
 VALUES_AT_ONCE = 1 << 18
+
+#: Cells times genes that are read together from a file of which only some genes are needed.
+READ_AT_ONCE = 1 << 23
 
 
 def select_genes(
@@ -48,7 +50,8 @@ def select_genes(
     Parameters
     ----------
     adata : AnnData
-        Log-normalised expression, cells in rows. Of a file opened with ``backed=`` only the matrix in question is loaded.
+        Log-normalised expression, cells in rows. Of a file opened with ``backed=`` only the matrix in question is loaded,
+        and of that only the genes of ``mask_var``.
     groupby : str
         Column of ``adata.obs`` with the label of each cell: categories, text or booleans. Labels are compared as text.
     n_genes : int, float or None, default=50
@@ -66,7 +69,8 @@ def select_genes(
         Return a copy of ``adata`` with the results, and leave ``adata`` as it is.
     **params
         Other parameters of :class:`~l20fs.L20Selector`. A dict of ``class_weight`` has a weight per label. ``include``,
-        ``exclude``, ``penalty_factor`` and ``feature_groups`` take names of genes.
+        ``exclude``, ``penalty_factor`` and ``feature_groups`` take names of genes; indices, masks and arrays count all
+        genes of ``adata``, also with ``mask_var``. A gene outside ``mask_var`` cannot be included, and need not be excluded.
 
     Returns
     -------
@@ -110,20 +114,21 @@ def select_genes(
     place, stored = _stored_matrix(adata, layer)
     labels = _labels(adata, groupby)
     candidates = _candidates(adata, mask_var)
-    names = adata.var_names[candidates].to_numpy(dtype=object)
-    selector = _make_selector(n_genes, params)
+    genes = adata.var_names.to_numpy(dtype=object)
+    names = genes[candidates]
+    asked = by_index(_make_selector(n_genes, params), genes)
+    selector = _restricted(asked, genes, candidates)
 
-    X = _in_memory(stored)
     if not allow_counts:
-        _refuse_counts(X, place)
-    if not candidates.all():
-        X = X[:, candidates]
+        _refuse_counts(stored, place)
+    X = _in_memory(stored, candidates)
     refuse_non_finite(X, names, type(selector).__name__)
     selector._fit(X, labels, names=names)
 
-    asked = {"groupby": groupby, "layer": layer, "mask_var": mask_var if isinstance(mask_var, str) else None}
+    read = {"groupby": groupby, "layer": layer, "mask_var": mask_var if isinstance(mask_var, str) else None}
+    description = _description(selector, read | _params(asked, genes))
     written = adata.copy() if copy else adata
-    _write(written, key_added, selector, candidates, asked)
+    _write(written, key_added, selector, candidates, description)
     return written if copy else None
 
 
@@ -175,11 +180,18 @@ def _stored_matrix(adata: AnnData, layer: str | None) -> tuple[str, Any]:
     return place, stored
 
 
-def _in_memory(stored: Any) -> Any:
-    """Load a matrix from the file that backs it; what is in memory stays as it is."""
-    if sp.issparse(stored):
-        return stored
-    return stored.to_memory() if hasattr(stored, "to_memory") else np.asarray(stored)
+def _in_memory(stored: Any, candidates: Array) -> Any:
+    """Return the columns of the candidates; of a file that backs the matrix, little else is loaded at a time."""
+    if sp.issparse(stored) or isinstance(stored, np.ndarray):
+        X = stored if sp.issparse(stored) else np.asarray(stored)
+        return X if candidates.all() else X[:, candidates]
+    if candidates.all():
+        return stored.to_memory() if hasattr(stored, "to_memory") else np.asarray(stored)
+    if getattr(stored, "format", None) == "csc":
+        return stored[:, candidates]
+    n_cells = max(1, READ_AT_ONCE // len(candidates))
+    parts = [stored[start : start + n_cells][:, candidates] for start in range(0, stored.shape[0], n_cells)]
+    return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
 
 
 def _labels(adata: AnnData, groupby: str) -> Array:
@@ -236,10 +248,10 @@ def _column(adata: AnnData, room: str, parameter: str, name: str) -> tuple[str, 
     return place, frame[name]
 
 
-def _refuse_counts(X: Any, place: str) -> None:
+def _refuse_counts(stored: Any, place: str) -> None:
     """Refuse whole numbers from 0, of which some are above 1."""
     largest = 0.0
-    for values in _pieces(X):
+    for values in _pieces(stored):
         if not (np.all(values >= 0) and np.all(values == np.floor(values))):
             return
         largest = max(largest, float(values.max(initial=0)))
@@ -250,11 +262,15 @@ def _refuse_counts(X: Any, place: str) -> None:
         )
 
 
-def _pieces(X: Any) -> Iterator[Array]:
-    """Go through the stored values, so many at a time that nothing large is made."""
-    values = X.data if sp.issparse(X) else X
+def _pieces(stored: Any) -> Iterator[Array]:
+    """Go through the stored values, so many at a time that nothing large is made or loaded."""
+    values = stored
+    if sp.issparse(stored):
+        values = stored.data
+    elif hasattr(stored, "group"):  # sparse, in a file
+        values = stored.group["data"]
     step = max(1, VALUES_AT_ONCE // max(1, values[:1].size))
-    return (values[start : start + step] for start in range(0, len(values), step))
+    return (np.asarray(values[start : start + step]) for start in range(0, len(values), step))
 
 
 def _make_selector(n_genes: Any, params: dict[str, Any]) -> L20Selector:
@@ -266,7 +282,36 @@ def _make_selector(n_genes: Any, params: dict[str, Any]) -> L20Selector:
     return selector
 
 
-def _write(adata: AnnData, key: str, selector: L20Selector, candidates: Array, asked: dict[str, Any]) -> None:
+def _restricted(asked: L20Selector, genes: Array, candidates: Array) -> L20Selector:
+    """Return the selector for the candidates alone, of one that knows all genes by index."""
+    selector = L20Selector(**asked.get_params(deep=False))  # no clone: a callback must stay the same object
+    if candidates.all():
+        return selector
+    place = {int(gene): position for position, gene in enumerate(np.flatnonzero(candidates))}
+    if asked.include is not None:
+        selector.include = _places(genes, place, asked.include)
+    if asked.exclude is not None:
+        selector.exclude = [place[gene] for gene in asked.exclude if gene in place]
+    if asked.feature_groups is not None:
+        selector.feature_groups = asked.feature_groups[candidates]
+    if asked.penalty_factor is not None:
+        _places(genes, place, np.flatnonzero(asked.penalty_factor == 0.0).tolist())
+        selector.penalty_factor = asked.penalty_factor[candidates]
+    return selector
+
+
+def _places(genes: Array, place: dict[int, int], included: list[int]) -> list[int]:
+    """Return the positions of included genes among the candidates."""
+    outside = [genes[gene] for gene in included if gene not in place]
+    if outside:
+        raise ValueError(
+            f"{len(outside)} of the included genes are outside mask_var: {_listed(outside)}. Add them to the mask, or leave "
+            "them out."
+        )
+    return [place[gene] for gene in included]
+
+
+def _write(adata: AnnData, key: str, selector: L20Selector, candidates: Array, description: dict[str, Any]) -> None:
     """Write what was found; nothing is computed from here on."""
     columns = {
         key: _for_all_genes(selector.support_, candidates, False),
@@ -274,7 +319,6 @@ def _write(adata: AnnData, key: str, selector: L20Selector, candidates: Array, a
         f"{key}_score": _for_all_genes(selector.scores_, candidates, np.nan),
     }
     weights = _for_all_genes(selector.coef_.T, candidates, 0.0)
-    description = _description(selector, asked)
     adata.var = adata.var.assign(**columns)  # first: this makes a view an object of its own, without a warning
     adata.varm[key] = weights
     adata.uns[key] = description
@@ -287,16 +331,19 @@ def _for_all_genes(values: Array, candidates: Array, other: Any) -> Array:
     return spread
 
 
-def _description(selector: L20Selector, asked: dict[str, Any]) -> dict[str, Any]:
+def _params(asked: L20Selector, genes: Array) -> dict[str, Any]:
+    """Return the parameters of a selector that knows all genes by index, as an h5ad file can hold them."""
+    params = asked.get_params()
+    params = {"n_genes": params.pop("n_features_to_select"), **params}
+    params |= {name: genes[params[name]] for name in ("include", "exclude") if params[name] is not None}
+    return params
+
+
+def _description(selector: L20Selector, params: dict[str, Any]) -> dict[str, Any]:
     """Say what was done, in values that an h5ad file can hold; None is not among them before anndata 0.12."""
-    names = selector.feature_names_in_
-    params = by_index(clone(selector), names).get_params()
-    params = {**asked, "n_genes": params.pop("n_features_to_select"), **params, "ridge": selector.ridge_}
+    params = {**params, "ridge": selector.ridge_}
     if isinstance(selector.class_weight, dict):
         params["class_weight"] = np.array([selector.class_weight.get(label, 1.0) for label in selector.classes_])
-    params |= {name: names[params[name]] for name in ("include", "exclude") if params[name] is not None}
-    if isinstance(params["penalty_factor"], dict):
-        params["penalty_factor"] = np.array([params["penalty_factor"].get(gene, 1.0) for gene in range(len(names))])
     can_be_written = str | numbers.Real | np.bool_ | np.ndarray
     description: dict[str, Any] = {
         "written_by": WRITTEN_BY,

@@ -17,7 +17,7 @@ from sklearn.model_selection import GroupKFold, StratifiedGroupKFold, check_cv
 from l20fs.models import L20Classifier, L20Regressor
 from l20fs.resampling import encode_groups
 from l20fs.selector import L20Selector
-from l20fs.validation import Targets, with_weights
+from l20fs.validation import Targets, forget_absent_classes, with_weights
 
 Array = NDArray[Any]
 Model = L20Classifier | L20Regressor
@@ -91,9 +91,7 @@ class PathScorer:
     def __call__(self, setting: Setting, fold: Fold) -> Scores:
         model = self.model_for(setting)
         train = self.samples.part(fold.train).encoded_by(model)
-        if isinstance(model.class_weight, dict):  # a class may be missing in a fold
-            present = set(train.y.tolist())
-            model.set_params(class_weight={label: w for label, w in model.class_weight.items() if label in present})
+        forget_absent_classes(model, train.y)
         learn(model, train)
         X_test, y_test = self.samples.X[fold.test], self.samples.y[fold.test]
         score_params = at(self.score_params, fold.test)

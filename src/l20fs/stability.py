@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 import os
 import warnings
@@ -12,12 +13,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone, is_regressor
+from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from l20fs.base import About, BaseSelector, Scored
 from l20fs.checkpoint import Checkpoint, Picked, open_checkpoint
+from l20fs.design import make_design
 from l20fs.frame import feature_names
 from l20fs.resampling import Pairs, plan_pairs
 from l20fs.selector import L20Selector
@@ -27,6 +30,7 @@ from l20fs.validation import (
     check_choice,
     check_number,
     encode_targets,
+    forget_absent_classes,
     numeric_targets,
     validate_input,
 )
@@ -53,6 +57,11 @@ class StabilitySelector(BaseSelector):
     was selected. One fit keeps the ranking of every half: ``threshold`` and ``n_features_to_select`` can be changed
     afterwards.
 
+    Features that an :class:`L20Selector` selects together (``feature_groups``) are counted, kept and dropped together, and
+    every number below counts such groups and the features that stand alone. Features that it is told to select always or
+    never (``include``, ``exclude``, ``penalty_factor`` 0 and infinity) say nothing about stability and are left out of the
+    index and the error bound.
+
     Parameters
     ----------
     selector : estimator or None, default=None
@@ -61,7 +70,7 @@ class StabilitySelector(BaseSelector):
     n_features_to_select : int, float or None, default=None
         None: the features with a frequency of at least ``threshold``. A number, or a share of all features: the most
         frequent ones; among equals those with the better mean rank, then the lower index. A feature that no resample
-        selected is never selected.
+        selected is never selected. With ``feature_groups`` of the selector it counts groups, and features that stand alone.
     n_resamples : int, default=100
         Number of halves, even.
     fraction : float, default=0.5
@@ -87,11 +96,11 @@ class StabilitySelector(BaseSelector):
     Attributes
     ----------
     frequencies_, scores_ : array of shape (n_features,)
-        Share of the resamples in which a feature was selected.
+        Share of the resamples in which a feature, or the group that it is in, was selected.
     standard_errors_ : array of shape (n_features,)
         Standard error of the frequencies, from one draw of the halves to another.
     ranking_ : array of shape (n_features,)
-        1 is best: by frequency, then by mean rank, then by index.
+        1 is best: by frequency, then by mean rank, then by index. The features of a group share a rank.
     support_ : array of shape (n_features,)
         Mask of the selected features, for the present ``n_features_to_select`` and ``threshold``.
     mean_ranks_ : array of shape (n_features,)
@@ -99,17 +108,19 @@ class StabilitySelector(BaseSelector):
         behind the last of them.
     orders_ : array of shape (n_resamples, n_kept)
         The best features of each resample, best first; -1 behind the last one. As many as the selector selects, or its
-        ``max_features`` if that is more.
+        ``max_features`` if that is more. A group is there once, by its feature of the lowest index.
     sizes_ : array of shape (n_resamples,)
         How many of them the selector selected.
     selected_ : array of shape (n_resamples, n_features)
-        Which features each resample selected.
+        Which features, or groups that they are in, each resample selected.
     stability_ : float
-        How much the resamples agree, 1 at most and about 0 by chance; see :func:`~l20fs.stability_index.nogueira`.
+        How much the resamples agree where they have a choice, 1 at most and about 0 by chance; see
+        :func:`~l20fs.stability_index.nogueira`.
     stability_interval_ : tuple of two floats
         Its 95 % interval, which takes the resamples for independent.
     error_bound_ : float
-        :meth:`error_bound` at ``threshold``.
+        :meth:`error_bound` of the features that are selected at present; NaN if that goes down to frequencies of 0.5 or
+        less, for which there is none.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -173,8 +184,9 @@ class StabilitySelector(BaseSelector):
         X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
             What the selector takes.
         y : array of shape (n_samples,) or (n_samples, n_outputs)
-            What the selector takes. If it holds labels, each half has its share of every class; a class with one sample
-            can be in one half of a pair only, which is warned about. The y of a regressor never holds labels.
+            What the selector takes; unsupervised methods of this package ignore it, any other selector gets it if it is
+            given. If it holds labels, each half has its share of every class; a class with one sample can be in one half
+            of a pair only, which is warned about. The y of a regressor never holds labels.
         sample_weight : array of shape (n_samples,), default=None
             Handed to the selector, which must take it. Samples of weight 0 are not drawn.
         groups : array of shape (n_samples,), default=None
@@ -197,14 +209,15 @@ class StabilitySelector(BaseSelector):
         selector = by_index(self._selector(), getattr(self, "feature_names_in_", None))
         y, groups = _for_selector(targets), extra["groups"]
         pairs = plan_pairs(targets, groups, float(self.fraction), self._seed())
+        self._units = find_units(selector, X, targets.sample_weight)
         metadata = {} if targets.sample_weight is None else {"sample_weight": targets.sample_weight}
         if groups is not None and has_fit_parameter(selector, "groups"):
             metadata["groups"] = np.asarray(groups)
         store = None
         if self.checkpoint is not None:
-            draws = {"seed": pairs.seed, "fraction": pairs.fraction, "units": pairs.units}
+            draws = {"seed": pairs.seed, "fraction": pairs.fraction, "units": pairs.units, "counted": self._units.of}
             store = open_checkpoint(self.checkpoint, X.shape[1], selector=selector, X=X, y=y, metadata=metadata, **draws)
-        self._keep_picked(self._run(Work(selector, X, y, metadata, pairs, store, int(self.n_resamples))))
+        self._keep_picked(self._run(Work(selector, X, y, metadata, pairs, self._units, store, int(self.n_resamples))))
 
     def _run(self, work: Work) -> list[Picked]:
         """Run all resamples and report each; they come back in order, whoever is done first."""
@@ -238,25 +251,33 @@ class StabilitySelector(BaseSelector):
         # A rank that is not known counts as n_kept + 1 of its resample; those that are known are better by a lead.
         resample, position = np.nonzero(self.orders_ >= 0)
         lead = n_kept[resample] - position
-        leads = np.bincount(self.orders_[resample, position], weights=lead, minlength=self.n_features_in_)
+        units, heads = self._units.of, self._units.heads
+        leads = np.bincount(self.orders_[resample, position], weights=lead, minlength=self.n_features_in_)[heads][units]
         self.mean_ranks_ = (n_kept.sum() + len(found) - leads) / len(found)
-        self._rank(np.lexsort((self.mean_ranks_, -self.frequencies_)))
-        stability = nogueira(self._members(self.sizes_))
+        self._rank(np.lexsort((self.mean_ranks_[heads], -self.frequencies_[heads])))
+        self.ranking_ = self.ranking_[units]
+        stability = nogueira(self._free_members(self.sizes_))
         self.stability_ = stability.index
         self.stability_interval_ = (stability.lower, stability.upper)
 
     def _members(self, sizes: Array | int) -> sp.csr_array:
-        """Return which features are among the best of each resample, ``sizes`` many: 1 where one is."""
+        """Return which units are among the best of each resample, ``sizes`` many: 1 where one is."""
         inside = (np.arange(self.orders_.shape[1]) < np.reshape(sizes, (-1, 1))) & (self.orders_ >= 0)
         indptr = np.concatenate([[0], np.cumsum(inside.sum(axis=1))])
-        shape = (len(self.orders_), self.n_features_in_)
-        return sp.csr_array((np.ones(indptr[-1], dtype=np.int64), self.orders_[inside], indptr), shape=shape)
+        shape = (len(self.orders_), len(self._units.heads))
+        units = self._units.of[self.orders_[inside]]
+        return sp.csr_array((np.ones(indptr[-1], dtype=np.int64), units, indptr), shape=shape)
+
+    def _free_members(self, sizes: Array | int) -> sp.csr_array:
+        """Return the columns of :meth:`_members` of which the selector could select some and leave others."""
+        members, is_free = self._members(sizes), self._units.is_free
+        return members if is_free.all() else members[:, np.flatnonzero(is_free)]
 
     def _frequencies(self, sizes: Array | int) -> Array:
-        return np.asarray(self._members(sizes).sum(axis=0)) / len(self.orders_)
+        return (np.asarray(self._members(sizes).sum(axis=0)) / len(self.orders_))[self._units.of]
 
     def frequencies_at(self, k: int) -> Array:
-        """Return the share of the resamples in which each feature is among the best ``k``."""
+        """Return the share of the resamples in which each feature, or its group, is among the best ``k``."""
         return self._frequencies(self._check_k(k))
 
     def frequencies_by_k(self, features: Any = None) -> Array:
@@ -268,17 +289,18 @@ class StabilitySelector(BaseSelector):
             The columns; None: all features.
         """
         check_is_fitted(self)
-        chosen = np.arange(self.n_features_in_) if features is None else np.asarray(features)
+        chosen = self._units.of if features is None else self._units.of[features]
+        units, place = np.unique(chosen, return_inverse=True)
         column = np.full(self.n_features_in_ + 1, -1)  # the last one is for order -1: nothing there
-        column[chosen] = np.arange(len(chosen))
+        column[self._units.heads[units]] = np.arange(len(units))
         resample, position = np.nonzero(column[self.orders_] >= 0)
-        counts = np.zeros((self.orders_.shape[1], len(chosen)))
+        counts = np.zeros((self.orders_.shape[1], len(units)))
         np.add.at(counts, (position, column[self.orders_[resample, position]]), 1.0)
-        return counts.cumsum(axis=0) / len(self.orders_)
+        return counts.cumsum(axis=0)[:, place] / len(self.orders_)
 
     def stability_at(self, k: int) -> Stability:
-        """Return how much the best ``k`` of the resamples agree."""
-        return nogueira(self._members(self._check_k(k)))
+        """Return how much the best ``k`` of the resamples agree where they have a choice."""
+        return nogueira(self._free_members(self._check_k(k)))
 
     def error_bound(self, threshold: float | None = None, *, kind: Bound = "worst_case") -> float:
         """Return how many unlikely features are selected at most, in expectation.
@@ -286,33 +308,45 @@ class StabilitySelector(BaseSelector):
         A feature is unlikely if a half of the samples selects it with probability q / p at most, where q of all p features
         are selected on average: no more often than by drawing lots. Among the features with a frequency of at least
         ``threshold``, there are at most this many such features, on average over data sets of this kind. It is no bound on
-        features that are correlated with the truth and therefore often selected.
+        features that are correlated with the truth and therefore often selected. A group counts as one feature; features
+        that are included or excluded do not count.
 
         Parameters
         ----------
         threshold : float or None, default=None
-            Above 0.5. None: the parameter of the selector.
+            Above 0.5. None: what describes the present selection, which is the parameter ``threshold``, or with
+            ``n_features_to_select`` the lowest frequency that is selected. The latter is read off the data, and the bound
+            of a number that was fixed before is the safer one.
         kind : {"worst_case", "unimodal"}, default="worst_case"
             See :func:`~l20fs.stability_index.expected_false`.
         """
         check_is_fitted(self)
         check_choice("kind", kind, ("worst_case", "unimodal"))
-        level = self.threshold if threshold is None else threshold
-        return expected_false(float(self.sizes_.mean()), self.n_features_in_, level, len(self.sizes_) // 2, kind)
+        level = self._level() if threshold is None else threshold
+        members = self._free_members(self.sizes_)
+        n_resamples, n_free = members.shape
+        return expected_false(float(members.sum()) / n_resamples, n_free, level, n_resamples // 2, kind)
 
     @property
     def error_bound_(self) -> float:
-        """The worst-case bound at the present ``threshold``."""
-        return self.error_bound()
+        """The worst-case bound of the present selection; NaN where it goes down to frequencies of 0.5 or less."""
+        check_is_fitted(self)
+        level = self._level()
+        return self.error_bound(level) if level > 0.5 else math.nan
+
+    def _level(self) -> float:
+        """Return the frequency down to which features are selected at present."""
+        support = self.support_
+        return self.threshold if self.n_features_to_select is None else float(self.frequencies_[support].min(initial=1.0))
 
     @property
     def selected_(self) -> Array:
-        """Mask of shape (n_resamples, n_features): which features each resample selected."""
-        return np.asarray(self._members(self.sizes_).toarray(), dtype=bool)
+        """Mask of shape (n_resamples, n_features): which features, or groups that they are in, each resample selected."""
+        return np.asarray(self._members(self.sizes_).toarray(), dtype=bool)[:, self._units.of]
 
     @property
     def scores_(self) -> Array:  # type: ignore[override]  # the same under the name that all selectors have
-        """Share of the resamples in which a feature was selected."""
+        """Share of the resamples in which a feature, or the group that it is in, was selected."""
         return self.frequencies_
 
     def _get_support_mask(self) -> Array:
@@ -321,7 +355,7 @@ class StabilitySelector(BaseSelector):
         if self.n_features_to_select is None:
             check_share("threshold", self.threshold, 1.0)
             return self.frequencies_ >= self.threshold
-        return (self.ranking_ <= self._n_wanted(self.n_features_in_)) & (self.frequencies_ > 0.0)
+        return (self.ranking_ <= self._n_wanted(len(self._units.heads))) & (self.frequencies_ > 0.0)
 
     def selection_frame(self) -> pd.DataFrame:
         """Return a tidy table of the features that were selected in any resample, best first.
@@ -335,7 +369,7 @@ class StabilitySelector(BaseSelector):
             raise ModuleNotFoundError("selection_frame() needs pandas: pip install 'l20fs[cli]', or pandas alone.") from None
 
         support = self.support_
-        chosen = np.argsort(self.ranking_)[: np.count_nonzero(self.frequencies_)]
+        chosen = np.argsort(self.ranking_, kind="stable")[: np.count_nonzero(self.frequencies_)]
         return pd.DataFrame(
             {
                 "feature": feature_names(self)[chosen],
@@ -354,7 +388,7 @@ class StabilitySelector(BaseSelector):
         n_pairs = members.shape[0] // 2
         if n_pairs < 2:
             return np.full(self.n_features_in_, np.nan)
-        in_both = np.asarray((members[::2] * members[1::2]).sum(axis=0))
+        in_both = np.asarray((members[::2] * members[1::2]).sum(axis=0))[self._units.of]
         # A pair has 0, 1/2 or 1 of a feature; the mean of the squares follows from how often it has 1.
         squares = (self.frequencies_ + in_both / n_pairs) / 2
         return np.sqrt(np.maximum(squares - self.frequencies_**2, 0.0) / (n_pairs - 1))
@@ -365,8 +399,8 @@ class StabilitySelector(BaseSelector):
         check_number("k", k, minimum=1, strict=False, whole=True)
         if k > n_kept:
             raise ValueError(
-                f"k={k} is more than the {n_kept} features that are kept of each resample. Fit with a selector that selects "
-                f"{k}, or that has max_features={k}."
+                f"k={k} is more than the {n_kept} {self._units.called} that are kept of each resample. Fit with a selector "
+                f"that selects {k}, or that has max_features={k}."
             )
         return int(k)
 
@@ -376,6 +410,12 @@ class StabilitySelector(BaseSelector):
             raise ValueError(f"n_resamples={self.n_resamples} is odd, but the halves come in pairs. Use an even number.")
         check_share("fraction", self.fraction, 0.5)
         check_share("threshold", self.threshold, 1.0)
+        if isinstance(self.selector, Pipeline):
+            last = type(self.selector.steps[-1][1]).__name__
+            raise TypeError(
+                f"selector is a Pipeline, which has no ranking_. Give its last step alone, and put the others in front: "
+                f"make_pipeline(..., StabilitySelector({last}(...)))."
+            )
         if self.checkpoint is not None and not isinstance(self.random_state, numbers.Integral):
             raise ValueError(
                 f"random_state={self.random_state!r} with a checkpoint: a resumed run would be another. Use a whole number."
@@ -396,7 +436,8 @@ class StabilitySelector(BaseSelector):
     def _validate(self, X: Any, y: Any) -> tuple[Any, Targets]:
         selector = self._selector()
         tags = get_tags(selector)
-        supervised = tags.target_tags.required
+        # The tags of a selector of another package need not say that it has a use for y, and its fit takes it anyway.
+        supervised = not _ignores_targets(selector) and (y is not None or tags.target_tags.required)
         X, y = validate_input(
             self,
             X,
@@ -412,11 +453,12 @@ class StabilitySelector(BaseSelector):
     def _warn_if_short(self) -> None:
         if self.n_features_to_select is None:
             return
-        wanted, found = self._n_wanted(self.n_features_in_), np.count_nonzero(self.frequencies_)
+        units = self._units
+        wanted, found = self._n_wanted(len(units.heads)), np.count_nonzero(self.frequencies_[units.heads])
         if wanted > found:
             warnings.warn(
-                f"n_features_to_select={wanted}, but the resamples selected only {found} of {self.n_features_in_} features; "
-                "these are returned. Let the selector select more.",
+                f"n_features_to_select={wanted}, but the resamples selected only {found} of {len(units.heads)} "
+                f"{units.called}; these are returned. Let the selector select more.",
                 UserWarning,
                 stacklevel=4,  # the caller of fit
             )
@@ -440,6 +482,7 @@ class Work(NamedTuple):
     y: Array | None
     metadata: dict[str, Array]
     pairs: Pairs
+    units: Units
     store: Checkpoint | None
     n_resamples: int
 
@@ -452,32 +495,76 @@ class Work(NamedTuple):
         seed = self.pairs.selector_seed(resample)
         seedless = [name for name, value in selector.get_params().items() if _is_seed(name) and value is None]
         selector.set_params(**dict.fromkeys(seedless, seed))
+        y = None if self.y is None else self.y[rows]
+        forget_absent_classes(selector, y)
         metadata = {name: values[rows] for name, values in self.metadata.items()}
         try:
-            selector.fit(self.X[rows], None if self.y is None else self.y[rows], **metadata)
+            selector.fit(self.X[rows], y, **metadata)
         except ValueError as error:
             raise ValueError(
                 f"Resample {resample + 1} of {self.n_resamples}, with {len(rows)} samples, failed: {error}"
             ) from error
-        picked = pick_best(selector)
+        picked = pick_best(selector, self.units)
         if self.store is not None:
             self.store.save(resample, picked)
         return picked
 
 
-def pick_best(selector: Any) -> Picked:
-    """Return what a fitted selector selected, best first, and behind it what else it ranked with care."""
+class Units(NamedTuple):
+    """What is counted: features, where each stands alone, and groups of features that are selected together.
+
+    ``of`` is the unit of each feature and ``heads`` the lowest feature of each unit, by which units are numbered.
+    ``is_free`` is False for units that are selected always or never, whatever the samples are.
+    """
+
+    of: Array
+    heads: Array
+    is_free: Array
+
+    @property
+    def called(self) -> str:
+        return "features" if len(self.heads) == len(self.of) else "features and groups"
+
+
+def find_units(selector: Any, X: Any, sample_weight: Array | None) -> Units:
+    """Return what a selector counts, which an L20Selector, or one inside it, is told by its parameters.
+
+    As in a fit to all samples, a constant feature is no part of a group. One that is constant in a half alone is: the halves
+    would not count the same otherwise.
+    """
+    n_features = X.shape[1]
+    while isinstance(selector, BaseSelector) and not isinstance(selector, L20Selector):
+        selector = getattr(selector, "selector", None)
+    if not isinstance(selector, L20Selector):
+        return Units(np.arange(n_features), np.arange(n_features), np.ones(n_features, dtype=bool))
+    has_groups = selector.feature_groups is not None
+    varies = make_design(X, "zscore", sample_weight).varies if has_groups else np.ones(n_features, dtype=bool)
+    penalty = selector._wished(varies, None)
+    heads = np.unique(penalty.unit_of, return_index=True)[1]
+    return Units(penalty.unit_of, heads, (penalty.costs > 0.0) & (penalty.costs < np.inf))
+
+
+def pick_best(selector: Any, units: Units) -> Picked:
+    """Return the units that a fitted selector selected, best first, and behind them what else it ranked with care."""
     if not hasattr(selector, "ranking_") or not hasattr(selector, "support_"):
         raise TypeError(
             f"{type(selector).__name__} has no ranking_ and support_ after fit. Use a selector that ranks, for example "
             "one of l20fs.methods."
         )
     support = np.asarray(selector.support_)
-    size = int(np.count_nonzero(support))
-    n_ranked = int(np.isfinite(selector.scores_).sum()) if hasattr(selector, "scores_") else len(support)
+    is_ranked = np.isfinite(selector.scores_) if hasattr(selector, "scores_") else np.ones(len(support), dtype=bool)
+    size, n_ranked = (len(np.unique(units.of[mask])) for mask in (support, is_ranked))
     n_kept = max(size, min(getattr(selector, "max_features", None) or 0, n_ranked))
-    order = np.lexsort((selector.ranking_, ~support))[:n_kept]
-    return Picked(order.astype(np.int32), size)
+    order = units.of[np.lexsort((selector.ranking_, ~support))]
+    order = order[np.sort(np.unique(order, return_index=True)[1])]  # each unit where the best of its features stands
+    return Picked(units.heads[order[:n_kept]].astype(np.int32), size)
+
+
+def _ignores_targets(selector: Any) -> bool:
+    """Say whether a selector is known to have no use for y."""
+    while isinstance(selector, StabilitySelector):
+        selector = selector._selector()
+    return isinstance(selector, BaseSelector) and not selector.about.supervised
 
 
 def _for_selector(targets: Targets) -> Array | None:

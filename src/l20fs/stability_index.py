@@ -42,8 +42,8 @@ def nogueira(Z: Any) -> Stability:
     Returns
     -------
     Stability
-        All NaN if every selection is empty, or every one holds all features: they agree, but so would any others of that
-        size, and agreement beyond chance has no meaning.
+        All NaN if every selection is empty, or every one holds all features (or there are none): they agree, but so would
+        any others of that size, and agreement beyond chance has no meaning.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def nogueira(Z: Any) -> Stability:
     if n_selections < 2:
         raise ValueError(f"Z has {n_selections} row; agreement needs 2 selections or more.")
     sizes = members.sum(axis=1)
-    share = sizes.mean() / n_features
+    share = sizes.mean() / max(1, n_features)
     spread = share * (1.0 - share)  # of a feature that is drawn by chance; the index measures in this unit
     if spread == 0.0:
         return Stability(math.nan, math.nan, math.nan, math.nan)
@@ -117,7 +117,7 @@ def expected_false(n_selected: float, n_features: int, threshold: float, n_pairs
         raise ValueError(f"threshold={threshold!r} has no error bound. Use a number above 0.5 and up to 1.0.")
     n_both = smallest_count(threshold, 2 * n_pairs) - n_pairs
     both = n_both / n_pairs
-    theta = n_selected / n_features
+    theta = n_selected / max(1, n_features)
     if kind == "worst_case":
         return n_selected * theta / both
     lowest = min(theta**2, 0.5 / n_pairs + 0.75 * theta**2)

@@ -160,6 +160,14 @@ def weights_of_targets(targets: Targets, class_weight: Any) -> Array | None:
     return np.array([class_weight.get(label, 1.0) for label in targets.classes], dtype=np.float64)
 
 
+def forget_absent_classes(estimator: Any, y: Array | None) -> None:
+    """Take the weights of classes that a part of the samples does not have from an estimator that is fitted to it."""
+    for key, weights in estimator.get_params().items():
+        if key.rpartition("__")[2] == "class_weight" and isinstance(weights, dict) and y is not None:
+            present = set(np.unique(y).tolist())
+            estimator.set_params(**{key: {label: weight for label, weight in weights.items() if label in present}})
+
+
 def with_weights(targets: Targets, sample_weight: Any) -> Targets:
     """Return the targets with weights of the samples, unless there are none.
 

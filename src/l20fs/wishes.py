@@ -270,7 +270,5 @@ def _by_index(features: Features, parameter: str, wish: Any) -> Any:
     if parameter in ("include", "exclude"):
         return features.find_all(parameter, wish)
     if parameter == "penalty_factor":
-        if not isinstance(wish, Mapping):
-            return features.in_order(parameter, wish)
-        return dict(zip(features.find_all(parameter, list(wish)), wish.values(), strict=True))
+        return _factors(features, wish)
     return _labels(features, wish)

@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from l20fs import __version__
 from l20fs.base import BaseSelector
 from l20fs.checkpoint import describe, digest, hash_of
-from l20fs.experiments.plan import Plan, Variant
+from l20fs.experiments.plan import NONZERO, Plan, Variant
 from l20fs.experiments.protocol import Split, accuracy, inner_splits, paper_split
 from l20fs.files import write_atomically
 
@@ -99,8 +99,8 @@ def compute(cell: Cell, dataset: Dataset) -> dict[str, Any]:
         samples = Split(trial.train[inner.train], trial.train[inner.test])
     selector = cell.variant.selector()
     largest = max(cell.sizes)
-    selector.set_params(n_features_to_select=largest)
-    if "max_features" in selector.get_params():
+    selector.set_params(n_features_to_select=None if largest == NONZERO else largest)
+    if "max_features" in selector.get_params() and largest != NONZERO:
         selector.set_params(max_features=largest)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -109,8 +109,10 @@ def compute(cell: Cell, dataset: Dataset) -> dict[str, Any]:
         selector.fit(dataset.X[samples.train], dataset.y[samples.train])
         seconds = time.perf_counter() - start
         found: dict[str, list[float]] = {name: [] for name in cell.classifiers}
+        sizes = []
         for size in cell.sizes:
             columns = columns_of(selector, size)
+            sizes.append(len(columns) if size == NONZERO else size)
             for name in cell.classifiers:
                 found[name].append(accuracy(name, dataset.X, dataset.y, samples, columns))
     path = getattr(selector, "path_", None)
@@ -121,7 +123,7 @@ def compute(cell: Cell, dataset: Dataset) -> dict[str, Any]:
         "split": cell.split,
         "fold": cell.fold,
         "n_test": len(samples.test),
-        "sizes": list(cell.sizes),
+        "sizes": sizes,
         "accuracy": found,
         "fit_seconds": seconds,
         "n_nonzero": None if path is None else int(path.n_nonzero[-1]),
@@ -129,8 +131,8 @@ def compute(cell: Cell, dataset: Dataset) -> dict[str, Any]:
 
 
 def columns_of(selector: BaseSelector, size: int) -> Array:
-    """Return the best ``size`` features of a fitted selector, best first."""
-    selector.set_params(n_features_to_select=size)
+    """Return the best ``size`` features of a fitted selector, or all with weights, best first."""
+    selector.set_params(n_features_to_select=None if size == NONZERO else size)
     chosen = np.flatnonzero(selector.support_)
     return chosen[np.argsort(selector.ranking_[chosen], kind="stable")]
 

@@ -1,4 +1,4 @@
-"""Plans: which methods, with which parameters, on which data sets and splits. Read from TOML, checked before anything runs."""
+"""Plans: which methods, with which parameters, on which data sets and splits; read from TOML and checked beforehand."""
 
 from __future__ import annotations
 
@@ -7,18 +7,25 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from l20fs import L20Selector, paper_settings
 from l20fs.base import BaseSelector
 from l20fs.experiments.protocol import CLASSIFIERS
 from l20fs.methods import discover
 
+#: Stands among sizes for as many features as have non-zero weights at the lambda of the path.
+NONZERO = 0
+
 #: What a plan may say at its top, and about a method.
 KEYS = {"title", "datasets", "sizes", "n_splits", "seed", "classifiers", "inner_folds", "methods"}
 METHOD_KEYS = {"label", "method", "paper_solver", "params", "grid", "sizes"}
+
+#: Parameters that a plan cannot set: the runner does.
+RESERVED = ("n_features_to_select", "max_features", "callback", "verbose")
 
 
 class PlanError(ValueError):
@@ -27,12 +34,11 @@ class PlanError(ValueError):
 
 @dataclass(frozen=True)
 class Variant:
-    """A method with one choice of its parameters."""
+    """A method with one choice of its parameters; ``choice`` is the part that comes from a grid."""
 
     label: str
     method: str
     params: Mapping[str, Any]
-    #: What was chosen from the grid, as it is shown.
     choice: Mapping[str, Any]
     sizes: tuple[int, ...] | None = None
 
@@ -46,7 +52,8 @@ class Plan:
     """What is to be run.
 
     ``inner_folds`` 0: the trials only. Otherwise the training part of every trial is split again into so many folds, on
-    which parameters and sizes are chosen honestly.
+    which parameters and sizes are chosen honestly. ``lines`` has the line that speaks of the data sets, of the sizes and of
+    each method, for what is found out later.
     """
 
     title: str
@@ -57,7 +64,6 @@ class Plan:
     n_splits: int = 10
     inner_folds: int = 0
     seed: int = 0
-    #: The line of the plan that speaks of each data set and each label, for what is found out later.
     lines: Mapping[str, int] = field(default_factory=dict, compare=False)
 
     @property
@@ -70,7 +76,7 @@ class Plan:
         for variant in self.variants:
             largest = max(variant.sizes or self.sizes)
             if largest > n_features and variant.method != "Baseline":
-                line = self.lines.get("sizes" if variant.sizes is None else variant.label, 0)
+                line = self.lines.get("sizes" if variant.sizes is None else variant.label, 1)
                 raise PlanError(
                     f"line {line}: sizes go up to {largest}, but {dataset} has {n_features} features. Use smaller sizes, or "
                     "leave the set out."
@@ -106,28 +112,29 @@ def parse_plan(text: str) -> Plan:
     except tomllib.TOMLDecodeError as error:
         raise PlanError(f"The plan is not valid TOML: {error}.") from error
     where = Lines(text)
-    where.refuse_unknown_keys(content, KEYS, ())
+    where.refuse_unknown_keys(content, KEYS)
     for key in ("datasets", "sizes", "methods"):
         if not content.get(key):
-            raise PlanError(f"line {where.of(key)}: {key} is missing or empty. Give one or more.")
+            where.refuse(f"{key} is missing or empty. Give one or more.", key)
     classifiers = tuple(content.get("classifiers", CLASSIFIERS))
     for name in classifiers:
         if name not in CLASSIFIERS:
-            raise PlanError(f"line {where.of('classifiers')}: the classifier {name!r} is unknown. Use {' or '.join(CLASSIFIERS)}.")
-    methods = [_Method(entry, number, where) for number, entry in enumerate(content["methods"])]
+            where.refuse(f"the classifier {name!r} is unknown. Use {' or '.join(CLASSIFIERS)}.", "classifiers")
+    sizes = _sizes(content["sizes"], where, "sizes")
+    methods = [_Method(entry, number, where, sizes) for number, entry in enumerate(content["methods"])]
     labels = [method.label for method in methods]
     for number, label in enumerate(labels):
         if label in labels[:number]:
-            raise PlanError(f"line {where.of('methods', number)}: the label {label!r} is used twice. Give each method its own.")
+            where.refuse(f"the label {label!r} is used twice. Give each method its own.", "methods", number, "label")
     return Plan(
         title=str(content.get("title", "")),
         datasets=tuple(content["datasets"]),
-        sizes=_sizes(content["sizes"], where.of("sizes")),
+        sizes=sizes,
         variants=tuple(variant for method in methods for variant in method.variants()),
         classifiers=classifiers,
-        n_splits=_count(content.get("n_splits", 10), 1, "n_splits", where),
-        inner_folds=_count(content.get("inner_folds", 0), 0, "inner_folds", where),
-        seed=_count(content.get("seed", 0), 0, "seed", where),
+        n_splits=_count(content, "n_splits", 10, where, least=1),
+        inner_folds=_count(content, "inner_folds", 0, where),
+        seed=_count(content, "seed", 0, where),
         lines={
             "sizes": where.of("sizes"),
             "datasets": where.of("datasets"),
@@ -144,39 +151,42 @@ def selector_class(name: str) -> type[BaseSelector]:
 class _Method:
     """A ``[[methods]]`` entry of a plan."""
 
-    def __init__(self, entry: dict[str, Any], number: int, where: Lines) -> None:
+    def __init__(self, entry: dict[str, Any], number: int, where: Lines, sizes: tuple[int, ...]) -> None:
         self.number, self.where = number, where
-        where.refuse_unknown_keys(entry, METHOD_KEYS, ("methods", number))
+        where.refuse_unknown_keys(entry, METHOD_KEYS, "methods", number)
         self.name = str(entry.get("method", "L20Selector"))
         known = ["L20Selector", *discover()]
         if self.name not in known:
-            raise PlanError(f"line {self.line('method')}: the method {self.name!r} is unknown. {closest(self.name, known)}")
+            self.refuse(f"the method {self.name!r} is unknown. {closest(self.name, known)}", "method")
         self.label = str(entry.get("label", self.name))
         solver = entry.get("paper_solver")
         if solver is not None and (self.name != "L20Selector" or solver not in ("ahiht", "hiht")):
-            raise PlanError(f"line {self.line('paper_solver')}: paper_solver={solver!r}. Use 'ahiht' or 'hiht' of L20Selector.")
+            self.refuse(f"paper_solver={solver!r}. Use 'ahiht' or 'hiht' of L20Selector.", "paper_solver")
         self.params = ({} if solver is None else paper_settings(solver)) | dict(entry.get("params", {}))
         self.grid = dict(entry.get("grid", {}))
-        self.sizes = _sizes(entry["sizes"], self.line("sizes")) if "sizes" in entry else None
+        self.sizes = _sizes(entry["sizes"], where, "methods", number, "sizes") if "sizes" in entry else None
         self._refuse_bad_parameters()
+        has_alpha = self.name == "L20Selector" and "alpha" in {**self.params, **self.grid}
+        if (self.sizes or sizes) == (NONZERO,) and not has_alpha:
+            self.refuse(f"{self.label} has no alpha at which rows are non-zero. Give sizes in numbers.", "sizes")
 
-    def line(self, key: str) -> int:
-        return self.where.of("methods", self.number, key)
+    def refuse(self, message: str, key: str) -> NoReturn:
+        self.where.refuse(message, "methods", self.number, key)
 
     def _refuse_bad_parameters(self) -> None:
-        known = selector_class(self.name)().get_params()
+        known = [name for name in selector_class(self.name)().get_params() if name not in RESERVED]
         for source, names in (("params", self.params), ("grid", self.grid)):
             for name in names:
-                if name not in known or name in ("n_features_to_select", "max_features", "callback", "verbose"):
-                    raise PlanError(f"line {self.line(source)}: {self.name} has no parameter {name!r} here. {closest(name, list(known))}")
+                if name not in known:
+                    self.refuse(f"{self.name} has no parameter {name!r} here. {closest(name, known)}", source)
         for name, values in self.grid.items():
             if not isinstance(values, list) or not values or len(set(map(repr, values))) < len(values):
-                raise PlanError(f"line {self.line('grid')}: the grid of {name!r} is {values!r}. Give a list of different values.")
+                self.refuse(f"the grid of {name!r} is {values!r}. Give a list of different values.", "grid")
         for variant in self.variants():
             try:
                 variant.selector()._check_parameters()
             except (ValueError, TypeError) as error:
-                raise PlanError(f"line {self.line('grid' if self.grid else 'params')}: {self.label}: {error}") from error
+                self.refuse(f"{self.label}: {error}", "grid" if self.grid else "params")
 
     def variants(self) -> Iterator[Variant]:
         for values in itertools.product(*self.grid.values()):
@@ -185,7 +195,13 @@ class _Method:
 
 
 class Lines:
-    """Where the keys of a TOML text are: the parser does not tell."""
+    """Where the keys of a TOML text are: the parser does not tell.
+
+    Examples
+    --------
+    >>> Lines('a = 1\\n[[methods]]\\nlabel = "x"\\n[[methods]]\\nlabel = "y"').of("methods", 1, "label")
+    5
+    """
 
     def __init__(self, text: str) -> None:
         self._found: dict[tuple[Any, ...], int] = {}
@@ -193,14 +209,12 @@ class Lines:
         counts: dict[str, int] = {}
         for number, line in enumerate(text.splitlines(), 1):
             if header := re.match(r"\s*\[\[\s*([\w.-]+)\s*\]\]", line):
-                name = header[1]
-                counts[name] = counts.get(name, -1) + 1
-                table = (name, counts[name])
+                counts[header[1]] = counts.get(header[1], -1) + 1
+                table = (header[1], counts[header[1]])
                 self._found[table] = number
             elif header := re.match(r"\s*\[\s*([\w.-]+)\s*\]", line):
-                parts = header[1].split(".")
-                first = (parts[0], counts[parts[0]]) if parts[0] in counts else (parts[0],)
-                table = (*first, *parts[1:])
+                first, *rest = header[1].split(".")
+                table = (first, counts[first], *rest) if first in counts else (first, *rest)
                 self._found[table] = number
             elif key := re.match(r"\s*([\w-]+)\s*=", line):
                 self._found[*table, key[1]] = number
@@ -211,25 +225,29 @@ class Lines:
             path = path[:-1]
         return self._found.get(path, 1)
 
-    def refuse_unknown_keys(self, table: Mapping[str, Any], known: set[str], path: tuple[Any, ...]) -> None:
+    def refuse(self, message: str, *path: Any) -> NoReturn:
+        """Raise an error that names the line of a key."""
+        raise PlanError(f"line {self.of(*path)}: {message}")
+
+    def refuse_unknown_keys(self, table: Mapping[str, Any], known: set[str], *path: Any) -> None:
         for key in table:
             if key not in known:
-                raise PlanError(f"line {self.of(*path, key)}: {key!r} means nothing here. {closest(key, sorted(known))}")
+                self.refuse(f"{key!r} means nothing here. {closest(key, sorted(known))}", *path, key)
 
 
 def closest(name: str, known: list[str]) -> str:
     """Say which known name is most like one that is not."""
-    import difflib
-
-    return f"The closest name is {difflib.get_close_matches(name, known, n=1, cutoff=0.0)[0]!r}."
+    return f"The closest name is {get_close_matches(name, known, n=1, cutoff=0.0)[0]!r}."
 
 
-def _sizes(value: Any, line: int) -> tuple[int, ...]:
-    """Return numbers of features, given as a list or as ``{from, to, step}``."""
-    if isinstance(value, dict) and set(value) == {"from", "to", "step"} and all(_is_count(number) for number in value.values()):
+def _sizes(value: Any, where: Lines, *path: Any) -> tuple[int, ...]:
+    """Return numbers of features, given as a list, as ``{from, to, step}`` or as ``"nonzero"``."""
+    if value == "nonzero":
+        return (NONZERO,)
+    if isinstance(value, dict) and set(value) == {"from", "to", "step"} and all(map(_is_count, value.values())):
         value = list(range(value["from"], value["to"] + 1, value["step"]))
-    if not isinstance(value, list) or not value or not all(_is_count(size) for size in value):
-        raise PlanError(f"line {line}: sizes={value!r}. Give whole numbers from 1, or {{from = 20, to = 400, step = 20}}.")
+    if not isinstance(value, list) or not value or not all(map(_is_count, value)):
+        where.refuse(f'sizes={value!r}. Give whole numbers from 1, {{from = 20, to = 400, step = 20}}, or "nonzero".', *path)
     return tuple(sorted(set(value)))
 
 
@@ -237,7 +255,8 @@ def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 1
 
 
-def _count(value: Any, least: int, key: str, where: Lines) -> int:
+def _count(content: Mapping[str, Any], key: str, default: int, where: Lines, *, least: int = 0) -> int:
+    value = content.get(key, default)
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise PlanError(f"line {where.of(key)}: {key}={value!r}. Give a whole number of at least {least}.")
+        where.refuse(f"{key}={value!r}. Give a whole number of at least {least}.", key)
     return value

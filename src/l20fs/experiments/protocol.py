@@ -1,8 +1,8 @@
 r"""The paper's protocol: how samples are split, and the two classifiers that judge a selection.
 
-The paper states two thirds of every class for training, ten repeats, KNN with five neighbours and softmax. What it leaves open
-is taken from the code that its authors published later: the two thirds are rounded up, equal votes of KNN go to the first
-class, and softmax has no intercept and minimises the mean cross-entropy plus :math:`\tfrac{10^{-4}}2 \|\theta\|^2`.
+The paper states two thirds of every class for training, ten repeats, KNN with five neighbours and softmax. What it leaves
+open is taken from the code that its authors published later: the two thirds are rounded up, equal votes of KNN go to the
+first class, and softmax has no intercept and minimises the mean cross-entropy plus :math:`\tfrac{10^{-4}}2 \|\theta\|^2`.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ def inner_splits(y: Array, n_folds: int, number: int, seed: int = 0) -> list[Spl
     others = np.flatnonzero(counts[codes] > 1)
     folds = StratifiedKFold(n_folds, shuffle=True, random_state=np.random.RandomState([seed, number]))
     return [
-        Split(np.sort(np.concatenate([others[train], single])), others[test]) for train, test in folds.split(others, y[others])
+        Split(np.sort(np.concatenate([others[train], single])), others[test])
+        for train, test in folds.split(others, y[others])
     ]
 
 
@@ -78,9 +79,9 @@ class Classifier(Protocol):
 class Softmax:
     """Multinomial logistic regression as the authors of the paper run it.
 
-    No intercept, mean cross-entropy plus half of ``DECAY`` times the squared parameters, L-BFGS with ``MAX_ITER`` steps. They start
-    from small random numbers; this starts from zero, since there is one minimum only. The parameters are combinations of the
-    training samples, so that no more of them are searched for than there are samples.
+    No intercept, mean cross-entropy plus half of ``DECAY`` times the squared parameters, L-BFGS with ``MAX_ITER`` steps.
+    They start from small random numbers; this starts from zero, since there is one minimum only. The parameters are
+    combinations of the training samples, so that no more of them are searched for than there are samples.
 
     Examples
     --------

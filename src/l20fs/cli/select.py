@@ -1,49 +1,32 @@
-"""The command line: ``l20fs select`` and what comes with it.
-
-Results go to files in ``-o DIR``, a short table or ``--json`` to stdout, everything else to stderr.
-Exit codes: 0 done, 1 failure, 2 usage, 3 bad input data, 4 nothing selected, 130 interrupted.
-"""
+"""``l20fs select``: the features that tell the classes of a table apart."""
 
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import os
 import platform
-import sys
-import textwrap
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, BinaryIO, get_args
+from typing import Any, get_args
 
-try:
-    import click
-    import pandas as pd
-    from rich.console import Console
-    from rich.progress import Progress
-    from rich.table import Table as RichTable
-    from rich.text import Text
-except ModuleNotFoundError as error:  # pragma: no cover - seen only without the extra
-    raise SystemExit(f"The command line needs the extra 'cli' ({error.name} is missing): pip install 'l20fs[cli]'") from None
-
+import click
 import numpy as np
+import pandas as pd
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table as RichTable
 
 from l20fs import L20Selector
-from l20fs.base import BaseSelector, SolvesForOneK
+from l20fs.cli.output import as_tsv, note, plain, show, stated_warnings
 from l20fs.data import load_srbct
-from l20fs.data.readers import DataError, Table, UnknownColumnError, read_table
+from l20fs.data.readers import DataError, Table, read_table
 from l20fs.design import Scale
 from l20fs.evaluation import accuracy_by_k
 from l20fs.files import write_together
-from l20fs.methods import discover
 from l20fs.path import Ranking
 from l20fs.selector import RIDGE_FOR_LABELS, Solver
 
-EXIT_FAILURE, EXIT_USAGE, EXIT_BAD_DATA, EXIT_NOTHING_SELECTED, EXIT_INTERRUPTED = 1, 2, 3, 4, 130
 #: What L20Selector does unless told otherwise: the command line has no defaults of its own.
 DEFAULTS = L20Selector().get_params() | {"ridge": RIDGE_FOR_LABELS}
 DEFAULT_K = DEFAULTS["n_features_to_select"]
@@ -57,13 +40,7 @@ class NothingSelectedError(Exception):
     """The chosen lambda leaves no feature."""
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(version("l20fs"), prog_name="l20fs")
-def cli() -> None:
-    """Select the few features that tell classes apart, with the exact l2,0 norm."""
-
-
-@cli.command()
+@click.command()
 @click.argument("data")
 @click.option("--target", help="Column with the class labels (not needed for srbct).")
 @click.option("-k", "n_features", type=click.IntRange(min=1), help=f"Features to select.  [default: {DEFAULT_K}]")
@@ -139,33 +116,6 @@ def select(data: str, target: str | None, output: Path | None, as_json: bool, fo
         note(f"Results are in {output}{os.sep}: {', '.join(RESULT_FILES)}")
     else:
         note("Nothing was written; add -o DIR to keep the results.")
-
-
-@cli.command()
-@click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
-def methods(as_json: bool) -> None:
-    """List the methods of this package: where each comes from, its kind, its parameters and its cost."""
-    selectors: list[type[BaseSelector]] = [L20Selector, *discover().values()]
-    rows = [describe(selector) for selector in selectors]
-    if as_json:
-        show(json.dumps(rows, indent=2) + "\n")
-        return
-    for row in rows:
-        labels = "" if row["supervised"] else ", unsupervised"
-        show(f"{row['name']}: {row['kind']}{labels}; {row['cost']}; another k: {row['another_k']}\n")
-        for text in (row["reference"], "parameters: " + (", ".join(row["parameters"]) or "none")):
-            show(textwrap.indent(textwrap.fill(text, width=100), "    ") + "\n")
-    show("\nN samples, d features, C classes, k selected features.\n")
-
-
-def describe(selector: type[BaseSelector]) -> dict[str, Any]:
-    """Return what the list of methods says about one of them."""
-    return {
-        "name": selector.__name__,
-        **selector.about._asdict(),
-        "another_k": "solved again" if issubclass(selector, SolvesForOneK) else "same fit",
-        "parameters": [name for name in selector().get_params() if name != "n_features_to_select"],
-    }
 
 
 def load(data: str, target: str | None) -> Table:
@@ -303,12 +253,6 @@ def write_results(folder: Path, selector: L20Selector, summary: dict[str, Any]) 
     )
 
 
-def as_tsv(frame: pd.DataFrame) -> Callable[[BinaryIO], object]:
-    text = io.StringIO()
-    frame.to_csv(text, sep="\t", index=False, float_format="%.10g", lineterminator="\n")
-    return lambda stream: stream.write(text.getvalue().encode())
-
-
 def print_tables(console: Console, selector: L20Selector, summary: dict[str, Any]) -> None:
     """Print the selected features and the accuracy at a few k."""
     frame = selector.selection_frame()
@@ -338,75 +282,3 @@ def print_tables(console: Console, selector: L20Selector, summary: dict[str, Any
     for entry in summary["accuracy"]:
         accuracy.add_row(str(entry["n_features"]), *(f"{entry[name]:.1%}" for name in names))
     console.print(accuracy)
-
-
-def plain(text: str) -> Text:
-    """Keep rich from reading a feature name such as ``[red]`` as markup, or ``:boy:`` as a picture."""
-    return Text(str(text))
-
-
-def show(text: str) -> None:
-    """Print to stdout, whatever it can encode, and be content if nobody reads it."""
-    encoding = sys.stdout.encoding or "utf-8"
-    try:
-        # click and rich would end the run with code 1 when the reader of stdout has had enough.
-        sys.stdout.write(text.encode(encoding, errors="backslashreplace").decode(encoding))
-        sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def note(text: str) -> None:
-    click.echo(text, err=True)
-
-
-@contextmanager
-def stated_warnings() -> Iterator[None]:
-    """Turn warnings into one line each on stderr."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        yield
-    for text in dict.fromkeys(str(warning.message) for warning in caught):
-        note(f"warning: {text}")
-
-
-def main() -> None:
-    """Run the command line and turn every expected fault into one line and its exit code."""
-    sys.exit(run(sys.argv[1:]))
-
-
-def run(arguments: list[str]) -> int:
-    """Run with ``arguments`` and return the exit code."""
-    try:
-        cli.main(arguments, prog_name="l20fs", standalone_mode=False)
-        sys.stdout.flush()
-    except click.exceptions.Exit as stop:
-        return stop.exit_code
-    except (KeyboardInterrupt, click.Abort):
-        note("interrupted")
-        return EXIT_INTERRUPTED
-    except click.UsageError as error:
-        error.show()
-        return EXIT_USAGE
-    except UnknownColumnError as error:
-        return fail(error, EXIT_USAGE)
-    except NothingSelectedError as error:
-        return fail(error, EXIT_NOTHING_SELECTED)
-    except BrokenPipeError:
-        # The reader of stdout has had enough; keep Python from complaining when it flushes the rest.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except OSError as error:
-        return fail(error, EXIT_FAILURE)
-    except ValueError as error:
-        return fail(error, EXIT_BAD_DATA)
-    return 0
-
-
-def fail(error: Exception, code: int) -> int:
-    note(f"error: {error}")
-    return code
-
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,41 @@
+"""``l20fs methods``: what this package can do."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from typing import Any
+
+import click
+
+from l20fs import L20Selector
+from l20fs.base import BaseSelector, SolvesForOneK
+from l20fs.cli.output import show
+from l20fs.methods import discover
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
+def methods(as_json: bool) -> None:
+    """List the methods of this package: where each comes from, its kind, its parameters and its cost."""
+    selectors: list[type[BaseSelector]] = [L20Selector, *discover().values()]
+    rows = [describe(selector) for selector in selectors]
+    if as_json:
+        show(json.dumps(rows, indent=2) + "\n")
+        return
+    for row in rows:
+        labels = "" if row["supervised"] else ", unsupervised"
+        show(f"{row['name']}: {row['kind']}{labels}; {row['cost']}; another k: {row['another_k']}\n")
+        for text in (row["reference"], "parameters: " + (", ".join(row["parameters"]) or "none")):
+            show(textwrap.indent(textwrap.fill(text, width=100), "    ") + "\n")
+    show("\nN samples, d features, C classes, k selected features.\n")
+
+
+def describe(selector: type[BaseSelector]) -> dict[str, Any]:
+    """Return what the list of methods says about one of them."""
+    return {
+        "name": selector.__name__,
+        **selector.about._asdict(),
+        "another_k": "solved again" if issubclass(selector, SolvesForOneK) else "same fit",
+        "parameters": [name for name in selector().get_params() if name != "n_features_to_select"],
+    }

@@ -1,0 +1,62 @@
+"""What the commands share: results to stdout, everything else to stderr."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import BinaryIO
+
+import click
+import pandas as pd
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
+
+
+def as_tsv(frame: pd.DataFrame) -> Callable[[BinaryIO], object]:
+    text = io.StringIO()
+    frame.to_csv(text, sep="\t", index=False, float_format="%.10g", lineterminator="\n")
+    return lambda stream: stream.write(text.getvalue().encode())
+
+
+def plain(text: str) -> Text:
+    """Keep rich from reading a feature name such as ``[red]`` as markup, or ``:boy:`` as a picture."""
+    return Text(str(text))
+
+
+def show(text: str) -> None:
+    """Print to stdout, whatever it can encode, and be content if nobody reads it."""
+    encoding = sys.stdout.encoding or "utf-8"
+    try:
+        # click and rich would end the run with code 1 when the reader of stdout has had enough.
+        sys.stdout.write(text.encode(encoding, errors="backslashreplace").decode(encoding))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def show_tables(*tables: RichTable) -> None:
+    """Print tables to stdout as wide as it is."""
+    console = Console()
+    with console.capture() as capture:
+        for table in tables:
+            console.print(table)
+    show(capture.get())
+
+
+def note(text: str) -> None:
+    click.echo(text, err=True)
+
+
+@contextmanager
+def stated_warnings() -> Iterator[None]:
+    """Turn warnings into one line each on stderr."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for text in dict.fromkeys(str(warning.message) for warning in caught):
+        note(f"warning: {text}")

@@ -1,0 +1,79 @@
+"""``l20fs reproduce``: the experiments of the paper, on this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from l20fs.cli.data import data_dir_option
+from l20fs.cli.output import note, show
+from l20fs.data.catalogue import paper_sets
+
+#: The exhibits, in the order of the paper; ``all`` stands for every one.
+NAMES = ("datasets", "accuracy", "curves", "lambda", "initialisation", "convergence", "time", "solvers", "summary")
+
+
+@click.command()
+@click.argument("what", nargs=-1, required=True, type=click.Choice([*NAMES, "all"]))
+@click.option(
+    "-o",
+    "--output",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    help="Folder for everything.",
+)
+@click.option("--datasets", help="Only these sets, separated by commas.  [default: all]")
+@click.option(
+    "--protocol",
+    type=click.Choice(["paper", "both"]),
+    default="both",
+    show_default=True,
+    help="The paper's protocol, which is optimistic, or the honest one beside it (five times the work).",
+)
+@click.option("--n-jobs", type=click.IntRange(min=1), default=2, show_default=True, help="Fits at the same time.")
+@data_dir_option
+def reproduce(
+    what: tuple[str, ...], folder: Path, datasets: str | None, protocol: str, n_jobs: int, data_dir: Path | None
+) -> None:
+    """Make the paper's tables and figures again, with our numbers beside the printed ones.
+
+    A run that was stopped goes on where it was: call it again with the same folder.
+
+    \b
+    Examples:
+      l20fs reproduce accuracy -o out --datasets srbct
+      l20fs reproduce all -o out --data-dir data
+    """
+    from l20fs.experiments.reproduce import Reproduction  # matplotlib takes a second to load
+
+    wanted = None if datasets is None else [name.strip() for name in datasets.split(",")]
+    for name in wanted or []:
+        if name not in paper_sets():
+            raise click.UsageError(f"--datasets: {name!r} is not a set of the paper. Use {', '.join(paper_sets())}.")
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
+        tasks: dict[str, TaskID] = {}
+
+        def on_progress(plan: str, progress: object) -> None:
+            if plan not in tasks:
+                tasks[plan] = bars.add_task(plan)
+            bars.update(tasks[plan], completed=progress.n_done, total=progress.n_cells)  # type: ignore[attr-defined]
+
+        reproduction = Reproduction(
+            folder,
+            data_dir=data_dir,
+            datasets=wanted,
+            is_honest=protocol == "both",
+            n_jobs=n_jobs,
+            note=note,
+            on_progress=on_progress,
+        )
+        names = list(NAMES) if "all" in what else list(dict.fromkeys(what))
+        files = reproduction.make(names)
+    for file in files:
+        show(f"{file}\n")

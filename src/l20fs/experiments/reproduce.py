@@ -1,0 +1,115 @@
+"""Run the plans behind some exhibits and make these: what ``l20fs reproduce`` does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pandas as pd
+
+from l20fs.data.readers import DataError
+from l20fs.data.store import load_dataset
+from l20fs.experiments.cells import Dataset
+from l20fs.experiments.exhibits import EXHIBITS, TRACED, plans_of
+from l20fs.experiments.plan import Plan, load_plan
+from l20fs.experiments.runner import RunProgress, run
+from l20fs.experiments.traces import traces
+from l20fs.files import write_atomically
+
+
+class Reproduction:
+    """A run of the paper's experiments into a folder.
+
+    ``cells/`` holds one file per cell, ``rows.csv`` everything as a table, ``traces.csv`` the objectives; tables and
+    figures are made from these two alone.
+
+    Parameters
+    ----------
+    folder : path
+    data_dir : path, optional
+        See :func:`~l20fs.data.store.find_data_dir`.
+    datasets : sequence of str, optional
+        Only these; None: all that a plan names.
+    is_honest : bool
+        Whether parameters and sizes are also chosen on inner folds, which takes some five times as long.
+    n_jobs : int, optional
+    note : callable
+        Told what is missing and what is done.
+    on_progress : callable, optional
+        Called with the name of a plan and a :class:`~l20fs.experiments.runner.RunProgress`.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        data_dir: Path | None = None,
+        datasets: Sequence[str] | None = None,
+        is_honest: bool = True,
+        n_jobs: int | None = None,
+        note: Callable[[str], object] = print,
+        on_progress: Callable[[str, RunProgress], object] = lambda plan, progress: None,
+    ) -> None:
+        self.folder, self.data_dir, self.datasets = folder, data_dir, datasets
+        self.is_honest, self.n_jobs, self.note, self.on_progress = is_honest, n_jobs, note, on_progress
+        self._loaded: dict[str, Dataset | None] = {}
+
+    def make(self, names: Iterable[str]) -> list[Path]:
+        """Compute what is missing for some exhibits, make them, and return the files."""
+        names = list(names)
+        plans = {name: self._plan(name) for name in plans_of(names)}  # a bad plan fails before anything is computed
+        data = {name: self._load_all(plan.datasets) for name, plan in plans.items()}
+        for name, plan in plans.items():
+            for dataset in data[name]:
+                plan.refuse_small(dataset.name, dataset.X.shape[1])
+        self.folder.mkdir(parents=True, exist_ok=True)
+        rows = {name: self._run(name, plan, data[name]) for name, plan in plans.items() if data[name]}
+        if rows:
+            together = pd.concat([table.assign(plan=name) for name, table in rows.items()])
+            self._write_csv("rows.csv", together)
+        if any(EXHIBITS[name].needs_traces for name in names):
+            traced = self._load_all([name for name in TRACED if self._is_wanted(name)])
+            if traced:
+                rows["traces"] = traces(traced)
+                self._write_csv("traces.csv", rows["traces"])
+        files = []
+        for name in names:
+            exhibit = EXHIBITS[name]
+            needed = (*exhibit.plans, *(("traces",) if exhibit.needs_traces else ()))
+            if all(plan in rows for plan in needed):
+                files += exhibit.make(rows, self.folder)
+            else:
+                self.note(f"{name}: none of its data sets is here; left out.")
+        return files
+
+    def _plan(self, name: str) -> Plan:
+        plan = load_plan(name)
+        wanted = tuple(dataset for dataset in plan.datasets if self._is_wanted(dataset))
+        return replace(plan, datasets=wanted, inner_folds=plan.inner_folds if self.is_honest else 0)
+
+    def _is_wanted(self, dataset: str) -> bool:
+        return self.datasets is None or dataset in self.datasets
+
+    def _load_all(self, names: Iterable[str]) -> list[Dataset]:
+        """Load the data sets that are here; of the others it is said where they can be had, and the run goes on."""
+        for name in names:
+            if name not in self._loaded:
+                try:
+                    found = load_dataset(name, self.data_dir)
+                    self._loaded[name] = Dataset(name, found.X, found.y)
+                except DataError as error:
+                    self._loaded[name] = None
+                    self.note(f"without {name}: {error}")
+        return [dataset for name in names if (dataset := self._loaded[name]) is not None]
+
+    def _run(self, name: str, plan: Plan, datasets: list[Dataset]) -> pd.DataFrame:
+        # Times of fits that share the cores with each other would say little.
+        n_jobs = 1 if name == "time" else self.n_jobs
+        cells = self.folder / "cells"
+        return run(plan, datasets, cells, n_jobs=n_jobs, on_progress=partial(self.on_progress, name))
+
+    def _write_csv(self, name: str, table: pd.DataFrame) -> None:
+        text = table.to_csv(index=False, lineterminator="\n")
+        write_atomically(self.folder / name, lambda stream: stream.write(text.encode()))

@@ -1,0 +1,128 @@
+"""Run a plan: compute the cells that are not there yet, side by side, and return everything as rows."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sklearn.utils.parallel import Parallel, delayed
+
+from l20fs.experiments.cells import Cell, Dataset, cells_of, compute, load_result, save_result
+from l20fs.experiments.plan import Plan
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLUMNS = (
+    "dataset",
+    "method",
+    "choice",
+    "split",
+    "fold",
+    "classifier",
+    "n_features",
+    "accuracy",
+    "n_test",
+    "fit_seconds",
+    "n_nonzero",
+)
+
+
+class RunProgress(NamedTuple):
+    """What a callback is told: how many cells are there, of how many, and how many were there before."""
+
+    n_done: int
+    n_cells: int
+    n_found: int
+
+
+class Job(NamedTuple):
+    """A cell, its data and where its result is kept."""
+
+    cell: Cell
+    dataset: Dataset
+    file: Path
+
+
+def run(
+    plan: Plan,
+    datasets: Sequence[Dataset],
+    folder: Path,
+    *,
+    n_jobs: int | None = None,
+    on_progress: Callable[[RunProgress], object] | None = None,
+) -> pd.DataFrame:
+    """Compute what is missing of a plan and return its rows.
+
+    Every cell is kept in ``folder`` as soon as it is done: a run that was killed goes on where it was, and results of
+    another configuration, of other data or of another version are never mixed in. ``n_jobs`` and whatever backend of joblib
+    is set decide where the cells are computed; the rows do not depend on it, but for the times.
+    """
+    for dataset in datasets:
+        plan.refuse_small(dataset.name, dataset.X.shape[1])
+    jobs = jobs_of(plan, datasets, folder)
+    results = {job.file: load_result(job.file) for job in jobs}
+    missing = [job for job in jobs if results[job.file] is None]
+    n_found = len(jobs) - len(missing)
+    report = on_progress or (lambda progress: None)
+    report(RunProgress(n_found, len(jobs), n_found))
+    for n_new, (job, result) in enumerate(computed(missing, n_jobs), 1):
+        save_result(job.file, result)
+        results[job.file] = result
+        report(RunProgress(n_found + n_new, len(jobs), n_found))
+    return rows_of((job.cell, results[job.file]) for job in jobs)
+
+
+def jobs_of(plan: Plan, datasets: Sequence[Dataset], folder: Path) -> list[Job]:
+    """Return all cells of a plan; the trials first, so that the paper's protocol is complete before the honest one."""
+    jobs = []
+    for dataset in datasets:
+        data_digest = dataset.digest
+        jobs += [Job(cell, dataset, cell.file(folder, data_digest)) for cell in cells_of(plan, dataset)]
+    return sorted(jobs, key=lambda job: job.cell.fold is not None)
+
+
+def computed(jobs: list[Job], n_jobs: int | None) -> Iterator[tuple[Job, dict[str, Any]]]:
+    """Compute cells and yield each result as soon as it is there; whoever asks writes it down."""
+    calls = (delayed(_numbered)(number, job.cell, job.dataset) for number, job in enumerate(jobs))
+    results = Parallel(n_jobs=n_jobs, return_as="generator_unordered", pre_dispatch="3*n_jobs")(calls)
+    try:
+        for number, result in results:
+            yield jobs[number], result
+    except BaseException:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # joblib warns that the rest is cancelled, as it should be
+            results.close()
+        raise
+
+
+def _numbered(number: int, cell: Cell, dataset: Dataset) -> tuple[int, dict[str, Any]]:
+    return number, compute(cell, dataset)
+
+
+def rows_of(results: Iterable[tuple[Cell, Any]]) -> pd.DataFrame:
+    """Arrange results as rows: one per cell, classifier and number of features."""
+    import pandas as pd
+
+    rows = [
+        (
+            cell.dataset,
+            cell.variant.label,
+            json.dumps(dict(cell.variant.choice)),
+            cell.split,
+            cell.fold,
+            classifier,
+            size,
+            value,
+            result["n_test"],
+            result["fit_seconds"],
+            result["n_nonzero"],
+        )
+        for cell, result in results
+        for classifier, values in result["accuracy"].items()
+        for size, value in zip(result["sizes"], values, strict=True)
+    ]
+    return pd.DataFrame(rows, columns=list(COLUMNS)).astype({"fold": "Int64", "n_nonzero": "Int64"})

@@ -1,0 +1,756 @@
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import os
+import pickle
+import struct
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from conftest import DATA
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from scipy.io import savemat
+
+from l20fs.data import MissingDataError, containers, find_data_dir, import_dataset, load_dataset, load_srbct, paper_sets
+from l20fs.data.catalogue import CatalogueEntry, class_codes, content_digest
+from l20fs.data.readers import DataError, UnknownColumnError
+from l20fs.data.store import check_name, known_names
+
+NAMES = ["brain", "breast3", "leukemia", "lung", "lymphoma", "nci", "prostate", "srbct"]
+PRINTED = [
+    (42, 5597, 5),
+    (95, 4869, 3),
+    (38, 3051, 2),
+    (203, 3312, 5),
+    (62, 4026, 3),
+    (61, 5244, 8),
+    (102, 6033, 2),
+    (63, 2308, 4),
+]
+
+CLASSES = ("wild", "10", "9")  # neither by alphabet nor by number
+CODES = np.array([0, 2, 1, 0, 2, 0])
+X = np.random.default_rng(0).standard_normal((6, 4)).astype(np.float32).astype(np.float64)
+
+
+def slow_digest(X, codes):
+    """The hash as the catalogue states it, number by number."""
+    digest = hashlib.sha256()
+    for row in X:
+        for value in row:
+            digest.update(struct.pack("<f", value))
+    for code in codes:
+        digest.update(struct.pack("<q", code))
+    return digest.hexdigest()
+
+
+def make_entry(name="tiny", **facts):
+    common = {"title": "t", "reference": "r", "scale": "s", "source": "a shelf", "paper_shape": X.shape}
+    known = {
+        "n_samples": 6,
+        "n_features": 4,
+        "class_names": CLASSES,
+        "class_sizes": (3, 1, 2),
+        "sha256": slow_digest(X, CODES),
+    }
+    return CatalogueEntry(name=name, **common | known | facts)
+
+
+@pytest.fixture
+def tiny(monkeypatch):
+    """A set of the catalogue that is made here."""
+    entry = make_entry()
+    monkeypatch.setitem(paper_sets(), "tiny", entry)
+    return entry
+
+
+@pytest.fixture
+def store(tmp_path):
+    return tmp_path / "store"
+
+
+def write_npz(file, **arrays):
+    with open(file, "wb") as stream:
+        np.savez(stream, **arrays)
+    return file
+
+
+def write_mat(file, **variables):
+    savemat(file, variables)
+    return file
+
+
+def write_csv(file, X, labels, separator=","):
+    rows = [separator.join([*map(repr, values), str(label)]) for values, label in zip(X.tolist(), labels, strict=True)]
+    text = "\n".join([separator.join([*(f"g{j}" for j in range(X.shape[1])), "class"]), *rows]) + "\n"
+    file.write_bytes(gzip.compress(text.encode()) if file.suffix == ".gz" else text.encode())
+    return file
+
+
+def refuse(call, *arguments, kind=DataError, **options):
+    with pytest.raises(kind) as caught:
+        call(*arguments, **options)
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+def everything_in(folder):
+    return {file.relative_to(folder) for file in folder.rglob("*")} if folder.exists() else set()
+
+
+# What the catalogue says
+
+
+def test_the_catalogue_is_the_papers_table():
+    assert list(paper_sets()) == NAMES
+    for entry, printed in zip(paper_sets().values(), PRINTED, strict=True):
+        assert (*entry.paper_shape, len(entry.class_names)) == printed
+        assert entry.exact == (entry.shape == entry.paper_shape) == (entry.name != "lung")
+        assert sum(entry.class_sizes) == entry.n_samples
+        assert len(set(entry.class_names)) == len(entry.class_names) == len(entry.class_sizes)
+        for text in (entry.title, entry.reference, entry.scale, entry.source):
+            assert text
+            assert "://" not in text
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_real_files_are_recognised(paper_set, name):
+    values, y = paper_set(name)
+    found = load_dataset(name, DATA)
+    assert found.status == ("substitute" if name == "lung" else "exact")
+    assert Path(found.origin) == DATA / "paper" / f"{name}.npz"
+    np.testing.assert_array_equal(found.X, np.log10(values) if name == "lung" else values)
+    np.testing.assert_array_equal(found.y, y)
+    assert found.X.dtype == np.float64
+    assert found.X.flags.c_contiguous
+    entry = paper_sets()[name]
+    assert found.class_names == list(entry.class_names)
+    assert np.bincount(found.y).tolist() == list(entry.class_sizes)
+    assert len(found.feature_names) == values.shape[1]
+    assert found.sha256 == entry.sha256
+
+
+@pytest.mark.parametrize("kind", ["mat", "csv"])
+@pytest.mark.parametrize("name", ["leukemia", "srbct"])
+def test_a_real_set_is_recognised_from_another_kind_of_file(paper_set, tmp_path, store, name, kind):
+    values, y = paper_set(name)
+    if kind == "mat":
+        file, target = write_mat(tmp_path / "set.mat", X=values, Y=y[:, None] + 1.0), None
+    else:
+        file, target = write_csv(tmp_path / "set.csv", values, np.array(paper_sets()[name].class_names)[y]), "class"
+    assert import_dataset(file, name, store, target=target).status == "exact"
+    np.testing.assert_array_equal(load_dataset(name, store).X, values)
+
+
+@given(st.data())
+def test_the_digest_depends_on_values_and_classes_alone(data):
+    shape = data.draw(st.tuples(st.integers(1, 4), st.integers(1, 4)))
+    values = np.array(data.draw(st.lists(st.floats(width=32, allow_nan=False), min_size=16, max_size=16)))
+    values = values[: shape[0] * shape[1]].reshape(shape)
+    codes = np.array(data.draw(st.lists(st.integers(0, 9), min_size=shape[0], max_size=shape[0])))
+    digest = slow_digest(values, codes)
+    for other in (values, np.asfortranarray(values), values.astype(">f8"), values.astype("f4"), values[::-1][::-1]):
+        assert content_digest(other, codes) == digest
+    for kind in ("i1", ">i4", "u8"):
+        assert content_digest(values, codes.astype(kind)) == digest
+    i, j = data.draw(st.integers(0, shape[0] - 1)), data.draw(st.integers(0, shape[1] - 1))
+    changed = values.astype(np.float32)
+    changed[i, j] = 0.0 if changed[i, j] else 1.0
+    assert content_digest(changed, codes) != digest
+    codes[i] += 1
+    assert content_digest(values, codes) != digest
+
+
+# Classes, however they are spelled
+
+
+@given(st.lists(st.integers(0, 11), min_size=1), st.integers(-3, 3), st.integers(1, 5))
+def test_numbers_are_ranked_whether_they_are_written_as_text_or_not(ranks, first, step):
+    expected = np.unique(ranks, return_inverse=True)[1]
+    numbers = np.array(ranks) * step + first
+    codes, labels = class_codes(numbers)
+    np.testing.assert_array_equal(codes, expected)
+    assert labels == sorted(set(numbers.tolist()))
+    np.testing.assert_array_equal(class_codes(numbers.astype(str))[0], expected)
+
+
+@given(st.permutations(range(6)))
+def test_names_of_the_catalogue_are_taken_in_its_order(order):
+    codes, labels = class_codes(np.array(CLASSES)[CODES[list(order)]], make_entry())
+    np.testing.assert_array_equal(codes, CODES[list(order)])
+    assert labels == list(CLASSES)
+
+
+def test_other_texts_are_taken_by_alphabet():
+    codes, labels = class_codes(np.array(["b", "10", "b", "9"]), make_entry())
+    assert (codes.tolist(), labels) == ([2, 0, 2, 1], ["10", "9", "b"])
+
+
+# One set in many containers
+
+SPELLINGS = {
+    "from 0": CODES,
+    "from 1": CODES + 1,
+    "doubles": CODES + 1.0,
+    "small": (CODES * 2).astype(np.uint8),
+    "minus": CODES.astype(np.int8) - 1,
+    "column": CODES[:, None],
+    "row": CODES[None, :],
+    "names": np.array(CLASSES)[CODES],
+}
+
+
+def check_import(file, store, target=None):
+    found = import_dataset(file, "tiny", store, target=target)
+    loaded = load_dataset("tiny", store)
+    for one in (found, loaded):
+        assert one.status == "exact"
+        np.testing.assert_array_equal(one.X, X)
+        np.testing.assert_array_equal(one.y, CODES)
+        assert one.class_names == list(CLASSES)
+        assert one.sha256 == slow_digest(X, CODES)
+        assert Path(one.origin) == store / "tiny.npz"
+        assert (one.X.dtype, one.y.dtype) == (np.float64, np.int64)
+    assert found.feature_names == loaded.feature_names
+    assert everything_in(store) == {Path("tiny.npz")}
+    return loaded
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+@pytest.mark.parametrize("kind", ["f4", "f8", ">f8", "fortran"])
+def test_npz_is_recognised(tiny, tmp_path, store, spelling, kind):
+    values = np.asfortranarray(X) if kind == "fortran" else X.astype(kind)
+    file = write_npz(tmp_path / "a.npz", X=values, y=SPELLINGS[spelling])
+    assert check_import(file, store).feature_names == ["feature1", "feature2", "feature3", "feature4"]
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+@pytest.mark.parametrize("names", [("X", "Y"), ("fea", "gnd"), ("data", "label"), ("x", "labels")])
+def test_mat_is_recognised(tiny, tmp_path, store, spelling, names):
+    check_import(write_mat(tmp_path / "a.MAT", **{names[0]: X, names[1]: SPELLINGS[spelling], "note": "other"}), store)
+
+
+def test_compressed_mat_is_recognised(tiny, tmp_path, store):
+    savemat(tmp_path / "a.mat", {"X": X, "Y": CODES[:, None] + 1.0}, do_compression=True)
+    check_import(tmp_path / "a.mat", store)
+
+
+@pytest.mark.parametrize("labels", [CODES, CODES + 1, np.array(CLASSES)[CODES]], ids=["from 0", "from 1", "names"])
+@pytest.mark.parametrize(("ending", "separator"), [(".csv", ","), (".tsv", "\t"), (".csv.gz", ";")])
+def test_tables_are_recognised(tiny, tmp_path, store, labels, ending, separator):
+    loaded = check_import(write_csv(tmp_path / f"a{ending}", X, labels, separator), store, target="class")
+    assert loaded.feature_names == ["g0", "g1", "g2", "g3"]
+
+
+def test_digits_beyond_float32_do_not_count_in_a_set_of_the_catalogue(tiny, tmp_path, store):
+    assert not np.array_equal(X * (1 + 1e-12), X)
+    check_import(write_npz(tmp_path / "a.npz", X=X * (1 + 1e-12), y=CODES), store)
+    write_npz(store / "tiny.npz", X=X * (1 + 1e-12), y=CODES)
+    np.testing.assert_array_equal(load_dataset("tiny", store).X, X)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_a_set_of_ones_own_keeps_all_digits(tmp_path_factory, data):
+    n_samples, n_features = data.draw(st.integers(2, 5)), data.draw(st.integers(1, 3))
+    numbers = st.floats(allow_nan=False, allow_infinity=False)
+    values = np.array(data.draw(st.lists(numbers, min_size=15, max_size=15)))[: n_samples * n_features]
+    texts = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=4).filter(str.strip)
+    labels = np.array(
+        data.draw(st.lists(st.one_of(texts.map(str.strip), texts.map(str.strip)), min_size=n_samples, max_size=n_samples))
+    )
+    labels[:2] = "u", "v"
+    folder = tmp_path_factory.mktemp("own")
+    file = write_npz(folder / "a.npz", X=values.reshape(n_samples, n_features), y=labels)
+    found, loaded = import_dataset(file, "mine-2", folder / "store"), load_dataset("mine-2", folder / "store")
+    for one in (found, loaded):
+        assert one.status == "own"
+        np.testing.assert_array_equal(one.X, values.reshape(n_samples, n_features))
+        assert np.array(one.class_names)[one.y].tolist() == np.char.strip(labels).tolist()
+
+
+def test_of_two_spellings_of_a_name_the_first_counts(tmp_path, store):
+    file = write_npz(tmp_path / "a.npz", X=np.eye(3), x=np.zeros((3, 3)), Y=[0, 1, 1], gnd=[0, 0, 1])
+    found = import_dataset(file, "mine", store)
+    np.testing.assert_array_equal(found.X, np.eye(3))
+    assert found.y.tolist() == [0, 1, 1]
+
+
+@pytest.mark.parametrize("y", [[0, 1, 1], [1, 2, 2], [-1, 1, 1]])
+def test_names_of_classes_are_kept(tmp_path, store, y):
+    file = write_npz(tmp_path / "a.npz", X=np.eye(3), y=y, class_names=["u", "v"], feature_names=["a", "b", "c"])
+    import_dataset(file, "mine", store)
+    loaded = load_dataset("mine", store)
+    assert (loaded.class_names, loaded.y.tolist(), loaded.feature_names) == (["u", "v"], [0, 1, 1], ["a", "b", "c"])
+    assert known_names(store) == [*NAMES, "mine"]
+
+
+# The paper's shape where the catalogue has a substitute
+
+
+@pytest.fixture
+def substitute(monkeypatch):
+    """The catalogue's copy is X, but the paper has twice as many features."""
+    positive = np.abs(X) + 1.0
+    entry = make_entry(differs="fewer features", paper_shape=(6, 8), log10=True, sha256=slow_digest(positive, CODES))
+    monkeypatch.setitem(paper_sets(), "tiny", entry)
+    return positive
+
+
+def test_a_substitute_is_kept_as_it_is_and_loaded_as_logarithms(substitute, tmp_path, store):
+    found = import_dataset(write_npz(tmp_path / "a.npz", X=substitute, y=CODES), "tiny", store)
+    loaded = load_dataset("tiny", store)
+    assert found.status == loaded.status == "substitute"
+    np.testing.assert_array_equal(loaded.X, np.log10(substitute.astype(np.float32).astype(np.float64)))
+    np.testing.assert_array_equal(found.X, loaded.X)
+    with np.load(store / "tiny.npz") as stored:
+        np.testing.assert_array_equal(stored["X"], substitute.astype(np.float32))
+
+
+def test_the_papers_own_matrix_may_come_instead_of_a_substitute(substitute, tmp_path, store):
+    own = np.hstack([X, X * 1e60])
+    found = import_dataset(write_npz(tmp_path / "a.npz", X=own, y=2 - CODES), "tiny", store)
+    loaded = load_dataset("tiny", store)
+    assert found.status == loaded.status == "unverified"
+    np.testing.assert_array_equal(loaded.X, own)
+    assert loaded.class_names == ["0", "1", "2"]
+    assert np.bincount(loaded.y).tolist() == [2, 1, 3]
+    message = refuse(import_dataset, write_npz(tmp_path / "b.npz", X=own, y=[0, 0, 1, 1, 2, 2]), "tiny", store)
+    assert "6 x 8 values, but 'tiny' has 6 x 4 (in the paper 6 x 8)" in message
+
+
+# What is not the catalogue's
+
+
+@pytest.mark.parametrize(
+    ("values", "y", "message"),
+    [
+        (X[:, :3], CODES, "a.npz: 6 x 3 values, but 'tiny' has 6 x 4. A set of your own needs another name."),
+        (X[:5], CODES[:5], "5 x 4 values, but 'tiny' has 6 x 4"),
+        (X, np.sort(CODES) // 2, "the classes have [4, 2] samples, but 'tiny' has [3, 1, 2]"),
+        (X + 1, CODES, "the shape of 'tiny', but other values, or samples in another order: content sha256"),
+        (X[::-1], CODES[::-1], "or samples in another order"),
+        (X, CODES[::-1], "but other values"),
+        (X, 2 - CODES, "but other values"),
+    ],
+)
+def test_other_values_are_refused_under_a_name_of_the_catalogue(tiny, tmp_path, store, values, y, message):
+    file = write_npz(tmp_path / "a.npz", X=values, y=y)
+    assert message in refuse(import_dataset, file, "tiny", store)
+    assert not store.exists()
+    write_npz(tmp_path / "tiny.npz", X=values, y=y)
+    assert message.removeprefix("a.npz") in refuse(load_dataset, "tiny", tmp_path)
+    assert import_dataset(file, "tiny-own", store).status == "own"
+
+
+def test_the_hash_that_was_found_is_named(tiny, tmp_path, store):
+    message = refuse(import_dataset, write_npz(tmp_path / "a.npz", X=-X, y=CODES), "tiny", store)
+    assert slow_digest(-X, CODES)[:12] in message
+    assert tiny.sha256[:12] in message
+
+
+def test_a_set_under_the_name_of_another_is_told_apart(tiny, monkeypatch, tmp_path, store):
+    monkeypatch.setitem(paper_sets(), "twin", make_entry("twin", sha256="0" * 64))
+    message = refuse(import_dataset, write_npz(tmp_path / "a.npz", X=X, y=CODES), "twin", store)
+    assert "these are the values of 'tiny', not of 'twin'" in message
+
+
+# What cannot be a data set
+
+BAD_ARRAYS = {
+    "no values": ({"A": X, "y": CODES}, "holds 'A', 'y', but no values. Call them x or fea or data"),
+    "no labels": ({"X": X}, "but no labels. Call them y or gnd or label"),
+    "nothing": ({}, "holds nothing"),
+    "transposed": ({"X": X.T, "y": CODES}, "4 samples, but 6 labels. It looks transposed"),
+    "labels missing": ({"X": X, "y": CODES[:5]}, "6 samples, but 5 labels."),
+    "one-hot": ({"X": X, "y": np.eye(3)[CODES]}, "labels have the shape (6, 3). Give one label per sample"),
+    "one axis": ({"X": X[0], "y": CODES}, "of shape (4,)"),
+    "three axes": ({"X": X[None], "y": CODES}, "of shape (1, 6, 4)"),
+    "empty": ({"X": X[:0], "y": CODES[:0]}, "of shape (0, 4)"),
+    "no label": ({"X": X, "y": 3}, "labels have the shape ()"),
+    "complex": ({"X": X * 1j, "y": CODES}, "complex"),
+    "text": ({"X": X.astype(str), "y": CODES}, "must be numbers"),
+    "dates": ({"X": X, "y": CODES.astype("M8[D]")}, "datetime64"),
+    "bytes": ({"X": X, "y": CODES.astype("S1")}, "|S1"),
+    "NaN": ({"X": np.where(X > 0, np.nan, X), "y": CODES}, f"{(X > 0).sum()} values are missing or infinite"),
+    "long": ({"X": X.astype(np.longdouble) * np.longdouble("1e4000"), "y": CODES}, "infinite"),
+    "fractions": ({"X": X, "y": CODES + 0.5}, "not all of them whole numbers"),
+    "NaN label": ({"X": X, "y": np.where(CODES > 0, np.nan, CODES)}, "not all of them whole numbers"),
+    "huge label": ({"X": X, "y": CODES * 1e300}, "not all of them whole numbers"),
+    "empty label": ({"X": X, "y": np.array(["a", " ", "b", "", "a", "b"])}, "2 samples have no label"),
+    "one class": ({"X": X, "y": np.full(6, "a")}, "one class only, 'a'"),
+    "class names": ({"X": X, "y": CODES, "class_names": ["a", "b"]}, "3 classes, but the class_names are ['a', 'b']"),
+    "same names": ({"X": X, "y": CODES, "class_names": ["a", "b", "a"]}, "3 classes, but the class_names are"),
+    "odd names": ({"X": X, "y": CODES, "class_names": [1, 2, 3]}, "class_names are int64"),
+    "feature names": ({"X": X, "y": CODES, "feature_names": ["a"]}, "4 features, but 1 feature_names"),
+}
+
+
+@pytest.mark.parametrize("name", ["tiny", "mine"])
+@pytest.mark.parametrize(("arrays", "message"), BAD_ARRAYS.values(), ids=BAD_ARRAYS.keys())
+def test_arrays_that_are_no_data_set_are_refused(tiny, tmp_path, store, arrays, message, name):
+    file = write_npz(tmp_path / "a.npz", **arrays)
+    found = refuse(import_dataset, file, name, store)
+    assert found.startswith("a.npz: ")
+    assert message in found
+    assert not store.exists()
+
+
+class Canary:
+    """Creates a file when it is unpickled."""
+
+    def __init__(self, file):
+        self.file = file
+
+    def __reduce__(self):
+        return Path.touch, (self.file,)
+
+
+@pytest.mark.parametrize("place", ["X", "y", "class_names", "npy", "pickle", "mat", "csv", "pkl"])
+def test_nothing_is_unpickled(tmp_path, store, place):
+    canary = tmp_path / "canary"
+    payload = np.array([Canary(canary)], dtype=object)
+    ending = place if place in ("mat", "csv", "pkl") else "npz"
+    file, stream = tmp_path / f"mine.{ending}", io.BytesIO()
+    if place in ("X", "y", "class_names"):
+        np.savez(stream, allow_pickle=True, **{"X": X, "y": CODES} | {place: payload})
+    elif place == "npy":
+        np.save(stream, payload, allow_pickle=True)
+    else:
+        pickle.dump(payload, stream)
+    file.write_bytes(stream.getvalue())
+    assert f"mine.{ending}" in refuse(import_dataset, file, "mine", store, target="y" if ending in ("csv", "pkl") else None)
+    if ending == "npz":
+        refuse(load_dataset, "mine", tmp_path)
+    assert not canary.exists()
+    if ending == "npz" and place != "pickle":
+        np.load(file, allow_pickle=True)[place if place != "npy" else 0]
+    else:
+        pickle.loads(file.read_bytes())
+    assert canary.exists()  # it would have been seen
+
+
+@pytest.mark.parametrize(
+    ("variables", "message"),
+    [
+        ({"X": X, "Y": np.array([["a"], ["b"]] * 3, dtype=object)}, "Y is a cell"),
+        ({"X": {"values": X}, "Y": CODES}, "X is a struct"),
+        ({"X": "text", "Y": CODES}, "the values are <U4"),
+        ({"X": sp.csc_array(X), "Y": CODES}, "X is a sparse; it must be a full matrix"),
+        ({"X": X * 1j, "Y": CODES}, "X is a complex"),
+        ({"X": X, "other": CODES}, "holds 'X', 'other', but no labels"),
+    ],
+)
+def test_odd_variables_of_mat_are_refused(tmp_path, store, variables, message):
+    assert message in refuse(import_dataset, write_mat(tmp_path / "a.mat", **variables), "mine", store)
+
+
+def test_mat_73_is_refused_with_the_way_out(tmp_path, store):
+    (tmp_path / "a.mat").write_bytes(b"MATLAB 7.3 MAT-file".ljust(124) + b"\x00\x02IM" + b"\x89HDF\r\n\x1a\n")
+    assert "its version is 7.3; save it again in MATLAB with '-v7'" in refuse(
+        import_dataset, tmp_path / "a.mat", "mine", store
+    )
+
+
+@pytest.mark.parametrize("kind", ["npz", "mat"])
+def test_a_file_that_would_grow_without_bounds_is_refused(monkeypatch, tmp_path, store, kind):
+    values = np.zeros((100, 1000))
+    if kind == "npz":
+        with open(tmp_path / "a.npz", "wb") as stream:
+            np.savez_compressed(stream, X=values, y=np.arange(100) % 2)
+    else:
+        savemat(tmp_path / "a.mat", {"X": values, "Y": np.arange(100) % 2}, do_compression=True)
+    file = tmp_path / f"a.{kind}"
+    assert file.stat().st_size < 10_000
+    monkeypatch.setattr(containers, "MOST_BYTES", 790_000)
+    assert "790000" in refuse(import_dataset, file, "mine", store)
+    monkeypatch.setattr(containers, "MOST_BYTES", 802_000)
+    assert import_dataset(file, "mine", store).X.shape == (100, 1000)
+
+
+def test_a_header_that_lies_about_the_size_is_refused(tmp_path, store):
+    whole = io.BytesIO()
+    np.savez(whole, X=X, y=CODES)
+    lie = whole.getvalue().replace(b"(6, 4), }     ", b"(6, 4" + b"0" * 8 + b"), }"[:6])
+    assert lie != whole.getvalue()
+    (tmp_path / "a.npz").write_bytes(lie)
+    assert "not a whole .npz" in refuse(import_dataset, tmp_path / "a.npz", "mine", store)
+    savemat(tmp_path / "a.mat", {"X": X, "Y": CODES})
+    content = (tmp_path / "a.mat").read_bytes()
+    lie = content.replace(struct.pack("<ii", 6, 4), struct.pack("<ii", 6, 2**31 - 1), 1)
+    assert lie != content
+    (tmp_path / "a.mat").write_bytes(lie)
+    assert "X has the shape (6, 2147483647), but 24 values" in refuse(import_dataset, tmp_path / "a.mat", "mine", store)
+
+
+def whole_file(kind):
+    stream = io.BytesIO()
+    if kind == "npz":
+        np.savez_compressed(stream, X=X, y=CODES, class_names=np.array(CLASSES))
+    else:
+        savemat(stream, {"X": X, "Y": CODES[:, None]}, do_compression=kind == "mat zlib")
+    return stream.getvalue()
+
+
+WHOLE = {kind: whole_file(kind) for kind in ("npz", "mat", "mat zlib")}
+
+
+@pytest.mark.parametrize("kind", WHOLE)
+def test_truncated_files_are_refused(tmp_path, store, kind):
+    file = tmp_path / f"a.{kind.split()[0]}"
+    for size in range(len(WHOLE[kind]) - 1):
+        file.write_bytes(WHOLE[kind][:size])
+        try:
+            found = containers.read_labelled(file)
+        except DataError as error:
+            assert str(error).startswith(file.name)  # noqa: PT017
+        else:  # only where nothing but filling is cut off
+            assert kind.startswith("mat")
+            np.testing.assert_array_equal(found.X, X)
+
+
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.sampled_from(list(WHOLE)), st.data())
+def test_damaged_bytes_are_read_or_refused(tmp_path, kind, data):
+    content = bytearray(WHOLE[kind])
+    for _ in range(data.draw(st.integers(1, 4))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    read_or_refuse(tmp_path / f"a.{kind.split()[0]}", bytes(content))
+
+
+HEADS = [b"", b"PK\x03\x04", b"\x93NUMPY\x01\x00", b"MATLAB 5.0 MAT-file".ljust(124) + b"\x00\x01IM", b"\0\0\0\0", b"x,y\n"]
+
+
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.sampled_from(["npz", "mat", "csv", "tsv.gz"]), st.sampled_from(HEADS), st.binary(max_size=300))
+def test_random_bytes_are_read_or_refused(tmp_path, ending, head, body):
+    read_or_refuse(tmp_path / f"a.{ending}", head + body)
+
+
+def read_or_refuse(file, content):
+    file.write_bytes(content)
+    target = None if file.suffix in (".npz", ".mat") else "y"
+    try:
+        found = containers.read_labelled(file, target)
+    except (DataError, UnknownColumnError) as error:
+        assert file.name in str(error)  # noqa: PT017
+    else:
+        assert found.X.shape[0] == len(found.y)
+        assert np.isfinite(found.X).all()
+
+
+@pytest.mark.parametrize(("name", "target"), [("a.npz", "class"), ("a.mat", "class")])
+def test_a_target_is_for_tables(tmp_path, store, name, target):
+    (tmp_path / name).write_bytes(WHOLE[name[2:]])
+    assert "Leave it out" in refuse(import_dataset, tmp_path / name, "mine", store, target=target)
+
+
+def test_tables_need_a_target_that_is_there(tmp_path, store):
+    file = write_csv(tmp_path / "a.csv", X, CODES)
+    assert "--target" in refuse(import_dataset, file, "mine", store, kind=UnknownColumnError)
+    assert "'klass'" in refuse(import_dataset, file, "mine", store, target="klass", kind=UnknownColumnError)
+
+
+@pytest.mark.parametrize("name", ["a.npy", "a.h5", "a.xlsx", "noending", "a.npz.gz"])
+def test_other_kinds_of_files_are_refused(tmp_path, store, name):
+    (tmp_path / name).write_bytes(WHOLE["npz"][:-1])
+    assert name in refuse(import_dataset, tmp_path / name, "mine", store)
+
+
+# Names and places
+
+BAD_NAMES = [
+    "../../etc/x",
+    "a/b",
+    "/tmp/x",
+    "..",
+    ".",
+    "",
+    "x\0",
+    "a" * 300,
+    "a" * 65,
+    "A",
+    "a b",
+    "a.npz",
+    "-a",
+    "é",
+    "a\n",
+    "\\x",
+    "C:x",
+]
+
+
+@pytest.mark.parametrize("name", BAD_NAMES)
+def test_a_name_is_never_a_path(tmp_path, name):
+    (tmp_path / "deep" / "er").mkdir(parents=True)
+    file = write_npz(tmp_path / "a.npz", X=X, y=CODES)
+    before = everything_in(tmp_path)
+    for call, arguments in (
+        (check_name, (name,)),
+        (load_dataset, (name, tmp_path)),
+        (import_dataset, (file, name, tmp_path / "deep" / "er")),
+    ):
+        message = refuse(call, *arguments)
+        assert "is no name for a data set" in message
+        assert len(message) < 250
+    assert everything_in(tmp_path) == before
+
+
+@given(st.text())
+def test_whatever_is_accepted_as_a_name_stays_in_the_folder(name):
+    try:
+        check_name(name)
+    except DataError:
+        return
+    assert Path("/folder", f"{name}.npz").resolve().parent == Path("/folder").resolve()
+
+
+@pytest.mark.parametrize("name", ["a", "brain", "my-set_2", "0", "a" * 64])
+def test_good_names(name):
+    assert check_name(name) == name
+
+
+@pytest.fixture
+def bare(monkeypatch):
+    """No variable that says where anything is."""
+    for name in ("L20FS_DATA_DIR", "XDG_CACHE_HOME", "LOCALAPPDATA", "HOME", "USERPROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(sys, "platform", "linux")
+    return monkeypatch
+
+
+@pytest.mark.parametrize(
+    ("platform", "variables", "folder"),
+    [
+        ("linux", {"HOME": "/home/u"}, "/home/u/.cache/l20fs"),
+        ("linux", {"HOME": "/home/u", "XDG_CACHE_HOME": "/fast"}, "/fast/l20fs"),
+        ("linux", {"HOME": "/home/u", "XDG_CACHE_HOME": "fast"}, "/home/u/.cache/l20fs"),
+        ("linux", {"HOME": "/home/u", "XDG_CACHE_HOME": "/fast", "L20FS_DATA_DIR": "sets"}, "sets"),
+        ("linux", {"HOME": "/home/u", "L20FS_DATA_DIR": ""}, "/home/u/.cache/l20fs"),
+        ("linux", {"HOME": ""}, "l20fs-data"),
+        ("linux", {"HOME": "/"}, "l20fs-data"),
+        ("linux", {"HOME": "", "XDG_CACHE_HOME": "/fast"}, "/fast/l20fs"),
+        ("darwin", {"HOME": "/Users/u", "XDG_CACHE_HOME": "/fast"}, "/Users/u/Library/Caches/l20fs"),
+        ("win32", {"HOME": "/Users/u"}, "/Users/u/AppData/Local/l20fs"),
+        ("win32", {"HOME": "/Users/u", "LOCALAPPDATA": "/local"}, "/local/l20fs"),
+    ],
+)
+def test_where_the_folder_is(bare, platform, variables, folder):
+    bare.setattr(sys, "platform", platform)
+    for name, value in variables.items():
+        bare.setenv(name, value)
+    assert find_data_dir() == Path(folder)
+    assert find_data_dir("/other") == Path("/other")
+
+
+def test_without_a_home_the_built_in_set_is_still_there(bare, tmp_path):
+    bare.chdir(tmp_path)
+    bare.setattr(os.path, "expanduser", lambda path: path)  # as for a user whom the system does not know
+    assert find_data_dir() == Path("l20fs-data")
+    assert load_dataset("srbct").status == "built-in"
+    assert "l20fs-data" in refuse(load_dataset, "brain", kind=MissingDataError)
+    assert everything_in(tmp_path) == set()
+
+
+def test_a_file_in_the_folder_comes_before_one_in_paper(tiny, tmp_path):
+    (tmp_path / "paper").mkdir()
+    write_npz(tmp_path / "paper" / "tiny.npz", X=X, y=CODES)
+    write_npz(tmp_path / "paper" / "Not A Name.npz", X=X, y=CODES)
+    assert load_dataset("tiny", tmp_path).origin == str(tmp_path / "paper" / "tiny.npz")
+    write_npz(tmp_path / "tiny.npz", X=X, y=CODES)
+    assert load_dataset("tiny", tmp_path).origin == str(tmp_path / "tiny.npz")
+    assert known_names(tmp_path) == [*NAMES, "tiny"]
+
+
+# What is missing, and what is there already
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "srbct"])
+def test_a_missing_set_is_said_with_where_it_can_be_had(store, name):
+    message = refuse(load_dataset, name, store, kind=MissingDataError)
+    for text in (repr(name), str(store), paper_sets()[name].source, f"l20fs data import FILE --as {name}"):
+        assert text in message
+
+
+def test_an_unknown_set_is_said_with_the_known_ones(store):
+    message = refuse(load_dataset, "brian", store, kind=MissingDataError)
+    assert "brain, breast3" in message
+    assert "l20fs data import FILE --as brian" in message
+
+
+def test_srbct_works_out_of_the_box(store):
+    found, tumours = load_dataset("srbct", store), load_srbct(scale="paper")
+    assert (found.status, found.origin) == ("built-in", "built-in")
+    np.testing.assert_array_equal(found.X, tumours.data)
+    assert np.array(found.class_names)[found.y].tolist() == tumours.target.tolist()
+    entry = paper_sets()["srbct"]
+    assert found.X.shape == entry.shape
+    assert np.bincount(found.y).tolist() == list(entry.class_sizes)
+    assert found.sha256 == content_digest(found.X, found.y) != entry.sha256
+
+
+def test_the_built_in_srbct_is_the_papers_in_another_order(store, paper_set):
+    found, (values, y) = load_dataset("srbct", store), paper_set("srbct")
+    distances = np.abs(found.X[:, None, :] - values[None]).mean(axis=2)
+    assert sorted(distances.argmin(axis=1)) == list(range(63))
+    np.testing.assert_array_equal(found.y, y[distances.argmin(axis=1)])
+    assert distances.min(axis=1).max() < 1e-2
+
+
+def test_a_bad_file_of_srbct_is_not_passed_over(store):
+    store.mkdir()
+    (store / "srbct.npz").write_bytes(b"damaged")
+    assert "not a whole .npz" in refuse(load_dataset, "srbct", store)
+
+
+def test_what_is_there_is_left_as_it_is(tiny, tmp_path, store):
+    file = write_npz(tmp_path / "a.npz", X=X, y=CODES)
+    import_dataset(file, "tiny", store)
+    place = store / "tiny.npz"
+    before = place.read_bytes(), place.stat().st_mtime_ns
+    assert import_dataset(write_mat(tmp_path / "a.mat", X=X, Y=CODES), "tiny", store).status == "exact"
+    assert (place.read_bytes(), place.stat().st_mtime_ns) == before
+    import_dataset(file, "mine", store)
+    for other in ({"X": X + 1e-9, "y": CODES}, {"X": X, "y": 2 - CODES}, {"X": X, "y": np.array(list("abc"))[CODES]}):
+        assert "holds something else" in refuse(import_dataset, write_npz(tmp_path / "b.npz", **other), "mine", store)
+    place.write_bytes(b"damaged")
+    assert "Move it away" in refuse(import_dataset, file, "tiny", store)
+    assert place.read_bytes() == b"damaged"
+
+
+@pytest.mark.parametrize("function", ["replace", "fsync"])
+def test_a_failed_write_leaves_nothing(monkeypatch, tiny, tmp_path, store, function):
+    def fail(*arguments):
+        raise OSError("disk full")
+
+    file = write_npz(tmp_path / "a.npz", X=X, y=CODES)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, function, fail)
+        with pytest.raises(OSError, match="disk full"):
+            import_dataset(file, "tiny", store)
+    assert everything_in(store) == set()
+    check_import(file, store)
+
+
+def test_an_import_gives_the_same_bytes_every_time(tiny, tmp_path):
+    first = write_npz(tmp_path / "a.npz", X=X, y=CODES)
+    second = write_mat(tmp_path / "a.mat", fea=X, gnd=CODES + 1.0)
+    written = []
+    for number, file in enumerate((first, first, second)):
+        import_dataset(file, "tiny", tmp_path / str(number))
+        written.append((tmp_path / str(number) / "tiny.npz").read_bytes())
+    assert len(set(written)) == 1
+
+
+def test_a_folder_that_is_a_file_is_no_place(tmp_path):
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(OSError, match="file"):
+        import_dataset(write_npz(tmp_path / "a.npz", X=X, y=CODES), "mine", tmp_path / "file")
+    assert (tmp_path / "file").read_text() == "mine"

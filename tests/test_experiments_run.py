@@ -1,0 +1,317 @@
+"""Plans, splits, classifiers and the runner: against the definitions, and killed at any moment."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import multiprocessing
+import random
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from samples import make_data
+from sklearn.linear_model import LogisticRegression
+
+from l20fs import L20Selector, paper_settings
+from l20fs.data import load_srbct
+from l20fs.experiments.cells import Dataset, cells_of, compute, load_result
+from l20fs.experiments.plan import NONZERO, PlanError, load_plan, parse_plan
+from l20fs.experiments.protocol import Softmax, accuracy, inner_splits, paper_split
+from l20fs.experiments.runner import COLUMNS, run
+from l20fs.experiments.traces import ALPHA, trace_homotopy
+from l20fs.methods import FisherScore
+
+SMALL = """
+datasets = ["toy"]
+sizes = [2, 5]
+n_splits = 3
+inner_folds = 2
+
+[[methods]]
+method = "FisherScore"
+
+[[methods]]
+label = "paper"
+paper_solver = "ahiht"
+grid = { alpha = [1e-3, 1e-1] }
+"""
+
+
+def toy(seed=0):
+    X, y = make_data(seed)
+    return Dataset("toy", X, y)
+
+
+# ---------------------------------------------------------------------------------------------------------------- protocol
+
+
+@given(sizes=st.lists(st.integers(1, 12), min_size=2, max_size=5), number=st.integers(0, 100))
+@settings(max_examples=40)
+def test_two_thirds_of_every_class_rounded_up(sizes, number):
+    y = np.random.default_rng(number).permutation(np.repeat(np.arange(len(sizes)), sizes))
+    split = paper_split(y, number)
+    assert sorted([*split.train, *split.test]) == list(range(len(y)))
+    for label, size in enumerate(sizes):
+        assert np.count_nonzero(y[split.train] == label) == -(-2 * size // 3)
+    again = paper_split(y, number)
+    assert np.array_equal(split.train, again.train)
+
+
+def test_trials_differ_and_depend_on_the_seed():
+    y = np.arange(60) % 3
+    trains = {tuple(paper_split(y, number, seed).train) for number in range(5) for seed in range(2)}
+    assert len(trains) == 10
+
+
+def test_the_test_sizes_are_those_behind_the_printed_accuracies(paper_set):
+    """Each printed accuracy is a whole count over ten times these sizes (methods of the paper, section 0.2)."""
+    wanted = {"brain": 12, "breast3": 31, "leukemia": 12, "lung": 66, "lymphoma": 20, "nci": 18, "prostate": 33, "srbct": 19}
+    assert {name: len(paper_split(paper_set(name)[1], 0).test) for name in wanted} == wanted
+
+
+def test_inner_folds_stay_inside_and_keep_classes_of_one_sample_in_training():
+    y = np.array([0] * 6 + [1] * 5 + [2])
+    folds = inner_splits(y, 5, 0)
+    assert len(folds) == 5
+    assert all(11 in fold.train for fold in folds)
+    assert sorted(np.concatenate([fold.test for fold in folds])) == list(range(11))
+    assert len(inner_splits(np.array([0, 0, 0, 1, 1]), 5, 0)) == 2, "no more folds than the smallest class has samples"
+
+
+def softmax_loss(X, y, coef):
+    scores = X @ coef.T
+    own = scores[np.arange(len(y)), y]
+    return np.mean(np.log(np.exp(scores).sum(axis=1)) - own) + 0.5e-4 * np.square(coef).sum()
+
+
+@pytest.mark.parametrize("n_features", [3, 200])
+def test_softmax_is_logistic_regression_without_an_intercept(n_features):
+    X, y = make_data(1, n_features=200)
+    X = X[:, :n_features]
+    ours = Softmax().fit(X, y)
+    reference = LogisticRegression(fit_intercept=False, C=1 / (60 * 1e-4), max_iter=5000, tol=1e-8).fit(X, y)
+    assert softmax_loss(X, y, ours.coef_) <= softmax_loss(X, y, reference.coef_) * (1.0 + 1e-3)
+    assert np.array_equal(ours.predict(X), reference.predict(X))
+
+
+def test_equal_votes_go_to_the_first_class():
+    X = np.array([[0.0], [1.0], [-1.0], [2.0], [-2.0], [0.1]])
+    y = np.array([2, 1, 1, 2, 0, 0])
+    split = paper_split(y, 0)._replace(train=np.arange(5), test=np.array([5]))
+    assert accuracy("knn", X, y, split, np.array([0])) == 0.0  # two votes each for 1 and 2; the sample is of class 0
+    assert accuracy("knn", X, np.where(y == 0, 1, y), split, np.array([0])) == 1.0
+    assert accuracy("knn", X, y, split, np.array([], dtype=int)) in (0.0, 1.0)
+
+
+# -------------------------------------------------------------------------------------------------------------------- plan
+
+
+@pytest.mark.parametrize("name", ["accuracy", "lambda", "initialisation", "solvers", "time"])
+def test_the_plans_of_the_package_are_sound(name):
+    plan = load_plan(name)
+    assert plan.variants
+    assert plan.title
+    assert {"accuracy": 24, "lambda": 5, "initialisation": 21, "solvers": 18, "time": 7}[name] == len(plan.variants)
+
+
+def test_the_accuracy_plan_is_the_papers():
+    plan = load_plan("accuracy")
+    assert plan.sizes == tuple(range(20, 401, 20))
+    assert plan.n_splits == 10
+    grids = {label: [v.choice for v in plan.variants if v.label == label] for label in plan.labels}
+    assert [choice["alpha"] for choice in grids["l2,0-FS"]] == [1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0]
+    assert [choice["gamma"] for choice in grids["RFS"]] == [1e-5, 1e-3, 1e-1, 1e1, 1e3, 1e5]
+    own = next(v for v in plan.variants if v.label == "l2,0-FS").selector()
+    assert own.get_params() == L20Selector(**paper_settings("ahiht") | {"alpha": 1e-5}).get_params()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            ("FisherScore", "FisherScores"),
+            r"line 8: the method 'FisherScores' is unknown. The closest name is 'FisherScore'",
+        ),
+        (("[2, 5]", "[2, 0]"), r"line 3: sizes=\[2, 0\]. Give whole numbers from 1"),
+        (("[2, 5]", '"nonzero"'), "line 7: FisherScore has no alpha at which rows are non-zero"),
+        (("n_splits = 3", "n_splits = 0"), r"line 4: n_splits=0. Give a whole number of at least 1"),
+        (("[1e-3, 1e-1]", "[1e-3, -1.0]"), r"line 13: paper: alpha=-1.0 is not valid"),
+        (("[1e-3, 1e-1]", "[1e-3, 1e-3]"), r"line 13: the grid of 'alpha' is .* Give a list of different values"),
+        (("[1e-3, 1e-1]", "0.1"), "line 13: the grid of 'alpha' is 0.1"),
+        (("alpha =", "lambda ="), "line 13: L20Selector has no parameter 'lambda' here"),
+        (('"ahiht"', '"fast"'), r"line 12: paper_solver='fast'. Use 'ahiht' or 'hiht'"),
+        (("inner_folds", "folds"), "line 5: 'folds' means nothing here. The closest name is 'inner_folds'"),
+        (('label = "paper"', 'label = "FisherScore"'), r"line 11: the label 'FisherScore' is used twice"),
+        (('["toy"]', "[]"), "line 2: datasets is missing or empty"),
+        (("n_splits = 3", 'classifiers = ["svm"]'), r"line 4: the classifier 'svm' is unknown. Use knn or softmax"),
+        (("sizes = [2, 5]", "sizes = [2, 5"), "The plan is not valid TOML"),
+    ],
+    ids=lambda change: change[1] if isinstance(change, tuple) else None,
+)
+def test_a_plan_that_cannot_be_carried_out_names_the_line(change, message):
+    assert change[0] in SMALL
+    with pytest.raises(PlanError, match=message):
+        parse_plan(SMALL.replace(*change))
+
+
+def test_sizes_that_a_set_does_not_have_are_refused_before_anything_runs(tmp_path):
+    plan = parse_plan(SMALL.replace("[2, 5]", "[2, 50]"))
+    with pytest.raises(PlanError, match="line 3: sizes go up to 50, but toy has 12 features"):
+        run(plan, [toy()], tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+# ------------------------------------------------------------------------------------------------------------------ runner
+
+
+def test_rows_are_what_a_slow_loop_finds(tmp_path):
+    plan, data = parse_plan(SMALL), toy()
+    rows = run(plan, [data], tmp_path)
+    assert tuple(rows.columns) == COLUMNS
+    trials = rows[rows.fold.isna() & (rows.classifier == "knn")].set_index(["method", "choice", "split", "n_features"])
+    for number, k in itertools.product(range(3), (2, 5)):
+        split = paper_split(data.y, number)
+        chosen = FisherScore(k).fit(data.X[split.train], data.y[split.train]).get_support(indices=True)
+        expected = accuracy("knn", data.X, data.y, split, chosen)
+        assert trials.loc["FisherScore", "{}", number, k].accuracy == expected
+    assert len(rows[rows.fold.isna()]) == 3 * 3 * 2 * 2
+    assert len(rows[rows.fold.notna()]) == 2 * len(rows[rows.fold.isna()])
+    assert rows.accuracy.between(0.0, 1.0).all()
+    inner = rows[rows.fold.notna()].groupby(["split", "fold"]).n_test.first()
+    assert (inner.groupby("split").sum() == len(paper_split(data.y, 0).train)).all(), (
+        "inner folds are inside the training part"
+    )
+
+
+def test_selection_sees_training_samples_only(monkeypatch):
+    plan, data = parse_plan(SMALL), toy()
+    seen = []
+    fit = FisherScore.fit
+    monkeypatch.setattr(FisherScore, "fit", lambda self, X, y=None: seen.append(X) or fit(self, X, y))
+    for cell in cells_of(plan, data):
+        if cell.variant.method == "FisherScore":
+            compute(cell, data)
+            trial = paper_split(data.y, cell.split)
+            given_rows = {tuple(row) for row in seen[-1]}
+            assert given_rows <= {tuple(row) for row in data.X[trial.train]}
+            assert len(given_rows) == len(trial.train) if cell.fold is None else len(given_rows) < len(trial.train)
+
+
+def without_times(rows):
+    return rows.drop(columns="fit_seconds").to_csv()
+
+
+def test_what_is_there_is_not_computed_again_and_nothing_stale_is_used(tmp_path, monkeypatch):
+    plan, data = parse_plan(SMALL), toy()
+    first = run(plan, [data], tmp_path)
+    progress = []
+    again = run(plan, [data], tmp_path, on_progress=progress.append)
+    assert first.to_csv() == again.to_csv(), "even the times are those of the first run"
+    assert [(p.n_done, p.n_cells, p.n_found) for p in progress] == [(27, 27, 27)]
+    run(plan, [toy(seed=1)], tmp_path, on_progress=progress.append)
+    assert progress[1].n_found == 0, "other data, other cells"
+    changed = parse_plan(SMALL.replace("1e-1]", "1e-2]"))
+    run(changed, [data], tmp_path, on_progress=(changes := []).append)
+    assert changes[0].n_found == 18, "of three variants one is new"
+    files = sorted(tmp_path.rglob("*.json"))
+    files[0].write_text(files[0].read_text()[:40])
+    assert load_result(files[0]) is None
+    assert without_times(run(plan, [data], tmp_path)) == without_times(first)
+
+
+def test_parallel_is_serial(tmp_path):
+    plan, data = parse_plan(SMALL), toy()
+    one, two = (run(plan, [data], tmp_path / str(n), n_jobs=n) for n in (1, 2))
+    assert without_times(one) == without_times(two)
+
+
+def run_small(folder):
+    """Run the small plan; in a process of its own, to be killed."""
+    run(parse_plan(SMALL), [toy()], Path(folder))
+
+
+def test_killed_twenty_times_it_gives_the_same_rows(tmp_path):
+    """SIGKILL at random moments, some of them in the middle of a cell or of a write; then once to the end."""
+    whole = without_times(run(parse_plan(SMALL), [toy()], tmp_path / "whole"))
+    folder = tmp_path / "killed"
+    processes = multiprocessing.get_context("forkserver")
+    processes.set_forkserver_preload(["l20fs.experiments.runner", "hypothesis", "pytest", __name__])
+    moments = random.Random(0)
+    n_killed = 0
+    for _ in range(20):
+        process = processes.Process(target=run_small, args=(str(folder),), daemon=True)
+        process.start()
+        before, end = n_files(folder), time.monotonic() + 60.0
+        while process.is_alive() and time.monotonic() < end and n_files(folder) <= before:
+            time.sleep(0.001)
+        time.sleep(0.02 * moments.random())
+        n_killed += process.is_alive()
+        process.kill()
+        process.join()
+        for file in sorted(folder.rglob("*.json"))[: n_files(folder) - 20]:
+            file.unlink()  # it would be done before twenty kills: take some away and go on
+    assert n_killed >= 15, "the others had just ended by themselves"
+    for file in folder.rglob("*.json"):
+        assert "accuracy" in json.loads(file.read_text()), "no half file"
+    assert without_times(run(parse_plan(SMALL), [toy()], folder)) == whole
+
+
+def n_files(folder):
+    return len(list(folder.rglob("*.json")))
+
+
+def test_as_many_features_as_are_non_zero():
+    text = SMALL.replace("[2, 5]", '"nonzero"').replace('[[methods]]\nmethod = "FisherScore"\n', "")
+    plan, data = parse_plan(text), toy()
+    assert plan.sizes == (NONZERO,)
+    for cell in cells_of(plan, data):
+        if cell.fold is None:
+            result = compute(cell, data)
+            train = paper_split(data.y, cell.split).train
+            path = L20Selector(None, **cell.variant.params).fit(data.X[train], data.y[train]).path_
+            assert result["sizes"] == [result["n_nonzero"]] == [path.n_nonzero[-1]]
+
+
+def test_the_traced_objective_ends_where_the_path_does_and_falls_at_one_lambda():
+    tumours = load_srbct(scale="paper")
+    codes = np.unique(tumours.target, return_inverse=True)[1]
+    one_hot = np.eye(4)[codes]
+    values = trace_homotopy(tumours.data, one_hot, max_steps=1)
+    path = L20Selector(None, **paper_settings("ahiht")).fit(tumours.data, tumours.target).path_
+    assert len(values) == 1 + path.n_iters.sum()
+    assert values[-1] == pytest.approx(path.losses[-1] + ALPHA * path.n_nonzero[-1])
+    fixed = trace_homotopy(tumours.data, one_hot, max_steps=50, one_lambda=True)
+    assert (np.diff(fixed) < 0.0).all()
+
+
+def test_the_command_works_without_any_file(tmp_path):
+    """SRBCT is built in: the datasets table and a tiny run need nothing."""
+    from l20fs.cli import run as run_cli
+
+    assert run_cli(["reproduce", "datasets", "-o", str(tmp_path)]) == 0
+    assert "Lung" in (tmp_path / "datasets.md").read_text()
+    assert run_cli(["reproduce", "accuracy", "-o", str(tmp_path), "--datasets", "iris"]) == 2
+
+
+def test_missing_sets_are_named_and_the_rest_is_made(tmp_path, monkeypatch):
+    from l20fs.experiments import reproduce as module
+
+    text = SMALL.replace('"toy"', '"brain", "srbct"').replace("inner_folds = 2\n", "").replace('"paper"', '"l2,0-FS"')
+    monkeypatch.setattr(module, "load_plan", lambda name: parse_plan(text))
+    said = []
+    run_into = module.Reproduction(tmp_path / "out", data_dir=tmp_path / "nothing", note=said.append)
+    files = run_into.make(["accuracy", "curves", "summary"])
+    assert any("without brain" in line and "l20fs data import" in line for line in said)
+    names = {file.name for file in files}
+    assert {"accuracy-optimistic-knn.md", "accuracy-beside-paper.md", "curves-optimistic-softmax.svg", "summary.md"} <= names
+    rows = pd.read_csv(tmp_path / "out" / "rows.csv")
+    assert set(rows.dataset) == {"srbct"}
+    assert "optimistic" in (tmp_path / "out" / "accuracy-optimistic-knn.md").read_text()
+    again = module.Reproduction(tmp_path / "out", data_dir=tmp_path / "nothing", note=said.append)
+    before = {file: file.read_bytes() for file in files}
+    assert {file: file.read_bytes() for file in again.make(["accuracy", "curves", "summary"])} == before
