@@ -106,7 +106,7 @@ def make_summary(rows: dict[str, pd.DataFrame], folder: Path) -> list[Path]:
         for classifier in table.classifier.unique():
             scores = statistics.score_matrix(table, classifier)
             if len(scores) >= 2 and scores.shape[1] >= 3:
-                figure = figures.critical_difference(scores, f"{classifier}: {PROTOCOL_NAMES[protocol]}")
+                figure = figures.critical_difference(scores, f"{classifier}: {PROTOCOL_NAMES[protocol].rstrip('.')}")
                 files += figures.save(figure, folder, f"ranks-{protocol}-{classifier}")
     return files
 
