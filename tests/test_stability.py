@@ -27,7 +27,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.parallel import Parallel
 from sklearn.utils.validation import has_fit_parameter
 
-from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV, StabilitySelector, methods, stability
+from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV, StabilitySelector, methods
+from l20fs import parallel as parallel_module
 from l20fs.data import make_planted
 from l20fs.methods import FisherScore
 from l20fs.plots import StabilityDisplay
@@ -473,7 +474,7 @@ def test_e22_the_rest_is_cancelled_at_once(monkeypatch):
     def stop(progress):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(stability, "Parallel", Watched)
+    monkeypatch.setattr(parallel_module, "Parallel", Watched)
     with pytest.raises(KeyboardInterrupt) as caught:
         fit(callback=stop)
     assert ended

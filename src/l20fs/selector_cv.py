@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -15,7 +15,6 @@ from sklearn.metrics import check_scoring
 from sklearn.utils import Bunch, ClassifierTags, RegressorTags, Tags, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from l20fs.base import BaseSelector, Scored
@@ -34,6 +33,7 @@ from l20fs.cross_validation import (
     tabulate,
 )
 from l20fs.models import L20Classifier, L20Regressor
+from l20fs.parallel import results_of
 from l20fs.path import SolutionPath
 from l20fs.penalty import RowPenalty
 from l20fs.selector import L20Selector
@@ -250,21 +250,14 @@ class L20SelectorCV(BaseSelector):
 
     def _run(self, task: PathScorer, paths: list[tuple[Setting, Fold]]) -> list[Scores]:
         """Score all paths, side by side if asked to, and tell of the progress."""
-        calls = (delayed(task)(setting, fold) for setting, fold in paths)
         scores: list[Scores] = []
-        results = Parallel(n_jobs=self.n_jobs, return_as="generator")(calls)
-        try:
+        with closing(results_of(task, paths, self.n_jobs)) as results:
             for found in results:
                 scores.append(found)
                 if self.verbose:
                     print(f"[L20SelectorCV] {len(scores)} of {len(paths)} paths")
                 if self.callback is not None:
                     self.callback(CVProgress(len(scores), len(paths)))
-        except BaseException:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # joblib warns that the rest is cancelled, as it should be
-                results.close()
-            raise
         return scores
 
     @property

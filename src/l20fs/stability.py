@@ -7,6 +7,7 @@ import numbers
 import os
 import warnings
 from collections.abc import Callable
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -15,13 +16,13 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_regressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, get_tags
-from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from l20fs.base import About, BaseSelector, Scored
 from l20fs.checkpoint import Checkpoint, Picked, open_checkpoint
 from l20fs.design import make_design
 from l20fs.frame import feature_names
+from l20fs.parallel import results_of
 from l20fs.resampling import Pairs, plan_pairs
 from l20fs.selector import L20Selector
 from l20fs.stability_index import Bound, Stability, expected_false, nogueira
@@ -221,18 +222,12 @@ class StabilitySelector(BaseSelector):
 
     def _run(self, work: Work) -> list[Picked]:
         """Run all resamples and report each; they come back in order, whoever is done first."""
-        tasks = (delayed(work.pick)(resample, work.pairs.rows(resample)) for resample in range(work.n_resamples))
-        results = Parallel(n_jobs=self.n_jobs, return_as="generator")(tasks)
-        found = []
-        try:
+        resamples = ((resample, work.pairs.rows(resample)) for resample in range(work.n_resamples))
+        found: list[Picked] = []
+        with closing(results_of(work.pick, resamples, self.n_jobs)) as results:
             for picked in results:
                 found.append(picked)
                 self._report(ResampleProgress(len(found), work.n_resamples))
-        except BaseException:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # joblib warns that the rest is cancelled, as it should be
-                results.close()
-            raise
         return found
 
     def _report(self, progress: ResampleProgress) -> None:

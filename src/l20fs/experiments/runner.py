@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sklearn.utils.parallel import Parallel, delayed
-
 from l20fs.experiments.cells import Cell, Dataset, cells_of, compute, load_result, save_result
 from l20fs.experiments.plan import Plan
+from l20fs.parallel import results_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,10 +68,13 @@ def run(
     n_found = len(jobs) - len(missing)
     report = on_progress or (lambda progress: None)
     report(RunProgress(n_found, len(jobs), n_found))
-    for n_new, (job, result) in enumerate(computed(missing, n_jobs), 1):
-        save_result(job.file, result)
-        results[job.file] = result
-        report(RunProgress(n_found + n_new, len(jobs), n_found))
+    calls = ((number, job.cell, job.dataset) for number, job in enumerate(missing))
+    with closing(results_of(_numbered, calls, n_jobs, in_order=False)) as computed:
+        for n_new, (number, result) in enumerate(computed, 1):
+            file = missing[number].file
+            save_result(file, result)
+            results[file] = result
+            report(RunProgress(n_found + n_new, len(jobs), n_found))
     return rows_of((job.cell, results[job.file]) for job in jobs)
 
 
@@ -83,20 +85,6 @@ def jobs_of(plan: Plan, datasets: Sequence[Dataset], folder: Path) -> list[Job]:
         data_digest = dataset.digest
         jobs += [Job(cell, dataset, cell.file(folder, data_digest)) for cell in cells_of(plan, dataset)]
     return sorted(jobs, key=lambda job: job.cell.fold is not None)
-
-
-def computed(jobs: list[Job], n_jobs: int | None) -> Iterator[tuple[Job, dict[str, Any]]]:
-    """Compute cells and yield each result as soon as it is there; whoever asks writes it down."""
-    calls = (delayed(_numbered)(number, job.cell, job.dataset) for number, job in enumerate(jobs))
-    results = Parallel(n_jobs=n_jobs, return_as="generator_unordered", pre_dispatch="3*n_jobs")(calls)
-    try:
-        for number, result in results:
-            yield jobs[number], result
-    except BaseException:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # joblib warns that the rest is cancelled, as it should be
-            results.close()
-        raise
 
 
 def _numbered(number: int, cell: Cell, dataset: Dataset) -> tuple[int, dict[str, Any]]:
