@@ -471,6 +471,7 @@ def test_one_value_that_is_no_count_is_enough(kind, value):
     adata = make_cells()
     adata.X = KINDS[kind](counts)
     select_genes(adata, "type", n_genes=3)
+    assert adata.var["l20fs"].sum() == 3
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int8, bool])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -11,8 +10,8 @@ import pytest
 from rows import as_rows, make_rows
 
 matplotlib = pytest.importorskip("matplotlib")
+from drawing import drawn_texts  # noqa: E402
 from matplotlib.colors import to_hex  # noqa: E402
-from matplotlib.text import Text  # noqa: E402
 
 from l20fs.experiments import figures, statistics  # noqa: E402
 from l20fs.experiments.outcomes import honest_curves, optimistic_curves  # noqa: E402
@@ -56,20 +55,6 @@ def choice_rows(choices, methods=("AHIHT",), datasets=("breast3", "lung"), sizes
                         values |= {"classifier": "knn", "n_features": k, "accuracy": random.integers(10, 21) / 20}
                         rows.append(values | {"n_test": 20, "fit_seconds": 0.1, "n_nonzero": n_nonzero})
     return as_rows(rows)
-
-
-def drawn_texts(figure):
-    """Draw and return every text that was drawn."""
-    drawn = []
-
-    def draw(text, renderer):
-        drawn.append(text)
-        return original(text, renderer)
-
-    original = Text.draw
-    with patch.object(Text, "draw", draw):
-        figure.canvas.draw()
-    return [text for text in drawn if text.get_text().strip() and text.get_visible()]
 
 
 def assert_readable(figure):

@@ -292,7 +292,10 @@ def test_the_traced_objective_ends_where_the_path_does_and_falls_at_one_lambda()
 def test_the_command_works_without_any_file(tmp_path):
     """SRBCT is built in: the datasets table and a tiny run need nothing."""
     from l20fs.cli import run as run_cli
+    from l20fs.cli.reproduce import NAMES
+    from l20fs.experiments.exhibits import EXHIBITS
 
+    assert list(EXHIBITS) == list(NAMES), "the command knows every exhibit without loading any"
     assert run_cli(["reproduce", "datasets", "-o", str(tmp_path)]) == 0
     assert "Lung" in (tmp_path / "datasets.md").read_text()
     assert run_cli(["reproduce", "accuracy", "-o", str(tmp_path), "--datasets", "iris"]) == 2

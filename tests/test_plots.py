@@ -7,7 +7,6 @@ import subprocess
 import sys
 from itertools import pairwise
 from pathlib import Path
-from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -30,7 +29,7 @@ from l20fs.plots.canvas import MOST_NAMES, PALE, shorten, spread
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
-from matplotlib.text import Text  # noqa: E402
+from drawing import drawn_texts  # noqa: E402
 
 ODD = ["$x^2$", "a_b", "<b>", "100%", "\\alpha", "$", "A&B", "{x}", "_hidden", "^", "#1", "~"]
 
@@ -42,17 +41,7 @@ def close_figures():
 
 
 def visible_texts(display):
-    """Draw the figure and return every text that was drawn in it; ticks outside the axes exist, but are not."""
-    drawn = []
-
-    def draw(text, renderer):
-        drawn.append(text)
-        return original(text, renderer)
-
-    original = Text.draw
-    with patch.object(Text, "draw", draw):
-        display.figure_.canvas.draw()
-    return [text for text in drawn if text.get_text() and text.get_visible()]
+    return drawn_texts(display.figure_)
 
 
 def assert_nothing_overlaps(display):

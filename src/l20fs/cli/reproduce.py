@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
@@ -11,6 +12,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from l20fs.cli.data import data_dir_option
 from l20fs.cli.output import note, show
 from l20fs.data.catalogue import paper_sets
+
+if TYPE_CHECKING:
+    from l20fs.experiments.runner import RunProgress
 
 #: The exhibits, in the order of the paper; ``all`` stands for every one.
 NAMES = ("datasets", "accuracy", "curves", "lambda", "initialisation", "convergence", "time", "solvers", "summary")
@@ -59,10 +63,10 @@ def reproduce(
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
         tasks: dict[str, TaskID] = {}
 
-        def on_progress(plan: str, progress: object) -> None:
+        def on_progress(plan: str, progress: RunProgress) -> None:
             if plan not in tasks:
                 tasks[plan] = bars.add_task(plan)
-            bars.update(tasks[plan], completed=progress.n_done, total=progress.n_cells)  # type: ignore[attr-defined]
+            bars.update(tasks[plan], completed=progress.n_done, total=progress.n_cells)
 
         reproduction = Reproduction(
             folder,

@@ -67,36 +67,33 @@ def cells_of(plan: Plan, dataset: Dataset) -> Iterator[Cell]:
     """Return all cells of a data set: every trial first, so that results come early, then the inner folds."""
     n_features = dataset.X.shape[1]
     for split in range(plan.n_splits):
-        n_folds = len(folds_of(plan, dataset, split)) if plan.inner_folds else 0
+        n_folds = len(inner_folds(dataset.y, split, plan.inner_folds, plan.seed)) if plan.inner_folds else 0
         for variant in plan.variants:
             sizes = variant.sizes or plan.sizes
             if variant.method == "Baseline":
                 sizes = (n_features,)
             common = (tuple(k for k in sizes if k <= n_features), plan.classifiers, plan.inner_folds, plan.seed)
             yield Cell(dataset.name, variant, split, None, *common)
-            for fold in range(n_folds if _has_choice(plan, variant) else 0):
+            for fold in range(0 if variant.method == "Baseline" else n_folds):  # all features: nothing to choose
                 yield Cell(dataset.name, variant, split, fold, *common)
 
 
-def _has_choice(plan: Plan, variant: Variant) -> bool:
-    """Say whether there is anything to choose in inner folds."""
-    return variant.method != "Baseline"
-
-
-def folds_of(plan: Plan, dataset: Dataset, split: int) -> list[Split]:
+def inner_folds(y: Array, split: int, n_folds: int, seed: int) -> list[Split]:
     """Return the inner folds of a trial, as positions in the whole data set."""
-    train = paper_split(dataset.y, split, plan.seed).train
-    inner = inner_splits(dataset.y[train], plan.inner_folds, split, plan.seed)
-    return [Split(train[fold.train], train[fold.test]) for fold in inner]
+    train = paper_split(y, split, seed).train
+    return [Split(train[fold.train], train[fold.test]) for fold in inner_splits(y[train], n_folds, split, seed)]
+
+
+def samples_of(cell: Cell, y: Array) -> Split:
+    """Return the samples on which a cell selects, and those on which it is judged."""
+    if cell.fold is None:
+        return paper_split(y, cell.split, cell.seed)
+    return inner_folds(y, cell.split, cell.n_folds, cell.seed)[cell.fold]
 
 
 def compute(cell: Cell, dataset: Dataset) -> dict[str, Any]:
     """Select on the training samples of a cell and judge every size on its test samples."""
-    trial = paper_split(dataset.y, cell.split, cell.seed)
-    samples = trial
-    if cell.fold is not None:
-        inner = inner_splits(dataset.y[trial.train], cell.n_folds, cell.split, cell.seed)[cell.fold]
-        samples = Split(trial.train[inner.train], trial.train[inner.test])
+    samples = samples_of(cell, dataset.y)
     selector = cell.variant.selector()
     largest = max(cell.sizes)
     selector.set_params(n_features_to_select=None if largest == NONZERO else largest)

@@ -15,8 +15,6 @@ from l20fs.experiments.summary import summary
 from l20fs.experiments.tables import PROTOCOL_NAMES, accuracy_table, frame_table, times_table, write_table
 from l20fs.files import write_atomically
 
-CLASSIFIERS = ("knn", "softmax")
-
 
 class Exhibit(NamedTuple):
     """What an exhibit is called, the plans whose rows it is made from, and what makes it.
