@@ -1,8 +1,9 @@
 """l20fs: feature selection with the exact l2,0 norm."""
 
 from l20fs.models import L20Classifier, L20Regressor
+from l20fs.paper import paper_settings
 from l20fs.path import SolutionPath
-from l20fs.selector import L20Selector, paper_settings
+from l20fs.selector import L20Selector
 from l20fs.selector_cv import L20SelectorCV
 from l20fs.stability import StabilitySelector
 

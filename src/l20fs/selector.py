@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from l20fs.base import About, BaseSelector, Scored
@@ -21,7 +20,7 @@ from l20fs.frame import selection_frame
 from l20fs.path import Ranking, SolutionPath, Stage
 from l20fs.penalty import RowPenalty
 from l20fs.problem import LeastSquares
-from l20fs.solvers import Schedule, ahiht, forward, hiht, robust, sbr, swap
+from l20fs.solvers import Schedule, ahiht, forward, hiht, robust, sbr, starting_weights, swap
 from l20fs.validation import Targets, check_choice, check_number, weights_of_targets
 from l20fs.wishes import WISHES, Features, make_penalty
 
@@ -40,12 +39,6 @@ RIDGE_FOR_LABELS, RIDGE_FOR_NUMBERS = 10.0, 0.1
 
 #: How far the path goes by default where the number of features is to be found.
 LARGEST_SEARCHED = 100
-
-#: Size of a row of a random start, relative to the threshold that the rows meet at the largest lambda.
-RANDOM_START_SIZE = 0.01
-
-#: Starting weights beyond this make no sense and would overflow when squared.
-START_LIMIT = 1e100
 
 
 class L20Selector(BaseSelector):
@@ -518,59 +511,3 @@ class L20Selector(BaseSelector):
             raise ValueError(
                 "n_features_to_select=None keeps the non-zero rows at alpha, but alpha is None. Give one of the two."
             )
-
-
-def paper_settings(solver: Solver = "ahiht") -> dict[str, Any]:
-    """Return the arguments of :class:`L20Selector` with which the authors of the paper run their method.
-
-    The paper prints neither constants nor a stopping lambda. These are the defaults of the authors' later public code for
-    the same subproblem: lambda runs from 1 down to 1e-4 by a factor 0.4 (ten stages, so AHIHT takes ten steps in all), L
-    starts at the largest squared sample norm, doubles after a rejected trial and is never lowered, eta is 0.1. The
-    absolute stopping rule of HIHT is in the paper; its value 1e-6 and the limit of 200 steps per lambda are ours. The
-    paper tunes lambda over 1e-5, 1e-4, ..., 1: pass another ``alpha`` for that.
-
-    Examples
-    --------
-    >>> selector = L20Selector(60, **paper_settings("hiht"))
-    >>> selector.alpha, selector.rate
-    (0.0001, 0.4)
-    """
-    return {
-        "solver": solver,
-        "alpha": 1e-4,
-        "ridge": 0.0,
-        "scale": "none",
-        "class_weight": None,
-        "ranking": "norm",
-        "alpha_start": 1.0,
-        "rate": 0.4,
-        "line_search_factor": 2.0,
-        "eta": 0.1,
-        "lipschitz_start": None,
-        "init": "zeros",
-        "max_iter": 200,
-        "tol": 1e-6,
-        "stopping": "absolute",
-    }
-
-
-def starting_weights(problem: LeastSquares, init: Any, random_state: Any) -> Array | None:
-    """Return the start of a path, (n_targets, n_features); None means zero."""
-    shape = (problem.n_targets, problem.n_features)
-    if isinstance(init, str):
-        if init == "zeros":
-            return None
-        if init not in ("gaussian", "uniform"):
-            raise ValueError(f"init={init!r} is unknown. Use 'zeros', 'gaussian', 'uniform' or an array of shape {shape}.")
-        random = check_random_state(random_state)
-        draw = random.standard_normal(shape) if init == "gaussian" else random.uniform(size=shape)
-        # max_j ||x_j . Y|| / L is the threshold at the largest lambda: a typical row starts well below it.
-        products = problem.gradient(-problem.targets, np.arange(0), np.zeros((shape[0], 0)))
-        threshold = math.sqrt(float(products.squared_norms.max())) / problem.lipschitz_lower
-        return draw * (RANDOM_START_SIZE * threshold / math.sqrt(shape[0]))
-    weights = np.asarray(init, dtype=np.float64)
-    if not np.abs(weights).max(initial=0.0) < START_LIMIT:
-        raise ValueError(
-            f"init holds values that are missing, infinite or above {START_LIMIT:g}. Start from finite weights."
-        )
-    return weights

@@ -5,5 +5,6 @@ from l20fs.solvers.hiht import hiht
 from l20fs.solvers.homotopy import Schedule
 from l20fs.solvers.replace import forward, sbr, swap
 from l20fs.solvers.robust import robust
+from l20fs.solvers.start import starting_weights
 
-__all__ = ["Schedule", "ahiht", "forward", "hiht", "robust", "sbr", "swap"]
+__all__ = ["Schedule", "ahiht", "forward", "hiht", "robust", "sbr", "starting_weights", "swap"]

@@ -1,0 +1,40 @@
+"""The constants with which the authors of the paper run their method."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+
+def paper_settings(solver: Literal["ahiht", "hiht"] = "ahiht") -> dict[str, Any]:
+    """Return the arguments of :class:`L20Selector` with which the authors of the paper run their method.
+
+    The paper prints neither constants nor a stopping lambda. These are the defaults of the authors' later public code for
+    the same subproblem: lambda runs from 1 down to 1e-4 by a factor 0.4 (ten stages, so AHIHT takes ten steps in all), L
+    starts at the largest squared sample norm, doubles after a rejected trial and is never lowered, eta is 0.1. The
+    absolute stopping rule of HIHT is in the paper; its value 1e-6 and the limit of 200 steps per lambda are ours. The
+    paper tunes lambda over 1e-5, 1e-4, ..., 1: pass another ``alpha`` for that.
+
+    Examples
+    --------
+    >>> from l20fs import L20Selector
+    >>> selector = L20Selector(60, **paper_settings("hiht"))
+    >>> selector.alpha, selector.rate
+    (0.0001, 0.4)
+    """
+    return {
+        "solver": solver,
+        "alpha": 1e-4,
+        "ridge": 0.0,
+        "scale": "none",
+        "class_weight": None,
+        "ranking": "norm",
+        "alpha_start": 1.0,
+        "rate": 0.4,
+        "line_search_factor": 2.0,
+        "eta": 0.1,
+        "lipschitz_start": None,
+        "init": "zeros",
+        "max_iter": 200,
+        "tol": 1e-6,
+        "stopping": "absolute",
+    }
