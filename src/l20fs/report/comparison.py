@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from l20fs.report import svg
-from l20fs.report.page import percent
+from l20fs.report.page import with_error
 from l20fs.report.shell import fill
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def comparison_page(
     >>> row = {"method": "RFS", "classifier": "knn", "accuracy": 90.0, "standard_error": 1.0, "n_features": 20}
     >>> rest = {"stability": 0.5, "stability_lower": 0.4, "stability_upper": 0.6, "seconds": 0.1}
     >>> page = comparison_page(pd.DataFrame([row | rest]), pd.DataFrame([row]), title="toy")
-    >>> "90.0 %" in page
+    >>> "90.0\\N{NO-BREAK SPACE}%" in page
     True
     """
     missing = [name for name in (*COLUMNS, "standard_error") if name not in comparison.columns]
@@ -110,10 +110,8 @@ def _highest(comparison: pd.DataFrame) -> str:
 
 
 def _accuracy(row: Any) -> str:
-    if math.isnan(row["accuracy"]):
-        return ""
-    error = row["standard_error"]
-    return percent(row["accuracy"] / 100) + ("" if math.isnan(error) else f" ± {percent(error / 100)}")
+    mean, error = row["accuracy"] / 100, row["standard_error"] / 100
+    return "" if math.isnan(mean) else with_error(mean, None if math.isnan(error) else error)
 
 
 def _cells(row: dict[str, Any]) -> list[Cell]:

@@ -85,6 +85,7 @@ def render(content: Content) -> str:
         swatch=svg.swatch,
         n_coloured=svg.N_COLOURS,
         header=[column(name) for name in content.header()],
+        is_number=[_is_number(content, name) for name in content.header()],
         meanings=_meanings(content),
         rows=[_row(content, place) for place in range(content.k_max)],
         could_replace=content.could_replace,
@@ -107,8 +108,13 @@ def score_text(content: Content, k: int) -> str:
     for curve in content.curves:
         mean, error = (curve.mean[k - 1], curve.error[k - 1]) if k else (None, None)
         if mean is not None:
-            texts.append(f"{curve.name} {percent(mean)}" + (f" ± {percent(error)}" if error is not None else ""))
+            texts.append(f"{curve.name} {with_error(mean, error)}")
     return ", ".join(texts)
+
+
+def with_error(mean: float, error: float | None) -> str:
+    """Return a share and its standard error for people, in one piece."""
+    return unbroken(percent(mean) if error is None else f"{percent(mean)} ± {percent(error)}")
 
 
 def value_text(content: Content, k: int) -> str:
@@ -119,14 +125,14 @@ def value_text(content: Content, k: int) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share for people.
+    """Return a share for people, in one piece.
 
     Examples
     --------
-    >>> percent(0.98437)
-    '98.4 %'
+    >>> percent(0.98437) == "98.4\\N{NO-BREAK SPACE}%"
+    True
     """
-    return f"{100 * share:.1f} %"
+    return f"{100 * share:.1f}\N{NO-BREAK SPACE}%"
 
 
 def column(name: str) -> tuple[str, str]:
@@ -148,6 +154,11 @@ def _row(content: Content, place: int) -> list[TableCell]:
     else:
         texts = [content.features[place], *(texts[place] for texts in content.columns.values())]
     return [TableCell(in_short(text), text) for text in texts]
+
+
+def _is_number(content: Content, name: str) -> bool:
+    """Say whether all texts of a column that does not depend on k are numbers."""
+    return all(NUMBER.fullmatch(text) for text in content.columns.get(name, ["no"]))
 
 
 def in_short(text: str) -> str:

@@ -25,7 +25,7 @@
     const isTie = Number.isInteger(value * 2 ** (digits + 1)) && scaled % 2 === 0.5;
     return (isTie ? (Math.sign(value) * Math.floor(scaled)) / 10 ** digits : value).toFixed(digits);
   }
-  const percent = (share) => `${fixed(100 * share, 1)} %`;
+  const percent = (share) => `${fixed(100 * share, 1)}\u00a0%`;
 
   function shorten(name, limit) {
     const signs = [...name.split(/\s+/).filter(Boolean).join(" ")];
@@ -47,7 +47,7 @@
       .filter((curve) => k && curve.mean[k - 1] !== null)
       .map((curve) => {
         const error = curve.error[k - 1];
-        return `${curve.name} ${percent(curve.mean[k - 1])}${error === null ? "" : ` ± ${percent(error)}`}`;
+        return `${curve.name} ${percent(curve.mean[k - 1])}${error === null ? "" : `\u00a0±\u00a0${percent(error)}`}`;
       })
       .join(", ");
   }
