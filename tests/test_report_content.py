@@ -473,7 +473,7 @@ def comparison():
 
 
 def test_comparison_shows_every_row_and_escapes_names():
-    page = comparison_page(*comparison(), title="toy", warnings=["<i>"], sentences=["<u>"], chance=30.0)
+    page = comparison_page(*comparison(), title="toy", warnings=["<i>"], sentences=["<u>"])
     page = page.replace("\N{NO-BREAK SPACE}", " ")
     for text in ("RFS has the highest accuracy: 95.3 %", "90.0 % ± 1.0 %", "0.51 <small>0.40 to 0.60", "0.0123", ">123<"):
         assert text in page

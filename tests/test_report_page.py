@@ -376,7 +376,7 @@ PAGES = {
     "100 classes": lambda: make_content(n_classes=100, k=12, k_max=28, n_samples=400),
     "8 classes": lambda: make_content(n_classes=8, k=30, k_max=40),
     "none": lambda: make_content(k=0, k_max=5),
-    "comparison": lambda: comparison_page(*comparison(), title="toy", warnings=["Beware"], sentences=["Done"], chance=30.0),
+    "comparison": lambda: comparison_page(*comparison(), title="toy", warnings=["Beware"], sentences=["Done"]),
 }
 
 

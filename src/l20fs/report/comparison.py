@@ -48,7 +48,6 @@ def comparison_page(
     sentences: Sequence[str] = (),
     warnings: Sequence[str] = (),
     answer: str | None = None,
-    chance: float | None = None,
 ) -> str:
     """Return the page of a comparison as one HTML file.
 
@@ -66,8 +65,6 @@ def comparison_page(
         What was done; what the reader should beware of.
     answer : str, optional
         The result in one sentence; None: which method is highest.
-    chance : float, optional
-        The share of the largest class, in %.
 
     Examples
     --------
@@ -91,7 +88,7 @@ def comparison_page(
         warnings=warnings,
         header=list(COLUMNS.values()),
         rows=[_cells(row) for row in comparison.to_dict("records")],
-        charts=[_chart(part, str(name), methods, chance) for name, part in curves.groupby("classifier", sort=False)],
+        charts=[_chart(part, str(name), methods) for name, part in curves.groupby("classifier", sort=False)],
         place_of=methods.index,
         swatch=svg.swatch,
         n_methods=comparison["method"].nunique(),
@@ -138,7 +135,7 @@ def _number(value: float) -> str:
     return f"{value:.0f}" if value == round(value) or abs(value) >= 100 else f"{value:.3g}"
 
 
-def _chart(curves: pd.DataFrame, classifier: str, methods: list[str], chance: float | None) -> Chart:
+def _chart(curves: pd.DataFrame, classifier: str, methods: list[str]) -> Chart:
     """Draw the curves of a classifier; a method looks the same in every chart."""
     shown = [name for name in methods if name in set(curves["method"])]
     lines = []
@@ -150,7 +147,7 @@ def _chart(curves: pd.DataFrame, classifier: str, methods: list[str], chance: fl
         lines,
         label=f"Accuracy of each method against the number of features, judged by {classifier}",
         score_name="accuracy",
-        chance=None if chance is None else chance / 100,
+        chance=None,
         by_ratio=True,
         places=[methods.index(name) for name in shown],
     )

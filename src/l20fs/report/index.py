@@ -98,7 +98,7 @@ def _exhibit(name: str, members: list[Path], folder: Path) -> Exhibit:
     text = read_words(of_kind["md"].read_text(encoding="utf-8")) if has_words else []
     order = sorted(links, key=lambda kind: ENDINGS.index(kind) if kind in ENDINGS else len(ENDINGS))
     return Exhibit(
-        name.replace("-", " "),
+        f"{name[:1].upper()}{name[1:].replace('-', ' ')}",
         table,
         links.get("svg") or links.get("png"),
         text,
