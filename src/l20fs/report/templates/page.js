@@ -128,8 +128,7 @@
     const link = document.createElement("a");
     link.href = URL.createObjectURL(new Blob([text], { type: "text/tab-separated-values" }));
     link.download = `selection${k === report.k ? "" : `-${k}`}${ending}.tsv`;
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+    link.click(); // the little text stays in memory with the page: nobody says when a download has begun
   }
 
   /* -------------------------------------------------------------------------------------------------------- the pictures */
