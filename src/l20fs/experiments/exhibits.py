@@ -109,7 +109,7 @@ def make_summary(rows: dict[str, pd.DataFrame], folder: Path) -> list[Path]:
     """Say in words what was reproduced, and draw which methods can be told apart."""
     file = folder / "summary.md"
     repeated = repeats_beside_published(repeats(rows["repeats"])) if "repeats" in rows else None
-    text = summary(rows["accuracy"], repeated=repeated)
+    text = summary(rows["accuracy"], repeated=repeated, others=rows)
     write_atomically(file, lambda stream: stream.write(text.encode()))
     files = [file]
     for protocol, table in protocols_of(rows["accuracy"]).items():
