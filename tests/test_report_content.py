@@ -13,10 +13,12 @@ from html.parser import HTMLParser
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from report_samples import EVIL, evil_content, make_content
 
+from l20fs.cli.reproduce import reproduce
 from l20fs.experiments.tables import Cell, Table, to_markdown, to_page, write_table
 from l20fs.report import Content, Curve, PathLines, ReportError, Stability, comparison_page, render, reproduction_page
 from l20fs.report import index as index_module
@@ -529,6 +531,29 @@ def test_words_are_read_back_from_markdown():
     assert blocks[1].lines == [["a"], ["b c"]]
     assert blocks[2].lines == [["A_b"]]
     assert blocks[3].lines == [["x|y", "z"], ["**1**", "<b>"]]
+
+
+def test_other_html_is_linked_and_not_read():
+    for page in ("", "<p>no table</p>", "<table><tr><th>a<th>b<tr><td>1</table>", "<table><tr><th>a</th></tr><tr></tr>"):
+        assert index_module.read_table(page) is None
+
+
+def test_reproduce_makes_a_page_of_all_that_is_in_the_folder(tmp_path):
+    (tmp_path / "accuracy-knn.svg").write_text("<svg/>")
+    (tmp_path / "rows.csv").write_text("a\n")
+    (tmp_path / "summary.md").write_text("Earlier words\n")
+    (tmp_path / ".summary.md.part").write_text("half a fi")
+    (tmp_path / "foreign.html").write_bytes(b"\xff<p>")
+    for _ in range(2):  # the page itself is no exhibit
+        result = CliRunner().invoke(reproduce, ["datasets", "-o", str(tmp_path)])
+        assert result.exit_code == 0, result.output
+    assert str(tmp_path / "index.html") in result.stderr
+    page = (tmp_path / "index.html").read_text(encoding="utf-8")
+    places = [page.index(f">{name}</h2>") for name in ("Summary", "Accuracy knn", "Datasets", "Foreign", "Rows")]
+    assert places == sorted(places)
+    assert "Earlier words" in page
+    assert ">Index<" not in page
+    assert "half" not in page
 
 
 def test_reproduction_page_links_what_is_in_the_folder(tmp_path):

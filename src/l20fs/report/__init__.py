@@ -2,7 +2,17 @@
 
 from l20fs.report.comparison import comparison_page
 from l20fs.report.content import Content, Curve, PathLines, ReportError, Stability
-from l20fs.report.index import reproduction_page
+from l20fs.report.index import reproduction_page, write_reproduction_page
 from l20fs.report.page import render
 
-__all__ = ["Content", "Curve", "PathLines", "ReportError", "Stability", "comparison_page", "render", "reproduction_page"]
+__all__ = [
+    "Content",
+    "Curve",
+    "PathLines",
+    "ReportError",
+    "Stability",
+    "comparison_page",
+    "render",
+    "reproduction_page",
+    "write_reproduction_page",
+]

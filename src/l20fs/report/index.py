@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
+from l20fs.files import write_atomically
 from l20fs.report.shell import fill
 
 #: In which order the files of one exhibit are named.
@@ -90,12 +91,26 @@ def reproduction_page(
     )
 
 
+def write_reproduction_page(folder: Path) -> Path:
+    """Write ``index.html``, which shows all tables, figures and words in a folder, and return where it is.
+
+    It is made from what is there, so that exhibits of earlier calls stay in it.
+    """
+    page = folder / "index.html"
+    shown = [file for file in folder.iterdir() if file.suffix[1:] in ENDINGS and file != page and file.name[0] != "."]
+    # What is said in words comes first, and tables come before the rows behind them.
+    shown.sort(key=lambda file: (file.stem != "summary", file.suffix == ".csv", file.name))
+    text = reproduction_page(shown, folder)
+    write_atomically(page, lambda stream: stream.write(text.encode()))
+    return page
+
+
 def _exhibit(name: str, members: list[Path], folder: Path) -> Exhibit:
     of_kind = {file.suffix.removeprefix("."): file for file in members}
     links = {kind: quote(file.relative_to(folder).as_posix()) for kind, file in of_kind.items()}
-    table = read_table(of_kind["html"].read_text(encoding="utf-8")) if "html" in of_kind else None
+    table = read_table(_text(of_kind["html"])) if "html" in of_kind else None
     has_words = "md" in of_kind and table is None
-    text = read_words(of_kind["md"].read_text(encoding="utf-8")) if has_words else []
+    text = read_words(_text(of_kind["md"])) if has_words else []
     order = sorted(links, key=lambda kind: ENDINGS.index(kind) if kind in ENDINGS else len(ENDINGS))
     return Exhibit(
         f"{name[:1].upper()}{name[1:].replace('-', ' ')}",
@@ -106,11 +121,20 @@ def _exhibit(name: str, members: list[Path], folder: Path) -> Exhibit:
     )
 
 
-def read_table(page: str) -> StoredTable:
-    """Read a table back from a page of :func:`l20fs.experiments.tables.to_page`: its texts, never its markup."""
+def _text(file: Path) -> str:
+    return file.read_text(encoding="utf-8", errors="replace")
+
+
+def read_table(page: str) -> StoredTable | None:
+    """Read a table back from a page of :func:`l20fs.experiments.tables.to_page`: its texts, never its markup.
+
+    None if the page has no table of that kind.
+    """
     reader = _TableReader()
     reader.feed(page)
     reader.close()
+    if not reader.header or any(len(row) != len(reader.header) for row in reader.rows):
+        return None
     return StoredTable(reader.caption, reader.header, reader.rows, reader.is_number)
 
 
