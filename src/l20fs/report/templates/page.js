@@ -62,7 +62,7 @@
 
   const weights = (size) => report.coef[size - 1].split(";").map((row) => row.split(" "));
   const couldReplace = (place) => report.substitutes[place].filter(([, , rank]) => rank === 0 || rank > k).slice(0, 3);
-  const inBrackets = (correlation) => ` (${fixed(correlation + 0, 2)})`;
+  const inBrackets = (correlation) => ` (${fixed(correlation, 2)})`;
 
   function fillTable() {
     const panel = report.coef && k ? weights(k) : null;
