@@ -509,6 +509,14 @@ def test_comparison_shows_every_row_and_escapes_names():
     assert page.count("chart score-chart") == 2
 
 
+def test_a_method_looks_the_same_in_every_chart():
+    """In the legend and in a chart that does not hold the methods before it."""
+    rows, curves = comparison()
+    page = comparison_page(rows, curves.assign(accuracy=80.0).iloc[2:3], title="toy")
+    assert page.count('class="line c1 d0"') == 2
+    assert 'class="line c0' not in page
+
+
 def test_comparison_names_the_column_that_is_missing():
     rows, curves = comparison()
     with pytest.raises(ValueError, match="no column 'seconds'"):
