@@ -17,7 +17,7 @@ try:
 except ModuleNotFoundError as error:  # pragma: no cover - seen only without the extra
     raise SystemExit(f"The command line needs the extra 'cli' ({error.name} is missing): pip install 'l20fs[cli]'") from None
 
-from l20fs.cli import data, methods, reproduce, select
+from l20fs.cli import compare, data, methods, reproduce, select
 from l20fs.cli.output import note
 from l20fs.data.readers import UnknownColumnError
 
@@ -31,6 +31,7 @@ def cli() -> None:
 
 
 cli.add_command(select.select)
+cli.add_command(compare.compare)
 cli.add_command(methods.methods)
 cli.add_command(data.data)
 cli.add_command(reproduce.reproduce)

@@ -8,13 +8,17 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import click
 import pandas as pd
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table as RichTable
 from rich.text import Text
+
+if TYPE_CHECKING:
+    from l20fs.experiments.runner import RunProgress
 
 
 def as_tsv(frame: pd.DataFrame) -> Callable[[BinaryIO], object]:
@@ -60,3 +64,19 @@ def stated_warnings() -> Iterator[None]:
         yield
     for text in dict.fromkeys(str(warning.message) for warning in caught):
         note(f"warning: {text}")
+
+
+@contextmanager
+def cell_bars() -> Iterator[Callable[[str, RunProgress], None]]:
+    """Yield what shows how far a run of cells is, with a bar and the time left for each name; on a terminal only."""
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
+        tasks: dict[str, TaskID] = {}
+
+        def on_progress(name: str, progress: RunProgress) -> None:
+            if name not in tasks:
+                tasks[name] = bars.add_task(name)
+            bars.update(tasks[name], completed=progress.n_done, total=progress.n_cells)
+
+        yield on_progress

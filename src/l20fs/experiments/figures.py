@@ -6,9 +6,9 @@ import itertools
 import json
 import math
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import matplotlib as mpl
 import numpy as np
@@ -61,13 +61,20 @@ STYLES = {
 
 def styles_of(methods: Iterable[str]) -> dict[str, Style]:
     """Return a style for each method: known ones keep theirs, others get what is left."""
-    free = (Style(*pair) for pair in itertools.cycle(zip((*COLOURS, BLACK), "<>phdHX", strict=True)))
+    looks = list(zip((*COLOURS, BLACK), "<>phdHX", strict=True))
+    free = (Style(*look, dashes) for dashes in itertools.cycle(("-", "--", ":")) for look in looks)
     return {method: STYLES.get(method) or next(free) for method in dict.fromkeys(methods)}
 
 
 def save(figure: Figure, folder: Path, name: str) -> list[Path]:
-    """Write ``name.svg`` and ``name.png``, both or none, and return where they are; the same figure gives the same bytes."""
-    files = [folder / f"{name}.svg", folder / f"{name}.png"]
+    """Write ``name.svg`` and ``name.png``, both or none, and return where they are."""
+    writers = figure_writers(figure, folder, name)
+    write_together(writers)
+    return list(writers)
+
+
+def figure_writers(figure: Figure, folder: Path, name: str) -> dict[Path, Callable[[BinaryIO], object]]:
+    """Return what writes ``name.svg`` and ``name.png``; the same figure gives the same bytes."""
 
     def write_svg(stream: Any) -> None:
         with mpl.rc_context({"svg.hashsalt": "l20fs", "svg.fonttype": "path"}):
@@ -76,8 +83,7 @@ def save(figure: Figure, folder: Path, name: str) -> list[Path]:
     def write_png(stream: Any) -> None:
         figure.savefig(stream, format="png", dpi=160, metadata={"Software": None})
 
-    write_together(dict(zip(files, (write_svg, write_png), strict=True)))
-    return files
+    return {folder / f"{name}.svg": write_svg, folder / f"{name}.png": write_png}
 
 
 # -------------------------------------------------------------------------------------------------------------- figures
@@ -223,6 +229,38 @@ def convergence(table: pd.DataFrame) -> Figure:
     return _captioned(
         figure, "Objective of each method relative to its own first value; the objectives differ between methods"
     )
+
+
+def stability(table: pd.DataFrame) -> Figure:
+    """Draw how much the selections of the splits agree against the number of features, one panel per classifier.
+
+    Parameters
+    ----------
+    table : DataFrame
+        What :func:`~l20fs.experiments.agreement.agreement_by_size` returns.
+    """
+    styles = styles_of(table.method[table.stability.notna()])
+    classifiers = list(table.classifier.unique())
+    figure, panels = _panels([f"parameters chosen for {_name(name)}" for name in classifiers], width=1.3 * PANEL_WIDTH)
+    for classifier, ax in zip(classifiers, panels, strict=True):
+        here = table[(table.classifier == classifier) & table.stability.notna()]
+        for number, (method, line) in enumerate(here.groupby("method", sort=False, observed=True)):
+            aside = 1.02 ** (number - (len(styles) - 1) / 2)  # bars at the same place hide each other
+            reach = [line.stability - line.lower, line.upper - line.stability]
+            look = _line(styles[method]) | {"elinewidth": 0.7, "capsize": 1.5}
+            ax.errorbar(line.n_features * aside, line.stability, reach, **look)
+        if not len(here):
+            ax.text(0.5, 0.5, "nothing was selected from", transform=ax.transAxes, ha="center", va="center", color=GREY)
+            continue
+        ax.set_xscale("log")
+        ax.xaxis.set_minor_locator(NullLocator())
+        ax.set_xticks(sizes := sorted(here.n_features.unique()), [str(size) for size in sizes])
+        ax.set_ylim(min(0.0, float(here.lower.min())), max(1.02, float(here.upper.max())))
+    _finish(figure, panels, "number of features (log)", "agreement of the splits", _legend(styles))
+    caption = (
+        "1: the same features in every split, 0: no more in common than by chance (Nogueira's index); bars: 95 % interval"
+    )
+    return _captioned(figure, caption)
 
 
 def time(rows: pd.DataFrame) -> Figure:

@@ -7,7 +7,6 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -284,17 +283,24 @@ def to_page(table: Table, title: str) -> str:
     return _PAGE.format(title=html.escape(title), table=to_html(table))
 
 
-def _write(text: bytes, stream: BinaryIO) -> None:
-    stream.write(text)
+def text_writer(text: str) -> Callable[[BinaryIO], object]:
+    """Return what writes a text into an open file."""
+    content = text.encode()
+    return lambda stream: stream.write(content)
 
 
-def write_table(folder: Path, name: str, table: Table) -> list[Path]:
-    """Write ``name.md``, ``name.tex`` and ``name.html``, all or none, and return where they are."""
+def table_writers(folder: Path, name: str, table: Table) -> dict[Path, Callable[[BinaryIO], object]]:
+    """Return what writes ``name.md``, ``name.tex`` and ``name.html``."""
     formats: dict[str, Callable[[Table], str]] = {
         "md": to_markdown,
         "tex": to_latex,
         "html": lambda shown: to_page(shown, name),
     }
-    texts = {folder / f"{name}.{ending}": make(table).encode() for ending, make in formats.items()}
-    write_together({file: partial(_write, text) for file, text in texts.items()})
-    return list(texts)
+    return {folder / f"{name}.{ending}": text_writer(make(table)) for ending, make in formats.items()}
+
+
+def write_table(folder: Path, name: str, table: Table) -> list[Path]:
+    """Write ``name.md``, ``name.tex`` and ``name.html``, all or none, and return where they are."""
+    writers = table_writers(folder, name, table)
+    write_together(writers)
+    return list(writers)
