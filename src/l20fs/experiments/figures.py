@@ -22,13 +22,16 @@ from l20fs.experiments import statistics
 from l20fs.experiments.outcomes import check_rows, fit_times, honest_curves, optimistic_curves
 from l20fs.experiments.tables import CLASSIFIER_NAMES, seconds
 from l20fs.files import write_together
-from l20fs.plots.canvas import COLOURS, GREY, VERBATIM, clear_frame
+from l20fs.plots.canvas import COLOURS, GREY, VERBATIM, clear_frame, use_log_axis
 
 BLUE, VERMILLION, GREEN, PINK, ORANGE, SKY = COLOURS
 BLACK = "#000000"
 
 #: Inches of one panel; a figure has at most four beside each other.
 PANEL_WIDTH, PANEL_HEIGHT, MOST_COLUMNS = 2.9, 2.4, 4
+
+#: So many numbers of features are written below an axis each, if their steps are uneven.
+MOST_TICKS = 8
 
 #: A picture spans more than so many orders of magnitude: then its axis is logarithmic.
 DECADES = 2.0
@@ -46,6 +49,7 @@ class Style(NamedTuple):
 STYLES = {
     "Baseline": Style(GREY, "", "--"),
     "Relief": Style(SKY, "v"),
+    "ReliefF": Style(SKY, "v"),
     "mRMR": Style(ORANGE, "s"),
     "RFS": Style(GREEN, "^"),
     "RLSR": Style(PINK, "D"),
@@ -60,8 +64,10 @@ STYLES = {
 
 
 def styles_of(methods: Iterable[str]) -> dict[str, Style]:
-    """Return a style for each method: known ones keep theirs, others get what is left."""
-    looks = list(zip((*COLOURS, BLACK), "<>phdHX", strict=True))
+    """Return a style for each method: known ones keep theirs, others get what is left, unused colours first."""
+    methods = list(methods)
+    used = {STYLES[method].color for method in methods if method in STYLES}
+    looks = sorted(zip((*COLOURS, BLACK), "<>phdHX", strict=True), key=lambda look: look[0] in used)
     free = (Style(*look, dashes) for dashes in itertools.cycle(("-", "--", ":")) for look in looks)
     return {method: STYLES.get(method) or next(free) for method in dict.fromkeys(methods)}
 
@@ -117,13 +123,15 @@ def curves(rows: pd.DataFrame, classifier: str, protocol: str = "optimistic") ->
     figure, panels = _panels(datasets)
     for dataset, ax in zip(datasets, panels, strict=True):
         here = table[table.dataset == dataset]
+        sizes: set[int] = set()
         for method, line in here.groupby("method", sort=False, observed=True):
             if len(line) == 1 and styles[method].marker == "":
                 ax.axhline(line.accuracy.iloc[0], **_line(styles[method]), label=method)
             else:
                 line = line.sort_values("n_features")
                 ax.plot(line.n_features, line.accuracy, **_line(styles[method]), label=method)
-        ax.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+                sizes |= set(line.n_features)
+        _size_axis(ax, sorted(sizes))
     _finish(figure, panels, "number of features", "accuracy (%)", _legend(styles))
     return _captioned(figure, f"{_name(classifier)}, mean of {_range(table.n_splits)} splits, {words}")
 
@@ -245,18 +253,17 @@ def stability(table: pd.DataFrame) -> Figure:
     for classifier, ax in zip(classifiers, panels, strict=True):
         here = table[(table.classifier == classifier) & table.stability.notna()]
         for number, (method, line) in enumerate(here.groupby("method", sort=False, observed=True)):
+            line = line.sort_values("n_features")
             aside = 1.02 ** (number - (len(styles) - 1) / 2)  # bars at the same place hide each other
             reach = [line.stability - line.lower, line.upper - line.stability]
             look = _line(styles[method]) | {"elinewidth": 0.7, "capsize": 1.5}
             ax.errorbar(line.n_features * aside, line.stability, reach, **look)
         if not len(here):
-            ax.text(0.5, 0.5, "nothing was selected from", transform=ax.transAxes, ha="center", va="center", color=GREY)
+            ax.text(0.5, 0.5, "all features were selected", transform=ax.transAxes, ha="center", va="center", color=GREY)
             continue
-        ax.set_xscale("log")
-        ax.xaxis.set_minor_locator(NullLocator())
-        ax.set_xticks(sizes := sorted(here.n_features.unique()), [str(size) for size in sizes])
+        _size_axis(ax, sorted(here.n_features.unique()))
         ax.set_ylim(min(0.0, float(here.lower.min())), max(1.02, float(here.upper.max())))
-    _finish(figure, panels, "number of features (log)", "agreement of the splits", _legend(styles))
+    _finish(figure, panels, "number of features", "agreement of the splits", _legend(styles))
     caption = (
         "1: the same features in every split, 0: no more in common than by chance (Nogueira's index); bars: 95 % interval"
     )
@@ -424,6 +431,16 @@ def _n_beside(figure: Figure, legend: list[Any]) -> int:
     width = 0.06 * max(len(entry.get_label()) for entry in legend) + 0.6
     n_lines = math.ceil(len(legend) * width / figure.get_figwidth())
     return math.ceil(len(legend) / n_lines)
+
+
+def _size_axis(ax: Axes, sizes: list[int]) -> None:
+    """Make an axis for numbers of features: with even steps as it is, otherwise logarithmic with a tick at each of a few."""
+    if len(set(np.diff(sizes))) < 2:
+        ax.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+        return
+    use_log_axis(ax, sizes[0], sizes[-1])
+    if len(sizes) <= MOST_TICKS:
+        ax.set_xticks(sizes)
 
 
 def _label(figure: Figure, panels: list[Axes], x: str, y: str) -> None:

@@ -199,7 +199,7 @@ def corrected_t_test(difference: np.ndarray, test_share: float) -> float:
     Examples
     --------
     >>> round(corrected_t_test(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), 0.5), 3)
-    0.184
+    0.086
     """
     difference = np.round(difference, DIGITS)
     n_splits = len(difference)
@@ -227,8 +227,8 @@ def paired_tests(scores: pd.DataFrame, test_share: float) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        method, against (the one with the lower mean), difference of the means, better, equal and worse (in how many
-        splits), p_value, p_holm.
+        method, against (the one with the lower mean; of equal means the second), difference of the means, better, equal
+        and worse (in how many splits), p_value, p_holm.
 
     Examples
     --------
@@ -239,13 +239,14 @@ def paired_tests(scores: pd.DataFrame, test_share: float) -> pd.DataFrame:
     found = []
     for first, second in itertools.combinations(scores.columns, 2):
         difference = (scores[first] - scores[second]).round(DIGITS).to_numpy()
-        if difference.mean() < 0:
-            first, second, difference = second, first, -difference
+        mean = round(float((scores[first] - scores[second]).mean()), DIGITS)
+        if mean < 0:
+            first, second, difference, mean = second, first, -difference, -mean
         found.append(
             {
                 "method": first,
                 "against": second,
-                "difference": float(difference.mean()),
+                "difference": mean,
                 "better": int((difference > 0).sum()),
                 "equal": int((difference == 0).sum()),
                 "worse": int((difference < 0).sum()),

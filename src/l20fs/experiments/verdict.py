@@ -80,23 +80,21 @@ def _chance(here: pd.DataFrame, chosen: pd.DataFrame, n_samples: int) -> Iterato
     n_test = int(chosen.n_test.iloc[0])
     tests = paired_tests(scores, n_test / (n_samples - n_test))
     best = str(here.method.iloc[0])
-    shown = tests[(tests.method == best) | (tests.against == best)]
-    is_other = shown.method != best  # equal means: the best is the one with fewer features, but is named second
-    shown = shown.assign(against=shown.against.where(~is_other, shown.method))
-    shown.loc[is_other, ["better", "worse"]] = shown.loc[is_other, ["worse", "better"]].to_numpy()
-    clear = shown.against[shown.p_holm < LEVEL].tolist()
-    unclear = shown.against[shown.p_holm >= LEVEL].tolist()
-    unknown = shown.against[shown.p_holm.isna()].tolist()
+    shown = tests[tests.method == best]  # the columns have the order of the table, so that the best is never second
+    differs = shown[shown.difference > 0]
+    clear = differs.against[differs.p_holm < LEVEL].tolist()
+    unclear = differs.against[differs.p_holm >= LEVEL].tolist()
+    unknown = differs.against[differs.p_holm.isna()].tolist()
     if clear:
-        yield f"Better than chance would make it (p below {LEVEL:g}): {best} than {joined(clear)}."
+        yield f"Hardly by chance (p below {LEVEL:g}): {best} is better than {joined(clear)}."
     if unclear:
-        yield f"May be chance: that {best} differs from {joined(unclear)}."
+        yield f"May well be chance: that {best} is better than {joined(unclear)}."
     if unknown:
-        yield f"Not known: {best} differs from {joined(unknown)} by the same number in every split, so that no test can say."
+        yield f"Not known: {best} is better than {joined(unknown)} by the same number in every split, which no test judges."
     caption = (
         f"{best} and each of the others: difference in points, in how many splits it is better, equal and worse, and the "
-        "p-value of the corrected resampled t-test of Nadeau and Bengio. The splits overlap, so that a plain t-test would be "
-        "too sure. Holm: for all pairs of methods, since the best was not known beforehand."
+        "p-value of the corrected resampled t-test of Nadeau and Bengio. The splits overlap, so that a plain t-test would "
+        "be too sure. Holm: for all pairs of methods, since the best was not known beforehand."
     )
     columns = ["against", "difference", "better", "equal", "worse", "p_value", "p_holm"]
     names = {"against": "compared with", "p_value": "p", "p_holm": "p (Holm)"}
