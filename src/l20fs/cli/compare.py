@@ -134,8 +134,10 @@ def shown(table: Table) -> list[RichTable]:
     tables: dict[str, RichTable] = {}
     for first, *rest in table.rows:
         if first.text not in tables:
-            tables[first.text] = RichTable(title=first.text, box=SIMPLE_HEAD, title_justify="left")
+            tables[first.text] = RichTable(title=first.text, box=SIMPLE_HEAD, title_justify="left", padding=(0, 1, 0, 0))
             for name, is_number in zip(table.header[1:], table.is_number[1:], strict=True):
-                tables[first.text].add_column(name, justify="right" if is_number else "left")
+                tables[first.text].add_column(
+                    name, justify="right" if is_number else "left", no_wrap=name != "parameters", overflow="fold"
+                )
         tables[first.text].add_row(*(plain(f"{cell.text} {cell.detail}".strip()) for cell in rest))
     return list(tables.values())

@@ -254,19 +254,17 @@ def stability(table: pd.DataFrame) -> Figure:
         here = table[(table.classifier == classifier) & table.stability.notna()]
         for number, (method, line) in enumerate(here.groupby("method", sort=False, observed=True)):
             line = line.sort_values("n_features")
-            aside = 1.02 ** (number - (len(styles) - 1) / 2)  # bars at the same place hide each other
-            reach = [line.stability - line.lower, line.upper - line.stability]
+            aside = 1.12 ** ((number + 0.5) / len(styles) - 0.5)  # bars at the same place hide each other
+            reach = np.array([line.stability - line.lower, line.upper - line.stability])
             look = _line(styles[method]) | {"elinewidth": 0.7, "capsize": 1.5}
-            ax.errorbar(line.n_features * aside, line.stability, reach, **look)
+            ax.errorbar(line.n_features.to_numpy() * aside, line.stability.to_numpy(), reach, **look)
         if not len(here):
             ax.text(0.5, 0.5, "all features were selected", transform=ax.transAxes, ha="center", va="center", color=GREY)
             continue
         _size_axis(ax, sorted(here.n_features.unique()))
         ax.set_ylim(min(0.0, float(here.lower.min())), max(1.02, float(here.upper.max())))
     _finish(figure, panels, "number of features", "agreement of the splits", _legend(styles))
-    caption = (
-        "1: the same features in every split, 0: no more in common than by chance (Nogueira's index); bars: 95 % interval"
-    )
+    caption = "1: the same features in every split, 0: as by chance (Nogueira's index); bars: 95 % interval"
     return _captioned(figure, caption)
 
 
@@ -423,7 +421,10 @@ def _finish(figure: Figure, panels: list[Axes], x: str, y: str, legend: list[Any
         ax.set_axisbelow(True)
     _label(figure, panels, x, y)
     if legend:
-        figure.legend(handles=legend, loc="outside lower center", ncols=_n_beside(figure, legend), frameon=False, fontsize=8)
+        n_beside = _n_beside(figure, legend)
+        figure.legend(handles=legend, loc="outside lower center", ncols=n_beside, frameon=False, fontsize=8)
+        n_more = max(0, math.ceil(len(legend) / n_beside) - 2)  # a long legend makes the figure higher, not its panels lower
+        figure.set_figheight(figure.get_figheight() + 0.18 * n_more)
 
 
 def _n_beside(figure: Figure, legend: list[Any]) -> int:
