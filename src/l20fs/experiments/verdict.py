@@ -88,7 +88,7 @@ def _chance(here: pd.DataFrame, chosen: pd.DataFrame, n_samples: int) -> Iterato
     if clear:
         yield f"Hardly by chance (p below {LEVEL:g}): {best} is better than {joined(clear)}."
     if unclear:
-        yield f"May well be chance: that {best} is better than {joined(unclear)}."
+        yield f"May be chance (p of {LEVEL:g} or more): that {best} is better than {joined(unclear)}."
     if unknown:
         yield f"Not known: {best} is better than {joined(unknown)} by the same number in every split, which no test judges."
     caption = (
