@@ -159,13 +159,13 @@ def to_markdown(table: Table) -> str:
     marks: dict[int | None, str] = {1: "**{}**", 2: "<ins>{}</ins>"}  # GitHub underlines ins and drops u
 
     def cell(content: Cell) -> str:
-        text = marks.get(content.rank, "{}").format(_escape_markdown(content.text))
-        return f"{text} {_escape_markdown(content.detail)}".strip()
+        text = marks.get(content.rank, "{}").format(escape_markdown(content.text))
+        return f"{text} {escape_markdown(content.detail)}".strip()
 
     lines = [
-        _escape_markdown(table.caption),
+        escape_markdown(table.caption),
         "",
-        _markdown_row([_escape_markdown(name) for name in table.header]),
+        _markdown_row([escape_markdown(name) for name in table.header]),
         f"|{'|'.join('---:' if is_number else '---' for is_number in table.is_number)}|",
         *(_markdown_row([cell(content) for content in row]) for row in table.rows),
     ]
@@ -176,7 +176,7 @@ def _markdown_row(cells: list[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _escape_markdown(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """Show all signs as they are; a number with a sign is no list, a name with an underline no emphasis."""
     return re.sub(r"([\\`*_\[\]<>|~#$&])", r"\\\1", " ".join(text.split()))
 

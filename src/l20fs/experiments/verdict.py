@@ -12,7 +12,7 @@ from l20fs.experiments.outcomes import fits, honest_choices
 from l20fs.experiments.plan import Plan
 from l20fs.experiments.protocol import accuracy, paper_split
 from l20fs.experiments.statistics import LEVEL, paired_tests
-from l20fs.experiments.tables import CLASSIFIER_NAMES, frame_table, seconds, to_markdown
+from l20fs.experiments.tables import CLASSIFIER_NAMES, escape_markdown, frame_table, seconds, to_markdown
 from l20fs.experiments.words import counted, joined
 
 
@@ -34,7 +34,8 @@ def verdict(
     left_out : list of str
         Methods that were not run.
     """
-    parts = [f"# {len(plan.labels)} methods on {data.name}", *_setting(plan, data), *remarks]
+    title = f"# {counted(len(plan.labels), 'method')} on {escape_markdown(data.name)}"
+    parts = [title, *_setting(plan, data), *map(escape_markdown, remarks)]
     for classifier in plan.classifiers:
         here = frame[frame.classifier == classifier]
         chosen = honest_choices(rows[rows.classifier == classifier])
