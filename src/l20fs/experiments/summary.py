@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 import pandas as pd
 
 from l20fs.experiments import statistics
+from l20fs.experiments.claims import SAYINGS, claims
 from l20fs.experiments.outcomes import honest, optimistic
 from l20fs.experiments.plan import Plan
 from l20fs.experiments.published import ABOVE, BELOW, PAPER_METHOD, REPRODUCED, SUBSTITUTES, beside_published, published
@@ -26,6 +27,7 @@ def summary(
     plan: Plan | None = None,
     substitutes: Mapping[str, str] = SUBSTITUTES,
     repeated: pd.DataFrame | None = None,
+    others: Mapping[str, pd.DataFrame] | None = None,
 ) -> str:
     """Say in Markdown what was reproduced, what was not, and which differences between methods are real.
 
@@ -39,6 +41,8 @@ def summary(
         The data sets that are not the paper's, and what they are.
     repeated : DataFrame, optional
         What :func:`~l20fs.experiments.repeats.repeats_beside_published` returns.
+    others : mapping, optional
+        Rows of the other plans by name, and "traces": what :func:`~l20fs.experiments.claims.claims` takes.
 
     Examples
     --------
@@ -54,6 +58,7 @@ def summary(
         _section("The paper's own method", _own_method(compared, substitutes)),
         _section("The same experiment ten times", _repeats(repeated)) if repeated is not None else "",
         _section("All methods beside the printed accuracies", _all_methods(compared)),
+        _section("What the paper reads from its figures", claims(others or {})) if set(others or {}) & set(SAYINGS) else "",
         _section("Is one method better?", _ranking(best, fair)),
         _section("How optimistic is the paper's protocol?", _optimism(best, fair)),
         _section("The data", _data(rows, substitutes)),
