@@ -166,10 +166,15 @@ def test_units_do_not_matter_unless_asked_for(tmp_path_factory, seed, powers):
     plan = small_plan(data, ["LFS", "FisherScore"], n_splits=2)
     one, two = (run(plan, [each], folder / str(number)) for number, each in enumerate((data, other)))
     assert one.accuracy.tolist() == two.accuracy.tolist()
-    as_is = replace(plan, scale="none")
-    assert {cell.file(folder, "") for cell in cells.cells_of(plan, data)}.isdisjoint(
-        cell.file(folder, "") for cell in cells.cells_of(as_is, data)
-    )
+
+
+def test_cells_of_another_scale_have_other_names(tmp_path):
+    data = toy()
+    names = [
+        {cell.file(tmp_path, "") for cell in cells.cells_of(small_plan(data, scale=scale), data)}
+        for scale in ("zscore", "none")
+    ]
+    assert names[0].isdisjoint(names[1])
 
 
 def test_on_noise_every_method_is_right_by_chance(tmp_path):

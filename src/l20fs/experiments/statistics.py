@@ -233,8 +233,8 @@ def paired_tests(scores: pd.DataFrame, test_share: float) -> pd.DataFrame:
     Examples
     --------
     >>> tests = paired_tests(pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": [2.0, 4.0, 5.0]}), 0.5)
-    >>> tests.loc[0, ["method", "against", "better"]].tolist()
-    ['b', 'a', 3]
+    >>> tests[["method", "against", "better"]].values.tolist()
+    [['b', 'a', 3]]
     """
     found = []
     for first, second in itertools.combinations(scores.columns, 2):
