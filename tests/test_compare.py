@@ -430,6 +430,13 @@ def test_words_tell_what_may_be_chance():
     assert "left out: RFS." in text
 
 
+def test_what_one_pair_alone_would_show_may_be_chance_among_many():
+    bad = [0.8, 0.7, 0.75, 0.6, 0.65, 0.75]
+    assert "Hardly by chance (p below 0.05): good is better than bad." in report(good=[0.9] * 6, bad=bad)
+    text = report(good=[0.9] * 6, close=[0.9, 0.85, 0.9, 0.85, 0.9, 0.9], bad=bad)
+    assert "May be chance (p of 0.05 or more): that good is better than close and bad." in text
+
+
 def test_words_about_equals_and_about_a_constant_difference():
     text = report(one=[0.9, 0.8, 0.85], two=[0.8, 0.9, 0.85], three=[0.8, 0.7, 0.75])
     assert "one (5 features) and two (5 features) share the highest accuracy, 85.00 %. The next is three" in text

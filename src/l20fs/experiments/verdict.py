@@ -132,9 +132,10 @@ def _time(rows: pd.DataFrame, frame: pd.DataFrame) -> Iterator[str]:
 def _not_run(plan: Plan, left_out: list[str]) -> Iterator[str]:
     yield f"Methods of this package that use labels and were left out: {joined(left_out)}." if left_out else "No method."
     tried = [f"{label} {len(set(map(str, choices)))}" for label, choices in _choices(plan).items() if len(choices) > 1]
+    outside = f"outside the grids (settings tried: {joined(tried)}) and " if tried else ""
     yield (
-        f"Numbers of features other than {joined([str(size) for size in plan.sizes])}, and parameters outside the grids "
-        f"({f'settings tried: {joined(tried)}; ' if tried else ''}the others have their defaults)."
+        f"Numbers of features other than {joined([str(size) for size in plan.sizes])}, and parameters {outside}other than the "
+        "defaults."
     )
 
 
