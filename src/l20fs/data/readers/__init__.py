@@ -5,7 +5,6 @@ The kind of a file is found in its content; its name is only asked where that sa
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +16,7 @@ import scipy.sparse as sp
 from l20fs.data.readers import detect
 from l20fs.data.readers.arff import read_arff
 from l20fs.data.readers.arrays import read_arrays
+from l20fs.data.readers.digest import Digest
 from l20fs.data.readers.excel import read_excel
 from l20fs.data.readers.frames import TURN_HINT, looks_turned, refuse_row_numbers
 from l20fs.data.readers.gct import read_gct
@@ -119,14 +119,17 @@ def read_table(
     >>> table.notes[0][:32]
     "1 feature name looks like a date"
     """
+    labels = None if labels is None else Path(labels)
     request = Request(Path(file), target, labels, groups, samples_in, layer, sheet, max_memory)
     detect.refuse_unsafe(request.file)
     kind = detect.detect(request)
     _refuse_options(kind, request)
+    digest = Digest(_files(kind, request))
     contents = OF_FILE[kind](request) if kind in OF_FILE else OF_CONTENT[kind](_load(kind, request), request)
     if labels is not None:
         contents = add_labels(contents, request)
-    return _table(replace(contents, notes=(*detect.note_on_name(kind, request), *contents.notes)), kind, request)
+    contents = replace(contents, notes=(*detect.note_on_name(kind, request), *contents.notes))
+    return replace(_table(contents, kind, request), sha256=digest.result())
 
 
 def _refuse_options(kind: detect.Kind, request: Request) -> None:
@@ -153,7 +156,7 @@ def _load(kind: detect.Kind, request: Request) -> bytes:
 
 
 def _table(contents: Contents, kind: detect.Kind, request: Request) -> Table:
-    """Check what all kinds of files have in common."""
+    """Check what all kinds of files have in common; the hash is not yet known."""
     X, y = contents.X, contents.y
     assert y is not None
     n_samples, n_features = X.shape
@@ -174,7 +177,7 @@ def _table(contents: Contents, kind: detect.Kind, request: Request) -> Table:
         X=X,
         y=labels,
         feature_names=contents.feature_names,
-        sha256=_digest(request),
+        sha256="",
         sample_names=contents.sample_names,
         groups=None if contents.groups is None else _texts(contents.groups, repr(request.groups), contents, request),
         target_name=contents.target_name,
@@ -222,12 +225,7 @@ def _refuse_non_finite(X: Any, contents: Contents, request: Request) -> None:
     )
 
 
-def _digest(request: Request) -> str:
-    """Return the hash of all files that were read, one after the other."""
-    files = tenx_files(request.file) if detect.detect(request) == detect.TENX else [request.file]
-    digest = hashlib.sha256()
-    for file in [*files, *([] if request.labels is None else [request.labels])]:
-        with open(file, "rb") as stream:
-            while piece := stream.read(2**20):
-                digest.update(piece)
-    return digest.hexdigest()
+def _files(kind: detect.Kind, request: Request) -> list[Path]:
+    """Return all files that are read."""
+    files = tenx_files(request.file) if kind == detect.TENX else [request.file]
+    return files if request.labels is None else [*files, request.labels]

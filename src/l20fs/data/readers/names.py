@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from l20fs.data.readers.table import listed
 
-MONTH = "(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}"
+MONTHS = {"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}
+MONTH = f"(?:{'|'.join(sorted(MONTHS))})[a-z]{{0,6}}"
 DATE = re.compile(
     rf"\d{{1,2}}[-/. ]{MONTH}(?:[-/. ]\d{{2,4}})?"  # 1-Mar, 01-Mar-21
     rf"|{MONTH}[-/. ]\d{{1,4}}"  # Mar-01
@@ -32,8 +33,9 @@ def date_like(names: Sequence[str]) -> list[str]:
     >>> date_like(["44256", "7157", "672"])
     []
     """
-    numbered = 2 * sum(name.isdecimal() for name in names) >= len(names)
-    return [name for name in names if DATE.fullmatch(name) or (not numbered and _is_day(name))]
+    possible = [name for name in names if name[:1].isdigit() or name[:3].lower() in MONTHS]  # a cheap look at many names
+    are_numbered = 2 * sum(name.isdecimal() for name in possible) >= len(names)
+    return [name for name in possible if DATE.fullmatch(name) or (not are_numbered and _is_day(name))]
 
 
 def _is_day(name: str) -> bool:

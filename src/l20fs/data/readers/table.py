@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -127,11 +128,10 @@ def find(name: str, names: Sequence[str], what: str, request: Request) -> int:
     raise UnknownColumnError(f"{request.name} has no {what} {name!r}. {hint}")
 
 
-def refuse_repeated(names: Iterable[str], what: str, request: Request, hint: str = "") -> None:
+def refuse_repeated(names: Sequence[str], what: str, request: Request, hint: str = "") -> None:
     """Refuse names of which one stands for two things."""
-    seen: set[str] = set()
-    repeated = list(dict.fromkeys(name for name in names if name in seen or seen.add(name)))  # type: ignore[func-returns-value]
-    if repeated:
+    if len(set(names)) < len(names):
+        repeated = [name for name, count in Counter(names).items() if count > 1]
         raise DataError(f"{request.name}: {what} names occur more than once: {listed(repeated)}. Make them unique.{hint}")
 
 
