@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from l20fs.data.matlab import read_variables
 from l20fs.data.readers.limits import check_memory, most_unpacked, unpacked_size
 from l20fs.data.readers.svmlight import label_texts, numbered
-from l20fs.data.readers.table import Array, Contents, DataError, Request, find, first_line, listed
+from l20fs.data.readers.table import Array, Contents, DataError, Request, UnknownColumnError, find, first_line, listed
 
 #: What values and labels are called in files of arrays, by custom; upper and lower case are the same.
 VALUES, LABELS = ("x", "fea", "data"), ("y", "gnd", "label", "labels")
@@ -91,7 +91,7 @@ def load_npz(content: bytes, request: Request) -> Arrays:
                 target_name=labels or "",
                 **names,
             )
-    except DataError:
+    except (DataError, UnknownColumnError):
         raise
     except Exception as error:  # a damaged archive fails in a dozen ways, in zipfile, zlib, struct and numpy
         raise _damaged("npz", error, request) from error
@@ -105,7 +105,7 @@ def load_mat(content: bytes, request: Request) -> Arrays:
         most = most_unpacked(len(content))
         check_memory(3 * min(most, 8 * math.prod(map(abs, variables[values].shape))), request)
         X, y, in_groups = (None if name is None else variables[name].array(most) for name in (values, labels, groups))
-    except DataError:
+    except (DataError, UnknownColumnError):
         raise
     except (ValueError, struct.error, zlib.error) as error:
         raise DataError(f"{request.name}: not a MATLAB file that can be read ({first_line(error)}).") from error

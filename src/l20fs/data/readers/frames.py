@@ -95,10 +95,10 @@ def _turned(frame: Any) -> str:
 
 def _labels_wanted(frame: Any, request: Request) -> str:
     """Say that the labels are missing, and which columns could be them."""
-    possible = [name for name, dtype in frame.dtypes.items() if not _is_number(dtype) and _has_classes(frame[name])]
+    possible = [name for name, dtype in frame.dtypes.items() if not _is_number(dtype) and has_classes(frame[name])]
     if not possible:
         whole = [name for name, dtype in frame.dtypes.items() if dtype.kind in "biu"]
-        possible = [name for name in whole[:1000] if _has_classes(frame[name])]
+        possible = [name for name in whole[:1000] if has_classes(frame[name])]
     hint = f"Columns that could be the labels: {listed(possible)}." if possible else "No column looks like labels."
     return (
         f"{request.name}: which column has the labels? Name it (--target COLUMN), or give a file with them (--labels FILE). "
@@ -106,7 +106,8 @@ def _labels_wanted(frame: Any, request: Request) -> str:
     )
 
 
-def _has_classes(column: Any) -> bool:
+def has_classes(column: Any) -> bool:
+    """Say whether the values of a column could be classes: a few, which occur twice on average."""
     n_values = column.nunique()
     return 2 <= n_values <= min(FEW_VALUES, len(column) // 2)
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from l20fs.data.readers.frames import has_classes
 from l20fs.data.readers.limits import check_memory
 from l20fs.data.readers.table import (
     Contents,
@@ -23,9 +24,6 @@ from l20fs.data.readers.table import (
 
 #: The form of tables since anndata 0.8, in which a column can be read by itself.
 BY_COLUMN = "0.2.0"
-
-#: The most values that a column may have which is named as one that could be the labels.
-FEW_VALUES = 20
 
 
 def read_h5ad(request: Request) -> Contents:
@@ -60,7 +58,7 @@ def _wanted(obs: Any, read: Any, request: Request) -> list[str]:
     """Return the columns of ``obs`` with labels and groups, as far as they are to be there."""
     if request.labels is None and request.target is None:
         table = read(obs)
-        few = [name for name in table.columns if 2 <= table[name].nunique() <= FEW_VALUES]
+        few = [name for name in table.columns if has_classes(table[name])]
         raise UnknownColumnError(
             f"{request.name}: which column of obs has the labels? Name it (--target COLUMN). Columns that could be the "
             f"labels: {listed(few)}."

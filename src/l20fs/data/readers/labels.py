@@ -26,8 +26,15 @@ def add_labels(contents: Contents, request: Request) -> Contents:
     """Return the contents with the labels, and the groups if they are there, of the file ``request.labels``."""
     assert request.labels is not None
     asked = replace(request, file=request.labels)  # messages are about the file of labels from here on
+    content = asked.file.read_bytes()
+    content = unpack_gzip(content, asked, MEMORY_PER_BYTE) if content[:2] == GZIP else content
+    return match_labels(content, contents, request, asked)
+
+
+def match_labels(content: bytes, contents: Contents, request: Request, asked: Request) -> Contents:
+    """Find the label of each sample in the content of a file of labels, which ``asked`` is about."""
     n_samples = contents.X.shape[0]
-    rows = _read_rows(asked)
+    rows = _split_rows(content, asked)
     found = _without_header(rows, contents.sample_names, n_samples, asked)
     column = _label_column(found, asked)
     notes: tuple[str, ...] = ()
@@ -54,10 +61,7 @@ def add_labels(contents: Contents, request: Request) -> Contents:
     )
 
 
-def _read_rows(asked: Request) -> list[list[str]]:
-    content = asked.file.read_bytes()
-    if content[:2] == GZIP:
-        content = unpack_gzip(content, asked, MEMORY_PER_BYTE)
+def _split_rows(content: bytes, asked: Request) -> list[list[str]]:
     lines = decode(content, asked).split("\n")
     separator = find_separator(lines[0])
     # A line of one label may hold a blank, but no comma: where the first line has no separator, there is one column.

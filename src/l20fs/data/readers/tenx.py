@@ -47,7 +47,8 @@ def read_tenx(request: Request) -> Contents:
                 f"{request.name}: there is no {' or '.join(names)} (.gz too). 10x Genomics writes it beside the others; "
                 "copy the whole folder."
             )
-    X = read_matrix_market(replace(request, file=files["matrix"]))
+    of_matrix = replace(request, file=files["matrix"])
+    X = parse_matrix_market(_content(of_matrix), of_matrix)
     genes, notes = _gene_names(_lines(replace(request, file=files["features"])))
     cells = (
         [line.split("\t")[0] for line in _lines(replace(request, file=files["barcodes"]))] if "barcodes" in files else None
@@ -88,12 +89,11 @@ def _gene_names(lines: list[str]) -> tuple[list[str], tuple[str, ...]]:
     )
 
 
-def read_matrix_market(request: Request) -> sp.csr_array:
+def parse_matrix_market(content: bytes, request: Request) -> sp.csr_array:
     """Read a sparse Matrix Market file, and return it with its columns as rows.
 
     The header must tell the truth: SciPy would believe any number of entries.
     """
-    content = _content(request)
     shape, n_entries, start = _header(content, request)
     n_lines = content.count(b"\n", start) + (not content.endswith(b"\n"))
     if n_lines < n_entries:
@@ -154,4 +154,6 @@ def _entries(body: bytes, n_entries: int, request: Request) -> tuple[Array, Arra
         ) from error
     if len(frame) != n_entries:
         raise DataError(f"{request.name}: states {n_entries} entries, but has {len(frame)}. Copy the file again.")
+    if frame[2].isna().any():  # a line without a value, or NaN
+        raise DataError(f"{request.name}: {int(frame[2].isna().sum())} entries have no value. Copy the file again.")
     return frame[0].to_numpy(), frame[1].to_numpy(), frame[2].to_numpy()
