@@ -37,6 +37,7 @@ LEVELS = [
     ["selector_cv"],
     ["__init__"],
     ["evaluation", "plots", "anndata"],
+    ["report"],
     ["experiments"],
     ["cli"],
 ]
