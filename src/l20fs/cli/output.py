@@ -13,6 +13,7 @@ from typing import BinaryIO
 import click
 import pandas as pd
 from rich.console import Console
+from rich.progress import Progress
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -53,10 +54,21 @@ def note(text: str) -> None:
 
 
 @contextmanager
-def stated_warnings() -> Iterator[None]:
-    """Turn warnings into one line each on stderr."""
+def stated_warnings() -> Iterator[list[str]]:
+    """Turn warnings into one line each on stderr; the list that is given holds them afterwards."""
+    texts: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        yield
-    for text in dict.fromkeys(str(warning.message) for warning in caught):
+        yield texts
+    texts += dict.fromkeys(str(warning.message) for warning in caught)
+    for text in texts:
         note(f"warning: {text}")
+
+
+@contextmanager
+def progress(description: str, total: int) -> Iterator[Callable[[], None]]:
+    """Draw a bar on a terminal; what is given moves it on by one."""
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bars:
+        task = bars.add_task(description, total=total)
+        yield lambda: bars.advance(task)
