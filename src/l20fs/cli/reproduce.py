@@ -17,7 +17,18 @@ if TYPE_CHECKING:
     from l20fs.experiments.runner import RunProgress
 
 #: The exhibits, in the order of the paper; ``all`` stands for every one.
-NAMES = ("datasets", "accuracy", "curves", "lambda", "initialisation", "convergence", "time", "solvers", "summary")
+NAMES = (
+    "datasets",
+    "accuracy",
+    "curves",
+    "lambda",
+    "initialisation",
+    "convergence",
+    "time",
+    "solvers",
+    "repeats",
+    "summary",
+)
 
 
 @click.command()

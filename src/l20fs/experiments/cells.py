@@ -113,7 +113,7 @@ def compute(cell: Cell, dataset: Dataset) -> dict[str, Any]:
             for name in cell.classifiers:
                 found[name].append(accuracy(name, dataset.X, dataset.y, samples, columns))
     path = getattr(selector, "path_", None)
-    best = columns_of(selector, largest) if cell.fold is None and cell.variant.method != "Baseline" else []
+    is_wanted = cell.fold is None and cell.variant.method != "Baseline"
     return {
         "dataset": cell.dataset,
         "label": cell.variant.label,
@@ -125,7 +125,7 @@ def compute(cell: Cell, dataset: Dataset) -> dict[str, Any]:
         "accuracy": found,
         "fit_seconds": seconds,
         "n_nonzero": None if path is None else int(path.n_nonzero[-1]),
-        "selected": [int(column) for column in best],
+        "selected": columns_of(selector, largest).tolist() if is_wanted else [],
     }
 
 

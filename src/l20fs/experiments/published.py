@@ -11,6 +11,9 @@ import pandas as pd
 #: Sets of which a substitute is used, and what it is: its numbers are shown, but never set against the printed ones.
 SUBSTITUTES = {"lung": "the same 203 samples with 1543 genes, chosen and scaled otherwise, instead of 3312"}
 
+#: What the method of the paper is called.
+PAPER_METHOD = "l2,0-FS"
+
 #: How many of our standard errors a reproduced accuracy may be away, and what printing with two decimals may have changed.
 N_ERRORS, ROUNDING = 2.0, 0.005
 

@@ -8,18 +8,26 @@ from collections.abc import Iterator, Mapping
 import pandas as pd
 
 from l20fs.experiments import statistics
+from l20fs.experiments.claims import SAYINGS, claims
 from l20fs.experiments.outcomes import honest, optimistic
 from l20fs.experiments.plan import Plan
-from l20fs.experiments.published import ABOVE, BELOW, REPRODUCED, SUBSTITUTES, beside_published, published
+from l20fs.experiments.published import ABOVE, BELOW, PAPER_METHOD, REPRODUCED, SUBSTITUTES, beside_published, published
+from l20fs.experiments.repeats import OTHER_READING
 from l20fs.experiments.tables import CLASSIFIER_NAMES, frame_table, to_markdown
 
 Case = tuple[str, str, str]
 
 #: The method of the paper, and what uses all features.
-OURS, BASELINE = "l2,0-FS", "Baseline"
+OURS, BASELINE = PAPER_METHOD, "Baseline"
 
 
-def summary(rows: pd.DataFrame, plan: Plan | None = None, substitutes: Mapping[str, str] = SUBSTITUTES) -> str:
+def summary(
+    rows: pd.DataFrame,
+    plan: Plan | None = None,
+    substitutes: Mapping[str, str] = SUBSTITUTES,
+    repeated: pd.DataFrame | None = None,
+    others: Mapping[str, pd.DataFrame] | None = None,
+) -> str:
     """Say in Markdown what was reproduced, what was not, and which differences between methods are real.
 
     Parameters
@@ -30,6 +38,10 @@ def summary(rows: pd.DataFrame, plan: Plan | None = None, substitutes: Mapping[s
         What was to be run; None: what the paper prints, with ten splits.
     substitutes : mapping
         The data sets that are not the paper's, and what they are.
+    repeated : DataFrame, optional
+        What :func:`~l20fs.experiments.repeats.repeats_beside_published` returns.
+    others : mapping, optional
+        Rows of the other plans by name, and "traces": what :func:`~l20fs.experiments.claims.claims` takes.
 
     Examples
     --------
@@ -43,7 +55,9 @@ def summary(rows: pd.DataFrame, plan: Plan | None = None, substitutes: Mapping[s
     parts = [
         "# What the rows show",
         _section("The paper's own method", _own_method(compared, substitutes)),
+        _section("The same experiment ten times", _repeats(repeated)) if repeated is not None else "",
         _section("All methods beside the printed accuracies", _all_methods(compared)),
+        _section("What the paper reads from its figures", claims(others or {})) if set(others or {}) & set(SAYINGS) else "",
         _section("Is one method better?", _ranking(best, fair)),
         _section("How optimistic is the paper's protocol?", _optimism(best, fair)),
         _section("The data", _data(rows, substitutes)),
@@ -74,6 +88,40 @@ def _own_method(compared: pd.DataFrame, substitutes: Mapping[str, str]) -> Itera
     if len(misses):
         yield "Below:"
         yield "\n".join(f"- {_miss(row)}{_all_features(row, compared)}" for row in misses.itertuples())
+
+
+def _repeats(repeated: pd.DataFrame) -> Iterator[str]:
+    yield (
+        "A printed accuracy is the mean of ten random splits, and another ten give another mean. Here the experiment is "
+        "made ten times, on splits of its own each time. The deviation between the ten is the standard error of one of them."
+    )
+    cells = repeated[repeated.verdict.isin([REPRODUCED, ABOVE, BELOW])]
+    for method, reading in (
+        (OURS, "λ of the grid is where the path ends, as in the code that the authors published later"),
+        (OTHER_READING, "λ of the grid is where the path begins, the only λ among the inputs of the printed algorithm"),
+    ):
+        own = cells[cells.method == method]
+        if not len(own):
+            continue
+        close, misses = own[own.verdict != BELOW], own[own.verdict == BELOW]
+        told = (
+            f"**{reading[0].upper()}{reading[1:]}**: {len(close)} of {len(own)} printed accuracies are within two standard "
+        )
+        told += "errors of one experiment, or below ours."
+        yield told + (" The others:" if len(misses) else "")
+        if len(misses):
+            yield "\n".join(f"- {_repeated_miss(row, cells)}" for row in misses.itertuples())
+
+
+def _repeated_miss(row: pd.Series, cells: pd.DataFrame) -> str:
+    told = f"{row.dataset}, {_name(row.classifier)}: {_with_error(row)}, the highest {row.highest:.2f}; "
+    told += f"printed {row.printed:.2f}."
+    same = cells[(cells.dataset == row.dataset) & (cells.classifier == row.classifier) & (cells.method == BASELINE)]
+    if len(same):
+        base = next(same.itertuples())
+        told += f" With all features {_with_error(base)}, printed {base.printed:.2f}"
+        told += ": the gap is there before any selection." if base.verdict == BELOW else "."
+    return told
 
 
 def _miss(row: pd.Series) -> str:
