@@ -1,1 +1,8 @@
-"""The report: what a run found, in a file that a page is made of."""
+"""Pages for people: the report of a selection, methods side by side, and the paper's experiments."""
+
+from l20fs.report.comparison import comparison_page
+from l20fs.report.content import Content, Curve, PathLines, ReportError, Stability
+from l20fs.report.index import reproduction_page
+from l20fs.report.page import render
+
+__all__ = ["Content", "Curve", "PathLines", "ReportError", "Stability", "comparison_page", "render", "reproduction_page"]
