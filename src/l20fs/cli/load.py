@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from l20fs import L20Selector
 from l20fs.base import BaseSelector
 from l20fs.cli.options import DEFAULTS, OWN_OPTIONS, SOLVERS, supervised_methods
+from l20fs.cli.output import readable
 from l20fs.data import load_srbct
 from l20fs.data.readers import DataError, Table, read_table
 from l20fs.wishes import Features
@@ -60,7 +61,7 @@ def load(data: str, target: str | None, *, is_log: bool = False, **reading: Any)
     else:
         if not Path(data).exists():
             raise click.UsageError(f"{data!r} is neither a file nor a built-in data set (srbct).")
-        samples = Samples.of(read_table(Path(data), **given | {"target": target}), Path(data).name)
+        samples = Samples.of(read_table(Path(data), **given | {"target": target}), readable(Path(data).name))
     return with_logarithms(samples) if is_log else samples
 
 

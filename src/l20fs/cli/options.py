@@ -11,6 +11,7 @@ import click
 
 from l20fs import L20Selector
 from l20fs.base import BaseSelector
+from l20fs.cli.output import readable
 from l20fs.design import Scale
 from l20fs.methods import discover
 from l20fs.path import Ranking
@@ -29,6 +30,15 @@ UNITS = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 def supervised_methods() -> dict[str, type[BaseSelector]]:
     """Return the methods of this package that look at the labels, by name."""
     return {name: method for name, method in discover().items() if method.about.supervised}
+
+
+class TextValue(click.ParamType[str]):
+    """A name in a file, whatever the locale makes of its bytes."""
+
+    name = "name"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return readable(value)
 
 
 class MethodName(click.ParamType[str]):
@@ -64,7 +74,7 @@ class Names(click.ParamType[list[str]]):
         if value.startswith("@") or Path(value).is_file():
             names = read_lines(Path(value.removeprefix("@")), param, ctx)
         else:
-            names = [name.strip() for name in value.split(",")]
+            names = [name.strip() for name in readable(value).split(",")]
         names = [name for name in names if name]
         if not names:
             self.fail(f"{value!r} names nothing. Give names separated by commas, or @FILE with one per line.", param, ctx)
@@ -134,20 +144,28 @@ def together(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 data_options = together(
-    click.option("--target", help="Column with the class labels (not needed for srbct, nor with a file that has its own)."),
+    click.option(
+        "--target",
+        type=TextValue(),
+        help="Column with the class labels (not needed for srbct, nor with a file that has its own).",
+    ),
     click.option(
         "--labels",
         type=click.Path(path_type=Path, dir_okay=False, exists=True),
         help="File with the class labels, if they are not in the table: sample names in its first column, or a line each.",
     ),
-    click.option("--groups", help="Column with the donor, patient or batch: samples that share it are tested together."),
+    click.option(
+        "--groups",
+        type=TextValue(),
+        help="Column with the donor, patient or batch: samples that share it are tested together.",
+    ),
     click.option(
         "--samples-in",
         type=click.Choice(["rows", "columns"]),
         help="Where a table has its samples.  [default: rows]",
     ),
-    click.option("--layer", help="Layer of an h5ad file."),
-    click.option("--sheet", help="Sheet of an Excel file."),
+    click.option("--layer", type=TextValue(), help="Layer of an h5ad file."),
+    click.option("--sheet", type=TextValue(), help="Sheet of an Excel file."),
     click.option("--max-memory", type=Bytes(), help="Refuse files that need more memory, for example 8G."),
     click.option("--log", "is_log", is_flag=True, help="Take log(1 + x) of all values, for raw counts."),
 )

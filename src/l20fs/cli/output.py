@@ -49,6 +49,11 @@ def show_tables(*tables: RichTable) -> None:
     show(capture.get())
 
 
+def readable(text: str) -> str:
+    """Return what the bytes of an argument say as UTF-8, where the locale does not know more than ASCII."""
+    return os.fsencode(text).decode("utf-8", errors="backslashreplace")
+
+
 def note(text: str) -> None:
     click.echo(text, err=True)
 

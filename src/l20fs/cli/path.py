@@ -62,7 +62,7 @@ def path(data: str, **options: Any) -> None:
 
 
 def path_frame(path: SolutionPath, names: list[str], *, with_gaps: bool) -> pd.DataFrame:
-    """Return a row per stage: its size, lambda, the features that enter and leave, its loss, and the gap if asked for."""
+    """Return a row per stage: its size, lambda, what enters and leaves, its loss, and the gap if asked for."""
     rows = []
     before: set[int] = set()
     for stage, size in enumerate(path.sizes.tolist()):
@@ -77,14 +77,7 @@ def path_frame(path: SolutionPath, names: list[str], *, with_gaps: bool) -> pd.D
             }
         )
         if with_gaps:
-            rows[-1]["gap"] = gap_of(path, stage, size)
+            is_known = max(1, path.n_included) <= size < len(path.lower_bounds)
+            rows[-1]["gap"] = path.gap(size) if is_known else float("nan")
         before = now
     return pd.DataFrame(rows)
-
-
-def gap_of(path: SolutionPath, stage: int, size: int) -> float:
-    """Return by what share of its loss a stage misses the best of its size at most; NaN if no bound is known."""
-    if size >= len(path.lower_bounds):
-        return float("nan")
-    loss = float(path.losses[stage])
-    return max(0.0, 1.0 - float(path.lower_bounds[size]) / loss) if loss > 0.0 else 0.0

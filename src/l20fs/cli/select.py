@@ -14,7 +14,7 @@ from rich.table import Table as RichTable
 from l20fs.cli.job import DEFAULT_K, find
 from l20fs.cli.load import READING, Samples, complete, load
 from l20fs.cli.options import data_options, model_options
-from l20fs.cli.output import note, plain, show, show_tables
+from l20fs.cli.output import note, plain, readable, show, show_tables
 from l20fs.cli.results import (
     CELLS,
     accuracy_table,
@@ -120,7 +120,8 @@ def check_combination(options: dict[str, Any]) -> None:
 def arguments(data: str, options: dict[str, Any]) -> dict[str, Any]:
     """Return what the user asked for, as far as it decides the result."""
     kept = {name: value for name, value in sorted(options.items()) if name not in WITHOUT_EFFECT}
-    return {"data": data} | {name: str(value) if isinstance(value, Path) else value for name, value in kept.items()}
+    kept = {name: readable(str(value)) if isinstance(value, Path) else value for name, value in kept.items()}
+    return {"data": readable(data)} | kept
 
 
 def found(samples: Samples, options: dict[str, Any], run: dict[str, Any], cells: Path | None) -> tuple[Findings, Content]:
