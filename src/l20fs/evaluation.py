@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -264,19 +265,27 @@ class _FoldWork:
         changes = {"callback": None, "verbose": 0, "certify": False, "max_features": largest}
         model = L20Classifier(**clone(self.selector).get_params(deep=False) | changes)
         forget_absent_classes(model, y)
-        model.set_params(n_features_to_select=largest).fit(X, y)
+        _fit_quietly(model.set_params(n_features_to_select=largest), X, y)
         rules = [model.set_params(n_features_to_select=size)._rule() for size in self.sizes]
         ends = np.array([len(rule.rows) for rule in rules])
         return _Panel(model.path_.order[: ends.max()], ends, iter(rules), model.classes_)
 
     def _panel_of_ranking(self, X: Any, y: Array) -> _Panel:
-        fitted = clone(self.selector).set_params(n_features_to_select=min(self.sizes[-1], X.shape[1])).fit(X, y)
+        fitted = clone(self.selector).set_params(n_features_to_select=min(self.sizes[-1], X.shape[1]))
+        _fit_quietly(fitted, X, y)
         n_usable = int(np.isfinite(fitted.scores_).sum())
         ends = np.minimum(self.sizes, n_usable)
         order = np.argsort(fitted.ranking_, kind="stable")[: ends.max()]
         targets = encode_targets(y)
         assert targets.classes is not None
         return _Panel(order, ends, ranked_rules(dense_columns(X, order), targets, ends, self.ridge), targets.classes)
+
+
+def _fit_quietly(selector: BaseSelector, X: Any, y: Array) -> None:
+    """Fit without a word about features that do not vary in a part of the samples: nobody asked for so many there."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="n_features_to_select=", category=UserWarning)
+        selector.fit(X, y)
 
 
 def dense_columns(X: Any, columns: Array) -> Array:

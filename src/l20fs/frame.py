@@ -153,7 +153,7 @@ def _could_replace(selector: L20Selector, X: Any, chosen: Array, n: int) -> list
     texts: dict[int, list[str]] = {feature: [] for feature in chosen}
     excluded = np.flatnonzero(selector.path_.rules == RULES.index("excluded"))
     for feature, substitute, correlation in zip(*substitutes(X, chosen, n, exclude=excluded), strict=True):
-        texts[feature].append(f"{names[substitute]} ({correlation:.2f})")
+        texts[feature].append(f"{names[substitute]} ({round(correlation, 2) + 0.0:.2f})")  # never -0.00
     return [", ".join(texts[feature]) for feature in chosen]
 
 

@@ -130,7 +130,7 @@ def cross_validate(
         return None
     folds = make_stratified_folds(samples.y, samples.groups, seed=options["seed"])
     judges = JUDGES if len(samples.y) <= MOST_COMPARED else JUDGES[:1]
-    with progress("Cross-validation", len(folds)) as advance:
+    with stated_warnings(), progress("Cross-validation", len(folds)) as advance:
         return predictions_by_k(
             selector,
             samples.X,
@@ -146,7 +146,7 @@ def cross_validate(
 
 def cross_validate_choice(selector: BaseSelector, samples: Samples, outer: Predictions, options: dict[str, Any]) -> Nested:
     """Repeat the choice of the number of features inside each fold."""
-    with progress("Nested cross-validation", len(outer.folds)) as advance:
+    with stated_warnings(), progress("Nested cross-validation", len(outer.folds)) as advance:
         return nested_accuracy(
             selector,
             samples.X,

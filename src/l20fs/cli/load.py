@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -44,14 +45,13 @@ class Samples:
     @classmethod
     def of(cls, table: Table, title: str) -> Samples:
         """Take over what a reader found."""
-        more = {name: getattr(table, name) for name in ("groups", "notes") if hasattr(table, name)}
-        return cls(table.X, table.y, table.feature_names, table.sha256, title, **more)
+        return cls(table.X, table.y, table.feature_names, table.sha256, title, table.groups, table.notes)
 
 
 def load(data: str, target: str | None, *, is_log: bool = False, **reading: Any) -> Samples:
     """Load the built-in set or a file."""
     given = {name: value for name, value in reading.items() if value is not None}
-    if data == "srbct" and not Path(data).exists():
+    if data == "srbct" and not os.path.exists(data):
         if target is not None or given:
             option = "target" if target is not None else next(iter(given)).replace("_", "-")
             raise click.UsageError(f"--{option}: the built-in srbct has its own labels. Leave the option out.")
@@ -59,9 +59,9 @@ def load(data: str, target: str | None, *, is_log: bool = False, **reading: Any)
         digest = hashlib.sha256(tumours.data.tobytes()).hexdigest()
         samples = Samples(tumours.data, tumours.target, tumours.feature_names, digest, "srbct")
     else:
-        if not Path(data).exists():
+        if not os.path.exists(data):  # False for impossible names, too
             raise click.UsageError(f"{data!r} is neither a file nor a built-in data set (srbct).")
-        samples = Samples.of(read_table(Path(data), **given | {"target": target}), readable(Path(data).name))
+        samples = Samples.of(read_table(Path(data), target, **given), readable(Path(data).name))
     return with_logarithms(samples) if is_log else samples
 
 

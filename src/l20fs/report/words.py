@@ -187,7 +187,7 @@ def raw_counts(X: Any, *, log: bool) -> str | None:
         return None
     mean = float(values.sum(dtype=np.float64)) / (X.shape[0] * X.shape[1])
     # Pixels and scores are whole numbers too, but their largest is no more than a few times their mean.
-    if float(values.max()) < 20.0 * (mean + 1.0) or not np.array_equal(values, np.floor(values)):
+    if float(values.max()) < 10.0 * (mean + 1.0) or not np.array_equal(values, np.floor(values)):
         return None
     return "The table looks like raw counts: whole numbers with a few very large ones. Add --log."
 
