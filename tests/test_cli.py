@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import errno
 import json
-import os
 import pickle
 import shutil
 import subprocess
@@ -11,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cli_samples import RESULTS, contents, planted, read_tsv, start, with_lonely, write_table
+from cli_samples import RESULTS, contents, planted, read_tsv, with_lonely, write_table
 from samples import SOLVERS
 
 from l20fs import L20Selector, evaluation
@@ -361,60 +359,6 @@ def test_a_lambda_at_which_nothing_is_selected_ends_with_4(tmp_path, table, caps
     assert not output.exists()
 
 
-def test_an_output_folder_below_a_file_ends_with_1(tmp_path, quick_table, capsys):
-    (tmp_path / "file").write_text("mine")
-    assert run(["select", quick_table, "--target", "type", "-k", "3", "-o", str(tmp_path / "file" / "out")]) == 1
-    assert "error: " in capsys.readouterr().err
-    assert (tmp_path / "file").read_text() == "mine"
-
-
-def test_an_output_folder_that_is_a_file_is_refused(tmp_path, table, capsys):
-    (tmp_path / "file").write_text("mine")
-    assert run(["select", table, "--target", "type", "-k", "3", "-o", str(tmp_path / "file"), "--force"]) == 1
-    assert "this is a file" in capsys.readouterr().err
-    assert (tmp_path / "file").read_text() == "mine"
-
-
-def fail_from(monkeypatch, name, call, error):
-    """Let ``os.<name>`` raise ``error`` from its ``call``-th call on."""
-    original, n_calls = getattr(os, name), 0
-
-    def failing(*arguments):
-        nonlocal n_calls
-        n_calls += 1
-        if n_calls >= call:
-            raise error
-        return original(*arguments)
-
-    monkeypatch.setattr(os, name, failing)
-
-
-FAULTS = [
-    (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), 1, "No space left"),
-    (KeyboardInterrupt(), 130, "interrupted"),
-]
-
-
-@pytest.mark.parametrize(("error", "code", "message"), FAULTS)
-@pytest.mark.parametrize(("name", "call"), [("replace", 1), ("fsync", 1), ("fsync", 2)])
-def test_a_failed_write_leaves_the_old_results(monkeypatch, results, quick_table, capsys, name, call, error, code, message):
-    before = contents(results)
-    fail_from(monkeypatch, name, call, error)
-    assert run(["select", quick_table, "--target", "type", "-k", "2", "-o", str(results), "--force"]) == code
-    printed = capsys.readouterr()
-    assert message in printed.err
-    assert printed.out == ""
-    assert contents(results) == before
-
-
-@pytest.mark.parametrize(("error", "code", "message"), FAULTS)
-def test_a_failed_first_write_leaves_no_part_of_a_file(monkeypatch, tmp_path, quick_table, capsys, error, code, message):
-    fail_from(monkeypatch, "replace", 1, error)
-    assert run(["select", quick_table, "--target", "type", "-k", "3", "-o", str(tmp_path / "out")]) == code
-    assert message in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
-
-
 def test_an_interrupt_at_work_ends_with_130(monkeypatch, results, table, capsys):
     before = contents(results)
 
@@ -472,31 +416,6 @@ def test_names_are_shown_and_written_as_they_are(tmp_path, capsys, name):
     assert f"coef_{name}" in selection[0]
 
 
-def test_spaces_and_utf8_in_paths(tmp_path, capsys):
-    X, labels, _ = planted()
-    folder = tmp_path / "mes données ☃"
-    folder.mkdir()
-    file = write_table(folder / "tumeurs épithéliales.tsv", X, with_lonely(labels))
-    assert run(["select", file, "--target", "type", "-k", "3", "-o", str(folder / "résultats 1")]) == 0
-    assert contents(folder / "résultats 1").keys() == RESULTS
-    assert "résultats 1" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("options", [[], ["--json"]])
-def test_stdout_that_nobody_reads(results, table, options):
-    reading, writing = os.pipe()
-    os.close(reading)
-    folder = results.parent / "unread"
-    try:
-        done = start("select", table, "--target", "type", "-k", "3", "-o", str(folder), *options, stdout=writing)
-    finally:
-        os.close(writing)
-    assert b"Traceback" not in done.stderr
-    assert b"Exception ignored" not in done.stderr
-    assert done.returncode == 0
-    assert contents(folder) == contents(results)
-
-
 def test_stdout_cut_by_head(quick_table):
     command = [sys.executable, "-m", "l20fs.cli", "select", quick_table, "--target", "type", "-k", "3", "--json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as selecting:
@@ -507,28 +426,6 @@ def test_stdout_cut_by_head(quick_table):
     assert b"60 samples" in messages
     assert b"Traceback" not in messages
     assert b"Exception ignored" not in messages
-
-
-@pytest.mark.parametrize(
-    "environment",
-    [
-        {"LANG": "C", "LC_ALL": "C", "NO_COLOR": "1"},
-        {"PYTHONIOENCODING": "ascii"},
-        {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
-        {"FORCE_COLOR": "1", "NO_COLOR": "1", "TERM": "dumb", "COLUMNS": "20", "HOME": ""},
-    ],
-)
-def test_poor_terminals_are_no_fault(tmp_path, environment):
-    X, labels, informative = planted()
-    names = [f"g{j}" for j in range(X.shape[1])]
-    names[informative[0]] = "gène"
-    file = write_table(tmp_path / "donnée.tsv", X, with_lonely(labels), names)
-    done = start("select", file, "--target", "type", "-k", "12", "-o", str(tmp_path / "out"), environment=environment)
-    assert b"Traceback" not in done.stderr
-    assert done.returncode == 0
-    assert b"60 samples" in done.stderr
-    assert b"12" in done.stdout
-    assert "gène" in [row["feature"] for row in read_tsv(tmp_path / "out" / "selection.tsv")]
 
 
 class Canary:
