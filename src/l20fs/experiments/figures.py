@@ -191,7 +191,7 @@ def initialisation(rows: pd.DataFrame, classifier: str, n_features: int | None =
     _finish(figure, [], "", "", None)
     top[0].set_ylabel("accuracy (%)")
     bottom[0].set_ylabel("non-zero rows")
-    caption = f"{_name(classifier)}, at most {trials.n_features.max()} features, mean of {_n_splits(trials)} splits"
+    caption = f"{_name(classifier)} with {_size_words(trials)}, mean of {_n_splits(trials)} splits"
     return _captioned(figure, f"{caption}; bars: standard deviation over draws")
 
 
@@ -291,7 +291,7 @@ def solvers(rows: pd.DataFrame, classifier: str, parameter: str = "alpha", n_fea
     _finish(figure, bottom, "λ", "", _legend(styles))
     top[0].set_ylabel("accuracy (%)")
     bottom[0].set_ylabel("non-zero rows")
-    caption = f"{_name(classifier)} with at most {trials.n_features.max()} features, mean of {_n_splits(trials)} splits"
+    caption = f"{_name(classifier)} with {_size_words(trials)}, mean of {_n_splits(trials)} splits"
     return _captioned(figure, f"{caption}; bars: standard error")
 
 
@@ -459,6 +459,12 @@ def _at_size(trials: pd.DataFrame, n_features: int | None) -> pd.DataFrame:
     if size not in set(trials.n_features):
         raise ValueError(f"n_features={n_features} is not in the rows. Use one of {sorted(trials.n_features.unique())}.")
     return trials[trials.n_features == size]
+
+
+def _size_words(trials: pd.DataFrame) -> str:
+    """Say how many features there are: 0 stands for as many as have weights."""
+    largest = trials.n_features.max()
+    return f"at most {largest} features" if largest else "all features that have weights"
 
 
 def _n_splits(trials: pd.DataFrame) -> str:

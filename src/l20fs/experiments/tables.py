@@ -23,6 +23,10 @@ PROTOCOL_NAMES = {
 }
 
 
+#: Rows that a page of LaTeX holds, and letters from which a text is broken into lines.
+PAGE_ROWS, LONG_TEXT = 45, 45
+
+
 @dataclass(frozen=True)
 class Cell:
     """A text, something less important below it, and whether it is the best of its row, the second, or neither."""
@@ -183,27 +187,38 @@ def _escape_markdown(text: str) -> str:
 
 
 def to_latex(table: Table) -> str:
-    r"""Return a table for LaTeX with ``\usepackage{booktabs}``."""
+    r"""Return a table for LaTeX with ``\usepackage{booktabs}``, and ``longtable`` if it has more rows than a page."""
     marks: dict[int | None, str] = {1: r"\textbf{%s}", 2: r"\underline{%s}"}
 
     def cell(content: Cell) -> str:
         text = marks.get(content.rank, "%s") % _escape_latex(content.text)
         return rf"\shortstack{{{text}\\{{\scriptsize {_escape_latex(content.detail)}}}}}" if content.detail else text
 
-    lines = [
-        r"\begin{table*}",
-        r"\centering\footnotesize\setlength{\tabcolsep}{3pt}",
-        rf"\caption{{{_escape_latex(table.caption)}}}",
-        rf"\begin{{tabular}}{{{''.join('r' if is_number else 'l' for is_number in table.is_number)}}}",
-        r"\toprule",
-        _latex_row([_escape_latex(name) for name in table.header]),
-        r"\midrule",
-        *(_latex_row([cell(content) for content in row]) for row in table.rows),
-        r"\bottomrule",
-        r"\end{tabular}",
-        r"\end{table*}",
-    ]
+    columns = "".join(_latex_column(number, [row[number].text for row in table.rows], table) for number in _places(table))
+    caption = _escape_latex(table.caption)
+    header = _latex_row([_escape_latex(name) for name in table.header])
+    has_details = any(content.detail for row in table.rows for content in row)
+    rows = [_latex_row([cell(content) for content in row]) + (r"\addlinespace" if has_details else "") for row in table.rows]
+    look = r"\centering\footnotesize\setlength{\tabcolsep}{3pt}"
+    if len(rows) > PAGE_ROWS:
+        top = [r"{" + look, rf"\begin{{longtable}}{{{columns}}}", rf"\caption{{{caption}}}\\", r"\toprule", header]
+        head = [r"\midrule", r"\endfirsthead", r"\toprule", header, r"\midrule", r"\endhead"]
+        lines = [*top, *head, *rows, r"\bottomrule", r"\end{longtable}", r"}"]
+    else:
+        top = [r"\begin{table*}", look, rf"\caption{{{caption}}}", rf"\begin{{tabular}}{{{columns}}}", r"\toprule", header]
+        lines = [*top, r"\midrule", *rows, r"\bottomrule", r"\end{tabular}", r"\end{table*}"]
     return "\n".join(lines) + "\n"
+
+
+def _places(table: Table) -> range:
+    return range(len(table.header))
+
+
+def _latex_column(number: int, texts: list[str], table: Table) -> str:
+    """Return how a column is set: numbers to the right, long texts in lines of their own width."""
+    if table.is_number[number]:
+        return "r"
+    return "p{5cm}" if max(map(len, texts), default=0) > LONG_TEXT else "l"
 
 
 def _latex_row(cells: list[str]) -> str:
