@@ -25,7 +25,7 @@ from l20fs.data.readers import read_table
 ROUNDS = 5
 
 #: Programs that print the memory they add at their peak, in MiB.
-PEAK = """
+PEAK = r"""
 import re
 from pathlib import Path
 import anndata, pandas, scipy.sparse, sklearn.datasets

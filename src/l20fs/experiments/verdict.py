@@ -134,8 +134,8 @@ def _not_run(plan: Plan, left_out: list[str]) -> Iterator[str]:
     tried = [f"{label} {len(set(map(str, choices)))}" for label, choices in _choices(plan).items() if len(choices) > 1]
     outside = f"outside the grids (settings tried: {joined(tried)}) and " if tried else ""
     yield (
-        f"Numbers of features other than {joined([str(size) for size in plan.sizes])}, and parameters {outside}other than the "
-        "defaults."
+        f"Numbers of features other than {joined([str(size) for size in plan.sizes])}, and parameters {outside}other than "
+        "the defaults."
     )
 
 
