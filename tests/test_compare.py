@@ -427,7 +427,7 @@ def test_words_tell_what_may_be_chance():
     assert "Hardly by chance (p below 0.05): good is better than bad." in text
     assert "May be chance (p of 0.05 or more): that good is better than close." in text
     assert "a plain t-test would be too sure" in text
-    assert "left out: RFS." in text
+    assert "that use labels: RFS." in text
 
 
 def test_what_one_pair_alone_would_show_may_be_chance_among_many():
