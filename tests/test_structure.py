@@ -37,8 +37,10 @@ LEVELS = [
     ["selector_cv"],
     ["__init__"],
     ["evaluation", "plots", "anndata"],
+    ["report"],
     ["experiments"],
     ["cli"],
+    ["__main__"],
 ]
 
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import os
 import re
+import webbrowser
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
+import scipy.sparse as sp
 from rich.box import SIMPLE_HEAD
 from rich.table import Table as RichTable
 
+from l20fs.cli.load import READING, load
+from l20fs.cli.options import data_options
 from l20fs.cli.output import cell_bars, note, plain, show_tables
-from l20fs.cli.select import load
+from l20fs.data.readers import DataError
 
 if TYPE_CHECKING:
     from l20fs.experiments.plan import Variant
@@ -25,7 +29,7 @@ MOST_LETTERS = 60
 
 @click.command()
 @click.argument("data")
-@click.option("--target", help="Column with the class labels (not needed for srbct).")
+@data_options
 @click.option(
     "-o", "--output", "folder", type=click.Path(path_type=Path), required=True, help="Folder for everything, to be resumed."
 )
@@ -44,9 +48,9 @@ MOST_LETTERS = 60
 )
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of the splits.")
 @click.option("--n-jobs", type=click.IntRange(min=1), default=2, show_default=True, help="Fits at the same time.")
+@click.option("--open", "open_page", is_flag=True, help="Open the report page in the browser.")
 def compare(
     data: str,
-    target: str | None,
     folder: Path,
     methods: str | None,
     sizes: str | None,
@@ -54,8 +58,10 @@ def compare(
     scale: str,
     seed: int,
     n_jobs: int,
+    open_page: bool,
+    **reading: Any,
 ) -> None:
-    """Compare methods on DATA: a CSV or TSV file with one sample per row (.gz too), or `srbct`.
+    """Compare methods on DATA: a table with one sample per row (CSV, TSV, ...), or `srbct`, the built-in set.
 
     Every method gets the same random splits. What it selects, how many features and with which parameters is decided on
     the training samples alone; accuracy is that on the test samples. A run that was stopped goes on where it was: call it
@@ -74,8 +80,19 @@ def compare(
     wanted_sizes = None if sizes is None else parse_sizes(sizes)
     if folder.exists() and not folder.is_dir():
         raise NotADirectoryError(f"-o {folder}: this is a file. Name a folder.")
-    table = load(data, target)
-    dataset = Dataset(name_of(data), table.X, table.y)
+    if reading["groups"] is not None:
+        raise click.UsageError("--groups: the splits of a comparison do not know groups. Leave the option out.")
+    samples = load(
+        data, reading["target"], is_log=reading["is_log"], **{name: reading[name] for name in READING if name != "groups"}
+    )
+    for remark in samples.notes:
+        note(remark)
+    if sp.issparse(samples.X):
+        raise DataError(
+            "The table is sparse, and most of the methods need a dense one. Export the features of interest as a dense "
+            "table, or use `l20fs select`, which keeps it sparse."
+        )
+    dataset = Dataset(name_of(data), samples.X, samples.y)
     plan = comparison.comparison_plan(dataset, variants, sizes=wanted_sizes, n_splits=n_splits, scale=scale, seed=seed)
     for remark in comparison.remarks(dataset, plan):
         note(remark)
@@ -84,6 +101,10 @@ def compare(
     show_tables(*shown(found.table))
     note(found.table.caption)
     note(f"Results are in {folder}{os.sep}: {', '.join(file.name for file in found.files)}")
+    page = folder / "report.html"
+    note(f"Look at {page}")
+    if open_page:
+        webbrowser.open(page.resolve().as_uri())
 
 
 def wanted_variants(methods: str | None) -> tuple[Variant, ...]:

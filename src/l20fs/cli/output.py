@@ -52,17 +52,24 @@ def show_tables(*tables: RichTable) -> None:
     show(capture.get())
 
 
+def readable(text: str) -> str:
+    """Return what the bytes of an argument say as UTF-8, where the locale does not know more than ASCII."""
+    return os.fsencode(text).decode("utf-8", errors="backslashreplace")
+
+
 def note(text: str) -> None:
     click.echo(text, err=True)
 
 
 @contextmanager
-def stated_warnings() -> Iterator[None]:
-    """Turn warnings into one line each on stderr."""
+def stated_warnings() -> Iterator[list[str]]:
+    """Turn warnings into one line each on stderr; the list that is given holds them afterwards."""
+    texts: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        yield
-    for text in dict.fromkeys(str(warning.message) for warning in caught):
+        yield texts
+    texts += dict.fromkeys(str(warning.message) for warning in caught)
+    for text in texts:
         note(f"warning: {text}")
 
 
@@ -80,3 +87,12 @@ def cell_bars() -> Iterator[Callable[[str, RunProgress], None]]:
             bars.update(tasks[name], completed=progress.n_done, total=progress.n_cells)
 
         yield on_progress
+
+
+@contextmanager
+def progress(description: str, total: int) -> Iterator[Callable[[], None]]:
+    """Draw a bar on a terminal; what is given moves it on by one."""
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bars:
+        task = bars.add_task(description, total=total)
+        yield lambda: bars.advance(task)

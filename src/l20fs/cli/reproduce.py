@@ -58,6 +58,7 @@ def reproduce(
       l20fs reproduce all -o out --data-dir data
     """
     from l20fs.experiments.reproduce import Reproduction  # matplotlib takes a second to load
+    from l20fs.report.index import write_reproduction_page
 
     wanted = None if datasets is None else [name.strip() for name in datasets.split(",")]
     for name in wanted or []:
@@ -77,3 +78,5 @@ def reproduce(
         files = reproduction.make(names)
     for file in files:
         show(f"{file}\n")
+    if files:
+        note(f"All of it on one page: {write_reproduction_page(folder)}")

@@ -25,6 +25,7 @@ from l20fs.experiments.verdict import verdict
 from l20fs.experiments.words import counted, joined
 from l20fs.files import write_together
 from l20fs.methods import discover
+from l20fs.report.comparison import comparison_page
 
 #: What is compared unless told otherwise: quick methods of different kinds, minutes for 100 samples with 5000 features.
 DEFAULT_METHODS = ("Baseline", "L20Selector", "RFS", "mRMR", "ReliefF", "FisherScore")
@@ -192,12 +193,36 @@ def compare(
         **figures.figure_writers(figures.stability(by_size), folder, "stability"),
         **figures.figure_writers(figures.time(rows), folder, "time"),
         folder / "summary.md": text_writer(text),
+        folder / "report.html": text_writer(comparison_html(rows, frame, plan, data)),
     }
     for classifier in plan.classifiers:
         figure = figures.curves(rows, classifier, "honest")
         writers |= figures.figure_writers(figure, folder, f"curves-{CLASSIFIER_NAMES[classifier]}")
     write_together(writers)
     return Comparison(table, list(writers))
+
+
+def comparison_html(rows: pd.DataFrame, frame: pd.DataFrame, plan: Plan, data: Dataset) -> str:
+    """Return the page: methods side by side."""
+    n_samples, n_features = data.X.shape
+    shown = {"classifier": lambda table: table.classifier.map(CLASSIFIER_NAMES)}
+    return comparison_page(
+        frame.assign(**shown),
+        outcomes.honest_curves(rows).assign(**shown),
+        title=data.name,
+        sentences=[
+            f"{counted(n_samples, 'sample')}, {counted(n_features, 'feature')}, "
+            f"{len(np.unique(data.y))} classes; {counted(plan.n_splits, 'random split')}, the same for "
+            "all methods: two thirds of every class to select and to train on, the rest to test.",
+            "Settings and numbers of features were chosen by cross-validation inside the training samples. The test samples "
+            "were used once, for the accuracy.",
+            "The splits share samples, so that their errors say less than they seem to: summary.md tests the differences "
+            "with that in mind.",
+            "This says how well the features tell these classes apart in samples like these. It does not say that they "
+            "cause anything, nor how they do in samples from another laboratory.",
+        ],
+        warnings=[*remarks(data, plan)],
+    )
 
 
 def _left_out(plan: Plan) -> Iterator[str]:
