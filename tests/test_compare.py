@@ -45,12 +45,22 @@ from l20fs.stability_index import nogueira
 
 FILES = {
     "rows.csv",
+    "report.html",
     *(f"comparison.{ending}" for ending in ("csv", "md", "tex", "html")),
     "stability.csv",
     "summary.md",
     *(f"{name}.{kind}" for name in ("stability", "time", "curves-KNN", "curves-softmax") for kind in ("svg", "png")),
 }
-TIMED = {"rows.csv", "comparison.csv", "comparison.md", "comparison.tex", "comparison.html", "time.svg", "time.png"}
+TIMED = {
+    "rows.csv",
+    "report.html",
+    "comparison.csv",
+    "comparison.md",
+    "comparison.tex",
+    "comparison.html",
+    "time.svg",
+    "time.png",
+}
 
 
 def toy(seed=0, **shape):
