@@ -254,6 +254,7 @@ def test_filter_finds_names_and_says_how_many(show):
     names = texts(page, "#features tbody th")
     assert names == [name for name in (f"gene {rank}" for rank in range(1, 14)) if "gene 1" in name]
     assert page.locator("#n-shown").text_content() == f"{len(names)} of 13 shown"
+    assert not page.locator("#nothing-found").is_visible()
     page.locator("#filter").fill("no such thing")
     assert texts(page, "#features tbody th") == []
     assert page.locator("#nothing-found").is_visible()
