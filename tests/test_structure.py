@@ -40,6 +40,7 @@ LEVELS = [
     ["report"],
     ["experiments"],
     ["cli"],
+    ["__main__"],
 ]
 
 

@@ -7,7 +7,6 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -164,13 +163,13 @@ def to_markdown(table: Table) -> str:
     marks: dict[int | None, str] = {1: "**{}**", 2: "<ins>{}</ins>"}  # GitHub underlines ins and drops u
 
     def cell(content: Cell) -> str:
-        text = marks.get(content.rank, "{}").format(_escape_markdown(content.text))
-        return f"{text} {_escape_markdown(content.detail)}".strip()
+        text = marks.get(content.rank, "{}").format(escape_markdown(content.text))
+        return f"{text} {escape_markdown(content.detail)}".strip()
 
     lines = [
-        _escape_markdown(table.caption),
+        escape_markdown(table.caption),
         "",
-        _markdown_row([_escape_markdown(name) for name in table.header]),
+        _markdown_row([escape_markdown(name) for name in table.header]),
         f"|{'|'.join('---:' if is_number else '---' for is_number in table.is_number)}|",
         *(_markdown_row([cell(content) for content in row]) for row in table.rows),
     ]
@@ -181,7 +180,7 @@ def _markdown_row(cells: list[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _escape_markdown(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """Show all signs as they are; a number with a sign is no list, a name with an underline no emphasis."""
     return re.sub(r"([\\`*_\[\]<>|~#$&])", r"\\\1", " ".join(text.split()))
 
@@ -299,17 +298,24 @@ def to_page(table: Table, title: str) -> str:
     return _PAGE.format(title=html.escape(title), table=to_html(table))
 
 
-def _write(text: bytes, stream: BinaryIO) -> None:
-    stream.write(text)
+def text_writer(text: str) -> Callable[[BinaryIO], object]:
+    """Return what writes a text into an open file."""
+    content = text.encode()
+    return lambda stream: stream.write(content)
 
 
-def write_table(folder: Path, name: str, table: Table) -> list[Path]:
-    """Write ``name.md``, ``name.tex`` and ``name.html``, all or none, and return where they are."""
+def table_writers(folder: Path, name: str, table: Table) -> dict[Path, Callable[[BinaryIO], object]]:
+    """Return what writes ``name.md``, ``name.tex`` and ``name.html``."""
     formats: dict[str, Callable[[Table], str]] = {
         "md": to_markdown,
         "tex": to_latex,
         "html": lambda shown: to_page(shown, name),
     }
-    texts = {folder / f"{name}.{ending}": make(table).encode() for ending, make in formats.items()}
-    write_together({file: partial(_write, text) for file, text in texts.items()})
-    return list(texts)
+    return {folder / f"{name}.{ending}": text_writer(make(table)) for ending, make in formats.items()}
+
+
+def write_table(folder: Path, name: str, table: Table) -> list[Path]:
+    """Write ``name.md``, ``name.tex`` and ``name.html``, all or none, and return where they are."""
+    writers = table_writers(folder, name, table)
+    write_together(writers)
+    return list(writers)
