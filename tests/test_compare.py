@@ -45,12 +45,22 @@ from l20fs.stability_index import nogueira
 
 FILES = {
     "rows.csv",
+    "report.html",
     *(f"comparison.{ending}" for ending in ("csv", "md", "tex", "html")),
     "stability.csv",
     "summary.md",
     *(f"{name}.{kind}" for name in ("stability", "time", "curves-KNN", "curves-softmax") for kind in ("svg", "png")),
 }
-TIMED = {"rows.csv", "comparison.csv", "comparison.md", "comparison.tex", "comparison.html", "time.svg", "time.png"}
+TIMED = {
+    "rows.csv",
+    "report.html",
+    "comparison.csv",
+    "comparison.md",
+    "comparison.tex",
+    "comparison.html",
+    "time.svg",
+    "time.png",
+}
 
 
 def toy(seed=0, **shape):
@@ -118,6 +128,9 @@ def test_accuracy_size_and_stability_are_those_of_a_slow_loop(tmp_path, classifi
     plan = small_plan(data)
     compare(plan, data, tmp_path)
     table = pd.read_csv(tmp_path / "comparison.csv").set_index(["classifier", "method"])
+    rows = read_rows(tmp_path / "rows.csv")
+    trials = rows[rows.fold.isna()].drop_duplicates(["method", "choice", "split"])
+    times = {method: np.mean(trials.fit_seconds[trials.method == method]) for method in plan.labels}
     by_size = pd.read_csv(tmp_path / "stability.csv").set_index(["classifier", "method", "n_features"])
     ridges = [{"ridge": value} for value in (1.0, 10.0, 100.0)]
     for method, make, choices in (("FisherScore", FisherScore, [{}]), ("L20Selector", L20Selector, ridges)):
@@ -127,6 +140,7 @@ def test_accuracy_size_and_stability_are_those_of_a_slow_loop(tmp_path, classifi
         assert row.accuracy == pytest.approx(100.0 * np.mean(scores))
         assert row.standard_error == pytest.approx(100.0 * np.std(scores, ddof=1) / np.sqrt(3))
         assert row.n_features == np.median(sizes)
+        assert row.seconds == pytest.approx(times[method])
         wanted = nogueira(members(sets, 12))
         found = row[["stability", "stability_lower", "stability_upper"]].tolist()
         assert found == pytest.approx([wanted.index, wanted.lower, wanted.upper])
@@ -427,7 +441,7 @@ def test_words_tell_what_may_be_chance():
     assert "Hardly by chance (p below 0.05): good is better than bad." in text
     assert "May be chance (p of 0.05 or more): that good is better than close." in text
     assert "a plain t-test would be too sure" in text
-    assert "left out: RFS." in text
+    assert "that use labels: RFS." in text
 
 
 def test_what_one_pair_alone_would_show_may_be_chance_among_many():

@@ -204,10 +204,21 @@ def test_scores_that_are_not_known_are_not_shown(show):
 # --------------------------------------------------------------------------------------------- sort, filter and download
 
 
+@pytest.mark.parametrize("has_script", [True, False])
+def test_technical_columns_are_shown_if_asked_for(show, has_script):
+    page = show(make_content(k=3, k_max=5), java_script_enabled=has_script)
+    technical = page.locator("#features tr:not([hidden]) .technical")
+    assert technical.count()
+    assert not any(cell.is_visible() for cell in technical.all())
+    page.locator("#all-columns").check()
+    assert all(cell.is_visible() for cell in technical.all())
+
+
 def test_sort_by_every_column_both_ways(show):
     content = make_content(k=13, k_max=20)
     page = show(content)
     frame = pd.DataFrame([content.row(13, place) for place in range(13)], columns=content.header())
+    page.locator("#all-columns").check()
     headers = page.locator("#features thead th")
     for column, name in enumerate(frame.columns):
         values = pd.to_numeric(frame[name], errors="coerce")
@@ -243,6 +254,7 @@ def test_filter_finds_names_and_says_how_many(show):
     names = texts(page, "#features tbody th")
     assert names == [name for name in (f"gene {rank}" for rank in range(1, 14)) if "gene 1" in name]
     assert page.locator("#n-shown").text_content() == f"{len(names)} of 13 shown"
+    assert not page.locator("#nothing-found").is_visible()
     page.locator("#filter").fill("no such thing")
     assert texts(page, "#features tbody th") == []
     assert page.locator("#nothing-found").is_visible()

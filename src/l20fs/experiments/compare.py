@@ -22,10 +22,11 @@ from l20fs.experiments.protocol import paper_split
 from l20fs.experiments.runner import RunProgress, run, selections
 from l20fs.experiments.tables import CLASSIFIER_NAMES, Cell, Table, seconds, table_writers, text_writer
 from l20fs.experiments.verdict import verdict
-from l20fs.experiments.words import counted, joined
+from l20fs.experiments.words import joined
 from l20fs.files import write_together
 from l20fs.methods import discover
 from l20fs.report.comparison import comparison_page
+from l20fs.report.words import counted
 
 #: What is compared unless told otherwise: quick methods of different kinds, minutes for 100 samples with 5000 features.
 DEFAULT_METHODS = ("Baseline", "L20Selector", "RFS", "mRMR", "ReliefF", "FisherScore")
@@ -212,7 +213,7 @@ def comparison_html(rows: pd.DataFrame, frame: pd.DataFrame, plan: Plan, data: D
         title=data.name,
         sentences=[
             f"{counted(n_samples, 'sample')}, {counted(n_features, 'feature')}, "
-            f"{len(np.unique(data.y))} classes; {counted(plan.n_splits, 'random split')}, the same for "
+            f"{counted(len(np.unique(data.y)), 'class')}; {counted(plan.n_splits, 'random split')}, the same for "
             "all methods: two thirds of every class to select and to train on, the rest to test.",
             "Settings and numbers of features were chosen by cross-validation inside the training samples. The test samples "
             "were used once, for the accuracy.",

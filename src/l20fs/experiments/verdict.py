@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
@@ -13,7 +14,8 @@ from l20fs.experiments.plan import Plan
 from l20fs.experiments.protocol import accuracy, paper_split
 from l20fs.experiments.statistics import LEVEL, paired_tests
 from l20fs.experiments.tables import CLASSIFIER_NAMES, escape_markdown, frame_table, seconds, to_markdown
-from l20fs.experiments.words import counted, joined
+from l20fs.experiments.words import joined
+from l20fs.report.words import counted
 
 
 def verdict(
@@ -130,17 +132,9 @@ def _time(rows: pd.DataFrame, frame: pd.DataFrame) -> Iterator[str]:
 
 
 def _not_run(plan: Plan, left_out: list[str]) -> Iterator[str]:
-    yield f"Methods of this package that use labels and were left out: {joined(left_out)}." if left_out else "No method."
-    tried = [f"{label} {len(set(map(str, choices)))}" for label, choices in _choices(plan).items() if len(choices) > 1]
+    yield f"Methods of this package that use labels: {joined(left_out) if left_out else 'all were run'}."
+    counts = Counter(variant.label for variant in plan.variants)
+    tried = [f"{label} {count}" for label, count in counts.items() if count > 1]
     outside = f"outside the grids (settings tried: {joined(tried)}) and " if tried else ""
-    yield (
-        f"Numbers of features other than {joined([str(size) for size in plan.sizes])}, and parameters {outside}other than "
-        "the defaults."
-    )
-
-
-def _choices(plan: Plan) -> dict[str, list[dict[str, object]]]:
-    found: dict[str, list[dict[str, object]]] = {}
-    for variant in plan.variants:
-        found.setdefault(variant.label, []).append(dict(variant.choice))
-    return found
+    sizes = joined([str(size) for size in plan.sizes])
+    yield f"Numbers of features other than {sizes}, and parameters {outside}other than the defaults."

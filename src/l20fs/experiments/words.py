@@ -16,17 +16,6 @@ def joined(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def counted(number: int, what: str) -> str:
-    """Return how many there are of something.
-
-    Examples
-    --------
-    >>> counted(1, "split"), counted(10, "split")
-    ('1 split', '10 splits')
-    """
-    return f"{number} {what}{'' if number == 1 else 's'}"
-
-
 def p_text(value: float) -> str:
     """Return a p-value with as many digits as mean something.
 

@@ -33,6 +33,8 @@ COLUMNS = {
     ),
     "strongest": ("Speaks for", "The class for which the feature has the largest weight."),
 }
+#: Columns that are shown only if asked for: what they say is in the order of the rows.
+TECHNICAL = ("score", "norm", "entry_alpha", "rule")
 WEIGHT = "For each class: a positive weight speaks for it if the value is high, a negative one speaks against it."
 
 #: From how many classes on cells show a colour only, and names of classes stand upright.
@@ -86,6 +88,7 @@ def render(content: Content) -> str:
         n_coloured=svg.N_COLOURS,
         header=[column(name) for name in content.header()],
         is_number=[_is_number(content, name) for name in content.header()],
+        is_technical=[name in TECHNICAL for name in content.header()],
         meanings=_meanings(content),
         rows=[_row(content, place) for place in range(content.k_max)],
         could_replace=content.could_replace,
