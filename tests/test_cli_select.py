@@ -230,6 +230,15 @@ def test_stability(table, tmp_path, capsys):
     assert contents(tmp_path / "out").keys() == RESULTS
 
 
+def test_stability_is_that_of_the_number_that_was_chosen(table, capsys):
+    X, labels = noisy()
+    found = summary_of(capsys, table, "--target", "type", "--auto", "1se", "--stability", "6")
+    k = found["k"]
+    assert k < 12  # all of them would always be found again
+    expected = StabilitySelector(L20Selector(k, max_features=12), n_resamples=6, random_state=0).fit(X, labels)
+    assert found["stability"]["index"] == pytest.approx(expected.stability_)
+
+
 def test_a_method_without_a_path_leaves_no_path_of_an_earlier_run(quick_table, tmp_path):
     output = str(tmp_path / "out")
     assert run(["select", quick_table, "--target", "type", "-o", output]) == 0
