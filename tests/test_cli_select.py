@@ -185,7 +185,10 @@ def test_donors_stay_together(tmp_path, capsys):
     donors = [f"d{i % 6}" for i in range(60)]
     frame = pd.DataFrame(X, columns=[f"g{j}" for j in range(12)])
     frame.assign(type=labels, donor=donors).to_csv(tmp_path / "table.csv", index=False)
-    found = summary_of(capsys, str(tmp_path / "table.csv"), "--target", "type", "--groups", "donor", "-k", "3")
+    options = ["--target", "type", "--groups", "donor", "-k", "3", "--stability", "6"]
+    found = summary_of(capsys, str(tmp_path / "table.csv"), *options)
+    stable = StabilitySelector(L20Selector(3, max_features=12), n_resamples=6, random_state=0)
+    assert found["stability"]["index"] == pytest.approx(stable.fit(X, labels, groups=donors).stability_)
     folds = make_stratified_folds(labels, donors)
     expected = predictions_by_k(L20Selector(), X, labels, range(1, 13), folds).results()["mean_test_score"]
     assert [row["linear"] for row in found["accuracy"]] == pytest.approx(expected.tolist())
