@@ -32,7 +32,7 @@ class Opened:
 
     def __init__(self, context, file):
         self.complaints, self.requests = [], []
-        context.set_default_timeout(600_000)  # a busy machine fails no test
+        context.set_default_timeout(120_000)  # a busy machine fails no test
         self.page = context.new_page()
         self.page.on("console", lambda message: self.complaints.append(message.text))
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
