@@ -179,6 +179,7 @@ class L20Selector(BaseSelector):
     allows_none = True
     size_rules = ("ebic",)
     takes_sparse = True
+    takes_device_arrays = True
 
     path_: SolutionPath
     certificate_: Certificate
