@@ -243,11 +243,14 @@ class BaseSelector(SelectorMixin, BaseEstimator):
 
     def _warn_if_short(self) -> None:
         """Warn if fewer features than asked for can be selected."""
-        n_units = int(self.ranking_.max())  # less than n_features_in_ where features are selected in groups
-        n_selectable = len(np.unique(self.ranking_[np.isfinite(self.scores_)]))
+        n_units, n_selectable = self._count_units()
         k = n_selectable if self.n_features_to_select is None else self._n_wanted(n_units)
         if k > n_selectable:
             warnings.warn(f"n_features_to_select={k}{self._shortage(k, n_units, n_selectable)}", UserWarning, stacklevel=3)
+
+    def _count_units(self) -> tuple[int, int]:
+        """Return how many features there are, or groups of them, and how many of these can be selected."""
+        return int(self.ranking_.max()), len(np.unique(self.ranking_[np.isfinite(self.scores_)]))
 
     def _shortage(self, k: int, n_units: int, n_selectable: int) -> str:
         """Say why no more than ``n_selectable`` features can be selected."""

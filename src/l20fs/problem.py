@@ -268,8 +268,8 @@ class LeastSquares:
     def _factor(self, rows: Array, ridge: float) -> tuple[Array, Array]:
         n_rows = len(rows)
         if isinstance(self.design, ArrayDesign):
-            triangle = self.design.triangle(rows, self.targets, ridge)
-            return triangle[:n_rows, :n_rows], triangle[:n_rows, n_rows:]
+            whole = self.design.triangle(rows, self.targets, ridge)
+            return whole[:n_rows, :n_rows], whole[:n_rows, n_rows:]
         ridge_rows = np.eye(n_rows if ridge else 0, n_rows + self.n_targets)
         triangle = np.sqrt(ridge) * ridge_rows
         step = max(n_rows, BLOCK_ELEMENTS // max(1, n_rows))

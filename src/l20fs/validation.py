@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_X_y, column_or_1d, validate_data
 
-from l20fs.arrays import as_numpy, is_device_array
+from l20fs.arrays import as_numpy
 
 Array = NDArray[Any]
 

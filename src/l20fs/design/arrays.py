@@ -43,7 +43,7 @@ class ArrayDesign:
         self.sample_weights = sample_weights
         self._root = None if sample_weights.root is None else self.place.send(sample_weights.root)
         has_weights = self._root is not None
-        self._base, moved = self._centred(X, self._means(X)) if has_weights else (X, np.zeros(self.n_features))
+        self._base, moved = self._centred(X, self._weighted_means(X)) if has_weights else (X, np.zeros(self.n_features))
         shift, length = self._measure(self._base)
         small = np.flatnonzero(~(length > SMALL_SHARE[self.dtype] * np.sqrt(sample_weights.total) * np.abs(moved + shift)))
         small_mean, length[small] = self._measure_exactly(X, small)
@@ -67,12 +67,9 @@ class ArrayDesign:
         self._inverse = self.place.send(np.where(self.varies, 1.0 / self.scale, 0.0))
         self._inverse_there = self.place.xp.astype(self._inverse, self.array_dtype)
 
-    def _means(self, X: Any) -> Array:
-        """Return the means of the features, as exactly as X's type allows."""
-        xp, share = self.place.xp, self.sample_weights.share
-        if share is None:
-            return self.place.fetch(xp.sum(X, axis=0)).astype(np.float64) / self.n_samples
-        return self.place.fetch(xp.matmul(self.place.send(share[None], X.dtype), X))[0].astype(np.float64)
+    def _weighted_means(self, X: Any) -> Array:
+        share = np.asarray(self.sample_weights.share)[None, :]
+        return self.place.fetch(self.place.xp.matmul(self.place.send(share, X.dtype), X))[0]
 
     def _centred(self, X: Any, mean: Array) -> tuple[Any, Array]:
         """Return a centred copy, with weights if there are any, and what was subtracted from the features."""
@@ -84,14 +81,18 @@ class ArrayDesign:
 
     def _measure(self, base: Any) -> tuple[Array, Array]:
         """Return how far the features are from being centred, and how long they are when they are centred."""
-        xp, weights = self.place.xp, self.sample_weights
-        lengths = self.place.fetch(xp.linalg.vector_norm(base, axis=0)).astype(np.float64)
+        xp, total = self.place.xp, self.sample_weights.total
+        lengths = xp.astype(xp.linalg.vector_norm(base, axis=0), xp.float64)
         if self._root is None:
-            shift = self._means(base)
+            sums = xp.sum(base, axis=0)
         else:
-            shift = self.place.fetch(xp.matmul(xp.astype(self._root, base.dtype)[None, :], base))[0] / weights.total
-        with np.errstate(over="ignore", invalid="ignore"):  # refused later
-            return shift, np.sqrt(np.maximum(np.square(lengths) - weights.total * np.square(shift), 0.0))
+            sums = xp.matmul(xp.astype(self._root, base.dtype)[None, :], base)[0, :]
+        shift = xp.astype(sums, xp.float64) / total
+        squares = lengths * lengths - total * shift * shift
+        centred = xp.sqrt(
+            xp.where(squares < 0.0, xp.zeros_like(squares), squares)
+        )  # for rounding; what is infinite is refused
+        return self.place.fetch(shift), self.place.fetch(centred)
 
     def _measure_exactly(self, X: Any, features: Array) -> tuple[Array, Array]:
         """Return mean and length of some features in float64; the length of a constant one is 0."""
@@ -182,10 +183,16 @@ class ArrayDesign:
         xp, values = self.place.xp, self.sample_weights.values
         energy, step = 0.0, max(1, PART_ELEMENTS // self.n_samples)
         for start in range(0, self.n_features, step):
-            lines = self._lines(np.arange(start, min(start + step, self.n_features)))
-            energy = energy + xp.sum(lines * lines, axis=0)
-        energies = self.place.fetch(energy).astype(np.float64)
-        return float((energies if values is None else energies / np.maximum(values, 1.0)).max())
+            block = slice(start, min(start + step, self.n_features))
+            part, weights = self._base[:, block], (self._inverse * self._inverse)[block]
+            crossed = -2.0 * (part @ xp.astype(self._shift[block] * weights, self.array_dtype))
+            if self._root is not None:
+                crossed = crossed * xp.astype(self._root, self.array_dtype)
+            energy = energy + (part * part) @ xp.astype(weights, self.array_dtype) + crossed
+        beyond = float(xp.sum(xp.square(self._shift * self._inverse)))
+        counts = np.ones(self.n_samples) if values is None else values
+        energies = self.place.fetch(energy).astype(np.float64) + beyond * counts
+        return float((energies / np.maximum(counts, 1.0)).max())
 
     def gram_top(self) -> float:
         return largest_eigenvalue(self)

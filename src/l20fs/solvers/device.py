@@ -1,7 +1,7 @@
 r"""A set of rows that grows beside an X on a device: the same choices as those of a panel, many at a time.
 
-Everything that is as long as X has features stays on the device. A batch of rows costs one pass over X and a handful of small
-transfers:
+Everything that is as long as X has features stays on the device. A batch of rows costs one pass over X and a handful of
+small transfers:
 
 1. The next rows are foreseen on the host, from the inner products of the candidates with the highest merit.
 2. Their columns are orthogonalised together, in float64.
@@ -14,20 +14,22 @@ transfers:
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from l20fs.design import ArrayDesign
+from l20fs.penalty import RowPenalty
 from l20fs.problem import LeastSquares
 from l20fs.solvers.basis import Triangle
-from l20fs.solvers.panel import RowSet, best_of, gains_of, smallest_rooms
+from l20fs.solvers.panel import RowSet, best_of, smallest_rooms
 
 Array = NDArray[Any]
 
 #: From how many features with the highest merit the next rows are foreseen, and how many elements these may have.
-CANDIDATES, CANDIDATE_ELEMENTS = 1024, 1 << 28
+CANDIDATES, CANDIDATE_ELEMENTS = 512, 1 << 28
 
 #: How many rows are foreseen at first.
 FIRST_AHEAD = 16
@@ -35,9 +37,16 @@ FIRST_AHEAD = 16
 #: Lines that one pass over X multiplies at most, directions and residuals: more are not cheaper by the line.
 LINES_PER_PASS = 64
 
+#: Rows for which the lines of a basis have places at first.
+FIRST_PLACES = 512
+
 
 class DeviceBasis(Triangle):
-    """The orthonormal lines of the selected columns on the device, and their triangle on the host."""
+    """The orthonormal lines of the selected columns on the device, and their triangle on the host.
+
+    A line is as long as X has samples, and with a ridge as long again as there are places for rows: the columns are
+    :math:`(x_j; \\sqrt\\mu e_j)`.
+    """
 
     def __init__(self, problem: LeastSquares, design: ArrayDesign) -> None:
         super().__init__(problem)
@@ -46,49 +55,61 @@ class DeviceBasis(Triangle):
         self._y = self._place.send(problem.targets)
 
     @property
-    def lines(self) -> Any:
-        return self._lines[: self.size, :]
+    def directions(self) -> Any:
+        """The lines in the space of samples."""
+        return self._lines[: self.size, : self._design.n_samples]
 
     def extend(self, rows: Array, needed_room: Array) -> Any:
         """Orthogonalise the columns of some rows and append them, up to the first without room; return their directions."""
-        place, k = self._place, self.size
-        rest = self._design.lines(place.send(rows), place.xp.float64)
-        rest, lifted, coordinates = self._without_lines(rest)
-        # The rows of what a column adds below the lines, for the ridge: those of the selected rows, then their own.
-        lifted = np.hstack([lifted, np.sqrt(self.problem.ridge) * np.eye(len(rows))])
-        inverse = np.eye(len(rows))
-        for _ in range(2):  # once more: what the inner products of nearly dependent columns lose is in the first triangle
-            gram = place.fetch(rest @ rest.T) + lifted @ lifted.T
-            step = np.linalg.inv(leading_triangle(gram, needed_room))
-            n_rows = len(step)
-            rest, lifted = place.send(step) @ rest[:n_rows, :], step @ lifted[:n_rows]
-            inverse, needed_room = step @ inverse[:n_rows, :n_rows], np.zeros(n_rows)
-        self._append(rows[:n_rows], rest, inverse.T, -(self.inverse @ coordinates[:n_rows].T) @ inverse.T)
-        self._targets[k : self.size] = place.fetch(rest @ self._y.T)
-        return rest
+        xp, place, k, n_samples = self._place.xp, self._place, self.size, self._design.n_samples
+        self._make_places(k + len(rows))
+        rest, coordinates = self._without_lines(self._columns(rows))
+        first = place.fetch(xp.concat([rest @ rest.T, coordinates], axis=1))
+        gram, coordinates_here = first[:, : len(rows)], first[:, len(rows) :]
+        turn = np.linalg.inv(leading_triangle(gram, needed_room))
+        n_rows = len(turn)
+        rest = place.send(turn) @ rest[:n_rows, :]
+        # Once more: what the inner products of nearly dependent columns lose is still in there.
+        second = place.fetch(xp.concat([rest @ rest.T, rest[:, :n_samples] @ self._y.T], axis=1))
+        turn_again = np.linalg.inv(np.linalg.cholesky(second[:, :n_rows]))
+        rest, turn = place.send(turn_again) @ rest, turn_again @ turn
+        size = k + n_rows
+        self._lines[k:size, :] = rest
+        self._inverse[:k, k:size] = -(self.inverse @ coordinates_here[:n_rows].T) @ turn.T
+        self._inverse[k:size, k:size] = turn.T
+        self._targets[k:size] = turn_again @ second[:, n_rows:]
+        self.rows.extend(rows[:n_rows].tolist())
+        return rest[:, :n_samples]
 
-    def _without_lines(self, rest: Any) -> tuple[Any, Array, Array]:
-        """Take the lines out of some columns; return what is left, what is left below for the ridge, and the coordinates."""
-        place, inverse, root = self._place, self.inverse, np.sqrt(self.problem.ridge)
-        lifted = coordinates = np.zeros((rest.shape[0], self.size))
-        for _ in range(2 if self.size else 0):  # once more: rounding of the large part that was taken away is in the first
-            found = place.fetch(rest @ self.lines.T) + root * (lifted @ inverse)
-            lifted = lifted - root * (found @ inverse.T)
-            rest = rest - place.send(found) @ self.lines
-            coordinates = coordinates + found
-        return rest, lifted, coordinates
+    def _columns(self, rows: Array) -> Any:
+        """Return the columns of some rows as long lines, with their places for the ridge."""
+        place = self._place
+        columns = self._design.lines(place.send(rows), place.xp.float64)
+        if not self.problem.ridge:
+            return columns
+        n_places = self._lines.shape[0]
+        below = np.sqrt(self.problem.ridge) * np.eye(len(rows), n_places, k=self.size)
+        return place.xp.concat([columns, place.send(below)], axis=1)
 
-    def _append(self, rows: Array, lines: Any, corner: Array, above: Array) -> None:
-        k, size, place = self.size, self.size + len(rows), self._place
-        if size > self._lines.shape[0]:
-            more = max(size, 128)
-            self._lines = place.xp.concat([self._lines, place.send(np.zeros((more, self._lines.shape[1])))])
-            self._inverse = np.pad(self._inverse, (0, more))
-            self._targets = np.vstack([self._targets, np.empty((more, self._targets.shape[1]))])
-        self._lines[k:size, :] = lines
-        self._inverse[:size, k:size] = np.vstack([above, corner])
-        self._inverse[k:size, :k] = 0.0
-        self.rows.extend(rows.tolist())
+    def _without_lines(self, rest: Any) -> tuple[Any, Any]:
+        """Take the lines out of some columns; return what is left, and the coordinates of what was taken away."""
+        lines = self._lines[: self.size, :]
+        found = rest @ lines.T
+        rest = rest - found @ lines
+        again = rest @ lines.T  # rounding of the large part that was taken away is in the first
+        return rest - again @ lines, found + again
+
+    def _make_places(self, size: int) -> None:
+        n_before = self._lines.shape[0]
+        if size <= n_before:
+            return
+        place, n_places = self._place, max(FIRST_PLACES, 2 * size)
+        length = self._design.n_samples + (n_places if self.problem.ridge else 0)
+        lines = place.xp.zeros((n_places, length), dtype=place.xp.float64, device=place.device)
+        lines[:n_before, : self._lines.shape[1]] = self._lines
+        self._lines = lines
+        self._inverse = np.pad(self._inverse, (0, n_places - n_before))
+        self._targets = np.vstack([self._targets, np.empty((n_places - n_before, self._targets.shape[1]))])
 
 
 class DevicePanel(RowSet):
@@ -99,6 +120,8 @@ class DevicePanel(RowSet):
     problem : LeastSquares
     design : ArrayDesign
         That of the problem.
+    penalty : RowPenalty, optional
+        A plain one.
 
     Examples
     --------
@@ -111,16 +134,17 @@ class DevicePanel(RowSet):
 
     basis: DeviceBasis
 
-    def __init__(self, problem: LeastSquares, design: ArrayDesign) -> None:
-        super().__init__(problem, None)
+    def __init__(self, problem: LeastSquares, design: ArrayDesign, penalty: RowPenalty | None = None) -> None:
+        super().__init__(problem, penalty)
         self._design, self._place = design, design.place
+        xp = self._place.xp
         self.basis = DeviceBasis(problem, design)
         self._residual = self._place.send(problem.targets)
-        self._products = self._place.xp.astype(design.products(self._residual), self._place.xp.float64)
+        self._products = xp.astype(design.products(self._residual), xp.float64)
         self._energies = self._place.send(design.column_energy)
         self._smallest_room = smallest_rooms(problem, design.varies)
-        self._smallest_room_there = self._place.send(self._smallest_room)
-        self._is_selected = np.zeros(design.n_features, dtype=bool)
+        self._needed_room = self._place.send(self._smallest_room)  # infinite for the selected rows
+        self._numbers = xp.arange(design.n_features, device=self._place.device)
         self._most_ahead = max(FIRST_AHEAD, LINES_PER_PASS - problem.n_targets)
         self._ahead = FIRST_AHEAD
         self._gains = self._gains_now()
@@ -132,7 +156,9 @@ class DevicePanel(RowSet):
         return float(self._place.xp.max(self._gains))
 
     def _may_gain(self) -> Array:
-        return ~self._is_selected & (self._smallest_room < np.inf)
+        may_gain = self._smallest_room < np.inf
+        may_gain[self.rows] = False
+        return may_gain
 
     def _merits_alone(self) -> Array:
         return DevicePanel(self.problem, self._design).merits()
@@ -151,19 +177,20 @@ class DevicePanel(RowSet):
             self.losses.append(max(0.0, self.loss - 0.5 * float(target @ target)))
         return n_right
 
-    def _needed_room(self, is_barred: Array) -> Any:
-        xp, there = self._place.xp, self._smallest_room_there
-        return xp.where(self._place.send(is_barred), xp.full_like(there, np.inf), there)
-
     def _gains_now(self) -> Any:
-        xp = self._place.xp
-        squares = xp.sum(self._products * self._products, axis=0)
-        return self._gain(squares, self.problem.ridge + self._energies, self._needed_room(self._is_selected))
+        squares = self._place.xp.sum(self._products * self._products, axis=0)
+        return self._gain(squares, self.problem.ridge + self._energies, self._needed_room)
 
     def _gain(self, squares: Any, room: Any, needed_room: Any) -> Any:
         xp = self._place.xp
-        has_room = room > needed_room
-        return xp.where(has_room, 0.5 * squares, xp.zeros_like(squares)) / xp.where(has_room, room, xp.ones_like(room))
+        # Nothing divided by infinity is nothing.
+        return squares / xp.where(room > needed_room, 2.0 * room, xp.full_like(room, np.inf))
+
+    def _without(self, needed_room: Any, rows: Any) -> Any:
+        """Return the needed room with no room for some rows."""
+        xp = self._place.xp
+        is_among = xp.any(self._numbers[None, :] == rows[:, None], axis=0)
+        return xp.where(is_among, xp.full_like(needed_room, np.inf), needed_room)
 
     def _look_ahead(self, n_rows: int, least: float) -> Array:
         """Return up to ``n_rows`` rows, of which the first is the best of all and the others are likely to follow."""
@@ -172,46 +199,46 @@ class DevicePanel(RowSet):
         n_candidates = min(n_candidates, design.n_features)
         candidates = xp.sort(xp.argsort(self._gains, descending=True)[:n_candidates])
         lines = design.lines(candidates, design.array_dtype)
-        images = lines @ xp.astype(self.basis.lines, design.array_dtype).T
-        gram = place.fetch(lines @ lines.T - images @ images.T).astype(np.float64)
-        of_features = [self._energies, self._needed_room(self._is_selected)]
-        table = xp.concat([self._products, *(vector[None, :] for vector in of_features)])
-        table = xp.concat([xp.take(table, candidates, axis=1), xp.astype(candidates, xp.float64)[None, :]])
-        *products, energies, needed_room, rows = place.fetch(table)
-        positions = foresee(gram, np.array(products), energies, needed_room, self.problem, n_rows, least)
+        images = lines @ xp.astype(self.basis.directions, design.array_dtype).T
+        gram = place.fetch(lines @ lines.T - images @ images.T)
+        vectors = [xp.take(vector, candidates) for vector in (self._gains, self._energies)]
+        vectors.append(xp.astype(candidates, xp.float64))
+        table = xp.concat([xp.take(self._products, candidates, axis=1), xp.stack(vectors)])
+        *products, gains, energies, rows = place.fetch(table)
+        first = best_of(gains, self.problem.tie)
+        if gains[first] <= least:
+            return np.arange(0)
+        positions = foresee(first, gram, np.array(products), energies + self.problem.ridge, n_rows, gains > 0.0)
         return rows[positions].astype(np.intp)
 
     def _settle(self, rows: Array, directions: Any, least: float) -> int:
         """Take over the rows that were foreseen, as far as each was the best of all; return how many."""
         xp, place, n_rows = self._place.xp, self._place, len(rows)
-        targets = self.basis.targets[self.basis.size - n_rows :]
+        targets, rows_there = self.basis.targets[self.basis.size - n_rows :], place.send(rows)
         pulled = xp.astype(self._design.products(xp.concat([directions, self._residual])), xp.float64)
         images, self._products = pulled[:n_rows, :], pulled[n_rows:, :]
-        n_right = self._n_right(rows, images, targets, least) if n_rows > 1 else 1
+        n_right = self._n_right(rows, rows_there, images, targets, least) if n_rows > 1 else 1
         images, signed = images[:n_right, :], place.send(targets[:n_right].T)
         self._products = self._products - signed @ images
         self._energies = self._energies - xp.sum(images * images, axis=0)
         self._residual = self._residual - signed @ directions[:n_right, :]
-        self._is_selected[rows[:n_right]] = True
+        self._needed_room = self._without(self._needed_room, rows_there[:n_right])
         self._gains = self._gains_now()
         return n_right
 
-    def _n_right(self, rows: Array, images: Any, targets: Array, least: float) -> int:
+    def _n_right(self, rows: Array, rows_there: Any, images: Any, targets: Array, least: float) -> int:
         """Return how many of the rows, one after the other, are the best of all."""
-        xp, place, tie = self._place.xp, self._place, self.problem.tie
-        products = self._products
+        xp, place, products, tie = self._place.xp, self._place, self._products, self.problem.tie
         there, overlaps = place.send(targets), targets @ targets.T
         # b_t' c_t, for all features: the products that each direction meets are those that the ones before it leave.
         met = there @ products - place.send(np.tril(overlaps, -1)) @ images
         falls = images * (2.0 * met - place.send(np.diagonal(overlaps)[:, None]) * images)
-        squares = xp.sum(products * products, axis=0) - xp.cumulative_sum(falls, axis=0)
-        room = self.problem.ridge + self._energies - xp.cumulative_sum(images * images, axis=0)
-        is_barred = self._is_selected.copy()
-        is_barred[rows] = True
-        gains = self._gain(squares, room, self._needed_room(is_barred))
+        sums = place.send(np.tri(len(rows)))  # a product with ones below the diagonal is a cumulative sum, and faster
+        squares = xp.sum(products * products, axis=0) - sums @ falls
+        room = self.problem.ridge + self._energies - sums @ (images * images)
+        gains = self._gain(squares, room, self._without(self._needed_room, rows_there))
         highest = xp.max(gains, axis=1)
         first = xp.argmax(xp.astype(gains >= (highest * (1.0 - tie))[:, None], xp.uint8), axis=1)
-        rows_there = place.send(rows)
         summary = [xp.take(squares, rows_there, axis=1), xp.take(room, rows_there, axis=1)]
         summary += [highest[:, None], xp.astype(first, xp.float64)[:, None]]
         return _n_leading(rows, place.fetch(xp.concat(summary, axis=1)), self._smallest_room[rows], tie, least)
@@ -236,36 +263,43 @@ def _n_leading(rows: Array, summary: Array, needed_room: Array, tie: float, leas
     return n_rows
 
 
-def foresee(
-    gram: Array, products: Array, energies: Array, needed_room: Array, problem: LeastSquares, n_rows: int, least: float
-) -> list[int]:
+def foresee(first: int, gram: Array, products: Array, room: Array, n_rows: int, may_gain: Array) -> list[int]:
     """Choose rows one after the other among candidates by what they gain, from their inner products alone.
+
+    Only the first choice has to be right. The others are looked at again when their images are known.
 
     Parameters
     ----------
+    first : int
     gram : array of shape (n_candidates, n_candidates)
         Inner products of what the selected rows leave of the candidates.
     products : array of shape (n_targets, n_candidates)
-    energies, needed_room : arrays of shape (n_candidates,)
-    problem : LeastSquares
+    room : array of shape (n_candidates,)
+        The squared lengths of what is left, and the ridge.
     n_rows : int
-    least : float
-        Rows that gain no more than that are not chosen.
+    may_gain : mask of shape (n_candidates,)
+
+    Examples
+    --------
+    >>> foresee(0, np.eye(3), np.array([[3.0, 1.0, 2.0]]), np.ones(3), 2, np.full(3, True))
+    [0, 2]
     """
-    products, energies, needed_room = products.copy(), energies.copy(), needed_room.copy()
-    images = np.empty((n_rows, len(energies)))
-    chosen: list[int] = []
+    n_rows = min(n_rows, int(np.count_nonzero(may_gain)))
+    images, products = np.empty((n_rows, len(room))), products.copy()
+    room = np.where(may_gain, room, np.inf)
+    least_room, gains = 1e-6 * room, np.empty(len(room))
+    chosen, best = [first], first
     while len(chosen) < n_rows:
-        gains = gains_of(products, energies, problem.ridge, needed_room)
-        best = best_of(gains, problem.tie)
-        if gains[best] <= least:
-            break
-        n_before, corner = len(chosen), np.sqrt(energies[best] + problem.ridge)
+        n_before, corner = len(chosen) - 1, math.sqrt(room[best])
         image = images[n_before]
-        image[:] = (gram[best] - images[:n_before, best] @ images[:n_before]) / corner
+        np.subtract(gram[best], images[:n_before, best] @ images[:n_before], out=image)
+        image /= corner
         products -= (products[:, best] / corner)[:, None] * image
-        energies -= image * image
-        needed_room[best] = np.inf
+        room -= image * image
+        room[best] = np.inf  # it is in
+        np.maximum(room, least_room, out=room)  # what is left of others may be rounding
+        np.divide(np.einsum("ij,ij->j", products, products), room, out=gains)
+        best = int(gains.argmax())
         chosen.append(best)
     return chosen
 

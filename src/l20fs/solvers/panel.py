@@ -453,7 +453,7 @@ def gains_of(products: Array, energies: Array, ridge: float, needed_room: Array)
 
 
 def smallest_rooms(problem: LeastSquares, may_enter: Array) -> Array:
-    """Return the room that each row needs: what is left of a column that others explain is rounding, not to be divided by."""
+    """Return the room that each row needs: what is left of a column that others explain is rounding, and no divisor."""
     share = 1e-10 if problem.dtype == np.float64 else 1e-5
     return np.where(may_enter, share * problem.design.column_energy, np.inf)
 

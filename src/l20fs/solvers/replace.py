@@ -15,18 +15,26 @@ first to be worth its price as lambda falls; everything else is judged by f + la
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from l20fs.design import ArrayDesign
 from l20fs.path import SolutionPath, Stage
 from l20fs.penalty import RowPenalty
 from l20fs.problem import LeastSquares
 from l20fs.prox import squared_row_norms
+from l20fs.solvers.basis import Triangle
 from l20fs.solvers.device import DevicePanel
 from l20fs.solvers.groups import make_panel
 from l20fs.solvers.homotopy import Callback
 from l20fs.solvers.panel import NEGLIGIBLE, Panel, RowSet
+
+Array = NDArray[Any]
+
+#: Numbers that stay close to the processor.
+CACHED = 1 << 15
 
 #: An exchange must lower f by more than this share of its value at W = 0, so that rounding cannot turn in circles.
 LEAST_DECREASE = 1e-11
@@ -79,7 +87,7 @@ def forward(
 def _row_set(problem: LeastSquares, penalty: RowPenalty | None) -> RowSet:
     """Return an empty set of rows: beside X where that is on a device, unless units have costs or groups."""
     if isinstance(problem.design, ArrayDesign) and (penalty is None or penalty.is_plain):
-        return DevicePanel(problem, problem.design)
+        return DevicePanel(problem, problem.design, penalty)
     return make_panel(problem, (), penalty)
 
 
@@ -271,12 +279,8 @@ def _stages_since(panel: RowSet, first: int, alpha: float) -> list[Stage]:
     ends = [panel.n_rows_at(n_units) for n_units in range(first, len(panel) + 1)]
     losses = np.array(panel.losses)[ends]
     alphas = np.minimum.accumulate([alpha, *-np.diff(losses) / costs[first:]])[1:]
-    # One row more adds to the weights a column of the inverse triangle times the target of that row.
     n_before = ends[0]
-    steps = basis.inverse[:, n_before:, None] * basis.targets[n_before:]
-    if n_before:
-        steps[:n_before, 0] += basis.weights(n_before).T
-    norms = np.sqrt(np.square(np.cumsum(steps, axis=1)).sum(axis=2))
+    norms = _norms_since(basis, n_before)
     ascending = np.argsort(rows)
     total_costs = np.cumsum(costs)[first:]
     stages = []
@@ -285,6 +289,21 @@ def _stages_since(panel: RowSet, first: int, alpha: float) -> list[Stage]:
         norms_there = norms[chosen, end - n_before - 1]
         stages.append(Stage(float(stage_alpha), rows[chosen], norms_there, float(loss), cost=float(cost)))
     return stages
+
+
+def _norms_since(basis: Triangle, first: int) -> Array:
+    """Return the norms of the weights of all rows, for the first ``first + 1`` rows, ``first + 2`` and so on."""
+    norms = np.empty((basis.size, basis.size - first))
+    weights = basis.weights(first).T
+    step = max(1, CACHED // max(1, norms.shape[1] * weights.shape[1]))
+    for start in range(0, basis.size, step):  # little enough at a time to stay close to the processor
+        block = slice(start, start + step)
+        # One row more adds to the weights a column of the inverse triangle times the target of that row.
+        steps = basis.inverse[block, first:, None] * basis.targets[first:]
+        steps[: max(0, first - start), 0] += weights[block]
+        np.cumsum(steps, axis=1, out=steps)
+        norms[block] = np.sqrt(np.square(steps, out=steps).sum(axis=2))
+    return norms
 
 
 def stage_of(panel: RowSet, alpha: float, *, loss: float | None = None, n_steps: int = 1) -> Stage:
