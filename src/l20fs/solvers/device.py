@@ -15,6 +15,7 @@ small transfers:
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -28,14 +29,17 @@ from l20fs.solvers.panel import RowSet, best_of, smallest_rooms
 
 Array = NDArray[Any]
 
-#: From how many features with the highest merit the next rows are foreseen, and how many elements these may have.
-CANDIDATES, CANDIDATE_ELEMENTS = 512, 1 << 28
+#: From how many features with the highest merit the next rows are foreseen, for each of these rows and at least.
+CANDIDATES_PER_ROW, FEWEST_CANDIDATES = 6, 256
 
 #: How many rows are foreseen at first.
-FIRST_AHEAD = 16
+FIRST_AHEAD = 32
 
 #: Lines that one pass over X multiplies at most, directions and residuals: more are not cheaper by the line.
-LINES_PER_PASS = 64
+LINES_PER_PASS = 128
+
+#: Elements of what is made for a batch of rows and a part of the features: six such arrays are there at a time.
+PART_ELEMENTS = 1 << 25
 
 #: Rows for which the lines of a basis have places at first.
 FIRST_PLACES = 512
@@ -195,8 +199,7 @@ class DevicePanel(RowSet):
     def _look_ahead(self, n_rows: int, least: float) -> Array:
         """Return up to ``n_rows`` rows, of which the first is the best of all and the others are likely to follow."""
         xp, place, design = self._place.xp, self._place, self._design
-        n_candidates = max(2 * n_rows, min(CANDIDATES, CANDIDATE_ELEMENTS // design.n_samples))
-        n_candidates = min(n_candidates, design.n_features)
+        n_candidates = min(max(FEWEST_CANDIDATES, CANDIDATES_PER_ROW * n_rows), design.n_features)
         candidates = xp.sort(xp.argsort(self._gains, descending=True)[:n_candidates])
         lines = design.lines(candidates, design.array_dtype)
         images = lines @ xp.astype(self.basis.directions, design.array_dtype).T
@@ -213,54 +216,101 @@ class DevicePanel(RowSet):
 
     def _settle(self, rows: Array, directions: Any, least: float) -> int:
         """Take over the rows that were foreseen, as far as each was the best of all; return how many."""
-        xp, place, n_rows = self._place.xp, self._place, len(rows)
-        targets, rows_there = self.basis.targets[self.basis.size - n_rows :], place.send(rows)
-        pulled = xp.astype(self._design.products(xp.concat([directions, self._residual])), xp.float64)
-        images, self._products = pulled[:n_rows, :], pulled[n_rows:, :]
-        n_right = self._n_right(rows, rows_there, images, targets, least) if n_rows > 1 else 1
-        images, signed = images[:n_right, :], place.send(targets[:n_right].T)
-        self._products = self._products - signed @ images
-        self._energies = self._energies - xp.sum(images * images, axis=0)
+        xp, n_rows = self._place.xp, len(rows)
+        targets = self.basis.targets[self.basis.size - n_rows :]
+        pulled = self._design.products(xp.concat([directions, self._residual]))
+        n_right = self._n_right(rows, pulled, targets, least) if n_rows > 1 else 1
+        signed = self._place.send(targets[:n_right].T)
+        products, energies = [], []
+        for part in self._parts(n_rows):
+            images = xp.astype(pulled[:n_right, part], xp.float64)
+            products.append(xp.astype(pulled[n_rows:, part], xp.float64) - signed @ images)
+            energies.append(self._energies[part] - xp.sum(images * images, axis=0))
+        self._products, self._energies = xp.concat(products, axis=1), xp.concat(energies)
         self._residual = self._residual - signed @ directions[:n_right, :]
-        self._needed_room = self._without(self._needed_room, rows_there[:n_right])
+        self._needed_room = self._without(self._needed_room, self._place.send(rows[:n_right]))
         self._gains = self._gains_now()
         return n_right
 
-    def _n_right(self, rows: Array, rows_there: Any, images: Any, targets: Array, least: float) -> int:
+    def _parts(self, n_rows: int) -> list[slice]:
+        n_features, step = self._design.n_features, max(1, PART_ELEMENTS // n_rows)
+        return [slice(start, min(start + step, n_features)) for start in range(0, n_features, step)]
+
+    def _n_right(self, rows: Array, pulled: Any, targets: Array, least: float) -> int:
         """Return how many of the rows, one after the other, are the best of all."""
-        xp, place, products, tie = self._place.xp, self._place, self._products, self.problem.tie
-        there, overlaps = place.send(targets), targets @ targets.T
-        # b_t' c_t, for all features: the products that each direction meets are those that the ones before it leave.
-        met = there @ products - place.send(np.tril(overlaps, -1)) @ images
-        falls = images * (2.0 * met - place.send(np.diagonal(overlaps)[:, None]) * images)
-        sums = place.send(np.tri(len(rows)))  # a product with ones below the diagonal is a cumulative sum, and faster
-        squares = xp.sum(products * products, axis=0) - sums @ falls
-        room = self.problem.ridge + self._energies - sums @ (images * images)
-        gains = self._gain(squares, room, self._without(self._needed_room, rows_there))
-        highest = xp.max(gains, axis=1)
-        first = xp.argmax(xp.astype(gains >= (highest * (1.0 - tie))[:, None], xp.uint8), axis=1)
-        summary = [xp.take(squares, rows_there, axis=1), xp.take(room, rows_there, axis=1)]
-        summary += [highest[:, None], xp.astype(first, xp.float64)[:, None]]
-        return _n_leading(rows, place.fetch(xp.concat(summary, axis=1)), self._smallest_room[rows], tie, least)
+        xp, place, n_rows, ridge = self._place.xp, self._place, len(rows), self.problem.ridge
+        rows_there = place.send(rows)
+        needed_room = self._without(self._needed_room, rows_there)
+        course = Course(targets, place.send)
+        found = []
+        for part in self._parts(n_rows):
+            lines = xp.astype(pulled[:, part], xp.float64)
+            squares, room = course.of(lines[:n_rows, :], lines[n_rows:, :], ridge + self._energies[part])
+            gains = self._gain(squares, room, needed_room[part])
+            highest = xp.max(gains, axis=1)
+            is_highest = gains >= (highest * (1.0 - self.problem.tie))[:, None]
+            first = part.start + xp.argmax(xp.astype(is_highest, xp.uint8), axis=1)
+            found.append(xp.stack([highest, xp.astype(first, xp.float64)]))
+        own = xp.astype(xp.take(pulled, rows_there, axis=1), xp.float64)
+        own_here = place.fetch(xp.concat([own, xp.take(self._energies, rows_there)[None, :]]))
+        squares, room = Course(targets, np.asarray).of(own_here[:n_rows], own_here[n_rows:-1], ridge + own_here[-1])
+        gains = np.divide(0.5 * squares, room, out=np.zeros_like(room), where=room > self._smallest_room[rows])
+        highest, first = np.moveaxis(place.fetch(xp.stack(found)), 1, 0)
+        return n_leading(rows, gains, highest, first, self.problem.tie, least)
 
 
-def _n_leading(rows: Array, summary: Array, needed_room: Array, tie: float, least: float) -> int:
+class Course:
+    """What becomes of features while the rows of a batch enter, one after the other: on the host, or beside X."""
+
+    def __init__(self, targets: Array, send: Callable[[Array], Any]) -> None:
+        n_rows, overlaps = len(targets), targets @ targets.T
+        lengths = np.diagonal(overlaps)[:, None]
+        # A product with ones below the diagonal is a cumulative sum.
+        together = send(np.hstack([np.tri(n_rows), np.tril(overlaps, -1), lengths, targets, np.ones_like(targets)]))
+        self._ones, self._overlaps = together[:, :n_rows], together[:, n_rows : 2 * n_rows]
+        rest = together[:, 2 * n_rows :]
+        n_targets = targets.shape[1]
+        self._lengths, self._targets, self._all_targets = rest[:, :1], rest[:, 1 : n_targets + 1], rest[:1, n_targets + 1 :]
+
+    def of(self, images: Any, products: Any, room: Any) -> tuple[Any, Any]:
+        """Return the squared norms of the products and the room after each row, (n_rows, n_features)."""
+        # b_t' c_t: the products that each direction meets are those that the ones before it leave.
+        met = self._targets @ products - self._overlaps @ images
+        falls = images * (2.0 * met - self._lengths * images)
+        squares = self._all_targets @ (products * products)
+        return squares - self._ones @ falls, room - self._ones @ (images * images)
+
+
+def n_leading(rows: Array, gains: Array, highest: Array, first: Array, tie: float, least: float) -> int:
     """Return how many rows are each the best of all that are left when its turn comes.
 
-    Line t of the summary belongs to the state after rows 0 to t. It has the squared norm and the room of each of the rows,
-    then the highest gain of all others and which of them is the first to have it.
+    Parameters
+    ----------
+    rows : array of shape (n_rows,)
+    gains : array of shape (n_rows, n_rows)
+        Line t has those of the rows after the rows 0 to t have entered.
+    highest, first : arrays of shape (n_parts, n_rows)
+        The highest gain of all other features of a part, and which of them is the first to have it.
+    tie : float
+        Gains closer than this share are equal: the lowest feature counts.
+    least : float
+        What a row has to gain.
+
+    Examples
+    --------
+    >>> gains, others = np.array([[0.0, 3.0], [0.0, 0.0]]), np.array([[2.0, 1.0]])
+    >>> n_leading(np.array([4, 7]), gains, others, np.array([[5, 5]]), tie=1e-9, least=0.0)
+    2
+    >>> n_leading(np.array([4, 7]), gains, 2 * others, np.array([[5, 5]]), tie=1e-9, least=0.0)
+    1
     """
-    n_rows = len(rows)
-    own = np.zeros((n_rows, n_rows))
-    squares, room, (highest, first) = summary[:, :n_rows], summary[:, n_rows:-2], summary[:, -2:].T
-    np.divide(0.5 * squares, room, out=own, where=room > needed_room)
-    for turn in range(1, n_rows):
-        gains = own[turn - 1, turn:]
-        enough = max(float(highest[turn - 1]), float(gains.max())) * (1.0 - tie)
-        rivals = rows[turn:][gains >= enough].tolist() + ([first[turn - 1]] if highest[turn - 1] >= enough else [])
-        if gains[0] <= least or min(rivals) != rows[turn]:
+    for turn in range(1, len(rows)):
+        own, others = gains[turn - 1, turn:], highest[:, turn - 1]
+        enough = max(float(others.max()), float(own.max())) * (1.0 - tie)
+        best = min([*rows[turn:][own >= enough], *first[others >= enough, turn - 1]])
+        if own[0] <= least or best != rows[turn]:
             return turn
-    return n_rows
+    return len(rows)
 
 
 def foresee(first: int, gram: Array, products: Array, room: Array, n_rows: int, may_gain: Array) -> list[int]:
