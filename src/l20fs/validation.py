@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_X_y, column_or_1d, validate_data
 
-from l20fs.arrays import as_numpy
+from l20fs.arrays import as_numpy, is_device_array
 
 Array = NDArray[Any]
 
@@ -25,6 +25,7 @@ _TO_NUMPY = {
     "torch": "{}.cpu().numpy()",
     "cupy": "cupy.asnumpy({})",
     "jax": "numpy.asarray({})",
+    "array_api_strict": "numpy.asarray({})",
     "dask": "{}.compute()",
 }
 
@@ -272,6 +273,7 @@ def refuse_foreign_array(value: Any, name: str) -> None:
         ("torch", xpc.is_torch_array),
         ("cupy", xpc.is_cupy_array),
         ("jax", xpc.is_jax_array),
+        ("array_api_strict", is_device_array),  # of those that are left
         ("dask", lambda value: hasattr(value, "__dask_graph__")),  # arrays and data frames
     ):
         if is_foreign(value):
