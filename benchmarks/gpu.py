@@ -17,7 +17,7 @@ import warnings
 import numpy as np
 import torch
 
-from l20fs import L20Selector
+from l20fs import L20Selector, SolutionPath
 from l20fs.design import ArrayDesign
 from l20fs.problem import LeastSquares
 from l20fs.solvers import Schedule, ahiht, forward, hiht, sbr, swap
@@ -54,9 +54,8 @@ def show_products(X: torch.Tensor) -> float:
     """Print the speed of a read and of the products; return the seconds of a read."""
     n_bytes = X.numel() * X.element_size()
     read = seconds(lambda: X.sum())
-    print(
-        f"\n{tuple(X.shape)} float32, {n_bytes / 1e9:.1f} GB\n{'read (sum)':<24}{1e3 * read:9.2f} ms{n_bytes / read / 1e12:8.2f} TB/s"
-    )
+    print(f"\n{tuple(X.shape)} float32, {n_bytes / 1e9:.1f} GB")
+    print(f"{'read (sum)':<24}{1e3 * read:9.2f} ms{n_bytes / read / 1e12:8.2f} TB/s")
     for n_lines in (N_CLASSES, 32, 64):
         R = torch.randn((n_lines, X.shape[0]), device="cuda")
         ways = {
@@ -89,9 +88,7 @@ class CountedPasses:
 
 
 def show_fits(X: torch.Tensor, y: np.ndarray, read: float) -> None:
-    print(
-        f"{'fit':<26}{'time ms':>9}{'rows':>6}{'passes':>8}{'lines':>7}{'ms/pass':>9}{'reads alone ms':>16}{'share of read':>15}"
-    )
+    print(f"{'fit':<26}{'time ms':>9}{'rows':>6}{'passes':>8}{'lines':>7}{'ms/pass':>9}{'reads alone':>13}{'share':>7}")
     for solver in ("forward", "ahiht"):
         selector = L20Selector(N_ROWS, solver=solver)
         with CountedPasses() as counted:
@@ -100,8 +97,8 @@ def show_fits(X: torch.Tensor, y: np.ndarray, read: float) -> None:
         n_rows = int(selector.path_.n_nonzero[-1])
         passes = counted.n_passes
         print(
-            f"{'L20Selector, ' + solver:<26}{1e3 * took:9.1f}{n_rows:6d}{passes:8d}{counted.n_lines:7d}{1e3 * took / passes:9.2f}"
-            f"{1e3 * passes * read:16.1f}{passes * read / took:15.0%}",
+            f"{'L20Selector, ' + solver:<26}{1e3 * took:9.1f}{n_rows:6d}{passes:8d}{counted.n_lines:7d}"
+            f"{1e3 * took / passes:9.2f}{1e3 * passes * read:13.1f}{passes * read / took:7.0%}",
             flush=True,
         )
 
@@ -116,11 +113,18 @@ def show_ratio() -> None:
         begin = time.perf_counter()
         expected = L20Selector(200, solver=solver).fit(host, y)
         here = time.perf_counter() - begin
-        same = np.array_equal(selector.path_.indices, expected.path_.indices)
-        print(
-            f"{solver:<12}{1e3 * there:9.1f} ms{1e3 * here:10.1f} ms{here / there:8.1f} times   same stages: {same}",
-            flush=True,
-        )
+        n_equal, n_stages = equal_stages(selector.path_, expected.path_)
+        print(f"{solver:<12}{1e3 * there:9.1f} ms{1e3 * here:10.1f} ms{here / there:8.1f} times", end="")
+        print(f"   equal supports: {n_equal} of {n_stages}", flush=True)
+    double = [L20Selector(200).fit(data, y).path_ for data in (X.double(), host.astype(np.float64))]
+    print("forward in float64: equal supports: {} of {}".format(*equal_stages(*double)))
+
+
+def equal_stages(found: SolutionPath, expected: SolutionPath) -> tuple[int, int]:
+    """Return how many stages have the support that they should have, and how many there are."""
+    pairs = range(min(len(found.alphas), len(expected.alphas)))
+    n_equal = sum(np.array_equal(found.stage_rows(i), expected.stage_rows(i)) for i in pairs)
+    return n_equal, len(expected.alphas)
 
 
 def show_parity() -> None:
@@ -158,9 +162,8 @@ def show_parity() -> None:
             n_equal = n_stages = 0
             for X, Y, options in cases:
                 expected, found = solve(LeastSquares(X, Y, **options)), solve(LeastSquares(move(X), Y, **options))
-                n_stages += len(expected.alphas)
-                pairs = range(min(len(expected.alphas), len(found.alphas)))
-                n_equal += sum(np.array_equal(expected.stage_rows(i), found.stage_rows(i)) for i in pairs)
+                counts = equal_stages(found, expected)
+                n_equal, n_stages = n_equal + counts[0], n_stages + counts[1]
             print(f"{library:<8}{name:<10}{n_equal:6d} of {n_stages}", flush=True)
 
 

@@ -46,14 +46,13 @@ class ArrayDesign:
         self._base, moved = self._centred(X, self._weighted_means(X)) if has_weights else (X, np.zeros(self.n_features))
         shift, length = self._measure(self._base)
         small = np.flatnonzero(~(length > SMALL_SHARE[self.dtype] * np.sqrt(sample_weights.total) * np.abs(moved + shift)))
-        small_mean, length[small] = self._measure_exactly(X, small)
+        small_mean, small_length = self._measure_exactly(X, small)
+        shift[small], length[small] = small_mean - moved[small], small_length
         self.varies = length > 0.0
         if not has_weights and (np.sqrt(sample_weights.total) * np.abs(shift) > length)[self.varies].any():
-            small_length = length[small]
             self._base, moved = self._centred(X, shift)
             shift, length = self._measure(self._base)
-            length[small] = small_length
-        shift[small] = small_mean - moved[small]
+            shift[small], length[small] = small_mean - moved[small], small_length
         refuse_overflow(length)
         self.mean = moved + shift
         if deviations is None:
@@ -165,7 +164,8 @@ class ArrayDesign:
         return self.sample_weights.centred(self.place.fetch(image))
 
     def take(self, rows: Array, samples: slice) -> Array:
-        return self.place.fetch(self._lines(rows)[:, samples]).T
+        start, stop, _ = samples.indices(self.n_samples)
+        return self.place.fetch(self._lines(rows)[:, start:stop]).T
 
     def column(self, row: int) -> Array:
         return self.place.fetch(self._lines(np.array([row])))[0].astype(np.float64)

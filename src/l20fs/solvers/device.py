@@ -30,13 +30,13 @@ from l20fs.solvers.panel import RowSet, best_of, smallest_rooms
 Array = NDArray[Any]
 
 #: From how many features with the highest merit the next rows are foreseen, for each of these rows and at least.
-CANDIDATES_PER_ROW, FEWEST_CANDIDATES = 6, 256
+CANDIDATES_PER_ROW, FEWEST_CANDIDATES = 6, 128
 
 #: How many rows are foreseen at first.
-FIRST_AHEAD = 32
+FIRST_AHEAD = 16
 
 #: Lines that one pass over X multiplies at most, directions and residuals: more are not cheaper by the line.
-LINES_PER_PASS = 128
+LINES_PER_PASS = 64
 
 #: Elements of what is made for a batch of rows and a part of the features: six such arrays are there at a time.
 PART_ELEMENTS = 1 << 25
@@ -304,13 +304,14 @@ def n_leading(rows: Array, gains: Array, highest: Array, first: Array, tie: floa
     >>> n_leading(np.array([4, 7]), gains, 2 * others, np.array([[5, 5]]), tie=1e-9, least=0.0)
     1
     """
-    for turn in range(1, len(rows)):
-        own, others = gains[turn - 1, turn:], highest[:, turn - 1]
-        enough = max(float(others.max()), float(own.max())) * (1.0 - tie)
-        best = min([*rows[turn:][own >= enough], *first[others >= enough, turn - 1]])
-        if own[0] <= least or best != rows[turn]:
-            return turn
-    return len(rows)
+    n_features = np.inf  # beyond all of them
+    own = np.where(np.tri(len(rows), dtype=bool).T[1:], gains[:-1], -np.inf)
+    others, first = highest[:, :-1], first[:, :-1]
+    enough = np.maximum(own.max(axis=1), others.max(axis=0)) * (1.0 - tie)
+    lowest_own = np.where(own >= enough[:, None], rows, n_features).min(axis=1)
+    lowest_other = np.where(others >= enough, first, n_features).min(axis=0)
+    is_wrong = (np.minimum(lowest_own, lowest_other) != rows[1:]) | (np.diagonal(own, 1) <= least)
+    return 1 + int(is_wrong.argmax()) if is_wrong.any() else len(rows)
 
 
 def foresee(first: int, gram: Array, products: Array, room: Array, n_rows: int, may_gain: Array) -> list[int]:

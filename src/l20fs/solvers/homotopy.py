@@ -273,6 +273,7 @@ def lambdas(walk: Walk, stages: list[Stage]) -> Iterator[float]:
     n_wanted = min(schedule.n_rows, penalty.n_selectable(problem.design.varies))
     lam = first if schedule.start is None else first * schedule.rate
     smallest = largest * (100.0 * np.finfo(problem.dtype).eps) ** 2  # what is left of the gradient there is rounding
+    nothing = 1e-16 if problem.dtype == np.float64 else 1e-12
     has_been_sparse = False  # a random start has all rows; the path begins when the threshold has thinned them
     while lam > smallest:
         yield lam
@@ -284,5 +285,5 @@ def lambdas(walk: Walk, stages: list[Stage]) -> Iterator[float]:
         lam *= schedule.rate
         # Nothing moved, so nothing will before the next row enters: skip the idle lambdas. "Nothing" is far above the
         # rounding of W, which would otherwise decide how the path goes on.
-        if stages[-1].squared_step <= 1e-16 * float(stages[-1].norms @ stages[-1].norms):
+        if stages[-1].squared_step <= nothing * float(stages[-1].norms @ stages[-1].norms):
             lam = min(lam, entry_lambda(walk.point, walk.tried_L, penalty) * (1.0 - 1e-6))
