@@ -19,7 +19,7 @@ from scipy.io import savemat
 
 from l20fs.data import MissingDataError, containers, find_data_dir, import_dataset, load_dataset, load_srbct, paper_sets
 from l20fs.data.catalogue import CatalogueEntry, class_codes, content_digest
-from l20fs.data.readers import DataError, UnknownColumnError
+from l20fs.data.readers import DataError, UnknownColumnError, limits
 from l20fs.data.store import check_name, known_names
 
 NAMES = ["brain", "breast3", "leukemia", "lung", "lymphoma", "nci", "prostate", "srbct"]
@@ -469,9 +469,9 @@ def test_a_file_that_would_grow_without_bounds_is_refused(monkeypatch, tmp_path,
         savemat(tmp_path / "a.mat", {"X": values, "Y": np.arange(100) % 2}, do_compression=True)
     file = tmp_path / f"a.{kind}"
     assert file.stat().st_size < 10_000
-    monkeypatch.setattr(containers, "MOST_BYTES", 790_000)
-    assert "790000" in refuse(import_dataset, file, "mine", store)
-    monkeypatch.setattr(containers, "MOST_BYTES", 802_000)
+    monkeypatch.setattr(limits, "FREE_BYTES", 790_000)
+    assert {"npz": "771.5 KiB", "mat": "790000 bytes"}[kind] in refuse(import_dataset, file, "mine", store)
+    monkeypatch.setattr(limits, "FREE_BYTES", 802_000)
     assert import_dataset(file, "mine", store).X.shape == (100, 1000)
 
 

@@ -201,3 +201,12 @@ def test_all_three_files_or_none(tmp_path):
     with pytest.raises(OSError, match="missing"):
         write_table(tmp_path / "missing", "accuracy", table)
     assert {file: file.read_bytes() for file in tmp_path.iterdir() if file.is_file()} == before
+
+
+def test_a_long_latex_table_goes_over_pages_and_long_texts_over_lines():
+    frame = pd.DataFrame({"a": ["x" * 60] * 100, "b": 1})
+    text = to_latex(frame_table(frame, "Many rows"))
+    assert r"\begin{longtable}{p{5cm}r}" in text
+    assert text.count(r"\endhead") == 1
+    assert text.count("x" * 60 + " & 1") == 100
+    assert r"\begin{tabular}{p{5cm}r}" in to_latex(frame_table(frame.head(3), "Few rows"))

@@ -208,8 +208,8 @@ def test_a_target_with_too_many_values_is_refused(tmp_path, labels):
         ("tpye", "Did you mean 'type'?"),
         ("Type", "Did you mean 'type'?"),
         ("type ", "Did you mean 'type'?"),
-        ("zzz", "['type', 'a', 'b']"),
-        ("", "['type', 'a', 'b']"),
+        ("zzz", "It has 'type', 'a', 'b'."),
+        ("", "It has 'type', 'a', 'b'."),
     ],
 )
 def test_an_unknown_target_gets_a_hint(tmp_path, target, hint):

@@ -38,8 +38,10 @@ LEVELS = [
     ["selector_cv"],
     ["__init__"],
     ["evaluation", "plots", "anndata"],
+    ["report"],
     ["experiments"],
     ["cli"],
+    ["__main__"],
 ]
 
 

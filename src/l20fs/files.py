@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -36,6 +38,49 @@ def write_together(writers: dict[Path, Callable[[BinaryIO], object]]) -> None:
             Path(temporary).unlink(missing_ok=True)
     for folder in {file.parent for file in staged}:
         _sync_folder(folder)
+
+
+@contextmanager
+def claimed(folder: Path) -> Iterator[None]:
+    """Make a folder and keep other processes from claiming it as long as this lasts.
+
+    The system itself ends the claim of a process that is killed, and nothing is left in the folder. A folder that was made
+    for work which fails, and is still empty, is removed again.
+    """
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    descriptor = _lock(folder)
+    try:
+        yield
+    except BaseException:
+        for path in missing:
+            try:
+                path.rmdir()
+            except OSError:
+                break
+        raise
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def _lock(folder: Path) -> int | None:
+    """Lock a folder; None where the system cannot."""
+    try:
+        import fcntl
+    except ModuleNotFoundError:  # pragma: no cover - not on Windows
+        return None
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(descriptor)
+        if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+            raise BlockingIOError(
+                f"{folder}: another run is writing into this folder. Wait until it ends, or name another folder."
+            ) from error
+        return None  # some network file systems have no locks
+    return descriptor
 
 
 def _umask() -> int:

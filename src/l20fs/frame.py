@@ -125,16 +125,17 @@ def selection_frame(selector: L20Selector, X: Any, stability: Any, n_substitutes
         columns["stability"] = _frequencies(stability, selector)[chosen]
     if X is not None:
         columns["could_replace"] = _could_replace(selector, X, chosen, n_substitutes)
-    columns["strongest"] = pd.Series([_strongest(weights, labels) for weights in coef.T], dtype=object)
+    strongest = [strongest_class(weights) for weights in coef.T]
+    columns["strongest"] = pd.Series([None if place is None else labels[place] for place in strongest], dtype=object)
     return pd.DataFrame(columns | {f"coef_{label}": weights for label, weights in zip(labels, coef, strict=True)})
 
 
-def _strongest(weights: Array, labels: list[str]) -> str | None:
-    """Return the class with the largest absolute weight; of two classes with opposite weights the one it speaks for."""
+def strongest_class(weights: Array) -> int | None:
+    """Return the class with the largest absolute weight, by position; of two opposite ones the one it speaks for."""
     sizes = np.abs(weights)
     if not sizes.any():
         return None
-    return labels[int(np.where(sizes >= (1.0 - 1e-9) * sizes.max(), weights, -np.inf).argmax())]
+    return int(np.where(sizes >= (1.0 - 1e-9) * sizes.max(), weights, -np.inf).argmax())
 
 
 def best_first(selector: Any) -> Array:
@@ -152,7 +153,7 @@ def _could_replace(selector: L20Selector, X: Any, chosen: Array, n: int) -> list
     texts: dict[int, list[str]] = {feature: [] for feature in chosen}
     excluded = np.flatnonzero(selector.path_.rules == RULES.index("excluded"))
     for feature, substitute, correlation in zip(*substitutes(X, chosen, n, exclude=excluded), strict=True):
-        texts[feature].append(f"{names[substitute]} ({correlation:.2f})")
+        texts[feature].append(f"{names[substitute]} ({round(correlation, 2) + 0.0:.2f})")  # never -0.00
     return [", ".join(texts[feature]) for feature in chosen]
 
 

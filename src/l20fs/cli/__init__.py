@@ -17,7 +17,8 @@ try:
 except ModuleNotFoundError as error:  # pragma: no cover - seen only without the extra
     raise SystemExit(f"The command line needs the extra 'cli' ({error.name} is missing): pip install 'l20fs[cli]'") from None
 
-from l20fs.cli import data, methods, reproduce, select
+from l20fs.cli import compare, completion, data, methods, path, report, reproduce, select
+from l20fs.cli.job import NothingSelectedError
 from l20fs.cli.output import note
 from l20fs.data.readers import UnknownColumnError
 
@@ -30,10 +31,17 @@ def cli() -> None:
     """Select the few features that tell classes apart, with the exact l2,0 norm."""
 
 
-cli.add_command(select.select)
-cli.add_command(methods.methods)
-cli.add_command(data.data)
-cli.add_command(reproduce.reproduce)
+for command in (
+    select.select,
+    path.path,
+    compare.compare,
+    report.report,
+    methods.methods,
+    data.data,
+    reproduce.reproduce,
+    completion.completion,
+):
+    cli.add_command(command)
 
 
 def main() -> None:
@@ -56,7 +64,7 @@ def run(arguments: list[str]) -> int:
         return EXIT_USAGE
     except UnknownColumnError as error:
         return fail(error, EXIT_USAGE)
-    except select.NothingSelectedError as error:
+    except NothingSelectedError as error:
         return fail(error, EXIT_NOTHING_SELECTED)
     except BrokenPipeError:
         # The reader of stdout has had enough; keep Python from complaining when it flushes the rest.

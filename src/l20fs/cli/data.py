@@ -64,7 +64,12 @@ def data() -> None:
 @data_dir_option
 @json_option
 def list_sets(data_dir: Path | None, as_json: bool) -> None:
-    """List the data sets of the paper, and those of your own, with what is here of each."""
+    """List the data sets of the paper, and those of your own, with what is here of each.
+
+    \b
+    Example:
+      l20fs data list --data-dir data
+    """
     folder = find_data_dir(data_dir)
     rows = [describe(name, folder) for name in known_names(folder)]
     if as_json:
@@ -92,7 +97,12 @@ def list_sets(data_dir: Path | None, as_json: bool) -> None:
 @data_dir_option
 @json_option
 def info(name: str, data_dir: Path | None, as_json: bool) -> None:
-    """Describe the data set NAME: classes, source, and how it differs from the paper's."""
+    """Describe the data set NAME: classes, source, and how it differs from the paper's.
+
+    \b
+    Example:
+      l20fs data info leukemia
+    """
     folder = find_data_dir(data_dir)
     if name not in known_names(folder):
         raise click.UsageError(f"{name!r} is neither in the catalogue ({', '.join(paper_sets())}) nor in {folder}.")

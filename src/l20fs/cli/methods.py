@@ -17,7 +17,13 @@ from l20fs.methods import discover
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
 def methods(as_json: bool) -> None:
-    """List the methods of this package: where each comes from, its kind, its parameters and its cost."""
+    """List the methods of this package: where each comes from, its kind, its parameters and its cost.
+
+    \b
+    Examples:
+      l20fs methods
+      l20fs methods --json
+    """
     selectors: list[type[BaseSelector]] = [L20Selector, *discover().values()]
     rows = [describe(selector) for selector in selectors]
     if as_json:

@@ -8,13 +8,17 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import click
 import pandas as pd
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table as RichTable
 from rich.text import Text
+
+if TYPE_CHECKING:
+    from l20fs.experiments.runner import RunProgress
 
 
 def as_tsv(frame: pd.DataFrame) -> Callable[[BinaryIO], object]:
@@ -48,15 +52,47 @@ def show_tables(*tables: RichTable) -> None:
     show(capture.get())
 
 
+def readable(text: str) -> str:
+    """Return what the bytes of an argument say as UTF-8, where the locale does not know more than ASCII."""
+    return os.fsencode(text).decode("utf-8", errors="backslashreplace")
+
+
 def note(text: str) -> None:
     click.echo(text, err=True)
 
 
 @contextmanager
-def stated_warnings() -> Iterator[None]:
-    """Turn warnings into one line each on stderr."""
+def stated_warnings() -> Iterator[list[str]]:
+    """Turn warnings into one line each on stderr; the list that is given holds them afterwards."""
+    texts: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        yield
-    for text in dict.fromkeys(str(warning.message) for warning in caught):
+        yield texts
+    texts += dict.fromkeys(str(warning.message) for warning in caught)
+    for text in texts:
         note(f"warning: {text}")
+
+
+@contextmanager
+def cell_bars() -> Iterator[Callable[[str, RunProgress], None]]:
+    """Yield what shows how far a run of cells is, with a bar and the time left for each name; on a terminal only."""
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
+        tasks: dict[str, TaskID] = {}
+
+        def on_progress(name: str, progress: RunProgress) -> None:
+            if name not in tasks:
+                tasks[name] = bars.add_task(name)
+            bars.update(tasks[name], completed=progress.n_done, total=progress.n_cells)
+
+        yield on_progress
+
+
+@contextmanager
+def progress(description: str, total: int) -> Iterator[Callable[[], None]]:
+    """Draw a bar on a terminal; what is given moves it on by one."""
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bars:
+        task = bars.add_task(description, total=total)
+        yield lambda: bars.advance(task)

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from l20fs.cli.data import data_dir_option
-from l20fs.cli.output import note, show
+from l20fs.cli.output import cell_bars, note, show
 from l20fs.data.catalogue import paper_sets
-
-if TYPE_CHECKING:
-    from l20fs.experiments.runner import RunProgress
 
 #: The exhibits, in the order of the paper; ``all`` stands for every one.
 NAMES = (
@@ -64,21 +58,13 @@ def reproduce(
       l20fs reproduce all -o out --data-dir data
     """
     from l20fs.experiments.reproduce import Reproduction  # matplotlib takes a second to load
+    from l20fs.report.index import write_reproduction_page
 
     wanted = None if datasets is None else [name.strip() for name in datasets.split(",")]
     for name in wanted or []:
         if name not in paper_sets():
             raise click.UsageError(f"--datasets: {name!r} is not a set of the paper. Use {', '.join(paper_sets())}.")
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
-        tasks: dict[str, TaskID] = {}
-
-        def on_progress(plan: str, progress: RunProgress) -> None:
-            if plan not in tasks:
-                tasks[plan] = bars.add_task(plan)
-            bars.update(tasks[plan], completed=progress.n_done, total=progress.n_cells)
-
+    with cell_bars() as on_progress:
         reproduction = Reproduction(
             folder,
             data_dir=data_dir,
@@ -92,3 +78,5 @@ def reproduce(
         files = reproduction.make(names)
     for file in files:
         show(f"{file}\n")
+    if files:
+        note(f"All of it on one page: {write_reproduction_page(folder)}")

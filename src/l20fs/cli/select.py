@@ -2,283 +2,235 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import platform
-from importlib.metadata import version
+import webbrowser
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import click
-import numpy as np
-import pandas as pd
-from rich.console import Console
-from rich.progress import Progress
 from rich.table import Table as RichTable
 
-from l20fs import L20Selector
-from l20fs.cli.output import as_tsv, note, plain, show, stated_warnings
-from l20fs.data import load_srbct
-from l20fs.data.readers import DataError, Table, read_table
-from l20fs.design import Scale
-from l20fs.evaluation import accuracy_by_k
-from l20fs.files import write_together
-from l20fs.path import Ranking
-from l20fs.selector import RIDGE_FOR_LABELS, Solver
+from l20fs.cli.job import DEFAULT_K, find
+from l20fs.cli.load import READING, Samples, complete, load
+from l20fs.cli.options import data_options, model_options
+from l20fs.cli.output import note, plain, readable, show, show_tables
+from l20fs.cli.results import (
+    CELLS,
+    accuracy_table,
+    check_output,
+    check_same_run,
+    clear_leftovers,
+    describe_run,
+    write_results,
+)
+from l20fs.evaluation import JUDGES
+from l20fs.files import claimed
+from l20fs.report.build import Findings, build
+from l20fs.report.content import Content
+from l20fs.report.words import percent
 
-#: What L20Selector does unless told otherwise: the command line has no defaults of its own.
-DEFAULTS = L20Selector().get_params() | {"ridge": RIDGE_FOR_LABELS}
-DEFAULT_K = DEFAULTS["n_features_to_select"]
-PANEL_SIZES = (5, 10, 20, 50, 100)
+SHOWN_SIZES = (1, 2, 5, 10, 20, 50, 100)
 MOST_ROWS_SHOWN = 20
-MOST_PANEL = 50
-RESULT_FILES = ("selection.tsv", "path.npz", "cv.tsv", "run.json")
 
-
-class NothingSelectedError(Exception):
-    """The chosen lambda leaves no feature."""
+#: Options that change where and how a result is shown, and not what it is.
+WITHOUT_EFFECT = ("output", "n_jobs", "force", "resume", "as_json", "open_page", "max_memory")
 
 
 @click.command()
 @click.argument("data")
-@click.option("--target", help="Column with the class labels (not needed for srbct).")
+@data_options
 @click.option("-k", "n_features", type=click.IntRange(min=1), help=f"Features to select.  [default: {DEFAULT_K}]")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder for the result files.")
 @click.option(
-    "--method",
-    type=click.Choice(get_args(Solver)),
-    default=DEFAULTS["solver"],
-    show_default=True,
-    help="How the path is walked: feature by feature (forward, sbr, swap), or by the paper's gradient steps (ahiht, hiht).",
+    "--auto",
+    type=click.Choice(["1se", "best"]),
+    help="Let cross-validation choose the number: the best one, or the smallest within one standard error of it.",
 )
-@click.option("--alpha", type=click.FloatRange(min=0, min_open=True), help="Stop the path at this lambda.")
+@click.option("--nested", is_flag=True, help="Also estimate the accuracy with --auto repeated inside each fold.")
+@model_options
 @click.option(
-    "--ridge",
-    type=click.FloatRange(min=0),
-    default=DEFAULTS["ridge"],
-    show_default=True,
-    help="Strength of the ridge term, relative to the mean squared norm of a centred feature.",
+    "--stability",
+    type=click.IntRange(min=2),
+    help="Repeat the selection on this many halves of the samples, for example 100.",
 )
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder for the result files and the report page.")
+@click.option("--n-jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Fits at the same time.")
 @click.option(
-    "--scale",
-    type=click.Choice(get_args(Scale)),
-    default=DEFAULTS["scale"],
-    show_default=True,
-    help="Take the features as they are, or give each the deviation 1 before they compete.",
-)
-@click.option(
-    "--class-weight",
-    type=click.Choice(["balanced", "none"]),
-    default=DEFAULTS["class_weight"] or "none",
-    show_default=True,
-    help="Let a rare class count as much as a common one, or each sample as much as any other.",
-)
-@click.option(
-    "--ranking",
-    type=click.Choice(get_args(Ranking)),
-    default=DEFAULTS["ranking"],
-    show_default=True,
-    help="Order the features by how early they came to stay, or by the norm of their weights.",
-)
-@click.option(
-    "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of the cross-validation folds."
+    "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of the folds and halves."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON instead of tables.")
 @click.option("--force", is_flag=True, help="Replace the results in the output folder.")
-def select(data: str, target: str | None, output: Path | None, as_json: bool, force: bool, **options: Any) -> None:
-    """Select features from DATA: a CSV or TSV file with one sample per row (.gz too), or `srbct`.
+@click.option("--resume", is_flag=True, help="Go on with a run into this folder that was interrupted.")
+@click.option("--open", "open_page", is_flag=True, help="Open the report page in the browser.")
+def select(data: str, **options: Any) -> None:
+    """Select features from DATA: a table with one sample per row (CSV, TSV, ...), or `srbct`, the built-in set.
 
     \b
     Examples:
       l20fs select srbct
-      l20fs select tumours.tsv --target type -k 30 -o results
+      l20fs select tumours.tsv --target type -k 30 -o results --open
+      l20fs select counts.csv --target cell_type --groups donor --log --auto 1se -o results
+      l20fs select tumours.tsv --target type --include TP53,MYC --exclude @controls.txt --stability 100 -o results
     """
-    check_output(output, force)
-    table = load(data, target)
-    options["n_features"] = options["n_features"] or min(DEFAULT_K, table.X.shape[1])
-    ks = panel_sizes(options["n_features"], table)
-    selector = fit(table, ks, options)
-    n_varying = int(np.isfinite(selector.scores_).sum())
-    ks = sorted({min(k, n_varying) for k in ks})
-    accuracies = cross_validate(selector, table, ks, seed=options["seed"])
-    summary = summarise(selector, table, ks, accuracies, {"data": data, "target": target, **dict(sorted(options.items()))})
-    if output is not None:
-        write_results(output, selector, summary)
-    if as_json:
-        show(json.dumps(summary, indent=2) + "\n")
-    else:
-        console = Console()
-        with console.capture() as capture:
-            print_tables(console, selector, summary)
-        show(capture.get())
-    if output is not None:
-        note(f"Results are in {output}{os.sep}: {', '.join(RESULT_FILES)}")
-    else:
-        note("Nothing was written; add -o DIR to keep the results.")
+    check_combination(options)
+    output = options["output"]
+    check_output(output, force=options["force"], resume=options["resume"])
+    options = complete(options)
+    reading = {name: options[name] for name in READING}
+    samples = load(data, options["target"], is_log=options["is_log"], **reading)
+    run = describe_run(samples, arguments(data, options))
+    if output is None:
+        tell(*found(samples, options, run, None), options)
+        note("Nothing was written; add -o DIR to keep the results and a report page.")
+        return
+    with claimed(output):
+        check_output(output, force=options["force"], resume=options["resume"])
+        if options["resume"]:
+            check_same_run(output, run)
+        clear_leftovers(output, cells=not options["resume"])
+        findings, content = found(samples, options, run, output / CELLS)
+        names = write_results(output, findings, content)
+    tell(findings, content, options)
+    note(f"Results are in {output}{os.sep}: {', '.join(names)}")
+    page = output / "report.html"
+    note(f"Look at {page}")
+    if options["open_page"]:
+        webbrowser.open(page.resolve().as_uri())
 
 
-def load(data: str, target: str | None) -> Table:
-    """Load the built-in set or a file."""
-    if data == "srbct" and target is not None:
-        raise click.UsageError("--target: the built-in srbct has its own labels. Leave the option out.")
-    if data == "srbct":
-        tumours = load_srbct()
-        digest = hashlib.sha256(tumours.data.tobytes()).hexdigest()
-        return Table(tumours.data, tumours.target, tumours.feature_names, digest)
-    file = Path(data)
-    if not file.is_file():
-        raise click.UsageError(f"{data!r} is neither a file nor a built-in data set (srbct).")
-    if target is None:
-        raise click.UsageError("--target is missing: name the column that holds the class labels.")
-    return read_table(file, target)
-
-
-def fit(table: Table, ks: list[int], options: dict[str, Any]) -> L20Selector:
-    """Fit the selector on all samples; the path runs as far as in the folds, so that both rank alike."""
-    n_samples, n_features = table.X.shape
-    k = options["n_features"]
-    if k > n_features:
-        raise DataError(f"-k {k}: the data have {n_features} features only. Use a smaller k.")
-    note(f"{n_samples} samples, {n_features} features, {len(np.unique(table.y))} classes")
-    selector = L20Selector(
-        k,
-        solver=options["method"],
-        alpha=options["alpha"],
-        ridge=options["ridge"],
-        scale=options["scale"],
-        class_weight=None if options["class_weight"] == "none" else options["class_weight"],
-        ranking=options["ranking"],
-        max_features=max(ks),
-    )
-    frame = pd.DataFrame(table.X, columns=table.feature_names, copy=False)
-    with stated_warnings():
-        selector.fit(frame, table.y)
-    if not selector.support_.any():
-        raise NothingSelectedError(f"No feature is selected at --alpha {options['alpha']:g}. Use a smaller one.")
-    return selector
-
-
-def panel_sizes(k: int, table: Table) -> list[int]:
-    """Return the numbers of features at which accuracy is shown."""
-    limit = min(table.X.shape[1], max(k, MOST_PANEL))
-    return sorted({k, *(size for size in PANEL_SIZES if size <= limit)})
-
-
-def cross_validate(selector: L20Selector, table: Table, ks: list[int], seed: int) -> dict[str, np.ndarray] | None:
-    """Estimate accuracy with the selection inside each fold; None if a class has one sample only."""
-    labels, counts = np.unique(table.y, return_counts=True)
-    rarest = counts.argmin()
-    n_splits = min(5, int(counts[rarest]))
-    if n_splits < 2:
-        note(f"No cross-validation: class {str(labels[rarest])!r} has one sample, so it cannot be in both parts of a split.")
-        return None
-    if n_splits < 5:
-        note(f"{n_splits} folds instead of 5: class {str(labels[rarest])!r} has {n_splits} samples only.")
-    console = Console(stderr=True)
-    with stated_warnings(), Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("Cross-validation", total=n_splits)
-        return accuracy_by_k(
-            selector,
-            table.X,
-            table.y,
-            ks,
-            n_splits=n_splits,
-            random_state=seed,
-            on_fold=lambda: progress.advance(task),
+def check_combination(options: dict[str, Any]) -> None:
+    """Refuse options that contradict each other."""
+    if options["n_features"] is not None and options["auto"] is not None:
+        raise click.UsageError(f"-k {options['n_features']} and --auto {options['auto']}: give one of the two.")
+    if options["nested"] and options["auto"] is None:
+        raise click.UsageError("--nested repeats the choice that --auto makes. Give --auto 1se or --auto best with it.")
+    if options["force"] and options["resume"]:
+        raise click.UsageError("--force begins anew and --resume goes on: give one of the two.")
+    if options["auto"] is not None and options["alpha"] is not None:
+        raise click.UsageError(
+            "--alpha ends the path where it says, --auto where cross-validation says: give one of the two."
         )
+    if options["stability"] is not None and options["stability"] % 2:
+        raise click.UsageError(f"--stability {options['stability']} is odd, but halves come in pairs. Use an even number.")
+    for name in ("resume", "open_page"):
+        if options[name] and options["output"] is None:
+            raise click.UsageError(f"--{name.removesuffix('_page')} needs a folder. Add -o DIR.")
 
 
-def summarise(
-    selector: L20Selector,
-    table: Table,
-    ks: list[int],
-    accuracies: dict[str, np.ndarray] | None,
-    arguments: dict[str, Any],
-) -> dict[str, Any]:
-    """Collect what a run was and found; without times, so that a rerun gives the same bytes."""
-    labels, counts = np.unique(table.y, return_counts=True)
-    frame = selector.selection_frame()
-    packages = ("l20fs", "numpy", "scipy", "scikit-learn")
-    return {
-        "arguments": arguments,
-        "input": {
-            "sha256": table.sha256,
-            "n_samples": table.X.shape[0],
-            "n_features": table.X.shape[1],
-            "classes": {str(label): int(count) for label, count in zip(labels, counts, strict=True)},
-        },
-        "selected": frame["feature"].tolist(),
-        "strongest": frame["strongest"].tolist(),
-        "scores": frame["score"].tolist(),
-        "accuracy": [
-            {
-                "n_features": k,
-                **{name: float(scores[:, column].mean()) for name, scores in (accuracies or {}).items()},
-            }
-            for column, k in enumerate(ks)
-        ]
-        if accuracies
-        else None,
-        "protocol": f"{len(next(iter(accuracies.values())))}-fold stratified cross-validation, selection inside each fold"
-        if accuracies
-        else None,
-        "versions": {"python": platform.python_version(), **{name: version(name) for name in packages}},
+def arguments(data: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Return what the user asked for, as far as it decides the result."""
+    kept = {name: value for name, value in sorted(options.items()) if name not in WITHOUT_EFFECT}
+    kept = {name: readable(str(value)) if isinstance(value, Path) else value for name, value in kept.items()}
+    return {"data": readable(data)} | kept
+
+
+def found(samples: Samples, options: dict[str, Any], run: dict[str, Any], cells: Path | None) -> tuple[Findings, Content]:
+    """Do the work, and say in the terminal what to beware of."""
+    findings = find(samples, options, run, cells)
+    content = build(findings)
+    for text in content.warnings:
+        if text not in findings.notes:  # those were said as they came up
+            note(f"warning: {text}")
+    return findings, content
+
+
+def tell(findings: Findings, content: Content, options: dict[str, Any]) -> None:
+    """Print the result, as JSON or as tables."""
+    if options["as_json"]:
+        show(json.dumps(summary(findings, content), indent=2) + "\n")
+        return
+    show_tables(*tables(findings, content))
+    show(content.answer + "\n")
+    if findings.nested is not None:
+        show(next(text for text in content.sentences if text.startswith("With the number")) + "\n")
+
+
+def summary(findings: Findings, content: Content) -> dict[str, Any]:
+    """Return the result for programs: what run.json holds, the selection and the accuracy."""
+    k = min(content.k, content.k_max)
+    accuracy = accuracy_table(findings.predictions)
+    columns = {name: [float(value) for value in values] for name, values in accuracy.items() if name != "n_features"}
+    nested = findings.nested
+    stability = content.stability
+    return findings.provenance | {
+        "answer": content.answer,
+        "warnings": content.warnings,
+        "k": findings.k,
+        "k_rule": content.k_rule,
+        "selected": content.features[:k],
+        "strongest": None
+        if content.strongest is None
+        else [content.classes[place] if place >= 0 else None for place in content.strongest[k - 1]],
+        "scores": [float(text) for text in content.columns["score"][:k]],
+        "accuracy": None
+        if findings.predictions is None
+        else [
+            {"n_features": size, **{name: values[place] for name, values in columns.items()}}
+            for place, size in enumerate(accuracy["n_features"])
+        ],
+        "nested": nested and {"accuracy": nested.accuracies.tolist(), "n_features": nested.sizes},
+        "stability": stability
+        and {"index": stability.index, "interval": [stability.lower, stability.upper], "frequencies": stability.frequencies},
     }
 
 
-def check_output(folder: Path | None, force: bool) -> None:
-    """Refuse a bad output folder before any work is done."""
-    if folder is None:
-        return
-    if folder.exists() and not folder.is_dir():
-        raise NotADirectoryError(f"-o {folder}: this is a file. Name a folder.")
-    present = [name for name in RESULT_FILES if (folder / name).exists()]
-    if present and not force:
-        raise click.UsageError(f"-o {folder}: holds results already ({', '.join(present)}). Use --force to replace them.")
+def tables(findings: Findings, content: Content) -> list[RichTable]:
+    """Return the selected features and the accuracy at a few k."""
+    return [features_table(findings, content)] + ([accuracy_at_a_few(findings, content)] if content.curves else [])
 
 
-def write_results(folder: Path, selector: L20Selector, summary: dict[str, Any]) -> None:
-    """Write the result files, each whole or not at all; run.json comes last and marks a complete run."""
-    folder.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(summary, indent=2) + "\n"
-    accuracy = pd.DataFrame(summary["accuracy"] or [], columns=["n_features", "KNN-5", "logistic"])
-    write_together(
-        {
-            folder / "selection.tsv": as_tsv(selector.selection_frame()),
-            folder / "path.npz": selector.path_.write,
-            folder / "cv.tsv": as_tsv(accuracy),
-            folder / "run.json": lambda stream: stream.write(text.encode()),
-        }
+def features_table(findings: Findings, content: Content) -> RichTable:
+    """Return the best features with the class that each is most about."""
+    k = min(content.k, content.k_max)
+    n_more = findings.k - min(k, MOST_ROWS_SHOWN)
+    caption = f"... and {n_more} more (all of them in selection.tsv with -o DIR)" if n_more else None
+    table = RichTable(title=f"The best {findings.k} of {content.n_features} features", caption=caption)
+    table.add_column("rank", justify="right")
+    table.add_column("feature")
+    has_weights = content.coef is not None and content.strongest is not None
+    table.add_column("weight" if "norm" in content.columns else "score", justify="right")
+    if has_weights:
+        table.add_column("strongest class")
+        table.add_column("sign")
+    if content.stability is not None:
+        table.add_column("found again", justify="right")
+    for i in range(min(k, MOST_ROWS_SHOWN)):
+        cells: list[Any] = [content.columns["rank"][i], plain(content.features[i]), weight_text(content, i)]
+        if content.coef is not None and content.strongest is not None:
+            place = content.strongest[k - 1][i]
+            weight = content.coef[k - 1][i][place]
+            cells += [plain(content.classes[place]), "-" if weight.startswith("-") else "+"] if place >= 0 else ["-", ""]
+        if content.stability is not None:
+            cells.append(percent(content.stability.frequencies[i]))
+        table.add_row(*cells)
+    return table
+
+
+def weight_text(content: Content, i: int) -> str:
+    """Return the norm of the weights of a feature, or what else put it in its place."""
+    if "norm" not in content.columns:
+        return f"{float(content.columns['score'][i]):.4g}"
+    norm = float(content.columns["norm"][i])
+    return f"{norm:.4g}" if norm else f"0 ({content.columns['rule'][i]})"
+
+
+def accuracy_at_a_few(findings: Findings, content: Content) -> RichTable:
+    """Return the accuracy at a few numbers of features."""
+    assert findings.predictions is not None
+    sizes = findings.predictions.sizes
+    table = RichTable(
+        title=f"Accuracy: {findings.provenance['protocol']}", caption=f"Always the largest class: {percent(content.chance)}"
     )
-
-
-def print_tables(console: Console, selector: L20Selector, summary: dict[str, Any]) -> None:
-    """Print the selected features and the accuracy at a few k."""
-    frame = selector.selection_frame()
-    shown = frame.head(MOST_ROWS_SHOWN)
-    features = RichTable(title=f"{len(frame)} features that tell {len(summary['input']['classes'])} classes apart")
-    features.add_column("rank", justify="right")
-    features.add_column("feature")
-    features.add_column("weight", justify="right")
-    features.add_column("strongest class")
-    features.add_column("sign")
-    for _, row in shown.iterrows():
-        weight = f"{row['norm']:.4g}" if row["norm"] else f"0 ({row['rule']})"
-        strongest = row["strongest"] or "-"
-        sign = ("+" if row[f"coef_{strongest}"] > 0 else "-") if row["strongest"] else ""
-        features.add_row(str(row["rank"]), plain(row["feature"]), weight, plain(strongest), sign)
-    console.print(features)
-    if len(frame) > len(shown):
-        console.print(f"... and {len(frame) - len(shown)} more (all of them in selection.tsv with -o DIR)")
-    if summary["accuracy"] is None:
-        return
-    majority = max(summary["input"]["classes"].values()) / summary["input"]["n_samples"]
-    accuracy = RichTable(title=f"Accuracy: {summary['protocol']}", caption=f"Always the largest class: {majority:.1%}")
-    accuracy.add_column("features", justify="right")
-    names = [name for name in summary["accuracy"][0] if name != "n_features"]
-    for name in names:
-        accuracy.add_column(name, justify="right")
-    for entry in summary["accuracy"]:
-        accuracy.add_row(str(entry["n_features"]), *(f"{entry[name]:.1%}" for name in names))
-    console.print(accuracy)
+    table.add_column("features", justify="right")
+    by_judge = {judge: findings.predictions.results(judge) for judge in JUDGES if judge in findings.predictions.predicted}
+    for judge in by_judge:
+        table.add_column(judge, justify="right")
+    for size in [size for size in sizes if size in SHOWN_SIZES or size == findings.k]:
+        place = sizes.index(size)
+        scores = [
+            f"{percent(results['mean_test_score'][place])} ± {percent(results['standard_error'][place])}"
+            for results in by_judge.values()
+        ]
+        is_chosen = size == findings.k
+        table.add_row(f"{'> ' if is_chosen else ''}{size}", *scores, style="bold" if is_chosen else None)
+    return table

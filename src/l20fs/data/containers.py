@@ -1,27 +1,19 @@
-"""Labelled values from .npz, .mat, .csv and .tsv files. Nothing is unpickled; damaged files give a :class:`DataError`."""
+"""Labelled values from .npz, .mat, .csv and .tsv files, as data sets are made of them."""
 
 from __future__ import annotations
 
-import struct
-import zlib
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from l20fs.data.matlab import read_variables
 from l20fs.data.readers import DataError, UnknownColumnError, read_table
+from l20fs.data.readers.arrays import Arrays, load_mat, load_npz
+from l20fs.data.readers.table import Request
 
 Array = NDArray[Any]
-
-#: What values and labels are called in files of arrays, by custom; upper and lower case are the same.
-VALUES, LABELS = ("x", "fea", "data"), ("y", "gnd", "label", "labels")
-
-#: The most bytes that a compressed file may grow to.
-MOST_BYTES = 2**31
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,52 +48,17 @@ def read_labelled(file: Path, target: str | None = None) -> LabelledArrays:
 
 def read_npz(file: Path) -> LabelledArrays:
     """Read the arrays X and y of an .npz file, with ``class_names`` and ``feature_names`` where it has them."""
-    with open(file, "rb") as stream:
-        try:
-            X, y, class_names, feature_names = _load_npz(stream, file)
-        except DataError:
-            raise
-        except Exception as error:  # a damaged archive fails in a dozen ways, in zipfile, zlib, struct and numpy
-            raise DataError(
-                f"{file.name}: not a whole .npz file of plain arrays ({_first_line(error)}). Copy it again."
-            ) from error
-    return checked(X, y, file, _texts(class_names, "class_names", file), _texts(feature_names, "feature_names", file))
-
-
-def _load_npz(stream: BinaryIO, file: Path) -> tuple[Array, Array, Array | None, Array | None]:
-    with np.load(stream, allow_pickle=False) as stored:
-        size = sum(entry.file_size for entry in stored.zip.infolist())  # no entry is read beyond what it states
-        if size > MOST_BYTES:
-            raise DataError(f"{file.name}: its arrays have {size} bytes. At most {MOST_BYTES} are read.")
-        values, labels = find_variables(stored.files, file)
-        return stored[values], stored[labels], stored.get("class_names"), stored.get("feature_names")
+    return _checked_arrays(load_npz(file.read_bytes(), Request(file)), file)
 
 
 def read_mat(file: Path) -> LabelledArrays:
     """Read the variables X and Y (or fea and gnd, data and label) of a MATLAB file, version 5 to 7.2."""
-    content = file.read_bytes()
-    try:
-        variables = read_variables(content)
-        values, labels = (variables[name].array(MOST_BYTES) for name in find_variables(variables, file))
-    except DataError:
-        raise
-    except (ValueError, struct.error, zlib.error) as error:
-        raise DataError(f"{file.name}: not a MATLAB file that can be read ({_first_line(error)}).") from error
-    return checked(values, labels, file)
+    return _checked_arrays(load_mat(file.read_bytes(), Request(file)), file)
 
 
-def find_variables(names: Iterable[str], file: Path) -> tuple[str, str]:
-    """Return which of the variables of a file are the values and the labels."""
-    names = list(names)
-    by_lower = {name.lower(): name for name in reversed(names)}
-    found = []
-    for what, known in (("values", VALUES), ("labels", LABELS)):
-        present = [by_lower[name] for name in known if name in by_lower]
-        if not present:
-            held = ", ".join(map(repr, names[:5])) or "nothing"
-            raise DataError(f"{file.name}: holds {held}, but no {what}. Call them {' or '.join(known)}.")
-        found.append(present[0])
-    return found[0], found[1]
+def _checked_arrays(found: Arrays, file: Path) -> LabelledArrays:
+    assert found.y is not None  # without a file of labels, none is a refusal
+    return checked(found.X, found.y, file, found.class_names, found.feature_names)
 
 
 def checked(
@@ -146,15 +103,3 @@ def _checked_labels(y: Array, file: Path) -> Array:
     if not (np.abs(whole) < 2**53).all() or (whole != np.trunc(whole)).any():
         raise DataError(f"{file.name}: the labels are {y.dtype}, not all of them whole numbers. Use whole numbers or texts.")
     return whole.astype(np.int64)
-
-
-def _texts(names: Array | None, what: str, file: Path) -> list[str] | None:
-    if names is None:
-        return None
-    if names.ndim != 1 or names.dtype.kind != "U":
-        raise DataError(f"{file.name}: {what} are {names.dtype} of shape {names.shape}. They must be a list of texts.")
-    return [str(name) for name in names]
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]

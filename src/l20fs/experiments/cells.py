@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import StandardScaler
 
 from l20fs import __version__
 from l20fs.base import BaseSelector
@@ -48,6 +49,7 @@ class Cell:
     classifiers: tuple[str, ...]
     n_folds: int
     seed: int
+    scale: str = "none"
 
     def file(self, folder: Path, data_digest: str) -> Path:
         """Return where the result is kept; the name depends on all that the result depends on."""
@@ -59,6 +61,8 @@ class Cell:
             [self.split, self.fold, self.n_folds if self.fold is not None else 0, self.seed],
             [list(self.sizes), list(self.classifiers)],
         ]
+        if self.scale != "none":  # what was stored before there was a choice keeps its name
+            causes.append(self.scale)
         place = f"{self.split}" if self.fold is None else f"{self.split}.{self.fold}"
         return folder / self.dataset / f"{self.variant.method}-{place}-{hash_of(*causes)[:24]}.json"
 
@@ -72,7 +76,8 @@ def cells_of(plan: Plan, dataset: Dataset) -> Iterator[Cell]:
             sizes = variant.sizes or plan.sizes
             if variant.method == "Baseline":
                 sizes = (n_features,)
-            common = (tuple(k for k in sizes if k <= n_features), plan.classifiers, plan.inner_folds, plan.seed)
+            sizes = tuple(k for k in sizes if k <= n_features)
+            common = (sizes, plan.classifiers, plan.inner_folds, plan.seed, plan.scale)
             yield Cell(dataset.name, variant, split, None, *common)
             for fold in range(0 if variant.method == "Baseline" else n_folds):  # all features: nothing to choose
                 yield Cell(dataset.name, variant, split, fold, *common)
@@ -94,6 +99,7 @@ def samples_of(cell: Cell, y: Array) -> Split:
 def compute(cell: Cell, dataset: Dataset) -> dict[str, Any]:
     """Select on the training samples of a cell and judge every size on its test samples."""
     samples = samples_of(cell, dataset.y)
+    X = scaled(dataset.X, samples.train, cell.scale)
     selector = cell.variant.selector()
     largest = max(cell.sizes)
     selector.set_params(n_features_to_select=None if largest == NONZERO else largest)
@@ -103,17 +109,18 @@ def compute(cell: Cell, dataset: Dataset) -> dict[str, Any]:
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.filterwarnings("ignore", message="n_features_to_select=|No features were selected")
         start = time.perf_counter()
-        selector.fit(dataset.X[samples.train], dataset.y[samples.train])
+        try:
+            selector.fit(X[samples.train], dataset.y[samples.train])
+        except ValueError as error:
+            where = f"split {cell.split}" if cell.fold is None else f"fold {cell.fold} of split {cell.split}"
+            raise ValueError(f"{cell.variant.label}, {where}: {error} Leave the method out, or mend the data.") from error
         seconds = time.perf_counter() - start
-        found: dict[str, list[float]] = {name: [] for name in cell.classifiers}
-        sizes = []
-        for size in cell.sizes:
-            columns = columns_of(selector, size)
-            sizes.append(len(columns) if size == NONZERO else size)
-            for name in cell.classifiers:
-                found[name].append(accuracy(name, dataset.X, dataset.y, samples, columns))
+        selections = [columns_of(selector, size) for size in cell.sizes]
+        found = {name: [accuracy(name, X, dataset.y, samples, these) for these in selections] for name in cell.classifiers}
+    sizes = [len(these) if size == NONZERO else size for size, these in zip(cell.sizes, selections, strict=True)]
     path = getattr(selector, "path_", None)
     is_wanted = cell.fold is None and cell.variant.method != "Baseline"
+    best = selections[-1] if is_wanted else np.empty(0, dtype=int)
     return {
         "dataset": cell.dataset,
         "label": cell.variant.label,
@@ -125,8 +132,24 @@ def compute(cell: Cell, dataset: Dataset) -> dict[str, Any]:
         "accuracy": found,
         "fit_seconds": seconds,
         "n_nonzero": None if path is None else int(path.n_nonzero[-1]),
-        "selected": columns_of(selector, largest).tolist() if is_wanted else [],
+        "selected": best.tolist(),
+        # A method that solves for one size may select others for a smaller one than the first of a larger one.
+        "selected_at": {
+            str(size): these.tolist()
+            for size, these in zip(sizes, selections, strict=True)
+            if is_wanted and not np.array_equal(these, best[: len(these)])
+        },
     }
+
+
+def scaled(X: Array, train: Array, scale: str) -> Array:
+    """Return X as it is, or with mean 0 and deviation 1 of every feature on the training samples; the others follow."""
+    return X if scale == "none" else np.asarray(StandardScaler().fit(X[train]).transform(X))
+
+
+def selected_of(result: dict[str, Any]) -> dict[int, list[int]]:
+    """Return which features a trial selected, best first, for each of its sizes; none are known of all features."""
+    return {size: result["selected_at"].get(str(size), result["selected"][:size]) for size in result["sizes"]}
 
 
 def columns_of(selector: BaseSelector, size: int) -> Array:

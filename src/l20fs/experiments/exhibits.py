@@ -13,7 +13,7 @@ from l20fs.experiments import figures, outcomes, statistics
 from l20fs.experiments.published import beside_published
 from l20fs.experiments.repeats import repeats, repeats_beside_published
 from l20fs.experiments.summary import summary
-from l20fs.experiments.tables import PROTOCOL_NAMES, accuracy_table, frame_table, times_table, write_table
+from l20fs.experiments.tables import CLASSIFIER_NAMES, PROTOCOL_NAMES, accuracy_table, frame_table, times_table, write_table
 from l20fs.files import write_atomically
 
 
@@ -54,7 +54,7 @@ def make_accuracy(rows: dict[str, pd.DataFrame], folder: Path) -> list[Path]:
             files += write_table(folder, f"accuracy-{name}-{classifier}", accuracy_table(table, classifier))
         if name == "optimistic":
             caption = "Ours and the printed accuracy (%) under the paper's protocol, which is optimistic"
-            files += write_table(folder, "accuracy-beside-paper", frame_table(beside_published(table), caption))
+            files += write_table(folder, "accuracy-beside-paper", frame_table(for_people(beside_published(table)), caption))
     return files
 
 
@@ -102,7 +102,12 @@ def make_repeats(rows: dict[str, pd.DataFrame], folder: Path) -> list[Path]:
         "deviation between them (the standard error of one experiment), the lowest and the highest. Optimistic, as in print."
     )
     table = repeats_beside_published(repeats(rows["repeats"]))
-    return write_table(folder, "repeats", frame_table(table, caption))
+    return write_table(folder, "repeats", frame_table(for_people(table), caption))
+
+
+def for_people(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table with whole numbers of features, and no differences that two decimals cannot show."""
+    return table.astype({"n_features": "int64"}).assign(difference=table.difference.round(2) + 0.0)
 
 
 def make_summary(rows: dict[str, pd.DataFrame], folder: Path) -> list[Path]:
@@ -116,7 +121,9 @@ def make_summary(rows: dict[str, pd.DataFrame], folder: Path) -> list[Path]:
         for classifier in table.classifier.unique():
             scores = statistics.score_matrix(table, classifier)
             if len(scores) >= 2 and scores.shape[1] >= 3:
-                figure = figures.critical_difference(scores, f"{classifier}: {PROTOCOL_NAMES[protocol].rstrip('.')}")
+                figure = figures.critical_difference(
+                    scores, f"{CLASSIFIER_NAMES[classifier]}: {PROTOCOL_NAMES[protocol].rstrip('.')}"
+                )
                 files += figures.save(figure, folder, f"ranks-{protocol}-{classifier}")
     return files
 

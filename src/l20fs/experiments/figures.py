@@ -6,9 +6,9 @@ import itertools
 import json
 import math
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import matplotlib as mpl
 import numpy as np
@@ -22,13 +22,16 @@ from l20fs.experiments import statistics
 from l20fs.experiments.outcomes import check_rows, fit_times, honest_curves, optimistic_curves
 from l20fs.experiments.tables import CLASSIFIER_NAMES, seconds
 from l20fs.files import write_together
-from l20fs.plots.canvas import COLOURS, GREY, VERBATIM, clear_frame
+from l20fs.plots.canvas import COLOURS, GREY, VERBATIM, clear_frame, use_log_axis
 
 BLUE, VERMILLION, GREEN, PINK, ORANGE, SKY = COLOURS
 BLACK = "#000000"
 
 #: Inches of one panel; a figure has at most four beside each other.
 PANEL_WIDTH, PANEL_HEIGHT, MOST_COLUMNS = 2.9, 2.4, 4
+
+#: So many numbers of features are written below an axis each, if their steps are uneven.
+MOST_TICKS = 8
 
 #: A picture spans more than so many orders of magnitude: then its axis is logarithmic.
 DECADES = 2.0
@@ -46,6 +49,7 @@ class Style(NamedTuple):
 STYLES = {
     "Baseline": Style(GREY, "", "--"),
     "Relief": Style(SKY, "v"),
+    "ReliefF": Style(SKY, "v"),
     "mRMR": Style(ORANGE, "s"),
     "RFS": Style(GREEN, "^"),
     "RLSR": Style(PINK, "D"),
@@ -60,14 +64,23 @@ STYLES = {
 
 
 def styles_of(methods: Iterable[str]) -> dict[str, Style]:
-    """Return a style for each method: known ones keep theirs, others get what is left."""
-    free = (Style(*pair) for pair in itertools.cycle(zip((*COLOURS, BLACK), "<>phdHX", strict=True)))
+    """Return a style for each method: known ones keep theirs, others get what is left, unused colours first."""
+    methods = list(methods)
+    used = {STYLES[method].color for method in methods if method in STYLES}
+    looks = sorted(zip((*COLOURS, BLACK), "<>phdHX", strict=True), key=lambda look: look[0] in used)
+    free = (Style(*look, dashes) for dashes in itertools.cycle(("-", "--", ":")) for look in looks)
     return {method: STYLES.get(method) or next(free) for method in dict.fromkeys(methods)}
 
 
 def save(figure: Figure, folder: Path, name: str) -> list[Path]:
-    """Write ``name.svg`` and ``name.png``, both or none, and return where they are; the same figure gives the same bytes."""
-    files = [folder / f"{name}.svg", folder / f"{name}.png"]
+    """Write ``name.svg`` and ``name.png``, both or none, and return where they are."""
+    writers = figure_writers(figure, folder, name)
+    write_together(writers)
+    return list(writers)
+
+
+def figure_writers(figure: Figure, folder: Path, name: str) -> dict[Path, Callable[[BinaryIO], object]]:
+    """Return what writes ``name.svg`` and ``name.png``; the same figure gives the same bytes."""
 
     def write_svg(stream: Any) -> None:
         with mpl.rc_context({"svg.hashsalt": "l20fs", "svg.fonttype": "path"}):
@@ -76,8 +89,7 @@ def save(figure: Figure, folder: Path, name: str) -> list[Path]:
     def write_png(stream: Any) -> None:
         figure.savefig(stream, format="png", dpi=160, metadata={"Software": None})
 
-    write_together(dict(zip(files, (write_svg, write_png), strict=True)))
-    return files
+    return {folder / f"{name}.svg": write_svg, folder / f"{name}.png": write_png}
 
 
 # -------------------------------------------------------------------------------------------------------------- figures
@@ -111,13 +123,15 @@ def curves(rows: pd.DataFrame, classifier: str, protocol: str = "optimistic") ->
     figure, panels = _panels(datasets)
     for dataset, ax in zip(datasets, panels, strict=True):
         here = table[table.dataset == dataset]
+        sizes: set[int] = set()
         for method, line in here.groupby("method", sort=False, observed=True):
             if len(line) == 1 and styles[method].marker == "":
                 ax.axhline(line.accuracy.iloc[0], **_line(styles[method]), label=method)
             else:
                 line = line.sort_values("n_features")
                 ax.plot(line.n_features, line.accuracy, **_line(styles[method]), label=method)
-        ax.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+                sizes |= set(line.n_features)
+        _size_axis(ax, sorted(sizes))
     _finish(figure, panels, "number of features", "accuracy (%)", _legend(styles))
     return _captioned(figure, f"{_name(classifier)}, mean of {_range(table.n_splits)} splits, {words}")
 
@@ -191,7 +205,7 @@ def initialisation(rows: pd.DataFrame, classifier: str, n_features: int | None =
     _finish(figure, [], "", "", None)
     top[0].set_ylabel("accuracy (%)")
     bottom[0].set_ylabel("non-zero rows")
-    caption = f"{_name(classifier)}, at most {trials.n_features.max()} features, mean of {_n_splits(trials)} splits"
+    caption = f"{_name(classifier)} with {_size_words(trials)}, mean of {_n_splits(trials)} splits"
     return _captioned(figure, f"{caption}; bars: standard deviation over draws")
 
 
@@ -223,6 +237,35 @@ def convergence(table: pd.DataFrame) -> Figure:
     return _captioned(
         figure, "Objective of each method relative to its own first value; the objectives differ between methods"
     )
+
+
+def stability(table: pd.DataFrame) -> Figure:
+    """Draw how much the selections of the splits agree against the number of features, one panel per classifier.
+
+    Parameters
+    ----------
+    table : DataFrame
+        What :func:`~l20fs.experiments.agreement.agreement_by_size` returns.
+    """
+    styles = styles_of(table.method[table.stability.notna()])
+    classifiers = list(table.classifier.unique())
+    figure, panels = _panels([f"parameters chosen for {_name(name)}" for name in classifiers], width=1.3 * PANEL_WIDTH)
+    for classifier, ax in zip(classifiers, panels, strict=True):
+        here = table[(table.classifier == classifier) & table.stability.notna()]
+        for number, (method, line) in enumerate(here.groupby("method", sort=False, observed=True)):
+            line = line.sort_values("n_features")
+            aside = 1.12 ** ((number + 0.5) / len(styles) - 0.5)  # bars at the same place hide each other
+            reach = np.array([line.stability - line.lower, line.upper - line.stability])
+            look = _line(styles[method]) | {"elinewidth": 0.7, "capsize": 1.5}
+            ax.errorbar(line.n_features.to_numpy() * aside, line.stability.to_numpy(), reach, **look)
+        if not len(here):
+            ax.text(0.5, 0.5, "all features were selected", transform=ax.transAxes, ha="center", va="center", color=GREY)
+            continue
+        _size_axis(ax, sorted(here.n_features.unique()))
+        ax.set_ylim(min(0.0, float(here.lower.min())), max(1.02, float(here.upper.max())))
+    _finish(figure, panels, "number of features", "agreement of the splits", _legend(styles))
+    caption = "1: the same features in every split, 0: as by chance (Nogueira's index); bars: 95 % interval"
+    return _captioned(figure, caption)
 
 
 def time(rows: pd.DataFrame) -> Figure:
@@ -291,7 +334,7 @@ def solvers(rows: pd.DataFrame, classifier: str, parameter: str = "alpha", n_fea
     _finish(figure, bottom, "λ", "", _legend(styles))
     top[0].set_ylabel("accuracy (%)")
     bottom[0].set_ylabel("non-zero rows")
-    caption = f"{_name(classifier)} with at most {trials.n_features.max()} features, mean of {_n_splits(trials)} splits"
+    caption = f"{_name(classifier)} with {_size_words(trials)}, mean of {_n_splits(trials)} splits"
     return _captioned(figure, f"{caption}; bars: standard error")
 
 
@@ -378,7 +421,10 @@ def _finish(figure: Figure, panels: list[Axes], x: str, y: str, legend: list[Any
         ax.set_axisbelow(True)
     _label(figure, panels, x, y)
     if legend:
-        figure.legend(handles=legend, loc="outside lower center", ncols=_n_beside(figure, legend), frameon=False, fontsize=8)
+        n_beside = _n_beside(figure, legend)
+        figure.legend(handles=legend, loc="outside lower center", ncols=n_beside, frameon=False, fontsize=8)
+        n_more = max(0, math.ceil(len(legend) / n_beside) - 2)  # a long legend makes the figure higher, not its panels lower
+        figure.set_figheight(figure.get_figheight() + 0.18 * n_more)
 
 
 def _n_beside(figure: Figure, legend: list[Any]) -> int:
@@ -386,6 +432,16 @@ def _n_beside(figure: Figure, legend: list[Any]) -> int:
     width = 0.06 * max(len(entry.get_label()) for entry in legend) + 0.6
     n_lines = math.ceil(len(legend) * width / figure.get_figwidth())
     return math.ceil(len(legend) / n_lines)
+
+
+def _size_axis(ax: Axes, sizes: list[int]) -> None:
+    """Make an axis for numbers of features: with even steps as it is, otherwise logarithmic with a tick at each of a few."""
+    if len(set(np.diff(sizes))) < 2:
+        ax.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+        return
+    use_log_axis(ax, sizes[0], sizes[-1])
+    if len(sizes) <= MOST_TICKS:
+        ax.set_xticks(sizes)
 
 
 def _label(figure: Figure, panels: list[Axes], x: str, y: str) -> None:
@@ -459,6 +515,12 @@ def _at_size(trials: pd.DataFrame, n_features: int | None) -> pd.DataFrame:
     if size not in set(trials.n_features):
         raise ValueError(f"n_features={n_features} is not in the rows. Use one of {sorted(trials.n_features.unique())}.")
     return trials[trials.n_features == size]
+
+
+def _size_words(trials: pd.DataFrame) -> str:
+    """Say how many features there are: 0 stands for as many as have weights."""
+    largest = trials.n_features.max()
+    return f"at most {largest} features" if largest else "all features that have weights"
 
 
 def _n_splits(trials: pd.DataFrame) -> str:

@@ -21,8 +21,11 @@ from l20fs.methods import discover
 NONZERO = 0
 
 #: What a plan may say at its top, and about a method.
-KEYS = {"title", "datasets", "sizes", "n_splits", "seed", "classifiers", "inner_folds", "methods"}
+KEYS = {"title", "datasets", "sizes", "n_splits", "seed", "classifiers", "inner_folds", "scale", "methods"}
 METHOD_KEYS = {"label", "method", "paper_solver", "params", "grid", "sizes"}
+
+#: What is done to the features of a cell: nothing, or mean 0 and deviation 1 on its training samples.
+SCALES = ("none", "zscore")
 
 #: Parameters that a plan cannot set: the runner does.
 RESERVED = ("n_features_to_select", "max_features", "callback", "verbose")
@@ -52,8 +55,9 @@ class Plan:
     """What is to be run.
 
     ``inner_folds`` 0: the trials only. Otherwise the training part of every trial is split again into so many folds, on
-    which parameters and sizes are chosen honestly. ``lines`` has the line that speaks of the data sets, of the sizes and of
-    each method, for what is found out later.
+    which parameters and sizes are chosen honestly. ``scale`` is what is done to the features before anything else
+    (:data:`SCALES`). ``lines`` has the line that speaks of the data sets, of the sizes and of each method, for what is found
+    out later.
     """
 
     title: str
@@ -64,6 +68,7 @@ class Plan:
     n_splits: int = 10
     inner_folds: int = 0
     seed: int = 0
+    scale: str = "none"
     lines: Mapping[str, int] = field(default_factory=dict, compare=False)
 
     @property
@@ -120,6 +125,9 @@ def parse_plan(text: str) -> Plan:
     for name in classifiers:
         if name not in CLASSIFIERS:
             where.refuse(f"the classifier {name!r} is unknown. Use {' or '.join(CLASSIFIERS)}.", "classifiers")
+    scale = content.get("scale", "none")
+    if scale not in SCALES:
+        where.refuse(f"scale={scale!r}. Use {' or '.join(map(repr, SCALES))}.", "scale")
     sizes = _sizes(content["sizes"], where, "sizes")
     methods = [_Method(entry, number, where, sizes) for number, entry in enumerate(content["methods"])]
     labels = [method.label for method in methods]
@@ -135,6 +143,7 @@ def parse_plan(text: str) -> Plan:
         n_splits=_count(content, "n_splits", 10, where, least=1),
         inner_folds=_count(content, "inner_folds", 0, where),
         seed=_count(content, "seed", 0, where),
+        scale=scale,
         lines={
             "sizes": where.of("sizes"),
             "datasets": where.of("datasets"),

@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from l20fs.experiments.cells import Cell, Dataset, cells_of, compute, load_result, save_result
+from l20fs.experiments.cells import Cell, Dataset, cells_of, compute, load_result, save_result, selected_of
 from l20fs.experiments.plan import Plan
 from l20fs.parallel import results_of
 
@@ -76,6 +76,22 @@ def run(
             results[file] = result
             report(RunProgress(n_found + n_new, len(jobs), n_found))
     return rows_of((job.cell, results[job.file]) for job in jobs)
+
+
+def selections(plan: Plan, datasets: Sequence[Dataset], folder: Path) -> pd.DataFrame:
+    """Return dataset, method, choice, split, n_features and ``selected``, best first, for all trials of a finished run."""
+    import pandas as pd
+
+    rows = []
+    for job in jobs_of(plan, datasets, folder):
+        if job.cell.fold is not None:
+            continue
+        result = load_result(job.file)
+        if result is None:
+            raise FileNotFoundError(f"{job.file} is not there or damaged. Run the plan first.")
+        names = (job.cell.dataset, job.cell.variant.label, json.dumps(dict(job.cell.variant.choice)), job.cell.split)
+        rows += [(*names, size, selected) for size, selected in selected_of(result).items()]
+    return pd.DataFrame(rows, columns=["dataset", "method", "choice", "split", "n_features", "selected"])
 
 
 def jobs_of(plan: Plan, datasets: Sequence[Dataset], folder: Path) -> list[Job]:

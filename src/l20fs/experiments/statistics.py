@@ -6,12 +6,13 @@ a DataFrame with a row per data set and a column per method, more is better.
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.stats import chi2, f, rankdata, studentized_range
+from scipy.stats import chi2, f, rankdata, studentized_range, t
 
 from l20fs.experiments.outcomes import DIGITS
 
@@ -175,6 +176,86 @@ def holm(p_values: np.ndarray) -> np.ndarray:
     steps = p_values[order] * np.arange(len(p_values), 0, -1)
     corrected[order] = np.minimum(1.0, np.maximum.accumulate(steps))
     return corrected
+
+
+def corrected_t_test(difference: np.ndarray, test_share: float) -> float:
+    r"""Return the two-sided p-value of paired differences over random splits of the same samples.
+
+    Training parts overlap, so that the differences are not independent, and the plain t-test is too sure. Nadeau and
+    Bengio, *Inference for the generalization error* (2003), make up for it:
+    :math:`t = \bar d / \sqrt{(1/J + n_{test}/n_{train})\, s^2}` with J - 1 degrees of freedom.
+
+    Parameters
+    ----------
+    difference : array of shape (n_splits,)
+    test_share : float
+        Test samples for each training sample.
+
+    Returns
+    -------
+    float
+        1 if nothing differs; NaN if the difference is the same in every split: its spread, and so its chance, is not known.
+
+    Examples
+    --------
+    >>> round(corrected_t_test(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), 0.5), 3)
+    0.086
+    """
+    difference = np.round(difference, DIGITS)
+    n_splits = len(difference)
+    if not difference.any():
+        return 1.0
+    spread = float(difference.std(ddof=1))
+    if spread < 10.0**-DIGITS:
+        return math.nan
+    statistic = float(difference.mean()) / (spread * math.sqrt(1.0 / n_splits + test_share))
+    return 2.0 * float(t.sf(abs(statistic), n_splits - 1))
+
+
+def paired_tests(scores: pd.DataFrame, test_share: float) -> pd.DataFrame:
+    """Compare every two methods over the splits of one data set; Holm corrects for the number of pairs.
+
+    All pairs count, also if only those with the best method are looked at: which one is best is seen in the same scores.
+
+    Parameters
+    ----------
+    scores : DataFrame
+        Splits x methods.
+    test_share : float
+        Test samples for each training sample.
+
+    Returns
+    -------
+    DataFrame
+        method, against (the one with the lower mean; of equal means the second), difference of the means, better, equal
+        and worse (in how many splits), p_value, p_holm.
+
+    Examples
+    --------
+    >>> tests = paired_tests(pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": [2.0, 4.0, 5.0]}), 0.5)
+    >>> tests[["method", "against", "better"]].values.tolist()
+    [['b', 'a', 3]]
+    """
+    found = []
+    for first, second in itertools.combinations(scores.columns, 2):
+        difference = (scores[first] - scores[second]).round(DIGITS).to_numpy()
+        mean = round(float((scores[first] - scores[second]).mean()), DIGITS)
+        if mean < 0:
+            first, second, difference, mean = second, first, -difference, -mean
+        found.append(
+            {
+                "method": first,
+                "against": second,
+                "difference": mean,
+                "better": int((difference > 0).sum()),
+                "equal": int((difference == 0).sum()),
+                "worse": int((difference < 0).sum()),
+                "p_value": corrected_t_test(difference, test_share),
+            }
+        )
+    columns = ["method", "against", "difference", "better", "equal", "worse", "p_value"]
+    table = pd.DataFrame(found, columns=columns)
+    return table.assign(p_holm=holm(table.p_value.to_numpy(dtype="float64")))
 
 
 def critical_difference(n_methods: int, n_sets: int, level: float = LEVEL) -> float:

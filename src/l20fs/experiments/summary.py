@@ -14,6 +14,8 @@ from l20fs.experiments.plan import Plan
 from l20fs.experiments.published import ABOVE, BELOW, PAPER_METHOD, REPRODUCED, SUBSTITUTES, beside_published, published
 from l20fs.experiments.repeats import OTHER_READING
 from l20fs.experiments.tables import CLASSIFIER_NAMES, frame_table, to_markdown
+from l20fs.experiments.words import joined, p_text
+from l20fs.report.words import counted
 
 Case = tuple[str, str, str]
 
@@ -168,7 +170,7 @@ def _best_cells(cells: pd.DataFrame, classifier: str) -> str:
     n_here = sum(_is_first(cells[cells.dataset == dataset], "accuracy") for dataset in sets)
     return (
         f"{_name(classifier)}: of the methods above, {OURS} has the highest accuracy, alone or with others, on {n_printed} "
-        f"of {_count(len(sets), 'data set')} in print and on {n_here} here (optimistic both)."
+        f"of {counted(len(sets), 'data set')} in print and on {n_here} here (optimistic both)."
     )
 
 
@@ -184,14 +186,14 @@ def _ranking(best: pd.DataFrame, fair: pd.DataFrame) -> Iterator[str]:
             scores = statistics.score_matrix(table, classifier)
             title = f"**{_name(classifier)}, {'optimistic' if table is best else 'honest'}.**"
             if min(scores.shape) < 2:
-                found = f"{_count(len(scores), 'data set')} with a value for each of {_count(scores.shape[1], 'method')}"
+                found = f"{counted(len(scores), 'data set')} with a value for each of {counted(scores.shape[1], 'method')}"
                 yield f"{title} Not tested: {found}."
                 continue
             pairs.append(statistics.different_pairs(scores))
             yield f"{title} {_tests(scores)}"
         if len(pairs) == 2:
             common = [f"{better} is better than {worse}" for better, worse in pairs[0] if (better, worse) in pairs[1]]
-            found = _and(common) if common else "nothing"
+            found = joined(common) if common else "nothing"
             yield f"{_name(classifier)}, significant under both protocols (Nemenyi): {found}."
 
 
@@ -202,9 +204,9 @@ def _tests(scores: pd.DataFrame) -> str:
     is_different = test.f_p_value < statistics.LEVEL
     sentences = [
         f"Mean ranks over {test.n_sets} data sets (1 is best): {listed}.",
-        f"Friedman: χ² = {test.statistic:.2f}, {_p(test.p_value)}; Iman-Davenport: F = {test.f_statistic:.2f}, "
-        f"{_p(test.f_p_value)}: {'not all methods are alike' if is_different else 'the methods cannot be told apart'} at "
-        f"{statistics.LEVEL:g}.",
+        f"Friedman: χ² = {test.statistic:.2f}, {p_text(test.p_value)}; Iman-Davenport: F = {test.f_statistic:.2f}, "
+        f"{p_text(test.f_p_value)}: {'not all methods are alike' if is_different else 'the methods cannot be told apart'} "
+        f"at {statistics.LEVEL:g}.",
     ]
     if is_different:
         sentences += [_nemenyi(scores), _wilcoxon(scores)]
@@ -216,7 +218,7 @@ def _nemenyi(scores: pd.DataFrame) -> str:
     worse: dict[str, list[str]] = {}
     for winner, loser in statistics.different_pairs(scores):
         worse.setdefault(winner, []).append(loser)
-    found = "; ".join(f"{winner} is better than {_and(losers)}" for winner, losers in worse.items())
+    found = "; ".join(f"{winner} is better than {joined(losers)}" for winner, losers in worse.items())
     return f"Nemenyi (ranks that are {difference:.2f} apart differ): {found or 'no pair differs'}."
 
 
@@ -227,10 +229,10 @@ def _wilcoxon(scores: pd.DataFrame) -> str:
     if least >= statistics.LEVEL:
         return (
             f"{test}: with {len(scores)} data sets and {scores.shape[1]} methods nothing can be found, since even a method "
-            f"that wins on every set would have {_p(least)}."
+            f"that wins on every set would have {p_text(least)}."
         )
     clear = pairs.method[pairs.p_holm < statistics.LEVEL].tolist()
-    return f"{test}: {f'different from {_and(clear)}' if clear else 'no method differs'}."
+    return f"{test}: {f'different from {joined(clear)}' if clear else 'no method differs'}."
 
 
 def _optimism(best: pd.DataFrame, fair: pd.DataFrame) -> Iterator[str]:
@@ -277,7 +279,7 @@ def _not_run(best: pd.DataFrame, fair: pd.DataFrame, plan: Plan | None) -> Itera
             lines.append(f"- Not run ({protocol}): {_describe(missing, wanted)}.")
         few = [counts[case] for case in wanted if counts.get(case, n_splits) < n_splits]
         if few:
-            lines.append(f"- Fewer than {n_splits} splits ({protocol}): {_count(len(few), 'cell')}, the fewest {min(few)}.")
+            lines.append(f"- Fewer than {n_splits} splits ({protocol}): {counted(len(few), 'cell')}, the fewest {min(few)}.")
     yield "\n".join(lines) if lines else "Everything was run."
 
 
@@ -298,17 +300,9 @@ def _describe(all_cases: list[Case], wanted: list[Case]) -> str:
         missing, planned = (Counter(case[place] for case in these) for these in (all_cases, wanted))
         whole = [name for name in missing if missing[name] == planned[name] and any(case[place] == name for case in cases)]
         if whole:
-            parts.append(f"{_and(whole)} ({words})")
+            parts.append(f"{joined(whole)} ({words})")
             cases = [case for case in cases if case[place] not in whole]
     return "; ".join(parts + [f"{method} on {dataset} with {_name(classifier)}" for dataset, method, classifier in cases])
-
-
-def _and(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _name(classifier: str) -> str:
@@ -321,7 +315,3 @@ def _with_error(row: pd.Series) -> str:
 
 def _with_features(n_features: object) -> str:
     return "" if pd.isna(n_features) else f" with {n_features}"
-
-
-def _p(value: float) -> str:
-    return "p < 0.001" if value < 0.001 else f"p = {value:.3f}"

@@ -7,7 +7,6 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -21,6 +20,10 @@ PROTOCOL_NAMES = {
     "optimistic": "The paper's protocol, optimistic: parameters and number of features are the best for the test part.",
     "honest": "Honest protocol: parameters and number of features are chosen by cross-validation inside the training part.",
 }
+
+
+#: Rows that a page of LaTeX holds, and letters from which a text is broken into lines.
+PAGE_ROWS, LONG_TEXT = 45, 45
 
 
 @dataclass(frozen=True)
@@ -160,13 +163,13 @@ def to_markdown(table: Table) -> str:
     marks: dict[int | None, str] = {1: "**{}**", 2: "<ins>{}</ins>"}  # GitHub underlines ins and drops u
 
     def cell(content: Cell) -> str:
-        text = marks.get(content.rank, "{}").format(_escape_markdown(content.text))
-        return f"{text} {_escape_markdown(content.detail)}".strip()
+        text = marks.get(content.rank, "{}").format(escape_markdown(content.text))
+        return f"{text} {escape_markdown(content.detail)}".strip()
 
     lines = [
-        _escape_markdown(table.caption),
+        escape_markdown(table.caption),
         "",
-        _markdown_row([_escape_markdown(name) for name in table.header]),
+        _markdown_row([escape_markdown(name) for name in table.header]),
         f"|{'|'.join('---:' if is_number else '---' for is_number in table.is_number)}|",
         *(_markdown_row([cell(content) for content in row]) for row in table.rows),
     ]
@@ -177,33 +180,44 @@ def _markdown_row(cells: list[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _escape_markdown(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """Show all signs as they are; a number with a sign is no list, a name with an underline no emphasis."""
     return re.sub(r"([\\`*_\[\]<>|~#$&])", r"\\\1", " ".join(text.split()))
 
 
 def to_latex(table: Table) -> str:
-    r"""Return a table for LaTeX with ``\usepackage{booktabs}``."""
+    r"""Return a table for LaTeX with ``\usepackage{booktabs}``, and ``longtable`` if it has more rows than a page."""
     marks: dict[int | None, str] = {1: r"\textbf{%s}", 2: r"\underline{%s}"}
 
     def cell(content: Cell) -> str:
         text = marks.get(content.rank, "%s") % _escape_latex(content.text)
         return rf"\shortstack{{{text}\\{{\scriptsize {_escape_latex(content.detail)}}}}}" if content.detail else text
 
-    lines = [
-        r"\begin{table*}",
-        r"\centering\footnotesize\setlength{\tabcolsep}{3pt}",
-        rf"\caption{{{_escape_latex(table.caption)}}}",
-        rf"\begin{{tabular}}{{{''.join('r' if is_number else 'l' for is_number in table.is_number)}}}",
-        r"\toprule",
-        _latex_row([_escape_latex(name) for name in table.header]),
-        r"\midrule",
-        *(_latex_row([cell(content) for content in row]) for row in table.rows),
-        r"\bottomrule",
-        r"\end{tabular}",
-        r"\end{table*}",
-    ]
+    columns = "".join(_latex_column(number, [row[number].text for row in table.rows], table) for number in _places(table))
+    caption = _escape_latex(table.caption)
+    header = _latex_row([_escape_latex(name) for name in table.header])
+    has_details = any(content.detail for row in table.rows for content in row)
+    rows = [_latex_row([cell(content) for content in row]) + (r"\addlinespace" if has_details else "") for row in table.rows]
+    look = r"\centering\footnotesize\setlength{\tabcolsep}{3pt}"
+    if len(rows) > PAGE_ROWS:
+        top = [r"{" + look, rf"\begin{{longtable}}{{{columns}}}", rf"\caption{{{caption}}}\\", r"\toprule", header]
+        head = [r"\midrule", r"\endfirsthead", r"\toprule", header, r"\midrule", r"\endhead"]
+        lines = [*top, *head, *rows, r"\bottomrule", r"\end{longtable}", r"}"]
+    else:
+        top = [r"\begin{table*}", look, rf"\caption{{{caption}}}", rf"\begin{{tabular}}{{{columns}}}", r"\toprule", header]
+        lines = [*top, r"\midrule", *rows, r"\bottomrule", r"\end{tabular}", r"\end{table*}"]
     return "\n".join(lines) + "\n"
+
+
+def _places(table: Table) -> range:
+    return range(len(table.header))
+
+
+def _latex_column(number: int, texts: list[str], table: Table) -> str:
+    """Return how a column is set: numbers to the right, long texts in lines of their own width."""
+    if table.is_number[number]:
+        return "r"
+    return "p{5cm}" if max(map(len, texts), default=0) > LONG_TEXT else "l"
 
 
 def _latex_row(cells: list[str]) -> str:
@@ -284,17 +298,24 @@ def to_page(table: Table, title: str) -> str:
     return _PAGE.format(title=html.escape(title), table=to_html(table))
 
 
-def _write(text: bytes, stream: BinaryIO) -> None:
-    stream.write(text)
+def text_writer(text: str) -> Callable[[BinaryIO], object]:
+    """Return what writes a text into an open file."""
+    content = text.encode()
+    return lambda stream: stream.write(content)
 
 
-def write_table(folder: Path, name: str, table: Table) -> list[Path]:
-    """Write ``name.md``, ``name.tex`` and ``name.html``, all or none, and return where they are."""
+def table_writers(folder: Path, name: str, table: Table) -> dict[Path, Callable[[BinaryIO], object]]:
+    """Return what writes ``name.md``, ``name.tex`` and ``name.html``."""
     formats: dict[str, Callable[[Table], str]] = {
         "md": to_markdown,
         "tex": to_latex,
         "html": lambda shown: to_page(shown, name),
     }
-    texts = {folder / f"{name}.{ending}": make(table).encode() for ending, make in formats.items()}
-    write_together({file: partial(_write, text) for file, text in texts.items()})
-    return list(texts)
+    return {folder / f"{name}.{ending}": text_writer(make(table)) for ending, make in formats.items()}
+
+
+def write_table(folder: Path, name: str, table: Table) -> list[Path]:
+    """Write ``name.md``, ``name.tex`` and ``name.html``, all or none, and return where they are."""
+    writers = table_writers(folder, name, table)
+    write_together(writers)
+    return list(writers)

@@ -1,0 +1,164 @@
+"""``l20fs compare``: several methods on the same splits of a table."""
+
+from __future__ import annotations
+
+import os
+import re
+import webbrowser
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import scipy.sparse as sp
+from rich.box import SIMPLE_HEAD
+from rich.table import Table as RichTable
+
+from l20fs.cli.load import READING, load
+from l20fs.cli.options import data_options
+from l20fs.cli.output import cell_bars, note, plain, show_tables
+from l20fs.data.readers import DataError
+
+if TYPE_CHECKING:
+    from l20fs.experiments.plan import Variant
+    from l20fs.experiments.tables import Table
+
+#: Name of a data set in pictures and in the folder of the cells; a file name may be longer, and hold anything.
+MOST_LETTERS = 60
+
+
+@click.command()
+@click.argument("data")
+@data_options
+@click.option(
+    "-o", "--output", "folder", type=click.Path(path_type=Path), required=True, help="Folder for everything, to be resumed."
+)
+@click.option(
+    "--methods",
+    help="Methods separated by commas (see `l20fs methods`; l2,0-FS is the paper's), or all.  [default: a quick handful]",
+)
+@click.option("--sizes", help="Numbers of features, separated by commas.  [default: 5,10,20,50,100]")
+@click.option("--splits", "n_splits", type=click.IntRange(min=2), default=10, show_default=True, help="Random splits.")
+@click.option(
+    "--scale",
+    type=click.Choice(["zscore", "none"]),
+    default="zscore",
+    show_default=True,
+    help="Give each feature the deviation 1 on the training samples, or take the features as they are.",
+)
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of the splits.")
+@click.option("--n-jobs", type=click.IntRange(min=1), default=2, show_default=True, help="Fits at the same time.")
+@click.option("--open", "open_page", is_flag=True, help="Open the report page in the browser.")
+def compare(
+    data: str,
+    folder: Path,
+    methods: str | None,
+    sizes: str | None,
+    n_splits: int,
+    scale: str,
+    seed: int,
+    n_jobs: int,
+    open_page: bool,
+    **reading: Any,
+) -> None:
+    """Compare methods on DATA: a table with one sample per row (CSV, TSV, ...), or `srbct`, the built-in set.
+
+    Every method gets the same random splits. What it selects, how many features and with which parameters is decided on
+    the training samples alone; accuracy is that on the test samples. A run that was stopped goes on where it was: call it
+    again with the same folder.
+
+    \b
+    Examples:
+      l20fs compare srbct -o out
+      l20fs compare tumours.tsv --target type -o out --methods L20Selector,RFS,mRMR --sizes 10,20,50
+      l20fs compare tumours.tsv --target type -o out --methods all --n-jobs 8
+    """
+    from l20fs.experiments import compare as comparison  # matplotlib takes a second to load
+    from l20fs.experiments.cells import Dataset
+
+    variants = wanted_variants(methods)
+    wanted_sizes = None if sizes is None else parse_sizes(sizes)
+    if folder.exists() and not folder.is_dir():
+        raise NotADirectoryError(f"-o {folder}: this is a file. Name a folder.")
+    if reading["groups"] is not None:
+        raise click.UsageError("--groups: the splits of a comparison do not know groups. Leave the option out.")
+    samples = load(
+        data, reading["target"], is_log=reading["is_log"], **{name: reading[name] for name in READING if name != "groups"}
+    )
+    for remark in samples.notes:
+        note(remark)
+    if sp.issparse(samples.X):
+        raise DataError(
+            "The table is sparse, and most of the methods need a dense one. Export the features of interest as a dense "
+            "table, or use `l20fs select`, which keeps it sparse."
+        )
+    dataset = Dataset(name_of(data), samples.X, samples.y)
+    plan = comparison.comparison_plan(dataset, variants, sizes=wanted_sizes, n_splits=n_splits, scale=scale, seed=seed)
+    for remark in comparison.remarks(dataset, plan):
+        note(remark)
+    with cell_bars() as on_progress:
+        found = comparison.compare(plan, dataset, folder, n_jobs=n_jobs, on_progress=partial(on_progress, "comparison"))
+    show_tables(*shown(found.table))
+    note(found.table.caption)
+    note(f"Results are in {folder}{os.sep}: {', '.join(file.name for file in found.files)}")
+    page = folder / "report.html"
+    note(f"Look at {page}")
+    if open_page:
+        webbrowser.open(page.resolve().as_uri())
+
+
+def wanted_variants(methods: str | None) -> tuple[Variant, ...]:
+    """Return the methods that are asked for."""
+    from l20fs.experiments.compare import DEFAULT_METHODS, choose_variants, split_names
+    from l20fs.experiments.plan import PlanError
+
+    names = list(DEFAULT_METHODS) if methods is None else split_names(methods)
+    if not names:
+        raise click.UsageError(f"--methods {methods!r} names none. Name one or more, separated by commas, or leave it out.")
+    try:
+        return choose_variants(names)
+    except PlanError as error:
+        raise click.UsageError(f"--methods: {error} `l20fs methods` lists all.") from error
+
+
+def parse_sizes(text: str) -> list[int]:
+    """Return numbers of features given as text.
+
+    Examples
+    --------
+    >>> parse_sizes("10, 20,50")
+    [10, 20, 50]
+    """
+    parts = [part.strip() for part in text.split(",")]
+    for part in parts:
+        if not re.fullmatch(r"0*[1-9][0-9]{0,8}", part):
+            raise click.UsageError(
+                f"--sizes: {part!r} is not a number of features. Use whole numbers from 1, as in 10,20,50."
+            )
+    return [int(part) for part in parts]
+
+
+def name_of(data: str) -> str:
+    """Return what a data set is called: its file without folder and endings, fit to name a folder.
+
+    Examples
+    --------
+    >>> name_of("data/my tumours.tsv.gz"), name_of("...tsv")
+    ('my tumours', 'data')
+    """
+    stem = re.sub(r"(\.(csv|tsv|txt|gz))+$", "", Path(data).name, flags=re.IGNORECASE)
+    return re.sub(r"[^\w .,+-]", "_", stem).strip(" .")[:MOST_LETTERS].strip(" .") or "data"
+
+
+def shown(table: Table) -> list[RichTable]:
+    """Turn a table into one for each classifier, its first column, as narrow as a terminal may be."""
+    tables: dict[str, RichTable] = {}
+    for first, *rest in table.rows:
+        if first.text not in tables:
+            tables[first.text] = RichTable(title=first.text, box=SIMPLE_HEAD, title_justify="left", padding=(0, 1, 0, 0))
+            for name, is_number in zip(table.header[1:], table.is_number[1:], strict=True):
+                tables[first.text].add_column(
+                    name, justify="right" if is_number else "left", no_wrap=name != "parameters", overflow="fold"
+                )
+        tables[first.text].add_row(*(plain(f"{cell.text} {cell.detail}".strip()) for cell in rest))
+    return list(tables.values())

@@ -1,0 +1,83 @@
+"""``l20fs path``: every step of the path as a samples."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+import pandas as pd
+
+from l20fs import L20Selector
+from l20fs.cli.load import READING, complete, load, make_selector
+from l20fs.cli.options import SOLVERS, data_options, model_options
+from l20fs.cli.output import as_tsv, note, show, stated_warnings
+from l20fs.files import write_atomically
+from l20fs.path import SolutionPath
+
+#: How far the path goes unless told otherwise.
+DEFAULT_STEPS = 50
+
+
+@click.command()
+@click.argument("data")
+@data_options
+@click.option("-k", "n_features", type=click.IntRange(min=1), help=f"Features to go to.  [default: {DEFAULT_STEPS}]")
+@model_options
+@click.option("--certify", is_flag=True, help="Also say how far from the best of all selections each size is at most.")
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="File for the table (TSV).")
+@click.option("--force", is_flag=True, help="Replace the file.")
+def path(data: str, **options: Any) -> None:
+    """Print the path through DATA: a line for every lambda, with the features that enter and leave there.
+
+    \b
+    Examples:
+      l20fs path srbct -k 10
+      l20fs path tumours.tsv --target type --certify -o path.tsv
+    """
+    output = options["output"]
+    if options["method"] not in SOLVERS:
+        raise click.UsageError(f"--method {options['method']} has no path. Use one of {', '.join(SOLVERS)}.")
+    if output is not None and output.exists() and not options["force"]:
+        raise click.UsageError(f"-o {output}: the file exists. Use --force to replace it.")
+    options = complete(options)
+    samples = load(data, options["target"], is_log=options["is_log"], **{name: options[name] for name in READING})
+    n_features = samples.X.shape[1]
+    k = min(options["n_features"] or DEFAULT_STEPS, n_features)
+    selector = make_selector(samples, options, k)
+    assert isinstance(selector, L20Selector)
+    selector.set_params(n_features_to_select=k, certify=options["certify"])
+    with stated_warnings():
+        selector._fit(samples.X, samples.y, names=np.array(samples.feature_names, dtype=object))
+    text = as_tsv(path_frame(selector.path_, samples.feature_names, with_gaps=options["certify"]))
+    if output is not None:
+        write_atomically(output, text)
+        note(f"The path is in {output}")
+        return
+    stream = io.BytesIO()
+    text(stream)
+    show(stream.getvalue().decode())
+
+
+def path_frame(path: SolutionPath, names: list[str], *, with_gaps: bool) -> pd.DataFrame:
+    """Return a row per stage: its size, lambda, what enters and leaves, its loss, and the gap if asked for."""
+    rows = []
+    before: set[int] = set()
+    for stage, size in enumerate(path.sizes.tolist()):
+        now = set(path.stage_rows(stage).tolist())
+        rows.append(
+            {
+                "size": size,
+                "lambda": path.alphas[stage],
+                "enters": ", ".join(names[j] for j in sorted(now - before)),
+                "leaves": ", ".join(names[j] for j in sorted(before - now)),
+                "loss": path.losses[stage],
+            }
+        )
+        if with_gaps:
+            is_known = max(1, path.n_included) <= size < len(path.lower_bounds)
+            rows[-1]["gap"] = path.gap(size) if is_known else float("nan")
+        before = now
+    return pd.DataFrame(rows)

@@ -1,0 +1,39 @@
+"""``l20fs report``: the page again, from stored results."""
+
+from __future__ import annotations
+
+import webbrowser
+from pathlib import Path
+
+import click
+
+from l20fs.cli.output import show
+from l20fs.files import write_atomically
+from l20fs.report.content import Content, ReportError
+from l20fs.report.page import render
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False, exists=True))
+@click.option("--open", "open_page", is_flag=True, help="Open the page in the browser.")
+def report(folder: Path, open_page: bool) -> None:
+    """Make the report page in FOLDER again, from its report.json; nothing is computed anew.
+
+    \b
+    Example:
+      l20fs report results --open
+    """
+    stored, page = folder / "report.json", folder / "report.html"
+    if not stored.is_file():
+        raise click.UsageError(f"{folder} has no report.json. Make one with `l20fs select DATA -o {folder}`.")
+    try:
+        content = Content.from_json(stored.read_bytes().decode())
+    except UnicodeDecodeError as error:
+        raise ReportError(f"{stored}: this is not a report file of `l20fs select`. Run it again with --force.") from error
+    except ReportError as error:
+        raise ReportError(f"{stored}: {error} Run `l20fs select` again with --force.") from error
+    html = render(content).encode()
+    write_atomically(page, lambda stream: stream.write(html))
+    show(f"{page}\n")
+    if open_page:
+        webbrowser.open(page.resolve().as_uri())

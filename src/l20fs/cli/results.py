@@ -1,0 +1,118 @@
+"""The output folder of ``l20fs select``: one run at a time, files written together, run.json last."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import click
+import numpy as np
+import pandas as pd
+
+from l20fs.cli.load import Samples
+from l20fs.cli.output import as_tsv
+from l20fs.evaluation import Predictions
+from l20fs.files import write_together
+from l20fs.report.build import Findings, selection_tsv
+from l20fs.report.content import Content
+from l20fs.report.page import render
+
+#: In the order in which they are put in place; run.json marks a complete run.
+RESULT_FILES = ("selection.tsv", "path.npz", "cv.tsv", "stability.tsv", "report.json", "report.html", "run.json")
+#: Folder in the output folder that keeps the resamples.
+CELLS = "stability"
+
+PACKAGES = ("l20fs", "numpy", "scipy", "scikit-learn")
+
+
+def describe_run(samples: Samples, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return what a run depends on; without times, so that a rerun gives the same bytes."""
+    labels, counts = np.unique(samples.y, return_counts=True)
+    return {
+        "arguments": arguments,
+        "input": {
+            "sha256": samples.sha256,
+            "n_samples": samples.X.shape[0],
+            "n_features": samples.X.shape[1],
+            "classes": {str(label): int(count) for label, count in zip(labels, counts, strict=True)},
+        },
+        "versions": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
+    }
+
+
+def check_output(folder: Path | None, *, force: bool, resume: bool) -> None:
+    """Refuse a bad output folder before any work is done."""
+    if folder is None:
+        return
+    if folder.exists() and not folder.is_dir():
+        raise NotADirectoryError(f"-o {folder}: this is a file. Name a folder.")
+    present = [name for name in RESULT_FILES if (folder / name).exists()]
+    if force or resume:
+        return
+    if present:
+        raise click.UsageError(f"-o {folder}: holds results already ({', '.join(present)}). Use --force to replace them.")
+    if any((folder / CELLS).glob("resample-*.json")):
+        raise click.UsageError(
+            f"-o {folder}: holds a run that was not finished. Use --resume to go on, or --force to begin anew."
+        )
+
+
+def check_same_run(folder: Path, run: dict[str, Any]) -> None:
+    """Refuse to resume a finished run of other data or with other options."""
+    try:
+        stored = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+        differing = [key for key in run if stored[key] != json.loads(json.dumps(run[key]))]
+    except FileNotFoundError:
+        return
+    except (ValueError, KeyError, TypeError):
+        differing = ["run.json"]
+    if differing:
+        raise click.UsageError(
+            f"--resume: {folder} holds the results of another run (other {', '.join(differing)}). Use --force to replace "
+            "them, or another folder."
+        )
+
+
+def clear_leftovers(folder: Path, *, cells: bool) -> None:
+    """Remove halves of files that a killed run left, and its resamples where they are not wanted."""
+    patterns = [f".{name}.*.part" for name in RESULT_FILES] + [f"{CELLS}/.resample-*.part"]
+    patterns += [f"{CELLS}/resample-*.json"] if cells else []
+    for pattern in patterns:
+        for file in folder.glob(pattern):
+            file.unlink(missing_ok=True)
+
+
+def write_results(folder: Path, findings: Findings, content: Content) -> list[str]:
+    """Write the result files, each whole or not at all, and return their names."""
+    writers: dict[str, Callable[[BinaryIO], object]] = {"selection.tsv": as_text(selection_tsv(findings, content))}
+    if findings.path is not None:
+        writers["path.npz"] = findings.path.write
+    writers["cv.tsv"] = as_tsv(pd.DataFrame(accuracy_table(findings.predictions)))
+    if findings.stability is not None:
+        writers["stability.tsv"] = as_tsv(findings.stability.selection_frame())
+    writers["report.json"] = as_text(content.to_json() + "\n")
+    writers["report.html"] = as_text(render(content))
+    writers["run.json"] = as_text(json.dumps(findings.provenance, indent=2, ensure_ascii=False) + "\n")
+    write_together({folder / name: write for name, write in writers.items()})
+    for name in set(RESULT_FILES) - writers.keys():
+        (folder / name).unlink(missing_ok=True)  # of the run that was replaced
+    return list(writers)
+
+
+def as_text(text: str) -> Callable[[BinaryIO], object]:
+    """Return what writes a text."""
+    return lambda stream: stream.write(text.encode())
+
+
+def accuracy_table(predictions: Predictions | None) -> dict[str, Any]:
+    """Return the accuracy and its standard error by number of features, a column per judge."""
+    columns: dict[str, Any] = {"n_features": [] if predictions is None else predictions.sizes}
+    if predictions is not None:
+        for judge in predictions.predicted:
+            results = predictions.results(judge)
+            columns |= {judge: results["mean_test_score"], f"{judge}_error": results["standard_error"]}
+    return columns

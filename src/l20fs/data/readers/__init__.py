@@ -1,0 +1,231 @@
+"""Read a table of samples from a file: numbers, labels and names, or a clear refusal.
+
+The kind of a file is found in its content; its name is only asked where that says nothing. Nothing is ever unpickled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from l20fs.data.readers import detect
+from l20fs.data.readers.arff import read_arff
+from l20fs.data.readers.arrays import read_arrays
+from l20fs.data.readers.digest import Digest
+from l20fs.data.readers.excel import read_excel
+from l20fs.data.readers.frames import TURN_HINT, looks_turned, refuse_row_numbers
+from l20fs.data.readers.gct import read_gct
+from l20fs.data.readers.h5ad import read_h5ad
+from l20fs.data.readers.labels import add_labels
+from l20fs.data.readers.limits import check_memory, unpack_gzip
+from l20fs.data.readers.names import note_on_dates
+from l20fs.data.readers.parquet import read_parquet
+from l20fs.data.readers.svmlight import read_svmlight
+from l20fs.data.readers.table import (
+    Array,
+    Contents,
+    DataError,
+    MissingPackageError,
+    Request,
+    SamplesIn,
+    Table,
+    UnknownColumnError,
+    refuse_repeated,
+)
+from l20fs.data.readers.tenx import read_tenx, tenx_files
+from l20fs.data.readers.text import MEMORY_PER_BYTE, read_text
+
+__all__ = ["DataError", "MissingPackageError", "Table", "UnknownColumnError", "read_table"]
+
+#: Readers of what is in memory, and of what is too large to be loaded as a whole.
+OF_CONTENT: dict[detect.Kind, Callable[[bytes, Request], Contents]] = {
+    detect.TEXT: read_text,
+    detect.GCT: read_gct,
+    detect.ARFF: read_arff,
+    detect.SVMLIGHT: read_svmlight,
+    detect.EXCEL: read_excel,
+    detect.NPY: read_arrays,
+    detect.NPZ: read_arrays,
+    detect.MAT: read_arrays,
+}
+OF_FILE: dict[detect.Kind, Callable[[Request], Contents]] = {
+    detect.TENX: read_tenx,
+    detect.PARQUET: read_parquet,
+    detect.H5AD: read_h5ad,
+}
+
+
+def read_table(
+    file: Path,
+    target: str | None = None,
+    *,
+    labels: Path | None = None,
+    groups: str | None = None,
+    samples_in: SamplesIn = "rows",
+    layer: str | None = None,
+    sheet: str | None = None,
+    max_memory: int | None = None,
+) -> Table:
+    """Read samples with labels from any file that people have.
+
+    CSV, TSV, GCT, ARFF, svmlight and 10x files may be gzipped; Excel, .npy, .npz, .mat, Parquet and h5ad are read as well. A
+    10x matrix is a folder, or its file ``matrix.mtx``.
+
+    Parameters
+    ----------
+    file : path
+    target : str, optional
+        The column with the labels: of the table, of ``obs`` in an h5ad file, or of the file ``labels``; the variable in a
+        file of arrays; with samples in columns, the row. Not needed where a format has labels by custom: ``y`` in .npz,
+        ``Y`` or ``gnd`` in .mat, the last nominal attribute of ARFF, svmlight.
+    labels : path, optional
+        A CSV or TSV file with the labels: sample names in its first column, in any order, or one label per line in the
+        order of the samples.
+    groups : str, optional
+        A column that says which samples belong together, such as donors; found where ``target`` is.
+    samples_in : {"rows", "columns"}, default="rows"
+        Whether a sample is a row or a column. GCT and 10x always have samples in columns.
+    layer : str, optional
+        The layer of an h5ad file to read instead of ``X``.
+    sheet : str, optional
+        The sheet of a workbook to read instead of the first one.
+    max_memory : int, optional
+        The most bytes that reading may take, by estimate. By default, what is free.
+
+    Returns
+    -------
+    Table
+
+    Raises
+    ------
+    DataError
+        If the file is damaged, unsafe or too large, or cannot be used as it is; the message says what to change.
+    UnknownColumnError
+        If something is asked for by name that is not there.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "tumours.csv"
+    >>> _ = file.write_text("type,TP53,1-Mar\\nwild,1,2\\nwild,3,4\\nmutant,5,6\\nmutant,7,8\\n")
+    >>> table = read_table(file, "type")
+    >>> table.X.shape, table.y.tolist(), table.feature_names
+    ((4, 2), ['wild', 'wild', 'mutant', 'mutant'], ['TP53', '1-Mar'])
+    >>> table.notes[0][:32]
+    "1 feature name looks like a date"
+    """
+    labels = None if labels is None else Path(labels)
+    request = Request(Path(file), target, labels, groups, samples_in, layer, sheet, max_memory)
+    detect.refuse_unsafe(request.file)
+    kind = detect.detect(request)
+    _refuse_options(kind, request)
+    digest = Digest(_files(kind, request))
+    contents = OF_FILE[kind](request) if kind in OF_FILE else OF_CONTENT[kind](_load(kind, request), request)
+    if labels is not None:
+        contents = add_labels(contents, request)
+    contents = replace(contents, notes=(*detect.note_on_name(kind, request), *contents.notes))
+    return replace(_table(contents, kind, request), sha256=digest.result())
+
+
+def _refuse_options(kind: detect.Kind, request: Request) -> None:
+    """Refuse what has no meaning for this kind of file, before anything large is read."""
+    if request.samples_in not in ("rows", "columns"):
+        raise ValueError(f"samples_in={request.samples_in!r}: samples are in 'rows' or in 'columns'.")
+    for option, value, where in (("layer", request.layer, detect.H5AD), ("sheet", request.sheet, detect.EXCEL)):
+        if value is not None and kind != where:
+            raise DataError(
+                f"{request.name}: {option} {value!r} is for {where.name} files; this is {kind.name}. Leave it out."
+            )
+    if request.samples_in == "columns" and not kind.can_turn:
+        raise DataError(f"{request.name}: {kind.name} files have their samples in rows. Leave samples_in out.")
+    if kind == detect.TENX and request.labels is None:
+        raise UnknownColumnError(f"{request.name}: a 10x matrix has no labels. Give a file with them (--labels FILE).")
+
+
+def _load(kind: detect.Kind, request: Request) -> bytes:
+    """Return the content of a file, unpacked; refused before, if there is not enough memory for it."""
+    per_byte = MEMORY_PER_BYTE if kind.is_text else 1
+    check_memory(per_byte * request.file.stat().st_size, request)
+    content = request.file.read_bytes()
+    return unpack_gzip(content, request, per_byte) if content[:2] == detect.GZIP else content
+
+
+def _table(contents: Contents, kind: detect.Kind, request: Request) -> Table:
+    """Check what all kinds of files have in common; the hash is not yet known."""
+    X, y = contents.X, contents.y
+    assert y is not None
+    n_samples, n_features = X.shape
+    turn_hint = (
+        f" {TURN_HINT}" if kind.can_turn and request.samples_in == "rows" and looks_turned(n_samples, n_features) else ""
+    )
+    refuse_repeated(contents.feature_names, "feature", request)
+    refuse_repeated(contents.sample_names or [], "sample", request, turn_hint)
+    X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+    what = repr(contents.target_name) if contents.target_name else "label"
+    labels = _texts(y, what, contents, request)
+    _refuse_no_classes(labels, what, request, turn_hint)
+    _refuse_non_finite(X, contents, request)
+    if kind.has_columns and request.samples_in == "rows":
+        refuse_row_numbers(contents, request)
+    note = (f"{request.name}: {n_samples} samples and {n_features} features. {TURN_HINT}",) if turn_hint else ()
+    return Table(
+        X=X,
+        y=labels,
+        feature_names=contents.feature_names,
+        sha256="",
+        sample_names=contents.sample_names,
+        groups=None if contents.groups is None else _texts(contents.groups, repr(request.groups), contents, request),
+        target_name=contents.target_name,
+        notes=(*contents.notes, *note, *note_on_dates(contents.feature_names)),
+        format=contents.format or kind.name,
+    )
+
+
+def _texts(values: Sequence[str], what: str, contents: Contents, request: Request) -> Array:
+    """Return labels or groups, of which every sample must have one."""
+    texts = np.array(list(values), dtype=str)
+    empty = np.flatnonzero(np.char.strip(texts) == "")
+    if len(empty):
+        places = (
+            "line " + ", ".join(str(contents.lines[i]) for i in empty[:5]) if contents.lines else f"sample {empty[0] + 1}"
+        )
+        raise DataError(f"{request.name}: {len(empty)} samples have no {what}, first in {places}. Fill or drop them.")
+    return texts
+
+
+def _refuse_no_classes(labels: Array, what: str, request: Request, turn_hint: str) -> None:
+    n_classes = len(np.unique(labels))
+    if n_classes > max(2, len(labels) // 2):
+        raise DataError(
+            f"{request.name}: column {what} has {n_classes} different values in {len(labels)} samples. A target needs a few "
+            f"classes with several samples each.{turn_hint}"
+        )
+
+
+def _refuse_non_finite(X: Any, contents: Contents, request: Request) -> None:
+    values = X.data if sp.issparse(X) else X
+    if np.isfinite(values).all():
+        return
+    missing = np.isnan(values).any()
+    bad = np.isnan(values) if missing else np.isinf(values)
+    rows, columns = (part[bad] for part in X.tocoo().coords) if sp.issparse(X) else np.nonzero(bad)
+    sample, feature = int(rows[0]), int(columns[0])
+    if contents.lines:
+        place = f"line {contents.lines[sample]}"
+    else:
+        place = f"sample {contents.sample_names[sample]!r}" if contents.sample_names else f"sample {sample + 1}"
+    raise DataError(
+        f"{request.name}: {int(bad.sum())} {'missing' if missing else 'infinite'} values, first in column "
+        f"{contents.feature_names[feature]!r}, {place}. Fill them in or remove the columns or samples."
+    )
+
+
+def _files(kind: detect.Kind, request: Request) -> list[Path]:
+    """Return all files that are read."""
+    files = tenx_files(request.file) if kind == detect.TENX else [request.file]
+    return files if request.labels is None else [*files, request.labels]

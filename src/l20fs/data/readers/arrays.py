@@ -1,0 +1,178 @@
+"""Files of arrays: .npy, .npz and .mat. Nothing is unpickled; damaged files give a :class:`DataError`."""
+
+from __future__ import annotations
+
+import io
+import math
+import struct
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from l20fs.data.matlab import read_variables
+from l20fs.data.readers.limits import check_memory, most_unpacked, unpacked_size
+from l20fs.data.readers.svmlight import label_texts, numbered
+from l20fs.data.readers.table import Array, Contents, DataError, Request, UnknownColumnError, find, first_line, listed
+
+#: What values and labels are called in files of arrays, by custom; upper and lower case are the same.
+VALUES, LABELS = ("x", "fea", "data"), ("y", "gnd", "label", "labels")
+
+#: The arrays by which a sparse matrix is known that scipy.sparse.save_npz wrote.
+SPARSE = {"indices", "indptr", "format", "shape", "data"}
+
+
+@dataclass(frozen=True, eq=False)
+class Arrays:
+    """What a file of arrays holds, as it stands. Names of features and classes, and labels, need not be there."""
+
+    X: Array | sp.csr_array | sp.csc_array
+    y: Array | None = None
+    class_names: list[str] | None = None
+    feature_names: list[str] | None = None
+    sample_names: list[str] | None = None
+    groups: Array | None = None
+    target_name: str = ""
+
+
+def read_arrays(content: bytes, request: Request) -> Contents:
+    """Read .npy, .npz or .mat; the labels are the variable ``target``, or one that is called as labels are by custom."""
+    load = load_npy if content[:6] == b"\x93NUMPY" else load_mat if content[:2] != b"PK" else load_npz
+    found = load(content, request)
+    X = found.X.T if request.samples_in == "columns" else found.X
+    if X.ndim != 2 or X.dtype.kind not in "biuf" or not math.prod(X.shape):
+        raise DataError(
+            f"{request.name}: the values are {X.dtype} of shape {X.shape}. They must be numbers, one sample per row."
+        )
+    features = found.feature_names or numbered(X.shape[1])
+    if len(features) != X.shape[1]:
+        raise DataError(f"{request.name}: {X.shape[1]} features, but {len(features)} feature_names. Give one for each.")
+    return Contents(
+        X=X,
+        feature_names=features,
+        sample_names=found.sample_names,
+        y=None if found.y is None else _label_list(found.y, found.class_names, X, request),
+        groups=None if found.groups is None else _label_list(found.groups, None, X, request),
+        target_name=found.target_name,
+    )
+
+
+def load_npy(content: bytes, request: Request) -> Arrays:
+    """Load a single matrix, which has no labels."""
+    check_memory(3 * len(content), request)
+    if request.labels is None:
+        raise DataError(f"{request.name}: a .npy file has no labels. Give a file with them (--labels FILE).")
+    try:
+        return Arrays(np.load(io.BytesIO(content), allow_pickle=False))
+    except Exception as error:  # a damaged header fails in many ways
+        raise _damaged("npy", error, request) from error
+
+
+def load_npz(content: bytes, request: Request) -> Arrays:
+    """Load the arrays X and y, with ``class_names``, ``feature_names`` and ``sample_names`` where they are there."""
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as stored:
+            check_memory(3 * unpacked_size(stored.zip, len(content), request), request)
+            if set(stored.files) >= SPARSE:
+                return Arrays(_sparse(stored, request))
+            values, labels, groups = find_variables(stored.files, request)
+            names = {
+                name: _texts(stored[name], name, request)
+                for name in ("class_names", "feature_names", "sample_names")
+                if name in stored.files
+            }
+            return Arrays(
+                stored[values],
+                None if labels is None else stored[labels],
+                groups=None if groups is None else stored[groups],
+                target_name=labels or "",
+                **names,
+            )
+    except (DataError, UnknownColumnError):
+        raise
+    except Exception as error:  # a damaged archive fails in a dozen ways, in zipfile, zlib, struct and numpy
+        raise _damaged("npz", error, request) from error
+
+
+def load_mat(content: bytes, request: Request) -> Arrays:
+    """Load the variables X and Y (or fea and gnd, data and label) of a MATLAB file, version 5 to 7.2."""
+    try:
+        variables = read_variables(content)
+        values, labels, groups = find_variables(variables, request)
+        most = most_unpacked(len(content))
+        check_memory(3 * min(most, 8 * math.prod(map(abs, variables[values].shape))), request)
+        X, y, in_groups = (None if name is None else variables[name].array(most) for name in (values, labels, groups))
+    except (DataError, UnknownColumnError):
+        raise
+    except (ValueError, struct.error, zlib.error) as error:
+        raise DataError(f"{request.name}: not a MATLAB file that can be read ({first_line(error)}).") from error
+    return Arrays(X, y, groups=in_groups, target_name=labels or "")
+
+
+def find_variables(names: Iterable[str], request: Request) -> tuple[str, str | None, str | None]:
+    """Return which of the variables of a file are the values, the labels and the groups."""
+    names = list(names)
+    labels = groups = None
+    if request.labels is None:
+        labels = _by_custom(names, LABELS, "labels", request) if request.target is None else request.target
+        find(labels, names, "variable", request)
+    if request.groups is not None and (request.labels is None or request.groups in names):
+        find(request.groups, names, "variable", request)
+        groups = request.groups
+    return _by_custom(names, VALUES, "values", request), labels, groups
+
+
+def _by_custom(names: list[str], known: tuple[str, ...], what: str, request: Request) -> str:
+    by_lower = {name.lower(): name for name in reversed(names)}
+    present = [by_lower[name] for name in known if name in by_lower]
+    if not present:
+        raise DataError(f"{request.name}: holds {listed(names)}, but no {what}. Call them {' or '.join(known)}.")
+    return present[0]
+
+
+def _sparse(stored: Any, request: Request) -> sp.csr_array | sp.csc_array:
+    """Return the matrix that scipy.sparse.save_npz wrote, after a check of its indices."""
+    if request.labels is None:
+        raise DataError(f"{request.name}: a sparse .npz file has no labels. Give a file with them (--labels FILE).")
+    kind = stored["format"].item()
+    make = {b"csr": sp.csr_array, b"csc": sp.csc_array}.get(kind.encode() if isinstance(kind, str) else kind)
+    if make is None:
+        raise DataError(f"{request.name}: a sparse matrix of the format {kind!r}. Save it as CSR or CSC.")
+    X = make((stored["data"], stored["indices"], stored["indptr"]), shape=tuple(stored["shape"].tolist()))
+    X.check_format(full_check=True)
+    return X
+
+
+def _label_list(labels: Array, class_names: list[str] | None, X: Any, request: Request) -> list[str]:
+    """Return one text per sample."""
+    if labels.size != max(labels.shape, default=0):
+        raise DataError(f"{request.name}: the labels have the shape {labels.shape}. Give one label per sample.")
+    if labels.size != X.shape[0]:
+        turned = " It looks transposed: say so (--samples-in columns)." if labels.size == X.shape[1] else ""
+        raise DataError(f"{request.name}: {X.shape[0]} samples, but {labels.size} labels.{turned}")
+    labels = labels.reshape(-1)
+    if labels.dtype.kind == "U":
+        return [label.strip() for label in labels.tolist()]
+    if labels.dtype.kind not in "biuf" or not np.isfinite(labels).all():
+        raise DataError(f"{request.name}: the labels are {labels.dtype}, or some are missing. Use whole numbers or texts.")
+    if class_names is None:
+        return label_texts(labels)
+    classes, codes = np.unique(labels, return_inverse=True)
+    if len(class_names) != len(classes) or len(set(class_names)) != len(classes):
+        raise DataError(
+            f"{request.name}: {len(classes)} classes, but the class_names are {class_names[:10]}. Give one for each."
+        )
+    return [class_names[code] for code in codes.tolist()]
+
+
+def _texts(names: Array, what: str, request: Request) -> list[str]:
+    if names.ndim != 1 or names.dtype.kind != "U":
+        raise DataError(f"{request.name}: {what} are {names.dtype} of shape {names.shape}. They must be a list of texts.")
+    return [str(name) for name in names]
+
+
+def _damaged(ending: str, error: Exception, request: Request) -> DataError:
+    return DataError(f"{request.name}: not a whole .{ending} file of plain arrays ({first_line(error)}). Copy it again.")

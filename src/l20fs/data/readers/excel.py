@@ -1,0 +1,69 @@
+"""Excel workbooks (.xlsx), read by python-calamine."""
+
+from __future__ import annotations
+
+import datetime
+import io
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from l20fs.data.readers.frames import check_header, contents_of_frame
+from l20fs.data.readers.limits import repack
+from l20fs.data.readers.table import Contents, DataError, Request, find, first_line, require
+
+#: Memory that reading takes, in bytes for each byte of the unpacked file.
+MEMORY_PER_BYTE = 8
+
+Cell = Any
+
+
+def read_excel(content: bytes, request: Request) -> Contents:
+    """Read one sheet of a workbook: the first one, or ``request.sheet``."""
+    calamine = require("python_calamine", "io", request)
+    pandas = require("pandas", "cli", request)
+    try:
+        workbook = calamine.CalamineWorkbook.from_filelike(io.BytesIO(repack(content, request, MEMORY_PER_BYTE)))
+        sheets = workbook.sheet_names
+        sheet = sheets[0] if request.sheet is None else sheets[find(request.sheet, sheets, "sheet", request)]
+        rows = workbook.get_sheet_by_name(sheet).to_python(skip_empty_area=True)
+    except ValueError:
+        raise
+    except Exception as error:  # of zipfile, zlib and calamine, which has errors of its own
+        raise DataError(f"{request.name}: not a whole Excel file ({first_line(error)}). Save it again.") from error
+    rows = [row for row in rows if any(cell != "" for cell in row)]
+    if len(rows) < 2 or len(rows[0]) < 2:
+        raise DataError(f"{request.name}: sheet {sheet!r} holds no table. It needs a header, and rows of numbers.")
+    if request.samples_in == "columns":
+        rows = [list(row) for row in zip(*rows, strict=True)]
+    header, columns = [as_text(cell) for cell in rows[0]], list(zip(*rows[1:], strict=True))
+    check_header(header, request)
+    frame = pandas.DataFrame({j: _series(column, pandas) for j, column in enumerate(columns)}, copy=False)
+    frame.columns = header
+    kept = {header[0], request.target, request.groups}
+    texts = {name: [as_text(cell) for cell in columns[j]] for j, name in enumerate(header) if name in kept}
+    found = contents_of_frame(frame, texts, request, has_names=request.samples_in == "columns")
+    many = f"{request.name} has {len(sheets)} sheets; {sheet!r} was read."
+    return replace(found, notes=(many,) if len(sheets) > 1 and request.sheet is None else ())
+
+
+def _series(cells: tuple[Cell, ...], pandas: Any) -> Any:
+    """Return a column of numbers, in which an empty cell is a missing value, or of whatever else it holds."""
+    if all(isinstance(cell, int | float) or cell == "" for cell in cells):
+        return pandas.Series([math.nan if cell == "" else cell for cell in cells], dtype=np.float64)
+    return pandas.Series(cells, dtype=object)
+
+
+def as_text(cell: Cell) -> str:
+    """Return a cell as it is shown; a name that Excel took for a date as year-month-day.
+
+    Examples
+    --------
+    >>> as_text("TP53"), as_text(44256.0), as_text(0.5), as_text(datetime.date(2021, 3, 1))
+    ('TP53', '44256', '0.5', '2021-03-01')
+    """
+    if isinstance(cell, datetime.datetime) and cell.time() == datetime.time():
+        cell = cell.date()
+    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)

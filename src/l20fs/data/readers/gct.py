@@ -1,0 +1,51 @@
+"""GCT 1.2 and 1.3, the format of GenePattern and of the Broad Institute: genes in rows, samples in columns."""
+
+from __future__ import annotations
+
+import re
+
+from l20fs.data.readers.table import Contents, DataError, Request
+from l20fs.data.readers.text import decode, feature_rows, sample_rows, split_lines, with_rows
+
+VERSIONS = ("#1.2", "#1.3")
+
+#: A number of rows or columns; never so large that counting to it would take a while.
+SIZE = re.compile(r"[0-9]{1,9}")
+
+
+def read_gct(content: bytes, request: Request) -> Contents:
+    """Read a GCT file. The first column names the genes; the second one, of descriptions, is passed over.
+
+    Version 1.3 has columns that describe genes and rows that describe samples; target and groups are among the latter.
+    """
+    lines = decode(content, request).split("\n")
+    version = lines[0].strip()
+    if version not in VERSIONS:
+        raise DataError(f"{request.name}: GCT version {version[:20]!r}. Versions 1.2 and 1.3 are read.")
+    n_genes, n_samples, n_described, n_about = _sizes(lines[1] if len(lines) > 1 else "", version, request)
+    if len(lines) < 3 or not lines[2].strip():
+        raise DataError(f"{request.name}: line 3 is empty. In a GCT file it has the names of the samples.")
+    table = split_lines(lines[2:], "\t", request, first_number=3)
+    _check_size(len(table.header) - 1 - n_described, n_samples, "sample columns", request)
+    _check_size(len(table.texts) - n_about, n_genes, "gene rows", request)
+    about, genes = (table.without(set(rows)) for rows in (range(n_about, len(table.texts)), range(n_about)))
+    n_names = 1 + n_described
+    return with_rows(feature_rows(genes, n_names, request), sample_rows(about, request), n_names, request)
+
+
+def _sizes(line: str, version: str, request: Request) -> tuple[int, int, int, int]:
+    """Return the numbers of genes, of samples, of columns about genes and of rows about samples."""
+    fields = line.split("\t") if "\t" in line else line.split()
+    wanted = 2 if version == "#1.2" else 4
+    sizes = [int(field) for field in fields if SIZE.fullmatch(field.strip())]
+    if len(sizes) < wanted or len(fields) < wanted:
+        raise DataError(f"{request.name}: line 2 is {line[:40]!r}. In GCT {version[1:]} it has {wanted} numbers.")
+    return (sizes[0], sizes[1], 1, 0) if wanted == 2 else (sizes[0], sizes[1], sizes[2], sizes[3])
+
+
+def _check_size(found: int, expected: int, what: str, request: Request) -> None:
+    if found != expected:
+        raise DataError(
+            f"{request.name}: line 2 states {expected} {what}, but there are {max(found, 0)}. Correct line 2, or copy the "
+            "file again."
+        )

@@ -1,0 +1,121 @@
+"""AnnData files (.h5ad): of the matrix, the names and the labels only what is needed is loaded; sparse stays sparse."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from l20fs.data.readers.frames import has_classes
+from l20fs.data.readers.limits import check_memory
+from l20fs.data.readers.table import (
+    Contents,
+    DataError,
+    Matrix,
+    Request,
+    UnknownColumnError,
+    find,
+    first_line,
+    listed,
+    require,
+)
+
+#: The form of tables since anndata 0.8, in which a column can be read by itself.
+BY_COLUMN = "0.2.0"
+
+
+def read_h5ad(request: Request) -> Contents:
+    """Read ``X`` or a layer, the names of genes and cells, and labels from a column of ``obs``."""
+    h5py = require("h5py", "h5ad", request)
+    read = require("anndata.io", "h5ad", request).read_elem
+    try:
+        with h5py.File(request.file, "r") as stored:
+            if "obs" not in stored or "var" not in stored:
+                raise DataError(
+                    f"{request.name}: an HDF5 file that holds {listed(stored)}, but is no AnnData file. Write it with "
+                    "adata.write_h5ad()."
+                )
+            cells, obs = _columns(stored["obs"], read, _wanted(stored["obs"], read, request))
+            genes, _ = _columns(stored["var"], read, [])
+            element = _element(stored, request)
+            check_memory(_memory(element), request)
+            X = _checked(read(element))
+    except (DataError, UnknownColumnError):
+        raise
+    except Exception as error:  # of HDF5 and anndata, whose errors are of many kinds
+        raise DataError(f"{request.name}: not a whole h5ad file ({first_line(error)}). Copy it again.") from error
+    if X.shape != (len(cells), len(genes)):
+        raise DataError(
+            f"{request.name}: the matrix has shape {X.shape}, for {len(cells)} cells and {len(genes)} genes. Write it again."
+        )
+    target = request.table_target or ""
+    return Contents(X, genes, cells, obs.get(target), obs.get(request.groups or ""), target)
+
+
+def _wanted(obs: Any, read: Any, request: Request) -> list[str]:
+    """Return the columns of ``obs`` with labels and groups, as far as they are to be there."""
+    if request.labels is None and request.target is None:
+        table = read(obs)
+        few = [name for name in table.columns if has_classes(table[name])]
+        raise UnknownColumnError(
+            f"{request.name}: which column of obs has the labels? Name it (--target COLUMN). Columns that could be the "
+            f"labels: {listed(few)}."
+        )
+    names = _column_names(obs, read)
+    in_file = {request.table_target, request.groups if request.labels is None else None} - {None}
+    for name in in_file:
+        find(str(name), names, "column of obs", request)
+    return [name for name in names if name in in_file or name == request.groups]
+
+
+def _column_names(group: Any, read: Any) -> list[str]:
+    if group.attrs.get("encoding-version") == BY_COLUMN:
+        return [str(name) for name in group.attrs["column-order"]]
+    return [str(name) for name in read(group).columns]
+
+
+def _columns(group: Any, read: Any, names: list[str]) -> tuple[list[str], dict[str, list[str]]]:
+    """Return the names of the rows of a table, and some of its columns as text; of an older file, all of it is read."""
+    if group.attrs.get("encoding-version") == BY_COLUMN:
+        index, columns = read(group[group.attrs["_index"]]), {name: read(group[name]) for name in names}
+    else:
+        table = read(group)
+        index, columns = table.index, {name: table[name] for name in names}
+    return [str(name) for name in index.tolist()], {name: _texts(column) for name, column in columns.items()}
+
+
+def _texts(column: Any) -> list[str]:
+    """Return a column as text; what is missing is empty."""
+    import pandas as pd  # comes with anndata
+
+    return ["" if missing else str(value) for value, missing in zip(column.tolist(), pd.isna(column), strict=True)]
+
+
+def _element(stored: Any, request: Request) -> Any:
+    """Return the matrix in the file, not yet loaded."""
+    if request.layer is not None:
+        layers = list(stored.get("layers", ()))
+        find(request.layer, layers, "layer", request)
+        return stored["layers"][request.layer]
+    if "X" not in stored:
+        raise DataError(f"{request.name}: has no X. Name a layer (--layer): {listed(stored.get('layers', ()))}.")
+    return stored["X"]
+
+
+def _memory(element: Any) -> int:
+    """Return the bytes that a matrix takes, twice: as it is stored, and as floating-point numbers."""
+    is_sparse = hasattr(element, "keys")
+    parts = [element[name] for name in ("data", "indices", "indptr")] if is_sparse else [element]
+    return 2 * sum(8 * math.prod(part.shape) for part in parts)
+
+
+def _checked(X: Any) -> Matrix:
+    """Return a matrix of floating-point numbers, dense, CSR or CSC; the indices of a damaged one are refused."""
+    X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+    if not sp.issparse(X):
+        return np.asarray(X)
+    X = sp.csc_array(X) if X.format == "csc" else sp.csr_array(X)
+    X.check_format(full_check=True)
+    return X

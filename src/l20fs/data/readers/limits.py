@@ -1,0 +1,116 @@
+"""How much a file may grow when it is unpacked, and how much memory there is."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import zipfile
+import zlib
+from pathlib import Path
+
+from l20fs.data.readers.table import DataError, Request, first_line
+
+#: A packed file may grow to this many bytes, whatever its own size...
+FREE_BYTES = 2**30
+
+#: ...or to this many times its own size. Tables of numbers grow 3 to 20 times; a file made to fill the memory, 1000 times.
+MOST_GROWTH = 200
+
+#: The most features a file may state that it has without naming each of them.
+MOST_UNNAMED = 10**7
+
+CHUNK = 2**20
+
+
+def most_unpacked(packed: int) -> int:
+    """Return the most bytes that so many packed bytes may grow to."""
+    return max(FREE_BYTES, MOST_GROWTH * packed)
+
+
+def refuse_bomb(packed: int, unpacked: int, request: Request) -> None:
+    """Refuse a packed file that grows out of proportion."""
+    most = most_unpacked(packed)
+    if unpacked > most:
+        raise DataError(
+            f"{request.name}: {size(packed)} that unpack to more than {size(most)}. That is no table of numbers, or a "
+            "damaged one. If you trust it, unpack it yourself."
+        )
+
+
+def available_memory() -> int | None:
+    """Return the bytes of memory that are free for use, or None where the system does not tell."""
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except (OSError, ValueError, IndexError):
+        pass
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):  # not on every system
+        return None
+
+
+def check_memory(needed: int, request: Request) -> None:
+    """Refuse to read what needs more memory than ``max_memory``, or than there is.
+
+    ``needed`` is an estimate from the size of the file or from what its header says.
+    """
+    most = available_memory() if request.max_memory is None else request.max_memory
+    if most is not None and needed > most:
+        which = "are free" if request.max_memory is None else "are allowed"
+        raise DataError(
+            f"{request.name}: needs about {size(needed)} of memory, but {size(most)} {which}. Remove features that hardly "
+            "vary, keep it sparse (h5ad, .mtx), or use a larger machine."
+        )
+
+
+def size(n_bytes: int) -> str:
+    """Return a number of bytes as people write it.
+
+    Examples
+    --------
+    >>> size(999), size(3 * 2**20), size(5 * 2**29)
+    ('999 bytes', '3.0 MiB', '2.5 GiB')
+    """
+    for unit, name in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
+        if n_bytes >= unit:
+            return f"{n_bytes / unit:.1f} {name}"
+    return f"{n_bytes} bytes"
+
+
+def unpack_gzip(packed: bytes, request: Request, memory_per_byte: int) -> bytes:
+    """Unpack a gzip file, a piece at a time, and stop as soon as it grows out of proportion or out of memory."""
+    pieces: list[bytes] = []
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(packed)) as stream:
+            while piece := stream.read(CHUNK):
+                pieces.append(piece)
+                refuse_bomb(len(packed), len(pieces) * CHUNK, request)
+                if len(pieces) % 64 == 0:
+                    check_memory(memory_per_byte * len(pieces) * CHUNK, request)
+    except (OSError, EOFError, zlib.error) as error:
+        raise DataError(f"{request.name}: damaged gzip file ({first_line(error)}). Copy it again.") from error
+    return b"".join(pieces)
+
+
+def unpacked_size(archive: zipfile.ZipFile, packed: int, request: Request) -> int:
+    """Return the bytes that the entries of an archive state, after a check; no entry is read beyond what it states."""
+    total = sum(entry.file_size for entry in archive.infolist())
+    refuse_bomb(packed, total, request)
+    return total
+
+
+def repack(content: bytes, request: Request, memory_per_byte: int) -> bytes:
+    """Return an archive with the same entries, not compressed.
+
+    Whatever reads it next cannot be given more bytes than the entries state; an entry that holds more fails its checksum.
+    """
+    stored = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(content)) as packed, zipfile.ZipFile(stored, "w", zipfile.ZIP_STORED) as plain:
+        check_memory(memory_per_byte * unpacked_size(packed, len(content), request), request)
+        for entry in packed.infolist():
+            if not entry.is_dir():
+                plain.writestr(entry.filename, packed.read(entry))
+    return stored.getvalue()

@@ -1,0 +1,54 @@
+"""Names of genes that a spreadsheet may have turned into dates: MARCH1 into 1-Mar, SEPT2 into 2-Sep or 44441."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from l20fs.data.readers.table import listed
+
+MONTHS = {"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}
+MONTH = f"(?:{'|'.join(sorted(MONTHS))})[a-z]{{0,6}}"
+DATE = re.compile(
+    rf"\d{{1,2}}[-/. ]{MONTH}(?:[-/. ]\d{{2,4}})?"  # 1-Mar, 01-Mar-21
+    rf"|{MONTH}[-/. ]\d{{1,4}}"  # Mar-01
+    r"|\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d)?)?"  # 2021-03-01 00:00:00
+    r"|\d{1,2}/\d{1,2}/\d{2,4}",
+    re.IGNORECASE,
+)
+
+#: Days as spreadsheets count them: from the year 2000 to 2050.
+DAYS = range(36526, 55154)
+
+
+def date_like(names: Sequence[str]) -> list[str]:
+    """Return the names that look like dates.
+
+    A number of five digits may be a day, but where half of all names are numbers they are identifiers.
+
+    Examples
+    --------
+    >>> date_like(["TP53", "1-Mar", "2-Sep", "44256", "NA", "1-8U"])
+    ['1-Mar', '2-Sep', '44256']
+    >>> date_like(["44256", "7157", "672"])
+    []
+    """
+    possible = [name for name in names if name[:1].isdigit() or name[:3].lower() in MONTHS]  # a cheap look at many names
+    are_numbered = 2 * sum(name.isdecimal() for name in possible) >= len(names)
+    return [name for name in possible if DATE.fullmatch(name) or (not are_numbered and _is_day(name))]
+
+
+def _is_day(name: str) -> bool:
+    return len(name) == 5 and name.isdecimal() and int(name) in DAYS
+
+
+def note_on_dates(names: Sequence[str]) -> tuple[str, ...]:
+    """Return what to tell the user about names that look like dates."""
+    dates = date_like(names)
+    if not dates:
+        return ()
+    some = "1 feature name looks like a date" if len(dates) == 1 else f"{len(dates)} feature names look like dates"
+    return (
+        f"{some} ({listed(dates)}). A spreadsheet may have changed gene names such as MARCH1 or SEPT2. They are kept as "
+        "they stand.",
+    )

@@ -1,0 +1,84 @@
+"""Parquet files, as pandas, polars and Arrow write them, read by pyarrow."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from l20fs.data.readers.frames import check_header, contents_of_frame
+from l20fs.data.readers.limits import check_memory
+from l20fs.data.readers.table import Contents, DataError, Request, UnknownColumnError, first_line, require
+
+
+def read_parquet(request: Request) -> Contents:
+    """Read columns of numbers, and of text for labels and names. The index of pandas holds names.
+
+    With samples in columns, the labels come from a file of their own.
+    """
+    parquet = require("pyarrow.parquet", "io", request)
+    try:
+        with parquet.ParquetFile(request.file) as stored:
+            about = stored.metadata
+            unpacked = sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups))
+            check_memory(max(2 * unpacked, 24 * about.num_rows * about.num_columns), request)
+            table = stored.read()
+            index = _index_names(table.schema.metadata)
+        frame, texts = _columns(table, index, request)
+    except (DataError, UnknownColumnError):
+        raise
+    except Exception as error:  # of Arrow, whose errors are of many kinds
+        raise DataError(f"{request.name}: not a whole Parquet file ({first_line(error)}). Write it again.") from error
+    if request.samples_in == "columns":
+        return _turned(frame, texts, request)
+    return contents_of_frame(frame, texts, request, has_names=bool(index))
+
+
+def _index_names(metadata: dict[bytes, bytes] | None) -> list[str]:
+    """Return the column that was the index of a pandas frame, if there is one."""
+    described = json.loads((metadata or {}).get(b"pandas", b"{}"))
+    return [name for name in described.get("index_columns", []) if isinstance(name, str)][:1]
+
+
+def _columns(table: Any, index: list[str], request: Request) -> tuple[Any, dict[str, list[str]]]:
+    """Return a frame with the index first, and as text what may be names or labels."""
+    pa = require("pyarrow", "io", request)
+    names = table.column_names
+    order = [*index, *(name for name in names if name not in index)]
+    check_header(names, request)
+    table = table.select(order)
+    frame = require("pandas", "cli", request).DataFrame(
+        {j: _numbers(column, pa) for j, column in enumerate(table.columns)}, copy=False
+    )
+    frame.columns = order
+    kept = {order[0], request.target, request.groups} & set(order) if order else set()
+    return frame, {name: _texts(table[name]) for name in kept}
+
+
+def _numbers(column: Any, pa: Any) -> Any:
+    """Return a column as floating-point numbers, or as it is."""
+    kind = column.type
+    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return column.cast(kind if pa.types.is_float32(kind) else pa.float64()).to_numpy()
+    if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
+        whole = column.to_numpy()
+        return whole if whole.dtype.kind in "biu" else column.cast(pa.float64()).to_numpy()
+    return np.asarray(column.to_pylist(), dtype=object)
+
+
+def _texts(column: Any) -> list[str]:
+    """Return a column as text; what is missing is empty."""
+    return ["" if value is None or value != value else str(value) for value in column.to_pylist()]
+
+
+def _turned(frame: Any, texts: dict[str, list[str]], request: Request) -> Contents:
+    """Return what a table with one feature per row holds, whose names are in the first column."""
+    if request.labels is None:
+        raise UnknownColumnError(f"{request.name}: where are the labels? Give a file with them (--labels FILE).")
+    genes = frame.columns[0]
+    samples = contents_of_frame(frame, texts, replace(request, groups=None), has_names=True)
+    return replace(
+        samples, X=samples.X.T, feature_names=texts[genes], sample_names=samples.feature_names, y=None, groups=None
+    )

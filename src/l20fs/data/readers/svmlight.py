@@ -1,0 +1,50 @@
+"""svmlight (LIBSVM): a label and the non-zero values of one sample per line."""
+
+from __future__ import annotations
+
+import io
+import re
+
+import numpy as np
+import scipy.sparse as sp
+
+from l20fs.data.readers.limits import MOST_UNNAMED
+from l20fs.data.readers.table import Contents, DataError, Request, first_line
+
+#: A line of such a file: how it is told from a table of text.
+LINE = re.compile(rb"\s*[-+0-9.eE]+(?:\s+qid:\d+)?(?:\s+\d+:[-+0-9.eE]+)+\s*(?:#.*)?")
+
+
+def is_svmlight(head: bytes) -> bool:
+    """Say whether the first line that is no comment is one of svmlight."""
+    lines = (line for line in head.split(b"\n") if line.strip() and not line.lstrip().startswith(b"#"))
+    return LINE.fullmatch(next(lines, b"").rstrip(b"\r")) is not None
+
+
+def read_svmlight(content: bytes, request: Request) -> Contents:
+    """Read a sparse table; features have numbers instead of names."""
+    from sklearn.datasets import load_svmlight_file
+
+    try:
+        X, labels = load_svmlight_file(io.BytesIO(content), zero_based="auto")
+    except Exception as error:  # the parser says what it met: ValueError, OverflowError, UnicodeDecodeError...
+        raise DataError(f"{request.name}: not a whole svmlight file ({first_line(error)}). Copy it again.") from error
+    if X.shape[1] > MOST_UNNAMED:
+        raise DataError(f"{request.name}: states {X.shape[1]} features. At most {MOST_UNNAMED} without names are read.")
+    has_labels = request.labels is None
+    return Contents(
+        X=sp.csr_array(X),
+        feature_names=numbered(X.shape[1]),
+        y=label_texts(labels) if has_labels else None,
+        target_name="label" if has_labels else "",
+    )
+
+
+def numbered(n_features: int) -> list[str]:
+    """Return names for features without names."""
+    return [f"feature{j + 1}" for j in range(n_features)]
+
+
+def label_texts(labels: np.ndarray) -> list[str]:
+    """Return labels as text; whole numbers without a point."""
+    return [str(int(label)) if float(label).is_integer() else repr(float(label)) for label in labels.tolist()]

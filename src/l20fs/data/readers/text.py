@@ -1,0 +1,243 @@
+"""Tables of text: CSV and TSV, with samples in rows or in columns. Other text formats use the same lines and numbers."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from l20fs.data.readers.frames import TURN_HINT, check_header, contents_of_frame, wanted_columns
+from l20fs.data.readers.table import Contents, DataError, Request, UnknownColumnError, find, first_line, require
+
+SEPARATORS = ("\t", ",", ";")
+
+#: Memory that reading takes, in bytes for each byte of text: the text three times, its
+#: fields, and the numbers twice. Measured: 8 for numbers of seven characters, and more for shorter ones.
+MEMORY_PER_BYTE = 10
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Lines of fields after a header, each with as many fields as the header."""
+
+    header: list[str]
+    separator: str
+    #: The lines as they stand; one with a quoted line end in it has several lines of the file.
+    texts: list[str]
+    #: The first field of each line.
+    first: list[str]
+    #: Where each line begins in the file, counted from 1.
+    numbers: list[int]
+    quote: str = '"'
+
+    def without(self, rows: set[int]) -> Lines:
+        """Return the lines except some."""
+        keep = [i for i in range(len(self.texts)) if i not in rows]
+        return replace(
+            self,
+            texts=[self.texts[i] for i in keep],
+            first=[self.first[i] for i in keep],
+            numbers=[self.numbers[i] for i in keep],
+        )
+
+    def fields(self, row: int) -> list[str]:
+        """Return the fields of one line."""
+        return next(csv.reader(self.texts[row].split("\n"), delimiter=self.separator, quotechar=self.quote))
+
+
+def read_text(content: bytes, request: Request) -> Contents:
+    """Read a CSV or TSV file with a header. The separator is found there.
+
+    With samples in rows, a first column of text holds their names, and every other column besides target and groups must
+    hold numbers. With samples in columns, the first column holds the names of features, and labels and groups are rows.
+    """
+    text = decode(content, request)
+    lines = text.split("\n")
+    if not lines[0].strip():
+        raise DataError(f"{request.name}: the first line is empty. It must name the columns.")
+    separator = find_separator(lines[0])
+    table = split_lines(lines, separator, request)
+    return turned_contents(table, request) if request.samples_in == "columns" else row_contents(table, request)
+
+
+def decode(content: bytes, request: Request) -> str:
+    """Return UTF-8 text with plain line ends, or say in which line it is none."""
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise DataError(
+            f"{request.name}: not UTF-8 text (byte {error.start}, line {line}). Save it again as UTF-8."
+        ) from error
+    text = text.replace("\r\n", "\n") if "\r" in text else text
+    for character, what in (("\0", "NUL bytes"), ("\r", "carriage returns without a line feed")):
+        if character in text:
+            line = text.count("\n", 0, text.index(character)) + 1
+            raise DataError(f"{request.name}: holds {what}, first in line {line}. Save it again as CSV or TSV.")
+    return text
+
+
+def find_separator(line: str) -> str:
+    """Return what separates the columns; a tab is hardly ever part of a name, but commas and semicolons are."""
+    return "\t" if "\t" in line else max(SEPARATORS, key=line.count)
+
+
+def split_lines(lines: list[str], separator: str, request: Request, first_number: int = 1, quote: str = '"') -> Lines:
+    """Split text into lines of a table; every line must have as many fields as the first one, the header.
+
+    pandas fills short lines and cuts long ones. Fields are only counted, unless there are quotes.
+    """
+    found = records(lines, separator, quote, first_number, request)
+    _, text, fields = next(found)
+    header = text.split(separator) if fields is None else fields
+    if len(header) < 2:
+        raise DataError(f"{request.name}: one column only. Separate the columns by tab, comma or semicolon.")
+    return collect(header, found, separator, quote, request)
+
+
+def collect(
+    header: list[str], records: Iterator[tuple[int, str, list[str] | None]], separator: str, quote: str, request: Request
+) -> Lines:
+    """Collect lines that belong to a header, after a check."""
+    table = Lines(header, separator, [], [], [], quote)
+    for number, text, fields in records:
+        n_fields = text.count(separator) + 1 if fields is None else len(fields)
+        if n_fields != len(header):
+            raise DataError(
+                f"{request.name}: line {number} has {n_fields} fields. Every line must have {len(header)} fields, as many "
+                "as the header."
+            )
+        table.texts.append(text)
+        table.first.append(text.split(separator, 1)[0] if fields is None else fields[0])
+        table.numbers.append(number)
+    if not table.texts:
+        raise DataError(f"{request.name}: a header and no samples. Add lines of numbers.")
+    return table
+
+
+def records(
+    lines: list[str], separator: str, quote: str, first_number: int, request: Request
+) -> Iterator[tuple[int, str, list[str] | None]]:
+    """Return number and text of each line, and its fields if it has quotes; empty lines are passed over."""
+    position = 0
+
+    def following() -> Iterator[str]:
+        nonlocal position
+        while position < len(lines):
+            position += 1
+            yield lines[position - 1] + "\n"
+
+    while position < len(lines):
+        start, position = position, position + 1
+        line = lines[start]
+        if quote in line:
+            try:
+                # A quoted field may go on in the next lines: as many of them are taken as it needs.
+                fields = next(csv.reader(chain([line + "\n"], following()), delimiter=separator, quotechar=quote))
+            except csv.Error as error:
+                raise DataError(
+                    f"{request.name}: line {start + first_number} cannot be read ({error}). Save it again as CSV."
+                ) from error
+            yield start + first_number, "\n".join(lines[start:position]), fields
+        elif line:
+            yield start + first_number, line, None
+
+
+def parse(table: Lines, text_columns: Sequence[int], request: Request, missing: Sequence[str] = ()) -> Any:
+    """Return a frame of all columns, as numbers where they are; ``text_columns`` are kept as they stand."""
+    pandas = require("pandas", "cli", request)
+    try:
+        frame = pandas.read_csv(
+            io.BytesIO("\n".join(table.texts).encode()),
+            sep=table.separator,
+            header=None,  # names are set by the caller: pandas would rename an empty or repeated one
+            names=range(len(table.header)),
+            index_col=False,
+            converters=dict.fromkeys(text_columns, str),  # pandas takes a class called NA for missing
+            quotechar=table.quote,
+            na_values=list(missing),
+            low_memory=False,  # in one go: faster by half for many columns
+        )
+    except (pandas.errors.ParserError, pandas.errors.ParserWarning, ValueError, OverflowError) as error:
+        raise DataError(f"{request.name}: cannot be read ({first_line(error)}). Save it again as CSV or TSV.") from error
+    if len(frame) != len(table.texts):  # a quote that is not closed, or a line of blanks
+        raise DataError(f"{request.name}: {len(table.texts)} lines, but {len(frame)} rows. Look for open quotes.")
+    return frame
+
+
+def row_contents(table: Lines, request: Request, missing: Sequence[str] = ()) -> Contents:
+    """Return what a table with one sample per line holds."""
+    _refuse_turned(table, request)
+    check_header(table.header, request)
+    columns = {table.header.index(name): name for name in (*wanted_columns(request), request.groups) if name in table.header}
+    frame = parse(table, list(columns), request, missing)
+    texts: dict[str, Sequence[str]] = {name: frame[column].tolist() for column, name in columns.items()}
+    frame.columns = table.header
+    return contents_of_frame(frame, {table.header[0]: table.first, **texts}, request, table.numbers)
+
+
+def _refuse_turned(table: Lines, request: Request) -> None:
+    """Say so if the target is the name of a row, and not of a column."""
+    for wanted in wanted_columns(request):
+        if wanted not in table.header and wanted in table.first:
+            line = table.numbers[table.first.index(wanted)]
+            raise UnknownColumnError(f"{request.name} has no column {wanted!r}, but line {line} begins with it. {TURN_HINT}")
+
+
+def turned_contents(table: Lines, request: Request) -> Contents:
+    """Return what a table with one feature per line holds; the labels, and the groups, are a row."""
+    rows = sample_rows(table, request)
+    features = table.without({table.first.index(name) for name in rows})
+    return with_rows(feature_rows(features, 1, request), rows, 1, request)
+
+
+def sample_rows(table: Lines, request: Request) -> dict[str, list[str]]:
+    """Return the fields of the rows that say something about samples, as far as they are wanted: labels and groups."""
+    if request.labels is None and request.target is None:
+        raise UnknownColumnError(
+            f"{request.name}: where are the labels? Name their row (--target ROW), or give a file with them (--labels FILE)."
+        )
+    for wanted in wanted_columns(request):
+        find(wanted, table.first, "row", request)
+    return {
+        name: table.fields(table.first.index(name)) for name in (request.table_target, request.groups) if name in table.first
+    }
+
+
+def with_rows(contents: Contents, rows: dict[str, list[str]], n_names: int, request: Request) -> Contents:
+    """Return the contents with labels and groups from rows, of which the first ``n_names`` fields are no samples."""
+    texts = {name: fields[n_names:] for name, fields in rows.items()}
+    target = request.table_target or ""
+    return replace(contents, y=texts.get(target), groups=texts.get(request.groups or ""), target_name=target)
+
+
+def feature_rows(table: Lines, n_names: int, request: Request) -> Contents:
+    """Return the numbers of a table with one feature per line; its first ``n_names`` columns describe the feature."""
+    if not table.texts:
+        raise DataError(f"{request.name}: no features besides the target. Add rows of numbers.")
+    frame = parse(table, range(n_names), request)
+    values = frame.drop(columns=range(n_names))
+    _refuse_text_rows(values, table, request)
+    return Contents(
+        X=values.to_numpy(dtype=np.float64).T,
+        feature_names=table.first,
+        sample_names=table.header[n_names:],
+    )
+
+
+def _refuse_text_rows(values: Any, features: Lines, request: Request) -> None:
+    """Refuse text among the numbers of a table with one feature per line, and name the first line that has some."""
+    texts = [column for column, dtype in values.dtypes.items() if dtype.kind not in "biuf"]
+    if not texts:
+        return
+    numbers = require("pandas", "cli", request).to_numeric(values[texts[0]], errors="coerce")
+    row = int((numbers.isna() & values[texts[0]].notna()).to_numpy().argmax())
+    raise DataError(
+        f"{request.name}: line {features.numbers[row]}, {features.first[row]!r}, holds text. Every row must hold numbers, "
+        "except those of the target and the groups. If its samples are in rows, say so (--samples-in rows)."
+    )

@@ -1,0 +1,18 @@
+"""Pages for people: the report of a selection, methods side by side, and the paper's experiments."""
+
+from l20fs.report.comparison import comparison_page
+from l20fs.report.content import Content, Curve, PathLines, ReportError, Stability
+from l20fs.report.index import reproduction_page, write_reproduction_page
+from l20fs.report.page import render
+
+__all__ = [
+    "Content",
+    "Curve",
+    "PathLines",
+    "ReportError",
+    "Stability",
+    "comparison_page",
+    "render",
+    "reproduction_page",
+    "write_reproduction_page",
+]

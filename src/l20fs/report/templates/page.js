@@ -1,0 +1,212 @@
+/* The slider for k: everything on the page follows it. What does not depend on k is there already, if need be hidden. */
+(async () => {
+  const report = JSON.parse(document.getElementById("content").textContent);
+  const byId = (id) => document.getElementById(id);
+  const range = byId("k-range");
+  if (!range || typeof DecompressionStream === "undefined") return; // the page stays as it was written
+  report.coef = report.coef && (await unpack(report.coef)).split("\n");
+  const [lowest, highest] = [Number(range.min), Number(range.max)];
+  const table = byId("features");
+  const rows = [...table.tBodies[0].rows];
+  const headers = [...table.tHead.rows[0].cells];
+  const firstOfPanel = 1 + Object.keys(report.columns).length;
+  let k = report.k;
+
+  async function unpack(text) {
+    const bytes = Uint8Array.from(atob(text), (sign) => sign.charCodeAt(0));
+    return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).text();
+  }
+
+  /* ------------------------------------------------------------------------------------------------ words and numbers */
+
+  /* As Python writes it: of two equally near numbers the one with an even last digit, where toFixed takes the larger. */
+  function fixed(value, digits) {
+    const scaled = Math.abs(value) * 10 ** digits;
+    const isTie = Number.isInteger(value * 2 ** (digits + 1)) && scaled % 2 === 0.5;
+    return (isTie ? (Math.sign(value) * Math.floor(scaled)) / 10 ** digits : value).toFixed(digits);
+  }
+  const percent = (share) => `${fixed(100 * share, 1)}\u00a0%`;
+
+  function shorten(name, limit) {
+    const signs = [...name.split(/\s+/).filter(Boolean).join(" ")];
+    if (signs.length <= limit) return signs.join("");
+    const last = Math.floor((limit - 1) / 2);
+    return `${signs.slice(0, limit - 1 - last).join("")}…${signs.slice(-last).join("")}`;
+  }
+
+  /* A name that keeps to itself whatever it is written in, and tells the whole of it if it is cut. */
+  function named(text, limit) {
+    const element = document.createElement("bdi");
+    element.textContent = shorten(text, limit);
+    if (element.textContent !== text) element.title = text;
+    return element;
+  }
+
+  function scoreText() {
+    return report.curves
+      .filter((curve) => k && curve.mean[k - 1] !== null)
+      .map((curve) => {
+        const error = curve.error[k - 1];
+        return `${curve.name} ${percent(curve.mean[k - 1])}${error === null ? "" : `\u00a0±\u00a0${percent(error)}`}`;
+      })
+      .join(", ");
+  }
+
+  function valueText() {
+    const mean = k && report.curves.length ? report.curves[0].mean[k - 1] : null;
+    const features = `${k} feature${k === 1 ? "" : "s"}`;
+    return mean === null || !k ? features : `${features}, ${percent(mean)} ${report.score_name}`;
+  }
+
+  /* --------------------------------------------------------------------------------------------- the table of features */
+
+  const weights = (size) => report.coef[size - 1].split(";").map((row) => row.split(" "));
+  const couldReplace = (place) => report.substitutes[place].filter(([, , rank]) => rank === 0 || rank > k).slice(0, 3);
+  const inBrackets = (correlation) => ` (${fixed(correlation, 2)})`;
+
+  function fillTable() {
+    const panel = report.coef && k ? weights(k) : null;
+    for (let place = 0; place < k; place++) {
+      const cells = rows[place].cells;
+      let column = firstOfPanel;
+      if (report.substitutes.length) {
+        const parts = couldReplace(place).flatMap(([name, correlation], i) => [
+          i ? ", " : "",
+          named(name, 28),
+          inBrackets(correlation),
+        ]);
+        cells[column++].replaceChildren(...parts);
+      }
+      if (panel) {
+        const strongest = report.strongest[k - 1][place];
+        cells[column++].replaceChildren(...(strongest < 0 ? [] : [named(report.classes[strongest], 28)]));
+        for (const weight of panel[place]) cells[column++].textContent = weight;
+      }
+    }
+    for (const row of rows.slice(k)) {
+      for (const cell of [...row.cells].slice(firstOfPanel)) cell.replaceChildren();
+    }
+    sortTable(table);
+    showRows();
+  }
+
+  function showRows() {
+    const wanted = byId("filter").value.trim().toLowerCase();
+    let nShown = 0;
+    rows.forEach((row, place) => {
+      const texts = [report.features[place], row.textContent];
+      const isShown = place < k && texts.some((text) => text.toLowerCase().includes(wanted));
+      row.hidden = !isShown;
+      nShown += isShown;
+    });
+    byId("n-shown").textContent = wanted ? `${nShown} of ${k} shown` : "";
+    byId("nothing-found").hidden = !wanted || nShown > 0;
+  }
+
+  /* The same text as selection.tsv for the features of the slider. */
+  function tsv(guard) {
+    const header = ["feature", ...Object.keys(report.columns)];
+    if (report.substitutes.length) header.push("could_replace");
+    if (report.coef) header.push("strongest", ...report.classes.map((name) => `coef_${name}`));
+    const panel = report.coef && k ? weights(k) : null;
+    const lines = [header];
+    for (let place = 0; place < k; place++) {
+      const line = [report.features[place], ...Object.values(report.columns).map((texts) => texts[place])];
+      if (report.substitutes.length) {
+        line.push(couldReplace(place).map(([name, correlation]) => name + inBrackets(correlation)).join(", "));
+      }
+      if (panel) line.push(report.classes[report.strongest[k - 1][place]] ?? "", ...panel[place]);
+      lines.push(line);
+    }
+    return lines.map((line) => line.map((text) => guard(text.replace(/[\t\r\n]/g, " "))).join("\t") + "\n").join("");
+  }
+
+  const isNumber = (text) => /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text);
+  const guarded = (text) => (/^[=+\-@]/.test(text) && !isNumber(text) ? `'${text}` : text);
+
+  function download(text, ending) {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([text], { type: "text/tab-separated-values" }));
+    link.download = `selection${k === report.k ? "" : `-${k}`}${ending}.tsv`;
+    link.click(); // the little text stays in memory with the page: nobody says when a download has begun
+  }
+
+  /* -------------------------------------------------------------------------------------------------------- the pictures */
+
+  function moveMarker() {
+    const marker = byId("marker");
+    if (!marker) return;
+    const mean = k ? report.curves[0].mean[k - 1] : null;
+    marker.setAttribute("visibility", mean === null ? "hidden" : "visible");
+    if (mean === null) return;
+    const { first, step, zero, unit } = marker.dataset;
+    marker.setAttribute("transform", `translate(${(Number(first) + (k - 1) * step).toFixed(1)} 0)`);
+    marker.querySelector("circle").setAttribute("cy", (zero - mean * unit).toFixed(1));
+  }
+
+  function fillConfusion() {
+    const shown = byId("confusion");
+    if (!shown) return;
+    const counts = k ? report.confusion[k - 1] : null;
+    [...shown.tBodies[0].rows].forEach((row, truth) => {
+      const total = counts ? counts[truth].reduce((sum, count) => sum + count, 0) : 0;
+      [...row.cells].slice(1).forEach((cell, guess) => {
+        const count = counts ? counts[truth][guess] : 0;
+        const level = count ? Math.ceil((5 * count) / total) : 0;
+        cell.textContent = counts ? count : "";
+        cell.className = `h${truth === guess && level ? -level : level}`;
+      });
+    });
+  }
+
+  function showFirst(elements) {
+    [...elements].forEach((element, place) => (element.hidden = place >= k));
+  }
+
+  /* ------------------------------------------------------------------------------------------------------------- the slider */
+
+  function update(wanted) {
+    k = Math.min(highest, Math.max(lowest, Math.round(wanted)));
+    range.value = k;
+    range.setAttribute("aria-valuetext", valueText());
+    byId("k-number").value = k;
+    byId("k-less").disabled = k <= lowest;
+    byId("k-more").disabled = k >= highest;
+    byId("k-score").textContent = scoreText();
+    byId("k-back").hidden = k === report.k;
+    for (const element of document.querySelectorAll("[data-k]")) element.textContent = k;
+    fillTable();
+    showFirst(byId("heatmap")?.tBodies[0].rows ?? []);
+    fillConfusion();
+    moveMarker();
+    const lines = [...document.querySelectorAll(".path-chart .path")].reverse(); // the first feature is drawn last
+    lines.forEach((line, place) => line.classList.toggle("out", place >= k));
+  }
+
+  range.addEventListener("input", () => update(Number(range.value)));
+  byId("k-number").addEventListener("change", (event) => update(Number(event.target.value) || k));
+  byId("k-less").addEventListener("click", () => update(k - 1));
+  byId("k-more").addEventListener("click", () => update(k + 1));
+  byId("k-back").addEventListener("click", () => {
+    update(report.k);
+    range.focus();
+  });
+  byId("filter").addEventListener("input", showRows);
+  byId("download").addEventListener("click", () => download(tsv((text) => text), ""));
+  byId("download-safe").addEventListener("click", () => download(tsv(guarded), "-spreadsheet"));
+  document.querySelector(".score-chart")?.addEventListener("click", (event) => {
+    const place = new DOMPoint(event.clientX, event.clientY).matrixTransform(
+      event.currentTarget.getScreenCTM().inverse(),
+    );
+    const { first, step } = byId("marker").dataset;
+    if (Number(step)) update(1 + (place.x - first) / step);
+  });
+
+  for (const row of rows) {
+    while (row.cells.length < headers.length) row.insertCell().className = headers[row.cells.length - 1].className;
+  }
+  byId("no-slider").hidden = true;
+  byId("controls").hidden = false;
+  for (const element of document.querySelectorAll(".scripted")) element.hidden = false;
+  update(k);
+})();

@@ -1,0 +1,131 @@
+"""Made-up reports, and one from real data: what the tests of the page look at."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from l20fs.report.content import Content, Curve, PathLines, Stability
+
+#: Names that are markup, script, formulas or hard to write in a line (fault R1 and C7).
+EVIL = [
+    "</script><img src=x onerror=alert(1)>",
+    '"><svg/onload=alert(1)>',
+    "جين-ألف",
+    "🧬 gene 👩‍🔬",
+    "two\u2028lines\u2029here",
+    "long" * 1250,
+    "=cmd|'/c calc'!A1",
+    "@SUM(1)",
+    "-1+2",
+    "tab\there\nand there",
+    "{{ 7 * 7 }}",
+    "<!-- <script>",
+    "&lt;b&gt;",
+    "' onmouseover='alert(1)",
+]
+
+
+def make_content(
+    n_features=2308,
+    n_classes=4,
+    k=13,
+    k_max=40,
+    *,
+    names=None,
+    classes=None,
+    seed=0,
+    n_samples=83,
+    **changes,
+):
+    """Return a report of noise that looks like one of a run; all of it depends on the arguments only."""
+    rng = np.random.default_rng(seed)
+    names = list(names or []) + [f"gene {rank + 1}" for rank in range(len(names or []), k_max)]
+    classes = classes or [f"class {place + 1}" for place in range(n_classes)]
+    sizes = [n_samples // n_classes + (place < n_samples % n_classes) for place in range(n_classes)]
+    mean = 0.985 - 0.6 * np.exp(-np.arange(1, k_max + 1) / 4)
+    coef = [[[f"{w:.4g}" for w in row] for row in rng.normal(0, 0.08, (size, n_classes))] for size in range(1, k_max + 1)]
+    heat = rng.normal(0, 1.1, (k_max, n_classes)).round(2)
+    confusion = [
+        [
+            [round(size * share) if i == j else int(i == (j + 1) % n_classes) for j in range(n_classes)]
+            for i, size in enumerate(sizes)
+        ]
+        for share in mean
+    ]
+    n_lines = min(30, k_max)
+    shares = np.linspace(0, 1, 40)
+    lines = [np.clip(shares - rank / 45, 0, None) ** 0.7 * (1.2 - rank / 60) for rank in range(n_lines)]
+    values = {
+        "title": "tumours.tsv",
+        "answer": f"{k} of {n_features} features tell {n_classes} classes apart: 98.4 % ± 1.6 % of samples right in 5-fold "
+        "cross-validation.",
+        "sentences": [
+            "Features were selected on 83 samples with the l2,0 norm.",
+            "The accuracy is that of new samples of the same study.",
+        ],
+        "warnings": ["Class 'class 4' has 4 samples only; what is said about it is uncertain."],
+        "k": k,
+        "k_rule": "smallest within one standard error of the best",
+        "k_max": k_max,
+        "n_samples": n_samples,
+        "n_features": n_features,
+        "classes": classes,
+        "class_sizes": sizes,
+        "chance": max(sizes) / n_samples,
+        "curves": [
+            Curve("linear", mean.round(4).tolist(), [0.016] * k_max),
+            Curve("KNN-5", (mean - 0.03).round(4).tolist(), [0.02] * k_max),
+        ],
+        "features": names,
+        "columns": {
+            "rank": [str(rank + 1) for rank in range(k_max)],
+            "score": [f"{5 / (rank + 1):.10g}" for rank in range(k_max)],
+            "norm": [f"{value:.10g}" for value in rng.uniform(0.1, 0.4, k_max)],
+            "entry_alpha": [f"{2 / (rank + 1) ** 2:.10g}" for rank in range(k_max)],
+            "rule": ["entry"] * k_max,
+        },
+        "substitutes": [
+            [
+                (names[other], round(0.95 - 0.02 * abs(other - rank), 2), other + 1)
+                for other in range(max(0, rank - 1), min(k_max, rank + 3))
+                if other != rank
+            ]
+            + [(f"other {rank}-{i}", (-1) ** i * (0.9 - 0.03 * i), 0) for i in range(3)]
+            for rank in range(k_max)
+        ],
+        "heat": heat.tolist(),
+        "coef": coef,
+        "strongest": [[int(np.argmax(np.abs(np.array(row, float)))) for row in panel] for panel in coef],
+        "confusion": confusion if n_classes <= 30 else None,
+        "path": PathLines(
+            (2.0 * 10.0 ** (-3 * shares)).tolist(),
+            [line.round(4).tolist() for line in lines],
+            [float(2.0 / (rank + 1)) for rank in range(n_lines)],
+        ),
+        "stability": Stability(np.linspace(1, 0.3, min(k, k_max)).round(2).tolist(), 0.71, 0.66, 0.76, 100),
+        "provenance": {"arguments": {"data": "tumours.tsv", "target": "type"}, "input": {"sha256": "0" * 64}},
+    }
+    return Content(**values | changes)
+
+
+def evil_content():
+    """Return a report whose every text is hostile (R1, C7)."""
+    names = EVIL
+    substitutes = [[(EVIL[(i + 1) % len(EVIL)], 0.125, 0), ("plain", -0.625, 3)] for i in range(20)]
+    content = make_content(k=len(EVIL), k_max=20, n_classes=4, names=names, classes=EVIL[:4], substitutes=substitutes)
+    return make_content(
+        k=len(EVIL),
+        k_max=20,
+        names=names,
+        classes=EVIL[:4],
+        substitutes=substitutes,
+        title=EVIL[0],
+        answer=EVIL[1],
+        sentences=EVIL,
+        warnings=EVIL,
+        k_rule=EVIL[0],
+        score_name=EVIL[0],
+        columns=content.columns | {"rule": (EVIL * 2)[:20]},
+        curves=[Curve(EVIL[0], content.curves[0].mean, content.curves[0].error)],
+        provenance={name: name for name in EVIL},
+    )

@@ -1,0 +1,664 @@
+"""Bad files, by the number of the fault (F1 to F13): each is refused in one line, with the way out, and harms nobody."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import io
+import pickle
+import random
+import struct
+import warnings
+import zipfile
+import zlib
+from pathlib import Path
+
+import files
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from files import GENES, LABELS, SAMPLES, X
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.io import savemat
+
+from l20fs.cli import run
+from l20fs.data.readers import DataError, Table, UnknownColumnError, limits, read_table
+from l20fs.data.readers.arff import read_arff
+from l20fs.data.readers.arrays import read_arrays
+from l20fs.data.readers.gct import read_gct
+from l20fs.data.readers.labels import match_labels
+from l20fs.data.readers.names import date_like
+from l20fs.data.readers.table import Contents, Request
+from l20fs.data.readers.tenx import parse_matrix_market
+from l20fs.data.readers.text import read_text
+
+OURS = (DataError, UnknownColumnError)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("files")
+
+
+@pytest.fixture(scope="module")
+def options(folder):
+    return files.lay_out(folder)
+
+
+def refuse(file, target=None, kind=DataError, **options):
+    with pytest.raises(kind) as caught:
+        read_table(file, target, **options)
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+def write(folder, content, name):
+    (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    return folder / name
+
+
+# F1: damaged text
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "the first line is empty"),
+        (b"type,a\n", "a header and no samples"),
+        (b"type,a\nu,1\nv,2,3\n", "line 3 has 3 fields. Every line must have 2 fields"),
+        (b'type,a\n"u\nu",1\n"v,2\n', "line 4"),
+        ("type,a\nu,1\ngène,2\n".encode("latin-1"), "not UTF-8 text (byte 12, line 3)"),
+        (b"type,a\nu,1\nv,\x002\n", "NUL bytes, first in line 3"),
+        (b"type,a\ru,1\rv,2\r", "carriage returns without a line feed, first in line 1"),
+    ],
+)
+@pytest.mark.parametrize("compress", [bytes, gzip.compress])
+def test_f1_damaged_text_is_refused_with_its_line(tmp_path, capsys, content, message, compress):
+    file = write(tmp_path, compress(content), "a.csv")
+    assert message in refuse(file, "type")
+    assert run(["select", str(file), "--target", "type"]) == 3
+    assert message in capsys.readouterr().err
+
+
+def test_f1_quotes_line_ends_and_marks_are_read(tmp_path):
+    text = '\ufeff"na""me",type,"a,b"\r\n"s\n1","u ""x""",1\r\n\r\ns2,v,"2"\r\ns3,"u ""x""",3\r\ns4,v,4\r\n'
+    table = read_table(write(tmp_path, text, "a.csv"), "type")
+    assert table.sample_names == ["s\n1", "s2", "s3", "s4"]
+    assert table.y.tolist() == ['u "x"', "v", 'u "x"', "v"]
+    assert (table.feature_names, table.X.ravel().tolist()) == (["a,b"], [1, 2, 3, 4])
+
+
+def test_f1_lines_are_counted_as_an_editor_does(tmp_path):
+    text = 'name,type,a\n"s\n1",u,1\n\ns2,v,\ns3,u,3\ns4,,4\n'
+    assert "1 samples have no 'type', first in line 7" in refuse(write(tmp_path, text, "a.csv"), "type")
+    assert "1 missing values, first in column 'a', line 5" in refuse(
+        write(tmp_path, text.replace("4,,4", "4,v,4"), "a.csv"), "type"
+    )
+
+
+def test_f1_text_in_a_row_of_numbers_is_refused_with_its_line(tmp_path):
+    text = "gene,s1,s2\ntype,u,v\nTP53,1,NA\nMYC,high,3\n"
+    message = refuse(write(tmp_path, text, "a.csv"), "type", samples_in="columns")
+    assert "line 4, 'MYC', holds text" in message
+    text = text.replace("high", "2")
+    message = refuse(write(tmp_path, text, "a.csv"), "type", samples_in="columns")
+    assert "1 missing values, first in column 'TP53', sample 's2'" in message
+    assert "Add rows of numbers" in refuse(write(tmp_path, text[:20], "a.csv"), "type", samples_in="columns")
+
+
+@pytest.mark.parametrize("value", ["inf", "-Infinity"])
+def test_infinite_numbers_are_refused(tmp_path, value):
+    message = refuse(write(tmp_path, f"type,a,b\nu,1,2\nv,3,{value}\n", "a.csv"), "type")
+    assert "1 infinite values, first in column 'b', line 3" in message
+
+
+def test_values_of_a_sparse_matrix_that_are_missing_are_found(tmp_path):
+    values = sp.csc_array(X)
+    values.data[2] = np.nan
+    column = np.repeat(np.arange(5), np.diff(values.indptr))[2]
+    (tmp_path / "labels.txt").write_text("\n".join(LABELS))
+    sp.save_npz(tmp_path / "a.npz", values)
+    message = refuse(tmp_path / "a.npz", labels=tmp_path / "labels.txt")
+    assert f"1 missing values, first in column 'feature{column + 1}', sample {values.indices[2] + 1}" in message
+
+
+# F2: names that look like something else
+
+
+def test_f2_names_are_kept_and_dates_are_told(folder, options):
+    for name in ("a.csv", "turned.csv", "two.gct", "a.xlsx", "turned.xlsx", "a.parquet", "a.h5ad", "matrix.mtx", "a.arff"):
+        table = read_table(folder / name, **options[name])
+        assert table.feature_names == GENES == ["TP53", "NA", "1-Mar", "nan", "44256"]
+        assert "2 feature names look like dates ('1-Mar', '44256')" in " ".join(table.notes)
+
+
+def test_f2_excel_dates_are_shown_as_dates(tmp_path):
+    frame = pd.DataFrame(X[:, :2].T, index=[pd.Timestamp("2021-03-01"), "TP53"], columns=SAMPLES)
+    (tmp_path / "labels.txt").write_text("\n".join(LABELS))
+    frame.to_excel(tmp_path / "a.xlsx")
+    table = read_table(tmp_path / "a.xlsx", labels=tmp_path / "labels.txt", samples_in="columns")
+    assert table.feature_names == ["2021-03-01", "TP53"]
+    assert "1 feature name looks like a date ('2021-03-01')" in table.notes[0]
+
+
+DATES = ["1-Mar", "01-Mar", "2-Sep", "Mar-01", "1-Mar-21", "2021-03-01", "2021-03-01 00:00:00", "9/1/2021", "44256", "1-DEC"]
+GENUINE = [
+    "MARCH1",
+    "SEPT2",
+    "MARCHF1",
+    "SEPTIN2",
+    "DEC1",
+    "1-8U",
+    "7-MAR-x",
+    "NA",
+    "nan",
+    "",
+    "HLA-A",
+    "123",
+    "99999",
+    "Oct4",
+]
+
+
+@given(st.permutations(DATES + GENUINE + ["TP53"] * 20))
+def test_f2_dates_are_told_from_genes(names):
+    assert date_like(names) == [name for name in names if name in DATES]
+
+
+def test_f2_numbers_among_numbers_are_identifiers():
+    assert date_like(["44256", "7157", "672", "TP53"]) == []
+    assert date_like(["44256", "7157", "1-Mar"]) == ["1-Mar"]
+    assert date_like([]) == []
+
+
+# F3: names that stand for two things
+
+
+@pytest.mark.parametrize("samples_in", ["rows", "columns"])
+@pytest.mark.parametrize("axis", ["features", "samples"])
+@pytest.mark.parametrize("kind", ["csv", "xlsx", "gct", "mtx", "h5ad", "npz"])
+def test_f3_repeated_names_are_refused_and_five_are_listed(tmp_path, kind, axis, samples_in):
+    names = {"features": [f"g{j}" for j in range(14)], "samples": [f"s{j}" for j in range(14)]}
+    names[axis] = [f"{axis[0]}{j % 7}" for j in range(14)]
+    values = np.arange(196.0).reshape(14, 14)
+    (tmp_path / "labels.txt").write_text("u\nv\n" * 7)
+    frame = pd.DataFrame(values, index=names["samples"], columns=names["features"])
+    frame = frame.T if samples_in == "columns" else frame
+    file = tmp_path / f"a.{kind}"
+    given = {"labels": tmp_path / "labels.txt", "samples_in": samples_in}
+    if kind == "csv":
+        frame.to_csv(file)
+    elif kind == "xlsx":
+        frame.to_excel(file)
+    elif kind == "npz":
+        np.savez(file, X=frame.to_numpy(), feature_names=names["features"], sample_names=names["samples"])
+    elif kind == "gct":
+        rows = [f"{name}\tx\t" + "\t".join(map(str, row)) for name, row in zip(names["features"], values.T, strict=True)]
+        file.write_text("#1.2\n14\t14\nName\tDescription\t" + "\t".join(names["samples"]) + "\n" + "\n".join(rows))
+    elif kind == "mtx":
+        file = write(tmp_path, "%%MatrixMarket matrix coordinate real general\n14 14 1\n1 1 2\n", "matrix.mtx")
+        (tmp_path / "genes.tsv").write_text("\n".join(names["features"]))
+        (tmp_path / "barcodes.tsv").write_text("\n".join(names["samples"]))
+    else:
+        import anndata
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            obs, var = pd.DataFrame(index=names["samples"]), pd.DataFrame(index=names["features"])
+            anndata.AnnData(values, obs=obs, var=var).write_h5ad(file)
+        given.pop("samples_in")
+    message = refuse(file, **given)
+    assert "more than once" in message
+    assert [f"'{axis[0]}{j}'" in message for j in range(7)] == [True] * 5 + [False] * 2
+
+
+# F4: genes in rows
+
+
+def test_f4_a_table_that_looks_transposed_gets_a_hint(tmp_path):
+    genes = "".join(f"g{j},{j}.5,{j * j}\n" for j in range(100))
+    file = write(tmp_path, "gene,s1,s2\n" + genes, "a.csv")
+    hint = "If its samples are in columns, say so (--samples-in columns)."
+    assert hint in refuse(file, kind=UnknownColumnError)
+    assert hint in refuse(write(tmp_path, "gene,s1,s2\ntype,u,v\n" + genes, "b.csv"), "type", kind=UnknownColumnError)
+    assert hint in refuse(write(tmp_path, "gene,s1,s2\ng1,1,2\n" + genes, "c.csv"), "s2")
+    assert hint in refuse(write(tmp_path, "gene,s1,s2\n" + genes + "type,u,v\n", "d.csv"), "gene")
+    (tmp_path / "labels.csv").write_text("s1,u\ns2,v\n")
+    message = refuse(file, labels=tmp_path / "labels.csv")
+    assert "no label for 100 of 100 samples" in message
+    assert hint in message
+
+
+def test_f4_a_table_with_many_samples_is_read_with_a_note(tmp_path):
+    rows = "".join(f"s{i},{'uv'[i % 2]},{i % 7}\n" for i in range(100))
+    table = read_table(write(tmp_path, "name,type,a\n" + rows, "a.csv"), "type")
+    assert table.X.shape == (100, 1)
+    assert "a.csv: 100 samples and 1 features. If its samples are in columns" in table.notes[0]
+    table = read_table(write(tmp_path, "name,type,a\n" + rows[:56], "a.csv"), "type")
+    assert table.notes == ()
+
+
+# F5 and F13: cut off and damaged files
+
+
+BINARY = ["a.tsv.gz", "three.gct.gz", "a.npz", "a.npy", "sparse.npz", "a.mat", "packed.mat", "a.parquet", "a.xlsx", "a.h5ad"]
+TEXTS = ["a.csv", "quoted.csv", "turned.csv", "two.gct", "a.arff", "a.svm", "matrix.mtx"]
+
+
+def try_to_read(file, content, options):
+    """Read a damaged file: a table, or our refusal."""
+    file.write_bytes(content)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            table = read_table(file, **options)
+        except OURS as error:
+            assert "\n" not in str(error)  # noqa: PT017
+            return None
+    assert isinstance(table, Table)
+    assert table.X.shape == (len(table.y), len(table.feature_names))
+    assert np.isfinite(table.X.data if sp.issparse(table.X) else table.X).all()
+    return table
+
+
+def beside(folder, tmp_path, name):
+    """Return where to write a damaged copy of a file, among the files that belong to it."""
+    for other in ("features.tsv", "barcodes.tsv.gz"):
+        (tmp_path / other).write_bytes((folder / other).read_bytes())
+    return tmp_path / name
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_f5_a_file_that_is_cut_off_is_refused(folder, options, tmp_path, capsys, name):
+    content = (folder / name).read_bytes()
+    for length in [1, 2, 3, 5, 9, *range(16, len(content) - 8, max(1, len(content) // 40)), len(content) - 8]:
+        assert try_to_read(tmp_path / name, content[:length], options[name]) is None
+    write(tmp_path, content[: len(content) // 2], name)
+    assert run(["select", str(tmp_path / name), "--target", "type"]) == 3
+    assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_f5_text_that_is_cut_off_is_a_shorter_table_or_refused(folder, options, tmp_path, name):
+    content = (folder / name).read_bytes()
+    for length in range(0, len(content), max(1, len(content) // 50)):
+        try_to_read(beside(folder, tmp_path, name), content[:length], options[name])
+
+
+@pytest.mark.parametrize("name", [*TEXTS, *BINARY])
+def test_f13_damaged_bytes_give_a_table_or_our_refusal(folder, options, tmp_path, name):
+    content = (folder / name).read_bytes()
+    chance = random.Random(name)
+    for _ in range(60):
+        damaged = bytearray(content)
+        for _ in range(chance.choice([1, 1, 1, 4, 40])):
+            damaged[chance.randrange(len(damaged))] = chance.choice([0, 255, 10, 48, 57, chance.randrange(256)])
+        try_to_read(beside(folder, tmp_path, name), bytes(damaged), options[name])
+
+
+# F6 and F7: what can run code
+
+
+class Canary:
+    """Creates a file when it is unpickled."""
+
+    def __init__(self, file):
+        self.file = file
+
+    def __reduce__(self):
+        return Path.touch, (self.file,)
+
+
+def dump_gzipped(payload, stream):
+    stream.write(gzip.compress(pickle.dumps(payload)))
+
+
+DUMPS = {
+    "npy": lambda payload, stream: np.save(stream, np.array([payload], dtype=object), allow_pickle=True),
+    "npz X": lambda payload, stream: np.savez(stream, X=np.array([[payload]], dtype=object), y=[1], allow_pickle=True),
+    "npz y": lambda payload, stream: np.savez(stream, X=X, y=np.array([payload] * 8, dtype=object), allow_pickle=True),
+    "npz names": lambda payload, stream: np.savez(
+        stream, X=X, y=LABELS, feature_names=np.array([payload] * 5, dtype=object), allow_pickle=True
+    ),
+    **{f"pickle {p}": lambda payload, stream, p=p: pickle.dump(payload, stream, protocol=p) for p in range(6)},
+    "gzip": dump_gzipped,
+    "joblib": joblib.dump,
+}
+
+
+@pytest.mark.parametrize("what", DUMPS)
+@pytest.mark.parametrize("ending", [".npy", ".npz", ".csv", ".pkl", ".joblib", ".h5ad", ".mat", ".xlsx", ".parquet", ""])
+def test_f6_a_payload_is_never_run(folder, options, tmp_path, what, ending):
+    canary = tmp_path / "canary"
+    stream = io.BytesIO()
+    DUMPS[what](Canary(canary), stream)
+    file = write(tmp_path, stream.getvalue(), f"a{ending}")
+    for asked in ({}, {"target": "y"}, {"labels": folder / "plain.txt"}, {"labels": file, "target": "y"}):
+        if what != "npz y" or "labels" not in asked or ending in (".pkl", ".joblib"):
+            refuse(file, **asked, kind=OURS)
+        else:  # y is not looked at
+            with contextlib.suppress(*OURS):
+                read_table(file, **asked)
+    refuse(folder / "plain.csv", labels=file, kind=OURS)
+    assert run(["select", str(file), "--target", "y"]) in (2, 3)
+    assert not canary.exists()
+
+
+@pytest.mark.parametrize("what", ["pickle 4", "npy", "npz y"])
+def test_f6_the_canary_would_be_seen(tmp_path, what):
+    stream = io.BytesIO()
+    DUMPS[what](Canary(tmp_path / "canary"), stream)
+    stream.seek(0)
+    if what.startswith("pickle"):
+        pickle.load(stream)
+    else:
+        loaded = np.load(stream, allow_pickle=True)
+        assert loaded["y"] is not None if what == "npz y" else loaded is not None
+    assert (tmp_path / "canary").exists()
+
+
+@pytest.mark.parametrize("name", ["a.pkl", "a.PICKLE", "a.joblib", "a.rds", "a.RData", "a.rda", "a.pkl.gz", "a.dill"])
+def test_f7_files_that_can_run_code_are_refused_without_a_look(tmp_path, capsys, name):
+    assert "can run code when they are read and are refused" in refuse(tmp_path / name)  # it is not even there
+    file = write(tmp_path, "type,a\nu,1\nv,2\n", name)
+    assert run(["select", str(file), "--target", "type"]) == 3
+    assert "can run code" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (gzip.compress(b"X\n\0\0\0\x03\0\x04\x02\0", mtime=0), "an R object, which can run code"),
+        (b"RDX3\nX\n", "an R object"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Excel file"),
+        (b"BZh91AY&SY", "compressed by another program than gzip"),
+        (b"\xfd7zXZ\0", "compressed by another program"),
+        (b"%PDF-1.7", "a PDF"),
+    ],
+)
+def test_f7_files_of_other_programs_are_known_by_their_content(tmp_path, content, message):
+    assert message in refuse(write(tmp_path, content, "a.csv"), "type")
+
+
+# F8: bombs
+
+
+@pytest.fixture
+def small_limits(monkeypatch):
+    monkeypatch.setattr(limits, "FREE_BYTES", 100_000)
+    monkeypatch.setattr(limits, "CHUNK", 10_000)
+
+
+def bomb(kind):
+    """Return a file of a few kilobytes that grows to megabytes."""
+    zeros = np.zeros((500, 1000))
+    if kind == "gz":
+        return gzip.compress(b"type,a\n" + b"u,1\nv,2\n" * 500_000)
+    if kind == "npz":
+        return files.written(np.savez_compressed, X=zeros, y=np.arange(500) % 2)
+    if kind == "mat":
+        return files.written(savemat, {"X": zeros, "Y": np.arange(500) % 2}, do_compression=True)
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("xl/workbook.xml", b" " * 4_000_000)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("kind", ["gz", "npz", "mat", "xlsx"])
+def test_f8_a_file_that_grows_out_of_proportion_is_refused(small_limits, tmp_path, capsys, kind):
+    content = bomb(kind)
+    assert len(content) * limits.MOST_GROWTH < 4_000_000
+    file = write(tmp_path, content, f"a.{kind}")
+    message = refuse(file, "type" if kind in ("gz", "xlsx") else None)
+    assert "that unpack to more than" in message or "larger than the" in message
+    assert run(["select", str(file), "--target", "Y" if kind == "mat" else "type"]) == 3
+
+
+def test_f8_no_more_is_unpacked_than_allowed(small_limits, monkeypatch):
+    """The end of a bomb is never reached: it would be an error of its own."""
+    packed = gzip.compress(bytes(3_000_000))[:-8] + b"12345678"
+    with pytest.raises(DataError, match="unpack to more than"):
+        limits.unpack_gzip(packed, Request(Path("a.gz")), 1)
+    monkeypatch.setattr(limits, "FREE_BYTES", 10**7)
+    with pytest.raises(DataError, match="damaged gzip file"):
+        limits.unpack_gzip(packed, Request(Path("a.gz")), 1)
+
+
+def test_f8_an_archive_that_lies_about_its_size_gives_no_more_than_it_states(tmp_path):
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("xl/a.xml", b" " * 1_000_000)
+    true, lie = struct.pack("<I", 1_000_000), struct.pack("<I", 10)
+    content = stream.getvalue().replace(true, lie)
+    checksum = struct.pack("<I", zlib.crc32(b" " * 1_000_000))
+    assert "not a whole Excel file" in refuse(write(tmp_path, content, "a.xlsx"), "type")
+    honest = content.replace(checksum, struct.pack("<I", zlib.crc32(b" " * 10)))
+    assert honest != content
+    repacked = limits.repack(honest, Request(Path("a.xlsx")), 1)
+    assert len(repacked) < 1000  # whatever is behind the ten bytes stays packed
+
+
+@given(st.binary(max_size=3000), st.integers(1, 3))
+def test_f8_what_is_honest_is_unpacked_whole(content, n_parts):
+    packed = b"".join(gzip.compress(content) for _ in range(n_parts))
+    assert limits.unpack_gzip(packed, Request(Path("a.gz")), 1) == content * n_parts
+
+
+# Memory
+
+
+@pytest.mark.parametrize("name", [*TEXTS, *BINARY, "dense.h5ad"])
+def test_a_file_that_needs_too_much_memory_is_refused_with_both_numbers(folder, options, name):
+    message = refuse(folder / name, **options[name], max_memory=100)
+    assert "needs about " in message
+    assert "100 bytes are allowed. Remove features" in message
+    read_table(folder / name, **options[name], max_memory=10**9)
+
+
+def test_memory_that_is_free_counts_unless_one_says_otherwise(monkeypatch, folder, options):
+    monkeypatch.setattr(limits, "available_memory", lambda: 2**10)
+    assert "but 1.0 KiB are free" in refuse(folder / "a.csv", **options["a.csv"])
+    read_table(folder / "a.csv", **options["a.csv"], max_memory=10**9)
+    monkeypatch.setattr(limits, "available_memory", lambda: None)
+    read_table(folder / "a.csv", **options["a.csv"])
+
+
+def test_the_free_memory_is_a_number_or_unknown(monkeypatch):
+    found = limits.available_memory()
+    assert found is None or 2**20 < found < 2**50
+
+    def nothing(*_):
+        raise OSError
+
+    monkeypatch.setattr(Path, "read_text", nothing)
+    found = limits.available_memory()
+    assert found is None or 2**20 < found < 2**50
+    monkeypatch.setattr("os.sysconf", nothing)
+    assert limits.available_memory() is None
+
+
+# F9: MATLAB
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (
+            b"MATLAB 7.3 MAT-file".ljust(124) + b"\x00\x02IM" + b"\x89HDF\r\n\x1a\n",
+            "7.3; save it again in MATLAB with '-v7'",
+        ),
+        (files.written(savemat, {"X": {"a": 1.0}, "Y": [1, 2]}), "X is a struct; it must be a full matrix"),
+        (files.written(savemat, {"X": sp.csc_array(X), "Y": LABELS}), "X is a sparse; it must be a full matrix"),
+        (
+            files.written(savemat, {"X": X, "Y": LABELS}).replace(
+                struct.pack("<ii", 8, 5), struct.pack("<ii", 2**31 - 1, 5), 1
+            ),
+            "",
+        ),
+    ],
+    ids=["7.3", "struct", "sparse", "absurd"],
+)
+def test_f9_matlab_files_that_cannot_be_read(tmp_path, content, message):
+    found = refuse(write(tmp_path, content, "a.mat"))
+    assert message in found
+    assert found.startswith("a.mat: ")
+
+
+# F10: Matrix Market
+
+MTX = "%%MatrixMarket matrix coordinate real general\n%\n3 2 2\n1 1 5\n3 2 6\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("3 2 2\n", "3 2 3\n", "states 3 entries, but has 2 lines of them"),
+        ("3 2 2\n", "3 2 999999999\n", "states 999999999 entries, but has 2"),
+        ("3 2 2\n", "3 2 1\n", "states 1 entries, but has 2"),
+        ("3 2 2\n", "2 2 2\n", "states 2 rows, but has an entry in row 3"),
+        ("3 2 2\n", "3 1 2\n", "states 1 columns, but has an entry in column 2"),
+        ("1 1 5", "0 1 5", "but has an entry in row 0"),
+        ("1 1 5", "1 -1 5", "but has an entry in column -1"),
+        ("1 1 5", "3 2 5", "1 entries stand for the same value"),
+        ("1 1 5", "1 1", "1 entries have no value"),
+        ("1 1 5", "1 1 x", "not a list of row, column and value"),
+        ("1 1 5", "1.5 1 5", "not a list of row, column and value"),
+        ("3 2 2\n", "3 2\n", "are no numbers of rows, columns and entries"),
+        ("3 2 2\n", "3 2 9999999999\n", "are no numbers of rows"),
+        ("3 2 2\n", "0 2 0\n", "are no numbers of rows"),
+        ("real general", "real symmetric", "Only sparse general matrices"),
+        ("coordinate", "array", "Only sparse general matrices"),
+        (MTX[50:], "", "are no numbers of rows"),
+    ],
+)
+def test_f10_a_header_that_lies_is_found_out(old, new, message):
+    assert old in MTX
+    request = Request(Path("matrix.mtx"))
+    with pytest.raises(DataError) as caught:
+        parse_matrix_market(MTX.replace(old, new, 1).encode(), request)
+    assert message in str(caught.value)
+
+
+def test_f10_the_truth_is_read():
+    request = Request(Path("matrix.mtx"))
+    for text in (MTX, MTX.replace("\n", "\r\n"), MTX.rstrip("\n"), MTX.replace("real", "integer")):
+        matrix = parse_matrix_market(text.encode(), request)
+        np.testing.assert_array_equal(matrix.toarray(), [[5, 0, 0], [0, 0, 6]])
+    matrix = parse_matrix_market((MTX[:48] + "3 2 0\n").encode(), request)
+    assert (matrix.shape, matrix.nnz) == ((2, 3), 0)
+
+
+# F11: GCT
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("5\t8\t2\t2", "6\t8\t2\t2", "line 2 states 6 gene rows, but there are 5"),
+        ("5\t8\t2\t2", "4\t8\t2\t2", "line 2 states 4 gene rows, but there are 5"),
+        ("5\t8\t2\t2", "5\t9\t2\t2", "line 2 states 9 sample columns, but there are 8"),
+        ("5\t8\t2\t2", "5\t8\t1\t2", "line 2 states 8 sample columns, but there are 9"),
+        ("5\t8\t2\t2", "5\t8\t2\t99", "line 2 states 5 gene rows, but there are 0"),
+        ("5\t8\t2\t2", "5\t8", "line 2 is '5\\t8'. In GCT 1.3 it has 4 numbers"),
+        ("5\t8\t2\t2", "5\tx\t2\t2", "In GCT 1.3 it has 4 numbers"),
+        ("#1.3", "#1.4", "GCT version '#1.4'"),
+        ("id\tsymbol", "id", "line 4 has 11 fields. Every line must have 10"),
+    ],
+)
+def test_f11_wrong_dimensions_are_refused_with_both(tmp_path, old, new, message):
+    text = files.gct(3).decode()
+    assert old in text
+    assert message in refuse(write(tmp_path, text.replace(old, new, 1), "a.gct"), "type")
+
+
+# F12: very wide tables
+
+
+def test_f12_a_million_columns_are_read(tmp_path):
+    n = 10**6
+    rows = [f"{label}," + ",".join(["0.5", "2"] * (n // 2)) for label in "uv"]
+    text = "type," + ",".join(f"g{j}" for j in range(n)) + "\n" + "\n".join(rows) + "\n"
+    table = read_table(write(tmp_path, text, "wide.csv"), "type")
+    assert table.X.shape == (2, n)
+    assert table.X.sum() == 2.5 * n
+    assert table.feature_names[-1] == f"g{n - 1}"
+
+
+def test_f12_absurd_numbers_of_features_are_refused(tmp_path):
+    assert "states 99999999 features" in refuse(write(tmp_path, "1 1:1\n2 99999999:1\n", "a.svm"))
+
+
+# F13: random bytes into every parser of our own
+
+
+def as_lines(chance, words, separator):
+    return "\n".join(separator.join(chance.choices(words, k=chance.randrange(5))) for _ in range(chance.randrange(7)))
+
+
+WORDS = [
+    "",
+    "0",
+    "1",
+    "2",
+    "3",
+    "-1",
+    "1.5",
+    "x",
+    "NA",
+    "type",
+    "u",
+    "v",
+    '"',
+    "'",
+    '"a\nb"',
+    "é",
+    "99999999999",
+    "#1.2",
+    "\r",
+]
+
+
+def random_content(chance, start, separator):
+    """Return random bytes, or what is nearly a file of a kind."""
+    if chance.random() < 0.3:
+        return chance.choice([b"", start]) + chance.randbytes(chance.randrange(60))
+    return start + as_lines(chance, WORDS, separator).encode()
+
+
+def parse_labels(content, request):
+    return match_labels(content, Contents(np.eye(2), ["a", "b"], ["1", "2"]), request, request)
+
+
+PARSERS = {
+    "text": (read_text, b"type,a\n", ","),
+    "columns": (read_text, b"gene\tu\ntype\tv\n", "\t"),
+    "gct": (read_gct, b"#1.2\n1\t1\nName\tDescription\ts\n", "\t"),
+    "gct 3": (read_gct, b"#1.3\n1\t2\t0\t1\nid\ts\tt\ntype\tu\tv\n", "\t"),
+    "arff": (read_arff, b"@relation x\n@attribute a real\n@attribute type {u,v}\n@data\n", ","),
+    "mat": (read_arrays, b"MATLAB 5.0".ljust(124) + b"\x00\x01IM", " "),
+    "npz": (read_arrays, b"PK\x03\x04", " "),
+    "npy": (read_arrays, b"\x93NUMPY\x01\x00v\x00{'descr': '<f8', 'fortran_order': False, 'shape': (1, 1), }", " "),
+    "mtx": (parse_matrix_market, b"%%MatrixMarket matrix coordinate real general\n2 2 1\n", " "),
+    "labels": (parse_labels, b"sample,type\n", ","),
+}
+
+
+@pytest.mark.parametrize("name", PARSERS)
+@pytest.mark.filterwarnings("ignore")
+def test_f13_random_bytes_give_our_refusal_or_contents(tmp_path, name):
+    parser, start, separator = PARSERS[name]
+    chance = random.Random(name)
+    labels = tmp_path / "labels" if name in ("npy", "mtx") else None
+    request = Request(tmp_path / "a", "type", labels, samples_in="columns" if name == "columns" else "rows")
+    n_read = 0
+    for _ in range(10_000):
+        try:
+            parser(random_content(chance, start, separator), request)
+        except OURS:
+            continue
+        n_read += 1
+    assert n_read < 10_000

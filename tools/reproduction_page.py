@@ -1,0 +1,62 @@
+"""Write docs/reproduction.md and its figures from a folder that `l20fs reproduce all` has filled.
+
+    python tools/reproduction_page.py out --minutes paper=13 repeats=20 honest=60
+
+The text is in reproduction_page.md beside this file; tables and statements come from the run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+from pathlib import Path
+
+import pandas as pd
+
+from l20fs.experiments.claims import SAYINGS
+
+ROOT = Path(__file__).parents[1]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--minutes", nargs=3, metavar="WHAT=MINUTES", required=True, help="of paper, repeats and honest")
+    arguments = parser.parse_args()
+    text = (Path(__file__).parent / "reproduction_page.md").read_text(encoding="utf-8")
+    minutes = dict(entry.split("=") for entry in arguments.minutes)
+    words = {f"{name}_minutes": value for name, value in minutes.items()} | said_about(arguments.folder)
+
+    def fill(match: re.Match[str]) -> str:
+        name = match[1]
+        if name in words:
+            return words[name]
+        return (arguments.folder / f"{name}.md").read_text(encoding="utf-8").strip()
+
+    text = re.sub(r"\{([\w-]+)\}", fill, text)
+    figures = ROOT / "docs" / "reproduction"
+    figures.mkdir(exist_ok=True)
+    for name in re.findall(r"\(reproduction/([\w-]+\.png)\)", text):
+        shutil.copyfile(arguments.folder / name, figures / name)
+    (ROOT / "docs" / "reproduction.md").write_text(text, encoding="utf-8")
+
+
+def said_about(folder: Path) -> dict[str, str]:
+    """Return the summary below headings of this page, and what is said about each figure beside it."""
+    summary = (folder / "summary.md").read_text(encoding="utf-8")
+    sections = summary.split("\n## ")[1:]
+    kept = [section for section in sections if not section.startswith("What the paper reads")]
+    words = {"summary": "\n\n".join(f"### {section.strip()}" for section in kept)}
+    rows = pd.read_csv(folder / "rows.csv", dtype={"fold": "Int64", "n_nonzero": "Int64"}, low_memory=False)
+    tables = {name: group.drop(columns="plan") for name, group in rows.groupby("plan", sort=False)}
+    tables["traces"] = pd.read_csv(folder / "traces.csv")
+    for name, say in SAYINGS.items():
+        claim, *seen = say(tables[name])
+        shown = "convergence" if name == "traces" else name
+        words[f"{shown}_words"] = claim + "\n\n" + "\n".join(f"- {sentence}" for sentence in seen)
+    return words
+
+
+if __name__ == "__main__":
+    main()
