@@ -294,9 +294,10 @@ def test_a_path_ends_at_alpha(move):
 
 
 @move_to_each
-@pytest.mark.parametrize("ridge", [0.0, 0.7])
+@pytest.mark.parametrize("ridge", [0.0, 1e-6, 0.7])
 def test_the_lines_of_the_basis_are_orthonormal(move, ridge):
     X, Y, _ = make_problem_data(60, 40, np.float64)
+    X[:, 20:40] = X[:, :20] + 1e-4 * np.random.default_rng(1).standard_normal((60, 20))  # nearly dependent
     problem = LeastSquares(move(X), Y, ridge=ridge)
     panel = DevicePanel(problem, problem.design)
     while len(panel) < 25:
@@ -305,19 +306,21 @@ def test_the_lines_of_the_basis_are_orthonormal(move, ridge):
     np.testing.assert_allclose(lines @ lines.T, np.eye(25), atol=1e-12)
     rows = np.array(panel.rows)
     columns = problem.design.take(rows, slice(None))
-    weights = np.linalg.solve(columns.T @ columns + problem.ridge * np.eye(25), columns.T @ problem.targets.T)
-    np.testing.assert_allclose(panel.weights.T, weights, atol=1e-8)
+    stacked, target = np.vstack([columns, np.sqrt(problem.ridge) * np.eye(25)]), np.zeros((85, 3))
+    target[:60] = problem.targets.T
+    weights = np.linalg.lstsq(stacked, target)[0]
+    np.testing.assert_allclose(panel.weights.T, weights, rtol=1e-5, atol=1e-6)
     residual = problem.targets - (columns @ weights).T
-    np.testing.assert_allclose(as_numpy(panel._residual), residual, atol=1e-10)
+    np.testing.assert_allclose(as_numpy(panel._residual), residual, atol=1e-8)
     energies = problem.ridge * np.vdot(weights, weights)
-    assert panel.loss == pytest.approx(0.5 * np.vdot(residual, residual) + 0.5 * energies, rel=1e-10)
+    assert panel.loss == pytest.approx(0.5 * np.vdot(residual, residual) + 0.5 * energies, rel=1e-8)
     outside = np.setdiff1d(np.flatnonzero(problem.design.varies), rows)
     for row in outside[:5]:
         with_it = problem.design.take(np.append(rows, row), slice(None))
         stacked = np.vstack([with_it, np.sqrt(problem.ridge) * np.eye(26)])
         target = np.vstack([problem.targets.T, np.zeros((26, 3))])
         left = target - stacked @ np.linalg.lstsq(stacked, target)[0]
-        assert panel.merits()[row] == pytest.approx(panel.loss - 0.5 * np.vdot(left, left), rel=1e-8)
+        assert panel.merits()[row] == pytest.approx(panel.loss - 0.5 * np.vdot(left, left), rel=1e-5, abs=1e-9)
 
 
 def test_rows_without_room_are_left_out():
@@ -468,14 +471,17 @@ def test_what_cannot_be_taken_is_refused(move):
 
 
 @move_to_each
-def test_sums_that_overflow_are_no_infinite_values(move):
+def test_large_values_work_and_larger_ones_are_refused(move):
+    """Neither are infinite values, even where their sum is."""
     X, _, y = make_problem_data(40, 20, np.float32)
-    X[:, 3] = np.where(y == 0, np.float32(2e38), np.float32(1e38))
+    X[:, 3] = np.where(y == 0, np.float32(2e16), np.float32(1e16))
     expected = L20Selector(3).fit(X, y)
     assert expected.support_[3]
     assert L20Selector(3).fit(move(X), y).support_.tolist() == expected.support_.tolist()
-    with pytest.raises(ValueError, match=r"Divide X by a constant"):
-        L20Selector(3, scale="none").fit(move(X), y)
+    X[:, 3] *= np.float32(1e22)
+    for scale in ("none", "zscore"):
+        with pytest.raises(ValueError, match=r"overflow in float32\. Divide X by a constant"):
+            L20Selector(3, scale=scale).fit(move(X), y)
 
 
 def test_gradients_of_torch_are_not_recorded():

@@ -100,7 +100,9 @@ def validate_device_input(estimator: Any, X: Any, y: Any, *, reset: bool = True)
     refuse_foreign_array(y, "y")
     refuse_odd_targets(y)
     y = check_X_y(np.zeros((X.shape[0], 1)), y, multi_output=True, estimator=estimator)[1]
-    if not bool(xp.isfinite(xp.sum(X))):
+    with np.errstate(over="ignore", invalid="ignore"):  # of libraries that NumPy computes for
+        is_finite = bool(xp.isfinite(xp.sum(X)))
+    if not is_finite:
         n_missing, n_infinite = int(xp.count_nonzero(xp.isnan(X))), int(xp.count_nonzero(xp.isinf(X)))
         if n_missing or n_infinite:
             kind = f"{n_missing} missing values (NaN)" if n_missing else f"{n_infinite} infinite values (inf)"

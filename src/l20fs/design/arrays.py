@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from l20fs.arrays import Place, numpy_dtype
-from l20fs.design.limits import refuse_huge_values, refuse_overflow, rounding_of_mean
+from l20fs.design.limits import refuse_huge_values, rounding_of_mean, safe_limit
 from l20fs.design.protocol import Pull
 from l20fs.design.spectrum import largest_eigenvalue
 from l20fs.design.weights import SampleWeights
@@ -42,29 +42,45 @@ class ArrayDesign:
         self.dtype, self.array_dtype = numpy_dtype(X), X.dtype
         self.sample_weights = sample_weights
         self._root = None if sample_weights.root is None else self.place.send(sample_weights.root)
-        has_weights = self._root is not None
-        self._base, moved = self._centred(X, self._weighted_means(X)) if has_weights else (X, np.zeros(self.n_features))
-        shift, length = self._measure(self._base)
-        small = np.flatnonzero(~(length > SMALL_SHARE[self.dtype] * np.sqrt(sample_weights.total) * np.abs(moved + shift)))
-        small_mean, small_length = self._measure_exactly(X, small)
-        shift[small], length[small] = small_mean - moved[small], small_length
-        self.varies = length > 0.0
-        if not has_weights and (np.sqrt(sample_weights.total) * np.abs(shift) > length)[self.varies].any():
-            self._base, moved = self._centred(X, shift)
-            shift, length = self._measure(self._base)
-            shift[small], length[small] = small_mean - moved[small], small_length
-        refuse_overflow(length)
-        self.mean = moved + shift
+        self._unit = float(np.sqrt(sample_weights.total))  # the length of a feature of deviation 1
+        with np.errstate(over="ignore", invalid="ignore"):  # refused below
+            shift, length = self._centre(X)
+        self._refuse_overflow(length)
         if deviations is None:
-            self.scale = np.where(self.varies, length / np.sqrt(sample_weights.total), 1.0)
+            self.scale = np.where(self.varies, length / self._unit, 1.0)
         else:
             self.scale = deviations
             refuse_huge_values(length / deviations, self.dtype)
         self.column_energy = np.square(length / self.scale)
-        self.largest_deviation = float(length.max()) / np.sqrt(sample_weights.total)
-        self._shift = self.place.send(np.where(self.varies, shift, 0.0))
-        self._inverse = self.place.send(np.where(self.varies, 1.0 / self.scale, 0.0))
-        self._inverse_there = self.place.xp.astype(self._inverse, self.array_dtype)
+        self.largest_deviation = float(length.max()) / self._unit
+        # What is left to subtract from the base, and what to multiply it by.
+        self._units = self.place.send(np.where(self.varies, [shift, 1.0 / self.scale], 0.0))
+        self._inverse = self.place.xp.astype(self._units[1, :], self.array_dtype)
+
+    def _centre(self, X: Any) -> tuple[Array, Array]:
+        """Set the base and the means; return what is left to subtract from the base, and the lengths of the features."""
+        has_weights = self._root is not None
+        self._base, moved = self._centred(X, self._weighted_means(X)) if has_weights else (X, np.zeros(self.n_features))
+        shift, length = self._measure(self._base)
+        small = np.flatnonzero(~(length > SMALL_SHARE[self.dtype] * self._unit * np.abs(moved + shift)))
+        small_mean, small_length = self._measure_exactly(X, small)
+        shift[small], length[small] = small_mean - moved[small], small_length
+        self.varies = length > 0.0
+        if not has_weights and (self._unit * np.abs(shift) > length)[self.varies].any():
+            self._base, moved = self._centred(X, shift)
+            shift, length = self._measure(self._base)
+            shift[small], length[small] = small_mean - moved[small], small_length
+        self.mean = moved + shift
+        return shift, length
+
+    def _refuse_overflow(self, length: Array) -> None:
+        """Refuse features so long that their products, which are scaled afterwards, may overflow."""
+        limit = safe_limit(self.dtype) ** 2
+        if not float(length.max()) < limit:
+            raise ValueError(
+                f"X deviates from its mean by more than {limit / self._unit:.1g}; on a device the sums of such values may "
+                f"overflow in {self.dtype.name}. Divide X by a constant."
+            )
 
     def _weighted_means(self, X: Any) -> Array:
         share = np.asarray(self.sample_weights.share)[None, :]
@@ -127,13 +143,14 @@ class ArrayDesign:
         """Return ``R @ X~`` beside X, (n_rows, n_features), for a residual beside X: one pass over X."""
         xp = self.place.xp
         # Of the ways to write this product, the fastest one on the devices that were measured.
-        return xp.matmul(self._base.T, xp.astype(residual, self.array_dtype, copy=False).T).T * self._inverse_there
+        return xp.matmul(self._base.T, xp.astype(residual, self.array_dtype, copy=False).T).T * self._inverse
 
     def lines(self, rows: Any, dtype: Any) -> Any:
         """Return the features ``rows``, which lie beside X, as lines of X~ there."""
         xp = self.place.xp
         columns = xp.astype(xp.take(self._base, rows, axis=1), dtype, copy=False)
-        shift, inverse = (xp.astype(xp.take(vector, rows), dtype) for vector in (self._shift, self._inverse))
+        units = xp.astype(xp.take(self._units, rows, axis=1), dtype, copy=False)
+        shift, inverse = units[0, :], units[1, :]
         if self._root is None:
             return ((columns - shift) * inverse).T
         return ((columns - xp.astype(self._root, dtype)[:, None] * shift) * inverse).T
@@ -184,12 +201,12 @@ class ArrayDesign:
         energy, step = 0.0, max(1, PART_ELEMENTS // self.n_samples)
         for start in range(0, self.n_features, step):
             block = slice(start, min(start + step, self.n_features))
-            part, weights = self._base[:, block], (self._inverse * self._inverse)[block]
-            crossed = -2.0 * (part @ xp.astype(self._shift[block] * weights, self.array_dtype))
+            part, shift, inverse = self._base[:, block], self._units[0, block], self._units[1, block]
+            crossed = -2.0 * (part @ xp.astype(shift * inverse * inverse, self.array_dtype))
             if self._root is not None:
                 crossed = crossed * xp.astype(self._root, self.array_dtype)
-            energy = energy + (part * part) @ xp.astype(weights, self.array_dtype) + crossed
-        beyond = float(xp.sum(xp.square(self._shift * self._inverse)))
+            energy = energy + (part * part) @ xp.astype(inverse * inverse, self.array_dtype) + crossed
+        beyond = float(xp.sum(xp.square(self._units[0, :] * self._units[1, :])))
         counts = np.ones(self.n_samples) if values is None else values
         energies = self.place.fetch(energy).astype(np.float64) + beyond * counts
         return float((energies / np.maximum(counts, 1.0)).max())
