@@ -19,7 +19,7 @@ from l20fs.arrays import Place, as_numpy, is_device_array, numpy_dtype
 from l20fs.design import ArrayDesign, make_design
 from l20fs.problem import LeastSquares
 from l20fs.solvers import Schedule, ahiht, device, forward, hiht, sbr, swap
-from l20fs.solvers.device import DevicePanel, leading_triangle
+from l20fs.solvers.device import DeviceBasis, DevicePanel, leading_triangle, n_leading
 from l20fs.solvers.homotopy import Walk
 
 
@@ -136,8 +136,12 @@ def test_design_is_that_of_numpy(move, dtype, name, shape):
     for products in (lambda design: design.pull(residual), lambda design: design.pull(residual, rows)):
         np.testing.assert_allclose(products(there), products(host), **close)
     np.testing.assert_allclose(there.pull_among(slice(2, 12))(residual), host.pull_among(slice(2, 12))(residual), **close)
+    assert not there.pull(residual)[:, ~there.varies].any()
     values = random.standard_normal((2, 4))
-    np.testing.assert_allclose(there.push(rows, values), host.push(rows, values), **close)
+    image = there.push(rows, values)
+    np.testing.assert_allclose(image, host.push(rows, values), **close)
+    root = np.ones(shape[0]) if host.sample_weights.root is None else host.sample_weights.root
+    np.testing.assert_allclose(image @ root, 0.0, atol=1e-10)  # also in float32: products rely on it
     np.testing.assert_allclose(there.take(rows, slice(5, 20)), host.take(rows, slice(5, 20)), **close)
     np.testing.assert_allclose(there.column(9), host.column(9), **close)
     np.testing.assert_allclose(there.pull_norms(), host.pull_norms(), rtol=10 * close["rtol"])
@@ -153,6 +157,34 @@ def test_x_is_copied_only_where_its_means_are_large(move):
     assert make_design(X + 5.0)._base is not X
     assert make_design(X, sample_weight=np.arange(50.0))._base is not X
     np.testing.assert_array_equal(as_numpy(X), before)
+
+
+@in_each_dtype
+@move_to_each
+def test_x_without_a_copy_is_centred_by_algebra(move, dtype):
+    random = np.random.default_rng(0)
+    X = (random.standard_normal((50, 20)) + random.uniform(-0.7, 0.7, 20)).astype(dtype)
+    X[:, 4] = 1e6
+    host, there = make_design(X, "zscore"), make_design(move(X), "zscore")
+    close = {"rtol": 1e-9, "atol": 1e-9} if dtype == np.float64 else {"rtol": 1e-4, "atol": 1e-4}
+    assert there.max_sample_energy == pytest.approx(host.max_sample_energy, rel=close["rtol"])
+    residual = host.sample_weights.centred(random.standard_normal((3, 50)))
+    np.testing.assert_allclose(there.pull(residual), host.pull(residual), **close)
+    assert not there.pull(residual)[:, 4].any()
+    rows = np.array([3, 4, 11])
+    np.testing.assert_allclose(there.take(rows, slice(None)), host.take(rows, slice(None)), **close)
+
+
+@move_to_each
+@pytest.mark.parametrize("ridge", [0.0, 2.0])
+def test_gradient_is_that_of_numpy(move, ridge):
+    X, Y, _ = make_problem_data(50, 40, np.float64)
+    rows, values = np.array([2, 5, 30]), np.random.default_rng(0).standard_normal((3, 3))
+    host, there = (LeastSquares(kind(X), Y, ridge=ridge) for kind in (np.asarray, move))
+    expected, found = (problem.gradient(problem.residual(rows, values), rows, values) for problem in (host, there))
+    np.testing.assert_allclose(found.squared_norms, expected.squared_norms, rtol=1e-9, atol=1e-12)
+    few = np.array([1, 2, 5, 17, 30])
+    np.testing.assert_allclose(found.at(few), expected.at(few), rtol=1e-9, atol=1e-12)
 
 
 @move_to_each
@@ -321,6 +353,46 @@ def test_the_lines_of_the_basis_are_orthonormal(move, ridge):
         target = np.vstack([problem.targets.T, np.zeros((26, 3))])
         left = target - stacked @ np.linalg.lstsq(stacked, target)[0]
         assert panel.merits()[row] == pytest.approx(panel.loss - 0.5 * np.vdot(left, left), rel=1e-5, abs=1e-9)
+
+
+@move_to_each
+@pytest.mark.parametrize("ridge", [0.0, 1e-9])
+def test_nearly_dependent_columns_of_one_batch(move, ridge):
+    X, Y, _ = make_problem_data(60, 40, np.float64)
+    X[:, 20:26] = X[:, :6] + 1e-4 * np.random.default_rng(1).standard_normal((60, 6))
+    problem = LeastSquares(move(X), Y, ridge=ridge)
+    basis = DeviceBasis(problem, problem.design)
+    for rows in ([0, 1, 2, 20, 21, 22], [3, 23, 4, 24]):
+        basis.extend(np.array(rows), np.zeros(len(rows)))
+    lines = as_numpy(basis._lines)[:10]
+    np.testing.assert_allclose(lines @ lines.T, np.eye(10), atol=1e-12)
+    columns = np.vstack([problem.design.take(np.array(basis.rows), slice(None)), np.sqrt(problem.ridge) * np.eye(10)])
+    triangle = np.linalg.inv(basis.inverse)
+    np.testing.assert_allclose(lines[:, :60].T @ triangle, columns[:60], atol=1e-7)
+
+
+@move_to_each
+def test_products_are_made_anew_with_every_batch(move):
+    X, Y, _ = make_problem_data(60, 40, np.float64)
+    problem = LeastSquares(move(X), Y, ridge=0.1)
+    panel = DevicePanel(problem, problem.design)
+    panel._products = panel._products + 1e-3  # far more than rounding ever would
+    panel.grow(5)
+    expected = problem.design.pull(as_numpy(panel._residual))
+    np.testing.assert_allclose(as_numpy(panel._products), expected, atol=1e-9)
+
+
+def test_of_equal_rows_the_lowest_counts():
+    """Equal but for rounding, be they in the batch or not."""
+    rows, gains = np.array([4, 7, 6]), np.array([[0.0, 3.0, 1.0], [0.0, 0.0, 2.0], [0.0, 0.0, 0.0]])
+    nothing, low = np.zeros((1, 3)), np.array([[5, 5, 5]])
+    options = {"tie": 1e-9, "least": 0.0}
+    assert n_leading(rows, gains, nothing, low, **options) == 3
+    for others, n_right in ((3.0, 1), (3.0 - 1e-12, 1), (3.0 - 1e-6, 3), (3.1, 1)):
+        assert n_leading(rows, gains, np.array([[others, 0.0, 0.0]]), low, **options) == n_right
+    assert n_leading(rows, gains, np.array([[3.0 - 1e-12, 0.0, 0.0]]), low + 4, **options) == 3
+    gains[0, 2] = 3.0 - 1e-12
+    assert n_leading(rows, gains, nothing, low, **options) == 1
 
 
 def test_rows_without_room_are_left_out():
