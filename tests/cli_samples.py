@@ -48,5 +48,5 @@ def read_tsv(file):
 def start(*arguments, environment=None, **options):
     """Run the command line in a process of its own."""
     command = [sys.executable, "-m", "l20fs.cli", *arguments]
-    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "timeout": 60, **options}
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
     return subprocess.run(command, env={**os.environ, **(environment or {})}, check=False, **options)

@@ -419,7 +419,7 @@ def test_names_are_shown_and_written_as_they_are(tmp_path, capsys, name):
 def test_stdout_cut_by_head(quick_table):
     command = [sys.executable, "-m", "l20fs.cli", "select", quick_table, "--target", "type", "-k", "3", "--json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as selecting:
-        head = subprocess.run(["head", "-1"], stdin=selecting.stdout, stdout=subprocess.PIPE, check=True, timeout=60)
+        head = subprocess.run(["head", "-1"], stdin=selecting.stdout, stdout=subprocess.PIPE, check=True)
         selecting.stdout.close()
         messages = selecting.stderr.read()
     assert head.stdout == b"{\n"

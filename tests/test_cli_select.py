@@ -185,7 +185,10 @@ def test_donors_stay_together(tmp_path, capsys):
     donors = [f"d{i % 6}" for i in range(60)]
     frame = pd.DataFrame(X, columns=[f"g{j}" for j in range(12)])
     frame.assign(type=labels, donor=donors).to_csv(tmp_path / "table.csv", index=False)
-    found = summary_of(capsys, str(tmp_path / "table.csv"), "--target", "type", "--groups", "donor", "-k", "3")
+    options = ["--target", "type", "--groups", "donor", "-k", "3", "--stability", "6"]
+    found = summary_of(capsys, str(tmp_path / "table.csv"), *options)
+    stable = StabilitySelector(L20Selector(3, max_features=12), n_resamples=6, random_state=0)
+    assert found["stability"]["index"] == pytest.approx(stable.fit(X, labels, groups=donors).stability_)
     folds = make_stratified_folds(labels, donors)
     expected = predictions_by_k(L20Selector(), X, labels, range(1, 13), folds).results()["mean_test_score"]
     assert [row["linear"] for row in found["accuracy"]] == pytest.approx(expected.tolist())
@@ -228,6 +231,15 @@ def test_stability(table, tmp_path, capsys):
     # A run without it, into the same folder, leaves nothing of it.
     assert run(["select", table, "--target", "type", "-o", str(tmp_path / "out"), "--force"]) == 0
     assert contents(tmp_path / "out").keys() == RESULTS
+
+
+def test_stability_is_that_of_the_number_that_was_chosen(table, capsys):
+    X, labels = noisy()
+    found = summary_of(capsys, table, "--target", "type", "--auto", "1se", "--stability", "6")
+    k = found["k"]
+    assert k < 12  # all of them would always be found again
+    expected = StabilitySelector(L20Selector(k, max_features=12), n_resamples=6, random_state=0).fit(X, labels)
+    assert found["stability"]["index"] == pytest.approx(expected.stability_)
 
 
 def test_a_method_without_a_path_leaves_no_path_of_an_earlier_run(quick_table, tmp_path):

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from drawing import drawn_texts
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from joblib import parallel_config
 from rows import as_rows, make_rows
@@ -573,10 +573,11 @@ def test_help_has_examples(capsys):
 
 
 @given(st.text(min_size=1, max_size=300))
+@example("a" * 59 + " b.tsv")
 def test_a_data_set_names_a_folder_inside(name):
     found = name_of(f"folder/{name}")
     assert found
     assert found == os.path.basename(found)
-    assert found not in (".", "..")
+    assert found == found.strip(" ."), "no system takes these at the end of a name"
     assert "\0" not in found
     assert len(found) <= 60

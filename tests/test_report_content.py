@@ -24,7 +24,7 @@ from l20fs.report import Content, Curve, PathLines, ReportError, Stability, comp
 from l20fs.report import index as index_module
 from l20fs.report.page import SCRIPT_FIELDS, heat_level, in_short
 from l20fs.report.shell import embedded
-from l20fs.report.svg import Line, Scale, score_chart, ticks
+from l20fs.report.svg import Line, Scale, score_chart, score_scale, ticks
 
 # ---------------------------------------------------------------------------------------------------------------- JSON
 
@@ -150,6 +150,25 @@ def test_a_later_format_is_named():
         Content.from_json(json.dumps(stored))
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("k", True),
+        ("k", 1.0),
+        ("chance", True),
+        ("chance", 10**400),
+        ("chance", "1"),
+        ("title", 1),
+        ("classes", "ab"),
+        ("odd", 1),
+    ],
+)
+def test_values_of_another_kind_are_refused(name, value):
+    stored = json.loads(make_content().to_json()) | {name: value}
+    with pytest.raises(ReportError, match=rf"^({name}|report) holds "):
+        Content.from_json(json.dumps(stored))
+
+
 @pytest.mark.parametrize("name", ["title", "k", "features", "curves", "heat"])
 def test_what_is_missing_is_refused(name):
     stored = json.loads(make_content().to_json())
@@ -256,6 +275,7 @@ def test_names_stay_in_their_cell_and_are_else_verbatim():
     assert {line.count("\t") for line in lines[:-1]} == {len(content.header()) - 1}
     names = [line.split("\t")[0] for line in lines[1:-1]]
     assert names == [re.sub(r"[\t\n]", " ", name) for name in EVIL]
+    assert replace(content, features=["a\r\nb\tc"] * 20).selection_tsv(1).split("\n")[1].startswith("a  b c\t")
 
 
 def test_spreadsheets_get_no_formula_and_keep_their_numbers():
@@ -389,7 +409,7 @@ def test_numbers_are_short_and_colours_meet_at_zero():
         "1e5x",
         "",
     ]
-    assert [heat_level(z) for z in (-9, -2, -0.41, -0.1, 0, 0.1, 0.41, 2, 9)] == [-5, -5, -1, 0, 0, 0, 1, 5, 5]
+    assert [heat_level(z) for z in (-9, -2, -0.75, -0.25, -0.1, 0, 0.1, 0.25, 2, 9)] == [-5, -5, -2, -1, 0, 0, 0, 1, 5, 5]
 
 
 # -------------------------------------------------------------------------------------------------------------- pictures
@@ -419,6 +439,10 @@ def test_a_gap_breaks_the_line_and_the_band():
     chart = score_chart([line], label="x", score_name="accuracy", chance=0.5)
     assert chart.count("<polyline") == 2
     assert chart.count("<polygon") == 2
+    places = re.search(r'<polygon class="band" points="([^"]*)"', chart)[1].split()
+    heights = [float(place.split(",")[1]) for place in places]  # there above the line, and back below it
+    scale = score_scale([0.4])
+    assert np.allclose(heights, [scale(value) for value in (0.6, 0.7, 0.5, 0.4)], atol=0.06)
     assert "a&lt;b" in chart
 
 
@@ -483,6 +507,14 @@ def test_comparison_shows_every_row_and_escapes_names():
     assert "<b>" not in page
     assert "<i>" not in page
     assert page.count("chart score-chart") == 2
+
+
+def test_a_method_looks_the_same_in_every_chart():
+    """In the legend and in a chart that does not hold the methods before it."""
+    rows, curves = comparison()
+    page = comparison_page(rows, curves.assign(accuracy=80.0).iloc[2:3], title="toy")
+    assert page.count('class="line c1 d0"') == 2
+    assert 'class="line c0' not in page
 
 
 def test_comparison_names_the_column_that_is_missing():

@@ -21,7 +21,7 @@ from l20fs.experiments.plan import Plan, PlanError, Variant, closest, load_plan
 from l20fs.experiments.protocol import paper_split
 from l20fs.experiments.runner import RunProgress, run, selections
 from l20fs.experiments.tables import CLASSIFIER_NAMES, Cell, Table, seconds, table_writers, text_writer
-from l20fs.experiments.verdict import verdict
+from l20fs.experiments.verdict import in_short, verdict
 from l20fs.experiments.words import joined
 from l20fs.files import write_together
 from l20fs.methods import discover
@@ -212,13 +212,14 @@ def comparison_html(rows: pd.DataFrame, frame: pd.DataFrame, plan: Plan, data: D
         outcomes.honest_curves(rows).assign(**shown),
         title=data.name,
         sentences=[
+            *in_short(rows, frame, plan, data),
             f"{counted(n_samples, 'sample')}, {counted(n_features, 'feature')}, "
             f"{counted(len(np.unique(data.y)), 'class')}; {counted(plan.n_splits, 'random split')}, the same for "
             "all methods: two thirds of every class to select and to train on, the rest to test.",
             "Settings and numbers of features were chosen by cross-validation inside the training samples. The test samples "
             "were used once, for the accuracy.",
-            "The splits share samples, so that their errors say less than they seem to: summary.md tests the differences "
-            "with that in mind.",
+            "The splits share samples, so that their errors say less than they seem to; the test behind “by chance” knows "
+            "that. summary.md has its numbers.",
             "This says how well the features tell these classes apart in samples like these. It does not say that they "
             "cause anything, nor how they do in samples from another laboratory.",
         ],

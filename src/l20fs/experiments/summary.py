@@ -99,16 +99,14 @@ def _repeats(repeated: pd.DataFrame) -> Iterator[str]:
     )
     cells = repeated[repeated.verdict.isin([REPRODUCED, ABOVE, BELOW])]
     for method, reading in (
-        (OURS, "λ of the grid is where the path ends, as in the code that the authors published later"),
-        (OTHER_READING, "λ of the grid is where the path begins, the only λ among the inputs of the printed algorithm"),
+        (OURS, "If λ of the grid is where the path ends, as in the code that the authors published later"),
+        (OTHER_READING, "If λ of the grid is where the path begins, the only λ among the inputs of the printed algorithm"),
     ):
         own = cells[cells.method == method]
         if not len(own):
             continue
         close, misses = own[own.verdict != BELOW], own[own.verdict == BELOW]
-        told = (
-            f"**{reading[0].upper()}{reading[1:]}**: {len(close)} of {len(own)} printed accuracies are within two standard "
-        )
+        told = f"**{reading}**: {len(close)} of {len(own)} printed accuracies are within two standard "
         told += "errors of one experiment, or below ours."
         yield told + (" The others:" if len(misses) else "")
         if len(misses):

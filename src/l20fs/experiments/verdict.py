@@ -41,20 +41,20 @@ def verdict(
     for classifier in plan.classifiers:
         here = frame[frame.classifier == classifier]
         chosen = honest_choices(rows[rows.classifier == classifier])
-        parts += [f"## {CLASSIFIER_NAMES[classifier]}", *_best(here), *_chance(here, chosen, len(data.y)), *_stability(here)]
+        tests = tests_of_best(here, chosen, len(data.y))
+        parts += [f"## {CLASSIFIER_NAMES[classifier]}", *_best(here), *_chance(tests), *_table_of(tests), *_stability(here)]
     parts += ["## Time", *_time(rows, frame), "## What was not run", *_not_run(plan, left_out)]
     return "\n\n".join(parts) + "\n"
 
 
 def _setting(plan: Plan, data: Dataset) -> Iterator[str]:
     n_samples, n_features = data.X.shape
-    splits = [paper_split(data.y, number, plan.seed) for number in range(plan.n_splits)]
-    nothing = np.empty(0, dtype=int)
-    largest = 100.0 * np.mean([accuracy("knn", data.X, data.y, split, nothing) for split in splits])
+    split = paper_split(data.y, 0, plan.seed)  # every split has as many of each class
+    largest = 100.0 * accuracy("knn", data.X, data.y, split, np.empty(0, dtype=int))
     scale = "scaled to mean 0 and deviation 1 on the training samples" if plan.scale == "zscore" else "taken as they are"
     yield (
         f"{n_samples} samples, {n_features} features ({scale}), {len(np.unique(data.y))} classes. "
-        f"{counted(plan.n_splits, 'random split')}: {len(splits[0].train)} samples for training, {len(splits[0].test)} for "
+        f"{counted(plan.n_splits, 'random split')}: {len(split.train)} samples for training, {len(split.test)} for "
         "testing. Features, their number and all parameters are chosen on training samples alone. To name the largest class "
         f"always would be right for {largest:.2f} % of the test samples."
     )
@@ -75,16 +75,29 @@ def _best(here: pd.DataFrame) -> Iterator[str]:
     yield text
 
 
-def _chance(here: pd.DataFrame, chosen: pd.DataFrame, n_samples: int) -> Iterator[str]:
-    """Say which differences from the best may be chance."""
+def in_short(rows: pd.DataFrame, frame: pd.DataFrame, plan: Plan, data: Dataset) -> Iterator[str]:
+    """Yield for each classifier which method is first, and whether that may be chance, in a sentence or two."""
+    for classifier in plan.classifiers:
+        here = frame[frame.classifier == classifier]
+        tests = tests_of_best(here, honest_choices(rows[rows.classifier == classifier]), len(data.y))
+        yield f"{CLASSIFIER_NAMES[classifier]}: {' '.join([*_best(here), *_chance(tests)])}"
+
+
+def tests_of_best(here: pd.DataFrame, chosen: pd.DataFrame, n_samples: int) -> pd.DataFrame:
+    """Compare the first method with each of the others, over the splits; nothing where there is one method only."""
     if len(here) < 2:
-        return
+        return pd.DataFrame()
     scores = 100.0 * chosen.pivot(index="split", columns="method", values="accuracy")[list(here.method)]
     n_test = int(chosen.n_test.iloc[0])
     tests = paired_tests(scores, n_test / (n_samples - n_test))
-    best = str(here.method.iloc[0])
-    shown = tests[tests.method == best]  # the columns have the order of the table, so that the best is never second
-    differs = shown[shown.difference > 0]
+    return tests[tests.method == here.method.iloc[0]]  # in the order of the table, so that the best is never second
+
+
+def _chance(tests: pd.DataFrame) -> Iterator[str]:
+    """Say which differences from the best may be chance."""
+    if tests.empty:
+        return
+    best, differs = str(tests.method.iloc[0]), tests[tests.difference > 0]
     clear = differs.against[differs.p_holm < LEVEL].tolist()
     unclear = differs.against[differs.p_holm >= LEVEL].tolist()
     unknown = differs.against[differs.p_holm.isna()].tolist()
@@ -94,14 +107,20 @@ def _chance(here: pd.DataFrame, chosen: pd.DataFrame, n_samples: int) -> Iterato
         yield f"May be chance (p of {LEVEL:g} or more): that {best} is better than {joined(unclear)}."
     if unknown:
         yield f"Not known: {best} is better than {joined(unknown)} by the same number in every split, which no test judges."
+
+
+def _table_of(tests: pd.DataFrame) -> Iterator[str]:
+    if tests.empty:
+        return
     caption = (
-        f"{best} and each of the others: difference in points, in how many splits it is better, equal and worse, and the "
+        f"{tests.method.iloc[0]} and each of the others: difference in points, in how many splits it is better, equal and "
+        "worse, and the "
         "p-value of the corrected resampled t-test of Nadeau and Bengio. The splits overlap, so that a plain t-test would "
         "be too sure. Holm: for all pairs of methods, since the best was not known beforehand."
     )
     columns = ["against", "difference", "better", "equal", "worse", "p_value", "p_holm"]
     names = {"against": "compared with", "p_value": "p", "p_holm": "p (Holm)"}
-    yield to_markdown(frame_table(shown[columns], caption, names, decimals=3)).rstrip()
+    yield to_markdown(frame_table(tests[columns], caption, names, decimals=3)).rstrip()
 
 
 def _stability(here: pd.DataFrame) -> Iterator[str]:

@@ -117,7 +117,7 @@ def read_table(
     >>> table.X.shape, table.y.tolist(), table.feature_names
     ((4, 2), ['wild', 'wild', 'mutant', 'mutant'], ['TP53', '1-Mar'])
     >>> table.notes[0][:32]
-    "1 feature name looks like a date"
+    '1 feature name looks like a date'
     """
     labels = None if labels is None else Path(labels)
     request = Request(Path(file), target, labels, groups, samples_in, layer, sheet, max_memory)

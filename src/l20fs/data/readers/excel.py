@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import io
 import math
 from dataclasses import replace
@@ -61,9 +60,8 @@ def as_text(cell: Cell) -> str:
 
     Examples
     --------
+    >>> import datetime
     >>> as_text("TP53"), as_text(44256.0), as_text(0.5), as_text(datetime.date(2021, 3, 1))
     ('TP53', '44256', '0.5', '2021-03-01')
     """
-    if isinstance(cell, datetime.datetime) and cell.time() == datetime.time():
-        cell = cell.date()
     return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
