@@ -248,7 +248,7 @@ class L20Selector(BaseSelector):
         Parameters
         ----------
         X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
-            Finite numbers.
+            Finite numbers. A dense array of torch or CuPy stays on its device (docs/gpu.md).
         y : array of shape (n_samples,) or (n_samples, n_outputs)
             Class labels of any type, a label indicator matrix, or numbers.
         sample_weight : array of shape (n_samples,), optional
