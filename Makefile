@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 DATA   ?= ../shared/data
 
-.PHONY: demo test lint types bench bench-peers bench-rows bench-defaults clean
+.PHONY: demo test lint types bench bench-gpu bench-peers bench-rows bench-defaults clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/l20fs select srbct -o build/demo --force
@@ -24,6 +24,10 @@ bench: $(VENV)/dev.stamp
 	$(BIN)/python benchmarks/lazy.py
 	$(BIN)/python benchmarks/single_cell.py
 	$(BIN)/python benchmarks/schedule.py $(DATA)/paper
+
+# Needs a GPU and a torch that sees it.
+bench-gpu: $(VENV)/dev.stamp
+	$(BIN)/python benchmarks/gpu.py
 
 # What the defaults of L20Selector rest on: every method and setting on fourteen sets. Cells that are there are not computed again.
 bench-defaults: $(VENV)/dev.stamp
@@ -61,9 +65,11 @@ $(VENV)/demo.stamp: pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[cli]"
 	touch $@
 
+# torch for the CPU is 190 MB, and not on PyPI, whose own brings gigabytes of CUDA: where it does not install, its tests skip.
 $(VENV)/dev.stamp: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "torch==2.13.0+cpu" || echo "torch did not install"
 	touch $@ $(VENV)/demo.stamp
 
 clean:

@@ -16,7 +16,8 @@ from samples import SOLVERS, assert_same_fit, make_data, make_frame
 from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning
 
-from l20fs import L20Selector
+from l20fs import L20Classifier, L20Selector, L20SelectorCV
+from l20fs.methods import FisherScore
 
 
 @pytest.mark.parametrize("scale", ["none", "zscore"])
@@ -320,14 +321,15 @@ def test_e15_column_vector_is_flattened_with_a_warning():
 
 
 @pytest.mark.parametrize(
-    ("library", "class_name", "conversion"),
+    ("library", "class_name", "conversion", "selector"),
     [
-        ("torch", "Tensor", r"X\.cpu\(\)\.numpy\(\)"),
-        ("cupy", "ndarray", r"cupy\.asnumpy\(X\)"),
-        ("jax", "Array", r"numpy\.asarray\(X\)"),
+        ("torch", "Tensor", r"X\.cpu\(\)\.numpy\(\)", FisherScore(3)),
+        ("torch", "Tensor", r"X\.cpu\(\)\.numpy\(\)", L20Classifier(3)),
+        ("cupy", "ndarray", r"cupy\.asnumpy\(X\)", L20SelectorCV(max_features=3)),
+        ("jax", "Array", r"numpy\.asarray\(X\)", L20Selector(3)),
     ],
 )
-def test_e27_arrays_on_a_device_are_refused(library, class_name, conversion, monkeypatch):
+def test_e27_arrays_on_a_device_are_refused(library, class_name, conversion, selector, monkeypatch):
     def refuse_conversion(self, *args, **kwargs):
         raise AssertionError("converted silently")
 
@@ -338,8 +340,8 @@ def test_e27_arrays_on_a_device_are_refused(library, class_name, conversion, mon
     X, y = make_data()
     message = rf"X is a {library} array, which this selector does not take yet\. Convert it yourself, .* {conversion}"
     with pytest.raises(TypeError, match=message):
-        L20Selector(3).fit(foreign(), y)
-    selector = L20Selector(3).fit(X, y)
+        selector.fit(foreign(), y)
+    selector.fit(X, y)
     with pytest.raises(TypeError, match=message):
         selector.transform(foreign())
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from reference import centred, loss
 
-from l20fs import SolutionPath
+from l20fs import L20Selector, SolutionPath
 from l20fs.data import make_planted
 from l20fs.path import RULES, Stage
 from l20fs.problem import LeastSquares
@@ -165,3 +165,16 @@ def test_a_failed_save_leaves_the_old_file(fitted, tmp_path, monkeypatch):
         fitted[3].save(file)
     assert file.read_bytes() == b"old"
     assert len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.parametrize("ranking", ["entry", "norm"])
+@pytest.mark.parametrize("groups", [None, [[0, 3], [1, 2]]])
+def test_the_best_k_are_the_first_of_the_order(ranking, groups):
+    """Whether only the top is sorted, or all features."""
+    random = np.random.default_rng(0)
+    X, y = random.standard_normal((40, 30)), np.arange(40) % 3
+    X[:, 20] = X[:, 4]
+    path = L20Selector(8, ranking=ranking, feature_groups=groups, include=[5]).fit(X, y).path_
+    for k in range(1, path.n_selectable):
+        assert path.support(k).tolist() == [j for j in path.order if path.ranking[j] <= k]
+    assert path.n_ranked == path.n_units == len(np.unique(path.ranking))

@@ -17,6 +17,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 
 # A module may import from its own level and from those below it.
 LEVELS = [
+    ["arrays"],
     ["prox", "files", "validation", "resampling", "stability_index", "checkpoint", "parallel", "paper"],
     ["penalty"],
     ["wishes"],

@@ -15,10 +15,18 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
+from l20fs.arrays import Place, is_device_array
 from l20fs.prox import order_descending
-from l20fs.validation import Targets, encode_targets, refuse_foreign_array, validate_input, with_weights
+from l20fs.validation import (
+    Targets,
+    encode_targets,
+    refuse_foreign_array,
+    validate_device_input,
+    validate_input,
+    with_weights,
+)
 
 Array = NDArray[Any]
 
@@ -92,6 +100,8 @@ class BaseSelector(SelectorMixin, BaseEstimator):
     size_rules: ClassVar[tuple[str, ...]] = ()
     #: Whether a sparse X is taken as it is.
     takes_sparse: ClassVar[bool] = False
+    #: Whether an X of torch or CuPy is taken where it is.
+    takes_device_arrays: ClassVar[bool] = False
 
     n_features_to_select: int | float | str | None
     scores_: Array
@@ -147,6 +157,9 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         """Refuse parameters that make no sense, before anything is computed."""
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, Targets]:
+        if self.takes_device_arrays and is_device_array(X):
+            X, y = validate_device_input(self, X, y)
+            return X, self._encode(y)
         X, y = validate_input(
             self,
             X,
@@ -198,9 +211,18 @@ class BaseSelector(SelectorMixin, BaseEstimator):
 
     def transform(self, X: Any) -> Any:
         """Reduce X to the selected features."""
+        if self.takes_device_arrays and is_device_array(X):
+            return self._transform_there(X)
         refuse_foreign_array(X, "X")
         check_is_fitted(self)
         return super().transform(X)
+
+    def _transform_there(self, X: Any) -> Any:
+        """Reduce an X on a device, where it stays."""
+        check_is_fitted(self)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        place = Place(X)
+        return place.xp.take(X, place.send(self.get_support(indices=True)), axis=1)
 
     @property
     def support_(self) -> Array:
@@ -221,11 +243,14 @@ class BaseSelector(SelectorMixin, BaseEstimator):
 
     def _warn_if_short(self) -> None:
         """Warn if fewer features than asked for can be selected."""
-        n_units = int(self.ranking_.max())  # less than n_features_in_ where features are selected in groups
-        n_selectable = len(np.unique(self.ranking_[np.isfinite(self.scores_)]))
+        n_units, n_selectable = self._count_units()
         k = n_selectable if self.n_features_to_select is None else self._n_wanted(n_units)
         if k > n_selectable:
             warnings.warn(f"n_features_to_select={k}{self._shortage(k, n_units, n_selectable)}", UserWarning, stacklevel=3)
+
+    def _count_units(self) -> tuple[int, int]:
+        """Return how many features there are, or groups of them, and how many of these can be selected."""
+        return int(self.ranking_.max()), len(np.unique(self.ranking_[np.isfinite(self.scores_)]))
 
     def _shortage(self, k: int, n_units: int, n_selectable: int) -> str:
         """Say why no more than ``n_selectable`` features can be selected."""

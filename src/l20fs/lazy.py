@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from l20fs.design import ArrayDesign
 from l20fs.penalty import RowPenalty
-from l20fs.problem import Gradient, LeastSquares, may_be_heavy
+from l20fs.problem import DeviceGradient, Gradient, LeastSquares, largest_outside, may_be_heavy
 
 Array = NDArray[Any]
 
@@ -133,13 +134,13 @@ class LazyGradients:
         self._n_whole = 1  # the first point has nothing to refer to
         self._rest = 0
 
-    def __call__(self, residual: Array, rows: Array, values: Array) -> Gradient | LazyGradient:
+    def __call__(self, residual: Array, rows: Array, values: Array) -> Gradient | DeviceGradient | LazyGradient:
         if not self._n_whole:
             return LazyGradient(self, residual, rows, values)
         self._n_whole -= 1
         return self.whole(residual, rows, values)
 
-    def whole(self, residual: Array, rows: Array, values: Array) -> Gradient:
+    def whole(self, residual: Array, rows: Array, values: Array) -> Gradient | DeviceGradient:
         """Evaluate all features, and note them unless the next point will be evaluated whole too."""
         gradient = self.problem.gradient(residual, rows, values)
         if not self._n_whole:
@@ -169,7 +170,7 @@ class LazyGradient:
         self._is_known[rows] = True
         self._rows = rows
         self._values: Array | None = None
-        self._whole: Gradient | None = None
+        self._whole: Gradient | DeviceGradient | None = None
 
     def above(self, threshold: float, penalty: RowPenalty | None = None) -> Array:
         """Return a mask of the features with weights and of those whose gradient may be longer than ``threshold``."""
@@ -182,6 +183,14 @@ class LazyGradient:
                 return may_be_heavy(self._squared_bounds, threshold, penalty)
             self._whole = self._gradients.whole(*self._point)
         return self._whole.above(threshold, penalty)
+
+    def touched(self, threshold: float, penalty: RowPenalty, is_active: Array) -> Array:
+        """Return the features with weights and those whose gradient may be longer than ``threshold``, ascending."""
+        return (self.above(threshold, penalty) | is_active).nonzero()[0]
+
+    def largest_outside(self, is_active: Array, penalty: RowPenalty) -> float:
+        """Return the largest squared norm per cost of a unit without weights."""
+        return largest_outside(self.squared_norms, is_active, penalty)
 
     def at(self, rows: Array) -> Array:
         """Return the gradient of a few features, (n_targets, n_rows), in float64."""
@@ -216,10 +225,12 @@ class LazyGradient:
 
 
 #: What gives the gradient at a residual and the non-zero rows and weights that belong to it.
-GradientRule = Callable[[Array, Array, Array], Gradient | LazyGradient]
+GradientRule = Callable[[Array, Array, Array], Gradient | DeviceGradient | LazyGradient]
 
 
 def laziness_pays(problem: LeastSquares) -> bool:
-    """Say whether a pass over X costs so much more than the bounds that it pays to try and spare it."""
+    """Say whether a pass over X costs so much more than the bounds, made on the host, that it pays to try and spare it."""
+    if isinstance(problem.design, ArrayDesign):
+        return False
     n_stored, size_of_kept = problem.design.n_stored, N_KEPT * problem.targets.size
     return n_stored >= max(LARGE, 4 * size_of_kept)

@@ -274,13 +274,14 @@ class SolutionPath:
 
     def ranked_by(self, ranking: Ranking) -> SolutionPath:
         """Return this path with the rows of its last stage ranked by their norm there, or by how early they came to stay."""
-        if not len(self.coef_rows):
+        wanted = RULES.index("weight" if ranking == "norm" else "entry")
+        if (self.rules[self.coef_rows] == wanted).all():
             return self
         rules, scores = self.rules[self._heads], self.scores[self._heads]
         is_included = rules == RULES.index("included")
         scores[is_included] = 0.0
         units, norms = self._occupied.last()
-        rules[units] = RULES.index("weight" if ranking == "norm" else "entry")
+        rules[units] = wanted
         scores[units] = norms if ranking == "norm" else self._entry_scores()
         rules[is_included] = RULES.index("included")
         _lift(scores, is_included)
@@ -321,7 +322,28 @@ class SolutionPath:
 
     def support(self, k: int) -> Array:
         """Return the indices of the best ``k`` features, or of the members of the best ``k`` units, best first."""
-        return self.order[: np.searchsorted(self.ranking[self.order], self._check_k(k), side="right")]
+        if self._check_k(k) <= len(self._top):
+            return self._top[:k]
+        return self.order[: np.searchsorted(self.ranking[self.order], k, side="right")]
+
+    @cached_property
+    def _top(self) -> Array:
+        """The features with a score above 0, best first, as a rule those of the last stage; none where there are groups.
+
+        All others come after them: to sort these few is to sort a million less.
+        """
+        top = np.flatnonzero(self.scores > 0.0) if not self._has_groups else np.arange(0)
+        return top[order_descending(self.scores[top], rtol=float(self.tie))]
+
+    @property
+    def n_units(self) -> int:
+        """The number of units, excluded ones and constant ones among them."""
+        return len(self._heads)
+
+    @cached_property
+    def n_ranked(self) -> int:
+        """The number of units that are neither excluded nor constant."""
+        return int(np.count_nonzero(np.isfinite(self.scores[self._heads])))
 
     def coef(self, k: int) -> Array:
         """Return the weights of the last stage on the best ``k`` features, (n_targets, n_features), in units of X.

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from l20fs.design import BLOCK_ELEMENTS, Scale, equality_tolerance, make_design
+from l20fs.arrays import Place
+from l20fs.design import BLOCK_ELEMENTS, ArrayDesign, Scale, equality_tolerance, make_design
 from l20fs.penalty import RowPenalty
 from l20fs.prox import is_heavy
 
@@ -36,6 +37,63 @@ class Gradient(NamedTuple):
         The last digits are left to the proximal map, which decides; this mask only spares it the hopeless rows.
         """
         return may_be_heavy(self.squared_norms, threshold, penalty)
+
+    def touched(self, threshold: float, penalty: RowPenalty, is_active: Array) -> Array:
+        """Return the features with weights and those whose gradient may be longer than ``threshold``, ascending."""
+        return (self.above(threshold, penalty) | is_active).nonzero()[0]
+
+    def largest_outside(self, is_active: Array, penalty: RowPenalty) -> float:
+        """Return the largest squared norm per cost of a unit without weights."""
+        return largest_outside(self.squared_norms, is_active, penalty)
+
+
+class DeviceGradient:
+    """The gradient at one point beside an X of another library, like :class:`Gradient`; a few features come to the host.
+
+    ``products`` are without the ridge term, which is that of the features ``rows``.
+    """
+
+    def __init__(self, place: Place, products: Any, rows: Array, ridge_term: Array) -> None:
+        self._place, self._products, self._rows, self._ridge_term = place, products, rows, ridge_term
+        # Those with weights lack their ridge term here; they are looked at in any case.
+        self._squares = place.xp.sum(products * products, axis=0)
+
+    def at(self, rows: Array) -> Array:
+        """Return the gradient of a few features, (n_targets, n_rows), in float64."""
+        values = self._place.fetch(self._place.xp.take(self._products, self._place.send(rows), axis=1)).astype(np.float64)
+        _, ours, theirs = np.intersect1d(rows, self._rows, assume_unique=True, return_indices=True)
+        values[:, ours] += self._ridge_term[:, theirs]
+        return values
+
+    def touched(self, threshold: float, penalty: RowPenalty, is_active: Array) -> Array:
+        """Return the features with weights and those whose gradient may be longer than ``threshold``, ascending."""
+        if not penalty.is_plain:
+            return (self.above(threshold, penalty) | is_active).nonzero()[0]
+        above = self._place.fetch(self._place.xp.nonzero(may_be_heavy(self._squares, threshold))[0])
+        return np.union1d(above, self._rows)
+
+    def above(self, threshold: float, penalty: RowPenalty | None = None) -> Array:
+        """Return a mask of the features whose gradient may be longer than ``threshold``, for what their units cost."""
+        return may_be_heavy(self.squared_norms, threshold, penalty)
+
+    def largest_outside(self, is_active: Array, penalty: RowPenalty) -> float:
+        """Return the largest squared norm per cost of a unit without weights."""
+        if not penalty.is_plain:
+            return largest_outside(self.squared_norms, is_active, penalty)
+        xp = self._place.xp
+        return float(xp.max(xp.where(self._place.send(is_active), xp.zeros_like(self._squares), self._squares)))
+
+    @property
+    def squared_norms(self) -> Array:
+        """The squared norm of the gradient of every feature."""
+        squares = self._place.fetch(self._squares)
+        squares[self._rows] = np.square(self.at(self._rows)).sum(axis=0)
+        return squares
+
+
+def largest_outside(squared_norms: Array, is_active: Array, penalty: RowPenalty) -> float:
+    """Return the largest squared norm per cost of a unit without weights."""
+    return float(np.max(penalty.per_cost(np.where(is_active, 0.0, squared_norms)), initial=0.0))
 
 
 def may_be_heavy(squared_norms: Array, threshold: float, penalty: RowPenalty | None = None) -> Array:
@@ -150,8 +208,11 @@ class LeastSquares:
         bend = float(np.vdot(image, image))
         return bend + self.ridge * float(np.vdot(values, values)) if self.ridge else bend
 
-    def gradient(self, residual: Array, rows: Array, values: Array) -> Gradient:
+    def gradient(self, residual: Array, rows: Array, values: Array) -> Gradient | DeviceGradient:
         """Return the gradient of f at the weights ``values`` of the features ``rows``: one pass over X."""
+        if isinstance(self.design, ArrayDesign):
+            place = self.design.place
+            return DeviceGradient(place, self.design.products(place.send(residual)), rows, self._ridge_term(values))
         products = self.design.pull(residual)
         if self.ridge:
             products[:, rows] += self._ridge_term(values)
@@ -206,6 +267,9 @@ class LeastSquares:
 
     def _factor(self, rows: Array, ridge: float) -> tuple[Array, Array]:
         n_rows = len(rows)
+        if isinstance(self.design, ArrayDesign):
+            whole = self.design.triangle(rows, self.targets, ridge)
+            return whole[:n_rows, :n_rows], whole[:n_rows, n_rows:]
         ridge_rows = np.eye(n_rows if ridge else 0, n_rows + self.n_targets)
         triangle = np.sqrt(ridge) * ridge_rows
         step = max(n_rows, BLOCK_ELEMENTS // max(1, n_rows))

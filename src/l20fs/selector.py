@@ -179,6 +179,7 @@ class L20Selector(BaseSelector):
     allows_none = True
     size_rules = ("ebic",)
     takes_sparse = True
+    takes_device_arrays = True
 
     path_: SolutionPath
     certificate_: Certificate
@@ -247,7 +248,7 @@ class L20Selector(BaseSelector):
         Parameters
         ----------
         X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
-            Finite numbers.
+            Finite numbers. A dense array of torch or CuPy stays on its device (docs/gpu.md).
         y : array of shape (n_samples,) or (n_samples, n_outputs)
             Class labels of any type, a label indicator matrix, or numbers.
         sample_weight : array of shape (n_samples,), optional
@@ -286,7 +287,6 @@ class L20Selector(BaseSelector):
         if self.certify:
             self._certify(problem, k_max)
         self.scores_ = path.scores
-        self.ranking_ = path.ranking
         self.objective_ = path.objectives
         self.n_iter_ = max(1, int(path.n_iters.sum()))
         self._keep_model(problem, targets)
@@ -377,8 +377,7 @@ class L20Selector(BaseSelector):
             price = float(self.path_.alphas[-1])
             self.certificate_ = certify_penalty(problem, price, support_loss(problem, rows) + price * len(rows))
         else:
-            n_selectable = len(np.unique(self.path_.ranking[np.isfinite(self.path_.scores)]))
-            k = min(self._n_wanted(problem.n_features), n_selectable)
+            k = min(self._n_wanted(problem.n_features), self.path_.n_ranked)
             if not k:  # EBIC chooses nothing, of which there is nothing to prove
                 return
             self.certificate_ = certify_size(problem, k, support_loss(problem, self.path_.support(k)))
@@ -425,16 +424,27 @@ class L20Selector(BaseSelector):
         if self.n_features_to_select is None:
             return path.is_selected
         self._check_n_features_to_select()
-        self._refuse_less_than_included(self._n_wanted(int(self.ranking_.max())), path.n_included)
+        self._refuse_less_than_included(self._n_wanted(path.n_units), path.n_included)
         if self.alpha is not None and path.sizes[-1] == path.n_included:
             return path.is_selected  # the user chose a lambda at which nothing else is worth its price
         return super()._get_support_mask()
+
+    def _count_units(self) -> tuple[int, int]:
+        return self.path_.n_units, self.path_.n_ranked
 
     def _shortage(self, k: int, n_units: int, n_selectable: int) -> str:
         if self.path_.n_selectable == self.n_features_in_:
             return super()._shortage(k, n_units, n_selectable)
         what = "features" if n_units == self.n_features_in_ else "features and groups"
         return f", but only {n_selectable} of {n_units} {what} may be selected; these are returned."
+
+    @property
+    def ranking_(self) -> Array:  # type: ignore[override]  # of all features, which are only sorted when one asks for it
+        """The rank of each feature; 1 is best, and the features of a group share a rank."""
+        return self.path_.ranking
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "path_")
 
     @property
     def coef_(self) -> Array:  # type: ignore[override]  # follows n_features_to_select

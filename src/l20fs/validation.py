@@ -12,7 +12,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import column_or_1d, validate_data
+from sklearn.utils.validation import check_X_y, column_or_1d, validate_data
+
+from l20fs.arrays import as_numpy, is_device_array
 
 Array = NDArray[Any]
 
@@ -23,6 +25,7 @@ _TO_NUMPY = {
     "torch": "{}.cpu().numpy()",
     "cupy": "cupy.asnumpy({})",
     "jax": "numpy.asarray({})",
+    "array_api_strict": "numpy.asarray({})",
     "dask": "{}.compute()",
 }
 
@@ -80,6 +83,31 @@ def validate_input(
     X_checked, y_checked = checked if supervised else (checked, np.empty(0))
     refuse_non_finite(X_checked, getattr(estimator, "feature_names_in_", None), type(estimator).__name__)
     return X_checked, y_checked
+
+
+def validate_device_input(estimator: Any, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, Array]:
+    """Check an X of torch or CuPy where it is, and y, which may be anywhere; X stays there, y comes to the host."""
+    xp = xpc.array_namespace(X)
+    if X.ndim != 2:
+        raise ValueError(f"X has {X.ndim} dimensions; expected 2, (n_samples, n_features). Use X.reshape(...).")
+    if X.dtype not in (xp.float32, xp.float64):
+        raise TypeError(f"X has the type {X.dtype}; on a device float32 and float64 are taken. Convert it yourself first.")
+    X = X.detach() if xpc.is_torch_array(X) else X
+    if min(X.shape) < 1 or X.shape[0] < 2:
+        raise ValueError(f"X has the shape {tuple(X.shape)}; at least 2 samples and 1 feature are needed.")
+    validate_data(estimator, X, reset=reset, skip_check_array=True)
+    y = as_numpy(y)
+    refuse_foreign_array(y, "y")
+    refuse_odd_targets(y)
+    y = check_X_y(np.zeros((X.shape[0], 1)), y, multi_output=True, estimator=estimator)[1]
+    with np.errstate(over="ignore", invalid="ignore"):  # of libraries that NumPy computes for
+        is_finite = bool(xp.isfinite(xp.sum(X)))
+    if not is_finite:
+        n_missing, n_infinite = int(xp.count_nonzero(xp.isnan(X))), int(xp.count_nonzero(xp.isinf(X)))
+        if n_missing or n_infinite:
+            kind = f"{n_missing} missing values (NaN)" if n_missing else f"{n_infinite} infinite values (inf)"
+            raise ValueError(f"X has {kind}. Replace them, or drop these samples or features, first.")
+    return X, y
 
 
 def encode_targets(y: Array) -> Targets:
@@ -178,6 +206,7 @@ def with_weights(targets: Targets, sample_weight: Any) -> Targets:
     """
     if sample_weight is None:
         return targets
+    sample_weight = as_numpy(sample_weight)
     refuse_foreign_array(sample_weight, "sample_weight")
     weights = checked_weights(sample_weight, len(targets.Y))
     counted = targets.Y[weights > 0.0]
@@ -246,6 +275,7 @@ def refuse_foreign_array(value: Any, name: str) -> None:
         ("torch", xpc.is_torch_array),
         ("cupy", xpc.is_cupy_array),
         ("jax", xpc.is_jax_array),
+        ("array_api_strict", is_device_array),  # of those that are left
         ("dask", lambda value: hasattr(value, "__dask_graph__")),  # arrays and data frames
     ):
         if is_foreign(value):

@@ -29,6 +29,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from l20fs.arrays import is_device_array, numpy_dtype
+from l20fs.design.arrays import ArrayDesign
 from l20fs.design.blocks import BLOCK_ELEMENTS
 from l20fs.design.dense import DenseDesign
 from l20fs.design.limits import equality_tolerance, refuse_extreme_total, refuse_vanishing_values
@@ -38,6 +40,7 @@ from l20fs.design.weights import SampleWeights
 
 __all__ = [
     "BLOCK_ELEMENTS",
+    "ArrayDesign",
     "DenseDesign",
     "Design",
     "SampleWeights",
@@ -54,6 +57,8 @@ Scale = Literal["none", "zscore"]
 def make_design(X: Any, scale: Scale | Array = "none", sample_weight: Any = None) -> Design:
     """Wrap a dense array or a SciPy sparse matrix; a dense X is copied once, a sparse one is never made dense.
 
+    A dense array of torch or CuPy stays where it is.
+
     Parameters
     ----------
     X : array or sparse matrix of shape (n_samples, n_features)
@@ -67,14 +72,13 @@ def make_design(X: Any, scale: Scale | Array = "none", sample_weight: Any = None
     >>> design.mean.tolist(), design.column_energy.round(6).tolist()
     ([1.0], [6.0])
     """
-    X = X if sp.issparse(X) else np.asarray(X)
+    X = X if sp.issparse(X) or is_device_array(X) else np.asarray(X)
     n_samples, n_features = X.shape
     deviations = _given_deviations(scale, n_features)
     sample_weights = SampleWeights(n_samples, sample_weight)
     if sample_weight is not None:
-        refuse_extreme_total(sample_weights.total, X.dtype)
-    kind = SparseDesign if sp.issparse(X) else DenseDesign
-    design: Design = kind(X, deviations, sample_weights)
+        refuse_extreme_total(sample_weights.total, numpy_dtype(X))
+    design: Design = _kind_of(X)(X, deviations, sample_weights)
     if not design.varies.any():
         counted = "" if sample_weight is None else f" over the {sample_weights.n_counted} samples with a positive weight"
         raise ValueError(
@@ -83,6 +87,12 @@ def make_design(X: Any, scale: Scale | Array = "none", sample_weight: Any = None
         )
     refuse_vanishing_values(design)
     return design
+
+
+def _kind_of(X: Any) -> type[ArrayDesign | DenseDesign | SparseDesign]:
+    if is_device_array(X):
+        return ArrayDesign
+    return SparseDesign if sp.issparse(X) else DenseDesign
 
 
 def _given_deviations(scale: Scale | Array, n_features: int) -> Array | None:

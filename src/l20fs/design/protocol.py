@@ -33,7 +33,9 @@ class Design(Protocol):
     column_energy: Array
     varies: Array
     largest_deviation: float
-    max_sample_energy: float
+
+    @property
+    def max_sample_energy(self) -> float: ...
 
     def pull(self, residual: Array, rows: Array | None = None) -> Array: ...
     def pull_among(self, rows: Array | slice) -> Pull: ...

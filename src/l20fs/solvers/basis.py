@@ -35,13 +35,12 @@ class Remainder(NamedTuple):
     room: float
 
 
-class Basis(ABC):
+class Triangle:
     """The inverse of the triangle T, and the targets ``b = Y~' u`` of the lines."""
 
-    def __init__(self, problem: LeastSquares, width: int) -> None:
+    def __init__(self, problem: LeastSquares) -> None:
         self.problem = problem
         self.rows: list[int] = []
-        self._lines = np.empty((0, width))
         self._inverse = np.zeros((0, 0))
         self._targets = np.empty((0, problem.n_targets))
 
@@ -58,13 +57,25 @@ class Basis(ABC):
     def targets(self) -> Array:
         return self._targets[: self.size]
 
-    @property
-    def lines(self) -> Array:
-        return self._lines[: self.size]
-
     def weights(self, size: int) -> Array:
         """Return the weights that minimise h on the first ``size`` rows, (n_targets, size)."""
         return (self._inverse[:size, :size] @ self._targets[:size]).T
+
+    def cut(self, size: int) -> None:
+        """Forget the lines from ``size`` on."""
+        del self.rows[size:]
+
+
+class Basis(Triangle, ABC):
+    """The triangle and the lines, one row after the other."""
+
+    def __init__(self, problem: LeastSquares, width: int) -> None:
+        super().__init__(problem)
+        self._lines = np.empty((0, width))
+
+    @property
+    def lines(self) -> Array:
+        return self._lines[: self.size]
 
     def remainder(self, column: Array) -> Remainder:
         """Orthogonalise a column."""
@@ -98,10 +109,6 @@ class Basis(ABC):
         self.rows.append(row)
         self._keep_direction(direction)
         return direction, target
-
-    def cut(self, size: int) -> None:
-        """Forget the lines from ``size`` on."""
-        del self.rows[size:]
 
     def exits(self) -> tuple[Array, Array]:
         """Return for every selected row the line that leaves the basis with it (in coordinates), and its target.

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from l20fs.lazy import GradientRule, LazyGradient, LazyGradients, laziness_pays
 from l20fs.path import SolutionPath, Stage
 from l20fs.penalty import RowPenalty
-from l20fs.problem import Gradient, LeastSquares
+from l20fs.problem import DeviceGradient, Gradient, LeastSquares
 
 Array = NDArray[Any]
 Callback = Callable[[Stage], object]
@@ -72,7 +72,7 @@ class Iterate:
     values: Array
     is_active: Array
     residual: Array
-    gradient: Gradient | LazyGradient
+    gradient: Gradient | LazyGradient | DeviceGradient
 
 
 class Trial(NamedTuple):
@@ -129,10 +129,9 @@ class Walk:
         problem, penalty, point, L = self.problem, self.penalty, self.point, self.L
         threshold = math.sqrt(2.0 * lam / L)
         # A zero row enters only if ||gradient|| / L > threshold: all others stay zero and need not be looked at.
-        is_touched = point.gradient.above(L * threshold, penalty) | point.is_active
+        touched = point.gradient.touched(L * threshold, penalty, point.is_active)
         if not penalty.is_plain:
-            is_touched &= problem.design.varies  # an included feature that is constant
-        touched = is_touched.nonzero()[0]
+            touched = touched[problem.design.varies[touched]]  # an included feature may be constant
         old = point.weights.take(touched, axis=1)
         slope = point.gradient.at(touched)
         new = old - slope / L
@@ -175,7 +174,11 @@ class Walk:
 def starting_point(problem: LeastSquares, weights: Array | None, gradient: GradientRule, penalty: RowPenalty) -> Iterate:
     """Evaluate the problem at the starting weights, (n_targets, n_features); None: all zero."""
     shape = (problem.n_targets, problem.n_features)
-    weights = np.zeros(shape) if weights is None else np.array(weights, dtype=np.float64)
+    if weights is None:
+        rows, values, residual = np.arange(0), np.zeros((shape[0], 0)), -problem.targets
+        is_active = np.zeros(shape[1], dtype=bool)
+        return Iterate(np.zeros(shape), rows, values, is_active, residual, gradient(residual, rows, values))
+    weights = np.array(weights, dtype=np.float64)
     if weights.shape != shape:
         raise ValueError(f"The starting weights have shape {weights.shape}; expected (n_targets, n_features) = {shape}.")
     may_enter = penalty.may_enter(problem.design.varies)
@@ -190,8 +193,7 @@ def starting_point(problem: LeastSquares, weights: Array | None, gradient: Gradi
 
 def entry_lambda(point: Iterate, L: float, penalty: RowPenalty) -> float:
     """Return the lambda below which a new unit enters: ``max_u ||gradient_u||^2 / (2 L c_u)`` over those that are zero."""
-    largest = float(np.max(penalty.per_cost(np.where(point.is_active, 0.0, point.gradient.squared_norms)), initial=0.0))
-    return largest / (2.0 * L)
+    return point.gradient.largest_outside(point.is_active, penalty) / (2.0 * L)
 
 
 def target_grid(start: float, target: float, rate: float, *, with_start: bool) -> list[float]:
@@ -271,6 +273,7 @@ def lambdas(walk: Walk, stages: list[Stage]) -> Iterator[float]:
     n_wanted = min(schedule.n_rows, penalty.n_selectable(problem.design.varies))
     lam = first if schedule.start is None else first * schedule.rate
     smallest = largest * (100.0 * np.finfo(problem.dtype).eps) ** 2  # what is left of the gradient there is rounding
+    nothing = 1e-16 if problem.dtype == np.float64 else 1e-12
     has_been_sparse = False  # a random start has all rows; the path begins when the threshold has thinned them
     while lam > smallest:
         yield lam
@@ -282,5 +285,5 @@ def lambdas(walk: Walk, stages: list[Stage]) -> Iterator[float]:
         lam *= schedule.rate
         # Nothing moved, so nothing will before the next row enters: skip the idle lambdas. "Nothing" is far above the
         # rounding of W, which would otherwise decide how the path goes on.
-        if stages[-1].squared_step <= 1e-16 * float(stages[-1].norms @ stages[-1].norms):
+        if stages[-1].squared_step <= nothing * float(stages[-1].norms @ stages[-1].norms):
             lam = min(lam, entry_lambda(walk.point, walk.tried_L, penalty) * (1.0 - 1e-6))

@@ -17,6 +17,7 @@ and costs one pass over X, for p. With :math:`\mu = 0` the same holds and :math:
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -27,7 +28,7 @@ from l20fs.design import BLOCK_ELEMENTS
 from l20fs.penalty import RowPenalty
 from l20fs.problem import LeastSquares
 from l20fs.prox import squared_row_norms
-from l20fs.solvers.basis import Basis, make_basis
+from l20fs.solvers.basis import Basis, Triangle, make_basis
 
 Array = NDArray[Any]
 
@@ -58,76 +59,24 @@ class Exchange(NamedTuple):
     decrease: float
 
 
-class Panel:
-    """A set of rows that grows, shrinks and changes, and knows at any time what each change would bring.
-
-    Here every row is a unit of its own; :class:`~l20fs.solvers.groups.GroupPanel` is a panel of groups. What is included
-    is there from the start, comes first and stays.
+class RowSet(ABC):
+    """A set of rows that grows, each time by the unit with the highest merit: what :func:`~l20fs.solvers.forward` needs.
 
     Attributes
     ----------
-    rows : list of int
-        The selected rows, in the order of the basis.
-    units : list of int
-        The selected units, in the same order.
+    losses : list of float
+        h after each row: ``losses[k]`` belongs to ``rows[:k]``.
     n_fixed : int
         How many units at the beginning may not be removed.
-    losses : list of float
-        h after each of them: ``losses[k]`` belongs to ``rows[:k]``.
-    residual : array of shape (n_targets, n_samples)
-        ``Y~ - X~ W`` with the weights that minimise h.
-
-    Examples
-    --------
-    >>> panel = Panel(LeastSquares(np.eye(4)[:, :3], np.eye(4)))
-    >>> panel.add(1)
-    >>> panel.rows, round(panel.loss, 6)
-    ([1], 1.0)
     """
 
-    def __init__(self, problem: LeastSquares, units: Iterable[int] = (), penalty: RowPenalty | None = None) -> None:
-        design = problem.design
+    basis: Triangle
+
+    def __init__(self, problem: LeastSquares, penalty: RowPenalty | None) -> None:
         self.problem = problem
         self.penalty = penalty or RowPenalty.plain(problem.n_features)
         self.losses = [problem.null_loss]
-        self.residual = problem.targets.copy()
-        self.products = _in_float64(design.pull(problem.targets))
-        self.energies = design.column_energy.copy()
-        self._work = np.empty_like(self.products)
-        self.basis: Basis = make_basis(problem)
-        is_single = problem.dtype != np.float64
-        # What is left of a column that others explain is rounding and must not be divided by.
-        may_enter = self.penalty.may_enter(design.varies)
-        self._smallest_room = np.where(may_enter, (1e-5 if is_single else 1e-10) * design.column_energy, np.inf)
-        self._needed_room = self._smallest_room.copy()  # infinite for the selected and the included rows
-        self._n_changes = 0
-        self._ahead = 1 if design.n_features * design.n_samples * problem.dtype.itemsize <= SMALL_BYTES else FIRST_AHEAD
         self.n_fixed = 0
-        self._start_from([int(unit) for unit in units])
-
-    def _start_from(self, units: list[int]) -> None:
-        """Add what is included, as far as it has room, and the given units."""
-        included = self.penalty.included
-        if len(included):
-            self._add_rows(included.tolist(), if_room=True)
-            self.n_fixed = len(self)
-        self._add_rows([unit for unit in units if self.penalty.costs[unit] > 0.0])
-
-    def _add_rows(self, rows: list[int], *, if_room: bool = False) -> None:
-        """Add given rows, or those of them that have room: one pass over X for all of them."""
-        residual, first = self.residual.copy(), self.basis.size
-        directions = []
-        for row in rows:
-            if if_room and not self._room(row) > self._needed_room[row]:
-                continue
-            direction, target = self._extend(row)
-            self.residual -= target[:, None] * direction
-            directions.append(direction)
-        self.residual = residual
-        if directions:
-            images = self.problem.design.pull(np.array(directions))
-            for position, (direction, image) in enumerate(zip(directions, images, strict=True), start=first):
-                self._apply(position, direction, self.basis.targets[position], image)
 
     def __len__(self) -> int:
         return len(self.units)
@@ -177,12 +126,111 @@ class Panel:
         """The weights that minimise h, (n_targets, n_rows), in the order of ``rows``."""
         return self.basis.weights(self.basis.size)
 
-    def gains(self) -> Array:
-        """Return by how much each unit would lower h; 0 if it is selected, excluded, constant or explained by others."""
-        return _gains(self.products, self.energies, self.problem.ridge, self._needed_room)
+    @abstractmethod
+    def grow(self, n_units: int, least: float = 0.0) -> int:
+        """Add up to ``n_units`` units, each time that of the highest merit, while it is above ``least``; return how many.
 
+        Fewer than asked for may be added in one call, and 0 only if there is nothing to gain.
+        """
+
+    @abstractmethod
     def merits(self) -> Array:
         """Return what each unit would gain per cost: the lambda below which it is worth its price."""
+
+    def best_merit(self) -> float:
+        """Return the highest merit."""
+        return float(self.merits().max())
+
+    def closeness(self) -> Array:
+        """Return a number per unit that orders those that are not selected: its merit, or that which it had alone."""
+        merits = self.merits()
+        is_idle = (merits == 0.0) & self._may_gain()
+        if is_idle.any():
+            # Others explain these units altogether; they come last, in the order of what each would bring alone.
+            alone = np.where(is_idle, self._merits_alone(), 0.0)
+            smallest = float(merits.min(where=merits > 0.0, initial=np.inf))
+            merits += alone * (0.5 * smallest / (alone.max() or 1.0) if smallest < np.inf else 1.0)
+        return merits
+
+    @abstractmethod
+    def _may_gain(self) -> Array:
+        """Say which units may gain something: those that are neither selected nor excluded nor constant."""
+
+    @abstractmethod
+    def _merits_alone(self) -> Array:
+        """Return the merits without any unit selected."""
+
+
+class Panel(RowSet):
+    """A set of rows that grows, shrinks and changes, and knows at any time what each change would bring.
+
+    Here every row is a unit of its own; :class:`~l20fs.solvers.groups.GroupPanel` is a panel of groups. What is included
+    is there from the start, comes first and stays.
+
+    Attributes
+    ----------
+    rows : list of int
+        The selected rows, in the order of the basis.
+    units : list of int
+        The selected units, in the same order.
+    n_fixed : int
+        How many units at the beginning may not be removed.
+    losses : list of float
+        h after each of them: ``losses[k]`` belongs to ``rows[:k]``.
+    residual : array of shape (n_targets, n_samples)
+        ``Y~ - X~ W`` with the weights that minimise h.
+
+    Examples
+    --------
+    >>> panel = Panel(LeastSquares(np.eye(4)[:, :3], np.eye(4)))
+    >>> panel.add(1)
+    >>> panel.rows, round(panel.loss, 6)
+    ([1], 1.0)
+    """
+
+    def __init__(self, problem: LeastSquares, units: Iterable[int] = (), penalty: RowPenalty | None = None) -> None:
+        super().__init__(problem, penalty)
+        design = problem.design
+        self.residual = problem.targets.copy()
+        self.products = _in_float64(design.pull(problem.targets))
+        self.energies = design.column_energy.copy()
+        self._work = np.empty_like(self.products)
+        self.basis: Basis = make_basis(problem)
+        self._smallest_room = smallest_rooms(problem, self.penalty.may_enter(design.varies))
+        self._needed_room = self._smallest_room.copy()  # infinite for the selected and the included rows
+        self._n_changes = 0
+        self._ahead = 1 if design.n_features * design.n_samples * problem.dtype.itemsize <= SMALL_BYTES else FIRST_AHEAD
+        self._start_from([int(unit) for unit in units])
+
+    def _start_from(self, units: list[int]) -> None:
+        """Add what is included, as far as it has room, and the given units."""
+        included = self.penalty.included
+        if len(included):
+            self._add_rows(included.tolist(), if_room=True)
+            self.n_fixed = len(self)
+        self._add_rows([unit for unit in units if self.penalty.costs[unit] > 0.0])
+
+    def _add_rows(self, rows: list[int], *, if_room: bool = False) -> None:
+        """Add given rows, or those of them that have room: one pass over X for all of them."""
+        residual, first = self.residual.copy(), self.basis.size
+        directions = []
+        for row in rows:
+            if if_room and not self._room(row) > self._needed_room[row]:
+                continue
+            direction, target = self._extend(row)
+            self.residual -= target[:, None] * direction
+            directions.append(direction)
+        self.residual = residual
+        if directions:
+            images = self.problem.design.pull(np.array(directions))
+            for position, (direction, image) in enumerate(zip(directions, images, strict=True), start=first):
+                self._apply(position, direction, self.basis.targets[position], image)
+
+    def gains(self) -> Array:
+        """Return by how much each unit would lower h; 0 if it is selected, excluded, constant or explained by others."""
+        return gains_of(self.products, self.energies, self.problem.ridge, self._needed_room)
+
+    def merits(self) -> Array:
         return self._per_cost(self.gains())
 
     def _per_cost(self, gains: Array, units: Array | slice = slice(None)) -> Array:
@@ -220,19 +268,7 @@ class Panel:
         position = int(equals[np.argmax(np.array(self.units)[equals])])
         return position, alpha * float(self.unit_costs[position]) - float(rises[position - self.n_fixed])
 
-    def closeness(self) -> Array:
-        """Return a number per unit that orders those that are not selected: its merit, or that which it had alone."""
-        merits = self.merits()
-        is_idle = (merits == 0.0) & self._may_gain()
-        if is_idle.any():
-            # Others explain these units altogether; they come last, in the order of what each would bring alone.
-            alone = np.where(is_idle, self._merits_alone(), 0.0)
-            smallest = float(merits.min(where=merits > 0.0, initial=np.inf))
-            merits += alone * (0.5 * smallest / (alone.max() or 1.0) if smallest < np.inf else 1.0)
-        return merits
-
     def _may_gain(self) -> Array:
-        """Say which units may gain something: those that are neither selected nor excluded nor constant."""
         return self._needed_room < np.inf
 
     def _merits_alone(self) -> Array:
@@ -257,10 +293,6 @@ class Panel:
         self.losses = [self.problem.null_loss, *(self.problem.null_loss - 0.5 * np.cumsum(brought))]
 
     def grow(self, n_units: int, least: float = 0.0) -> int:
-        """Add up to ``n_units`` units, each time that of the highest merit, while it is above ``least``; return how many.
-
-        Fewer than asked for may be added in one call, and 0 only if there is nothing to gain.
-        """
         if self._ahead > 1 and n_units > 1:
             return self._grow_ahead(n_units, least)
         for n_added in range(min(n_units, MOST_AT_ONCE)):
@@ -376,7 +408,7 @@ class Panel:
         residual, needed_room = self.residual.copy(), self._needed_room[candidates]
         directions: list[Array] = []
         while len(directions) < n_rows:
-            gains = _gains(products, energies, self.problem.ridge, needed_room)
+            gains = gains_of(products, energies, self.problem.ridge, needed_room)
             merits = self._per_cost(gains, candidates)
             best = best_of(merits, self.problem.tie)
             if merits[best] <= least:
@@ -412,11 +444,18 @@ class Panel:
         self.basis.cut(size)
 
 
-def _gains(products: Array, energies: Array, ridge: float, needed_room: Array) -> Array:
+def gains_of(products: Array, energies: Array, ridge: float, needed_room: Array) -> Array:
+    """Return by how much each row would lower h, 0 where it has no room."""
     room = ridge + energies
     squares = np.einsum("ij,ij->j", products, products)
     squares *= 0.5
     return np.divide(squares, room, out=np.zeros(len(room)), where=room > needed_room)
+
+
+def smallest_rooms(problem: LeastSquares, may_enter: Array) -> Array:
+    """Return the room that each row needs: what is left of a column that others explain is rounding, and no divisor."""
+    share = 1e-10 if problem.dtype == np.float64 else 1e-5
+    return np.where(may_enter, share * problem.design.column_energy, np.inf)
 
 
 def best_of(gains: Array, tie: float) -> int:

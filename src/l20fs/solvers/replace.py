@@ -15,16 +15,26 @@ first to be worth its price as lambda falls; everything else is judged by f + la
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from l20fs.design import ArrayDesign
 from l20fs.path import SolutionPath, Stage
 from l20fs.penalty import RowPenalty
 from l20fs.problem import LeastSquares
 from l20fs.prox import squared_row_norms
+from l20fs.solvers.basis import Triangle
+from l20fs.solvers.device import DevicePanel
 from l20fs.solvers.groups import make_panel
 from l20fs.solvers.homotopy import Callback
-from l20fs.solvers.panel import NEGLIGIBLE, Panel
+from l20fs.solvers.panel import NEGLIGIBLE, Panel, RowSet
+
+Array = NDArray[Any]
+
+#: Numbers that stay close to the processor.
+CACHED = 1 << 15
 
 #: An exchange must lower f by more than this share of its value at W = 0, so that rounding cannot turn in circles.
 LEAST_DECREASE = 1e-11
@@ -61,7 +71,24 @@ def forward(
     >>> path.n_nonzero.tolist()
     [0, 1, 2, 3]
     """
-    return _grow(make_panel(problem, (), penalty), n_rows, target, callback, exchange_at=())
+    panel = _row_set(problem, penalty)
+    limit, least = growth_limits(panel, n_rows, target)
+    stages: list[Stage] = []
+    record(stages, stage_of(panel, first_alpha(panel), n_steps=0), callback)
+    while panel.size < limit:
+        n_before = len(panel)
+        if not panel.grow(limit - panel.size, least):
+            break
+        for stage in _stages_since(panel, n_before, stages[-1].alpha):
+            record(stages, stage, callback)
+    return path_of(panel, ended_at(stages, target))
+
+
+def _row_set(problem: LeastSquares, penalty: RowPenalty | None) -> RowSet:
+    """Return an empty set of rows: beside X where that is on a device, unless units have costs or groups."""
+    if isinstance(problem.design, ArrayDesign) and (penalty is None or penalty.is_plain):
+        return DevicePanel(problem, problem.design, penalty)
+    return make_panel(problem, (), penalty)
 
 
 def swap(
@@ -120,7 +147,7 @@ def sbr(
     record(stages, stage_of(panel, alpha if target is None else max(alpha, target), n_steps=0), callback)
     while panel.size < limit and alpha > (target or 0.0):
         # A little below what the next row brings, so that it is worth its price; never below what was asked for.
-        alpha = max(float(panel.merits().max()) * (1.0 - 1e-6), target or 0.0)
+        alpha = max(panel.best_merit() * (1.0 - 1e-6), target or 0.0)
         if alpha <= least_merit(panel):
             break
         n_replaced = _replace(panel, alpha)
@@ -149,17 +176,17 @@ def _replace(panel: Panel, alpha: float) -> int:
         n_replaced += 1
 
 
-def first_alpha(panel: Panel) -> float:
+def first_alpha(panel: RowSet) -> float:
     """Return a lambda at which no unit is worth its price yet."""
-    return float(panel.merits().max()) * (1.0 + 1e-6) or panel.problem.null_loss
+    return panel.best_merit() * (1.0 + 1e-6) or panel.problem.null_loss
 
 
-def least_merit(panel: Panel) -> float:
+def least_merit(panel: RowSet) -> float:
     """Return the merit below which there is nothing but rounding; where costs differ, the panel knows by itself."""
     return NEGLIGIBLE * panel.problem.null_loss if panel.penalty.is_even else 0.0
 
 
-def growth_limits(panel: Panel, n_rows: int, target: float | None) -> tuple[int, float]:
+def growth_limits(panel: RowSet, n_rows: int, target: float | None) -> tuple[int, float]:
     """Return how many units there may be, and what one must bring per cost."""
     n_units = panel.penalty.n_units
     return min(n_rows, n_units) if target is None else n_units, max(target or 0.0, least_merit(panel))
@@ -246,18 +273,14 @@ def exchange(panel: Panel, alpha: float = 0.0) -> int:
     return n_exchanged
 
 
-def _stages_since(panel: Panel, first: int, alpha: float) -> list[Stage]:
+def _stages_since(panel: RowSet, first: int, alpha: float) -> list[Stage]:
     """Describe the panel after each unit from ``first`` on; lambda starts from ``alpha`` and never rises."""
     rows, basis, costs = np.array(panel.rows, dtype=np.intp), panel.basis, panel.unit_costs
     ends = [panel.n_rows_at(n_units) for n_units in range(first, len(panel) + 1)]
     losses = np.array(panel.losses)[ends]
     alphas = np.minimum.accumulate([alpha, *-np.diff(losses) / costs[first:]])[1:]
-    # One row more adds to the weights a column of the inverse triangle times the target of that row.
     n_before = ends[0]
-    steps = basis.inverse[:, n_before:, None] * basis.targets[n_before:]
-    if n_before:
-        steps[:n_before, 0] += basis.weights(n_before).T
-    norms = np.sqrt(np.square(np.cumsum(steps, axis=1)).sum(axis=2))
+    norms = _norms_since(basis, n_before)
     ascending = np.argsort(rows)
     total_costs = np.cumsum(costs)[first:]
     stages = []
@@ -268,7 +291,22 @@ def _stages_since(panel: Panel, first: int, alpha: float) -> list[Stage]:
     return stages
 
 
-def stage_of(panel: Panel, alpha: float, *, loss: float | None = None, n_steps: int = 1) -> Stage:
+def _norms_since(basis: Triangle, first: int) -> Array:
+    """Return the norms of the weights of all rows, for the first ``first + 1`` rows, ``first + 2`` and so on."""
+    norms = np.empty((basis.size, basis.size - first))
+    weights = basis.weights(first).T
+    step = max(1, CACHED // max(1, norms.shape[1] * weights.shape[1]))
+    for start in range(0, basis.size, step):  # little enough at a time to stay close to the processor
+        block = slice(start, start + step)
+        # One row more adds to the weights a column of the inverse triangle times the target of that row.
+        steps = basis.inverse[block, first:, None] * basis.targets[first:]
+        steps[: max(0, first - start), 0] += weights[block]
+        np.cumsum(steps, axis=1, out=steps)
+        norms[block] = np.sqrt(np.square(steps, out=steps).sum(axis=2))
+    return norms
+
+
+def stage_of(panel: RowSet, alpha: float, *, loss: float | None = None, n_steps: int = 1) -> Stage:
     """Describe the rows of the panel as the solution at a lambda."""
     rows = np.array(panel.rows, dtype=np.intp)
     norms = np.sqrt(squared_row_norms(panel.weights.T))
@@ -277,7 +315,7 @@ def stage_of(panel: Panel, alpha: float, *, loss: float | None = None, n_steps: 
     return Stage(alpha, rows[order], norms[order], loss, n_steps=n_steps, cost=panel.cost)
 
 
-def path_of(panel: Panel, stages: list[Stage]) -> SolutionPath:
+def path_of(panel: RowSet, stages: list[Stage]) -> SolutionPath:
     """Assemble the path that ends with the rows of a panel, ranked by entry."""
     values = panel.weights[:, np.argsort(panel.rows)]
     path = SolutionPath.from_stages(panel.problem, stages, values, panel.closeness(), panel.penalty)
