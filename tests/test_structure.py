@@ -18,11 +18,11 @@ FILES = sorted(SOURCE.rglob("*.py"))
 # A module may import from its own level and from those below it.
 LEVELS = [
     ["prox", "files", "validation", "resampling", "stability_index", "checkpoint", "parallel", "paper"],
-    ["penalty"],
+    ["penalty", "large"],
     ["wishes"],
     ["design"],
     ["problem"],
-    ["lazy", "relaxation", "criterion"],
+    ["lazy", "relaxation", "criterion", "blockwise"],
     ["certificate"],
     ["exact"],
     ["path"],

@@ -17,8 +17,16 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from l20fs.large import columns_of, comes_in_blocks
 from l20fs.prox import order_descending
-from l20fs.validation import Targets, encode_targets, refuse_foreign_array, validate_input, with_weights
+from l20fs.validation import (
+    Targets,
+    encode_targets,
+    refuse_foreign_array,
+    refuse_other_width,
+    validate_input,
+    with_weights,
+)
 
 Array = NDArray[Any]
 
@@ -92,6 +100,8 @@ class BaseSelector(SelectorMixin, BaseEstimator):
     size_rules: ClassVar[tuple[str, ...]] = ()
     #: Whether a sparse X is taken as it is.
     takes_sparse: ClassVar[bool] = False
+    #: Whether X may come in blocks: a Dask array, or a file larger than memory.
+    takes_blocks: ClassVar[bool] = False
 
     n_features_to_select: int | float | str | None
     scores_: Array
@@ -197,9 +207,12 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         self.ranking_[order] = np.arange(1, len(order) + 1)
 
     def transform(self, X: Any) -> Any:
-        """Reduce X to the selected features."""
-        refuse_foreign_array(X, "X")
+        """Reduce X to the selected features; a Dask array stays lazy."""
         check_is_fitted(self)
+        if self.takes_blocks and comes_in_blocks(X):
+            refuse_other_width(self, X.shape[1])
+            return columns_of(X, np.flatnonzero(self.get_support()))
+        refuse_foreign_array(X, "X")
         return super().transform(X)
 
     @property

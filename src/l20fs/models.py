@@ -91,6 +91,8 @@ class ClassScatter(NamedTuple):
 class _Model(L20Selector):
     """What the classifier and the regression share: a linear rule on the selected features."""
 
+    takes_blocks = False
+
     def _rule(self) -> Rule:
         """Return the rule of the present selection, in units of X."""
         check_is_fitted(self)

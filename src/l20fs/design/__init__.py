@@ -23,31 +23,40 @@ least squares on it are the weighted ones, and a sample of weight 2 is the same 
 
 from __future__ import annotations
 
+import logging
 from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from l20fs.design.blocked import BlockedMatrix, probe
 from l20fs.design.blocks import BLOCK_ELEMENTS
+from l20fs.design.columns import ColumnDesign
 from l20fs.design.dense import DenseDesign
+from l20fs.design.gram import GramDesign
 from l20fs.design.limits import equality_tolerance, refuse_extreme_total, refuse_vanishing_values
 from l20fs.design.protocol import Design
 from l20fs.design.sparse import SparseDesign
 from l20fs.design.weights import SampleWeights
+from l20fs.large import Blocks, shown
 
 __all__ = [
     "BLOCK_ELEMENTS",
+    "ColumnDesign",
     "DenseDesign",
     "Design",
+    "GramDesign",
     "SampleWeights",
     "Scale",
     "SparseDesign",
     "equality_tolerance",
     "make_design",
+    "probe",
 ]
 
 Array = NDArray[Any]
+logger = logging.getLogger("l20fs")
 Scale = Literal["none", "zscore"]
 
 
@@ -56,7 +65,7 @@ def make_design(X: Any, scale: Scale | Array = "none", sample_weight: Any = None
 
     Parameters
     ----------
-    X : array or sparse matrix of shape (n_samples, n_features)
+    X : array, sparse matrix or Blocks of shape (n_samples, n_features)
     scale : {"none", "zscore"} or array of shape (n_features,)
         What each feature is divided by: nothing, its own (weighted) deviation, or the number given.
     sample_weight : array of shape (n_samples,), optional
@@ -67,14 +76,17 @@ def make_design(X: Any, scale: Scale | Array = "none", sample_weight: Any = None
     >>> design.mean.tolist(), design.column_energy.round(6).tolist()
     ([1.0], [6.0])
     """
-    X = X if sp.issparse(X) else np.asarray(X)
+    X = X if sp.issparse(X) or isinstance(X, Blocks) else np.asarray(X)
     n_samples, n_features = X.shape
     deviations = _given_deviations(scale, n_features)
     sample_weights = SampleWeights(n_samples, sample_weight)
     if sample_weight is not None:
         refuse_extreme_total(sample_weights.total, X.dtype)
-    kind = SparseDesign if sp.issparse(X) else DenseDesign
-    design: Design = kind(X, deviations, sample_weights)
+    if isinstance(X, Blocks):
+        design = block_design(X, deviations, sample_weights)
+    else:
+        kind = SparseDesign if sp.issparse(X) else DenseDesign
+        design = kind(X, deviations, sample_weights)
     if not design.varies.any():
         counted = "" if sample_weight is None else f" over the {sample_weights.n_counted} samples with a positive weight"
         raise ValueError(
@@ -82,6 +94,26 @@ def make_design(X: Any, scale: Scale | Array = "none", sample_weight: Any = None
             "Check that X holds the measurements of different samples in its rows."
         )
     refuse_vanishing_values(design)
+    return design
+
+
+def block_design(blocks: Blocks, deviations: Array | None, sample_weights: SampleWeights) -> Design:
+    """Choose how to work with a matrix in blocks, and say so in the log."""
+    matrix = BlockedMatrix(blocks, deviations, sample_weights)
+    n_samples, n_features = blocks.shape
+    size = f"{n_samples} x {n_features} {blocks.dtype.name}{' sparse' if blocks.is_sparse else ''} from {blocks.name}"
+    cut = f"{len(blocks.edges) - 1} blocks of {'columns' if blocks.axis else 'rows'}"
+    design: Design
+    if blocks.axis == 1 and n_samples < n_features:
+        design = ColumnDesign(matrix)
+        plan, why = "E", "fewer samples than features"
+        cost = f"{shown(8.0 * n_samples)} per target to the blocks and the features above the threshold back, per step"
+    else:
+        design = GramDesign(matrix)
+        plan, why = ("C", "few features") if design.is_small else ("D", "many samples")
+        n_lines = n_features if design.is_small else 1
+        cost = f"{shown(8.0 * n_features * n_lines)} back {'once' if design.is_small else 'for each feature that is touched'}"
+    logger.info("%s in %s: plan %s (%s), %s; %s may be kept", size, cut, plan, why, cost, shown(blocks.budget))
     return design
 
 

@@ -1,0 +1,85 @@
+"""A design that never sees a sample: a vector v over the samples is known by its products ``X~' v`` with all features.
+
+All that solvers do with such vectors are sums of columns of X~ and of the targets, and products with columns. With the
+products as what stands for the vector, a product with column j is its element j, and column j itself is a line of the Gram
+matrix ``X~' X~``. Lines are made by a pass over X when a feature is first touched, several at a time; everything else is
+done here, and what it costs does not depend on the number of samples.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse.linalg import eigsh
+
+from l20fs.design.blocked import SMALL_GRAM, BlockedMatrix
+from l20fs.design.lines import Lines
+from l20fs.design.protocol import Pull
+from l20fs.design.spectrum import EXACT
+
+Array = NDArray[Any]
+
+
+class GramDesign:
+    """X~ in blocks through its Gram matrix, of which only the lines of touched features are made."""
+
+    def __init__(self, matrix: BlockedMatrix) -> None:
+        self.matrix = matrix
+        self.n_samples, self.n_features = matrix.n_samples, matrix.n_features
+        self.sample_weights = matrix.sample_weights
+        self.n_stored = matrix.n_features  # what a pull goes through
+        self.dtype = matrix.dtype
+        self.mean, self.scale = matrix.mean, matrix.scale
+        self.column_energy, self.varies = matrix.column_energy, matrix.varies
+        self.largest_deviation = matrix.largest_deviation
+        #: Whether the whole matrix is so small that it is made by the first pass that needs a line.
+        self.is_small = self.n_features <= SMALL_GRAM
+        self.lines = Lines(
+            self.n_features, self.n_features, matrix.blocks.budget, matrix.gram_lines, all_at_once=self.is_small
+        )
+
+    @property
+    def max_sample_energy(self) -> float:
+        return self.matrix.max_sample_energy
+
+    def products_with(self, vectors: Array) -> Array:
+        """Return what stands for vectors over the samples: a pass over X."""
+        return self.matrix.products(vectors)
+
+    def pull(self, residual: Array, rows: Array | None = None) -> Array:
+        return residual.copy() if rows is None else residual[:, rows]
+
+    def pull_among(self, rows: Array | slice) -> Pull:
+        return lambda residual: residual[:, rows]
+
+    def pull_norms(self) -> Array:
+        return np.sqrt(self.column_energy)
+
+    def push(self, rows: Array, values: Array) -> Array:
+        return self.lines.combined(rows, values)
+
+    def column(self, row: int) -> Array:
+        return self.lines.gathered(np.array([row]))[0]
+
+    def inner(self, rows: Array) -> Array:
+        """Return ``X~[:, rows]' X~[:, rows]``."""
+        step = max(1, self.lines.most // 2)
+        parts = [self.lines.gathered(rows[start : start + step])[:, rows] for start in range(0, len(rows), step)]
+        return np.vstack(parts) if parts else np.zeros((0, 0))
+
+    def take(self, rows: Array, samples: slice) -> Array:
+        raise ValueError(
+            "feature_groups with the solvers 'forward', 'sbr' and 'swap' need X in memory, or in blocks of columns with "
+            "fewer samples than features. Use solver='ahiht' or 'hiht'."
+        )
+
+    def gram_top(self) -> float:
+        if not self.is_small:
+            return self.matrix.gram_top()
+        gram = self.inner(np.arange(self.n_features))
+        if self.n_features <= EXACT:
+            return float(np.linalg.eigvalsh(gram)[-1])
+        start = np.random.default_rng(0).standard_normal(self.n_features)
+        return float(eigsh(gram, k=1, which="LA", v0=start, tol=1e-9, return_eigenvectors=False)[0])
