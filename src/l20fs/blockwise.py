@@ -124,7 +124,7 @@ class RemoteGradient:
         self._all: Array | None = None
 
     def above(self, threshold: float, penalty: RowPenalty | None = None) -> Array:
-        """Return a mask of the features whose gradient may be longer than ``threshold``; those with weights may be missed."""
+        """Return a mask of the features whose gradient may be longer than ``threshold``; it may miss some with weights."""
         if penalty is not None and not penalty.is_plain:
             return may_be_heavy(self.squared_norms, threshold, penalty)
         if self._all is None and threshold < self._floor:

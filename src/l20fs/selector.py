@@ -288,8 +288,8 @@ class L20Selector(BaseSelector):
         """Refuse what is not available for a matrix in blocks."""
         if self.checkpoint is not None and not comes_in_blocks(X, self.max_memory) and not isinstance(X, np.ndarray):
             raise TypeError(
-                f"checkpoint={os.fspath(self.checkpoint)!r} with X in a {type(X).__name__} is not available: it is for matrices "
-                "that are read in blocks. Use a NumPy array, a Dask array or a file, or no checkpoint."
+                f"checkpoint={os.fspath(self.checkpoint)!r} with X in a {type(X).__name__} is not available: it is for "
+                "matrices that are read in blocks. Use a NumPy array, a Dask array or a file, or no checkpoint."
             )
         for name, value in (("loss", "l21"), ("certify", True)):
             if getattr(self, name) == value:

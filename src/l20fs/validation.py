@@ -307,10 +307,11 @@ def refuse_non_finite(X: Any, names: Array | None, selector: str) -> None:
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(values.sum(dtype=np.float64)):  # one pass without a temporary; NaN and inf survive a sum
             return
-    counts = []
-    for bad in (np.isnan(values), np.isinf(values)):
-        counts.append(np.bincount(sp.coo_array(X).col[bad], minlength=X.shape[1]) if sp.issparse(X) else bad.sum(axis=0))
-    refuse_counted(*counts, names, selector)
+
+    def per_column(bad: Array) -> Array:
+        return np.bincount(sp.coo_array(X).col[bad], minlength=X.shape[1]) if sp.issparse(X) else bad.sum(axis=0)
+
+    refuse_counted(per_column(np.isnan(values)), per_column(np.isinf(values)), names, selector)
 
 
 def refuse_counted(n_missing: Array, n_infinite: Array, names: Array | None, selector: str) -> None:

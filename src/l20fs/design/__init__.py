@@ -30,7 +30,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from l20fs.design.blocked import BlockedMatrix, probe
+from l20fs.design.blocked import SMALL_GRAM, BlockedMatrix, probe
 from l20fs.design.blocks import BLOCK_ELEMENTS
 from l20fs.design.columns import ColumnDesign
 from l20fs.design.dense import DenseDesign
@@ -83,7 +83,7 @@ def make_design(X: Any, scale: Scale | Array = "none", sample_weight: Any = None
     if sample_weight is not None:
         refuse_extreme_total(sample_weights.total, X.dtype)
     if isinstance(X, Blocks):
-        design = block_design(X, deviations, sample_weights)
+        design: Design = block_design(X, deviations, sample_weights)
     else:
         kind = SparseDesign if sp.issparse(X) else DenseDesign
         design = kind(X, deviations, sample_weights)
@@ -103,17 +103,17 @@ def block_design(blocks: Blocks, deviations: Array | None, sample_weights: Sampl
     n_samples, n_features = blocks.shape
     size = f"{n_samples} x {n_features} {blocks.dtype.name}{' sparse' if blocks.is_sparse else ''} from {blocks.name}"
     cut = f"{len(blocks.edges) - 1} blocks of {'columns' if blocks.axis else 'rows'}"
-    design: Design
+    design: ColumnDesign | GramDesign
     if blocks.axis == 1 and n_samples < n_features:
-        design = ColumnDesign(matrix)
-        plan, why = "E", "fewer samples than features"
+        design, plan = ColumnDesign(matrix), "E, fewer samples than features"
         cost = f"{shown(8.0 * n_samples)} per target to the blocks and the features above the threshold back, per step"
+    elif n_features <= SMALL_GRAM:
+        design, plan = GramDesign(matrix), "C, few features"
+        cost = f"{shown(8.0 * n_features * n_features)} back once"
     else:
-        design = GramDesign(matrix)
-        plan, why = ("C", "few features") if design.is_small else ("D", "many samples")
-        n_lines = n_features if design.is_small else 1
-        cost = f"{shown(8.0 * n_features * n_lines)} back {'once' if design.is_small else 'for each feature that is touched'}"
-    logger.info("%s in %s: plan %s (%s), %s; %s may be kept", size, cut, plan, why, cost, shown(blocks.budget))
+        design, plan = GramDesign(matrix), "D, many features and samples"
+        cost = f"{shown(8.0 * n_features)} back for each feature that is touched"
+    logger.info("%s in %s: plan %s, %s; %s may be kept here", size, cut, plan, cost, shown(blocks.budget))
     return design
 
 

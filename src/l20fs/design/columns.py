@@ -9,30 +9,20 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from l20fs.design import kernels
-from l20fs.design.blocked import BlockedMatrix
+from l20fs.design.blocked import BlockDesign, BlockedMatrix
 from l20fs.design.lines import Lines
 from l20fs.design.protocol import Pull
 
 Array = NDArray[Any]
 
 
-class ColumnDesign:
+class ColumnDesign(BlockDesign):
     """X~ in blocks of columns; what comes back from a pass are products, or only the features that stand out."""
 
     def __init__(self, matrix: BlockedMatrix) -> None:
-        self.matrix = matrix
-        self.n_samples, self.n_features = matrix.n_samples, matrix.n_features
-        self.sample_weights = matrix.sample_weights
+        super().__init__(matrix)
         self.n_stored = 0  # nothing is stored here: bounds that spare a product would spare no pass
-        self.dtype = matrix.dtype
-        self.mean, self.scale = matrix.mean, matrix.scale
-        self.column_energy, self.varies = matrix.column_energy, matrix.varies
-        self.largest_deviation = matrix.largest_deviation
         self.lines = Lines(self.n_features, self.n_samples, matrix.blocks.budget, matrix.lines)
-
-    @property
-    def max_sample_energy(self) -> float:
-        return self.matrix.max_sample_energy
 
     def pull(self, residual: Array, rows: Array | None = None) -> Array:
         return self.matrix.products(residual) if rows is None else residual @ self.lines.gathered(rows).T
@@ -67,9 +57,6 @@ class ColumnDesign:
         picked = sp.hstack(made, format="csc")[:, np.argsort(order)]
         return picked, kernels.Columns(self.mean[rows], self.scale[rows], nowhere)
 
-    def pull_norms(self) -> Array:
-        return np.sqrt(self.column_energy)
-
     def push(self, rows: Array, values: Array) -> Array:
         if len(rows) <= self.lines.most:
             return self.lines.combined(rows, values)
@@ -84,6 +71,3 @@ class ColumnDesign:
 
     def column(self, row: int) -> Array:
         return self.lines.gathered(np.array([row]))[0]
-
-    def gram_top(self) -> float:
-        return self.matrix.gram_top()

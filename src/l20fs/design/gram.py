@@ -12,37 +12,26 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse.linalg import eigsh
 
-from l20fs.design.blocked import SMALL_GRAM, BlockedMatrix
+from l20fs.design.blocked import SMALL_GRAM, BlockDesign, BlockedMatrix
 from l20fs.design.lines import Lines
 from l20fs.design.protocol import Pull
-from l20fs.design.spectrum import EXACT
+from l20fs.design.spectrum import EXACT, lanczos_bound
 
 Array = NDArray[Any]
 
 
-class GramDesign:
+class GramDesign(BlockDesign):
     """X~ in blocks through its Gram matrix, of which only the lines of touched features are made."""
 
     def __init__(self, matrix: BlockedMatrix) -> None:
-        self.matrix = matrix
-        self.n_samples, self.n_features = matrix.n_samples, matrix.n_features
-        self.sample_weights = matrix.sample_weights
+        super().__init__(matrix)
         self.n_stored = matrix.n_features  # what a pull goes through
-        self.dtype = matrix.dtype
-        self.mean, self.scale = matrix.mean, matrix.scale
-        self.column_energy, self.varies = matrix.column_energy, matrix.varies
-        self.largest_deviation = matrix.largest_deviation
         #: Whether the whole matrix is so small that it is made by the first pass that needs a line.
         self.is_small = self.n_features <= SMALL_GRAM
         self.lines = Lines(
             self.n_features, self.n_features, matrix.blocks.budget, matrix.gram_lines, all_at_once=self.is_small
         )
-
-    @property
-    def max_sample_energy(self) -> float:
-        return self.matrix.max_sample_energy
 
     def products_with(self, vectors: Array) -> Array:
         """Return what stands for vectors over the samples: a pass over X."""
@@ -53,9 +42,6 @@ class GramDesign:
 
     def pull_among(self, rows: Array | slice) -> Pull:
         return lambda residual: residual[:, rows]
-
-    def pull_norms(self) -> Array:
-        return np.sqrt(self.column_energy)
 
     def push(self, rows: Array, values: Array) -> Array:
         return self.lines.combined(rows, values)
@@ -77,9 +63,8 @@ class GramDesign:
 
     def gram_top(self) -> float:
         if not self.is_small:
-            return self.matrix.gram_top()
+            return super().gram_top()
         gram = self.inner(np.arange(self.n_features))
-        if self.n_features <= EXACT:
-            return float(np.linalg.eigvalsh(gram)[-1])
-        start = np.random.default_rng(0).standard_normal(self.n_features)
-        return float(eigsh(gram, k=1, which="LA", v0=start, tol=1e-9, return_eigenvectors=False)[0])
+        if min(self.n_samples, self.n_features) > EXACT:
+            return lanczos_bound(gram.__matmul__, self.n_features)
+        return float(np.linalg.eigvalsh(gram)[-1])

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from l20fs.design.blocks import BLOCK_ELEMENTS, segment_sums
+from l20fs.design.blocks import BLOCK_ELEMENTS
 
 Array = NDArray[Any]
 
@@ -62,7 +62,7 @@ def merged(left: Any, right: Any) -> Moments:
 def moments(block: Any, weights: Array | None) -> Moments:
     """Measure the columns of a block."""
     if sp.issparse(block):
-        return _sparse_moments(_by_column(block), weights)
+        return _sparse_moments(block, weights)
     found: Moments | None = None
     for strip in _strips(block.shape):
         part = block[strip].astype(np.float64)
@@ -90,19 +90,24 @@ def _dense_moments(part: Array, weights: Array | None) -> Moments:
 
 
 def _sparse_moments(block: Any, weights: Array | None) -> Moments:
-    starts, counts = block.indptr[:-1].astype(np.intp), np.diff(block.indptr)
-    values = block.data.astype(np.float64)
-    owners = np.repeat(np.arange(block.shape[1]), counts)
-    n_missing = np.bincount(owners[np.isnan(values)], minlength=block.shape[1])
-    n_infinite = np.bincount(owners[np.isinf(values)], minlength=block.shape[1])
-    own = None if weights is None else weights[block.indices]
-    total = float(block.shape[0]) if weights is None else float(weights.sum())
-    stored = counts.astype(np.float64) if own is None else segment_sums(own, starts, counts)
+    values, samples, columns = _entries(block)
+    n_samples, n_features = block.shape
+
+    def sums(of: Array | None) -> Array:
+        return np.bincount(columns, of, minlength=n_features)
+
+    n_missing, n_infinite = np.zeros(n_features, dtype=np.int64), np.zeros(n_features, dtype=np.int64)
     with np.errstate(over="ignore", invalid="ignore"):
-        mean = segment_sums(values if own is None else values * own, starts, counts) / (total or 1.0)
-        values -= np.repeat(mean, counts)
-        squares = segment_sums(values * values if own is None else values * values * own, starts, counts)
-        squares += np.maximum(total - stored, 0.0) * mean * mean
+        if not np.isfinite(values.sum()):
+            n_missing = np.bincount(columns[np.isnan(values)], minlength=n_features)
+            n_infinite = np.bincount(columns[np.isinf(values)], minlength=n_features)
+        own = None if weights is None else weights[samples]
+        total = float(n_samples) if weights is None else float(weights.sum())
+        mean = sums(values if own is None else values * own) / (total or 1.0)
+        values -= mean[columns]
+        values *= values
+        squares = sums(values if own is None else values * own)
+        squares += np.maximum(total - sums(own), 0.0) * mean * mean
     return Moments(np.array(total), mean, squares, n_missing, n_infinite)
 
 
@@ -117,13 +122,16 @@ def sample_energies(block: Any, columns: Columns, weights: Array | None) -> Arra
     """Return ``min(1, w_i) ||x_i||^2`` of the centred and scaled samples, over the columns of this block."""
     mean, scale, _ = columns
     if sp.issparse(block):
-        block = _by_column(block)
-        counts, shift = np.diff(block.indptr), mean / scale
+        values, samples, places = _entries(block)
+        shift = mean / scale
         # A full column has no zeros, and its mean, however large, must not come in and go out again.
+        counts = np.bincount(places, minlength=len(shift))
         of_zeros = np.where(counts < block.shape[0], shift * shift, 0.0)
-        deviations = block.data / np.repeat(scale, counts) - np.repeat(shift, counts)
-        gains = deviations * deviations - np.repeat(of_zeros, counts)
-        energies = np.bincount(block.indices, gains, minlength=block.shape[0]) + of_zeros.sum()
+        values /= scale[places]
+        values -= shift[places]
+        values *= values
+        values -= of_zeros[places]
+        energies = np.bincount(samples, values, minlength=block.shape[0]) + of_zeros.sum()
     else:
         energies = np.empty(block.shape[0])
         for strip in _strips(block.shape):
@@ -138,7 +146,7 @@ def largest_sample_energy(block: Any, columns: Columns, weights: Array | None) -
 
 
 def products(block: Any, columns: Columns, vectors: Array) -> Array:
-    """Return ``vectors @ (X - 1 mean') / scale``, in float64; float32 vectors are multiplied with a float32 block as such."""
+    """Return ``vectors @ (X - 1 mean') / scale``, in float64; where both are float32 they are multiplied as such."""
     mean, scale, far = columns
     if sp.issparse(block):
         raw = np.ascontiguousarray((block.T @ np.ascontiguousarray(vectors.T)).T)
@@ -234,13 +242,15 @@ def squared_lengths(block: Any, columns: Columns, vectors: Array) -> Array:
     return np.einsum("ij,ij->j", found, found)
 
 
-def _by_column(block: Any) -> Any:
-    """Return a sparse block in CSC form, each value in one piece; the block itself stays as it is."""
-    block = block.tocsc()
+def _entries(block: Any) -> tuple[Array, Array, Array]:
+    """Return what a sparse block stores: values of its own in float64, and the sample and the column of each."""
+    block = block if block.format in ("csr", "csc") else block.tocsr()
     if not block.has_canonical_format:
         block = block.copy()
         block.sum_duplicates()
-    return block
+    lines = np.repeat(np.arange(len(block.indptr) - 1), np.diff(block.indptr))
+    values = block.data.astype(np.float64)
+    return (values, lines, block.indices) if block.format == "csr" else (values, block.indices, lines)
 
 
 def _strips(shape: tuple[int, ...]) -> Iterator[slice]:

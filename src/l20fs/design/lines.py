@@ -37,7 +37,9 @@ class Lines:
     array([[5., 0., 7.]])
     """
 
-    def __init__(self, n_lines: int, length: int, budget: int, fetch: Callable[[Array], Array], *, all_at_once: bool = False) -> None:
+    def __init__(
+        self, n_lines: int, length: int, budget: int, fetch: Callable[[Array], Array], *, all_at_once: bool = False
+    ) -> None:
         self.n_lines, self.length, self.budget = n_lines, length, budget
         self._fetch = fetch
         self._all_at_once = all_at_once and n_lines <= self.most

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
-#: So many neighbours are summed before the sum is passed on: the order of a sum depends on nothing but the blocks.
-FAN_IN = 8
+#: So many neighbours are summed before the sum is passed on: the order of a sum depends on nothing but the blocks, and
+#: neighbours are on the same machine as a rule.
+FAN_IN = 4
 
 #: Blocks that are in memory together: while one is read, the others are worked on.
 AT_ONCE = 2

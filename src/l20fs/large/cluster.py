@@ -89,7 +89,7 @@ class DaskBlocks(Blocks):
         return self._leaf(value)
 
     def _leaf(self, value: Any) -> Any:
-        from dask import delayed
+        from dask.delayed import delayed
 
         self.traffic.n_down += size_of(value)
         return delayed(value, pure=False, traverse=False)
@@ -98,27 +98,27 @@ class DaskBlocks(Blocks):
         return self._computed(self._tasks(kernel, own, range(len(own)) if which is None else which))
 
     def total(self, kernel: Kernel, own: Sequence[tuple[Any, ...]], combine: Combine = add) -> Any:
-        from dask import delayed
+        from dask.delayed import delayed
 
         parts = self._tasks(kernel, own, range(len(own)))
-        while len(parts) > FAN_IN:
+        while len(parts) > 1:
             groups = [parts[start : start + FAN_IN] for start in range(0, len(parts), FAN_IN)]
             parts = [delayed(_in_order, pure=False)(combine, *group) for group in groups]
-        return reduce(combine, self._computed(parts))
+        return self._computed(parts)[0]
 
     def _tasks(self, kernel: Kernel, own: Sequence[tuple[Any, ...]], which: Sequence[int]) -> list[Any]:
-        from dask import delayed
+        from dask.delayed import delayed
 
         self.traffic.n_passes += 1
         task = delayed(kernel, pure=False)
         return [task(self._blocks[number], *own[number]) for number in which]
 
     def _computed(self, tasks: list[Any]) -> list[Any]:
-        import dask
+        import dask.base
 
         # What goes down is what a pass needs, and not larger than that: there is nothing to warn about.
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
-            results = list(dask.compute(*tasks)) if self._client is None else self._gathered(tasks)
+            results = list(dask.base.compute(*tasks)) if self._client is None else self._gathered(tasks)
         self.traffic.n_up += size_of(results)
         return results
 
@@ -148,8 +148,8 @@ class DaskBlocks(Blocks):
                         ) from None
         except KilledWorker as error:
             raise RuntimeError(
-                f"A block of X was lost with its worker several times ({error}). As a rule it did not fit into the memory of "
-                "a worker: use smaller chunks, for example X.rechunk({0: 'auto', 1: -1}), or workers with more memory."
+                f"A block of X was lost with its worker several times ({error}). As a rule it did not fit into the memory "
+                "of a worker: use smaller chunks, for example X.rechunk({0: 'auto', 1: -1}), or workers with more memory."
             ) from error
         finally:
             client.cancel(futures)

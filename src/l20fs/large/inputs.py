@@ -14,6 +14,9 @@ from l20fs.large.sources import array_blocks, stored_blocks
 
 Array = NDArray[Any]
 
+#: Arrays and sparse matrices that are in a file.
+STORED = (("zarr", "Array"), ("h5py", "Dataset"), ("anndata.abc", "CSRDataset"), ("anndata.abc", "CSCDataset"))
+
 #: A memory map of which a fit in memory would take more than this share of what it may is read in blocks.
 IN_MEMORY_SHARE = 0.25
 
@@ -39,11 +42,9 @@ def comes_in_blocks(X: Any, max_memory: Any = None) -> bool:
 
 def is_stored(X: Any) -> bool:
     """Say whether this is an array of a zarr or HDF5 file, or the matrix of an AnnData object that a file backs."""
-    for module, name in (("zarr", "Array"), ("h5py", "Dataset"), ("anndata.abc", "CSRDataset"), ("anndata.abc", "CSCDataset")):
-        kind = getattr(sys.modules.get(module), name, None)
-        if kind is not None and isinstance(X, kind):
-            return True
-    return False
+    # What has not been imported cannot have made X.
+    kinds = [getattr(sys.modules.get(module), name, None) for module, name in STORED]
+    return isinstance(X, tuple(kind for kind in kinds if kind is not None))
 
 
 def as_blocks(X: Any, max_memory: Any = None) -> Blocks:

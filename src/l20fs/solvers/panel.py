@@ -102,7 +102,10 @@ class Panel:
         self._needed_room = self._smallest_room.copy()  # infinite for the selected and the included rows
         self._n_changes = 0
         # With the Gram matrix at hand, or on its way, there is no pass to be spared.
-        self._ahead = 1 if isinstance(design, GramDesign) or design.n_features * design.n_samples * problem.dtype.itemsize <= SMALL_BYTES else FIRST_AHEAD
+        is_near = isinstance(design, GramDesign) or (
+            design.n_features * design.n_samples * problem.dtype.itemsize <= SMALL_BYTES
+        )
+        self._ahead = 1 if is_near else FIRST_AHEAD
         self.n_fixed = 0
         self._start_from([int(unit) for unit in units])
 
