@@ -17,7 +17,7 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from l20fs.large import columns_of, comes_in_blocks
+from l20fs.large import Blocks, columns_of, comes_in_blocks
 from l20fs.prox import order_descending
 from l20fs.validation import (
     Targets,
@@ -157,6 +157,8 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         """Refuse parameters that make no sense, before anything is computed."""
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, Targets]:
+        if isinstance(X, Blocks):
+            raise TypeError(f"X comes in blocks, and {type(self).__name__} needs it in memory. Load it, or use L20Selector.")
         X, y = validate_input(
             self,
             X,

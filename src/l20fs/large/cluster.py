@@ -80,7 +80,7 @@ class DaskBlocks(Blocks):
         if self._client is None:
             return 2 * bytes_of(None)
         workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
-        return sum(int(worker["memory_limit"] or 0) for worker in workers)
+        return sum(int(worker["memory_limit"] or bytes_of(None)) for worker in workers)
 
     def keep(self, value: Any) -> Any:
         return self._leaf(value).persist()
@@ -151,8 +151,9 @@ class DaskBlocks(Blocks):
                 f"A block of X was lost with its worker several times ({error}). As a rule it did not fit into the memory "
                 "of a worker: use smaller chunks, for example X.rechunk({0: 'auto', 1: -1}), or workers with more memory."
             ) from error
-        finally:
-            client.cancel(futures)
+        except BaseException:
+            client.cancel(futures)  # nobody waits for them any more
+            raise
 
 
 def _in_order(combine: Combine, *parts: Any) -> Any:

@@ -91,7 +91,7 @@ def _digest(value: Any) -> str:
 
 def _write(file: Path, results: list[Any]) -> None:
     """Write results, each of them an array or a tuple of arrays."""
-    arrays: dict[str, Array] = {}
+    arrays: dict[str, Any] = {}
     for number, result in enumerate(results):
         parts = result if isinstance(result, tuple) else [result]
         arrays |= {f"{number}-{'p' if isinstance(result, tuple) else 'a'}-{i}": part for i, part in enumerate(parts)}
