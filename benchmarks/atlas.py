@@ -68,7 +68,13 @@ def select(file: Path, solver: str, max_memory: str) -> dict:
     selector = L20Selector(100, solver=solver, max_memory=max_memory).fit(X, y)
     seconds, work = time.perf_counter() - start, time.process_time() - start_of_work
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    return {"seconds": seconds, "work": work, "passes": X.traffic.n_passes, "peak": peak, "genes": int(selector.support_.sum())}
+    return {
+        "seconds": seconds,
+        "work": work,
+        "passes": X.traffic.n_passes,
+        "peak": peak,
+        "genes": int(selector.support_.sum()),
+    }
 
 
 def main() -> None:
@@ -96,7 +102,7 @@ def main() -> None:
             found = json.loads(inside.stdout.splitlines()[-1])
             print(
                 f"{solver:8} {found['genes']} genes in {found['seconds']:.1f} s ({found['work']:.1f} s of work), "
-                f"{found['passes']} passes, largest resident memory {found['peak'] / 2**30:.2f} GB of {arguments.max_memory}",
+                f"{found['passes']} passes, resident memory up to {found['peak'] / 2**30:.2f} GB of {arguments.max_memory}",
                 flush=True,
             )
 

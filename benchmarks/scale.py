@@ -1,7 +1,7 @@
 """How fits on blocks scale: growth with N and d, time beside NumPy, bytes per step, X four times the workers' memory.
 
-Run ``python benchmarks/scale.py [--folder build/scale] [--only growth,ratio,bytes,memory]``. Set OMP_NUM_THREADS=1. Times are
-the best of several, in the same run; on a busy machine compare ratios only.
+Run ``python benchmarks/scale.py [--folder build/scale] [--only growth,ratio,bytes,memory]``. Set OMP_NUM_THREADS=1. Times
+are the best of several, in the same run; on a busy machine compare ratios only.
 
 growth  time of a path with 20 features for N and for d doubled again and again, streamed from a memory map: the slopes of
         the log-log lines, and the picture scale.svg in the folder.
@@ -89,7 +89,7 @@ def _draw(file: Path, lines) -> None:
 def _client(n_workers: int = 2, memory: str = "2GiB"):
     from distributed import Client, LocalCluster
 
-    return Client(LocalCluster(n_workers=n_workers, threads_per_worker=1, memory_limit=memory, dashboard_address=None))
+    return Client(LocalCluster(n_workers=n_workers, threads_per_worker=1, memory_limit=memory, dashboard_address=":0"))
 
 
 def ratio(folder: Path) -> None:
@@ -106,8 +106,8 @@ def ratio(folder: Path) -> None:
             own = best(lambda: problem.design.matrix.products(residual))
             numpy = best(lambda: whole.design.pull(residual))
             print(
-                f"ratio   one pass over {shape[0]} x {shape[1]} in blocks of {chunks[0]} x {chunks[1]}: {1000 * own:.0f} ms, "
-                f"NumPy {1000 * numpy:.0f} ms, {own / numpy:.2f} times",
+                f"ratio   one pass over {shape[0]} x {shape[1]} in blocks of {chunks[0]} x {chunks[1]}: "
+                f"{1000 * own:.0f} ms, NumPy {1000 * numpy:.0f} ms, {own / numpy:.2f} times",
                 flush=True,
             )
             start, n_passes = time.perf_counter(), blocks.traffic.n_passes
@@ -136,8 +136,8 @@ def count_bytes(folder: Path) -> None:
         steps, rows = int(path.n_iters.sum()), int(path.n_nonzero.max())
         table = (rows * n_classes * 8, shape[1] * n_classes * 8) if axis == 0 else (shape[0] * n_classes * 8, rows * 16)
         print(
-            f"bytes   {shape[0]} x {shape[1]} by {'columns' if axis else 'rows'}, {steps} steps to {rows} features, per step: "
-            f"{(blocks.traffic.n_down - down) / steps / 1024:.1f} KB down (plan: {table[0] / 1024:.1f}), "
+            f"bytes   {shape[0]} x {shape[1]} by {'columns' if axis else 'rows'}, {steps} steps to {rows} features, "
+            f"per step: {(blocks.traffic.n_down - down) / steps / 1024:.1f} KB down (plan: {table[0] / 1024:.1f}), "
             f"{(blocks.traffic.n_up - up) / steps / 1024:.1f} KB up (plan: {table[1] / 1024:.1f}"
             f"{', and each touched column once' if axis else ''})"
         )
@@ -152,7 +152,9 @@ def memory(folder: Path) -> None:
         n_features = 5000
         n_samples = int(4 * limit / (4 * n_features)) // 1000 * 1000
         rng = np.random.default_rng(0)
-        store = zarr.create_array(f"{temporary}/x.zarr", shape=(n_samples, n_features), chunks=(1000, n_features), dtype="f4")
+        store = zarr.create_array(
+            f"{temporary}/x.zarr", shape=(n_samples, n_features), chunks=(1000, n_features), dtype="f4"
+        )
         y = rng.integers(3, size=n_samples)
         for start in range(0, n_samples, 1000):
             part = rng.standard_normal((1000, n_features), dtype=np.float32)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from blocked import cut, make_counts
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from l20fs import L20Classifier, L20Regressor, L20Selector
@@ -46,7 +46,9 @@ def assert_same_path(path, expected, rtol):
     np.testing.assert_array_equal(path.indices, expected.indices)
     np.testing.assert_allclose(path.alphas, expected.alphas, rtol=rtol)
     np.testing.assert_allclose(path.losses, expected.losses, rtol=rtol, atol=rtol * float(expected.null_loss))
-    np.testing.assert_allclose(path.coef_values, expected.coef_values, rtol=0, atol=rtol * np.abs(expected.coef_values).max())
+    np.testing.assert_allclose(
+        path.coef_values, expected.coef_values, rtol=0, atol=rtol * np.abs(expected.coef_values).max()
+    )
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -67,6 +69,7 @@ def test_the_support_is_that_of_the_whole_matrix_at_every_stage(shape, kind, dty
 
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("shape", SHAPES)
+@settings(max_examples=20)
 @given(seed=st.integers(0, 10**6))
 def test_any_data_any_weights_any_solver(shape, axis, seed):
     rng = np.random.default_rng(seed)
@@ -100,7 +103,7 @@ def test_wishes_of_users(shape, axis):
         if name.endswith("hiht") or isinstance(parts, ColumnLeastSquares):
             assert_same_path(solve(parts, penalty=grouped), solve(whole, penalty=grouped), 1e-7)
         else:
-            with pytest.raises(ValueError, match="feature_groups with the solvers .* Use solver='ahiht' or 'hiht'"):
+            with pytest.raises(ValueError, match=r"feature_groups with the solvers .* Use solver='ahiht' or 'hiht'"):
                 solve(parts, penalty=grouped)
 
 
@@ -112,7 +115,7 @@ def test_starts_other_than_zero(shape, init, axis):
     start = init if init == "gaussian" else np.random.default_rng(0).standard_normal((3, X.shape[1])) * 1e-4
     settings = {"solver": "ahiht", "init": start, "random_state": 0}
     expected = L20Selector(6, **settings).fit(X, y)
-    blocks = cut(X, axis, 3, budget=2**12 if axis else 2**24)  # by columns: more than may be kept, so that weights travel
+    blocks = cut(X, axis, 3, budget=2**12 if (shape, axis) == ("wide", 1) else 2**24)  # in plan E weights travel, if need be
     assert_same_path(L20Selector(6, **settings).fit(blocks, y).path_, expected.path_, 1e-7)
 
 
@@ -207,7 +210,12 @@ def test_refits_and_criterion():
     rows = np.array([3, 0, 6, 9])
     whole, parts = LeastSquares(X, np.eye(3)[y], ridge=0.3), make_problem(cut(X, 0, 3), np.eye(3)[y], ridge=0.3)
     np.testing.assert_array_equal(parts.dependent(rows), [6])
-    np.testing.assert_allclose(ebic(parts, rows), ebic(whole, rows), rtol=1e-7)
+    np.testing.assert_allclose(ebic(parts, rows[[0, 1, 3]]), ebic(whole, rows[[0, 1, 3]]), rtol=1e-7)
+    # Of what depends on others QR makes a direction out of rounding, so that the rows after it are compared with the truth.
+    centred = X - X.mean(axis=0)
+    left = np.linalg.lstsq(centred[:, [3, 0, 9]], whole.targets.T, rcond=None)[1].sum()
+    explained = np.square(make_problem(cut(X, 0, 3), np.eye(3)[y]).panel_factor(rows)[1]).sum()
+    np.testing.assert_allclose(2.0 * whole.null_loss - explained, left, rtol=1e-9)
     expected, found = whole.panel_factor(rows), parts.panel_factor(rows)
     for k in range(1, 5):
         weights = [np.linalg.lstsq(triangle[:, :k], sides, rcond=None)[0] for triangle, sides in (expected, found)]

@@ -29,7 +29,9 @@ def make_matrix(seed=0, shape=(30, 8), density=0.4):
 
 def whole(blocks):
     """Put the blocks back together."""
-    parts = blocks.each(lambda block: block.toarray() if sp.issparse(block) else np.array(block), [()] * len(extents(blocks)))
+    parts = blocks.each(
+        lambda block: block.toarray() if sp.issparse(block) else np.array(block), [()] * len(extents(blocks))
+    )
     return np.concatenate(parts, axis=blocks.axis)
 
 
@@ -38,13 +40,23 @@ def whole(blocks):
 
 @pytest.mark.parametrize(
     ("said", "size"),
-    [("4G", 2**32), ("512M", 2**29), ("0.5 gb", 2**29), ("1TiB", 2**40), (3e9, 3_000_000_000), (2**28, 2**28), ("200000K", 204_800_000)],
+    [
+        ("4G", 2**32),
+        ("512M", 2**29),
+        ("0.5 gb", 2**29),
+        ("1TiB", 2**40),
+        (3e9, 3_000_000_000),
+        (2**28, 2**28),
+        ("200000K", 204_800_000),
+    ],
 )
 def test_memory_as_people_say_it(said, size):
     assert bytes_of(said) == size
 
 
-@pytest.mark.parametrize("said", ["4X", "", "G", ".", "1..2G", -1, 0, 1000, True, "10M", float("nan"), float("inf"), [4], "-4G"])
+@pytest.mark.parametrize(
+    "said", ["4X", "", "G", ".", "1..2G", -1, 0, 1000, True, "10M", float("nan"), float("inf"), [4], "-4G"]
+)
 def test_memory_that_makes_no_sense_is_refused(said):
     with pytest.raises(ValueError, match=r"max_memory=.*'4G', at least 128\.0 MB"):
         bytes_of(said)
@@ -139,7 +151,7 @@ def test_files_that_cannot_be_opened(tmp_path):
         open_large(tmp_path / "flat.npy")
     with h5py.File(tmp_path / "x.h5ad", "w") as file:
         file["obs/n"] = np.zeros(3)
-    with pytest.raises(ValueError, match="has no matrix 'X'. It has 'obs'"):
+    with pytest.raises(ValueError, match=r"has no matrix 'X'\. It has 'obs'"):
         open_large(tmp_path / "x.h5ad")
     with pytest.raises(ValueError, match="'/obs' holds no sparse matrix"):
         open_large(tmp_path / "x.h5ad", key="obs")
@@ -221,17 +233,33 @@ def test_passes_are_noted_and_not_made_again(tmp_path):
     X = make_matrix()
     first = Journal(cut(X), tmp_path / "new", probe)
     arguments = [(first.keep(np.array(2.0)),), (first.send(np.array(3.0)),)]
-    expected = first.total(column_sums, arguments), first.each(count_and_sum, arguments), first.each(column_sums, arguments, [1])
+    expected = (
+        first.total(column_sums, arguments),
+        first.each(count_and_sum, arguments),
+        first.each(column_sums, arguments, [1]),
+    )
     assert first.traffic.n_passes == 4  # with the probe
     second = Journal(cut(X), tmp_path / "new", probe)
     arguments = [(second.keep(np.array(2.0)),), (second.send(np.array(3.0)),)]
-    found = second.total(column_sums, arguments), second.each(count_and_sum, arguments), second.each(column_sums, arguments, [1])
+    found = (
+        second.total(column_sums, arguments),
+        second.each(count_and_sum, arguments),
+        second.each(column_sums, arguments, [1]),
+    )
     assert second.traffic.n_passes == 1
     np.testing.assert_array_equal(found[0], expected[0])
     for mine, theirs in zip(found[1], expected[1], strict=True):
         assert mine[0] == theirs[0]
         np.testing.assert_array_equal(mine[1], theirs[1])
     np.testing.assert_array_equal(found[2], expected[2])
+
+
+def _results(journal, arguments):
+    return (
+        journal.total(column_sums, arguments),
+        journal.each(count_and_sum, arguments),
+        journal.each(column_sums, arguments, [1]),
+    )
 
 
 def test_no_result_of_anything_else_is_taken(tmp_path):

@@ -280,8 +280,8 @@ class L20Selector(BaseSelector):
         if not self.takes_blocks or not (self.checkpoint is not None or comes_in_blocks(X, self.max_memory)):
             return super()._validate(X, y)
         self._refuse_what_needs_samples(X)
-        targets = self._encode(validate_beside_blocks(self, X, y))
         blocks = as_blocks(X, self.max_memory)
+        targets = self._encode(validate_beside_blocks(self, blocks, y))
         return (blocks if self.checkpoint is None else Journal(blocks, self.checkpoint, probe)), targets
 
     def _refuse_what_needs_samples(self, X: Any) -> None:

@@ -25,7 +25,10 @@ class ColumnDesign(BlockDesign):
         self.lines = Lines(self.n_features, self.n_samples, matrix.blocks.budget, matrix.lines)
 
     def pull(self, residual: Array, rows: Array | None = None) -> Array:
-        return self.matrix.products(residual) if rows is None else residual @ self.lines.gathered(rows).T
+        if rows is None or len(rows) > self.lines.most:
+            products = self.matrix.products(residual)
+            return products if rows is None else products[:, rows]
+        return residual @ self.lines.gathered(rows).T
 
     def pull_among(self, rows: Array | slice) -> Pull:
         if isinstance(rows, slice):  # neighbours, perhaps all of X: they stay where they are

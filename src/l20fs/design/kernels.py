@@ -94,7 +94,7 @@ def _sparse_moments(block: Any, weights: Array | None) -> Moments:
     n_samples, n_features = block.shape
 
     def sums(of: Array | None) -> Array:
-        return np.bincount(columns, of, minlength=n_features)
+        return np.bincount(columns, of, minlength=n_features).astype(np.float64, copy=False)
 
     n_missing, n_infinite = np.zeros(n_features, dtype=np.int64), np.zeros(n_features, dtype=np.int64)
     with np.errstate(over="ignore", invalid="ignore"):

@@ -1,7 +1,8 @@
 """Dask arrays: a function per block on whatever Dask runs on, with the array's own graph as what loads the blocks.
 
 A worker that is lost takes nothing with it: its blocks are made again by the graph, and what was kept on it is part of
-the graph, too. Values go down as one literal per pass and not once per task.
+the graph, too. Values go down as one literal per pass and not once per task. This file is imported where there is a Dask
+array, and nowhere else.
 """
 
 from __future__ import annotations
@@ -9,11 +10,14 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
-from functools import reduce
+from functools import cached_property, reduce
 from operator import add
 from typing import Any
 
+import dask.base
 import numpy as np
+from dask.array.utils import meta_from_array
+from dask.delayed import delayed
 from numpy.typing import NDArray
 
 from l20fs.large.blocks import FAN_IN, Blocks, Combine, Kernel, Traffic, size_of
@@ -49,9 +53,6 @@ class DaskBlocks(Blocks):
     """The chunks of a Dask array as :class:`~l20fs.large.blocks.Blocks`."""
 
     def __init__(self, X: Any, axis: int, memory: int) -> None:
-        import dask.base
-        from dask.array.utils import meta_from_array
-
         self.shape = X.shape
         self.dtype = np.dtype(X.dtype)
         self.axis = axis
@@ -64,23 +65,33 @@ class DaskBlocks(Blocks):
         scheduler = dask.base.get_scheduler(collections=[X])
         owner = getattr(scheduler, "__self__", None)
         self._client = owner if hasattr(owner, "scheduler_info") else None
-        room = self._room()
-        fits = X.nbytes <= SHARE_FOR_X * room
-        logger.info(
-            "X takes up to %s and %s: it is %s", shown(X.nbytes), f"{shown(room)} are there for it",
-            "held in memory" if fits else "made again by its graph for each pass",
-        )  # fmt: skip
-        if fits:
-            X = X.persist()
-        delayed = X.to_delayed().ravel()
-        self._blocks = [block for block, size in zip(delayed, X.chunks[axis], strict=True) if size]
+        self._X = X
 
-    def _room(self) -> int:
-        """Return the memory of all workers, or of this machine."""
+    @cached_property
+    def _blocks(self) -> list[Any]:
+        """The blocks as Dask knows them; from here on they are held in memory if they fit."""
+        X, workers = self._X, self._workers()
+        room = sum(workers.values())
+        fits = X.nbytes <= SHARE_FOR_X * room
+        how = "held in memory" if fits else "made again by its graph for each pass"
+        logger.info("X takes up to %s and there are %s for it: it is %s", shown(X.nbytes), shown(room), how)
+        blocks = [block for block, size in zip(X.to_delayed().ravel(), X.chunks[self.axis], strict=True) if size]
+        if not fits or self._client is None:
+            return list(dask.base.persist(*blocks)) if fits else blocks
+        # Neighbours on one worker, if it lives: most of a sum is then done where its parts are.
+        groups = np.array_split(np.arange(len(blocks)), len(workers))
+        held: list[Any] = []
+        for worker, group in zip(workers, groups, strict=True):
+            chosen = [blocks[number] for number in group]
+            held += self._client.persist(chosen, workers=[worker], allow_other_workers=True) if chosen else []
+        return held
+
+    def _workers(self) -> dict[str, int]:
+        """Return the memory of each worker, or of this machine."""
         if self._client is None:
-            return 2 * bytes_of(None)
-        workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
-        return sum(int(worker["memory_limit"] or bytes_of(None)) for worker in workers)
+            return {"": 2 * bytes_of(None)}
+        workers = self._client.scheduler_info(n_workers=-1)["workers"]
+        return {address: int(worker["memory_limit"] or bytes_of(None)) for address, worker in workers.items()}
 
     def keep(self, value: Any) -> Any:
         return self._leaf(value).persist()
@@ -89,8 +100,6 @@ class DaskBlocks(Blocks):
         return self._leaf(value)
 
     def _leaf(self, value: Any) -> Any:
-        from dask.delayed import delayed
-
         self.traffic.n_down += size_of(value)
         return delayed(value, pure=False, traverse=False)
 
@@ -98,8 +107,6 @@ class DaskBlocks(Blocks):
         return self._computed(self._tasks(kernel, own, range(len(own)) if which is None else which))
 
     def total(self, kernel: Kernel, own: Sequence[tuple[Any, ...]], combine: Combine = add) -> Any:
-        from dask.delayed import delayed
-
         parts = self._tasks(kernel, own, range(len(own)))
         while len(parts) > 1:
             groups = [parts[start : start + FAN_IN] for start in range(0, len(parts), FAN_IN)]
@@ -107,15 +114,11 @@ class DaskBlocks(Blocks):
         return self._computed(parts)[0]
 
     def _tasks(self, kernel: Kernel, own: Sequence[tuple[Any, ...]], which: Sequence[int]) -> list[Any]:
-        from dask.delayed import delayed
-
         self.traffic.n_passes += 1
         task = delayed(kernel, pure=False)
         return [task(self._blocks[number], *own[number]) for number in which]
 
     def _computed(self, tasks: list[Any]) -> list[Any]:
-        import dask.base
-
         # What goes down is what a pass needs, and not larger than that: there is nothing to warn about.
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
             results = list(dask.base.compute(*tasks)) if self._client is None else self._gathered(tasks)
@@ -128,16 +131,17 @@ class DaskBlocks(Blocks):
 
         client = self._client
         assert client is not None
+        had_workers = bool(self._workers()) or self.traffic.n_up > 0
+        alone_since = time.monotonic()
         futures = client.compute(tasks)
-        had_workers, alone_since = False, time.monotonic()
         try:
             while True:
                 try:
                     wait(futures, timeout=1.0)
                     return list(client.gather(futures))
                 except TimeoutError:
-                    has_workers = bool(client.scheduler_info(n_workers=-1)["workers"])
-                    had_workers |= has_workers or self.traffic.n_up > 0
+                    has_workers = bool(self._workers())
+                    had_workers |= has_workers  # one that is still on its way to its first worker may wait
                     if has_workers or not had_workers:
                         alone_since = time.monotonic()
                     elif time.monotonic() - alone_since > PATIENCE:
