@@ -346,14 +346,16 @@ def test_e27_arrays_on_a_device_are_refused(library, class_name, conversion, sel
         selector.transform(foreign())
 
 
-def test_e27_dask_arrays_are_refused():
+def test_e27_dask_arrays_are_refused_where_they_are_not_taken():
     X, y = make_data()
     message = r"X is a dask array, .* Convert it yourself, .* X\.compute\(\)"
+    lazy = da.from_array(X, chunks=(20, 12))
     with pytest.raises(TypeError, match=message):
-        L20Selector(3).fit(da.from_array(X, chunks=(20, 12)), y)
-    selector = L20Selector(3).fit(X, y)
+        L20Classifier(3).fit(lazy, y)
     with pytest.raises(TypeError, match=message):
-        selector.transform(da.from_array(X, chunks=(20, 12)))
+        L20Classifier(3).fit(X, y).predict(lazy)
+    with pytest.raises(TypeError, match=message):
+        L20Classifier(3).fit(X, y).transform(lazy)
 
 
 def test_e27_dask_frames_are_refused():

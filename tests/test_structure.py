@@ -19,11 +19,11 @@ FILES = sorted(SOURCE.rglob("*.py"))
 LEVELS = [
     ["arrays"],
     ["prox", "files", "validation", "resampling", "stability_index", "checkpoint", "parallel", "paper"],
-    ["penalty"],
+    ["penalty", "large"],
     ["wishes"],
     ["design"],
     ["problem"],
-    ["lazy", "relaxation", "criterion"],
+    ["lazy", "relaxation", "criterion", "blockwise"],
     ["certificate"],
     ["exact"],
     ["path"],

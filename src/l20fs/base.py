@@ -18,11 +18,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from l20fs.arrays import Place, is_device_array
+from l20fs.large import Blocks, columns_of, comes_in_blocks
 from l20fs.prox import order_descending
 from l20fs.validation import (
     Targets,
     encode_targets,
     refuse_foreign_array,
+    refuse_other_width,
     validate_device_input,
     validate_input,
     with_weights,
@@ -102,6 +104,8 @@ class BaseSelector(SelectorMixin, BaseEstimator):
     takes_sparse: ClassVar[bool] = False
     #: Whether an X of torch or CuPy is taken where it is.
     takes_device_arrays: ClassVar[bool] = False
+    #: Whether X may come in blocks: a Dask array, or a file larger than memory.
+    takes_blocks: ClassVar[bool] = False
 
     n_features_to_select: int | float | str | None
     scores_: Array
@@ -157,6 +161,8 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         """Refuse parameters that make no sense, before anything is computed."""
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, Targets]:
+        if isinstance(X, Blocks):
+            raise TypeError(f"X comes in blocks, and {type(self).__name__} needs it in memory. Load it, or use L20Selector.")
         if self.takes_device_arrays and is_device_array(X):
             X, y = validate_device_input(self, X, y)
             return X, self._encode(y)
@@ -210,11 +216,14 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         self.ranking_[order] = np.arange(1, len(order) + 1)
 
     def transform(self, X: Any) -> Any:
-        """Reduce X to the selected features."""
+        """Reduce X to the selected features; a Dask array stays lazy."""
         if self.takes_device_arrays and is_device_array(X):
             return self._transform_there(X)
-        refuse_foreign_array(X, "X")
         check_is_fitted(self)
+        if self.takes_blocks and comes_in_blocks(X):
+            refuse_other_width(self, X.shape[1])
+            return columns_of(X, np.flatnonzero(self.get_support()))
+        refuse_foreign_array(X, "X")
         return super().transform(X)
 
     def _transform_there(self, X: Any) -> Any:

@@ -20,7 +20,7 @@ from l20fs.files import write_atomically
 Array = NDArray[Any]
 
 #: Parameters that say how a result is reached or told, not what it is.
-WITHOUT_EFFECT = frozenset({"callback", "verbose", "n_jobs"})
+WITHOUT_EFFECT = frozenset({"callback", "verbose", "n_jobs", "checkpoint", "max_memory"})
 
 #: Bytes that are hashed at a time, so that no copy of the data is made.
 BLOCK = 2**24
@@ -71,6 +71,11 @@ class Checkpoint:
 
 def open_checkpoint(folder: str | os.PathLike[str], n_features: int, **causes: Any) -> Checkpoint:
     """Make sure that ``folder`` can be written to, and name what its files will depend on."""
+    return Checkpoint(writable_folder(folder), hash_of(version("l20fs"), describe(causes, "checkpoint")), n_features)
+
+
+def writable_folder(folder: str | os.PathLike[str]) -> Path:
+    """Return a folder that can be written to, made if it is not there."""
     path = Path(folder)
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -80,7 +85,7 @@ def open_checkpoint(folder: str | os.PathLike[str], n_features: int, **causes: A
         raise OSError(
             f"checkpoint={os.fspath(folder)!r} cannot be written to ({error.strerror or error}). Give a folder that can."
         ) from error
-    return Checkpoint(path, hash_of(version("l20fs"), describe(causes, "checkpoint")), n_features)
+    return path
 
 
 def describe(value: Any, name: str) -> Any:

@@ -92,6 +92,7 @@ class _Model(L20Selector):
     """What the classifier and the regression share: a linear rule on the selected features."""
 
     takes_device_arrays = False
+    takes_blocks = False
 
     def _rule(self) -> Rule:
         """Return the rule of the present selection, in units of X."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -227,6 +228,9 @@ class LeastSquares:
 
     def _ridge_term(self, values: Array) -> Array:
         return (self.ridge * values).astype(self.dtype, copy=False)
+
+    def foresee(self, rank: Callable[[], Array]) -> None:
+        """Learn what ranks the features by how soon they may be asked for; of use where columns come from afar."""
 
     @property
     def lipschitz_lower(self) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import os
 import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,15 +14,17 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from l20fs.base import About, BaseSelector, Scored
+from l20fs.blockwise import make_problem
 from l20fs.certificate import Certificate, certify_penalty, certify_size, lower_bounds, support_loss
 from l20fs.criterion import ebic
-from l20fs.design import Scale
+from l20fs.design import Scale, probe
 from l20fs.frame import selection_frame
+from l20fs.large import Journal, as_blocks, bytes_of, comes_in_blocks
 from l20fs.path import Ranking, SolutionPath, Stage
 from l20fs.penalty import RowPenalty
 from l20fs.problem import LeastSquares
 from l20fs.solvers import Schedule, ahiht, forward, hiht, robust, sbr, starting_weights, swap
-from l20fs.validation import Targets, check_choice, check_number, weights_of_targets
+from l20fs.validation import Targets, check_choice, check_number, validate_beside_blocks, weights_of_targets
 from l20fs.wishes import WISHES, Features, make_penalty
 
 if TYPE_CHECKING:
@@ -122,6 +125,14 @@ class L20Selector(BaseSelector):
         A lambda is done when the squared step is this short (``solver="hiht"``).
     stopping : {"relative", "absolute"}, default="relative"
         Whether ``tol`` is relative to the squared norm of W.
+    max_memory : int, str or None, default=None
+        How much memory the fit may take where X comes in blocks, as a Dask array or from a file: a number of bytes, or a
+        text such as ``"4G"``. A memory map (``numpy.load(file, mmap_mode="r")``) that is small against it is loaded. None:
+        half of this machine's memory.
+    checkpoint : path or None, default=None
+        A folder in which every pass over the blocks of X leaves its result, so that a fit that was interrupted or killed
+        goes on where it was when it is called again on the same data, with the same result to the last digit. Any X that
+        is dense is then taken in blocks. Delete the folder when it is no longer needed.
     callback : callable or None, default=None
         Called with the :class:`~l20fs.path.Stage` after each lambda.
     verbose : int, default=0
@@ -180,6 +191,7 @@ class L20Selector(BaseSelector):
     size_rules = ("ebic",)
     takes_sparse = True
     takes_device_arrays = True
+    takes_blocks = True
 
     path_: SolutionPath
     certificate_: Certificate
@@ -212,6 +224,8 @@ class L20Selector(BaseSelector):
         max_iter: int = 200,
         tol: float = 1e-6,
         stopping: Literal["relative", "absolute"] = "relative",
+        max_memory: int | str | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
         callback: Callable[[Stage], object] | None = None,
         verbose: int = 0,
     ) -> None:
@@ -239,6 +253,8 @@ class L20Selector(BaseSelector):
         self.max_iter = max_iter
         self.tol = tol
         self.stopping = stopping
+        self.max_memory = max_memory
+        self.checkpoint = checkpoint
         self.callback = callback
         self.verbose = verbose
 
@@ -247,8 +263,10 @@ class L20Selector(BaseSelector):
 
         Parameters
         ----------
-        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
-            Finite numbers. A dense array of torch or CuPy stays on its device (docs/gpu.md).
+        X : array, DataFrame, sparse matrix or matrix in blocks, of shape (n_samples, n_features)
+            Finite numbers. In blocks are Dask arrays (of arrays or SciPy sparse matrices), zarr arrays, HDF5 data sets, the
+            ``.X`` of an AnnData object that a file backs, large memory maps and what :func:`l20fs.large.open_large` opens.
+            A dense array of torch or CuPy stays on its device (docs/gpu.md).
         y : array of shape (n_samples,) or (n_samples, n_outputs)
             Class labels of any type, a label indicator matrix, or numbers.
         sample_weight : array of shape (n_samples,), optional
@@ -260,11 +278,30 @@ class L20Selector(BaseSelector):
         """
         return self._fit(X, y, sample_weight)
 
+    def _validate(self, X: Any, y: Any) -> tuple[Any, Targets]:
+        if not self.takes_blocks or not (self.checkpoint is not None or comes_in_blocks(X, self.max_memory)):
+            return super()._validate(X, y)
+        self._refuse_what_needs_samples(X)
+        blocks = as_blocks(X, self.max_memory)
+        targets = self._encode(validate_beside_blocks(self, blocks, y))
+        return (blocks if self.checkpoint is None else Journal(blocks, self.checkpoint, probe)), targets
+
+    def _refuse_what_needs_samples(self, X: Any) -> None:
+        """Refuse what is not available for a matrix in blocks."""
+        if self.checkpoint is not None and not comes_in_blocks(X, self.max_memory) and not isinstance(X, np.ndarray):
+            raise TypeError(
+                f"checkpoint={os.fspath(self.checkpoint)!r} with X in a {type(X).__name__} is not available: it is for "
+                "matrices that are read in blocks. Use a NumPy array, a Dask array or a file, or no checkpoint."
+            )
+        for name, value in (("loss", "l21"), ("certify", True)):
+            if getattr(self, name) == value:
+                raise ValueError(f"{name}={value!r} is not available for X in blocks. Load X into memory, or leave it out.")
+
     def _fit_scores(self, X: Any, targets: Targets) -> None:
         default = RIDGE_FOR_NUMBERS if targets.classes is None else RIDGE_FOR_LABELS
         self.ridge_ = default if self.ridge is None else float(self.ridge)
         # The problem itself sets constant features aside, without a copy of X.
-        problem = LeastSquares(
+        problem = make_problem(
             X,
             targets.Y,
             ridge=self.ridge_,
@@ -509,6 +546,10 @@ class L20Selector(BaseSelector):
         for name in ("alpha", "alpha_start", "eta", "lipschitz_start"):
             if getattr(self, name) is not None:
                 check_number(name, getattr(self, name), minimum=0.0, strict=name != "eta")
+        if self.max_memory is not None:
+            bytes_of(self.max_memory)
+        if self.checkpoint is not None and not self.takes_blocks:
+            raise ValueError(f"{type(self).__name__} takes no checkpoint: it needs X in memory. Use L20Selector.")
         if self.max_features is not None:
             check_number("max_features", self.max_features, minimum=1, strict=False, whole=True)
         if self.solver in REPLACING and not (isinstance(self.init, str) and self.init == "zeros"):

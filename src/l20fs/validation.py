@@ -110,6 +110,32 @@ def validate_device_input(estimator: Any, X: Any, y: Any, *, reset: bool = True)
     return X, y
 
 
+def validate_beside_blocks(estimator: Any, X: Any, y: Any) -> Array:
+    """Check what can be said of X in blocks without reading it, and y as usual; a Dask y is computed."""
+    if X.dtype.kind not in "biuf":
+        raise ValueError(_not_numbers(f"{X.dtype}", []))
+    if hasattr(y, "__dask_graph__"):
+        y = y.compute()
+    refuse_foreign_array(y, "y")
+    refuse_odd_targets(y)
+    checked: Array = validate_data(estimator, "no_validation", y=y, multi_output=True)
+    if len(checked) != X.shape[0]:
+        raise ValueError(f"X has {X.shape[0]} samples, but y has {len(checked)}. Give one label or target per sample.")
+    if X.shape[0] < 2 or X.shape[1] < 1:
+        raise ValueError(f"X has {X.shape[0]} samples and {X.shape[1]} features. Give at least 2 samples and 1 feature.")
+    estimator.n_features_in_ = int(X.shape[1])
+    return checked
+
+
+def refuse_other_width(estimator: Any, n_features: int) -> None:
+    """Refuse a matrix that has not the number of features of the fit."""
+    if n_features != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {n_features} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_} features "
+            "as input."
+        )
+
+
 def encode_targets(y: Array) -> Targets:
     """Encode validated targets: labels one-hot in sorted order, indicators and numbers as they are.
 
@@ -311,17 +337,24 @@ def refuse_non_finite(X: Any, names: Array | None, selector: str) -> None:
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(values.sum(dtype=np.float64)):  # one pass without a temporary; NaN and inf survive a sum
             return
-    bad = np.isnan(values)
-    kind = "missing values (NaN)"
+
+    def per_column(bad: Array) -> Array:
+        return np.bincount(sp.coo_array(X).col[bad], minlength=X.shape[1]) if sp.issparse(X) else bad.sum(axis=0)
+
+    refuse_counted(per_column(np.isnan(values)), per_column(np.isinf(values)), names, selector)
+
+
+def refuse_counted(n_missing: Array, n_infinite: Array, names: Array | None, selector: str) -> None:
+    """Refuse the NaN, or else the infinite values, that were counted in each column."""
+    counts, kind = n_missing, "missing values (NaN)"
     fix = f"Impute them first, for example with make_pipeline(SimpleImputer(), {selector}())."
-    if not bad.any():
-        bad = np.isinf(values)
-        kind, fix = "infinite values (inf)", "Replace or drop them first."
-    if not bad.any():  # finite values whose sum overflows
+    if not counts.any():
+        counts, kind, fix = n_infinite, "infinite values (inf)", "Replace or drop them first."
+    if not counts.any():  # finite values whose sum overflows
         return
-    columns = np.unique(sp.coo_array(X).col[bad]) if sp.issparse(X) else np.flatnonzero(bad.any(axis=0))
+    columns = np.flatnonzero(counts)
     labels = [str(names[j]) if names is not None else f"column {j}" for j in columns[:5]]
-    raise ValueError(f"X has {int(bad.sum())} {kind}, first in {_listed(labels)}. {fix}")
+    raise ValueError(f"X has {int(counts.sum())} {kind}, first in {_listed(labels)}. {fix}")
 
 
 def check_number(

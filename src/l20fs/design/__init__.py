@@ -23,6 +23,7 @@ least squares on it are the weighted ones, and a sample of weight 2 is the same 
 
 from __future__ import annotations
 
+import logging
 from typing import Any, Literal
 
 import numpy as np
@@ -31,26 +32,34 @@ from numpy.typing import NDArray
 
 from l20fs.arrays import is_device_array, numpy_dtype
 from l20fs.design.arrays import ArrayDesign
+from l20fs.design.blocked import SMALL_GRAM, BlockedMatrix, probe
 from l20fs.design.blocks import BLOCK_ELEMENTS
+from l20fs.design.columns import ColumnDesign
 from l20fs.design.dense import DenseDesign
+from l20fs.design.gram import GramDesign
 from l20fs.design.limits import equality_tolerance, refuse_extreme_total, refuse_vanishing_values
 from l20fs.design.protocol import Design
 from l20fs.design.sparse import SparseDesign
 from l20fs.design.weights import SampleWeights
+from l20fs.large import Blocks, shown
 
 __all__ = [
     "BLOCK_ELEMENTS",
     "ArrayDesign",
+    "ColumnDesign",
     "DenseDesign",
     "Design",
+    "GramDesign",
     "SampleWeights",
     "Scale",
     "SparseDesign",
     "equality_tolerance",
     "make_design",
+    "probe",
 ]
 
 Array = NDArray[Any]
+logger = logging.getLogger("l20fs")
 Scale = Literal["none", "zscore"]
 
 
@@ -61,7 +70,7 @@ def make_design(X: Any, scale: Scale | Array = "none", sample_weight: Any = None
 
     Parameters
     ----------
-    X : array or sparse matrix of shape (n_samples, n_features)
+    X : array, sparse matrix or Blocks of shape (n_samples, n_features)
     scale : {"none", "zscore"} or array of shape (n_features,)
         What each feature is divided by: nothing, its own (weighted) deviation, or the number given.
     sample_weight : array of shape (n_samples,), optional
@@ -72,13 +81,16 @@ def make_design(X: Any, scale: Scale | Array = "none", sample_weight: Any = None
     >>> design.mean.tolist(), design.column_energy.round(6).tolist()
     ([1.0], [6.0])
     """
-    X = X if sp.issparse(X) or is_device_array(X) else np.asarray(X)
+    X = X if sp.issparse(X) or isinstance(X, Blocks) or is_device_array(X) else np.asarray(X)
     n_samples, n_features = X.shape
     deviations = _given_deviations(scale, n_features)
     sample_weights = SampleWeights(n_samples, sample_weight)
     if sample_weight is not None:
-        refuse_extreme_total(sample_weights.total, numpy_dtype(X))
-    design: Design = _kind_of(X)(X, deviations, sample_weights)
+        refuse_extreme_total(sample_weights.total, X.dtype if isinstance(X, Blocks) else numpy_dtype(X))
+    if isinstance(X, Blocks):
+        design: Design = block_design(X, deviations, sample_weights)
+    else:
+        design = _kind_of(X)(X, deviations, sample_weights)
     if not design.varies.any():
         counted = "" if sample_weight is None else f" over the {sample_weights.n_counted} samples with a positive weight"
         raise ValueError(
@@ -93,6 +105,26 @@ def _kind_of(X: Any) -> type[ArrayDesign | DenseDesign | SparseDesign]:
     if is_device_array(X):
         return ArrayDesign
     return SparseDesign if sp.issparse(X) else DenseDesign
+
+
+def block_design(blocks: Blocks, deviations: Array | None, sample_weights: SampleWeights) -> Design:
+    """Choose how to work with a matrix in blocks, and say so in the log."""
+    matrix = BlockedMatrix(blocks, deviations, sample_weights)
+    n_samples, n_features = blocks.shape
+    size = f"{n_samples} x {n_features} {blocks.dtype.name}{' sparse' if blocks.is_sparse else ''} from {blocks.name}"
+    cut = f"{len(blocks.edges) - 1} blocks of {'columns' if blocks.axis else 'rows'}"
+    design: ColumnDesign | GramDesign
+    if blocks.axis == 1 and n_samples < n_features:
+        design, plan = ColumnDesign(matrix), "E, fewer samples than features"
+        cost = f"{shown(8.0 * n_samples)} per target to the blocks and the features above the threshold back, per step"
+    elif n_features <= SMALL_GRAM:
+        design, plan = GramDesign(matrix), "C, few features"
+        cost = f"{shown(8.0 * n_features * n_features)} back once"
+    else:
+        design, plan = GramDesign(matrix), "D, many features and samples"
+        cost = f"{shown(8.0 * n_features)} back for each feature that is touched"
+    logger.info("%s in %s: plan %s, %s; %s may be kept here", size, cut, plan, cost, shown(blocks.budget))
+    return design
 
 
 def _given_deviations(scale: Scale | Array, n_features: int) -> Array | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,15 @@ from l20fs.design.protocol import Design
 
 Array = NDArray[Any]
 
+#: Up to this size the eigenvalues of a Gram matrix are computed.
+EXACT = 256
+
 
 def largest_eigenvalue(design: Design) -> float:
     """Return the largest eigenvalue of ``X~ X~.T``: exact where a small Gram matrix has it, else by Lanczos."""
     n_samples, n_features = design.n_samples, design.n_features
     size = min(n_samples, n_features)
-    if size > 256:
+    if size > EXACT:
         return largest_eigenvalue_by_lanczos(design)
     gram = np.zeros((size, size))
     if n_samples <= n_features:
@@ -35,13 +39,17 @@ def largest_eigenvalue(design: Design) -> float:
 
 def largest_eigenvalue_by_lanczos(design: Design) -> float:
     """Bound the largest eigenvalue of ``X~ X~.T`` from above by 1.01 times a Lanczos value of accuracy 1 %."""
-    n_samples, every = design.n_samples, np.arange(design.n_features)
+    every = np.arange(design.n_features)
+    # A design may count on a residual that sums to zero; the eigenvector sought does.
+    return lanczos_bound(
+        lambda vector: design.push(every, design.pull(design.sample_weights.centred(vector.reshape(1, -1))))[0],
+        design.n_samples,
+    )
 
-    def multiply(vector: Array) -> Array:
-        # A design may count on a residual that sums to zero; the eigenvector sought does.
-        return design.push(every, design.pull(design.sample_weights.centred(vector.reshape(1, -1))))[0]
 
-    operator = LinearOperator((n_samples, n_samples), matvec=multiply, dtype=np.float64)
-    start = np.random.default_rng(0).standard_normal(n_samples)
+def lanczos_bound(multiply: Callable[[Array], Array], size: int) -> float:
+    """Return 1.01 times the largest eigenvalue of a symmetric operator, found to 1 %."""
+    operator = LinearOperator((size, size), matvec=multiply, dtype=np.float64)
+    start = np.random.default_rng(0).standard_normal(size)
     top = eigsh(operator, k=1, which="LA", v0=start, tol=0.01, ncv=12, return_eigenvectors=False)
     return 1.01 * float(top[0])

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from l20fs.design import GramDesign
 from l20fs.problem import LeastSquares
 from l20fs.prox import squared_row_norms
 
@@ -23,6 +24,8 @@ Array = NDArray[Any]
 def make_basis(problem: LeastSquares) -> Basis:
     """Choose the form whose lines are shorter."""
     design = problem.design
+    if isinstance(design, GramDesign):
+        return GramBasis(problem)
     return SampleBasis(problem) if design.n_samples <= design.n_features else FeatureBasis(problem)
 
 
@@ -77,8 +80,8 @@ class Basis(Triangle, ABC):
     def lines(self) -> Array:
         return self._lines[: self.size]
 
-    def remainder(self, column: Array) -> Remainder:
-        """Orthogonalise a column."""
+    def remainder(self, row: int, column: Array) -> Remainder:
+        """Orthogonalise the column of a row."""
         inverse, ridge = self.inverse, self.problem.ridge
         root = math.sqrt(ridge)
         rest, lifted, coordinates = column.copy(), np.zeros(self.size), np.zeros(self.size)
@@ -98,9 +101,9 @@ class Basis(Triangle, ABC):
 
     def extend(self, row: int, column: Array, residual: Array) -> tuple[Array, Array]:
         """Orthogonalise the column of a row and append it; return its direction, of length n_samples, and its target."""
-        direction, coordinates, room = self.remainder(column)
+        direction, coordinates, room = self.remainder(row, column)
         k, inverse, corner = self.size, self.inverse, math.sqrt(room)
-        target = (residual @ column) / corner
+        target = self._product(residual, row, column) / corner
         direction /= corner
         self._make_room()
         self._inverse[:k, k] = (inverse @ coordinates) / -corner
@@ -109,6 +112,10 @@ class Basis(Triangle, ABC):
         self.rows.append(row)
         self._keep_direction(direction)
         return direction, target
+
+    def _product(self, residual: Array, row: int, column: Array) -> Array:
+        """Return the products of a residual with the column of a row."""
+        return residual @ column
 
     def exits(self) -> tuple[Array, Array]:
         """Return for every selected row the line that leaves the basis with it (in coordinates), and its target.
@@ -224,3 +231,30 @@ class FeatureBasis(Basis):
 
     def _keep_direction(self, direction: Array) -> None:
         pass  # made again from the columns when it is needed
+
+
+class GramBasis(FeatureBasis):
+    """Lines that are known by their images alone: what stands for a vector over the samples are its products with all
+    features (see :mod:`l20fs.design.gram`)."""
+
+    def remainder(self, row: int, column: Array) -> Remainder:
+        # Its part under the ridge is orthogonal to those of all other columns. To orthogonalise once more would bring
+        # nothing: what rounding has left out of the images is not in them.
+        coordinates = self.lines[:, row].copy()
+        rest = column - coordinates @ self.lines
+        return Remainder(rest, coordinates, float(rest[row]) + self.problem.ridge)
+
+    def _product(self, residual: Array, row: int, column: Array) -> Array:
+        return residual[:, row]
+
+    def _analyse(self, vector: Array) -> Array:
+        return vector[self.rows] @ self.inverse
+
+    def _synthesise(self, coordinates: Array) -> Array:
+        return coordinates @ self.lines
+
+    def _keep_direction(self, direction: Array) -> None:
+        self._lines[self.size - 1] = direction
+
+    def store_image(self, position: int, image: Array) -> None:
+        pass  # it is what stands for the direction, and is here

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from l20fs.design import BLOCK_ELEMENTS
+from l20fs.design import BLOCK_ELEMENTS, GramDesign
 from l20fs.penalty import RowPenalty
 from l20fs.problem import LeastSquares
 from l20fs.prox import squared_row_norms
@@ -199,7 +199,11 @@ class Panel(RowSet):
         self._smallest_room = smallest_rooms(problem, self.penalty.may_enter(design.varies))
         self._needed_room = self._smallest_room.copy()  # infinite for the selected and the included rows
         self._n_changes = 0
-        self._ahead = 1 if design.n_features * design.n_samples * problem.dtype.itemsize <= SMALL_BYTES else FIRST_AHEAD
+        # With the Gram matrix at hand, or on its way, there is no pass to be spared.
+        is_near = isinstance(design, GramDesign) or (
+            design.n_features * design.n_samples * problem.dtype.itemsize <= SMALL_BYTES
+        )
+        self._ahead = 1 if is_near else FIRST_AHEAD
         self._start_from([int(unit) for unit in units])
 
     def _start_from(self, units: list[int]) -> None:
@@ -370,10 +374,11 @@ class Panel(RowSet):
 
     def _room(self, row: int) -> float:
         """Return the squared length of what is left of a column without the selected ones."""
-        return self.basis.remainder(self.problem.design.column(row)).room
+        return self.basis.remainder(row, self.problem.design.column(row)).room
 
     def _extend(self, row: int) -> tuple[Array, Array]:
         """Put a row into the basis; return its direction u and its target b."""
+        self.problem.foresee(lambda: self.merits()[self.penalty.unit_of])
         direction, target = self.basis.extend(row, self.problem.design.column(row), self.residual)
         self.losses.append(max(0.0, self.loss - 0.5 * float(target @ target)))
         self._needed_room[row] = np.inf

@@ -1,0 +1,181 @@
+"""How fits on blocks scale: growth with N and d, time beside NumPy, bytes per step, X four times the workers' memory.
+
+Run ``python benchmarks/scale.py [--folder build/scale] [--only growth,ratio,bytes,memory]``. Set OMP_NUM_THREADS=1. Times
+are the best of several, in the same run; on a busy machine compare ratios only.
+
+growth  time of a path with 20 features for N and for d doubled again and again, streamed from a memory map: the slopes of
+        the log-log lines, and the picture scale.svg in the folder.
+ratio   one pass over blocks in processes of Dask beside the same product with NumPy, for blocks of 100 ms and more.
+bytes   what is moved per step, beside what each plan should need.
+memory  a zarr array of four times the memory of the workers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+from l20fs import L20Selector
+from l20fs.blockwise import make_problem
+from l20fs.large import as_blocks, open_large
+from l20fs.problem import LeastSquares
+from l20fs.solvers import Schedule, ahiht
+
+REPEATS = 3
+
+
+def best(function) -> float:
+    times = []
+    for _ in range(REPEATS):
+        start = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def make_file(file: Path, n_samples: int, n_features: int):
+    """Write a memory map with three classes, block by block."""
+    rng = np.random.default_rng(0)
+    stored = np.lib.format.open_memmap(file, mode="w+", dtype=np.float32, shape=(n_samples, n_features))
+    y = rng.integers(3, size=n_samples)
+    for start in range(0, n_samples, 2000):
+        own = y[start : start + 2000]
+        stored[start : start + 2000] = rng.standard_normal((len(own), n_features), dtype=np.float32)
+        stored[start : start + 2000, :30] += 0.5 * np.eye(3)[own].repeat(10, axis=1)
+    stored.flush()
+    return y
+
+
+def growth(folder: Path) -> None:
+    sizes = {
+        "N": [(n, 2500) for n in (4000, 8000, 16_000, 32_000)],
+        "d": [(4000, d) for d in (2500, 5000, 10_000, 20_000)],
+    }
+    lines = {}
+    for name, shapes in sizes.items():
+        times = []
+        for shape in shapes:
+            with tempfile.TemporaryDirectory() as temporary:
+                y = make_file(Path(temporary) / "x.npy", *shape)
+                X = open_large(Path(temporary) / "x.npy")
+                times.append(best(lambda: L20Selector(20).fit(X, y)))
+            print(f"growth  {shape[0]:6} x {shape[1]:6}: {times[-1]:6.2f} s", flush=True)
+        values = [shape[0 if name == "N" else 1] for shape in shapes]
+        slope = np.polyfit(np.log(values), np.log(times), 1)[0]
+        print(f"growth  slope of log time over log {name}: {slope:.2f} (1 is linear)")
+        lines[name] = (values, times, slope)
+    _draw(folder / "scale.svg", lines)
+
+
+def _draw(file: Path, lines) -> None:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5, 3.5), layout="constrained")
+    axes = figure.subplots()
+    for name, (values, times, slope) in lines.items():
+        axes.loglog(values, times, "o-", label=f"{name} grows, slope {slope:.2f}")
+    axes.set(xlabel="samples (N) or features (d)", ylabel="seconds for 20 features")
+    axes.legend()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(file)
+    print(f"growth  {file}")
+
+
+def _client(n_workers: int = 2, memory: str = "2GiB"):
+    from distributed import Client, LocalCluster
+
+    return Client(LocalCluster(n_workers=n_workers, threads_per_worker=1, memory_limit=memory, dashboard_address=":0"))
+
+
+def ratio(folder: Path) -> None:
+    import dask.array as da
+
+    n_classes = 10
+    with _client():
+        for shape, chunks in (((2000, 40_000), (2000, 10_000)), ((2000, 40_000), (500, 40_000))):
+            X = np.random.default_rng(0).standard_normal(shape)
+            Y = np.eye(n_classes)[np.arange(len(X)) % n_classes]
+            blocks = as_blocks(da.from_array(X, chunks=chunks))
+            problem, whole = make_problem(blocks, Y, scale="none"), LeastSquares(X, Y)
+            residual = whole.targets
+            own = best(lambda: problem.design.matrix.products(residual))
+            numpy = best(lambda: whole.design.pull(residual))
+            print(
+                f"ratio   one pass over {shape[0]} x {shape[1]} in blocks of {chunks[0]} x {chunks[1]}: "
+                f"{1000 * own:.0f} ms, NumPy {1000 * numpy:.0f} ms, {own / numpy:.2f} times",
+                flush=True,
+            )
+            start, n_passes = time.perf_counter(), blocks.traffic.n_passes
+            path = ahiht(problem, Schedule(n_rows=50))
+            seconds, n_passes = time.perf_counter() - start, blocks.traffic.n_passes - n_passes
+            plain = best(lambda: ahiht(whole, Schedule(n_rows=50), lazy=False))
+            n_steps = int(path.n_iters.sum())
+            print(
+                f"ratio   path of {n_steps} steps in {n_passes} passes: {1000 * seconds / n_steps:.0f} ms per step, NumPy "
+                f"{1000 * plain / n_steps:.0f} ms, {seconds / plain:.2f} times",
+                flush=True,
+            )
+
+
+def count_bytes(folder: Path) -> None:
+    n_classes = 8
+    rng = np.random.default_rng(0)
+    for shape, axis in (((3000, 5000), 0), ((200, 40_000), 1)):
+        X = rng.standard_normal(shape)
+        Y = np.eye(n_classes)[np.argmax(X[:, :n_classes] + rng.standard_normal((len(X), n_classes)), axis=1)]
+        blocks = as_blocks(X if axis == 0 else np.asfortranarray(X))
+        problem = make_problem(blocks, Y, ridge=1.0, scale="zscore")
+        assert problem.lipschitz + problem.lipschitz_lower > 0.0
+        down, up = blocks.traffic.n_down, blocks.traffic.n_up
+        path = ahiht(problem, Schedule(n_rows=100))
+        steps, rows = int(path.n_iters.sum()), int(path.n_nonzero.max())
+        table = (rows * n_classes * 8, shape[1] * n_classes * 8) if axis == 0 else (shape[0] * n_classes * 8, rows * 16)
+        print(
+            f"bytes   {shape[0]} x {shape[1]} by {'columns' if axis else 'rows'}, {steps} steps to {rows} features, "
+            f"per step: {(blocks.traffic.n_down - down) / steps / 1024:.1f} KB down (plan: {table[0] / 1024:.1f}), "
+            f"{(blocks.traffic.n_up - up) / steps / 1024:.1f} KB up (plan: {table[1] / 1024:.1f}"
+            f"{', and each touched column once' if axis else ''})"
+        )
+
+
+def memory(folder: Path) -> None:
+    import dask.array as da
+    import zarr
+
+    with tempfile.TemporaryDirectory() as temporary, _client(2, "400MiB") as client:
+        limit = sum(worker["memory_limit"] for worker in client.scheduler_info()["workers"].values())
+        n_features = 5000
+        n_samples = int(4 * limit / (4 * n_features)) // 1000 * 1000
+        rng = np.random.default_rng(0)
+        store = zarr.create_array(
+            f"{temporary}/x.zarr", shape=(n_samples, n_features), chunks=(1000, n_features), dtype="f4"
+        )
+        y = rng.integers(3, size=n_samples)
+        for start in range(0, n_samples, 1000):
+            part = rng.standard_normal((1000, n_features), dtype=np.float32)
+            part[:, :30] += 0.5 * np.eye(3)[y[start : start + 1000]].repeat(10, axis=1)
+            store[start : start + 1000] = part
+        X = da.from_zarr(f"{temporary}/x.zarr")
+        start = time.perf_counter()
+        selector = L20Selector(30).fit(X, y)
+        print(
+            f"memory  {X.nbytes / 2**30:.1f} GB on workers of {limit / 2**30:.1f} GB: {time.perf_counter() - start:.0f} s, "
+            f"{int(selector.support_[:30].sum())} of 30 planted features found"
+        )
+
+
+PARTS = {"growth": growth, "ratio": ratio, "bytes": count_bytes, "memory": memory}
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--folder", type=Path, default=Path("build/scale"))
+    parser.add_argument("--only", default=",".join(PARTS))
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    for part in arguments.only.split(","):
+        PARTS[part](arguments.folder)

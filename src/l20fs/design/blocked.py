@@ -1,0 +1,240 @@
+"""A matrix in blocks, measured: what both ways to work with it share."""
+
+from __future__ import annotations
+
+import logging
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from l20fs.design import kernels
+from l20fs.design.kernels import Columns, Moments
+from l20fs.design.limits import refuse_huge_values, refuse_overflow
+from l20fs.design.spectrum import EXACT, lanczos_bound
+from l20fs.design.weights import SampleWeights
+from l20fs.large import Blocks
+from l20fs.large.blocks import extents
+from l20fs.validation import refuse_counted
+
+Array = NDArray[Any]
+logger = logging.getLogger("l20fs")
+
+#: Lines in a pass that looks for the largest eigenvalue, and how many such passes are made.
+PROBES, POWER_PASSES = 4, 6
+
+#: Up to this size a matrix of inner products is made whole, and its eigenvalue is exact.
+SMALL_GRAM = 2048
+
+
+class BlockedMatrix:
+    """The centred and scaled X~ of a matrix in blocks; one pass measures it.
+
+    Centring is done by algebra, except for features whose mean is far from zero: those are centred in the copy of a part of
+    a block that is being multiplied.
+    """
+
+    def __init__(self, blocks: Blocks, deviations: Array | None, sample_weights: SampleWeights) -> None:
+        self.blocks = blocks
+        self.n_samples, self.n_features = blocks.shape
+        self.sample_weights = sample_weights
+        self.dtype = np.dtype(np.float32) if blocks.dtype == np.float32 else np.dtype(np.float64)
+        self.extents = extents(blocks)
+        self._weights = self._placed(sample_weights.values, axis=0)
+        self._measure(deviations)
+
+    def _placed(self, values: Any, axis: int) -> list[Any]:
+        """Put what belongs to the samples (axis 0) or the features (axis 1) where the blocks are, for good."""
+        if values is None:
+            return [None] * len(self.extents)
+        if axis != self.blocks.axis:
+            return [self.blocks.keep(values)] * len(self.extents)
+        if isinstance(values, tuple):
+            return [self.blocks.keep(_columns_within(values, extent)) for extent in self.extents]
+        return [self.blocks.keep(values[extent]) for extent in self.extents]
+
+    def _measure(self, deviations: Array | None) -> None:
+        own = [(weights,) for weights in self._weights]
+        if self.blocks.axis == 0:
+            found = Moments(*self.blocks.total(kernels.moments, own, kernels.merged))
+        else:
+            parts = [Moments(*part) for part in self.blocks.each(kernels.moments, own)]
+            found = Moments(parts[0].weight, *(np.concatenate([part[i] for part in parts]) for i in range(1, 5)))
+        refuse_counted(found.n_missing, found.n_infinite, None, "L20Selector")
+        refuse_overflow(found.squares)
+        total = self.sample_weights.total
+        # The deviations of a constant feature are the rounding of its mean.
+        rounding = np.abs(found.mean) * (np.finfo(np.float64).eps * max(16, self.n_samples))
+        self.varies = np.sqrt(found.squares) > rounding * self.sample_weights.largest_root
+        deviation = np.sqrt(found.squares / total)
+        self.mean = found.mean
+        self.scale = np.where(self.varies & (deviation > 0.0), deviation, 1.0) if deviations is None else deviations
+        self.column_energy = np.where(self.varies, found.squares / self.scale / self.scale, 0.0)
+        self.largest_deviation = float((deviation / self.scale).max(initial=0.0, where=self.varies))
+        refuse_huge_values(np.array([self.largest_deviation]), self.dtype)
+        self.varies &= self.column_energy > 0.0  # what vanishes when it is squared cannot be told from a constant
+        far = np.flatnonzero(self.varies & (np.abs(found.mean) > kernels.MODEST * deviation))
+        self._columns = self._placed(Columns(self.mean, self.scale, far), axis=1)
+
+    @cached_property
+    def max_sample_energy(self) -> float:
+        """The largest ``min(1, w_i) ||x_i||^2``: a pass over X, made by those who ask."""
+        own = list(zip(self._columns, self._weights, strict=True))
+        if self.blocks.axis == 0:
+            return float(self.blocks.total(kernels.largest_sample_energy, own, np.maximum))
+        return float(self.blocks.total(kernels.sample_energies, own).max())
+
+    def products(self, residual: Array, start: int = 0, stop: int | None = None) -> Array:
+        """Return ``residual @ X~`` of all features, or of those from ``start`` to ``stop``: a pass over their blocks."""
+        stop = self.n_features if stop is None else stop
+        vectors = self.vectors(residual)
+        if self.blocks.axis == 0:
+            own = [(columns, vectors[:, extent]) for columns, extent in zip(self._columns, self.extents, strict=True)]
+            found = self.blocks.total(kernels.products, own)[:, start:stop]
+        else:
+            which = [i for i, extent in enumerate(self.extents) if extent.start < stop and extent.stop > start]
+            sent = self.blocks.send(vectors)
+            parts = self.blocks.each(kernels.products, [(columns, sent) for columns in self._columns], which)
+            first = self.extents[which[0]].start
+            found = np.hstack(parts)[:, start - first : stop - first]
+        found[:, ~self.varies[start:stop]] = 0.0
+        return found
+
+    def vectors(self, residual: Array) -> Array:
+        """Return a residual as the kernels multiply it: with the weights of the samples, in the precision of X."""
+        vectors = self.sample_weights.times_root(residual)
+        # Over a block of rows a residual does not sum to zero, and its products are added up: they keep all their digits.
+        return vectors.astype(self.dtype if self.blocks.axis else np.float64, copy=False)
+
+    def lines(self, rows: Array) -> Array:
+        """Return the columns ``rows`` of X~ as lines, (n_rows, n_samples): a pass over the blocks that have some."""
+        if self.blocks.axis == 0:
+            sent = self.blocks.send(rows)
+            own = [(columns, sent) for columns in self._columns]
+            lines = np.hstack(self.blocks.each(kernels.centred_columns, own))
+        else:
+            lines = np.empty((len(rows), self.n_samples))
+            which, places, is_in = self.located(rows)
+            own = self.spread(which, [(self._columns[number], places[number]) for number in which])
+            for number, part in zip(which, self.blocks.each(kernels.centred_columns, own, which), strict=True):
+                lines[is_in[number]] = part
+        lines[~self.varies[rows]] = 0.0
+        return self.sample_weights.times_root(lines)
+
+    def located(self, rows: Array) -> tuple[list[int], dict[int, Array], dict[int, Array]]:
+        """Return which blocks of columns have some of the features, which columns of theirs these are, and which of them."""
+        owner = np.searchsorted(self.blocks.edges, rows, side="right") - 1
+        which = np.unique(owner).tolist()
+        is_in = {number: owner == number for number in which}
+        return which, {number: rows[is_in[number]] - self.extents[number].start for number in which}, is_in
+
+    def spread(self, which: list[int], arguments: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+        """Return arguments for all blocks, of which only some are going to be called."""
+        own: list[tuple[Any, ...]] = [()] * len(self.extents)
+        for number, given in zip(which, arguments, strict=True):
+            own[number] = given
+        return own
+
+    def gram_lines(self, rows: Array) -> Array:
+        """Return ``X~[:, rows]' X~``, (n_rows, n_features): a pass over X."""
+        if self.blocks.axis == 1:
+            return self.products(self.lines(rows))
+        sent = self.blocks.send(rows)
+        own = [(columns, weights, sent) for columns, weights in zip(self._columns, self._weights, strict=True)]
+        lines = self.blocks.total(kernels.gram_lines, own)
+        lines[:, ~self.varies] = 0.0
+        lines[~self.varies[rows]] = 0.0
+        return lines
+
+    def long_columns(self, residual: Array, threshold: float) -> tuple[Array, Array]:
+        """Return the features whose products with a residual are longer than ``threshold``, and their squares."""
+        sent = self.blocks.send(self.vectors(residual))
+        own = [(columns, sent, threshold) for columns in self._columns]
+        parts = self.blocks.each(kernels.long_columns, own)
+        rows = np.concatenate([places + extent.start for (places, _), extent in zip(parts, self.extents, strict=True)])
+        squares = np.concatenate([squares for _, squares in parts])
+        return rows[self.varies[rows]], squares[self.varies[rows]]
+
+    def squared_lengths(self, residual: Array) -> Array:
+        """Return the squared length of the products of each feature with a residual."""
+        sent = self.blocks.send(self.vectors(residual))
+        found = np.concatenate(self.blocks.each(kernels.squared_lengths, [(columns, sent) for columns in self._columns]))
+        return np.where(self.varies, found, 0.0)
+
+    def images(self, values: Array) -> Array:
+        """Return ``values @ X~'`` for weights of all features, by blocks of columns."""
+        values = np.where(self.varies, values, 0.0)
+        own = [(columns, values[:, extent]) for columns, extent in zip(self._columns, self.extents, strict=True)]
+        return self.sample_weights.times_root(self.blocks.total(kernels.images, own))
+
+    def gram_top(self) -> float:
+        """Return the largest eigenvalue of ``X~ X~'``: exact where it is small, else to about 1 %."""
+        if self.blocks.axis == 1 and self.n_samples <= SMALL_GRAM:
+            root = self.sample_weights.root
+            kept = None if root is None else self.blocks.send(root)
+            gram = self.blocks.total(kernels.outer_products, [(columns, kept) for columns in self._columns])
+            if min(self.n_samples, self.n_features) <= EXACT:
+                return float(np.linalg.eigvalsh(gram)[-1])
+            return lanczos_bound(gram.__matmul__, self.n_samples)
+        return 1.01 * self._top_by_passes()
+
+    def _top_by_passes(self) -> float:
+        """Return the largest eigenvalue of ``X~' X~`` on what a few passes with a few vectors span (block Lanczos)."""
+        spanned, imaged = np.empty((0, self.n_features)), np.empty((0, self.n_features))
+        values = np.random.default_rng(0).standard_normal((PROBES, self.n_features)) * self.varies
+        for _ in range(POWER_PASSES):
+            for _ in range(2):  # once more, for what rounding has left of a large part that was taken away
+                values = np.linalg.qr((values - (values @ spanned.T) @ spanned).T)[0].T
+            image = self._twice(values)
+            spanned, imaged = np.vstack([spanned, values]), np.vstack([imaged, image])
+            values = image
+        return float(np.linalg.eigvalsh(spanned @ imaged.T)[-1])
+
+    def _twice(self, values: Array) -> Array:
+        """Return ``values @ X~' X~``."""
+        if self.blocks.axis == 1:
+            return self.products(self.images(values))
+        sent = self.blocks.send(values)
+        own = [(columns, weights, sent) for columns, weights in zip(self._columns, self._weights, strict=True)]
+        found = self.blocks.total(kernels.twice, own)
+        found[:, ~self.varies] = 0.0
+        return found
+
+
+class BlockDesign:
+    """What the designs on a matrix in blocks share."""
+
+    def __init__(self, matrix: BlockedMatrix) -> None:
+        self.matrix = matrix
+        self.n_samples, self.n_features = matrix.n_samples, matrix.n_features
+        self.sample_weights = matrix.sample_weights
+        self.dtype = matrix.dtype
+        self.mean, self.scale = matrix.mean, matrix.scale
+        self.column_energy, self.varies = matrix.column_energy, matrix.varies
+        self.largest_deviation = matrix.largest_deviation
+
+    @property
+    def max_sample_energy(self) -> float:
+        return self.matrix.max_sample_energy
+
+    def pull_norms(self) -> Array:
+        return np.sqrt(self.column_energy)
+
+    def gram_top(self) -> float:
+        return self.matrix.gram_top()
+
+
+def _columns_within(columns: Any, extent: slice) -> Columns:
+    mean, scale, far = columns
+    is_in = (far >= extent.start) & (far < extent.stop)
+    return Columns(mean[extent], scale[extent], far[is_in] - extent.start)
+
+
+def probe(blocks: Blocks) -> list[Array]:
+    """Return products of X with two random vectors, which are others if X is, or if its samples are in another order."""
+    vectors = np.random.default_rng(0).standard_normal((2, blocks.shape[0]))
+    if blocks.axis == 0:
+        return [blocks.total(kernels.raw_products, [(vectors[:, extent],) for extent in extents(blocks)])]
+    sent = blocks.send(vectors)
+    return blocks.each(kernels.raw_products, [(sent,) for _ in extents(blocks)])

@@ -1,0 +1,76 @@
+"""A design in blocks of columns: vectors over the samples are here, and the columns that are touched are kept here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from l20fs.design import kernels
+from l20fs.design.blocked import BlockDesign, BlockedMatrix
+from l20fs.design.lines import Lines
+from l20fs.design.protocol import Pull
+
+Array = NDArray[Any]
+
+
+class ColumnDesign(BlockDesign):
+    """X~ in blocks of columns; what comes back from a pass are products, or only the features that stand out."""
+
+    def __init__(self, matrix: BlockedMatrix) -> None:
+        super().__init__(matrix)
+        self.n_stored = 0  # nothing is stored here: bounds that spare a product would spare no pass
+        self.lines = Lines(self.n_features, self.n_samples, matrix.blocks.budget, matrix.lines)
+
+    def pull(self, residual: Array, rows: Array | None = None) -> Array:
+        if rows is None or len(rows) > self.lines.most:
+            products = self.matrix.products(residual)
+            return products if rows is None else products[:, rows]
+        return residual @ self.lines.gathered(rows).T
+
+    def pull_among(self, rows: Array | slice) -> Pull:
+        if isinstance(rows, slice):  # neighbours, perhaps all of X: they stay where they are
+            start, stop, _ = rows.indices(self.n_features)
+            return lambda residual: self.matrix.products(residual, start, stop)
+        picked, columns = self._stored(rows)
+        varies = self.varies[rows]
+
+        def pull(residual: Array) -> Array:
+            products = kernels.products(picked, columns, self.sample_weights.times_root(residual))
+            products[:, ~varies] = 0.0
+            return products
+
+        return pull
+
+    def _stored(self, rows: Array) -> tuple[Any, kernels.Columns]:
+        """Return a few columns side by side, sparse if X is, and how they are to be centred and scaled."""
+        matrix, nowhere = self.matrix, np.arange(0)
+        which, places, is_in = matrix.located(rows)
+        parts = matrix.blocks.each(kernels.stored_columns, matrix.spread(which, [(places[i],) for i in which]), which)
+        if not matrix.blocks.is_sparse:
+            found = np.empty((self.n_samples, len(rows)))
+            for number, part in zip(which, parts, strict=True):
+                found[:, is_in[number]] = part
+            found -= self.mean[rows]
+            return found, kernels.Columns(np.zeros(len(rows)), self.scale[rows], nowhere)
+        made = [sp.csc_array(part, shape=(self.n_samples, len(part[2]) - 1)) for part in parts]
+        order = np.concatenate([np.flatnonzero(is_in[number]) for number in which])
+        picked = sp.hstack(made, format="csc")[:, np.argsort(order)]
+        return picked, kernels.Columns(self.mean[rows], self.scale[rows], nowhere)
+
+    def push(self, rows: Array, values: Array) -> Array:
+        if len(rows) <= self.lines.most:
+            return self.lines.combined(rows, values)
+        weights = np.zeros((len(values), self.n_features))
+        weights[:, rows] = values
+        return self.matrix.images(weights)
+
+    def take(self, rows: Array, samples: slice) -> Array:
+        step = max(1, self.lines.most // 2)
+        parts = [self.lines.gathered(rows[start : start + step])[:, samples] for start in range(0, len(rows), step)]
+        return np.vstack(parts).T if parts else np.zeros((len(range(*samples.indices(self.n_samples))), 0))
+
+    def column(self, row: int) -> Array:
+        return self.lines.gathered(np.array([row]))[0]

@@ -1,0 +1,70 @@
+"""A design that never sees a sample: a vector v over the samples is known by its products ``X~' v`` with all features.
+
+All that solvers do with such vectors are sums of columns of X~ and of the targets, and products with columns. With the
+products as what stands for the vector, a product with column j is its element j, and column j itself is a line of the Gram
+matrix ``X~' X~``. Lines are made by a pass over X when a feature is first touched, several at a time; everything else is
+done here, and what it costs does not depend on the number of samples.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from l20fs.design.blocked import SMALL_GRAM, BlockDesign, BlockedMatrix
+from l20fs.design.lines import Lines
+from l20fs.design.protocol import Pull
+from l20fs.design.spectrum import EXACT, lanczos_bound
+
+Array = NDArray[Any]
+
+
+class GramDesign(BlockDesign):
+    """X~ in blocks through its Gram matrix, of which only the lines of touched features are made."""
+
+    def __init__(self, matrix: BlockedMatrix) -> None:
+        super().__init__(matrix)
+        self.n_stored = matrix.n_features  # what a pull goes through
+        #: Whether the whole matrix is so small that it is made by the first pass that needs a line.
+        self.is_small = self.n_features <= SMALL_GRAM
+        self.lines = Lines(
+            self.n_features, self.n_features, matrix.blocks.budget, matrix.gram_lines, all_at_once=self.is_small
+        )
+
+    def products_with(self, vectors: Array) -> Array:
+        """Return what stands for vectors over the samples: a pass over X."""
+        return self.matrix.products(vectors)
+
+    def pull(self, residual: Array, rows: Array | None = None) -> Array:
+        return residual.copy() if rows is None else residual[:, rows]
+
+    def pull_among(self, rows: Array | slice) -> Pull:
+        return lambda residual: residual[:, rows]
+
+    def push(self, rows: Array, values: Array) -> Array:
+        return self.lines.combined(rows, values)
+
+    def column(self, row: int) -> Array:
+        return self.lines.gathered(np.array([row]))[0]
+
+    def inner(self, rows: Array) -> Array:
+        """Return ``X~[:, rows]' X~[:, rows]``."""
+        step = max(1, self.lines.most // 2)
+        parts = [self.lines.gathered(rows[start : start + step])[:, rows] for start in range(0, len(rows), step)]
+        return np.vstack(parts) if parts else np.zeros((0, 0))
+
+    def take(self, rows: Array, samples: slice) -> Array:
+        raise ValueError(
+            "feature_groups with the solvers 'forward', 'sbr' and 'swap' need X in memory, or in blocks of columns with "
+            "fewer samples than features. Use solver='ahiht' or 'hiht'."
+        )
+
+    def gram_top(self) -> float:
+        if not self.is_small:
+            return super().gram_top()
+        gram = self.inner(np.arange(self.n_features))
+        if min(self.n_samples, self.n_features) > EXACT:
+            return lanczos_bound(gram.__matmul__, self.n_features)
+        return float(np.linalg.eigvalsh(gram)[-1])

@@ -1,0 +1,191 @@
+"""A matrix in blocks, and a function run on each of them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+#: So many neighbours are summed before the sum is passed on: the order of a sum depends on nothing but the blocks, and
+#: neighbours are on the same machine as a rule.
+FAN_IN = 4
+
+#: Blocks that are in memory together: while one is read, the others are worked on.
+AT_ONCE = 2
+
+#: What is run on a block, with whatever else belongs to this block; returns an array or a tuple of arrays.
+Kernel = Callable[..., Any]
+Combine = Callable[[Any, Any], Any]
+
+
+@dataclass
+class Traffic:
+    """What a fit has moved so far: how often the blocks were gone through, bytes to them and bytes back."""
+
+    n_passes: int = 0
+    n_down: int = 0
+    n_up: int = 0
+
+
+class Blocks(ABC):
+    """A matrix that is cut along its rows (``axis=0``) or its columns (``axis=1``) at ``edges``.
+
+    ``budget`` is how many bytes this process may hold beside the blocks. A kernel is called as ``kernel(block, *own)`` with
+    the block, an array or a SciPy sparse matrix, and the arguments of this block.
+    """
+
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+    axis: int
+    edges: Array
+    is_sparse: bool
+    budget: int
+    name: str
+    traffic: Traffic
+
+    @abstractmethod
+    def keep(self, value: Any) -> Any:
+        """Put a value where the blocks are, for many passes; it is an argument of kernels from then on."""
+
+    @abstractmethod
+    def send(self, value: Any) -> Any:
+        """Put a value where the blocks are, for one pass."""
+
+    @abstractmethod
+    def each(self, kernel: Kernel, own: Sequence[tuple[Any, ...]], which: Sequence[int] | None = None) -> list[Any]:
+        """Return the results of all blocks, or of some, in their order."""
+
+    @abstractmethod
+    def total(self, kernel: Kernel, own: Sequence[tuple[Any, ...]], combine: Combine = add) -> Any:
+        """Return the results of all blocks, combined in their order."""
+
+
+def extents(blocks: Blocks) -> list[slice]:
+    """Return what each block covers along the axis that is cut."""
+    return [slice(int(start), int(stop)) for start, stop in zip(blocks.edges[:-1], blocks.edges[1:], strict=True)]
+
+
+def combined(results: Iterable[Any], combine: Combine) -> Any:
+    """Combine results in their order, :data:`FAN_IN` neighbours at a time; few of them are held at once.
+
+    Examples
+    --------
+    >>> combined(iter("abcdefghijklmnopqrstuvwxyz"), add)
+    'abcdefghijklmnopqrstuvwxyz'
+    """
+    sums: list[list[Any]] = []  # of each level of the tree: the sum so far and of how many
+
+    def put(level: int, value: Any) -> None:
+        if level == len(sums):
+            sums.append([None, 0])
+        held = sums[level]
+        held[0] = combine(held[0], value) if held[1] else value
+        held[1] += 1
+        if held[1] == FAN_IN:
+            sums[level] = [None, 0]
+            put(level + 1, held[0])
+
+    for result in results:
+        put(0, result)
+    parts = [value for value, count in reversed(sums) if count]
+    # What is left below is the last child of the level above it.
+    return reduce(lambda right, left: combine(left, right), reversed(parts[:-1]), parts[-1])
+
+
+def size_of(value: Any) -> int:
+    """Return the bytes of the arrays in a value."""
+    if isinstance(value, list | tuple):
+        return sum(size_of(part) for part in value)
+    return int(getattr(value, "nbytes", 8))
+
+
+@dataclass
+class FileBlocks(Blocks):
+    """Blocks that this process reads when it needs them, a few at a time.
+
+    Parameters
+    ----------
+    shape, dtype, axis, edges, is_sparse
+        See :class:`Blocks`.
+    load : callable
+        Returns the block of a slice along the axis.
+    budget : int
+        Bytes that may be held beside the blocks.
+    name : str
+        What the log calls it.
+
+    Examples
+    --------
+    >>> X = np.arange(8.0).reshape(4, 2)
+    >>> blocks = FileBlocks(X.shape, X.dtype, 0, np.array([0, 1, 4]), False, X.__getitem__, 2**20, "an array")
+    >>> blocks.total(lambda block: block.sum(axis=0), [(), ()])
+    array([12., 16.])
+    """
+
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+    axis: int
+    edges: Array
+    is_sparse: bool
+    load: Callable[[slice], Any]
+    budget: int
+    name: str
+    traffic: Traffic = field(default_factory=Traffic)
+
+    def keep(self, value: Any) -> Any:
+        self.traffic.n_down += size_of(value)
+        return value
+
+    send = keep
+
+    def each(self, kernel: Kernel, own: Sequence[tuple[Any, ...]], which: Sequence[int] | None = None) -> list[Any]:
+        return list(self._results(kernel, own, range(len(own)) if which is None else which))
+
+    def total(self, kernel: Kernel, own: Sequence[tuple[Any, ...]], combine: Combine = add) -> Any:
+        return combined(self._results(kernel, own, range(len(own))), combine)
+
+    def columns(self, columns: Array) -> Any:
+        """Return a few columns, in increasing order, in memory."""
+        parts = []
+        for extent in extents(self):
+            is_in = (columns >= extent.start) & (columns < extent.stop)
+            if self.axis == 0 or is_in.any():
+                parts.append(self.load(extent)[:, columns if self.axis == 0 else columns[is_in] - extent.start])
+        if self.is_sparse:
+            return sp.vstack(parts, format="csr") if self.axis == 0 else sp.hstack(parts, format="csc")
+        return np.concatenate(parts, axis=self.axis)
+
+    def _results(self, kernel: Kernel, own: Sequence[tuple[Any, ...]], which: Sequence[int]) -> Iterator[Any]:
+        self.traffic.n_passes += 1
+        covered = extents(self)
+
+        def work(number: int) -> Any:
+            return kernel(self.load(covered[number]), *own[number])
+
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            waiting: deque[Future[Any]] = deque()
+            try:
+                for number in which:
+                    waiting.append(pool.submit(work, number))
+                    if len(waiting) == AT_ONCE:
+                        yield self._counted(waiting.popleft().result())
+                while waiting:
+                    yield self._counted(waiting.popleft().result())
+            finally:
+                for future in waiting:
+                    future.cancel()
+
+    def _counted(self, result: Any) -> Any:
+        self.traffic.n_up += size_of(result)
+        return result

@@ -1,0 +1,161 @@
+"""Files that are read block by block: ``.npy`` memory maps, zarr arrays, dense and sparse matrices of h5ad files."""
+
+from __future__ import annotations
+
+import mmap
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from l20fs.large.blocks import FileBlocks
+from l20fs.large.memory import bytes_of
+
+Array = NDArray[Any]
+
+#: Bytes of a block at most; larger ones are no faster.
+LARGEST_BLOCK = 2**26
+
+#: A block may take one part in so many of the memory. Two are held at a time, and work on one makes copies of it.
+SHARE_OF_BLOCK = 32
+
+#: Share of the memory that is left for what the fit keeps beside the blocks.
+SHARE_KEPT = 0.5
+
+
+def open_large(file: str | os.PathLike[str], *, key: str = "X", max_memory: Any = None) -> FileBlocks:
+    """Open a matrix in a file without reading it.
+
+    Parameters
+    ----------
+    file : path
+        ``.npy``; ``.zarr``, an array or an AnnData store; ``.h5ad`` or ``.h5``. Nothing is unpickled.
+    key : str
+        Which matrix of an AnnData file, for example ``"layers/counts"``.
+    max_memory : int, str or None
+        How much memory a fit may take, in bytes or as ``"4G"``; None: half of this machine's.
+
+    Returns
+    -------
+    FileBlocks
+        With ``shape`` and ``dtype``, to be given to ``L20Selector.fit`` as X.
+    """
+    path = Path(file)
+    if path.suffix == ".npy":
+        try:
+            return array_blocks(np.load(path, mmap_mode="r", allow_pickle=False), bytes_of(max_memory))
+        except ValueError as error:
+            raise ValueError(f"{path.name} is not an .npy file of numbers: {error}") from error
+    stored = _opened(path)
+    if hasattr(stored, "keys") and "shape" not in stored.attrs:
+        if key not in stored:
+            raise ValueError(f"{path.name} has no matrix {key!r}. It has {', '.join(map(repr, list(stored.keys())[:5]))}.")
+        stored = stored[key]
+    return stored_blocks(stored, bytes_of(max_memory))
+
+
+def _opened(path: Path) -> Any:
+    if path.suffix == ".zarr":
+        try:
+            import zarr
+        except ModuleNotFoundError:
+            raise ModuleNotFoundError("A .zarr store needs zarr: pip install zarr.") from None
+        return zarr.open(path, mode="r")
+    if path.suffix in (".h5ad", ".h5", ".hdf5"):
+        try:
+            import h5py
+        except ModuleNotFoundError:
+            raise ModuleNotFoundError("An .h5ad file needs h5py: pip install 'l20fs[h5ad]'.") from None
+        return h5py.File(path, "r")
+    raise ValueError(f"{path.name} is not of a kind that is read in blocks. Use .npy, .zarr or .h5ad.")
+
+
+def stored_blocks(stored: Any, memory: int) -> FileBlocks:
+    """Cut an array or a group of a zarr or HDF5 file, or the backed matrix of an AnnData object."""
+    group = getattr(stored, "group", stored)
+    if not hasattr(group, "keys"):
+        return array_blocks(stored, memory)
+    kind = str(group.attrs.get("encoding-type", group.attrs.get("h5sparse_format", "")))
+    if not kind.startswith(("csr", "csc")):
+        raise ValueError(f"The group {getattr(group, 'name', '')!r} holds no sparse matrix. Name a matrix, for example 'X'.")
+    return sparse_blocks(group, kind[:3], memory)
+
+
+def array_blocks(X: Any, memory: int) -> FileBlocks:
+    """Cut a dense array along the axis on which it lies in the file."""
+    shape, dtype = tuple(int(size) for size in X.shape), np.dtype(X.dtype)
+    if len(shape) != 2:
+        raise ValueError(f"X has the shape {shape}. Give a matrix of two axes, samples and features.")
+    chunks = getattr(X, "chunks", None)
+    axis = _cut_axis(X, shape, chunks)
+    line = shape[1 - axis] * dtype.itemsize
+    step = max(1, _block_bytes(memory) // max(1, line))
+    if chunks:  # whole chunks, or each of them would be read more than once
+        step = max(1, step // chunks[axis]) * chunks[axis]
+    edges = np.append(np.arange(0, shape[axis], step), shape[axis])
+    mapped = _mapping(X)
+
+    def load(span: slice) -> Array:
+        block = np.array(X[span] if axis == 0 else X[:, span])
+        if mapped is not None:  # the pages that were read count as memory of this process until they are given back
+            mapped.madvise(mmap.MADV_DONTNEED)
+        return block
+
+    return FileBlocks((shape[0], shape[1]), dtype, axis, edges, False, load, _kept(memory), type(X).__name__)
+
+
+def _cut_axis(X: Any, shape: tuple[int, ...], chunks: Any) -> int:
+    if chunks:
+        return int(chunks[0] >= shape[0] and chunks[1] < shape[1])
+    flags = getattr(X, "flags", None)
+    return int(flags is not None and flags.f_contiguous and not flags.c_contiguous)
+
+
+def _mapping(X: Any) -> mmap.mmap | None:
+    """Return the memory map behind an array whose pages may be dropped: they are read again from the file."""
+    if not hasattr(mmap, "MADV_DONTNEED") or not isinstance(X, np.memmap) or X.mode == "c":
+        return None
+    base: Any = X
+    while isinstance(base, np.ndarray):
+        base = base.base
+    return base if isinstance(base, mmap.mmap) else None
+
+
+def sparse_blocks(group: Any, kind: str, memory: int) -> FileBlocks:
+    """Cut a sparse matrix of an AnnData file: CSR along the rows, CSC along the columns."""
+    shape = tuple(int(size) for size in group.attrs["shape" if "shape" in group.attrs else "h5sparse_shape"])
+    axis = 0 if kind == "csr" else 1
+    indptr, data, indices = np.asarray(group["indptr"][:], dtype=np.int64), group["data"], group["indices"]
+    dtype = np.dtype(data.dtype)
+    n_stored = max(1, _block_bytes(memory) // (dtype.itemsize + np.dtype(indices.dtype).itemsize))
+    edges = _even_edges(indptr, n_stored)
+    make = sp.csr_array if axis == 0 else sp.csc_array
+
+    def load(span: slice) -> Any:
+        stored = slice(int(indptr[span.start]), int(indptr[span.stop]))
+        size = span.stop - span.start
+        # SciPy gives both index arrays the wider type of the two, which would double the work on them.
+        starts = (indptr[span.start : span.stop + 1] - stored.start).astype(indices.dtype)
+        return make((data[stored], indices[stored], starts), shape=(size, shape[1]) if axis == 0 else (shape[0], size))
+
+    return FileBlocks((shape[0], shape[1]), dtype, axis, edges, True, load, _kept(memory), f"a {kind.upper()} file")
+
+
+def _even_edges(indptr: Array, n_stored: int) -> Array:
+    """Cut lines into blocks of at most ``n_stored`` stored values, or of one line."""
+    edges = [0]
+    while edges[-1] < len(indptr) - 1:
+        reached = int(np.searchsorted(indptr, indptr[edges[-1]] + n_stored, side="right")) - 1
+        edges.append(max(edges[-1] + 1, reached))
+    return np.array(edges)
+
+
+def _block_bytes(memory: int) -> int:
+    return min(memory // SHARE_OF_BLOCK, LARGEST_BLOCK)
+
+
+def _kept(memory: int) -> int:
+    return int(SHARE_KEPT * memory)

@@ -1,0 +1,432 @@
+"""Fits on matrices in blocks: the same as on the whole matrix, with few passes and little to move."""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from blocked import cut, make_counts
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from l20fs import L20Classifier, L20Regressor, L20Selector
+from l20fs.blockwise import ColumnLeastSquares, GramLeastSquares, make_problem
+from l20fs.criterion import ebic
+from l20fs.design import kernels, make_design
+from l20fs.design.lines import AT_ONCE, Lines
+from l20fs.large import as_blocks
+from l20fs.penalty import RowPenalty
+from l20fs.problem import LeastSquares
+from l20fs.solvers import Schedule, ahiht, forward, hiht, sbr, swap
+
+SOLVERS = {
+    "ahiht": lambda problem, **more: ahiht(problem, Schedule(n_rows=8), **more),
+    "hiht": lambda problem, **more: hiht(problem, Schedule(n_rows=8), max_iter=2000, **more),
+    "forward": lambda problem, **more: forward(problem, 8, **more),
+    "swap": lambda problem, **more: swap(problem, 5, **more),
+    "sbr": lambda problem, **more: sbr(problem, 5, **more),
+}
+SHAPES = {"tall": (70, 24), "wide": (24, 70)}
+KINDS = {"dense": np.asarray, "csr": sp.csr_array}
+
+
+@pytest.fixture(params=["small", "large"])
+def gram_size(request, monkeypatch):
+    """Let the Gram matrix be made whole, or line by line."""
+    if request.param == "large":
+        monkeypatch.setattr("l20fs.design.gram.SMALL_GRAM", 0)
+        monkeypatch.setattr("l20fs.design.blocked.PROBES", 24)  # an exact eigenvalue: the rest is about the path
+    return request.param
+
+
+def assert_same_path(path, expected, rtol):
+    np.testing.assert_array_equal(path.indptr, expected.indptr)
+    np.testing.assert_array_equal(path.indices, expected.indices)
+    np.testing.assert_allclose(path.alphas, expected.alphas, rtol=rtol)
+    np.testing.assert_allclose(path.losses, expected.losses, rtol=rtol, atol=rtol * float(expected.null_loss))
+    np.testing.assert_allclose(
+        path.coef_values, expected.coef_values, rtol=0, atol=rtol * np.abs(expected.coef_values).max()
+    )
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_support_is_that_of_the_whole_matrix_at_every_stage(shape, kind, dtype, rtol, gram_size):
+    X, y = make_counts(3, *SHAPES[shape])
+    X, Y = KINDS[kind](X.astype(dtype)), np.eye(3)[y]
+    whole = LeastSquares(X, Y, ridge=0.5, scale="zscore")
+    for name in ("ahiht", "hiht", "forward"):
+        expected = SOLVERS[name](whole)
+        for axis in (0, 1):
+            for n_blocks in (1, 3, 16):
+                problem = make_problem(cut(X, axis, n_blocks), Y, ridge=0.5, scale="zscore")
+                assert_same_path(SOLVERS[name](problem), expected, 10 * rtol[np.dtype(dtype)])
+                assert isinstance(problem, ColumnLeastSquares if (shape, axis) == ("wide", 1) else GramLeastSquares)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("shape", SHAPES)
+@settings(max_examples=20)
+@given(seed=st.integers(0, 10**6))
+def test_any_data_any_weights_any_solver(shape, axis, seed):
+    rng = np.random.default_rng(seed)
+    X, y = make_counts(seed, *SHAPES[shape])
+    X[:, 4] = rng.choice([0.0, 7.0])  # a constant feature
+    X[:, 5] += 1000.0
+    Y = np.eye(3)[y]
+    options = {
+        "ridge": float(rng.choice([0.0, 0.1, 10.0])),
+        "scale": str(rng.choice(["none", "zscore"])),
+        "sample_weight": None if rng.random() < 0.5 else rng.integers(0, 3, len(X)) + 0.5 * (np.arange(len(X)) < 9),
+        "target_weights": rng.random(3) + 0.5,
+    }
+    name = str(rng.choice(list(SOLVERS)))
+    X = KINDS[str(rng.choice(list(KINDS)))](X)
+    whole, parts = LeastSquares(X, Y, **options), make_problem(cut(X, axis, int(rng.integers(1, 6))), Y, **options)
+    assert_same_path(SOLVERS[name](parts), SOLVERS[name](whole), 1e-6)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_wishes_of_users(shape, axis):
+    X, y = make_counts(1, *SHAPES[shape])
+    Y = np.eye(3)[y]
+    whole, parts = (make(X_, Y, ridge=1.0) for make, X_ in ((LeastSquares, X), (make_problem, cut(X, axis, 4))))
+    factors = np.random.default_rng(0).choice([0.0, 0.5, 1.0, 3.0, np.inf], size=X.shape[1], p=[0.1, 0.2, 0.4, 0.2, 0.1])
+    single = RowPenalty(np.arange(X.shape[1]), factors)
+    grouped = RowPenalty.of_groups(np.arange(X.shape[1]) // 2, np.ones(X.shape[1]))
+    for name, solve in SOLVERS.items():
+        assert_same_path(solve(parts, penalty=single), solve(whole, penalty=single), 1e-7)
+        if name.endswith("hiht") or isinstance(parts, ColumnLeastSquares):
+            assert_same_path(solve(parts, penalty=grouped), solve(whole, penalty=grouped), 1e-7)
+        else:
+            with pytest.raises(ValueError, match=r"feature_groups with the solvers .* Use solver='ahiht' or 'hiht'"):
+                solve(parts, penalty=grouped)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("init", ["gaussian", "array"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_starts_other_than_zero(shape, init, axis):
+    X, y = make_counts(2, *SHAPES[shape])
+    start = init if init == "gaussian" else np.random.default_rng(0).standard_normal((3, X.shape[1])) * 1e-4
+    settings = {"solver": "ahiht", "init": start, "random_state": 0}
+    expected = L20Selector(6, **settings).fit(X, y)
+    blocks = cut(X, axis, 3, budget=2**12 if (shape, axis) == ("wide", 1) else 2**24)  # in plan E weights travel, if need be
+    assert_same_path(L20Selector(6, **settings).fit(blocks, y).path_, expected.path_, 1e-7)
+
+
+# What a pass measures
+
+
+@given(seed=st.integers(0, 10**6))
+def test_moments(seed):
+    rng = np.random.default_rng(seed)
+    n_samples = int(rng.integers(2, 40))
+    X = rng.standard_normal((n_samples, 5)) * 10.0 ** rng.integers(-3, 4, 5) + 10.0 ** rng.integers(0, 7, 5)
+    X[rng.random(X.shape) < rng.random()] = 0.0
+    weights = None if rng.random() < 0.5 else rng.integers(0, 3, n_samples).astype(float)
+    if weights is not None:
+        weights[0] = 1.0
+    parts = np.split(np.arange(n_samples), np.sort(rng.integers(1, n_samples, 2)))
+    parts = [part for part in parts if len(part)]
+    kind = [np.asarray, sp.csr_array, sp.csc_array, sp.csr_matrix, sp.coo_array][rng.integers(5)]
+    found = None
+    for part in parts:
+        measured = kernels.moments(kind(X[part]), None if weights is None else weights[part])
+        found = measured if found is None else kernels.merged(found, measured)
+    mean = np.average(X, axis=0, weights=weights)
+    squares = np.average((X - mean) ** 2, axis=0, weights=weights) * found.weight
+    assert found.weight == (n_samples if weights is None else weights.sum())
+    np.testing.assert_allclose(found.mean, mean, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(found.squares, squares, rtol=1e-9, atol=1e-22 * np.square(X).max())
+
+
+def test_values_that_are_stored_twice_are_summed():
+    block = sp.csr_array((np.array([1.0, 2.0, 5.0]), np.array([0, 0, 1]), np.array([0, 2, 3])), shape=(2, 2))
+    before = block.data.copy()
+    np.testing.assert_allclose(kernels.moments(block, None).squares, [4.5, 12.5])
+    np.testing.assert_array_equal(block.data, before)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_large_means_cost_no_digits(axis, dtype):
+    """Mean 1000 and deviation 1 in float32, as in the design notes; the truth is the same float32 numbers in float64."""
+    rng = np.random.default_rng(0)
+    X = (rng.standard_normal((60, 90)) + 1000.0).astype(dtype)
+    residual = rng.standard_normal((3, 60))
+    residual -= residual.mean(axis=1, keepdims=True)
+    truth = residual @ make_design(X.astype(np.float64)).take(np.arange(90), slice(None))
+    design = make_design(cut(X, axis, 4))
+    found = design.matrix.products(residual)
+    assert np.abs(found - truth).max() < (1e-6 if dtype == np.float32 and axis else 1e-11) * np.abs(truth).max()
+
+
+def test_eigenvalues():
+    X = np.random.default_rng(0).standard_normal((400, 500)) * np.linspace(0.1, 2.0, 500)
+    top = np.linalg.norm(X - X.mean(axis=0), 2) ** 2
+    for axis in (0, 1):
+        matrix = make_design(cut(X, axis, 4)).matrix
+        assert 0.98 * top < matrix.gram_top() < 1.02 * top
+        assert 0.97 * top < matrix._top_by_passes() < (1 + 1e-9) * top
+    assert 0.98 * top < make_design(cut(X, 0, 4)).gram_top() < 1.02 * top
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_designs_answer_like_the_whole(axis):
+    X, _ = make_counts(5, 24, 70)
+    X[:, 2] = 3.0
+    weights = np.random.default_rng(0).random(24) + 0.5
+    whole, design = make_design(X, "zscore", weights), make_design(cut(X, axis, 3), "zscore", weights)
+    for name in ("mean", "scale", "column_energy", "varies", "max_sample_energy"):
+        np.testing.assert_allclose(getattr(design, name), getattr(whole, name), rtol=1e-10, atol=1e-10, err_msg=name)
+    every = np.arange(70)
+    lines = whole.take(every, slice(None)).T
+    np.testing.assert_allclose(design.matrix.lines(every[::3]), lines[::3], atol=1e-12)
+    np.testing.assert_allclose(design.matrix.gram_lines(every[5:9]), lines[5:9] @ lines.T, atol=1e-9)
+    if axis == 1:
+        residual = whole.sample_weights.centred(np.random.default_rng(1).standard_normal((2, 24)))
+        rows = np.array([3, 60, 7, 2])
+        expected = residual @ lines.T
+        np.testing.assert_allclose(design.pull(residual), expected, atol=1e-11)
+        np.testing.assert_allclose(design.pull(residual, rows), expected[:, rows], atol=1e-11)
+        np.testing.assert_allclose(design.pull_among(rows)(residual), expected[:, rows], atol=1e-11)
+        np.testing.assert_allclose(design.pull_among(slice(20, 55))(residual), expected[:, 20:55], atol=1e-11)
+        np.testing.assert_allclose(design.take(rows, slice(3, 9)), lines[rows, 3:9].T, atol=1e-12)
+        np.testing.assert_allclose(design.push(rows, np.eye(4)), lines[rows], atol=1e-12)
+        np.testing.assert_allclose(design.matrix.images(np.eye(70)[:5]), lines[:5], atol=1e-12)
+        found, squares = design.matrix.long_columns(residual, 1.0)
+        np.testing.assert_array_equal(found, np.flatnonzero(np.square(expected).sum(axis=0) > 1.0))
+        np.testing.assert_allclose(squares, np.square(expected).sum(axis=0)[found], rtol=1e-9)
+
+
+def test_refits_and_criterion():
+    X, y = make_counts(7, 80, 20)
+    X[:, 6] = X[:, 3] + X[:, 0]  # depends on what is before it
+    rows = np.array([3, 0, 6, 9])
+    whole, parts = LeastSquares(X, np.eye(3)[y], ridge=0.3), make_problem(cut(X, 0, 3), np.eye(3)[y], ridge=0.3)
+    np.testing.assert_array_equal(parts.dependent(rows), [6])
+    np.testing.assert_allclose(ebic(parts, rows[[0, 1, 3]]), ebic(whole, rows[[0, 1, 3]]), rtol=1e-7)
+    # Of what depends on others QR makes a direction out of rounding, so that the rows after it are compared with the truth.
+    centred = X - X.mean(axis=0)
+    left = np.linalg.lstsq(centred[:, [3, 0, 9]], whole.targets.T, rcond=None)[1].sum()
+    explained = np.square(make_problem(cut(X, 0, 3), np.eye(3)[y]).panel_factor(rows)[1]).sum()
+    np.testing.assert_allclose(2.0 * whole.null_loss - explained, left, rtol=1e-9)
+    expected, found = whole.panel_factor(rows), parts.panel_factor(rows)
+    for k in range(1, 5):
+        weights = [np.linalg.lstsq(triangle[:, :k], sides, rcond=None)[0] for triangle, sides in (expected, found)]
+        np.testing.assert_allclose(weights[1], weights[0], rtol=1e-8)
+
+
+# What is kept
+
+
+def test_lines_are_fetched_together_kept_and_dropped():
+    fetched = []
+    truth = np.random.default_rng(0).standard_normal((40, 10))
+
+    def fetch(rows):
+        fetched.append(rows.tolist())
+        return truth[rows]
+
+    lines = Lines(40, 10, 8 * 10 * 20, fetch)
+    lines.rank = lambda: np.arange(40.0)
+    np.testing.assert_array_equal(lines.gathered(np.array([3, 1])), truth[[3, 1]])
+    assert fetched == [[3, 1, *range(40 - AT_ONCE + 2, 40)]]
+    np.testing.assert_allclose(lines.combined(np.array([39, 3]), np.array([[1.0, 2.0]])), truth[[39]] + 2 * truth[[3]])
+    assert len(fetched) == 1  # the most likely ones came along
+    np.testing.assert_array_equal(lines.gathered(np.array([5])), truth[[5]])
+    assert len(fetched) == 2
+    lines.gathered(np.array([3]))  # was dropped: there is room for twenty
+    assert len(fetched) == 3
+    with pytest.raises(MemoryError, match=r"21 features at once take .* Ask for fewer features, or raise max_memory"):
+        lines.gathered(np.arange(21))
+
+
+def test_how_many_passes_and_bytes():
+    """Plan D and E: within 1.5 times the table of the design notes, per step and block of work."""
+    n_classes = 5
+    rng = np.random.default_rng(0)
+    for shape, axis in (((300, 2500), 0), ((100, 2500), 1)):
+        X = rng.standard_normal(shape)
+        Y = np.eye(n_classes)[np.argmax(X[:, :n_classes] + rng.standard_normal((len(X), n_classes)), axis=1)]
+        blocks = cut(X, axis, 1)
+        problem = make_problem(blocks, Y, ridge=1.0, scale="zscore")
+        assert problem.lipschitz + problem.lipschitz_lower > 0.0
+        before = blocks.traffic.n_passes, blocks.traffic.n_down, blocks.traffic.n_up
+        path = ahiht(problem, Schedule(n_rows=40))
+        n_passes, n_down, n_up = (
+            now - then
+            for now, then in zip((blocks.traffic.n_passes, blocks.traffic.n_down, blocks.traffic.n_up), before, strict=True)
+        )
+        n_steps, n_rows = int(path.n_iters.sum()), int(path.n_nonzero.max())
+        assert n_steps > 10
+        if axis == 0:
+            assert n_passes < 0.5 * n_steps
+            assert n_down <= 1.5 * n_steps * n_rows * n_classes * 8
+            assert n_up <= 1.5 * n_steps * shape[1] * n_classes * 8
+        else:
+            assert n_passes <= 2.2 * n_steps + 3
+            assert n_down <= 1.5 * n_steps * shape[0] * n_classes * 8
+            # the columns that are touched, a number for each feature above the threshold, and twice for all
+            n_columns = int((problem.design.lines._batch_of >= 0).sum())
+            assert n_up <= 1.5 * (n_columns * shape[0] * 8 + n_steps * n_rows * 16 + 2 * shape[1] * 8)
+
+
+def test_forward_needs_few_passes(monkeypatch):
+    X, y = make_counts(0, 100, 3000)
+    blocks = cut(X, 0, 2)
+    problem = make_problem(blocks, np.eye(3)[y], ridge=10.0, scale="zscore")
+    forward(problem, 40)
+    assert blocks.traffic.n_passes <= 2 + 8  # one by one it would be 42
+
+
+# L20Selector
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_selector(axis, caplog):
+    X, y = make_counts(3, 90, 30)
+    expected = L20Selector(6).fit(X, y)
+    with caplog.at_level(logging.INFO, logger="l20fs"):
+        found = L20Selector(6).fit(cut(X, axis, 5), y)
+    assert "90 x 30 float64 from a test in 5 blocks" in caplog.text
+    assert "plan C" in caplog.text
+    np.testing.assert_array_equal(found.ranking_, expected.ranking_)
+    np.testing.assert_allclose(found.coef_, expected.coef_, atol=1e-10)
+    np.testing.assert_allclose(found.intercept_, expected.intercept_, atol=1e-10)
+    np.testing.assert_allclose(found.path_.refit(6).coef, expected.path_.refit(6).coef, atol=1e-10)
+    np.testing.assert_array_equal(found.classes_, expected.classes_)
+    assert found.n_features_in_ == 30
+    np.testing.assert_array_equal(found.transform(cut(X, axis, 5)), expected.transform(X))
+    with pytest.raises(ValueError, match="X has 29 features, but L20Selector is expecting 30"):
+        found.transform(cut(X[:, 1:], axis, 5))
+
+
+def test_plans_are_named_in_the_log(caplog):
+    X = np.random.default_rng(0).standard_normal((40, 2500))
+    with caplog.at_level(logging.INFO, logger="l20fs"):
+        L20Selector(2).fit(cut(X, 0, 2), X[:, 0])
+        L20Selector(2).fit(cut(X, 1, 2), X[:, 0])
+    assert "plan D, many features and samples, 19.5 KB back for each feature" in caplog.text
+    assert "plan E, fewer samples than features, 320 bytes per target" in caplog.text
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize(("value", "message"), [
+    (np.nan, r"X has 2 missing values \(NaN\), first in 'column 3' and 'column 7'\. Impute"),
+    (np.inf, r"X has 2 infinite values \(inf\), first in 'column 3' and 'column 7'\. Replace"),
+])  # fmt: skip
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_not_finite_is_refused(axis, value, message, kind):
+    X, y = make_counts(3, 90, 30)
+    X[4, 3] = X[80, 7] = value
+    with pytest.raises(ValueError, match=message):
+        L20Selector(3).fit(cut(KINDS[kind](X), axis, 5), y)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_other_refusals(axis):
+    X, y = make_counts(3, 30, 9)
+    blocks = cut(X, axis, 3)
+    with pytest.raises(ValueError, match="X has 30 samples, but y has 29"):
+        L20Selector(3).fit(blocks, y[1:])
+    with pytest.raises(ValueError, match="loss='l21' is not available for X in blocks"):
+        L20Selector(3, loss="l21").fit(blocks, y)
+    with pytest.raises(ValueError, match="certify=True is not available for X in blocks"):
+        L20Selector(3, certify=True).fit(blocks, y)
+    with pytest.raises(ValueError, match="All 9 features of X are constant"):
+        L20Selector(3).fit(cut(np.full((30, 9), 1e6 + 0.1), axis, 3), y)
+    with pytest.raises(ValueError, match="X must hold numbers only"):
+        L20Selector(3).fit(cut(X.astype(str), axis, 3), y)
+    with pytest.raises(ValueError, match="max_memory='lots'"):
+        L20Selector(3, max_memory="lots").fit(X, y)
+    with pytest.raises(ValueError, match="L20Classifier takes no checkpoint"):
+        L20Classifier(3, checkpoint="folder").fit(X, y)
+    with pytest.raises(TypeError, match=r"checkpoint='folder' with X in a csr_array is not available"):
+        L20Selector(3, checkpoint="folder").fit(sp.csr_array(X), y)
+    with pytest.raises(MemoryError, match="raise max_memory"):
+        make_problem(cut(X, 0, 3, budget=8 * 9 * 2), np.eye(3)[y]).image(np.arange(5), np.ones((3, 5)))
+
+
+def test_integers_and_booleans():
+    X, y = make_counts(3, 60, 12)
+    for kind in (np.int32, np.uint8, bool):
+        whole = (X * 3).astype(kind)
+        expected = L20Selector(4).fit(whole, y)
+        for axis in (0, 1):
+            np.testing.assert_array_equal(L20Selector(4).fit(cut(whole, axis, 3), y).ranking_, expected.ranking_)
+
+
+def test_models_take_arrays():
+    X, y = make_counts(3, 60, 12)
+    for model in (L20Classifier(3), L20Regressor(3)):
+        with pytest.raises(TypeError, match=f"X comes in blocks, and {type(model).__name__} needs it in memory"):
+            model.fit(cut(X, 0, 2), y)
+
+
+# Checkpoints
+
+
+class Stop(Exception):
+    pass
+
+
+def interrupted(blocks, n_passes):
+    """Let the blocks fail after so many passes, as if the process had been killed."""
+    results = blocks._results
+
+    def limited(*arguments):
+        if blocks.traffic.n_passes >= n_passes:
+            raise Stop
+        return results(*arguments)
+
+    blocks._results = limited
+    return blocks
+
+
+@pytest.mark.parametrize("solver", ["ahiht", "hiht", "forward", "swap"])
+@pytest.mark.parametrize(("shape", "axis"), [((50, 20), 0), ((50, 20), 1), ((20, 50), 1)])
+def test_a_fit_goes_on_where_it_was(tmp_path, solver, shape, axis, monkeypatch):
+    monkeypatch.setattr("l20fs.design.gram.SMALL_GRAM", 0)
+    monkeypatch.setattr("l20fs.design.lines.AT_ONCE", 2)
+    X, y = make_counts(3, *shape)
+
+    def fit(blocks, folder):
+        return L20Selector(5, solver=solver, checkpoint=folder).fit(blocks, y).path_
+
+    uninterrupted = cut(X, axis, 3)
+    expected = fit(uninterrupted, tmp_path / "whole")
+    n_passes = uninterrupted.traffic.n_passes
+    made, folder = 0, tmp_path / "resumed"
+    for _ in range(n_passes):
+        blocks = interrupted(cut(X, axis, 3), 4)  # the first is the probe
+        try:
+            path = fit(blocks, folder)
+        except Stop:
+            made += blocks.traffic.n_passes - 1
+        else:
+            made += blocks.traffic.n_passes - 1
+            break
+    assert made == n_passes - 1  # none was made twice
+    for name, value in vars(expected).items():
+        np.testing.assert_array_equal(getattr(path, name), value, err_msg=name)
+
+
+def test_a_checkpoint_of_an_array(tmp_path):
+    X, y = make_counts(3, 60, 12)
+    selector = L20Selector(4, checkpoint=tmp_path).fit(X, y)
+    assert len(list(tmp_path.iterdir())) >= 3
+    np.testing.assert_array_equal(selector.ranking_, L20Selector(4).fit(X, y).ranking_)
+    shuffled = np.random.default_rng(0).permutation(60)
+    other = L20Selector(4, checkpoint=tmp_path).fit(X[shuffled], y)  # the same means, the same labels, other pairs
+    np.testing.assert_array_equal(other.ranking_, L20Selector(4).fit(X[shuffled], y).ranking_)
+
+
+def test_blocks_of_an_array():
+    X, y = make_counts(3, 60, 12)
+    np.testing.assert_array_equal(L20Selector(4).fit(as_blocks(X), y).ranking_, L20Selector(4).fit(X, y).ranking_)
