@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from l20fs.design import ColumnDesign, GramDesign
 from l20fs.large import Blocks
 from l20fs.penalty import RowPenalty
-from l20fs.problem import Gradient, LeastSquares, may_be_heavy
+from l20fs.problem import Gradient, LeastSquares, largest_outside, may_be_heavy
 
 Array = NDArray[Any]
 
@@ -135,6 +135,14 @@ class RemoteGradient:
             return may_be_heavy(self._all, threshold)
         mask[self._found[may_be_heavy(self._squares, threshold)]] = True
         return mask
+
+    def touched(self, threshold: float, penalty: RowPenalty, is_active: Array) -> Array:
+        """Return the features with weights and those whose gradient may be longer than ``threshold``, ascending."""
+        return np.flatnonzero(self.above(threshold, penalty) | is_active)
+
+    def largest_outside(self, is_active: Array, penalty: RowPenalty) -> float:
+        """Return the largest squared norm per cost of a unit without weights."""
+        return largest_outside(self.squared_norms, is_active, penalty)
 
     def at(self, rows: Array) -> Array:
         """Return the gradient of a few features, (n_targets, n_rows), from their columns, which are kept here."""

@@ -175,7 +175,8 @@ def starting_point(problem: LeastSquares, weights: Array | None, gradient: Gradi
     """Evaluate the problem at the starting weights, (n_targets, n_features); None: all zero."""
     shape = (problem.n_targets, problem.n_features)
     if weights is None:
-        rows, values, residual = np.arange(0), np.zeros((shape[0], 0)), -problem.targets
+        rows, values = np.arange(0), np.zeros((shape[0], 0))
+        residual = problem.residual(rows, values)
         is_active = np.zeros(shape[1], dtype=bool)
         return Iterate(np.zeros(shape), rows, values, is_active, residual, gradient(residual, rows, values))
     weights = np.array(weights, dtype=np.float64)
