@@ -29,13 +29,15 @@ from l20fs.solvers import Schedule, ahiht
 REPEATS = 3
 
 
-def best(function) -> float:
-    times = []
+def best(*functions) -> list[float]:
+    """Return the shortest time of each function, called in turn."""
+    times = [[] for _ in functions]
     for _ in range(REPEATS):
-        start = time.perf_counter()
-        function()
-        times.append(time.perf_counter() - start)
-    return min(times)
+        for own, function in zip(times, functions, strict=True):
+            start = time.perf_counter()
+            function()
+            own.append(time.perf_counter() - start)
+    return [min(own) for own in times]
 
 
 def make_file(file: Path, n_samples: int, n_features: int):
@@ -53,7 +55,7 @@ def make_file(file: Path, n_samples: int, n_features: int):
 
 def growth(folder: Path) -> None:
     sizes = {
-        "N": [(n, 2500) for n in (4000, 8000, 16_000, 32_000)],
+        "N": [(n, 2500) for n in (16_000, 32_000, 64_000, 128_000)],
         "d": [(4000, d) for d in (2500, 5000, 10_000, 20_000)],
     }
     lines = {}
@@ -63,7 +65,7 @@ def growth(folder: Path) -> None:
             with tempfile.TemporaryDirectory() as temporary:
                 y = make_file(Path(temporary) / "x.npy", *shape)
                 X = open_large(Path(temporary) / "x.npy")
-                times.append(best(lambda: L20Selector(20).fit(X, y)))
+                times += best(lambda: L20Selector(20).fit(X, y))
             print(f"growth  {shape[0]:6} x {shape[1]:6}: {times[-1]:6.2f} s", flush=True)
         values = [shape[0 if name == "N" else 1] for shape in shapes]
         slope = np.polyfit(np.log(values), np.log(times), 1)[0]
@@ -96,24 +98,26 @@ def ratio(folder: Path) -> None:
     import dask.array as da
 
     n_classes = 10
-    with _client():
-        for shape, chunks in (((2000, 40_000), (2000, 10_000)), ((2000, 40_000), (500, 40_000))):
-            X = np.random.default_rng(0).standard_normal(shape)
-            Y = np.eye(n_classes)[np.arange(len(X)) % n_classes]
-            blocks = as_blocks(da.from_array(X, chunks=chunks))
+    with _client(memory="4GiB"):
+        for shape, chunks in (((2000, 80_000), (2000, 40_000)), ((20_000, 8000), (10_000, 8000))):
+            lazy = da.random.default_rng(0).standard_normal(shape, chunks=chunks).persist()
+            X = lazy.compute()
+            noise = np.random.default_rng(0).standard_normal((len(X), n_classes))
+            Y = np.eye(n_classes)[np.argmax(X[:, :60].reshape(len(X), -1, n_classes).sum(axis=1) + noise, axis=1)]
+            blocks = as_blocks(lazy)
             problem, whole = make_problem(blocks, Y, scale="none"), LeastSquares(X, Y)
-            residual = whole.targets
-            own = best(lambda: problem.design.matrix.products(residual))
-            numpy = best(lambda: whole.design.pull(residual))
+            residual, matrix = whole.targets, problem.design.matrix
+            own, numpy = best(lambda: matrix.products(residual), lambda: whole.design.pull(residual))
             print(
                 f"ratio   one pass over {shape[0]} x {shape[1]} in blocks of {chunks[0]} x {chunks[1]}: "
                 f"{1000 * own:.0f} ms, NumPy {1000 * numpy:.0f} ms, {own / numpy:.2f} times",
                 flush=True,
             )
+            assert problem.lipschitz + problem.lipschitz_lower + whole.lipschitz > 0.0
             start, n_passes = time.perf_counter(), blocks.traffic.n_passes
             path = ahiht(problem, Schedule(n_rows=50))
             seconds, n_passes = time.perf_counter() - start, blocks.traffic.n_passes - n_passes
-            plain = best(lambda: ahiht(whole, Schedule(n_rows=50), lazy=False))
+            plain = best(lambda: ahiht(whole, Schedule(n_rows=50), lazy=False))[0]
             n_steps = int(path.n_iters.sum())
             print(
                 f"ratio   path of {n_steps} steps in {n_passes} passes: {1000 * seconds / n_steps:.0f} ms per step, NumPy "
@@ -147,19 +151,19 @@ def memory(folder: Path) -> None:
     import dask.array as da
     import zarr
 
-    with tempfile.TemporaryDirectory() as temporary, _client(2, "400MiB") as client:
+    with tempfile.TemporaryDirectory() as temporary, _client(2, "300MiB") as client:
         limit = sum(worker["memory_limit"] for worker in client.scheduler_info()["workers"].values())
-        n_features = 5000
-        n_samples = int(4 * limit / (4 * n_features)) // 1000 * 1000
+        n_features, n_rows = 5000, 500
+        n_samples = int(4 * limit / (4 * n_features)) // n_rows * n_rows
         rng = np.random.default_rng(0)
-        store = zarr.create_array(
-            f"{temporary}/x.zarr", shape=(n_samples, n_features), chunks=(1000, n_features), dtype="f4"
-        )
+        shape, chunks = (n_samples, n_features), (n_rows, n_features)
+        store = zarr.create_array(f"{temporary}/x.zarr", shape=shape, chunks=chunks, dtype="f4", compressors=None)
         y = rng.integers(3, size=n_samples)
-        for start in range(0, n_samples, 1000):
-            part = rng.standard_normal((1000, n_features), dtype=np.float32)
-            part[:, :30] += 0.5 * np.eye(3)[y[start : start + 1000]].repeat(10, axis=1)
-            store[start : start + 1000] = part
+        noise = rng.standard_normal((n_rows, n_features), dtype=np.float32)
+        for start in range(0, n_samples, n_rows):
+            part = np.roll(noise, start // n_rows, axis=1)
+            part[:, :30] += 0.5 * np.eye(3)[y[start : start + n_rows]].repeat(10, axis=1)
+            store[start : start + n_rows] = part
         X = da.from_zarr(f"{temporary}/x.zarr")
         start = time.perf_counter()
         selector = L20Selector(30).fit(X, y)
