@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from blocked import cut, make_counts
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 
 from l20fs import L20Classifier, L20Regressor, L20Selector
 from l20fs.blockwise import ColumnLeastSquares, GramLeastSquares, make_problem
@@ -345,8 +346,6 @@ def test_other_refusals(axis):
         L20Selector(3).fit(cut(X.astype(str), axis, 3), y)
     with pytest.raises(ValueError, match="max_memory='lots'"):
         L20Selector(3, max_memory="lots").fit(X, y)
-    with pytest.raises(ValueError, match="L20Classifier takes no checkpoint"):
-        L20Classifier(3, checkpoint="folder").fit(X, y)
     with pytest.raises(TypeError, match=r"checkpoint='folder' with X in a csr_array is not available"):
         L20Selector(3, checkpoint="folder").fit(sp.csr_array(X), y)
     with pytest.raises(MemoryError, match="raise max_memory"):
@@ -362,11 +361,31 @@ def test_integers_and_booleans():
             np.testing.assert_array_equal(L20Selector(4).fit(cut(whole, axis, 3), y).ranking_, expected.ranking_)
 
 
-def test_models_take_arrays():
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_models_are_those_of_the_whole_matrix(shape, weighted, kind):
+    X, y = make_counts(3, *SHAPES[shape])
+    X = KINDS[kind](X)
+    weights = np.random.default_rng(3).integers(3, size=len(y)) if weighted else None
+    for model in (L20Classifier(5), L20Classifier(5, class_weight=None), L20Regressor(5)):
+        expected = clone(model).fit(X, y, sample_weight=weights)
+        for axis in (0, 1):
+            blocks = cut(X, axis, 3)
+            found = clone(model).fit(blocks, y, sample_weight=weights)
+            np.testing.assert_allclose(found.coef_, expected.coef_, rtol=0, atol=1e-8 * np.abs(expected.coef_).max())
+            np.testing.assert_allclose(found.intercept_, expected.intercept_, rtol=1e-8, atol=1e-8)
+            np.testing.assert_allclose(found.predict(blocks).astype(float), expected.predict(X).astype(float), rtol=1e-7)
+
+
+def test_models_refuse_blocks_that_are_not_like_those_of_the_fit():
     X, y = make_counts(3, 60, 12)
-    for model in (L20Classifier(3), L20Regressor(3)):
-        with pytest.raises(TypeError, match=f"X comes in blocks, and {type(model).__name__} needs it in memory"):
-            model.fit(cut(X, 0, 2), y)
+    model = L20Classifier(12).fit(X, y)
+    with pytest.raises(ValueError, match="X has 11 features, but L20Classifier is expecting 12"):
+        model.predict(cut(X[:, :-1], 0, 2))
+    X[50, 3] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        model.predict(cut(X, 0, 2))
 
 
 # Checkpoints

@@ -90,6 +90,10 @@ class GramLeastSquares(LeastSquares):
         self.foresee(lambda: gradient.squared_norms)
         return gradient
 
+    def products_among(self, rows: Array, vectors: Array) -> tuple[Array, Array]:
+        """Return ``vectors' X~`` and ``X~' X~`` of a few features: a pass for the vectors."""
+        return self.design.products_with(vectors.T)[:, rows], self.design.inner(rows)
+
     def _factor(self, rows: Array, ridge: float) -> tuple[Array, Array]:
         gram = self.design.inner(rows)
         return _triangle(gram + ridge * np.eye(len(rows)), self.targets[:, rows].T, DEPENDENT[self.dtype])

@@ -17,6 +17,7 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from l20fs.base import BaseSelector
 from l20fs.cross_validation import Fold, Scores, Setting, SizeRule, choose, tabulate
 from l20fs.design import BLOCK_ELEMENTS
+from l20fs.large import FileBlocks
 from l20fs.models import ClassScatter, L20Classifier, Rule
 from l20fs.parallel import results_of
 from l20fs.problem import LeastSquares
@@ -97,8 +98,8 @@ def predictions_by_k(
     selector : BaseSelector
         It is cloned, and selects as many features as the largest of ``sizes``. The best k of that ranking are the
         selection of k features.
-    X : array or sparse matrix of shape (n_samples, n_features)
-        Of a sparse matrix only the columns of selected features are made dense.
+    X : array, sparse matrix or FileBlocks of shape (n_samples, n_features)
+        Of a sparse matrix only the columns of selected features are made dense, and of blocks only these are kept.
     y : array of shape (n_samples,)
         Labels.
     sizes : sequence of int
@@ -132,7 +133,7 @@ def predictions_by_k(
     63
     """
     classes, codes = np.unique(np.asarray(y), return_inverse=True)
-    X = X.tocsr() if sp.issparse(X) else np.asarray(X)
+    X = _by_samples(X)
     predicted = {judge: np.full((len(codes), len(sizes)), -1, dtype=np.intp) for judge in judges}
     n_features = []
     work = _FoldWork(selector, X, classes[codes], classes, list(sizes), tuple(judges), float(ridge))
@@ -172,7 +173,7 @@ def nested_accuracy(
     the test samples.
     """
     y = np.asarray(y)
-    X = X.tocsr() if sp.issparse(X) else np.asarray(X)
+    X = _by_samples(X)
     accuracies, sizes = [], []
     for fold, accuracy in zip(outer.folds, outer.accuracy(), strict=True):
         own_groups = None if groups is None else np.asarray(groups)[fold.train]
@@ -250,13 +251,14 @@ class _FoldWork:
         X_train, y_train = self.X[fold.train], self.y[fold.train]
         is_own = isinstance(self.selector, L20Selector)
         panel = self._panel_of_path(X_train, y_train) if is_own else self._panel_of_ranking(X_train, y_train)
-        train, test = dense_columns(X_train, panel.order), dense_columns(self.X[fold.test], panel.order)
+        test = dense_columns(self.X[fold.test], panel.order)
         answers = {}
         if "linear" in self.judges:
             own = np.stack([_decide(test, rule) for rule in panel.rules], axis=1)
             answers["linear"] = np.searchsorted(self.classes, panel.classes)[own]
         if "KNN-5" in self.judges:
             codes = np.searchsorted(self.classes, y_train)
+            train = dense_columns(X_train, panel.order)
             answers["KNN-5"] = nearest_neighbours(train, codes, test, panel.ends, len(self.classes))
         return answers, panel.ends
 
@@ -279,6 +281,13 @@ class _FoldWork:
         targets = encode_targets(y)
         assert targets.classes is not None
         return _Panel(order, ends, ranked_rules(dense_columns(X, order), targets, ends, self.ridge), targets.classes)
+
+
+def _by_samples(X: Any) -> Any:
+    """Return X as something of which samples can be taken."""
+    if isinstance(X, FileBlocks):
+        return X
+    return X.tocsr() if sp.issparse(X) else np.asarray(X)
 
 
 def _fit_quietly(selector: BaseSelector, X: Any, y: Array) -> None:

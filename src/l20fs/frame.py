@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from l20fs.design import BLOCK_ELEMENTS, equality_tolerance, make_design
+from l20fs.design import BLOCK_ELEMENTS, BlockDesign, Design, equality_tolerance, make_design
+from l20fs.large import Blocks
 from l20fs.path import RULES
 from l20fs.prox import order_descending
 from l20fs.validation import check_number, validate_input
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
     from l20fs.selector import L20Selector
 
 Array = NDArray[Any]
+
+#: Correlations of at least so many features with all others are taken from a pass over X in blocks.
+LINES_PER_PASS = 16
 
 
 class Substitutes(NamedTuple):
@@ -57,27 +62,59 @@ def substitutes(X: Any, chosen: Any, n: int = 3, *, exclude: Any = ()) -> Substi
     >>> found.substitute.tolist(), found.correlation.round(6).tolist()
     ([1], [-1.0])
     """
+    return likeness(X, chosen, n, exclude=exclude).outside
+
+
+class Likeness(NamedTuple):
+    """What is like the chosen features: others, and they themselves, (n_chosen, n_chosen), NaN with a constant one."""
+
+    outside: Substitutes
+    mutual: Array
+
+
+def likeness(X: Any, chosen: Any, n: int = 3, *, exclude: Any = ()) -> Likeness:
+    """Find substitutes, see :func:`substitutes`, and the correlations of the chosen features with each other.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [2.0, -1.0, 5.0]])
+    >>> likeness(X, [0, 2], n=1).mutual.round(3).tolist()
+    [[1.0, 0.866], [0.866, 1.0]]
+    """
     check_number("n", n, minimum=1, strict=False, whole=True)
-    X = check_array(X, accept_sparse=["csc", "csr"], dtype=[np.float64, np.float32], ensure_min_samples=2)
+    if not isinstance(X, Blocks):
+        X = check_array(X, accept_sparse=["csc", "csr"], dtype=[np.float64, np.float32], ensure_min_samples=2)
     chosen = _checked_indices(chosen, X.shape[1])
     design = make_design(X, "zscore")
     is_candidate = design.varies.copy()
     is_candidate[chosen] = False
     is_candidate[_checked_indices(exclude, X.shape[1])] = False
     candidates = np.flatnonzero(is_candidate)
-    replaceable = chosen[design.varies[chosen]]
+    places = np.flatnonzero(design.varies[chosen])
+    replaceable = chosen[places]
     n = min(int(n), len(candidates))
     found, correlation = np.empty((len(replaceable), n), dtype=np.intp), np.empty((len(replaceable), n))
-    step = max(1, BLOCK_ELEMENTS // max(X.shape))
-    for start in range(0, len(replaceable), step):
-        block = replaceable[start : start + step]
-        # Every feature has deviation 1, so that the products of two are N times their correlation.
-        products = design.pull(design.push(block, np.eye(len(block)))) / design.n_samples
-        for place, row in enumerate(products, start):
+    mutual = np.full((len(chosen), len(chosen)), np.nan)
+    for block, lines in _correlations(design, replaceable):
+        mutual[places[block, None], places] = lines[:, replaceable]
+        for place, row in enumerate(lines, block.start):
             order = order_descending(np.abs(row[candidates]), rtol=equality_tolerance(design.dtype))
             found[place] = candidates[order[:n]]
             correlation[place] = row[found[place]]
-    return Substitutes(np.repeat(replaceable, n), found.ravel(), np.clip(correlation, -1.0, 1.0).ravel())
+    outside = Substitutes(np.repeat(replaceable, n), found.ravel(), np.clip(correlation, -1.0, 1.0).ravel())
+    return Likeness(outside, np.clip(mutual, -1.0, 1.0))
+
+
+def _correlations(design: Design, rows: Array) -> Iterator[tuple[slice, Array]]:
+    """Yield the correlations of some features with all features, a few lines at a time, and which lines they are."""
+    if isinstance(design, BlockDesign):  # each step is a pass
+        step = max(LINES_PER_PASS, 8 * BLOCK_ELEMENTS // design.n_features)
+    else:
+        step = max(1, BLOCK_ELEMENTS // max(design.n_samples, design.n_features))
+    for start in range(0, len(rows), step):
+        block = slice(start, min(start + step, len(rows)))
+        # Every feature has deviation 1, so that the products of two are N times their correlation.
+        yield block, design.pull(design.push(rows[block], np.eye(block.stop - start))) / design.n_samples
 
 
 def _checked_indices(chosen: Any, n_features: int) -> Array:

@@ -19,12 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from l20fs.design import BLOCK_ELEMENTS
+from l20fs.large import columns_of, comes_in_blocks, is_dask
 from l20fs.problem import LeastSquares
 from l20fs.selector import L20Selector
-from l20fs.validation import Targets, numeric_targets, refuse_foreign_array, weights_of_targets
+from l20fs.validation import Targets, numeric_targets, refuse_foreign_array, refuse_other_width, weights_of_targets
 
 Array = NDArray[Any]
 
@@ -53,18 +53,11 @@ class ClassScatter(NamedTuple):
 
     @classmethod
     def of(cls, problem: LeastSquares, rows: Array, targets: Targets, class_weight: Any) -> ClassScatter:
-        """Measure the columns ``rows``, in blocks of samples."""
-        design, one_hot = problem.design, targets.Y
-        root = design.sample_weights.root
+        """Measure the columns ``rows``."""
+        root, one_hot = problem.design.sample_weights.root, targets.Y
         membership = one_hot if root is None else one_hot * root[:, None]
         sizes = (membership * membership).sum(axis=0)
-        sums, gram = np.zeros((one_hot.shape[1], len(rows))), np.zeros((len(rows), len(rows)))
-        step = max(1, BLOCK_ELEMENTS // max(1, len(rows)))
-        for start in range(0, design.n_samples, step):
-            block = slice(start, start + step)
-            columns = design.take(rows, block).astype(np.float64, copy=False)
-            sums += membership[block].T @ columns
-            gram += columns.T @ columns
+        sums, gram = problem.products_among(rows, membership)
         means = sums / np.where(sizes > 0.0, sizes, 1.0)[:, None]
         within = (gram - (means.T * sizes) @ means) / sizes.sum()
         weights = weights_of_targets(targets, class_weight)
@@ -92,7 +85,6 @@ class _Model(L20Selector):
     """What the classifier and the regression share: a linear rule on the selected features."""
 
     takes_device_arrays = False
-    takes_blocks = False
 
     def _rule(self) -> Rule:
         """Return the rule of the present selection, in units of X."""
@@ -111,10 +103,18 @@ class _Model(L20Selector):
 
     def _apply(self, X: Any) -> Array:
         """Return the values of the rule at the samples, (n_samples, n_targets)."""
-        refuse_foreign_array(X, "X")
         rule = self._rule()
-        X = validate_data(self, X, reset=False, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32])
-        return np.asarray(X[:, rule.rows] @ rule.weights) + rule.intercept
+        return np.asarray(self._columns(X, rule.rows) @ rule.weights) + rule.intercept
+
+    def _columns(self, X: Any, rows: Array) -> Any:
+        """Return a few columns of a valid X in memory."""
+        kinds: dict[str, Any] = {"accept_sparse": ["csr", "csc"], "dtype": [np.float64, np.float32]}
+        if not comes_in_blocks(X, self.max_memory):
+            refuse_foreign_array(X, "X")
+            return validate_data(self, X, reset=False, **kinds)[:, rows]
+        refuse_other_width(self, X.shape[1])
+        columns = columns_of(X, rows)
+        return check_array(columns.compute() if is_dask(X) else columns, ensure_min_features=0, **kinds)
 
     @property
     def coef_(self) -> Array:  # type: ignore[override]
@@ -215,7 +215,7 @@ class L20Regressor(RegressorMixin, _Model):
 
         Parameters
         ----------
-        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
+        X : array, DataFrame, sparse matrix or matrix in blocks, of shape (n_samples, n_features)
         y : array of shape (n_samples,) or (n_samples, n_outputs)
             Numbers; whole numbers are numbers too, not labels.
         sample_weight : array of shape (n_samples,), optional

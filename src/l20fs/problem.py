@@ -247,6 +247,17 @@ class LeastSquares:
         """``||X~||_F^2 + mu``: a bound that costs nothing and always holds."""
         return float(self.design.column_energy.sum()) + self.ridge
 
+    def products_among(self, rows: Array, vectors: Array) -> tuple[Array, Array]:
+        """Return ``vectors' X~`` and ``X~' X~`` of a few features; the vectors are columns over the samples."""
+        products, gram = np.zeros((vectors.shape[1], len(rows))), np.zeros((len(rows), len(rows)))
+        step = max(1, BLOCK_ELEMENTS // max(1, len(rows)))
+        for start in range(0, len(vectors), step):
+            block = slice(start, start + step)
+            columns = self.design.take(rows, block).astype(np.float64, copy=False)
+            products += vectors[block].T @ columns
+            gram += columns.T @ columns
+        return products, gram
+
     def panel_factor(self, rows: Array) -> tuple[Array, Array]:
         """Return a triangle R and right-hand sides B with which least squares on ``rows[:k]`` is solved for every k.
 

@@ -279,7 +279,7 @@ class L20Selector(BaseSelector):
         return self._fit(X, y, sample_weight)
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, Targets]:
-        if not self.takes_blocks or not (self.checkpoint is not None or comes_in_blocks(X, self.max_memory)):
+        if self.checkpoint is None and not comes_in_blocks(X, self.max_memory):
             return super()._validate(X, y)
         self._refuse_what_needs_samples(X)
         blocks = as_blocks(X, self.max_memory)
@@ -548,8 +548,6 @@ class L20Selector(BaseSelector):
                 check_number(name, getattr(self, name), minimum=0.0, strict=name != "eta")
         if self.max_memory is not None:
             bytes_of(self.max_memory)
-        if self.checkpoint is not None and not self.takes_blocks:
-            raise ValueError(f"{type(self).__name__} takes no checkpoint: it needs X in memory. Use L20Selector.")
         if self.max_features is not None:
             check_number("max_features", self.max_features, minimum=1, strict=False, whole=True)
         if self.solver in REPLACING and not (isinstance(self.init, str) and self.init == "zeros"):

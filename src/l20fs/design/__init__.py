@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from l20fs.arrays import is_device_array, numpy_dtype
 from l20fs.design.arrays import ArrayDesign
-from l20fs.design.blocked import SMALL_GRAM, BlockedMatrix, probe
+from l20fs.design.blocked import SMALL_GRAM, BlockDesign, BlockedMatrix, probe
 from l20fs.design.blocks import BLOCK_ELEMENTS
 from l20fs.design.columns import ColumnDesign
 from l20fs.design.dense import DenseDesign
@@ -46,6 +46,7 @@ from l20fs.large import Blocks, shown
 __all__ = [
     "BLOCK_ELEMENTS",
     "ArrayDesign",
+    "BlockDesign",
     "ColumnDesign",
     "DenseDesign",
     "Design",

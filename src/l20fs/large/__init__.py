@@ -15,7 +15,7 @@ What is here knows where the blocks are and how to run a function on each of the
 :mod:`l20fs.design`.
 """
 
-from l20fs.large.blocks import Blocks, FileBlocks
+from l20fs.large.blocks import Blocks, FileBlocks, extents
 from l20fs.large.inputs import as_blocks, columns_of, comes_in_blocks, is_dask
 from l20fs.large.journal import Journal
 from l20fs.large.memory import bytes_of, shown
@@ -29,6 +29,7 @@ __all__ = [
     "bytes_of",
     "columns_of",
     "comes_in_blocks",
+    "extents",
     "is_dask",
     "open_large",
     "shown",

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import add
 from typing import Any
@@ -103,6 +103,10 @@ def combined(results: Iterable[Any], combine: Combine) -> Any:
     return reduce(lambda right, left: combine(left, right), reversed(parts[:-1]), parts[-1])
 
 
+def _picked(block: Any, columns: Array) -> Any:
+    return block[:, columns]
+
+
 def size_of(value: Any) -> int:
     """Return the bytes of the arrays in a value."""
     if isinstance(value, list | tuple):
@@ -131,6 +135,10 @@ class FileBlocks(Blocks):
     >>> blocks = FileBlocks(X.shape, X.dtype, 0, np.array([0, 1, 4]), False, X.__getitem__, 2**20, "an array")
     >>> blocks.total(lambda block: block.sum(axis=0), [(), ()])
     array([12., 16.])
+    >>> blocks[np.array([0, 3])].total(lambda block: block.sum(axis=0), [(), ()])
+    array([6., 8.])
+    >>> blocks[:, [1]].ravel()
+    array([1., 3., 5., 7.])
     """
 
     shape: tuple[int, int]
@@ -155,16 +163,40 @@ class FileBlocks(Blocks):
     def total(self, kernel: Kernel, own: Sequence[tuple[Any, ...]], combine: Combine = add) -> Any:
         return combined(self._results(kernel, own, range(len(own))), combine)
 
+    def __getitem__(self, key: Any) -> Any:
+        """Return ``X[rows]``, which stays in the file, or ``X[:, columns]``, which is read."""
+        return self.columns(np.asarray(key[1])) if isinstance(key, tuple) else self.samples(np.asarray(key))
+
     def columns(self, columns: Array) -> Any:
-        """Return a few columns, in increasing order, in memory."""
-        parts = []
-        for extent in extents(self):
-            is_in = (columns >= extent.start) & (columns < extent.stop)
-            if self.axis == 0 or is_in.any():
-                parts.append(self.load(extent)[:, columns if self.axis == 0 else columns[is_in] - extent.start])
-        if self.is_sparse:
-            return sp.vstack(parts, format="csr") if self.axis == 0 else sp.hstack(parts, format="csc")
-        return np.concatenate(parts, axis=self.axis)
+        """Return a few columns in memory, sparse if X is: a pass over the blocks that have some."""
+        if self.axis == 0:
+            parts = self.each(_picked, [(columns,)] * len(extents(self)))
+            return sp.vstack(parts, format="csr") if self.is_sparse else np.concatenate(parts)
+        home = np.searchsorted(self.edges, columns, side="right") - 1
+        which = np.unique(home)
+        places = [(columns[home == number] - self.edges[number],) for number in range(len(extents(self)))]
+        parts = self.each(_picked, places, which.tolist())
+        found = sp.hstack(parts, format="csc") if self.is_sparse else np.concatenate(parts, axis=1)
+        return found[:, np.argsort(np.argsort(home, kind="stable"), kind="stable")]
+
+    def samples(self, rows: Array) -> FileBlocks:
+        """Return some samples, in increasing order, as blocks that are read where they are."""
+        if np.any(np.diff(rows) <= 0):
+            raise ValueError("Samples of a matrix in blocks are taken in increasing order. Sort their numbers.")
+
+        def load(span: slice) -> Any:
+            if self.axis == 1:
+                return self.load(span)[rows]
+            own = rows[span]
+            return self.load(slice(int(own[0]), int(own[-1]) + 1))[own - own[0]]
+
+        edges = np.unique(np.searchsorted(rows, self.edges)) if self.axis == 0 else self.edges
+        name = f"{len(rows)} samples of {self.name}"
+        return replace(self, shape=(len(rows), self.shape[1]), edges=edges, load=load, name=name)
+
+    def mapped(self, function: Callable[[Any], Any], dtype: Any) -> FileBlocks:
+        """Return the matrix with a function applied to every block as it is read."""
+        return replace(self, dtype=np.dtype(dtype), load=lambda span: function(self.load(span)))
 
     def _results(self, kernel: Kernel, own: Sequence[tuple[Any, ...]], which: Sequence[int]) -> Iterator[Any]:
         self.traffic.n_passes += 1

@@ -129,17 +129,26 @@ def sparse_blocks(group: Any, kind: str, memory: int) -> FileBlocks:
     shape = tuple(int(size) for size in group.attrs["shape" if "shape" in group.attrs else "h5sparse_shape"])
     axis = 0 if kind == "csr" else 1
     indptr, data, indices = np.asarray(group["indptr"][:], dtype=np.int64), group["data"], group["indices"]
+    is_whole = len(indptr) == shape[axis] + 1 and indptr[0] == 0 and indptr[-1] <= min(data.shape[0], indices.shape[0])
+    if not is_whole or np.any(np.diff(indptr) < 0):
+        raise ValueError(f"The {kind.upper()} matrix of shape {shape} is damaged: its indptr does not fit. Write it again.")
     dtype = np.dtype(data.dtype)
     n_stored = max(1, _block_bytes(memory) // (dtype.itemsize + np.dtype(indices.dtype).itemsize))
     edges = _even_edges(indptr, n_stored)
     make = sp.csr_array if axis == 0 else sp.csc_array
+
+    checked: set[tuple[int, int]] = set()
 
     def load(span: slice) -> Any:
         stored = slice(int(indptr[span.start]), int(indptr[span.stop]))
         size = span.stop - span.start
         # SciPy gives both index arrays the wider type of the two, which would double the work on them.
         starts = (indptr[span.start : span.stop + 1] - stored.start).astype(indices.dtype)
-        return make((data[stored], indices[stored], starts), shape=(size, shape[1]) if axis == 0 else (shape[0], size))
+        block = make((data[stored], indices[stored], starts), shape=(size, shape[1]) if axis == 0 else (shape[0], size))
+        if (span.start, span.stop) not in checked:  # an index out of bounds would be written to memory that is not ours
+            block.check_format(full_check=True)
+            checked.add((span.start, span.stop))
+        return block
 
     return FileBlocks((shape[0], shape[1]), dtype, axis, edges, True, load, _kept(memory), f"a {kind.upper()} file")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from l20fs.base import BaseSelector
 from l20fs.design import equality_tolerance
 from l20fs.evaluation import JUDGES, N_FOLDS, Nested, Predictions, dense_columns, number_of_folds
-from l20fs.frame import strongest_class, substitutes
+from l20fs.frame import likeness, strongest_class
 from l20fs.path import RULES, SolutionPath
 from l20fs.prox import order_descending
 from l20fs.report import words
@@ -31,6 +31,8 @@ MOST_LINES = 30
 MOST_LAMBDAS = 200
 MOST_CLASSES = 30
 N_SUBSTITUTES = 3
+#: Values of columns that are made dense at a time.
+MOST_VALUES = 2**24
 
 
 @dataclass(frozen=True, eq=False)
@@ -316,13 +318,27 @@ def _heat(X: Any, units: list[Array], codes: Array) -> list[list[float]]:
     membership = np.eye(int(codes.max()) + 1)[codes]
     membership /= membership.sum(axis=0)
     rows = []
-    for members in units:
-        columns = dense_columns(X, members).astype(np.float64)
+    for batch in _batches(units, max(1, MOST_VALUES // len(codes))):
+        columns = dense_columns(X, np.concatenate(batch)).astype(np.float64)
         columns -= columns.mean(axis=0)
         deviations = columns.std(axis=0)
         deviations[deviations == 0.0] = 1.0
-        rows.append([round(value, 2) + 0.0 for value in ((membership.T @ columns) / deviations).mean(axis=1).tolist()])
+        means = (membership.T @ columns) / deviations
+        for part in np.split(means, np.cumsum([len(members) for members in batch])[:-1], axis=1):
+            rows.append([round(value, 2) + 0.0 for value in part.mean(axis=1).tolist()])
     return rows
+
+
+def _batches(units: list[Array], most: int) -> Iterator[list[Array]]:
+    """Cut the units into runs of at most ``most`` features, or of one unit: a run is read at once."""
+    batch: list[Array] = []
+    for members in units:
+        if batch and sum(map(len, batch)) + len(members) > most:
+            yield batch
+            batch = []
+        batch.append(members)
+    if batch:
+        yield batch
 
 
 def _substitutes(findings: Findings, heads: Array) -> list[list[tuple[str, float, int]]]:
@@ -331,8 +347,7 @@ def _substitutes(findings: Findings, heads: Array) -> list[list[tuple[str, float
         return []
     path = findings.path
     excluded = np.flatnonzero(path.rules == RULES.index("excluded")) if path is not None else np.empty(0, dtype=np.intp)
-    outside = substitutes(findings.X, heads, N_SUBSTITUTES, exclude=excluded)
-    within = _correlations(dense_columns(findings.X, heads))
+    outside, within = likeness(findings.X, heads, N_SUBSTITUTES, exclude=excluded)
     rank_of = {int(feature): place + 1 for place, feature in enumerate(heads)}
     found = []
     for place, feature in enumerate(heads):
@@ -342,12 +357,6 @@ def _substitutes(findings: Findings, heads: Array) -> list[list[tuple[str, float
         known = np.isfinite(correlations)
         found.append(_ever_shown(candidates[known], correlations[known], rank_of, findings.names))
     return found
-
-
-def _correlations(panel: Array) -> Array:
-    """Return the correlations of columns; NaN with a constant one."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.clip(np.corrcoef(panel.astype(np.float64), rowvar=False).reshape(panel.shape[1], -1), -1.0, 1.0)
 
 
 def _ever_shown(

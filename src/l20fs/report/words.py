@@ -9,6 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from l20fs.large import FileBlocks, extents
+
 Array = NDArray[Any]
 
 #: A class of fewer samples is rare: a fold of five has none of it in its test part.
@@ -182,6 +184,8 @@ def few_folds(
 
 def raw_counts(X: Any, *, log: bool) -> str | None:
     """Warn of whole numbers with a long tail, as reads or molecules are before they are normalised."""
+    if isinstance(X, FileBlocks):  # the first block is like the others, as far as this goes
+        X = X.load(extents(X)[0])
     values = X.data if sp.issparse(X) else np.asarray(X)
     if log or not values.size or values.min() < 0.0:
         return None
