@@ -12,12 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from l20fs import L20Classifier, L20Regressor, L20Selector
+from l20fs import L20Classifier, L20Regressor, L20Selector, StabilitySelector
 from l20fs.blockwise import ColumnLeastSquares, GramLeastSquares, make_problem
 from l20fs.criterion import ebic
 from l20fs.design import kernels, make_design
 from l20fs.design.lines import AT_ONCE, Lines
+from l20fs.frame import likeness
 from l20fs.large import as_blocks
+from l20fs.methods import FisherScore
 from l20fs.penalty import RowPenalty
 from l20fs.problem import LeastSquares
 from l20fs.solvers import Schedule, ahiht, forward, hiht, sbr, swap
@@ -386,6 +388,60 @@ def test_models_refuse_blocks_that_are_not_like_those_of_the_fit():
     X[50, 3] = np.nan
     with pytest.raises(ValueError, match="NaN"):
         model.predict(cut(X, 0, 2))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_halves_of_blocks_are_those_of_the_whole_matrix(shape, tmp_path):
+    X, y = make_counts(3, *SHAPES[shape])
+    y = y if shape == "tall" else y % 2
+    selector = L20Selector(4, feature_groups=[[0, 1]], solver="ahiht")
+    expected = StabilitySelector(selector, 3, n_resamples=6, random_state=1).fit(X, y)
+    for axis in (0, 1):
+        found = StabilitySelector(selector, 3, n_resamples=6, random_state=1, n_jobs=2, checkpoint=tmp_path)
+        found.fit(cut(sp.csr_array(X), axis, 3), y)
+        np.testing.assert_array_equal(found.orders_, expected.orders_)
+        np.testing.assert_array_equal(found.transform(cut(X, axis, 3)), expected.transform(X))
+    files = sorted(tmp_path.iterdir())
+    StabilitySelector(selector, 3, n_resamples=6, random_state=1, checkpoint=tmp_path).fit(cut(sp.csr_array(X), axis, 3), y)
+    assert sorted(tmp_path.iterdir()) == files
+    X[0, 0] += 1.0
+    StabilitySelector(selector, 3, n_resamples=6, random_state=1, checkpoint=tmp_path).fit(cut(sp.csr_array(X), axis, 3), y)
+    assert len(list(tmp_path.iterdir())) == len(files) + 6
+    with pytest.raises(TypeError, match="X comes in blocks, and FisherScore needs it in memory"):
+        StabilitySelector(FisherScore(3)).fit(cut(X, 0, 2), y)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("kind", KINDS)
+def test_samples_and_columns_of_blocks(kind, axis):
+    X, _ = make_counts(3, 40, 30)
+    blocks = cut(KINDS[kind](X), axis, 7)
+    columns, rows = np.array([20, 3, 29, 4]), np.array([0, 1, 17, 18, 39])
+    for found, expected in ((blocks, X), (blocks[rows], X[rows]), (blocks[rows][np.array([1, 3])], X[rows[[1, 3]]])):
+        assert found.shape == expected.shape
+        picked = found[:, columns]
+        assert sp.issparse(picked) == (kind == "csr")
+        np.testing.assert_array_equal(picked.toarray() if kind == "csr" else picked, expected[:, columns])
+    np.testing.assert_array_equal(as_dense(blocks.mapped(lambda block: block * 2, X.dtype)[:, columns]), 2 * X[:, columns])
+    with pytest.raises(ValueError, match="in increasing order"):
+        blocks[np.array([3, 2])]
+
+
+def as_dense(X):
+    return X.toarray() if sp.issparse(X) else X
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_substitutes_are_those_of_the_whole_matrix(shape, axis, gram_size):
+    X, _ = make_counts(3, *SHAPES[shape])
+    X[:, 7] = 1.0
+    expected, found = likeness(X, [5, 2, 7, 20], exclude=[3]), likeness(cut(X, axis, 3), [5, 2, 7, 20], exclude=[3])
+    np.testing.assert_array_equal(found.outside.substitute, expected.outside.substitute)
+    np.testing.assert_allclose(found.outside.correlation, expected.outside.correlation, atol=1e-10)
+    np.testing.assert_allclose(found.mutual, expected.mutual, atol=1e-10)
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_allclose(expected.mutual, np.corrcoef(X[:, [5, 2, 7, 20]], rowvar=False), atol=1e-10)
 
 
 # Checkpoints

@@ -18,7 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from l20fs.arrays import Place, is_device_array
-from l20fs.large import Blocks, columns_of, comes_in_blocks
+from l20fs.large import columns_of, comes_in_blocks, refuse_blocks
 from l20fs.prox import order_descending
 from l20fs.validation import (
     Targets,
@@ -161,8 +161,7 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         """Refuse parameters that make no sense, before anything is computed."""
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, Targets]:
-        if isinstance(X, Blocks):
-            raise TypeError(f"X comes in blocks, and {type(self).__name__} needs it in memory. Load it, or use L20Selector.")
+        refuse_blocks(X, self)
         if self.takes_device_arrays and is_device_array(X):
             X, y = validate_device_input(self, X, y)
             return X, self._encode(y)

@@ -20,8 +20,9 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from l20fs.base import About, BaseSelector, Scored
 from l20fs.checkpoint import Checkpoint, Picked, open_checkpoint
-from l20fs.design import make_design
+from l20fs.design import make_design, probe
 from l20fs.frame import feature_names
+from l20fs.large import Blocks, as_blocks, comes_in_blocks, is_dask, refuse_blocks
 from l20fs.parallel import results_of
 from l20fs.resampling import Pairs, plan_pairs
 from l20fs.selector import L20Selector
@@ -33,6 +34,7 @@ from l20fs.validation import (
     encode_targets,
     forget_absent_classes,
     numeric_targets,
+    validate_beside_blocks,
     validate_input,
 )
 from l20fs.wishes import by_index
@@ -84,7 +86,8 @@ class StabilitySelector(BaseSelector):
         Seed of the draws; resample i depends on this and i alone. None: another one in each fit. The global state of NumPy
         is neither used nor changed.
     n_jobs : int or None, default=None
-        Number of processes, as in scikit-learn; the result does not depend on it.
+        Number of processes, as in scikit-learn; the result does not depend on it. A file that is read in blocks is read by
+        one process.
     checkpoint : path or None, default=None
         Folder for one small file per resample. A fit that was interrupted goes on where it stopped, and one with more
         resamples uses those that are there; files of other data or another configuration are left alone. Needs a whole
@@ -142,6 +145,7 @@ class StabilitySelector(BaseSelector):
         cost="n_resamples fits on half of the samples",
     )
     allows_none = True
+    takes_blocks = True
     # Groups have no other use than this one: a pipeline hands them over without being asked to.
     __metadata_request__fit = {"groups": True}  # noqa: RUF012
 
@@ -182,7 +186,7 @@ class StabilitySelector(BaseSelector):
 
         Parameters
         ----------
-        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
+        X : array, DataFrame, sparse matrix or file in blocks, of shape (n_samples, n_features)
             What the selector takes.
         y : array of shape (n_samples,) or (n_samples, n_outputs)
             What the selector takes; unsupervised methods of this package ignore it, any other selector gets it if it is
@@ -217,14 +221,17 @@ class StabilitySelector(BaseSelector):
         store = None
         if self.checkpoint is not None:
             draws = {"seed": pairs.seed, "fraction": pairs.fraction, "units": pairs.units, "counted": self._units.of}
-            store = open_checkpoint(self.checkpoint, X.shape[1], selector=selector, X=X, y=y, metadata=metadata, **draws)
+            data = probe(X) if isinstance(X, Blocks) else X
+            store = open_checkpoint(self.checkpoint, X.shape[1], selector=selector, X=data, y=y, metadata=metadata, **draws)
         self._keep_picked(self._run(Work(selector, X, y, metadata, pairs, self._units, store, int(self.n_resamples))))
 
     def _run(self, work: Work) -> list[Picked]:
         """Run all resamples and report each; they come back in order, whoever is done first."""
         resamples = ((resample, work.pairs.rows(resample)) for resample in range(work.n_resamples))
         found: list[Picked] = []
-        with closing(results_of(work.pick, resamples, self.n_jobs)) as results:
+        # A file is read by this process; its blocks are worked on side by side.
+        n_jobs = 1 if isinstance(work.X, Blocks) else self.n_jobs
+        with closing(results_of(work.pick, resamples, n_jobs)) as results:
             for picked in results:
                 found.append(picked)
                 self._report(ResampleProgress(len(found), work.n_resamples))
@@ -431,6 +438,11 @@ class StabilitySelector(BaseSelector):
     def _validate(self, X: Any, y: Any) -> tuple[Any, Targets]:
         selector = self._selector()
         tags = get_tags(selector)
+        encode = numeric_targets if is_regressor(selector) else encode_targets
+        if getattr(selector, "takes_blocks", False) and comes_in_blocks(X) and not is_dask(X):
+            blocks = as_blocks(X, getattr(selector, "max_memory", None))
+            return blocks, encode(validate_beside_blocks(self, blocks, y))
+        refuse_blocks(X, selector)
         # The tags of a selector of another package need not say that it has a use for y, and its fit takes it anyway.
         supervised = not _ignores_targets(selector) and (y is not None or tags.target_tags.required)
         X, y = validate_input(
@@ -443,7 +455,7 @@ class StabilitySelector(BaseSelector):
         )
         if not supervised:
             return X, Targets(np.empty((X.shape[0], 0)), None, None)
-        return X, numeric_targets(y) if is_regressor(selector) else encode_targets(y)
+        return X, encode(y)
 
     def _warn_if_short(self) -> None:
         if self.n_features_to_select is None:

@@ -16,7 +16,7 @@ What is here knows where the blocks are and how to run a function on each of the
 """
 
 from l20fs.large.blocks import Blocks, FileBlocks, extents
-from l20fs.large.inputs import as_blocks, columns_of, comes_in_blocks, is_dask
+from l20fs.large.inputs import as_blocks, columns_of, comes_in_blocks, is_dask, refuse_blocks
 from l20fs.large.journal import Journal
 from l20fs.large.memory import bytes_of, shown
 from l20fs.large.sources import open_large
@@ -32,5 +32,6 @@ __all__ = [
     "extents",
     "is_dask",
     "open_large",
+    "refuse_blocks",
     "shown",
 ]

@@ -47,6 +47,13 @@ def is_stored(X: Any) -> bool:
     return isinstance(X, tuple(kind for kind in kinds if kind is not None))
 
 
+def refuse_blocks(X: Any, estimator: Any) -> None:
+    """Refuse a matrix in blocks where it is needed in memory."""
+    if isinstance(X, Blocks):
+        name = type(estimator).__name__
+        raise TypeError(f"X comes in blocks, and {name} needs it in memory. Load it, or use L20Selector.")
+
+
 def as_blocks(X: Any, max_memory: Any = None) -> Blocks:
     """Cut X into blocks; arrays in memory are taken as well."""
     if is_dask(X):
