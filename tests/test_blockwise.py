@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 
 import numpy as np
@@ -442,6 +443,22 @@ def test_substitutes_are_those_of_the_whole_matrix(shape, axis, gram_size):
     np.testing.assert_allclose(found.mutual, expected.mutual, atol=1e-10)
     with np.errstate(invalid="ignore"):
         np.testing.assert_allclose(expected.mutual, np.corrcoef(X[:, [5, 2, 7, 20]], rowvar=False), atol=1e-10)
+
+
+@pytest.mark.parametrize("solver", ["forward", "ahiht"])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_what_a_fit_held_is_given_back_at_once(axis, solver):
+    """The lines of a fit are large, and the collector of cycles may come late."""
+    X, y = make_counts(3, 24, 70)
+    blocks, selector = cut(X, axis, 9), L20Selector(4, solver=solver)
+    selector.fit(blocks, y)
+    gc.collect()
+    gc.disable()
+    try:
+        selector.fit(blocks, y)
+        assert not any(isinstance(thing, LeastSquares | Lines) for thing in gc.get_objects())
+    finally:
+        gc.enable()
 
 
 # Checkpoints

@@ -63,7 +63,7 @@ class GramLeastSquares(LeastSquares):
         super().__init__(X, Y, **options)
         self.targets = self.design.products_with(self.targets)
 
-    def foresee(self, rank: Callable[[], Array]) -> None:
+    def foresee(self, rank: Callable[[], Array] | None) -> None:
         self.design.lines.rank = rank
 
     def residual(self, rows: Array, values: Array) -> Any:
@@ -104,7 +104,7 @@ class ColumnLeastSquares(LeastSquares):
 
     design: ColumnDesign
 
-    def foresee(self, rank: Callable[[], Array]) -> None:
+    def foresee(self, rank: Callable[[], Array] | None) -> None:
         self.design.lines.rank = rank
 
     def gradient(self, residual: Array, rows: Array, values: Array) -> Any:

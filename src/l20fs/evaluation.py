@@ -251,7 +251,7 @@ class _FoldWork:
         X_train, y_train = self.X[fold.train], self.y[fold.train]
         is_own = isinstance(self.selector, L20Selector)
         panel = self._panel_of_path(X_train, y_train) if is_own else self._panel_of_ranking(X_train, y_train)
-        test = dense_columns(self.X[fold.test], panel.order)
+        test = dense_columns(self.X[fold.test], panel.order).astype(np.float64, copy=False)
         answers = {}
         if "linear" in self.judges:
             own = np.stack([_decide(test, rule) for rule in panel.rules], axis=1)

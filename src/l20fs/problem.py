@@ -229,8 +229,11 @@ class LeastSquares:
     def _ridge_term(self, values: Array) -> Array:
         return (self.ridge * values).astype(self.dtype, copy=False)
 
-    def foresee(self, rank: Callable[[], Array]) -> None:
-        """Learn what ranks the features by how soon they may be asked for; of use where columns come from afar."""
+    def foresee(self, rank: Callable[[], Array] | None) -> None:
+        """Learn what ranks the features by how soon they may be asked for; of use where columns come from afar.
+
+        None: nothing does any more. Whoever ranks them knows this problem, and the two would keep each other in memory.
+        """
 
     @property
     def lipschitz_lower(self) -> float:

@@ -319,6 +319,7 @@ class L20Selector(BaseSelector):
         if self.n_features_to_select is None:
             k_max = max(k_max, int(path.sizes[-1]))
         self.path_ = path.with_panel(problem, k_max)
+        problem.foresee(None)
         if self.n_features_to_select == "ebic":
             self.ebic_ = self._ebic(problem, penalty, k_max)
         if self.certify:

@@ -14,7 +14,8 @@ from l20fs import L20Selector, StabilitySelector
 from l20fs.base import BaseSelector
 from l20fs.cli.load import Samples, make_selector, unit_names
 from l20fs.cli.options import DEFAULTS
-from l20fs.cli.output import note, progress, stated_warnings
+from l20fs.cli.output import log_of_blocks, note, progress, stated_warnings
+from l20fs.cli.results import CELLS, PASSES
 from l20fs.cross_validation import choose
 from l20fs.data.readers import DataError
 from l20fs.evaluation import (
@@ -27,6 +28,7 @@ from l20fs.evaluation import (
     number_of_folds,
     predictions_by_k,
 )
+from l20fs.large import FileBlocks, shown
 from l20fs.report import words
 from l20fs.report.build import Findings, largest_k, ranked_units
 
@@ -41,14 +43,17 @@ class NothingSelectedError(Exception):
     """The chosen lambda leaves no feature."""
 
 
-def find(samples: Samples, options: dict[str, Any], provenance: dict[str, Any], cells: Path | None) -> Findings:
-    """Do all that the options ask for; ``cells`` is the folder for what a long run keeps on its way."""
+def find(samples: Samples, options: dict[str, Any], provenance: dict[str, Any], folder: Path | None) -> Findings:
+    """Do all that the options ask for; ``folder`` is for what a long run keeps on its way."""
     warned: list[str] = list(samples.notes)
     n_samples, n_features = samples.X.shape
     classes = np.unique(samples.y)
+    if isinstance(samples.X, FileBlocks):
+        limit = f"the {shown(options['max_memory'])} of --max-memory" if options["max_memory"] else "the memory that is free"
+        note(f"work on {samples.title} in memory would take more than {limit}: it is read in blocks")
     note(f"{n_samples} samples, {words.counted(n_features, 'feature')}, {words.counted(len(classes), 'class')}")
     check_options(samples, options)
-    selector, k, rule = fit(samples, options, largest_k(len(classes)), warned)
+    selector, k, rule = fit(samples, options, largest_k(len(classes)), warned, folder and folder / PASSES)
     units = ranked_units(selector)
     if k > len(units):
         k, rule = len(units), "alpha" if options["alpha"] is not None else rule
@@ -58,7 +63,7 @@ def find(samples: Samples, options: dict[str, Any], provenance: dict[str, Any], 
     if options["auto"] is not None and predictions is not None:
         rule, k = options["auto"], sizes[choose(predictions.results(), options["auto"])]
         nested = cross_validate_choice(selector, samples, predictions, options) if options["nested"] else None
-    stability = resample(selector, k, samples, options, cells, warned) if options["stability"] else None
+    stability = resample(selector, k, samples, options, folder and folder / CELLS, warned) if options["stability"] else None
     return Findings(
         title=samples.title,
         X=samples.X,
@@ -90,17 +95,19 @@ def check_options(samples: Samples, options: dict[str, Any]) -> None:
         raise DataError(f"--auto {options['auto']} needs cross-validation. {why_fewer_folds(samples)} Use -k instead.")
 
 
-def fit(samples: Samples, options: dict[str, Any], page_size: int, warned: list[str]) -> tuple[BaseSelector, int, str]:
+def fit(
+    samples: Samples, options: dict[str, Any], page_size: int, warned: list[str], passes: Path | None
+) -> tuple[BaseSelector, int, str]:
     """Fit the selector on all samples, as far as in the folds, so that both rank alike; also say how many are wanted."""
     n_features = samples.X.shape[1]
     k, rule = options["n_features"], "asked"
     if k is None:
         k, rule = min(n_features, max(DEFAULT_K, len(options["include"] or []))), "default"
     max_features = min(n_features, max(k, page_size))
-    selector = make_selector(samples, options, max_features)
+    selector = make_selector(samples, options, max_features, passes)
     # Another method gives a ranking, of which the best k are taken; only the path knows an end before that.
     selector.set_params(n_features_to_select=k if isinstance(selector, L20Selector) else max_features)
-    with stated_warnings() as said:
+    with stated_warnings() as said, log_of_blocks(samples.X):
         selector._fit(samples.X, samples.y, names=np.array(samples.feature_names, dtype=object))
         if not ranked_units(selector):
             raise NothingSelectedError(f"No feature is selected at --alpha {options['alpha']:g}. Use a smaller one.")
@@ -139,16 +146,21 @@ def cross_validate(
             folds,
             judges=judges,
             ridge=options["ridge"],
-            n_jobs=options["n_jobs"],
+            n_jobs=number_of_jobs(samples, options),
             on_fold=advance,
         )
+
+
+def number_of_jobs(samples: Samples, options: dict[str, Any]) -> int:
+    """Return how many fits to make at the same time; a file that is read in blocks is read by this process alone."""
+    return 1 if isinstance(samples.X, FileBlocks) else int(options["n_jobs"])
 
 
 def cross_validate_choice(selector: BaseSelector, samples: Samples, outer: Predictions, options: dict[str, Any]) -> Nested:
     """Repeat the choice of the number of features inside each fold."""
     with stated_warnings(), progress("Nested cross-validation", len(outer.folds)) as advance:
         return nested_accuracy(
-            selector,
+            without_checkpoint(selector),
             samples.X,
             samples.y,
             outer,
@@ -156,7 +168,7 @@ def cross_validate_choice(selector: BaseSelector, samples: Samples, outer: Predi
             groups=samples.groups,
             seed=options["seed"],
             ridge=options["ridge"],
-            n_jobs=options["n_jobs"],
+            n_jobs=number_of_jobs(samples, options),
             on_fold=advance,
         )
 
@@ -167,7 +179,7 @@ def resample(
     """Repeat the selection of k features on halves of the samples."""
     with progress("Stability", options["stability"]) as advance, stated_warnings() as said:
         stability = StabilitySelector(
-            clone(selector).set_params(n_features_to_select=k),
+            without_checkpoint(selector).set_params(n_features_to_select=k),
             n_resamples=options["stability"],
             random_state=options["seed"],
             n_jobs=options["n_jobs"],
@@ -177,6 +189,12 @@ def resample(
         stability._fit(samples.X, samples.y, names=np.array(samples.feature_names, dtype=object), groups=samples.groups)
     warned.extend(said)
     return stability
+
+
+def without_checkpoint(selector: BaseSelector) -> BaseSelector:
+    """Return a selector for fits of which there are too many to keep what each reads."""
+    copy = clone(selector)
+    return copy.set_params(checkpoint=None) if isinstance(copy, L20Selector) else copy
 
 
 def protocol(predictions: Predictions | None, samples: Samples) -> str | None:

@@ -19,6 +19,7 @@ from l20fs.cli.options import DEFAULTS, OWN_OPTIONS, SOLVERS, supervised_methods
 from l20fs.cli.output import readable
 from l20fs.data import load_srbct
 from l20fs.data.readers import DataError, Table, read_table
+from l20fs.large import FileBlocks
 from l20fs.wishes import Features
 
 Array = NDArray[Any]
@@ -48,8 +49,8 @@ class Samples:
         return cls(table.X, table.y, table.feature_names, table.sha256, title, table.groups, table.notes)
 
 
-def load(data: str, target: str | None, *, is_log: bool = False, **reading: Any) -> Samples:
-    """Load the built-in set or a file."""
+def load(data: str, target: str | None, *, is_log: bool = False, in_blocks: bool = False, **reading: Any) -> Samples:
+    """Load the built-in set or a file; with ``in_blocks`` a matrix larger than memory stays in its file."""
     given = {name: value for name, value in reading.items() if value is not None}
     if data == "srbct" and not os.path.exists(data):
         if target is not None or given:
@@ -61,17 +62,20 @@ def load(data: str, target: str | None, *, is_log: bool = False, **reading: Any)
     else:
         if not os.path.exists(data):  # False for impossible names, too
             raise click.UsageError(f"{data!r} is neither a file nor a built-in data set (srbct).")
-        samples = Samples.of(read_table(Path(data), target, **given), readable(Path(data).name))
-    return with_logarithms(samples) if is_log else samples
+        samples = Samples.of(read_table(Path(data), target, in_blocks=in_blocks, **given), readable(Path(data).name))
+    if not is_log:
+        return samples
+    X = samples.X
+    return replace(samples, X=X.mapped(logarithms, X.dtype) if isinstance(X, FileBlocks) else logarithms(X))
 
 
-def with_logarithms(samples: Samples) -> Samples:
-    """Return the samples with log(1 + x) of all values."""
-    values = samples.X.data if sp.issparse(samples.X) else samples.X
+def logarithms(X: Any) -> Any:
+    """Return log(1 + x) of all values, of a matrix or a block of one."""
+    values = X.data if sp.issparse(X) else X
     lowest = float(values.min(initial=0.0))
     if lowest < 0.0:
         raise DataError(f"--log: the table has negative values, the lowest is {lowest:g}. Leave --log out.")
-    return replace(samples, X=samples.X.log1p() if sp.issparse(samples.X) else np.log1p(samples.X))
+    return X.log1p() if sp.issparse(X) else np.log1p(X)
 
 
 def complete(options: dict[str, Any]) -> dict[str, Any]:
@@ -89,8 +93,10 @@ def complete(options: dict[str, Any]) -> dict[str, Any]:
     return options | {name: default for name, default in defaults.items() if own[name] is None}
 
 
-def make_selector(samples: Samples, options: dict[str, Any], max_features: int) -> BaseSelector:
-    """Return the unfitted selector; features are known by index from here on."""
+def make_selector(
+    samples: Samples, options: dict[str, Any], max_features: int, checkpoint: Path | None = None
+) -> BaseSelector:
+    """Return the unfitted selector; features are known by index from here on. A fit to a file is kept in ``checkpoint``."""
     method = options["method"]
     if method not in SOLVERS:
         selector = supervised_methods()[method]()
@@ -111,6 +117,7 @@ def make_selector(samples: Samples, options: dict[str, Any], max_features: int) 
         ranking=options["ranking"],
         max_features=max_features,
         feature_groups=groups and [_indices(features, "feature_groups", members) for members in groups.values()],
+        checkpoint=checkpoint if isinstance(samples.X, FileBlocks) else None,
         **wishes,
     )
 

@@ -166,7 +166,12 @@ data_options = together(
     ),
     click.option("--layer", type=TextValue(), help="Layer of an h5ad file."),
     click.option("--sheet", type=TextValue(), help="Sheet of an Excel file."),
-    click.option("--max-memory", type=Bytes(), help="Refuse files that need more memory, for example 8G."),
+    click.option(
+        "--max-memory",
+        type=Bytes(),
+        help="Memory to use, for example 4G: h5ad, zarr and npy files that need more are read in blocks, others refused."
+        "  [default: what is free]",
+    ),
     click.option("--log", "is_log", is_flag=True, help="Take log(1 + x) of all values, for raw counts."),
 )
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import io
+import logging
 import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 import pandas as pd
@@ -16,6 +17,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table as RichTable
 from rich.text import Text
+
+from l20fs.large import FileBlocks
 
 if TYPE_CHECKING:
     from l20fs.experiments.runner import RunProgress
@@ -71,6 +74,28 @@ def stated_warnings() -> Iterator[list[str]]:
     texts += dict.fromkeys(str(warning.message) for warning in caught)
     for text in texts:
         note(f"warning: {text}")
+
+
+class _Notes(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        note(record.getMessage())
+
+
+@contextmanager
+def log_of_blocks(X: Any) -> Iterator[None]:
+    """Pass on what the log says of a fit to a matrix in blocks: how it is read, and with how much memory."""
+    if not isinstance(X, FileBlocks):
+        yield
+        return
+    logger, handler = logging.getLogger("l20fs"), _Notes(logging.INFO)
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ import pandas as pd
 from l20fs import L20Selector
 from l20fs.cli.load import READING, complete, load, make_selector
 from l20fs.cli.options import SOLVERS, data_options, model_options
-from l20fs.cli.output import as_tsv, note, show, stated_warnings
+from l20fs.cli.output import as_tsv, log_of_blocks, note, show, stated_warnings
 from l20fs.files import write_atomically
 from l20fs.path import SolutionPath
 
@@ -43,13 +43,14 @@ def path(data: str, **options: Any) -> None:
     if output is not None and output.exists() and not options["force"]:
         raise click.UsageError(f"-o {output}: the file exists. Use --force to replace it.")
     options = complete(options)
-    samples = load(data, options["target"], is_log=options["is_log"], **{name: options[name] for name in READING})
+    reading = {name: options[name] for name in READING}
+    samples = load(data, options["target"], is_log=options["is_log"], in_blocks=True, **reading)
     n_features = samples.X.shape[1]
     k = min(options["n_features"] or DEFAULT_STEPS, n_features)
     selector = make_selector(samples, options, k)
     assert isinstance(selector, L20Selector)
     selector.set_params(n_features_to_select=k, certify=options["certify"])
-    with stated_warnings():
+    with stated_warnings(), log_of_blocks(samples.X):
         selector._fit(samples.X, samples.y, names=np.array(samples.feature_names, dtype=object))
     text = as_tsv(path_frame(selector.path_, samples.feature_names, with_gaps=options["certify"]))
     if output is not None:

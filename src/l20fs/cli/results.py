@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Callable
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -23,8 +24,8 @@ from l20fs.report.page import render
 
 #: In the order in which they are put in place; run.json marks a complete run.
 RESULT_FILES = ("selection.tsv", "path.npz", "cv.tsv", "stability.tsv", "report.json", "report.html", "run.json")
-#: Folder in the output folder that keeps the resamples.
-CELLS = "stability"
+#: Folders in the output folder: the resamples, and what fits to a file that is read in blocks keep on their way.
+CELLS, PASSES = "stability", "passes"
 
 PACKAGES = ("l20fs", "numpy", "scipy", "scikit-learn")
 
@@ -55,7 +56,7 @@ def check_output(folder: Path | None, *, force: bool, resume: bool) -> None:
         return
     if present:
         raise click.UsageError(f"-o {folder}: holds results already ({', '.join(present)}). Use --force to replace them.")
-    if any((folder / CELLS).glob("resample-*.json")):
+    if any(any((folder / name).glob(pattern)) for name, pattern in ((CELLS, "resample-*.json"), (PASSES, "pass-*.npz"))):
         raise click.UsageError(
             f"-o {folder}: holds a run that was not finished. Use --resume to go on, or --force to begin anew."
         )
@@ -79,11 +80,21 @@ def check_same_run(folder: Path, run: dict[str, Any]) -> None:
 
 def clear_leftovers(folder: Path, *, cells: bool) -> None:
     """Remove halves of files that a killed run left, and its resamples where they are not wanted."""
-    patterns = [f".{name}.*.part" for name in RESULT_FILES] + [f"{CELLS}/.resample-*.part"]
+    patterns = [f".{name}.*.part" for name in RESULT_FILES] + [f"{CELLS}/.resample-*.part", f"{PASSES}/.pass-*.part"]
     patterns += [f"{CELLS}/resample-*.json"] if cells else []
     for pattern in patterns:
         for file in folder.glob(pattern):
             file.unlink(missing_ok=True)
+    if cells:
+        clear_passes(folder)
+
+
+def clear_passes(folder: Path) -> None:
+    """Remove what fits to a file have kept, which is of no use after them."""
+    for file in (folder / PASSES).glob("pass-*.npz"):
+        file.unlink(missing_ok=True)
+    with suppress(OSError):  # not there, or with something else in it
+        (folder / PASSES).rmdir()
 
 
 def write_results(folder: Path, findings: Findings, content: Content) -> list[str]:

@@ -13,14 +13,14 @@ from rich.table import Table as RichTable
 
 from l20fs.cli.job import DEFAULT_K, find
 from l20fs.cli.load import READING, Samples, complete, load
-from l20fs.cli.options import data_options, model_options
+from l20fs.cli.options import SOLVERS, data_options, model_options
 from l20fs.cli.output import note, plain, readable, show, show_tables
 from l20fs.cli.results import (
-    CELLS,
     accuracy_table,
     check_output,
     check_same_run,
     clear_leftovers,
+    clear_passes,
     describe_run,
     write_results,
 )
@@ -77,7 +77,8 @@ def select(data: str, **options: Any) -> None:
     check_output(output, force=options["force"], resume=options["resume"])
     options = complete(options)
     reading = {name: options[name] for name in READING}
-    samples = load(data, options["target"], is_log=options["is_log"], **reading)
+    in_blocks = options["method"] in SOLVERS
+    samples = load(data, options["target"], is_log=options["is_log"], in_blocks=in_blocks, **reading)
     run = describe_run(samples, arguments(data, options))
     if output is None:
         tell(*found(samples, options, run, None), options)
@@ -88,8 +89,9 @@ def select(data: str, **options: Any) -> None:
         if options["resume"]:
             check_same_run(output, run)
         clear_leftovers(output, cells=not options["resume"])
-        findings, content = found(samples, options, run, output / CELLS)
+        findings, content = found(samples, options, run, output)
         names = write_results(output, findings, content)
+        clear_passes(output)
     tell(findings, content, options)
     note(f"Results are in {output}{os.sep}: {', '.join(names)}")
     page = output / "report.html"
@@ -124,9 +126,9 @@ def arguments(data: str, options: dict[str, Any]) -> dict[str, Any]:
     return {"data": readable(data)} | kept
 
 
-def found(samples: Samples, options: dict[str, Any], run: dict[str, Any], cells: Path | None) -> tuple[Findings, Content]:
+def found(samples: Samples, options: dict[str, Any], run: dict[str, Any], folder: Path | None) -> tuple[Findings, Content]:
     """Do the work, and say in the terminal what to beware of."""
-    findings = find(samples, options, run, cells)
+    findings = find(samples, options, run, folder)
     content = build(findings)
     for text in content.warnings:
         if text not in findings.notes:  # those were said as they came up

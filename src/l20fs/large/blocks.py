@@ -86,18 +86,18 @@ def combined(results: Iterable[Any], combine: Combine) -> Any:
     """
     sums: list[list[Any]] = []  # of each level of the tree: the sum so far and of how many
 
-    def put(level: int, value: Any) -> None:
-        if level == len(sums):
-            sums.append([None, 0])
-        held = sums[level]
-        held[0] = combine(held[0], value) if held[1] else value
-        held[1] += 1
-        if held[1] == FAN_IN:
+    for value in results:
+        level = 0
+        while True:
+            if level == len(sums):
+                sums.append([None, 0])
+            held = sums[level]
+            value = combine(held[0], value) if held[1] else value
+            sums[level] = [value, held[1] + 1]
+            if held[1] + 1 < FAN_IN:
+                break
             sums[level] = [None, 0]
-            put(level + 1, held[0])
-
-    for result in results:
-        put(0, result)
+            level += 1
     parts = [value for value, count in reversed(sums) if count]
     # What is left below is the last child of the level above it.
     return reduce(lambda right, left: combine(left, right), reversed(parts[:-1]), parts[-1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import mmap
 import os
 from pathlib import Path
@@ -63,6 +64,7 @@ def _opened(path: Path) -> Any:
             import zarr
         except ModuleNotFoundError:
             raise ModuleNotFoundError("A .zarr store needs zarr: pip install zarr.") from None
+        refuse_pickled(path)
         return zarr.open(path, mode="r")
     if path.suffix in (".h5ad", ".h5", ".hdf5"):
         try:
@@ -71,6 +73,26 @@ def _opened(path: Path) -> Any:
             raise ModuleNotFoundError("An .h5ad file needs h5py: pip install 'l20fs[h5ad]'.") from None
         return h5py.File(path, "r")
     raise ValueError(f"{path.name} is not of a kind that is read in blocks. Use .npy, .zarr or .h5ad.")
+
+
+def refuse_pickled(store: Path) -> None:
+    """Refuse a zarr store with a part that would be unpickled, which can run code: the codecs are in its metadata."""
+    for name in ("zarr.json", ".zarray", ".zmetadata"):
+        for file in sorted(store.rglob(name)):
+            if _names_pickle(json.loads(file.read_bytes())):
+                raise ValueError(
+                    f"{store.name}: {file.relative_to(store)} names the codec pickle, which can run code when it is read. "
+                    "It is refused; write the store without it."
+                )
+
+
+def _names_pickle(metadata: Any) -> bool:
+    if isinstance(metadata, dict):
+        codecs = [str(metadata.get(key)) for key in ("id", "name")]
+        return any("pickle" in codec.lower() for codec in codecs) or any(
+            _names_pickle(value) for key, value in metadata.items() if key != "attributes"
+        )
+    return isinstance(metadata, list) and any(map(_names_pickle, metadata))
 
 
 def stored_blocks(stored: Any, memory: int) -> FileBlocks:

@@ -32,7 +32,7 @@ MOST_LAMBDAS = 200
 MOST_CLASSES = 30
 N_SUBSTITUTES = 3
 #: Values of columns that are made dense at a time.
-MOST_VALUES = 2**24
+MOST_VALUES = 2**22
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,18 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from l20fs.data.readers import detect
 from l20fs.data.readers.arff import read_arff
-from l20fs.data.readers.arrays import read_arrays
+from l20fs.data.readers.arrays import NPY_MEMORY, map_npy, read_arrays
 from l20fs.data.readers.digest import Digest
 from l20fs.data.readers.excel import read_excel
+from l20fs.data.readers.finite import refuse_non_finite
 from l20fs.data.readers.frames import TURN_HINT, looks_turned, refuse_row_numbers
 from l20fs.data.readers.gct import read_gct
 from l20fs.data.readers.h5ad import read_h5ad
 from l20fs.data.readers.labels import add_labels
-from l20fs.data.readers.limits import check_memory, unpack_gzip
+from l20fs.data.readers.limits import check_memory, stays_in_file, unpack_gzip
 from l20fs.data.readers.names import note_on_dates
 from l20fs.data.readers.parquet import read_parquet
 from l20fs.data.readers.svmlight import read_svmlight
@@ -39,6 +39,8 @@ from l20fs.data.readers.table import (
 )
 from l20fs.data.readers.tenx import read_tenx, tenx_files
 from l20fs.data.readers.text import MEMORY_PER_BYTE, read_text
+from l20fs.data.readers.zarr_store import read_zarr
+from l20fs.large import FileBlocks
 
 __all__ = ["DataError", "MissingPackageError", "Table", "UnknownColumnError", "read_table"]
 
@@ -57,6 +59,7 @@ OF_FILE: dict[detect.Kind, Callable[[Request], Contents]] = {
     detect.TENX: read_tenx,
     detect.PARQUET: read_parquet,
     detect.H5AD: read_h5ad,
+    detect.ZARR: read_zarr,
 }
 
 
@@ -70,11 +73,12 @@ def read_table(
     layer: str | None = None,
     sheet: str | None = None,
     max_memory: int | None = None,
+    in_blocks: bool = False,
 ) -> Table:
     """Read samples with labels from any file that people have.
 
-    CSV, TSV, GCT, ARFF, svmlight and 10x files may be gzipped; Excel, .npy, .npz, .mat, Parquet and h5ad are read as well. A
-    10x matrix is a folder, or its file ``matrix.mtx``.
+    CSV, TSV, GCT, ARFF, svmlight and 10x files may be gzipped; Excel, .npy, .npz, .mat, Parquet, h5ad and zarr are read as
+    well. A 10x matrix is a folder, or its file ``matrix.mtx``.
 
     Parameters
     ----------
@@ -91,11 +95,14 @@ def read_table(
     samples_in : {"rows", "columns"}, default="rows"
         Whether a sample is a row or a column. GCT and 10x always have samples in columns.
     layer : str, optional
-        The layer of an h5ad file to read instead of ``X``.
+        The layer of an h5ad file or a zarr store to read instead of ``X``.
     sheet : str, optional
         The sheet of a workbook to read instead of the first one.
     max_memory : int, optional
         The most bytes that reading may take, by estimate. By default, what is free.
+    in_blocks : bool, default=False
+        Whether the matrix of an h5ad, zarr or npy file that needs more than that may stay in the file; it is checked for
+        values that are not finite, and is a :class:`~l20fs.large.FileBlocks` then.
 
     Returns
     -------
@@ -120,12 +127,15 @@ def read_table(
     '1 feature name looks like a date'
     """
     labels = None if labels is None else Path(labels)
-    request = Request(Path(file), target, labels, groups, samples_in, layer, sheet, max_memory)
+    request = Request(Path(file), target, labels, groups, samples_in, layer, sheet, max_memory, in_blocks)
     detect.refuse_unsafe(request.file)
     kind = detect.detect(request)
     _refuse_options(kind, request)
     digest = Digest(_files(kind, request))
-    contents = OF_FILE[kind](request) if kind in OF_FILE else OF_CONTENT[kind](_load(kind, request), request)
+    if kind == detect.NPY and stays_in_file(NPY_MEMORY * request.file.stat().st_size, request):
+        contents = map_npy(request)
+    else:
+        contents = OF_FILE[kind](request) if kind in OF_FILE else OF_CONTENT[kind](_load(kind, request), request)
     if labels is not None:
         contents = add_labels(contents, request)
     contents = replace(contents, notes=(*detect.note_on_name(kind, request), *contents.notes))
@@ -136,10 +146,13 @@ def _refuse_options(kind: detect.Kind, request: Request) -> None:
     """Refuse what has no meaning for this kind of file, before anything large is read."""
     if request.samples_in not in ("rows", "columns"):
         raise ValueError(f"samples_in={request.samples_in!r}: samples are in 'rows' or in 'columns'.")
-    for option, value, where in (("layer", request.layer, detect.H5AD), ("sheet", request.sheet, detect.EXCEL)):
-        if value is not None and kind != where:
+    for option, value, where in (
+        ("layer", request.layer, (detect.H5AD, detect.ZARR)),
+        ("sheet", request.sheet, (detect.EXCEL,)),
+    ):
+        if value is not None and kind not in where:
             raise DataError(
-                f"{request.name}: {option} {value!r} is for {where.name} files; this is {kind.name}. Leave it out."
+                f"{request.name}: {option} {value!r} is for {where[0].name} files; this is {kind.name}. Leave it out."
             )
     if request.samples_in == "columns" and not kind.can_turn:
         raise DataError(f"{request.name}: {kind.name} files have their samples in rows. Leave samples_in out.")
@@ -165,11 +178,11 @@ def _table(contents: Contents, kind: detect.Kind, request: Request) -> Table:
     )
     refuse_repeated(contents.feature_names, "feature", request)
     refuse_repeated(contents.sample_names or [], "sample", request, turn_hint)
-    X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+    X = _as_floats(X)
     what = repr(contents.target_name) if contents.target_name else "label"
     labels = _texts(y, what, contents, request)
     _refuse_no_classes(labels, what, request, turn_hint)
-    _refuse_non_finite(X, contents, request)
+    refuse_non_finite(X, contents, request)
     if kind.has_columns and request.samples_in == "rows":
         refuse_row_numbers(contents, request)
     note = (f"{request.name}: {n_samples} samples and {n_features} features. {TURN_HINT}",) if turn_hint else ()
@@ -184,6 +197,14 @@ def _table(contents: Contents, kind: detect.Kind, request: Request) -> Table:
         notes=(*contents.notes, *note, *note_on_dates(contents.feature_names)),
         format=contents.format or kind.name,
     )
+
+
+def _as_floats(X: Any) -> Any:
+    if X.dtype in (np.float32, np.float64):
+        return X
+    if isinstance(X, FileBlocks):
+        return X.mapped(lambda block: block.astype(np.float64), np.float64)
+    return X.astype(np.float64)
 
 
 def _texts(values: Sequence[str], what: str, contents: Contents, request: Request) -> Array:
@@ -207,25 +228,10 @@ def _refuse_no_classes(labels: Array, what: str, request: Request, turn_hint: st
         )
 
 
-def _refuse_non_finite(X: Any, contents: Contents, request: Request) -> None:
-    values = X.data if sp.issparse(X) else X
-    if np.isfinite(values).all():
-        return
-    missing = np.isnan(values).any()
-    bad = np.isnan(values) if missing else np.isinf(values)
-    rows, columns = (part[bad] for part in X.tocoo().coords) if sp.issparse(X) else np.nonzero(bad)
-    sample, feature = int(rows[0]), int(columns[0])
-    if contents.lines:
-        place = f"line {contents.lines[sample]}"
-    else:
-        place = f"sample {contents.sample_names[sample]!r}" if contents.sample_names else f"sample {sample + 1}"
-    raise DataError(
-        f"{request.name}: {int(bad.sum())} {'missing' if missing else 'infinite'} values, first in column "
-        f"{contents.feature_names[feature]!r}, {place}. Fill them in or remove the columns or samples."
-    )
-
-
 def _files(kind: detect.Kind, request: Request) -> list[Path]:
     """Return all files that are read."""
-    files = tenx_files(request.file) if kind == detect.TENX else [request.file]
+    if kind == detect.ZARR:
+        files = sorted(file for file in request.file.rglob("*") if file.is_file())
+    else:
+        files = tenx_files(request.file) if kind == detect.TENX else [request.file]
     return files if request.labels is None else [*files, request.labels]

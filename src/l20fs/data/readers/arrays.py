@@ -7,19 +7,23 @@ import math
 import struct
 import zlib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from l20fs.data.matlab import read_variables
-from l20fs.data.readers.limits import check_memory, most_unpacked, unpacked_size
+from l20fs.data.readers.limits import check_memory, memory_for, most_unpacked, unpacked_size
 from l20fs.data.readers.svmlight import label_texts, numbered
 from l20fs.data.readers.table import Array, Contents, DataError, Request, UnknownColumnError, find, first_line, listed
+from l20fs.large import as_blocks
 
 #: What values and labels are called in files of arrays, by custom; upper and lower case are the same.
 VALUES, LABELS = ("x", "fea", "data"), ("y", "gnd", "label", "labels")
+
+#: Bytes that a .npy file takes in memory, by the bytes of the file.
+NPY_MEMORY = 3
 
 #: The arrays by which a sparse matrix is known that scipy.sparse.save_npz wrote.
 SPARSE = {"indices", "indptr", "format", "shape", "data"}
@@ -41,7 +45,11 @@ class Arrays:
 def read_arrays(content: bytes, request: Request) -> Contents:
     """Read .npy, .npz or .mat; the labels are the variable ``target``, or one that is called as labels are by custom."""
     load = load_npy if content[:6] == b"\x93NUMPY" else load_mat if content[:2] != b"PK" else load_npz
-    found = load(content, request)
+    return contents_of(load(content, request), request)
+
+
+def contents_of(found: Arrays, request: Request) -> Contents:
+    """Check arrays, and turn them as they are wanted."""
     X = found.X.T if request.samples_in == "columns" else found.X
     if X.ndim != 2 or X.dtype.kind not in "biuf" or not math.prod(X.shape):
         raise DataError(
@@ -60,11 +68,27 @@ def read_arrays(content: bytes, request: Request) -> Contents:
     )
 
 
+def map_npy(request: Request) -> Contents:
+    """Leave a single matrix, which has no labels, in its file."""
+    refuse_no_labels("npy", request)
+    try:
+        mapped = np.load(request.file, mmap_mode="r", allow_pickle=False)
+    except Exception as error:  # a damaged header fails in many ways
+        raise _damaged("npy", error, request) from error
+    contents = contents_of(Arrays(mapped), request)
+    return replace(contents, X=as_blocks(contents.X, memory_for(request)))
+
+
+def refuse_no_labels(ending: str, request: Request) -> None:
+    """Refuse a file that can hold no labels if there is no other one with them."""
+    if request.labels is None:
+        raise DataError(f"{request.name}: a .{ending} file has no labels. Give a file with them (--labels FILE).")
+
+
 def load_npy(content: bytes, request: Request) -> Arrays:
     """Load a single matrix, which has no labels."""
-    check_memory(3 * len(content), request)
-    if request.labels is None:
-        raise DataError(f"{request.name}: a .npy file has no labels. Give a file with them (--labels FILE).")
+    check_memory(NPY_MEMORY * len(content), request)
+    refuse_no_labels("npy", request)
     try:
         return Arrays(np.load(io.BytesIO(content), allow_pickle=False))
     except Exception as error:  # a damaged header fails in many ways

@@ -41,7 +41,11 @@ NPZ = Kind("npz", (".npz",), can_turn=True)
 MAT = Kind("MATLAB", (".mat",), can_turn=True)
 PARQUET = Kind("Parquet", (".parquet", ".pq"), has_columns=True, can_turn=True, can_be_gzipped=False)
 H5AD = Kind("h5ad", (".h5ad",), can_be_gzipped=False)
-KINDS = (TEXT, GCT, ARFF, SVMLIGHT, TENX, EXCEL, NPY, NPZ, MAT, PARQUET, H5AD)
+ZARR = Kind("zarr", (".zarr",), can_be_gzipped=False)
+KINDS = (TEXT, GCT, ARFF, SVMLIGHT, TENX, EXCEL, NPY, NPZ, MAT, PARQUET, H5AD, ZARR)
+
+#: What is in the folder of a zarr store, and in no other.
+ZARR_METADATA = ("zarr.json", ".zgroup", ".zarray")
 
 #: Files that can run code when they are read, by the ends of their names.
 UNSAFE = (".pkl", ".pickle", ".joblib", ".rds", ".rda", ".rdata", ".dill")
@@ -85,7 +89,7 @@ def refuse_unsafe(file: Path) -> None:
 def detect(request: Request) -> Kind:
     """Return the kind of a file or folder."""
     if request.file.is_dir():
-        return TENX
+        return ZARR if any((request.file / name).is_file() for name in ZARR_METADATA) else TENX
     with open(request.file, "rb") as stream:
         head = stream.read(HEAD)
     is_gzipped = head[:2] == GZIP

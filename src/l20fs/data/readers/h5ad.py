@@ -1,4 +1,4 @@
-"""AnnData files (.h5ad): of the matrix, the names and the labels only what is needed is loaded; sparse stays sparse."""
+"""AnnData files: of the matrix, the names and the labels only what is needed is loaded; sparse stays sparse."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from l20fs.data.readers.frames import has_classes
-from l20fs.data.readers.limits import check_memory
+from l20fs.data.readers.limits import check_memory, memory_for, stays_in_file
 from l20fs.data.readers.table import (
     Contents,
     DataError,
@@ -21,6 +21,7 @@ from l20fs.data.readers.table import (
     listed,
     require,
 )
+from l20fs.large import open_large
 
 #: The form of tables since anndata 0.8, in which a column can be read by itself.
 BY_COLUMN = "0.2.0"
@@ -29,23 +30,27 @@ BY_COLUMN = "0.2.0"
 def read_h5ad(request: Request) -> Contents:
     """Read ``X`` or a layer, the names of genes and cells, and labels from a column of ``obs``."""
     h5py = require("h5py", "h5ad", request)
-    read = require("anndata.io", "h5ad", request).read_elem
     try:
         with h5py.File(request.file, "r") as stored:
-            if "obs" not in stored or "var" not in stored:
-                raise DataError(
-                    f"{request.name}: an HDF5 file that holds {listed(stored)}, but is no AnnData file. Write it with "
-                    "adata.write_h5ad()."
-                )
-            cells, obs = _columns(stored["obs"], read, _wanted(stored["obs"], read, request))
-            genes, _ = _columns(stored["var"], read, [])
-            element = _element(stored, request)
-            check_memory(_memory(element), request)
-            X = _checked(read(element))
+            return read_anndata(stored, request)
     except (DataError, UnknownColumnError):
         raise
     except Exception as error:  # of HDF5 and anndata, whose errors are of many kinds
         raise DataError(f"{request.name}: not a whole h5ad file ({first_line(error)}). Copy it again.") from error
+
+
+def read_anndata(stored: Any, request: Request) -> Contents:
+    """Read from an open store, of HDF5 or zarr."""
+    read = require("anndata.io", "h5ad", request).read_elem
+    if "obs" not in stored or "var" not in stored:
+        raise DataError(
+            f"{request.name}: holds {listed(stored)}, but is no AnnData file. Write it with adata.write_h5ad() or "
+            "adata.write_zarr()."
+        )
+    cells, obs = _columns(stored["obs"], read, _wanted(stored["obs"], read, request))
+    genes, _ = _columns(stored["var"], read, [])
+    key = _key(stored, request)
+    X = _matrix(stored[key], key, read, request)
     if X.shape != (len(cells), len(genes)):
         raise DataError(
             f"{request.name}: the matrix has shape {X.shape}, for {len(cells)} cells and {len(genes)} genes. Write it again."
@@ -93,15 +98,24 @@ def _texts(column: Any) -> list[str]:
     return ["" if missing else str(value) for value, missing in zip(column.tolist(), pd.isna(column), strict=True)]
 
 
-def _element(stored: Any, request: Request) -> Any:
-    """Return the matrix in the file, not yet loaded."""
+def _key(stored: Any, request: Request) -> str:
+    """Return where in the file the matrix is."""
+    layers = list(stored["layers"]) if "layers" in stored else []
     if request.layer is not None:
-        layers = list(stored.get("layers", ()))
         find(request.layer, layers, "layer", request)
-        return stored["layers"][request.layer]
+        return f"layers/{request.layer}"
     if "X" not in stored:
-        raise DataError(f"{request.name}: has no X. Name a layer (--layer): {listed(stored.get('layers', ()))}.")
-    return stored["X"]
+        raise DataError(f"{request.name}: has no X. Name a layer (--layer): {listed(layers)}.")
+    return "X"
+
+
+def _matrix(element: Any, key: str, read: Any, request: Request) -> Matrix:
+    """Load the matrix, or leave it where it is if it is too large."""
+    needed = _memory(element)
+    if stays_in_file(needed, request):
+        return open_large(request.file, key=key, max_memory=memory_for(request))
+    check_memory(needed, request)
+    return _checked(read(element))
 
 
 def _memory(element: Any) -> int:

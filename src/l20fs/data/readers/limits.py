@@ -10,6 +10,7 @@ import zlib
 from pathlib import Path
 
 from l20fs.data.readers.table import DataError, Request, first_line
+from l20fs.large.memory import LEAST
 
 #: A packed file may grow to this many bytes, whatever its own size...
 FREE_BYTES = 2**30
@@ -21,6 +22,9 @@ MOST_GROWTH = 200
 MOST_UNNAMED = 10**7
 
 CHUNK = 2**20
+
+#: Work on a matrix takes so many times the memory of reading it: folds of cross-validation are copies of most of it.
+WORK = 2
 
 
 def most_unpacked(packed: int) -> int:
@@ -52,12 +56,33 @@ def available_memory() -> int | None:
         return None
 
 
+def memory_for(request: Request) -> int | None:
+    """Return the bytes of memory that may be used, if that is known."""
+    return available_memory() if request.max_memory is None else request.max_memory
+
+
+def stays_in_file(needed: int, request: Request) -> bool:
+    """Say whether a matrix is to be read in blocks, because work on it needs more memory than there is.
+
+    ``needed`` is what it takes to read it, as for :func:`check_memory`.
+    """
+    most = memory_for(request)
+    if not request.in_blocks or most is None or WORK * needed <= most:
+        return False
+    if most < LEAST:
+        raise DataError(
+            f"{request.name}: needs about {size(needed)} of memory. In blocks it can be read with {size(LEAST)}, but "
+            f"{size(most)} are {'free' if request.max_memory is None else 'allowed'}. Allow more."
+        )
+    return True
+
+
 def check_memory(needed: int, request: Request) -> None:
     """Refuse to read what needs more memory than ``max_memory``, or than there is.
 
     ``needed`` is an estimate from the size of the file or from what its header says.
     """
-    most = available_memory() if request.max_memory is None else request.max_memory
+    most = memory_for(request)
     if most is not None and needed > most:
         which = "are free" if request.max_memory is None else "are allowed"
         raise DataError(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
-#: An array, a csr_array or a csc_array; SciPy has no types that could say so.
+#: An array, a csr_array, a csc_array or FileBlocks; SciPy has no types that could say so.
 Matrix = Any
 SamplesIn = Literal["rows", "columns"]
 
@@ -39,6 +39,7 @@ class Table:
     ----------
     X : ndarray, csr_array or csc_array of shape (n_samples, n_features)
         float64, or float32 where the file has float32. All values are finite. What is sparse in the file is sparse here.
+        A :class:`~l20fs.large.FileBlocks` if it is too large for the memory and was allowed to stay in the file.
     y : ndarray of str, shape (n_samples,)
         The label of each sample, as text.
     feature_names : list of str
@@ -80,6 +81,8 @@ class Request:
     layer: str | None = None
     sheet: str | None = None
     max_memory: int | None = None
+    #: Whether a matrix that is too large for the memory may stay in its file.
+    in_blocks: bool = False
 
     @property
     def name(self) -> str:

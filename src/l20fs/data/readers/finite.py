@@ -1,0 +1,52 @@
+"""Values that are missing or infinite: refused, with the place of the first one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from l20fs.data.readers.table import Array, Contents, DataError, Request
+from l20fs.large import FileBlocks, extents
+
+KINDS = ("missing", "infinite")
+ARE_BAD = (np.isnan, np.isinf)
+
+
+def refuse_non_finite(X: Any, contents: Contents, request: Request) -> None:
+    """Refuse a matrix in memory or in blocks with values that are not finite; the missing ones are named first."""
+    blocks = extents(X) if isinstance(X, FileBlocks) else [slice(0, X.shape[0])]
+    counts = np.array(X.each(_counts, [()] * len(blocks)) if isinstance(X, FileBlocks) else [_counts(X)])
+    total = counts.sum(axis=0)
+    if not total.any():
+        return
+    kind = int(np.flatnonzero(total)[0])
+    number = int(np.flatnonzero(counts[:, kind])[0])
+    place = list(_first(X.load(blocks[number]) if isinstance(X, FileBlocks) else X, kind))
+    if isinstance(X, FileBlocks):
+        place[X.axis] += blocks[number].start
+    sample, feature = place
+    if contents.lines:
+        where = f"line {contents.lines[sample]}"
+    else:
+        where = f"sample {contents.sample_names[sample]!r}" if contents.sample_names else f"sample {sample + 1}"
+    raise DataError(
+        f"{request.name}: {total[kind]} {KINDS[kind]} values, first in column {contents.feature_names[feature]!r}, {where}. "
+        "Fill them in or remove the columns or samples."
+    )
+
+
+def _counts(X: Any) -> Array:
+    """Return how many values of each kind there are."""
+    values = X.data if sp.issparse(X) else X
+    if np.isfinite(values).all():
+        return np.zeros(len(KINDS), dtype=np.intp)
+    return np.array([np.count_nonzero(is_bad(values)) for is_bad in ARE_BAD])
+
+
+def _first(X: Any, kind: int) -> tuple[int, int]:
+    """Return the sample and the feature of the first value of a kind."""
+    bad = ARE_BAD[kind](X.data if sp.issparse(X) else X)
+    rows, columns = (part[bad] for part in X.tocoo().coords) if sp.issparse(X) else np.nonzero(bad)
+    return int(rows[0]), int(columns[0])
