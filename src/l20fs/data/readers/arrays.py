@@ -51,7 +51,7 @@ def read_arrays(content: bytes, request: Request) -> Contents:
 def contents_of(found: Arrays, request: Request) -> Contents:
     """Check arrays, and turn them as they are wanted."""
     X = found.X.T if request.samples_in == "columns" else found.X
-    if X.ndim != 2 or X.dtype.kind not in "biuf" or not math.prod(X.shape):
+    if len(X.shape) != 2 or X.dtype.kind not in "biuf" or not math.prod(X.shape):
         raise DataError(
             f"{request.name}: the values are {X.dtype} of shape {X.shape}. They must be numbers, one sample per row."
         )
