@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import logging
 
 import numpy as np
@@ -149,11 +150,87 @@ def test_moments(seed):
     np.testing.assert_allclose(found.squares, squares, rtol=1e-9, atol=1e-22 * np.square(X).max())
 
 
+@given(seed=st.integers(0, 10**6))
+def test_moments_of_values_of_any_size(seed):
+    """The same numbers times a power of two have the same moments times that power, in whatever blocks they come."""
+    rng = np.random.default_rng(seed)
+    n_samples = int(rng.integers(2, 12))
+    X = rng.standard_normal((n_samples, 6)) + rng.choice([0.0, 0.0, 1e3], 6)
+    X[rng.random(X.shape) < rng.random()] = 0.0
+    exponents = rng.choice([-990, -600, -399, 0, 401, 700, 1000], 6)
+    weights = None if rng.random() < 0.5 else rng.integers(0, 3, n_samples) + (np.arange(n_samples) == 0)
+    kind = [np.asarray, sp.csr_array, sp.csc_array, sp.coo_array][rng.integers(4)]
+    edges = np.unique([0, *rng.integers(0, n_samples, 3), n_samples])
+    found = None
+    for start, stop in itertools.pairwise(edges):
+        own = None if weights is None else weights[start:stop]
+        measured = kernels.moments(kind(np.ldexp(X, exponents)[start:stop]), own)
+        found = measured if found is None else kernels.merged(found, measured)
+    mean = np.average(X, axis=0, weights=weights)
+    length = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weights) * found.weight)
+    np.testing.assert_allclose(np.ldexp(found.mean, -exponents), mean, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(np.ldexp(found.length, -exponents), length, rtol=1e-9, atol=1e-12 * np.abs(X).max())
+
+
+EXTREMES = {
+    "one tiny column": lambda X, y: np.where(np.arange(X.shape[1]) == 4, 1e-180 * (y == 0)[:, None], X),
+    "one huge column": lambda X, y: np.where(np.arange(X.shape[1]) == 4, 1e160 * (y == 0)[:, None], X),
+    "all tiny": lambda X, y: X * 1e-200,
+    "all huge": lambda X, y: X * 1e160,
+    "next to nothing": lambda X, y: X * 1e-310,
+    "all tiny, float32": lambda X, y: (X * 1e-36).astype(np.float32),
+    "all huge, float32": lambda X, y: (X * 1e36).astype(np.float32),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("change", EXTREMES)
+def test_values_too_small_or_too_large_to_be_squared(change, shape, kind):
+    X, y = make_counts(3, *SHAPES[shape])
+    X = KINDS[kind](EXTREMES[change](X, y))
+    expected = L20Selector(5, scale="zscore").fit(X, y)
+    for axis in (0, 1):
+        for n_blocks in (1, 4):
+            found = L20Selector(5, scale="zscore").fit(cut(X, axis, n_blocks), y)
+            np.testing.assert_array_equal(found.get_support(), expected.get_support())
+            np.testing.assert_allclose(found.path_.losses, expected.path_.losses, rtol=1e-5)
+    if change.startswith("one"):
+        assert found.get_support()[4]
+
+
+@pytest.mark.parametrize(("factor", "message"), [
+    (1e-200, r"No feature of X deviates .* below 9e-78 the squares vanish"),
+    (1e160, r"X deviates from its mean by up to .* above 1e\+77 the squares overflow"),
+])  # fmt: skip
+def test_values_too_small_or_too_large_as_they_are(factor, message):
+    X, y = make_counts(3, 90, 30)
+    for axis in (0, 1):
+        with pytest.raises(ValueError, match=message):
+            L20Selector(5, scale="none").fit(cut(X * factor, axis, 3), y)
+
+
 def test_values_that_are_stored_twice_are_summed():
     block = sp.csr_array((np.array([1.0, 2.0, 5.0]), np.array([0, 0, 1]), np.array([0, 2, 3])), shape=(2, 2))
     before = block.data.copy()
     np.testing.assert_allclose(kernels.moments(block, None).squares, [4.5, 12.5])
     np.testing.assert_array_equal(block.data, before)
+
+
+@pytest.mark.parametrize("mean", [1e8, 1e12])
+def test_sparse_columns_far_from_zero_are_centred_before_they_are_multiplied(mean):
+    rng = np.random.default_rng(0)
+    X = np.round(rng.standard_normal((60, 9)) * 2.0**10) / 2.0**10 + mean
+    X[:, ::3] = rng.integers(0, 2, (60, 3))
+    X[7, 1] = 0.0  # next to full
+    lengths = X.std(axis=0)
+    columns = kernels.Columns(X.mean(axis=0), lengths, np.flatnonzero(X.mean(axis=0) > kernels.MODEST * lengths))
+    assert columns.far.tolist() == [2, 4, 5, 7, 8]
+    for kernel, width in ((kernels.products, 60), (kernels.images, 9)):
+        values = rng.standard_normal((2, width))
+        found = kernel(sp.csr_array(X), columns, values)
+        expected = kernel(X, columns, values)
+        np.testing.assert_allclose(found, expected, atol=1e-12 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("axis", [0, 1])
@@ -251,6 +328,75 @@ def test_lines_are_fetched_together_kept_and_dropped():
         lines.gathered(np.arange(21))
 
 
+@settings(max_examples=50)
+@given(seed=st.integers(0, 10**6))
+def test_no_more_lines_are_kept_than_there_is_room_for(seed):
+    """Each time some old features and some new ones, as solvers ask; what is needed now may be spread over all batches."""
+    rng = np.random.default_rng(seed)
+    n_lines, most = 200, int(rng.integers(1, 60))
+    truth = rng.standard_normal((n_lines, 3))
+    held = []
+
+    def fetch(rows):
+        held.append(lines.n_held + len(rows))
+        return truth[rows]
+
+    lines = Lines(n_lines, 3, 8 * 3 * most, fetch)
+    lines.rank = lambda: rng.random(n_lines)
+    order = rng.permutation(n_lines)
+    for size in range(1, most + 1):
+        rows = order[rng.integers(3) :][:size]
+        np.testing.assert_array_equal(lines.gathered(rows), truth[rows])
+        known = len(held)
+        values = rng.standard_normal((2, size))
+        np.testing.assert_allclose(lines.combined(rows, values), values @ truth[rows], atol=1e-12)
+        assert len(held) == known  # what was needed a moment ago is here
+    assert max(held) <= most
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_more_features_are_touched_than_there_is_room_for(axis, monkeypatch):
+    """Plan D, where a common factor lets one step of the homotopy touch most features: a pass instead of their lines."""
+    monkeypatch.setattr("l20fs.design.gram.SMALL_GRAM", 0)
+    monkeypatch.setattr("l20fs.design.blocked.PROBES", 24)
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((150, 60)) + 3.0 * rng.standard_normal((150, 1))
+    X[:, 7] = 1e15 / 7.0  # constant but for rounding, which must not count
+    weights = None if axis else rng.random(150) + 0.5
+    Y = np.eye(3)[np.argmax(X[:, :3] + rng.standard_normal((150, 3)), axis=1)]
+    whole = LeastSquares(X, Y, ridge=0.5, sample_weight=weights)
+    parts = make_problem(cut(X, axis, 4, budget=8 * 60 * 10), Y, ridge=0.5, sample_weight=weights)
+    rows, values = np.arange(5, 40), rng.standard_normal((3, 35))
+    np.testing.assert_allclose(
+        parts.image(rows, values).products, whole.design.pull(whole.image(rows, values)), rtol=1e-9, atol=1e-8
+    )
+    assert parts.design.lines.most == 10
+    for solve in (ahiht, hiht):
+        for start in (None, 1e-4 * rng.standard_normal((3, 60))):
+            found, expected = (solve(problem, Schedule(n_rows=6), weights=start) for problem in (parts, whole))
+            assert_same_path(found, expected, 1e-6)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_all_that_goes_to_the_blocks_is_counted_once(axis):
+    X, _ = make_counts(5, 24, 70)
+    blocks = cut(X, axis, 5)
+    matrix = make_design(blocks, sample_weight=np.ones(24)).matrix
+    cases = [  # with the numbers that go down; what was placed there before does not
+        (lambda: matrix.products(np.ones((2, 24))), 2 * 24),
+        (lambda: matrix.lines(np.arange(10)), 10),
+        (lambda: matrix.gram_lines(np.arange(10)), 10 if axis == 0 else 10 + 10 * 24),
+        (lambda: matrix.twice(np.ones((2, 70))), 2 * 70 if axis == 0 else 2 * 70 + 2 * 24),
+        (lambda: matrix.max_sample_energy, 0),
+    ]
+    if axis == 1:
+        cases.append((lambda: matrix.long_columns(np.ones((2, 24)), 0.5), 2 * 24 + 5))
+    for ask, expected in cases:
+        before = blocks.traffic.n_down
+        ask()
+        assert blocks.traffic.n_down - before == 8 * expected
+
+
 def test_how_many_passes_and_bytes():
     """Plan D and E: within 1.5 times the table of the design notes, per step and block of work."""
     n_classes = 5
@@ -258,7 +404,7 @@ def test_how_many_passes_and_bytes():
     for shape, axis in (((300, 2500), 0), ((100, 2500), 1)):
         X = rng.standard_normal(shape)
         Y = np.eye(n_classes)[np.argmax(X[:, :n_classes] + rng.standard_normal((len(X), n_classes)), axis=1)]
-        blocks = cut(X, axis, 1)
+        blocks = cut(X, axis, 4)
         problem = make_problem(blocks, Y, ridge=1.0, scale="zscore")
         assert problem.lipschitz + problem.lipschitz_lower > 0.0
         before = blocks.traffic.n_passes, blocks.traffic.n_down, blocks.traffic.n_up
@@ -352,7 +498,7 @@ def test_other_refusals(axis):
     with pytest.raises(TypeError, match=r"checkpoint='folder' with X in a csr_array is not available"):
         L20Selector(3, checkpoint="folder").fit(sp.csr_array(X), y)
     with pytest.raises(MemoryError, match="raise max_memory"):
-        make_problem(cut(X, 0, 3, budget=8 * 9 * 2), np.eye(3)[y]).image(np.arange(5), np.ones((3, 5)))
+        make_problem(cut(X, 0, 3, budget=8 * 9 * 2), np.eye(3)[y]).design.lines.gathered(np.arange(5))
 
 
 def test_integers_and_booleans():

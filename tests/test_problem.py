@@ -11,7 +11,7 @@ from reference import centred, loss, weighted
 
 from l20fs.design import make_design
 from l20fs.problem import LeastSquares
-from l20fs.solvers import Schedule, ahiht
+from l20fs.solvers import Schedule, ahiht, forward
 
 LAYOUTS = {
     "dense": lambda X: X,
@@ -388,6 +388,33 @@ def test_weighted_sparse_columns_far_from_zero(scale, seed):
     # What pull relies on: nothing along the root of the weights, which it would multiply by the mean.
     along = sparse.design.push(np.arange(9), W.T) @ np.sqrt(weights)
     assert np.abs(along).max() <= 1e-12 * weights.sum() * np.abs(sparse.design.mean / sparse.design.scale).max()
+
+
+@pytest.mark.parametrize("scale", ["none", "zscore"])
+@pytest.mark.parametrize("is_weighted", [False, True])
+@pytest.mark.parametrize("mean", [1e8, -1e10])
+def test_full_sparse_columns_far_from_zero_keep_their_digits(scale, is_weighted, mean):
+    """What is left of them beside others must not be multiplied by the mean; the dense twin centres what it stores."""
+    X, Y, _ = draw(0, n_samples=60, density=1.0)
+    X += mean
+    X[:, 2::3] = np.random.default_rng(1).integers(0, 2, (60, 3))
+    weights = None
+    if is_weighted:  # all that is missing in a full column does not count
+        X[:5], weights = 0.0, np.random.default_rng(2).uniform(0.1, 2.0, 60)
+        weights[:5] = 0.0
+    X = sp.csr_array(X)
+    sparse, dense = (LeastSquares(container, Y, scale=scale, sample_weight=weights) for container in (X, X.toarray()))
+    rows, rounding = np.arange(9), 1e-14 * abs(mean)  # of the mean, in units of the deviation
+    lines = dense.design.take(rows, slice(None)).T
+    assert_close(sparse.design.take(rows, slice(3, 20)), lines[:, 3:20].T, rounding)
+    assert_close(sparse.design.pull(lines), lines @ lines.T, rounding)
+    assert_close(sparse.design.push(rows, np.eye(9)), lines, rounding)
+    assert_close(sparse.design.max_sample_energy, dense.design.max_sample_energy, rounding)
+    assert_close(sparse.design.pull_norms()[:2], dense.design.pull_norms()[:2], rounding)
+    assert sparse.design.n_stored == np.count_nonzero(X.toarray() if weights is None else X.toarray()[5:])
+    found, expected = forward(sparse, 6), forward(dense, 6)
+    assert found.order.tolist() == expected.order.tolist()
+    np.testing.assert_allclose(found.losses, expected.losses, rtol=1e-8)
 
 
 def test_zeros_of_next_to_no_weight():

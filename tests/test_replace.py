@@ -5,17 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from blocked import cut
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import best_objective, best_subset, greedy, minimum
 
+from l20fs.blockwise import make_problem
 from l20fs.data import make_planted
 from l20fs.exact import solve_exactly
 from l20fs.problem import LeastSquares
 from l20fs.solvers import ahiht, forward, hiht, sbr, swap
 from l20fs.solvers import panel as panel_module
 from l20fs.solvers.homotopy import Schedule
-from l20fs.solvers.panel import Panel
+from l20fs.solvers.panel import Exchange, Panel
 from l20fs.solvers.replace import exchange
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -263,6 +265,79 @@ def test_float32_agrees(solver):
     double = solver(LeastSquares(X, Y, ridge=0.1), 15)
     assert single.order[:10].tolist() == double.order[:10].tolist()
     np.testing.assert_allclose(single.losses[:10], double.losses[:10], rtol=1e-4)
+
+
+def _torch(X):
+    return pytest.importorskip("torch").tensor(X)
+
+
+CONTAINERS = {
+    "array": np.asarray,
+    "sparse": sp.csr_array,
+    "torch": _torch,
+    "rows": lambda X: cut(X, 0, 2),
+    "columns": lambda X: cut(X, 1, 3),
+}
+
+
+def limit_changes(monkeypatch, most):
+    """Let a test fail, instead of not ending, where rows come and go in circles."""
+    n_changes = 0
+
+    def counted(change):
+        def counting(self, which):
+            nonlocal n_changes
+            n_changes += 1
+            assert n_changes <= most, "rows come and go in circles"
+            change(self, which)
+
+        return counting
+
+    for name in ("add", "remove"):
+        monkeypatch.setattr(Panel, name, counted(getattr(Panel, name)))
+
+
+@pytest.mark.parametrize("solver", [sbr, swap])
+@pytest.mark.parametrize("container", CONTAINERS)
+@pytest.mark.parametrize("is_weighted", [False, True])
+@pytest.mark.parametrize(("n_samples", "seed"), [(8, 0), (8, 1), (10, 2), (20, 3)])
+def test_float32_ends_where_all_is_explained(solver, container, is_weighted, n_samples, seed, monkeypatch):
+    """Without degrees of freedom left, what a row would bring is rounding."""
+    X = np.random.default_rng(seed).standard_normal((n_samples, 30)).astype(np.float32)
+    Y, weights = np.eye(3)[np.arange(n_samples) % 3], np.ones(n_samples)
+    weights[-1] = 1.0 - is_weighted
+    n_rows = n_samples - 1 - is_weighted
+    limit_changes(monkeypatch, 60 * n_rows)
+    found = solver(make_problem(CONTAINERS[container](X), Y, sample_weight=weights), n_rows)
+    expected = solver(LeastSquares(X.astype(np.float64), Y, sample_weight=weights), n_rows)
+    assert found.losses.min() <= 1e-6 * found.null_loss
+    size = n_rows // 2  # far from there float32 finds what float64 finds
+    losses = [path.losses[path.n_nonzero == size].min() for path in (found, expected)]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-4)
+
+
+def test_an_exchange_that_does_not_keep_its_promise_is_taken_back(monkeypatch):
+    X, Y = draw(0, (25, 8))
+    panel = Panel(LeastSquares(X, Y), forward(LeastSquares(X, Y), 3).rows_at(3))
+    units, loss = set(panel.units), panel.loss
+    limit_changes(monkeypatch, 4)
+    worst = next(unit for unit in range(2, 8) if unit not in units)
+    monkeypatch.setattr(Panel, "best_exchange", lambda self, alpha: Exchange(0, worst, 1.0))
+    assert exchange(panel) == 0
+    assert set(panel.units) == units
+    assert panel.loss == pytest.approx(loss)
+
+
+def test_a_replacement_that_does_not_keep_its_promise_is_the_last(monkeypatch):
+    X, Y = draw(0, (25, 8))
+    problem = LeastSquares(X, Y)
+    limit_changes(monkeypatch, 400)
+    honest = Panel.merits
+    monkeypatch.setattr(Panel, "merits", lambda self: 1.01 * honest(self))
+    monkeypatch.setattr(Panel, "gains", lambda self, gains=Panel.gains: 1.01 * gains(self))
+    path = sbr(problem, 6)
+    assert (np.diff(path.alphas) < 0.0).all()
+    assert path.n_nonzero.max() == 6
 
 
 @SOLVERS

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from l20fs.design import kernels
 from l20fs.design.kernels import Columns, Moments
-from l20fs.design.limits import refuse_huge_values, refuse_overflow
+from l20fs.design.limits import refuse_huge_values, refuse_overflow, safe_limit
 from l20fs.design.spectrum import EXACT, lanczos_bound
 from l20fs.design.weights import SampleWeights
 from l20fs.large import Blocks
@@ -60,22 +60,27 @@ class BlockedMatrix:
             found = Moments(*self.blocks.total(kernels.moments, own, kernels.merged))
         else:
             parts = [Moments(*part) for part in self.blocks.each(kernels.moments, own)]
-            found = Moments(parts[0].weight, *(np.concatenate([part[i] for part in parts]) for i in range(1, 5)))
+            found = Moments(parts[0].weight, *(np.concatenate([part[i] for part in parts]) for i in range(1, 6)))
         refuse_counted(found.n_missing, found.n_infinite, None, "L20Selector")
-        refuse_overflow(found.squares)
-        total = self.sample_weights.total
+        length = found.length
+        refuse_overflow(length)
         # The deviations of a constant feature are the rounding of its mean.
         rounding = np.abs(found.mean) * (np.finfo(np.float64).eps * max(16, self.n_samples))
-        self.varies = np.sqrt(found.squares) > rounding * self.sample_weights.largest_root
-        deviation = np.sqrt(found.squares / total)
+        self.varies = length > rounding * self.sample_weights.largest_root
+        deviation = length / np.sqrt(self.sample_weights.total)
         self.mean = found.mean
         self.scale = np.where(self.varies & (deviation > 0.0), deviation, 1.0) if deviations is None else deviations
-        self.column_energy = np.where(self.varies, found.squares / self.scale / self.scale, 0.0)
-        self.largest_deviation = float((deviation / self.scale).max(initial=0.0, where=self.varies))
+        with np.errstate(over="ignore"):  # refused below
+            self.largest_deviation = float((deviation / self.scale).max(initial=0.0, where=self.varies))
+            self.column_energy = np.where(self.varies, np.square(length / self.scale), 0.0)
         refuse_huge_values(np.array([self.largest_deviation]), self.dtype)
-        self.varies &= self.column_energy > 0.0  # what vanishes when it is squared cannot be told from a constant
         far = np.flatnonzero(self.varies & (np.abs(found.mean) > kernels.MODEST * deviation))
-        self._columns = self._placed(Columns(self.mean, self.scale, far), axis=1)
+        self._columns = self._placed(Columns(self.mean, np.where(self.varies, self.scale, np.inf), far), axis=1)
+        # Over a block of rows a residual does not sum to zero, and its products are added up: they keep all their digits.
+        # X is scaled after it was multiplied: where its values are extreme their products need the range of float64.
+        limit = safe_limit(self.dtype) ** 2
+        is_fair = (np.abs(found.mean) < limit) & (deviation < limit) & ((deviation > 1.0 / limit) | ~self.varies)
+        self._precision = self.dtype if self.blocks.axis and is_fair.all() else np.dtype(np.float64)
 
     @cached_property
     def max_sample_energy(self) -> float:
@@ -91,21 +96,16 @@ class BlockedMatrix:
         vectors = self.vectors(residual)
         if self.blocks.axis == 0:
             own = [(columns, vectors[:, extent]) for columns, extent in zip(self._columns, self.extents, strict=True)]
-            found = self.blocks.total(kernels.products, own)[:, start:stop]
-        else:
-            which = [i for i, extent in enumerate(self.extents) if extent.start < stop and extent.stop > start]
-            sent = self.blocks.send(vectors)
-            parts = self.blocks.each(kernels.products, [(columns, sent) for columns in self._columns], which)
-            first = self.extents[which[0]].start
-            found = np.hstack(parts)[:, start - first : stop - first]
-        found[:, ~self.varies[start:stop]] = 0.0
-        return found
+            return self.blocks.total(kernels.products, own)[:, start:stop]
+        which = [i for i, extent in enumerate(self.extents) if extent.start < stop and extent.stop > start]
+        sent = self.blocks.send(vectors)
+        parts = self.blocks.each(kernels.products, [(columns, sent) for columns in self._columns], which)
+        first = self.extents[which[0]].start
+        return np.hstack(parts)[:, start - first : stop - first]
 
     def vectors(self, residual: Array) -> Array:
-        """Return a residual as the kernels multiply it: with the weights of the samples, in the precision of X."""
-        vectors = self.sample_weights.times_root(residual)
-        # Over a block of rows a residual does not sum to zero, and its products are added up: they keep all their digits.
-        return vectors.astype(self.dtype if self.blocks.axis else np.float64, copy=False)
+        """Return a residual as the kernels multiply it: with the weights of the samples, in a precision that will do."""
+        return self.sample_weights.times_root(residual).astype(self._precision, copy=False)
 
     def lines(self, rows: Array) -> Array:
         """Return the columns ``rows`` of X~ as lines, (n_rows, n_samples): a pass over the blocks that have some."""
@@ -119,7 +119,6 @@ class BlockedMatrix:
             own = self.spread(which, [(self._columns[number], places[number]) for number in which])
             for number, part in zip(which, self.blocks.each(kernels.centred_columns, own, which), strict=True):
                 lines[is_in[number]] = part
-        lines[~self.varies[rows]] = 0.0
         return self.sample_weights.times_root(lines)
 
     def located(self, rows: Array) -> tuple[list[int], dict[int, Array], dict[int, Array]]:
@@ -142,10 +141,7 @@ class BlockedMatrix:
             return self.products(self.lines(rows))
         sent = self.blocks.send(rows)
         own = [(columns, weights, sent) for columns, weights in zip(self._columns, self._weights, strict=True)]
-        lines = self.blocks.total(kernels.gram_lines, own)
-        lines[:, ~self.varies] = 0.0
-        lines[~self.varies[rows]] = 0.0
-        return lines
+        return self.blocks.total(kernels.gram_lines, own)
 
     def long_columns(self, residual: Array, threshold: float) -> tuple[Array, Array]:
         """Return the features whose products with a residual are longer than ``threshold``, and their squares."""
@@ -153,18 +149,15 @@ class BlockedMatrix:
         own = [(columns, sent, threshold) for columns in self._columns]
         parts = self.blocks.each(kernels.long_columns, own)
         rows = np.concatenate([places + extent.start for (places, _), extent in zip(parts, self.extents, strict=True)])
-        squares = np.concatenate([squares for _, squares in parts])
-        return rows[self.varies[rows]], squares[self.varies[rows]]
+        return rows, np.concatenate([squares for _, squares in parts])
 
     def squared_lengths(self, residual: Array) -> Array:
         """Return the squared length of the products of each feature with a residual."""
         sent = self.blocks.send(self.vectors(residual))
-        found = np.concatenate(self.blocks.each(kernels.squared_lengths, [(columns, sent) for columns in self._columns]))
-        return np.where(self.varies, found, 0.0)
+        return np.concatenate(self.blocks.each(kernels.squared_lengths, [(columns, sent) for columns in self._columns]))
 
     def images(self, values: Array) -> Array:
         """Return ``values @ X~'`` for weights of all features, by blocks of columns."""
-        values = np.where(self.varies, values, 0.0)
         own = [(columns, values[:, extent]) for columns, extent in zip(self._columns, self.extents, strict=True)]
         return self.sample_weights.times_root(self.blocks.total(kernels.images, own))
 
@@ -186,20 +179,18 @@ class BlockedMatrix:
         for _ in range(POWER_PASSES):
             for _ in range(2):  # once more, for what rounding has left of a large part that was taken away
                 values = np.linalg.qr((values - (values @ spanned.T) @ spanned).T)[0].T
-            image = self._twice(values)
+            image = self.twice(values)
             spanned, imaged = np.vstack([spanned, values]), np.vstack([imaged, image])
             values = image
         return float(np.linalg.eigvalsh(spanned @ imaged.T)[-1])
 
-    def _twice(self, values: Array) -> Array:
-        """Return ``values @ X~' X~``."""
+    def twice(self, values: Array) -> Array:
+        """Return ``values @ X~' X~`` for weights of all features: a pass over X, two over blocks of columns."""
         if self.blocks.axis == 1:
             return self.products(self.images(values))
         sent = self.blocks.send(values)
         own = [(columns, weights, sent) for columns, weights in zip(self._columns, self._weights, strict=True)]
-        found = self.blocks.total(kernels.twice, own)
-        found[:, ~self.varies] = 0.0
-        return found
+        return self.blocks.total(kernels.twice, own)
 
 
 class BlockDesign:

@@ -44,7 +44,11 @@ class GramDesign(BlockDesign):
         return lambda residual: residual[:, rows]
 
     def push(self, rows: Array, values: Array) -> Array:
-        return self.lines.combined(rows, values)
+        if len(rows) <= self.lines.most:
+            return self.lines.combined(rows, values)
+        weights = np.zeros((len(values), self.n_features))
+        weights[:, rows] = values
+        return self.matrix.twice(weights)
 
     def column(self, row: int) -> Array:
         return self.lines.gathered(np.array([row]))[0]

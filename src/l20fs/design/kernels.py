@@ -21,9 +21,20 @@ Array = NDArray[Any]
 #: costs less than one digit.
 MODEST = 8.0
 
+#: Columns with values between 2**-400 and 2**400 are measured as they are: neither their squares nor those of their rounding
+#: vanish or overflow.
+SAFE_EXPONENT = 400
+
+#: The unit of a column of zeros, which gives way to any other: as small as one can be divided by.
+LEAST_UNIT = 2.0**-1000
+
 
 class Columns(NamedTuple):
-    """Means and units of the columns of a block. ``far`` are those that must be centred before they are multiplied."""
+    """Means and units of the columns of a block.
+
+    The unit of a constant column is infinite: in it, all that rounding leaves of the column is zero. ``far`` are those that
+    must be centred before they are multiplied.
+    """
 
     mean: Array
     scale: Array
@@ -31,13 +42,23 @@ class Columns(NamedTuple):
 
 
 class Moments(NamedTuple):
-    """What one pass measures of each column: weight, mean and centred squares of its samples, and what is not finite."""
+    """What one pass measures of each column: weight, mean and centred squares of its samples, and what is not finite.
+
+    The squares are those of deviations in a ``unit``: a power of two, 1 unless a column is so small or large that its
+    squares would vanish or overflow.
+    """
 
     weight: Array
     mean: Array
     squares: Array
+    unit: Array
     n_missing: Array
     n_infinite: Array
+
+    @property
+    def length(self) -> Array:
+        """The root of the centred squares."""
+        return self.unit * np.sqrt(self.squares)
 
 
 def merged(left: Any, right: Any) -> Moments:
@@ -52,28 +73,75 @@ def merged(left: Any, right: Any) -> Moments:
     left, right = Moments(*left), Moments(*right)
     weight = left.weight + right.weight
     share = right.weight / weight if weight else right.weight
+    unit = np.maximum(left.unit, right.unit)
     with np.errstate(over="ignore", invalid="ignore"):  # refused when all is known
         way = right.mean - left.mean
         mean = left.mean + way * share
-        squares = left.squares + right.squares + way * way * (left.weight * share)
-    return Moments(weight, mean, squares, left.n_missing + right.n_missing, left.n_infinite + right.n_infinite)
+        way /= unit
+        squares = left.squares * (left.unit / unit) ** 2 + right.squares * (right.unit / unit) ** 2
+        squares += way * way * (left.weight * share)
+    return Moments(weight, mean, squares, unit, left.n_missing + right.n_missing, left.n_infinite + right.n_infinite)
 
 
 def moments(block: Any, weights: Array | None) -> Moments:
     """Measure the columns of a block."""
     if sp.issparse(block):
-        return _sparse_moments(block, weights)
+        return _in_units(block if block.format in ("csr", "csc") else block.tocsr(), weights)
     found: Moments | None = None
     for strip in _strips(block.shape):
-        part = block[strip].astype(np.float64)
-        own = None if weights is None else weights[strip]
-        measured = _dense_moments(part, own)
+        measured = _in_units(block[strip], None if weights is None else weights[strip])
         found = measured if found is None else merged(found, measured)
     assert found is not None
     return found
 
 
+def _in_units(part: Any, weights: Array | None) -> Moments:
+    """Measure columns, and those whose squares vanish or overflow once more, in units of their own."""
+    measure = _sparse_moments if sp.issparse(part) else _dense_moments
+    found = measure(part, weights)
+    limit = 4.0**SAFE_EXPONENT
+    is_fair = (found.squares > 1.0 / limit) & (found.squares < limit)
+    odd = np.flatnonzero(~is_fair & np.isfinite(found.mean))
+    if not len(odd):
+        return found
+    part = part[:, odd].astype(np.float64)
+    found.unit[odd] = unit = _powers_of_two(_peaks(part))
+    # As a rule they are constant here, and there is nothing to measure again.
+    is_extreme = (unit != 1.0) & (unit != LEAST_UNIT)
+    if is_extreme.any():
+        odd, unit = odd[is_extreme], unit[is_extreme]
+        part = part[:, is_extreme]
+        again = measure(part @ sp.diags_array(1.0 / unit) if sp.issparse(part) else part / unit, weights)
+        found.mean[odd], found.squares[odd] = again.mean * unit, again.squares
+    return found
+
+
+def _powers_of_two(sizes: Array) -> Array:
+    """Return units for columns with values up to these sizes.
+
+    Examples
+    --------
+    >>> _powers_of_two(np.array([0.3, 2.0**500, 2.0**-500])) == [1.0, 2.0**500, 2.0**-500]
+    array([ True,  True,  True])
+    """
+    exponents = np.frexp(sizes)[1] - 1
+    is_fair = (np.abs(exponents) < SAFE_EXPONENT) | ~np.isfinite(sizes)
+    units = np.where(is_fair, 1.0, np.ldexp(1.0, exponents))
+    return np.where(sizes > 0.0, np.maximum(units, 2.0 * LEAST_UNIT), LEAST_UNIT)
+
+
+def _peaks(part: Any) -> Array:
+    """Return the largest absolute value of each column."""
+    if not sp.issparse(part):
+        return np.abs(part).max(axis=0)
+    values, _, columns = _entries(part)
+    peaks = np.zeros(part.shape[1])
+    np.maximum.at(peaks, columns, np.abs(values))
+    return peaks
+
+
 def _dense_moments(part: Array, weights: Array | None) -> Moments:
+    part = part.astype(np.float64)  # a copy of its own
     total = float(len(part)) if weights is None else float(weights.sum())
     n_missing, n_infinite = _not_finite(part)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -86,7 +154,7 @@ def _dense_moments(part: Array, weights: Array | None) -> Moments:
             mean = share @ part
             part -= mean
             squares = np.einsum("i,ij,ij->j", weights, part, part)
-    return Moments(np.array(total), mean, squares, n_missing, n_infinite)
+    return Moments(np.array(total), mean, squares, np.ones(len(mean)), n_missing, n_infinite)
 
 
 def _sparse_moments(block: Any, weights: Array | None) -> Moments:
@@ -108,7 +176,7 @@ def _sparse_moments(block: Any, weights: Array | None) -> Moments:
         values *= values
         squares = sums(values if own is None else values * own)
         squares += np.maximum(total - sums(own), 0.0) * mean * mean
-    return Moments(np.array(total), mean, squares, n_missing, n_infinite)
+    return Moments(np.array(total), mean, squares, np.ones(len(mean)), n_missing, n_infinite)
 
 
 def _not_finite(part: Array) -> tuple[Array, Array]:
@@ -148,21 +216,26 @@ def largest_sample_energy(block: Any, columns: Columns, weights: Array | None) -
 def products(block: Any, columns: Columns, vectors: Array) -> Array:
     """Return ``vectors @ (X - 1 mean') / scale``, in float64; where both are float32 they are multiplied as such."""
     mean, scale, far = columns
-    if sp.issparse(block):
-        raw = np.ascontiguousarray((block.T @ np.ascontiguousarray(vectors.T)).T)
-    else:
-        raw = raw_products(block, vectors)
-        if len(far):
-            raw[:, far] = 0.0
-            for strip in _strips((block.shape[0], len(far))):
-                raw[:, far] += vectors[:, strip] @ (block[strip][:, far] - mean[far])
+    raw = raw_products(block, vectors)
+    if len(far):
+        raw[:, far] = 0.0
+        for strip, lines in _far_lines(block, columns):
+            raw[:, far] += vectors[:, strip] @ lines.T
     raw = raw.astype(np.float64, copy=False)
     missing = np.outer(vectors.sum(axis=1, dtype=np.float64), mean)
-    if not sp.issparse(block):
-        missing[:, far] = 0.0
+    missing[:, far] = 0.0
     raw -= missing
     raw /= scale
     return raw
+
+
+def _far_lines(block: Any, columns: Columns) -> Iterator[tuple[slice, Array]]:
+    """Return the far columns as lines, centred, of some samples at a time; they have few zeros, if any."""
+    mean, _, far = columns
+    picked = block[:, far] if sp.issparse(block) else block
+    for strip in _strips((block.shape[0], len(far))):
+        part = picked[strip].toarray() if sp.issparse(block) else picked[strip][:, far]
+        yield strip, (part - mean[far]).T
 
 
 def raw_products(block: Any, vectors: Array) -> Array:
@@ -207,10 +280,15 @@ def twice(block: Any, columns: Columns, weights: Array | None, values: Array) ->
 
 def images(block: Any, columns: Columns, values: Array) -> Array:
     """Return ``values @ X~'`` over the columns of this block."""
-    mean, scale, _ = columns
+    mean, scale, far = columns
     scaled = values / scale
     if sp.issparse(block):
-        return np.ascontiguousarray((block @ np.ascontiguousarray(scaled.T)).T) - (scaled @ mean)[:, np.newaxis]
+        of_far = scaled[:, far]
+        scaled[:, far] = 0.0
+        lines = np.ascontiguousarray((block @ np.ascontiguousarray(scaled.T)).T) - (scaled @ mean)[:, np.newaxis]
+        for strip, part in _far_lines(block, columns):
+            lines[:, strip] += of_far @ part
+        return lines
     lines = np.empty((len(values), block.shape[0]))
     for strip in _strips(block.shape):
         lines[:, strip] = scaled @ (block[strip] - mean).T

@@ -43,7 +43,7 @@ class Lines:
         self.n_lines, self.length, self.budget = n_lines, length, budget
         self._fetch = fetch
         self._all_at_once = all_at_once and n_lines <= self.most
-        self._batches: dict[int, Array] = {}  # by age
+        self._batches: dict[int, Array] = {}  # by number: the older, the lower
         self._batch_of = np.full(n_lines, -1)
         self._place = np.zeros(n_lines, dtype=np.intp)
         self._n_fetched = 0
@@ -54,6 +54,11 @@ class Lines:
     def most(self) -> int:
         """How many lines there is room for."""
         return max(1, self.budget // (8 * self.length))
+
+    @property
+    def n_held(self) -> int:
+        """How many lines are kept now."""
+        return sum(len(lines) for lines in self._batches.values())
 
     def gathered(self, rows: Array) -> Array:
         """Return lines, one below the other."""
@@ -109,10 +114,18 @@ class Lines:
         return best[ranks[best] > 0.0]
 
     def _make_room(self, rows: Array, n_new: int) -> None:
-        """Forget the oldest lines, except those that are needed now."""
-        needed = set(self._batch_of[rows].tolist())
-        for batch in [batch for batch in self._batches if batch not in needed]:
-            if sum(len(lines) for lines in self._batches.values()) + n_new <= self.most:
+        """Forget the oldest lines that are not needed now: first of all the batches with no other, then in the rest."""
+        needed = np.bincount(self._batch_of[rows] + 1, minlength=self._n_fetched + 1)[1:] > 0
+        for batch in sorted(self._batches, key=lambda batch: (needed[batch], batch)):
+            if self.n_held + n_new <= self.most:
                 return
-            del self._batches[batch]
-            self._batch_of[self._batch_of == batch] = -1
+            self._shrink(batch, rows[self._batch_of[rows] == batch])
+
+    def _shrink(self, batch: int, rows: Array) -> None:
+        """Keep no lines of a batch but those of some features."""
+        lines = self._batches.pop(batch)
+        self._batch_of[self._batch_of == batch] = -1
+        if len(rows):
+            self._batches[batch] = lines[self._place[rows]]
+            self._batch_of[rows] = batch
+            self._place[rows] = np.arange(len(rows))

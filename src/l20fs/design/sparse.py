@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from l20fs.design.blocks import blocks, segment_peaks, segment_sums
+from l20fs.design.kernels import MODEST
 from l20fs.design.limits import refuse_huge_values, refuse_overflow, rounding_of_mean
 from l20fs.design.protocol import Pull
 from l20fs.design.spectrum import largest_eigenvalue
@@ -32,6 +33,7 @@ class SparseDesign:
         self.dtype = columns.dtype
         self.scale = np.ones(self.n_features) if deviations is None else deviations
         self.mean = np.empty(self.n_features)
+        self._shift = np.empty(self.n_features)  # what is left of the mean to be taken away, in units of the scale
         self.column_energy = np.empty(self.n_features)
         self.varies = np.empty(self.n_features, dtype=bool)
         self.largest_deviation = 0.0
@@ -42,10 +44,10 @@ class SparseDesign:
             starts = (indptr[block.start : block.stop] - first).astype(np.intp)
             counts = np.diff(indptr[block.start : block.stop + 1])
             self._measure(block, data[first:last], columns.indices[first:last], starts, counts, deviations is None)
+            self._centre_far(block, data[first:last], counts)
             if np.any(self.scale[block] != 1.0):
                 data[first:last] /= np.repeat(self.scale[block], counts).astype(self.dtype)
         self.columns = columns
-        self._shift = self.mean / self.scale
         self.max_sample_energy = self._largest_sample_energy()
 
     def _measure(self, block: slice, values: Array, samples: Array, starts: Array, counts: Array, set_scale: bool) -> None:
@@ -81,6 +83,19 @@ class SparseDesign:
         self.varies[block] = ~is_constant
         self.mean[block] = mean
         self.column_energy[block] = energy * unit * unit
+
+    def _centre_far(self, block: slice, values: Array, counts: Array) -> None:
+        """Centre the full columns whose mean is far from zero where they are stored: there is no zero to be lost.
+
+        By algebra the digits of their deviations would be, behind those of the mean.
+        """
+        deviation = self.scale[block] * np.sqrt(self.column_energy[block] / self.sample_weights.total)
+        is_full = self.varies[block] & (counts == self.sample_weights.n_counted)
+        is_far = is_full & (np.abs(self.mean[block]) > MODEST * deviation)
+        if is_far.any():
+            is_in = np.repeat(is_far, counts)
+            values[is_in] = values[is_in] - np.repeat(self.mean[block][is_far], counts[is_far])
+        self._shift[block] = np.where(is_far, 0.0, self.mean[block] / self.scale[block])
 
     def _largest_sample_energy(self) -> float:
         """Return ``max_i min(1, w_i) ||x_i - mean||^2``: the zeros of a column add mean^2 to every sample."""

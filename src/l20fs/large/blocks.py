@@ -31,7 +31,10 @@ Combine = Callable[[Any, Any], Any]
 
 @dataclass
 class Traffic:
-    """What a fit has moved so far: how often the blocks were gone through, bytes to them and bytes back."""
+    """What a fit has moved so far: how often the blocks were gone through, bytes to them and bytes back.
+
+    What a pass sends to all blocks counts once, and so does what comes back as one sum.
+    """
 
     n_passes: int = 0
     n_down: int = 0
@@ -108,10 +111,25 @@ def _picked(block: Any, columns: Array) -> Any:
 
 
 def size_of(value: Any) -> int:
-    """Return the bytes of the arrays in a value."""
+    """Return the bytes of the arrays and numbers in a value; what is there already (:class:`Kept`) has none.
+
+    Examples
+    --------
+    >>> size_of((np.zeros(3), None, Kept(np.zeros(100)), 0.5))
+    32
+    """
+    if isinstance(value, Kept) or value is None:
+        return 0
     if isinstance(value, list | tuple):
         return sum(size_of(part) for part in value)
     return int(getattr(value, "nbytes", 8))
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A value that was put where the blocks are."""
+
+    value: Any
 
 
 @dataclass
@@ -153,15 +171,15 @@ class FileBlocks(Blocks):
 
     def keep(self, value: Any) -> Any:
         self.traffic.n_down += size_of(value)
-        return value
+        return Kept(value)
 
     send = keep
 
     def each(self, kernel: Kernel, own: Sequence[tuple[Any, ...]], which: Sequence[int] | None = None) -> list[Any]:
-        return list(self._results(kernel, own, range(len(own)) if which is None else which))
+        return self._counted(list(self._results(kernel, own, range(len(own)) if which is None else which)))
 
     def total(self, kernel: Kernel, own: Sequence[tuple[Any, ...]], combine: Combine = add) -> Any:
-        return combined(self._results(kernel, own, range(len(own))), combine)
+        return self._counted(combined(self._results(kernel, own, range(len(own))), combine))
 
     def __getitem__(self, key: Any) -> Any:
         """Return ``X[rows]``, which stays in the file, or ``X[:, columns]``, which is read."""
@@ -203,17 +221,19 @@ class FileBlocks(Blocks):
         covered = extents(self)
 
         def work(number: int) -> Any:
-            return kernel(self.load(covered[number]), *own[number])
+            arguments = (value.value if isinstance(value, Kept) else value for value in own[number])
+            return kernel(self.load(covered[number]), *arguments)
 
         with ThreadPoolExecutor(AT_ONCE) as pool:
             waiting: deque[Future[Any]] = deque()
             try:
                 for number in which:
+                    self.traffic.n_down += size_of(own[number])
                     waiting.append(pool.submit(work, number))
                     if len(waiting) == AT_ONCE:
-                        yield self._counted(waiting.popleft().result())
+                        yield waiting.popleft().result()
                 while waiting:
-                    yield self._counted(waiting.popleft().result())
+                    yield waiting.popleft().result()
             finally:
                 for future in waiting:
                     future.cancel()

@@ -17,7 +17,7 @@ from typing import Any
 import dask.base
 import numpy as np
 from dask.array.utils import meta_from_array
-from dask.delayed import delayed
+from dask.delayed import Delayed, delayed
 from numpy.typing import NDArray
 
 from l20fs.large.blocks import FAN_IN, Blocks, Combine, Kernel, Traffic, size_of
@@ -116,6 +116,9 @@ class DaskBlocks(Blocks):
     def _tasks(self, kernel: Kernel, own: Sequence[tuple[Any, ...]], which: Sequence[int]) -> list[Any]:
         self.traffic.n_passes += 1
         task = delayed(kernel, pure=False)
+        self.traffic.n_down += sum(
+            size_of(value) for number in which for value in own[number] if not isinstance(value, Delayed)
+        )
         return [task(self._blocks[number], *own[number]) for number in which]
 
     def _computed(self, tasks: list[Any]) -> list[Any]:

@@ -14,6 +14,7 @@ first to be worth its price as lambda falls; everything else is judged by f + la
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from typing import Any
 
@@ -36,8 +37,11 @@ Array = NDArray[Any]
 #: Numbers that stay close to the processor.
 CACHED = 1 << 15
 
-#: An exchange must lower f by more than this share of its value at W = 0, so that rounding cannot turn in circles.
-LEAST_DECREASE = 1e-11
+#: An exchange must promise to lower f by more than this share of its value at W = 0: less may be rounding.
+LEAST_DECREASE = {np.dtype(np.float64): 1e-11, np.dtype(np.float32): 5e-9}
+
+#: So much below what the next row promises to bring it is worth its price: well above the rounding of the promise.
+MARGIN = {np.dtype(np.float64): 1e-6, np.dtype(np.float32): 5e-4}
 
 
 def forward(
@@ -146,8 +150,9 @@ def sbr(
     stages: list[Stage] = []
     record(stages, stage_of(panel, alpha if target is None else max(alpha, target), n_steps=0), callback)
     while panel.size < limit and alpha > (target or 0.0):
-        # A little below what the next row brings, so that it is worth its price; never below what was asked for.
-        alpha = max(panel.best_merit() * (1.0 - 1e-6), target or 0.0)
+        # A little below what the next row brings, so that it is worth its price; never below what was asked for. A promise
+        # above the last lambda was not kept there, and is no reason to go back.
+        alpha = max(min(panel.best_merit(), alpha) * (1.0 - MARGIN[problem.dtype]), target or 0.0)
         if alpha <= least_merit(panel):
             break
         n_replaced = _replace(panel, alpha)
@@ -160,20 +165,26 @@ def sbr(
 
 
 def _replace(panel: Panel, alpha: float) -> int:
-    """Add or remove single units while the objective falls; return how often."""
-    n_replaced = 0
-    while True:
+    """Add or remove single units while the objective falls; return how often.
+
+    What a change promises comes from products in the precision of X, and what it brings from columns in float64. Where the
+    promise was rounding, the objective does not fall: that is the end, and nothing can turn in circles.
+    """
+    n_replaced, objective, before = 0, panel.objective(alpha), math.inf
+    while objective < before:
         unit, by_adding = panel.best_addition(alpha)
         position, by_removing = panel.best_removal(alpha)
         is_addition = by_adding >= by_removing
         price = alpha * float(panel.penalty.prices[unit] if is_addition else panel.unit_costs[position])
-        if max(by_adding, by_removing) <= 1e-9 * price:
-            return n_replaced
+        if max(by_adding, by_removing) <= panel.problem.tie * price:
+            break
         if is_addition:
             panel.add(unit)
         else:
             panel.remove(position)
         n_replaced += 1
+        before, objective = objective, panel.objective(alpha)
+    return n_replaced
 
 
 def first_alpha(panel: RowSet) -> float:
@@ -261,14 +272,24 @@ def ended_at(stages: list[Stage], target: float | None) -> list[Stage]:
 
 
 def exchange(panel: Panel, alpha: float = 0.0) -> int:
-    """Exchange one unit for another while that lowers f + alpha * cost, each time the best pair; return how often."""
-    n_exchanged = 0
+    """Exchange one unit for another while that lowers f + alpha * cost, each time the best pair; return how often.
+
+    An exchange that does not keep its promise is taken back, and is the last (see :func:`_replace`).
+    """
+    least = LEAST_DECREASE[panel.problem.dtype] * panel.problem.null_loss
+    n_exchanged, objective = 0, panel.objective(alpha)
     while panel.n_fixed < len(panel) < panel.penalty.n_units:
         best = panel.best_exchange(alpha)
-        if best.decrease <= LEAST_DECREASE * panel.problem.null_loss:
+        if best.decrease <= least:
             break
+        left = panel.units[best.position]
         panel.remove(best.position)
         panel.add(best.unit)
+        before, objective = objective, panel.objective(alpha)
+        if objective >= before:
+            panel.remove(len(panel) - 1)
+            panel.add(left)
+            break
         n_exchanged += 1
     return n_exchanged
 
