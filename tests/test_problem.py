@@ -417,6 +417,16 @@ def test_full_sparse_columns_far_from_zero_keep_their_digits(scale, is_weighted,
     np.testing.assert_allclose(found.losses, expected.losses, rtol=1e-8)
 
 
+def test_a_zero_among_large_values_is_as_far_from_the_mean_as_it_was():
+    """Such a column is far from zero, too, and not full."""
+    X = np.random.default_rng(0).standard_normal((200, 3)) + 1e3
+    X[9, 1] = 0.0
+    sparse, dense = (make_design(container, "zscore") for container in (sp.csr_array(X), X))
+    every = np.arange(3), slice(None)
+    np.testing.assert_allclose(sparse.take(*every), dense.take(*every), atol=1e-9)
+    np.testing.assert_allclose(sparse.push(np.arange(3), np.eye(3)), dense.push(np.arange(3), np.eye(3)), atol=1e-9)
+
+
 def test_zeros_of_next_to_no_weight():
     """Their weight is what the stored ones leave of the sum, which rounds to nothing or below it."""
     X = np.ones((12, 2))
