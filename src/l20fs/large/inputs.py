@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from l20fs.large.blocks import Blocks, FileBlocks
 from l20fs.large.memory import bytes_of
-from l20fs.large.sources import array_blocks, stored_blocks
+from l20fs.large.sources import array_blocks, recut, stored_blocks
 
 Array = NDArray[Any]
 
@@ -66,7 +66,7 @@ def as_blocks(X: Any, max_memory: Any = None) -> Blocks:
 def file_blocks(X: Any, max_memory: Any = None) -> FileBlocks:
     """Cut what this process reads by itself."""
     if isinstance(X, FileBlocks):
-        return X
+        return X if max_memory is None else recut(X, bytes_of(max_memory))
     memory = bytes_of(max_memory)
     return stored_blocks(X, memory) if is_stored(X) else array_blocks(X, memory)
 
