@@ -105,7 +105,7 @@ def _in_units(part: Any, weights: Array | None) -> Moments:
     odd = np.flatnonzero(~is_fair & np.isfinite(found.mean))
     if not len(odd):
         return found
-    part = part[:, odd].astype(np.float64)
+    part = part[:, odd].astype(np.float64, copy=False)
     found.unit[odd] = unit = _powers_of_two(_peaks(part))
     # As a rule they are constant here, and there is nothing to measure again.
     is_extreme = (unit != 1.0) & (unit != LEAST_UNIT)
@@ -134,7 +134,7 @@ def _powers_of_two(sizes: Array) -> Array:
 def _peaks(part: Any) -> Array:
     """Return the largest absolute value of each column."""
     if not sp.issparse(part):
-        return np.abs(part).max(axis=0)
+        return np.maximum(part.max(axis=0), -part.min(axis=0))
     values, _, columns = _entries(part)
     peaks = np.zeros(part.shape[1])
     np.maximum.at(peaks, columns, np.abs(values))
