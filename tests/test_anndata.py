@@ -314,6 +314,20 @@ def test_raw_counts_in_a_file_are_refused_also_outside_the_mask(tmp_path, kind):
     backed.file.close()
 
 
+@pytest.mark.parametrize("kind", ["csr", "csc", "dense"])
+def test_a_backed_file_is_read_in_blocks_within_a_limit(tmp_path, monkeypatch, kind):
+    adata = make_cells(kind=kind)
+    adata.write_h5ad(tmp_path / "cells.h5ad")
+    select_genes(adata, "type", n_genes=3)
+    monkeypatch.setattr("l20fs.large.sources.LARGEST_BLOCK", 2000)
+    monkeypatch.setattr(module, "_in_memory", None)
+    backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
+    select_genes(backed, "type", n_genes=3, max_memory="1G")
+    np.testing.assert_array_equal(backed.var["l20fs_rank"], adata.var["l20fs_rank"])
+    np.testing.assert_allclose(backed.varm["l20fs"], adata.varm["l20fs"], atol=1e-6)
+    backed.file.close()
+
+
 def test_of_a_backed_file_x_is_not_loaded_for_a_layer(tmp_path, monkeypatch):
     expected = make_cells()
     expected.layers["lognorm"] = expected.X.copy()

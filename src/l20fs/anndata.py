@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from l20fs import L20Selector, __version__
+from l20fs.large import is_stored
 from l20fs.validation import refuse_foreign_array, refuse_non_finite
 from l20fs.wishes import by_index
 
@@ -51,7 +52,8 @@ def select_genes(
     ----------
     adata : AnnData
         Log-normalised expression, cells in rows. Of a file opened with ``backed=`` only the matrix in question is loaded,
-        and of that only the genes of ``mask_var``.
+        and of that only the genes of ``mask_var``. With ``max_memory="4G"``, for example, and all genes, it is not loaded,
+        but read in blocks.
     groupby : str
         Column of ``adata.obs`` with the label of each cell: categories, text or booleans. Labels are compared as text.
     n_genes : int, float or None, default=50
@@ -121,8 +123,11 @@ def select_genes(
 
     if not allow_counts:
         _refuse_counts(stored, place)
-    X = _in_memory(stored, candidates)
-    refuse_non_finite(X, names, type(selector).__name__)
+    if is_stored(stored) and candidates.all() and selector.max_memory is not None:
+        X = stored  # which the selector reads in blocks; it finds what is not finite itself
+    else:
+        X = _in_memory(stored, candidates)
+        refuse_non_finite(X, names, type(selector).__name__)
     selector._fit(X, labels, names=names)
 
     read = {"groupby": groupby, "layer": layer, "mask_var": mask_var if isinstance(mask_var, str) else None}

@@ -16,7 +16,7 @@ What is here knows where the blocks are and how to run a function on each of the
 """
 
 from l20fs.large.blocks import Blocks, FileBlocks, extents
-from l20fs.large.inputs import as_blocks, columns_of, comes_in_blocks, is_dask, refuse_blocks
+from l20fs.large.inputs import as_blocks, columns_of, comes_in_blocks, is_dask, is_stored, refuse_blocks
 from l20fs.large.journal import Journal
 from l20fs.large.memory import bytes_of, shown
 from l20fs.large.sources import open_large
@@ -31,6 +31,7 @@ __all__ = [
     "comes_in_blocks",
     "extents",
     "is_dask",
+    "is_stored",
     "open_large",
     "refuse_blocks",
     "shown",
