@@ -376,6 +376,8 @@ TOO_LATE = [
     ({"include": [99]}, "include has the index 99, which is outside 0 to 8"),
     ({"include": [0], "exclude": [0]}, "both included"),
     ({"include": [0, 1, 2, 3]}, "n_features_to_select=3 is less than the 4 features"),
+    ({"include": [0, 1, 2, 3], "n_features_to_select": 0.2}, "n_features_to_select=0.2 is less than the 4 features"),
+    ({"exclude": range(9)}, "All 9 features are excluded or constant"),
     ({"solver": "ahiht", "init": np.zeros((3, 8))}, r"init has the shape \(3, 8\); expected .* = \(3, 9\)"),
     ({"solver": "ahiht", "init": "ones"}, "init='ones' is unknown"),
     ({"class_weight": {7: 1.0}}, "class_weight names '7', which y does not have"),
@@ -390,7 +392,7 @@ def test_what_needs_no_pass_is_refused_before_the_first(parameters, message, axi
     """Half an hour later is too late."""
     X, y = make_counts(3, 30, 9)
     blocks = cut(X, axis, 3)
-    selector = L20Selector(3, checkpoint=tmp_path / "passes" if with_checkpoint else None, **parameters)
+    selector = L20Selector(3, checkpoint=tmp_path / "passes" if with_checkpoint else None).set_params(**parameters)
     with pytest.raises(ValueError, match=message):
         selector.fit(blocks, y)
     assert blocks.traffic.n_passes == 0

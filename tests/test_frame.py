@@ -49,8 +49,12 @@ def tables(draw):
     return X, chosen, draw(st.integers(1, 12))
 
 
-# Two features have the correlation 0 with the first one: which of them is further from it by rounding does not count.
-UNCORRELATED = np.array([[-2.0, 1e3, 2.0, 2.0], [-1.0, 0.0, 1.0, 0.0], [0.0, 0.0, 2.0, 2.0]]), np.array([0]), 3
+# Three features have the correlation 0 with the last but one; which of them is further from 0 by rounding does not count.
+UNCORRELATED = (
+    np.array([[1e3, 1, 2, 2, 0, 0, 2, -2, 0], [0, 2, 1, 0, -2, 0, 1, -1, -1], [0, 0, 2, 2, -2, 1e3, 2, 0, -1]]),
+    np.array([7, 5]),
+    5,
+)
 
 
 @example(UNCORRELATED, np.asarray)

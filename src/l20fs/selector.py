@@ -344,8 +344,9 @@ class L20Selector(BaseSelector):
         weights_of_targets(targets, self.class_weight)
         checked_units(X, self.scale, targets.sample_weight)
         penalty = self._wished(np.ones(X.shape[1], dtype=bool), getattr(self, "feature_names_in_", None))
-        if isinstance(self.n_features_to_select, numbers.Integral):  # a share is one of units, of which there may be more
-            self._refuse_less_than_included(int(self.n_features_to_select), len(penalty.included))
+        # A share is one of units, of which there are more if constant features, which are not known yet, leave groups.
+        if isinstance(self.n_features_to_select, numbers.Integral if penalty.has_groups else numbers.Real):
+            self._refuse_less_than_included(self._n_wanted(penalty.n_units), len(penalty.included))
         if penalty.has_groups and self.solver in REPLACING and not X.has_short_columns:
             raise ValueError(
                 f"feature_groups with solver={self.solver!r} need X in memory, or in blocks of columns with fewer samples "
@@ -383,10 +384,6 @@ class L20Selector(BaseSelector):
         penalty = self._wished(problem.design.varies, names)
         if penalty.is_plain:
             return penalty
-        if not penalty.n_selectable(problem.design.varies):
-            raise ValueError(
-                f"All {problem.n_features} features are excluded or constant, so there is nothing to select. Exclude fewer."
-            )
         self._warn_of_idle_features(problem, penalty, Features(problem.n_features, names))
         return penalty
 
@@ -394,7 +391,12 @@ class L20Selector(BaseSelector):
         wishes = {name: getattr(self, name) for name in WISHES}
         if all(wish is None for wish in wishes.values()):
             return RowPenalty.plain(len(varies))
-        return make_penalty(varies, names, **wishes)
+        penalty = make_penalty(varies, names, **wishes)
+        if not penalty.n_selectable(varies):
+            raise ValueError(
+                f"All {len(varies)} features are excluded or constant, so there is nothing to select. Exclude fewer."
+            )
+        return penalty
 
     def _warn_of_idle_features(self, problem: LeastSquares, penalty: RowPenalty, features: Features) -> None:
         """Warn of included features that are selected and add nothing."""

@@ -89,4 +89,4 @@ def file_blocks(X: Any, max_memory: Any = None) -> FileBlocks:
 
 def columns_of(X: Any, columns: Array) -> Any:
     """Return a few columns: lazily of a Dask array, else in memory and sparse if X is."""
-    return X.map_blocks(plain)[:, columns] if is_dask(X) else file_blocks(X).columns(columns)
+    return X.map_blocks(plain, dtype=X.dtype)[:, columns] if is_dask(X) else file_blocks(X).columns(columns)
