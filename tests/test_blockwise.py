@@ -413,6 +413,15 @@ def test_groups_in_wide_blocks_of_columns_are_not_refused():
     np.testing.assert_array_equal(clone(selector).fit(cut(X, 1, 3), y).ranking_, selector.fit(X, y).ranking_)
 
 
+def test_a_share_is_one_of_what_is_left_when_constant_features_leave_their_group():
+    X, y = make_counts(3, 30, 10)
+    X[:, 1:5] = 1.0
+    selector = L20Selector(0.34, solver="ahiht", feature_groups=[range(5)], include=[5, 6, 7])  # 2 of 6, but 3 of 10
+    expected = clone(selector).fit(X, y)
+    assert expected.get_support(indices=True).tolist() == [5, 6, 7]
+    np.testing.assert_array_equal(selector.fit(cut(X, 0, 3), y).support_, expected.support_)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_is_selected(kind):
     X, y = make_counts(3, 30, 9)
