@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 DATA   ?= ../shared/data
 
-.PHONY: demo test lint types bench bench-gpu bench-peers bench-rows bench-defaults clean
+.PHONY: demo test lint types bench bench-scale bench-gpu bench-peers bench-rows bench-defaults clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/l20fs select srbct -o build/demo --force
@@ -24,6 +24,11 @@ bench: $(VENV)/dev.stamp
 	$(BIN)/python benchmarks/lazy.py
 	$(BIN)/python benchmarks/single_cell.py
 	$(BIN)/python benchmarks/schedule.py $(DATA)/paper
+
+# An atlas of 640 MB and files up to 2.6 GB are written to the temporary folder.
+bench-scale: $(VENV)/dev.stamp
+	$(BIN)/python benchmarks/atlas.py
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/scale.py
 
 # Needs a GPU and a torch that sees it.
 bench-gpu: $(VENV)/dev.stamp

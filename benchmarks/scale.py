@@ -5,7 +5,8 @@ are the best of several, in the same run; on a busy machine compare ratios only.
 
 growth  time of a path with 20 features for N and for d doubled again and again, streamed from a memory map: the slopes of
         the log-log lines, and the picture scale.svg in the folder.
-ratio   one pass over blocks in processes of Dask beside the same product with NumPy, for blocks of 100 ms and more.
+ratio   one pass over blocks in two processes of Dask, and whole fits, beside the same with NumPy in one thread, for blocks
+        of 100 ms and more.
 bytes   what is moved per step, beside what each plan should need.
 memory  a zarr array of four times the memory of the workers.
 """
@@ -55,8 +56,8 @@ def make_file(file: Path, n_samples: int, n_features: int):
 
 def growth(folder: Path) -> None:
     sizes = {
-        "N": [(n, 2500) for n in (16_000, 32_000, 64_000, 128_000)],
-        "d": [(4000, d) for d in (2500, 5000, 10_000, 20_000)],
+        "N": [(n, 2500) for n in (16_000, 32_000, 64_000, 128_000, 256_000)],
+        "d": [(4000, d) for d in (10_000, 20_000, 40_000, 80_000, 160_000)],
     }
     lines = {}
     for name, shapes in sizes.items():
@@ -95,35 +96,30 @@ def _client(n_workers: int = 2, memory: str = "2GiB"):
 
 
 def ratio(folder: Path) -> None:
-    import dask.array as da
-
-    n_classes = 10
     with _client(memory="4GiB"):
         for shape, chunks in (((2000, 80_000), (2000, 40_000)), ((20_000, 8000), (10_000, 8000))):
-            lazy = da.random.default_rng(0).standard_normal(shape, chunks=chunks).persist()
-            X = lazy.compute()
-            noise = np.random.default_rng(0).standard_normal((len(X), n_classes))
-            Y = np.eye(n_classes)[np.argmax(X[:, :60].reshape(len(X), -1, n_classes).sum(axis=1) + noise, axis=1)]
-            blocks = as_blocks(lazy)
-            problem, whole = make_problem(blocks, Y, scale="none"), LeastSquares(X, Y)
-            residual, matrix = whole.targets, problem.design.matrix
-            own, numpy = best(lambda: matrix.products(residual), lambda: whole.design.pull(residual))
-            print(
-                f"ratio   one pass over {shape[0]} x {shape[1]} in blocks of {chunks[0]} x {chunks[1]}: "
-                f"{1000 * own:.0f} ms, NumPy {1000 * numpy:.0f} ms, {own / numpy:.2f} times",
-                flush=True,
-            )
-            assert problem.lipschitz + problem.lipschitz_lower + whole.lipschitz > 0.0
-            start, n_passes = time.perf_counter(), blocks.traffic.n_passes
-            path = ahiht(problem, Schedule(n_rows=50))
-            seconds, n_passes = time.perf_counter() - start, blocks.traffic.n_passes - n_passes
-            plain = best(lambda: ahiht(whole, Schedule(n_rows=50), lazy=False))[0]
-            n_steps = int(path.n_iters.sum())
-            print(
-                f"ratio   path of {n_steps} steps in {n_passes} passes: {1000 * seconds / n_steps:.0f} ms per step, NumPy "
-                f"{1000 * plain / n_steps:.0f} ms, {seconds / plain:.2f} times",
-                flush=True,
-            )
+            _ratio(shape, chunks)
+
+
+def _ratio(shape: tuple[int, int], chunks: tuple[int, int], n_classes: int = 10) -> None:
+    import dask.array as da
+
+    lazy = da.random.default_rng(0).standard_normal(shape, chunks=chunks).persist()
+    X = lazy.compute()
+    noise = np.random.default_rng(0).standard_normal((len(X), n_classes))
+    y = np.argmax(X[:, :60].reshape(len(X), -1, n_classes).sum(axis=1) + noise, axis=1)
+    matrix = make_problem(as_blocks(lazy), np.eye(n_classes)[y]).design.matrix
+    design, residual = LeastSquares(X, np.eye(n_classes)[y]).design, np.eye(n_classes)[:, y] - 1.0 / n_classes
+    own, numpy = best(lambda: matrix.products(residual), lambda: design.pull(residual))
+    print(
+        f"ratio   one pass over {shape[0]} x {shape[1]} in blocks of {chunks[0]} x {chunks[1]}: {1000 * own:.0f} ms, NumPy "
+        f"{1000 * numpy:.0f} ms, {own / numpy:.2f} times",
+        flush=True,
+    )
+    for solver in ("forward", "ahiht"):
+        selector = L20Selector(50, solver=solver)
+        own, numpy = best(lambda: selector.fit(lazy, y), lambda: selector.fit(X, y))
+        print(f"ratio   whole fit, {solver}: {own:.1f} s, NumPy {numpy:.1f} s, {own / numpy:.2f} times", flush=True)
 
 
 def count_bytes(folder: Path) -> None:

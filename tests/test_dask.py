@@ -194,7 +194,18 @@ def test_the_graph_is_not_run_again_where_x_fits(monkeypatch):
         assert (len(calls) == 3) == once
 
 
+def test_the_limit_holds_where_there_is_no_cluster(caplog):
+    X, y = make_counts(3, 60, 20)
+    with caplog.at_level("INFO", "l20fs"):
+        L20Selector(3, max_memory="128M").fit(da.from_array(X, chunks=(20, 20)), y)
+    assert "there are 128.0 MB for it" in caplog.text
+
+
 # On a cluster
+
+
+def times_out(block):
+    raise TimeoutError("the file server does not answer")
 
 
 def slow(block, seconds=0.02):
@@ -207,7 +218,9 @@ def test_cluster(cluster, tmp_path):
     _same_fit_and_few_bytes(cluster)
     _joblib_on_the_cluster(cluster)
     _larger_than_the_workers(tmp_path)
+    _a_loader_fails()
     _a_worker_is_killed(cluster)
+    _the_cluster_is_closed(cluster)
 
 
 def _same_fit_and_few_bytes(client):
@@ -235,8 +248,8 @@ def _moved(client):
     """Return the bytes that workers have sent to each other, but for blocks of X that Dask moved to an idle worker."""
 
     def received(dask_worker):
-        log = [(entry["total"], str(*list(entry["keys"])[:1])) for entry in dask_worker.transfer_incoming_log]
-        return sum(total for total, key in log if not key.startswith("('array"))
+        moved = [item for entry in dask_worker.transfer_incoming_log for item in entry["keys"].items()]
+        return sum(size for key, size in moved if not str(key).startswith("('array"))
 
     return sum(client.run(received).values())
 
@@ -262,6 +275,22 @@ def _larger_than_the_workers(tmp_path):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("l20fs.large.cluster.SHARE_FOR_X", 0.0)
         np.testing.assert_array_equal(L20Selector(4).fit(big, y).ranking_, L20Selector(4).fit(X, y).ranking_)
+
+
+def _a_loader_fails():
+    """An error of the task itself is passed on, even if it is one that waiting for the task may raise."""
+    X, y = make_counts(3, 60, 20)
+    with pytest.raises(TimeoutError, match="the file server does not answer"):
+        L20Selector(3).fit(da.from_array(X, chunks=(20, 20)).map_blocks(times_out, meta=X[:0]), y)
+
+
+def _the_cluster_is_closed(client):
+    X, y = make_counts(3, 60, 20)
+    closing = threading.Timer(0.5, client.shutdown)
+    closing.start()
+    with pytest.raises(Exception, match=r"with checkpoint=folder it goes on where it was|closed"):
+        L20Selector(3).fit(da.from_array(X, chunks=(10, 20)).map_blocks(slow, seconds=0.3, meta=X[:0]), y)
+    closing.join()
 
 
 def _a_worker_is_killed(client):

@@ -16,6 +16,7 @@ import zarr
 from hypothesis import given
 from hypothesis import strategies as st
 
+from l20fs import L20Selector
 from l20fs.large import FileBlocks, Journal, as_blocks, bytes_of, columns_of, comes_in_blocks, open_large, shown
 from l20fs.large.blocks import FAN_IN, combined, extents
 
@@ -140,7 +141,89 @@ def test_sparse_blocks_hold_so_many_values_or_one_line(monkeypatch):
         np.testing.assert_array_equal(whole(blocks), X.toarray())
 
 
+def sparse_file(file, X, index=np.int32, kind="csr", **changes):
+    """Write a sparse matrix as anndata does, with indices of any width; ``changes`` replaces arrays."""
+    with h5py.File(file, "w") as stored:
+        group = stored.create_group("X")
+        group.attrs.update({"encoding-type": f"{kind}_matrix", "encoding-version": "0.1.0", "shape": X.shape})
+        parts = {"data": X.data, "indices": X.indices.astype(index), "indptr": X.indptr}
+        for name, values in (parts | changes).items():
+            group[name] = values
+    return file
+
+
+@pytest.mark.parametrize("index", [np.uint8, np.int16, np.uint16, np.uint32, np.int64])
+@pytest.mark.parametrize("kind", [sp.csr_array, sp.csc_array])
+def test_indices_of_any_width(tmp_path, index, kind):
+    X = kind(make_matrix(shape=(100, 90)))
+    file = sparse_file(tmp_path / "x.h5ad", X, index, X.format)
+    np.testing.assert_array_equal(whole(open_large(file)), X.toarray())
+
+
+def test_half_precision_is_widened(tmp_path):
+    X = sp.csr_array(make_matrix())
+    blocks = open_large(sparse_file(tmp_path / "x.h5ad", X, data=X.data.astype(np.float16)))
+    assert blocks.dtype == np.float32
+    np.testing.assert_allclose(whole(blocks), X.toarray(), rtol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "value"),
+    [
+        ("indices", -1, 8),
+        ("indices", 0, -1),
+        ("indices", 5, 10**9),
+        ("indptr", 2, 10**6),
+        ("indptr", 0, 1),
+        ("indptr", -1, 9999),
+    ],
+)
+def test_sparse_files_that_are_damaged(tmp_path, name, place, value):
+    X = sp.csr_array(make_matrix())
+    wrong = {"indices": X.indices, "indptr": X.indptr}[name].astype(np.int64)
+    wrong[place] = value
+    with pytest.raises(ValueError, match=r"The CSR matrix of shape \(30, 8\) in x\.h5ad is damaged.*Write it again"):
+        whole(open_large(sparse_file(tmp_path / "x.h5ad", X, **{name: wrong})))
+    with pytest.raises(ValueError, match="indptr does not fit"):
+        open_large(sparse_file(tmp_path / "x.h5ad", X, indptr=X.indptr[:-3]))
+
+
+def test_chunks_that_are_large_on_one_axis(tmp_path, monkeypatch, caplog):
+    """Whole chunks along the axis where they fit; if they fit on none, parts of them, and it is said."""
+    X = make_matrix(shape=(40, 400))
+    monkeypatch.setattr("l20fs.large.sources.LARGEST_BLOCK", 40 * 20 * 8)
+    for name, chunks, axis, step in (("a", (20, 10), 1, 20), ("b", (1, 400), 0, 2), ("c", (20, 200), 0, 2)):
+        zarr.create_array(tmp_path / f"{name}.zarr", data=X, chunks=chunks)
+        blocks = open_large(tmp_path / f"{name}.zarr")
+        assert (blocks.axis, np.diff(blocks.edges).max()) == (axis, step)
+        np.testing.assert_array_equal(whole(blocks), X)
+    assert [record.message.partition(", of")[0] for record in caplog.records] == ["X lies in chunks of 20 x 200"]
+    assert "every chunk is read 10 times in a pass" in caplog.text
+
+
+def test_the_limit_of_the_selector_holds_for_what_was_opened_with_another(tmp_path):
+    np.save(tmp_path / "x.npy", np.zeros((1000, 20_000), dtype=np.float32))
+    blocks = open_large(tmp_path / "x.npy", max_memory="8G")
+    assert len(blocks.edges) == 3
+    smaller = as_blocks(blocks, "256M")
+    assert smaller.budget == 2**27
+    assert (np.diff(smaller.edges).max() - 1) * 20_000 * 4 <= 2**23
+    assert (smaller.edges[0], smaller.edges[-1]) == (0, 1000)
+    larger = as_blocks(smaller, "8G")
+    assert larger.budget == 2**32
+    assert as_blocks(blocks) is blocks
+
+
 def test_files_that_cannot_be_opened(tmp_path):
+    with open(tmp_path / "archive.npy", "wb") as stream:
+        np.savez(stream, X=np.eye(3))
+    with pytest.raises(ValueError, match=r"archive\.npy is an archive of arrays"):
+        open_large(tmp_path / "archive.npy")
+    (tmp_path / "empty.npy").touch()
+    with pytest.raises(ValueError, match=r"empty\.npy is not an \.npy file of numbers"):
+        open_large(tmp_path / "empty.npy")
+    with pytest.raises(ValueError, match=r"^max_memory='1' is not valid"):
+        open_large(tmp_path / "empty.npy", max_memory="1")
     np.save(tmp_path / "text.npy", np.array(["a", {}], dtype=object), allow_pickle=True)
     with pytest.raises(ValueError, match=r"text\.npy is not an \.npy file of numbers"):
         open_large(tmp_path / "text.npy")
@@ -292,3 +375,57 @@ def test_no_result_of_anything_else_is_taken(tmp_path):
         file.write_bytes(file.read_bytes()[:-30])
     assert n_passes(X) == 1
     assert n_passes(X) == 0
+
+
+def test_files_that_are_not_what_their_names_say_are_not_taken(tmp_path):
+    X = make_matrix()
+
+    def sums():
+        journal = Journal(cut(X), tmp_path, probe)
+        own = [(np.array(2.0),), (np.array(3.0),)]
+        return journal.total(column_sums, own), journal.each(count_and_sum, own), journal.traffic.n_passes - 1
+
+    expected = sums()
+    first, second = sorted(tmp_path.glob("pass-*.npz"))
+    content = first.read_bytes(), second.read_bytes()
+    first.write_bytes(content[1])
+    second.write_bytes(content[0])
+    np.testing.assert_array_equal(sums()[0], expected[0])
+    for file in (first, second):
+        np.savez(file, other=np.eye(2))
+    found = sums()
+    np.testing.assert_array_equal(found[0], expected[0])
+    assert found[2] == 2
+    assert sums()[2] == 0
+
+
+def test_a_folder_that_is_full(tmp_path, monkeypatch):
+    def fail(file, write):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("l20fs.large.journal.write_atomically", fail)
+    with pytest.raises(OSError, match=r"cannot be written to \(No space left on device\)\. What is there stays: make room"):
+        Journal(cut(make_matrix()), tmp_path, probe).total(column_sums, [(np.array(2.0),)] * 2)
+
+
+@pytest.mark.parametrize("folder", [3, "", True])
+def test_what_is_no_folder(folder):
+    X = make_matrix()
+    with pytest.raises(TypeError, match=r"checkpoint=.* is not a folder\. Give the path of one, or None"):
+        L20Selector(3, checkpoint=folder).fit(X, np.arange(30) % 3)
+
+
+def test_a_null_byte_in_the_name_of_a_folder():
+    with pytest.raises(OSError, match=r"checkpoint=.* cannot be written to .*null"):
+        L20Selector(3, checkpoint="a\0b").fit(make_matrix(), np.arange(30) % 3)
+
+
+def test_a_huge_value_hides_nothing_from_the_checkpoint(tmp_path):
+    """A sample of weight 0 may hold anything; another one that differs is another table."""
+    rng = np.random.default_rng(0)
+    first, second = rng.standard_normal((2, 60, 20))
+    first[0] = second[0] = 1e20
+    y, weights = np.arange(60) % 3, np.append(0.0, np.ones(59))
+    L20Selector(4, checkpoint=tmp_path).fit(first, y, sample_weight=weights)
+    found = L20Selector(4, checkpoint=tmp_path).fit(second, y, sample_weight=weights)
+    np.testing.assert_array_equal(found.ranking_, L20Selector(4).fit(second, y, sample_weight=weights).ranking_)

@@ -76,14 +76,17 @@ def open_checkpoint(folder: str | os.PathLike[str], n_features: int, **causes: A
 
 def writable_folder(folder: str | os.PathLike[str]) -> Path:
     """Return a folder that can be written to, made if it is not there."""
+    if not isinstance(folder, str | os.PathLike) or not os.fspath(folder):
+        raise TypeError(f"checkpoint={folder!r} is not a folder. Give the path of one, or None.")
     path = Path(folder)
     try:
         path.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=path):
             pass
-    except OSError as error:
+    except (OSError, ValueError) as error:  # a name with a null byte is a ValueError
+        reason = getattr(error, "strerror", None) or error
         raise OSError(
-            f"checkpoint={os.fspath(folder)!r} cannot be written to ({error.strerror or error}). Give a folder that can."
+            f"checkpoint={os.fspath(folder)!r} cannot be written to ({reason}). Give a folder that can."
         ) from error
     return path
 

@@ -82,9 +82,9 @@ def likeness(X: Any, chosen: Any, n: int = 3, *, exclude: Any = ()) -> Likeness:
     [[1.0, 0.866], [0.866, 1.0]]
     """
     check_number("n", n, minimum=1, strict=False, whole=True)
-    if isinstance(X, Blocks) or comes_in_blocks(X):
+    if comes_in_blocks(X):
         X = as_blocks(X)
-    else:
+    elif not isinstance(X, Blocks):
         refuse_foreign_array(X, "X", "substitutes")
         X = check_array(X, accept_sparse=["csc", "csr"], dtype=[np.float64, np.float32], ensure_min_samples=2)
     chosen = _checked_indices(chosen, X.shape[1])

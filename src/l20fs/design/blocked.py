@@ -236,9 +236,5 @@ def _columns_within(columns: Any, extent: slice) -> Columns:
 
 
 def probe(blocks: Blocks) -> list[Array]:
-    """Return products of X with two random vectors, which are others if X is, or if its samples are in another order."""
-    vectors = np.random.default_rng(0).standard_normal((2, blocks.shape[0]))
-    if blocks.axis == 0:
-        return [blocks.total(kernels.raw_products, [(vectors[:, extent],) for extent in extents(blocks)])]
-    sent = blocks.send(vectors)
-    return blocks.each(kernels.raw_products, [(sent,) for _ in extents(blocks)])
+    """Return hashes of the blocks: a pass."""
+    return blocks.each(kernels.hashed, [() for _ in extents(blocks)])

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from l20fs.checkpoint import digest
 from l20fs.design.blocks import BLOCK_ELEMENTS
 
 Array = NDArray[Any]
@@ -175,6 +176,11 @@ def raw_products(block: Any, vectors: Array) -> Array:
     for strip in _strips(block.shape):
         raw += vectors[:, strip] @ block[strip].astype(np.float64)
     return raw
+
+
+def hashed(block: Any) -> Array:
+    """Return the hash of a block, of every value of it."""
+    return np.frombuffer(bytes.fromhex(digest(block)), dtype=np.uint8)
 
 
 def centred_columns(block: Any, columns: Columns, places: Array) -> Array:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cached_property, reduce
 from operator import add
 from typing import Any
@@ -31,6 +32,8 @@ SHARE_FOR_X = 0.4
 
 #: Seconds without a single worker, after there were some, before the fit gives up; a nanny starts a new one in less.
 PATIENCE = 30.0
+
+AGAIN = "Start workers and fit again; with checkpoint=folder it goes on where it was."
 
 
 def dask_blocks(X: Any, memory: int) -> DaskBlocks:
@@ -59,7 +62,7 @@ class DaskBlocks(Blocks):
         chunks = [size for size in X.chunks[axis] if size]
         self.edges = np.concatenate([[0], np.cumsum(chunks)])
         self.is_sparse = not isinstance(meta_from_array(X), np.ndarray)
-        self.budget = memory // 2
+        self._memory, self.budget = memory, memory // 2
         self.name = f"a Dask array of {len(chunks)} blocks"
         self.traffic = Traffic()
         scheduler = dask.base.get_scheduler(collections=[X])
@@ -87,9 +90,9 @@ class DaskBlocks(Blocks):
         return held
 
     def _workers(self) -> dict[str, int]:
-        """Return the memory of each worker, or of this machine."""
+        """Return the memory of each worker, or what may be used of this machine."""
         if self._client is None:
-            return {"": 2 * bytes_of(None)}
+            return {"": self._memory}
         workers = self._client.scheduler_info(n_workers=-1)["workers"]
         return {address: int(worker["memory_limit"] or bytes_of(None)) for address, worker in workers.items()}
 
@@ -127,7 +130,7 @@ class DaskBlocks(Blocks):
 
     def _gathered(self, tasks: list[Any]) -> list[Any]:
         """Compute on a cluster, and give up when there is nobody left to wait for."""
-        from distributed import KilledWorker, wait
+        from distributed import CancelledError, KilledWorker
 
         client = self._client
         assert client is not None
@@ -135,28 +138,27 @@ class DaskBlocks(Blocks):
         alone_since = time.monotonic()
         futures = client.compute(tasks)
         try:
-            while True:
-                try:
-                    wait(futures, timeout=1.0)
-                    return list(client.gather(futures))
-                except TimeoutError:
-                    has_workers = bool(self._workers())
-                    had_workers |= has_workers  # one that is still on its way to its first worker may wait
-                    if has_workers or not had_workers:
-                        alone_since = time.monotonic()
-                    elif time.monotonic() - alone_since > PATIENCE:
-                        raise RuntimeError(
-                            f"All workers of the Dask cluster at {client.scheduler.address} are gone, and no other came "
-                            f"within {PATIENCE:.0f} seconds. Start workers and fit again; with checkpoint=folder it goes on "
-                            "where it was."
-                        ) from None
+            while not _are_done(futures):
+                has_workers = bool(self._workers())
+                had_workers |= has_workers  # one that is still on its way to its first worker may wait
+                if has_workers or not had_workers:
+                    alone_since = time.monotonic()
+                elif time.monotonic() - alone_since > PATIENCE:
+                    raise RuntimeError(
+                        f"All workers of the Dask cluster at {client.scheduler.address} are gone, and no other came within "
+                        f"{PATIENCE:.0f} seconds. {AGAIN}"
+                    )
+            return list(client.gather(futures))
         except KilledWorker as error:
             raise RuntimeError(
                 f"A block of X was lost with its worker several times ({error}). As a rule it did not fit into the memory "
                 "of a worker: use smaller chunks, for example X.rechunk({0: 'auto', 1: -1}), or workers with more memory."
             ) from error
+        except CancelledError as error:
+            raise RuntimeError(f"The Dask cluster has gone in the middle of a fit ({error}). {AGAIN}") from error
         except BaseException:
-            client.cancel(futures)  # nobody waits for them any more
+            with suppress(Exception):  # of a client that is closed; what happened before that is what matters
+                client.cancel(futures)  # nobody waits for them any more
             raise
 
 
@@ -168,6 +170,17 @@ class _OnPlainBlock:
 
     def __call__(self, block: Any, *own: Any) -> Any:
         return self.kernel(plain(block), *own)
+
+
+def _are_done(futures: list[Any]) -> bool:
+    """Wait a moment. What a task itself raises is none of this function's business, even if it is a timeout, too."""
+    from distributed import wait
+
+    try:
+        wait(futures, timeout=1.0)
+    except TimeoutError:
+        return False
+    return True
 
 
 def _in_order(combine: Combine, *parts: Any) -> Any:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from l20fs.large.blocks import Blocks, FileBlocks, plain
 from l20fs.large.memory import bytes_of
-from l20fs.large.sources import array_blocks, stored_blocks
+from l20fs.large.sources import array_blocks, recut, stored_blocks
 
 Array = NDArray[Any]
 
@@ -70,8 +70,6 @@ def refuse_blocks(X: Any, user: str, *, instead: str = ", or use L20Selector") -
 
 def as_blocks(X: Any, max_memory: Any = None) -> Blocks:
     """Cut X into blocks; arrays in memory are taken as well."""
-    if isinstance(X, Blocks):
-        return X
     if is_dask(X):
         from l20fs.large.cluster import dask_blocks
 
@@ -82,7 +80,7 @@ def as_blocks(X: Any, max_memory: Any = None) -> Blocks:
 def file_blocks(X: Any, max_memory: Any = None) -> FileBlocks:
     """Cut what this process reads by itself."""
     if isinstance(X, FileBlocks):
-        return X
+        return X if max_memory is None else recut(X, bytes_of(max_memory))
     memory = bytes_of(max_memory)
     return stored_blocks(X, memory) if is_stored(X) else array_blocks(X, memory)
 

@@ -6,6 +6,7 @@ again, finds the results of its passes in the folder, and goes on where it was, 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -61,7 +62,7 @@ class Journal(Blocks):
         stored = _read(file)
         if stored is None:
             stored = self._blocks.each(kernel, _handles(own), which)
-            _write(file, stored)
+            self._note(file, stored)
         return stored
 
     def total(self, kernel: Kernel, own: Sequence[tuple[Any, ...]], combine: Combine = add) -> Any:
@@ -69,8 +70,17 @@ class Journal(Blocks):
         stored = _read(file)
         if stored is None:
             stored = [self._blocks.total(kernel, _handles(own), combine)]
-            _write(file, stored)
+            self._note(file, stored)
         return stored[0]
+
+    def _note(self, file: Path, results: list[Any]) -> None:
+        try:
+            _write(file, results)
+        except OSError as error:
+            raise OSError(
+                f"checkpoint={os.fspath(self._folder)!r} cannot be written to ({error.strerror or error}). What is there "
+                "stays: make room and fit again, and it goes on where it was."
+            ) from error
 
     def _file(self, what: str, kernel: Kernel, own: Sequence[tuple[Any, ...]], how: Any) -> Path:
         name = hash_of(self._data, what, kernel.__name__, [_digest(arguments) for arguments in own], how)
@@ -90,8 +100,8 @@ def _digest(value: Any) -> str:
 
 
 def _write(file: Path, results: list[Any]) -> None:
-    """Write results, each of them an array or a tuple of arrays."""
-    arrays: dict[str, Any] = {}
+    """Write results, each of them an array or a tuple of arrays, with the name of the file as a seal."""
+    arrays: dict[str, Any] = {"seal": np.array(file.stem)}
     for number, result in enumerate(results):
         parts = result if isinstance(result, tuple) else [result]
         arrays |= {f"{number}-{'p' if isinstance(result, tuple) else 'a'}-{i}": part for i, part in enumerate(parts)}
@@ -102,7 +112,9 @@ def _read(file: Path) -> list[Any] | None:
     """Return what :func:`_write` wrote; None if it is not there, or damaged."""
     try:
         with open(file, "rb") as stream, np.load(stream, allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in stored.files}
+            if str(stored["seal"]) != file.stem:
+                return None
+            arrays = {name: stored[name] for name in stored.files if name != "seal"}
     except Exception:  # a damaged archive fails in a dozen ways, in zipfile, zlib, struct and numpy
         return None
     results: dict[int, Any] = {}

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import logging
 import mmap
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +15,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from l20fs.large.blocks import FileBlocks
-from l20fs.large.memory import bytes_of
+from l20fs.large.memory import bytes_of, shown
 
 Array = NDArray[Any]
+logger = logging.getLogger("l20fs")
 
 #: Bytes of a block at most; larger ones are no faster.
 LARGEST_BLOCK = 2**26
@@ -44,21 +47,24 @@ def open_large(file: str | os.PathLike[str], *, key: str = "X", max_memory: Any 
     FileBlocks
         With ``shape`` and ``dtype``, to be given to ``L20Selector.fit`` as X.
     """
-    path = Path(file)
-    if path.suffix == ".npy":
-        try:
-            return array_blocks(np.load(path, mmap_mode="r", allow_pickle=False), bytes_of(max_memory))
-        except ValueError as error:
-            raise ValueError(f"{path.name} is not an .npy file of numbers: {error}") from error
+    path, memory = Path(file), bytes_of(max_memory)
     stored = _opened(path)
     if hasattr(stored, "keys") and "shape" not in stored.attrs:
         if key not in stored:
             raise ValueError(f"{path.name} has no matrix {key!r}. It has {', '.join(map(repr, list(stored.keys())[:5]))}.")
         stored = stored[key]
-    return stored_blocks(stored, bytes_of(max_memory))
+    return stored_blocks(stored, memory)
 
 
 def _opened(path: Path) -> Any:
+    if path.suffix == ".npy":
+        try:
+            mapped = np.load(path, mmap_mode="r", allow_pickle=False)
+        except (ValueError, EOFError) as error:
+            raise ValueError(f"{path.name} is not an .npy file of numbers: {error}") from error
+        if not isinstance(mapped, np.memmap):
+            raise ValueError(f"{path.name} is an archive of arrays. Save the matrix alone, with numpy.save.")
+        return mapped
     if path.suffix == ".zarr":
         try:
             import zarr
@@ -112,11 +118,19 @@ def array_blocks(X: Any, memory: int) -> FileBlocks:
     if len(shape) != 2:
         raise ValueError(f"X has the shape {shape}. Give a matrix of two axes, samples and features.")
     chunks = getattr(X, "chunks", None)
-    axis = _cut_axis(X, shape, chunks)
-    line = shape[1 - axis] * dtype.itemsize
-    step = max(1, _block_bytes(memory) // max(1, line))
-    if chunks:  # whole chunks, or each of them would be read more than once
-        step = max(1, step // chunks[axis]) * chunks[axis]
+    most = _block_bytes(memory)
+    axis = _cut_axis(X, shape, chunks, most // dtype.itemsize)
+    step = max(1, most // max(1, shape[1 - axis] * dtype.itemsize))
+    if chunks and step < chunks[axis]:
+        logger.warning(
+            "X lies in chunks of %d x %d, of which a row is larger than a block of %s: every chunk is read %d times in a "
+            "pass. Smaller chunks, or a larger max_memory, are faster.",
+            *chunks,
+            shown(most),
+            -(-chunks[axis] // step),
+        )
+    elif chunks:  # whole chunks, or each of them would be read more than once
+        step = step // chunks[axis] * chunks[axis]
     edges = np.append(np.arange(0, shape[axis], step), shape[axis])
     mapped = _mapping(X)
 
@@ -129,9 +143,11 @@ def array_blocks(X: Any, memory: int) -> FileBlocks:
     return FileBlocks((shape[0], shape[1]), dtype, axis, edges, False, load, _kept(memory), type(X).__name__)
 
 
-def _cut_axis(X: Any, shape: tuple[int, ...], chunks: Any) -> int:
+def _cut_axis(X: Any, shape: tuple[int, ...], chunks: Any, most: int) -> int:
+    """Return the axis to cut: the one on which X lies in the file, or on which whole chunks fit into ``most`` values."""
     if chunks:
-        return int(chunks[0] >= shape[0] and chunks[1] < shape[1])
+        of_rows, of_columns = chunks[0] * shape[1], chunks[1] * shape[0]
+        return int(of_columns < of_rows and (of_rows > most or chunks[0] >= shape[0]))
     flags = getattr(X, "flags", None)
     return int(flags is not None and flags.f_contiguous and not flags.c_contiguous)
 
@@ -151,10 +167,13 @@ def sparse_blocks(group: Any, kind: str, memory: int) -> FileBlocks:
     shape = tuple(int(size) for size in group.attrs["shape" if "shape" in group.attrs else "h5sparse_shape"])
     axis = 0 if kind == "csr" else 1
     indptr, data, indices = np.asarray(group["indptr"][:], dtype=np.int64), group["data"], group["indices"]
+    where = f"The {kind.upper()} matrix of shape {shape}{_file_of(group)}"
     is_whole = len(indptr) == shape[axis] + 1 and indptr[0] == 0 and indptr[-1] <= min(data.shape[0], indices.shape[0])
     if not is_whole or np.any(np.diff(indptr) < 0):
-        raise ValueError(f"The {kind.upper()} matrix of shape {shape} is damaged: its indptr does not fit. Write it again.")
-    dtype = np.dtype(data.dtype)
+        raise ValueError(f"{where} is damaged: its indptr does not fit. Write it again.")
+    # SciPy knows no float16, and takes narrow indices for row pointers, too, which are larger.
+    dtype = np.result_type(data.dtype, np.float32) if data.dtype == np.float16 else np.dtype(data.dtype)
+    index = np.result_type(indices.dtype, np.int32)
     n_stored = max(1, _block_bytes(memory) // (dtype.itemsize + np.dtype(indices.dtype).itemsize))
     edges = _even_edges(indptr, n_stored)
     make = sp.csr_array if axis == 0 else sp.csc_array
@@ -165,14 +184,35 @@ def sparse_blocks(group: Any, kind: str, memory: int) -> FileBlocks:
         stored = slice(int(indptr[span.start]), int(indptr[span.stop]))
         size = span.stop - span.start
         # SciPy gives both index arrays the wider type of the two, which would double the work on them.
-        starts = (indptr[span.start : span.stop + 1] - stored.start).astype(indices.dtype)
-        block = make((data[stored], indices[stored], starts), shape=(size, shape[1]) if axis == 0 else (shape[0], size))
-        if (span.start, span.stop) not in checked:  # an index out of bounds would be written to memory that is not ours
-            block.check_format(full_check=True)
-            checked.add((span.start, span.stop))
+        starts = (indptr[span.start : span.stop + 1] - stored.start).astype(index)
+        values, places = data[stored].astype(dtype, copy=False), indices[stored].astype(index, copy=False)
+        try:
+            block = make((values, places, starts), shape=(size, shape[1]) if axis == 0 else (shape[0], size))
+            if (span.start, span.stop) not in checked:  # an index out of bounds would reach memory that is not ours
+                block.check_format(full_check=True)
+                checked.add((span.start, span.stop))
+        except ValueError as error:
+            lines = f"{'rows' if axis == 0 else 'columns'} {span.start} to {span.stop - 1}"
+            raise ValueError(f"{where} is damaged in {lines}: {error}. Write it again.") from error
         return block
 
     return FileBlocks((shape[0], shape[1]), dtype, axis, edges, True, load, _kept(memory), f"a {kind.upper()} file")
+
+
+def _file_of(group: Any) -> str:
+    """Return the name of the file of an HDF5 group, for messages."""
+    file = getattr(getattr(group, "file", None), "filename", None)
+    return f" in {Path(file).name}" if file else ""
+
+
+def recut(blocks: FileBlocks, memory: int) -> FileBlocks:
+    """Return the same matrix for another limit, in smaller blocks if need be."""
+    n_parts = -(-_block_bytes(int(blocks.budget / SHARE_KEPT)) // _block_bytes(memory))
+    edges = blocks.edges
+    if n_parts > 1:
+        steps = np.linspace(0.0, 1.0, n_parts, endpoint=False)
+        edges = np.unique(np.append((edges[:-1, None] + np.diff(edges)[:, None] * steps).astype(edges.dtype), edges[-1]))
+    return replace(blocks, edges=edges, budget=_kept(memory))
 
 
 def _even_edges(indptr: Array, n_stored: int) -> Array:
