@@ -21,7 +21,7 @@ from cli_samples import RESULTS, contents, read_tsv
 
 from l20fs.cli import run
 from l20fs.data.readers import DataError, limits, read_table
-from l20fs.large import FileBlocks
+from l20fs.large import FileBlocks, Journal
 
 N_CELLS, N_GENES = 90, 24
 DONORS = np.array([f"donor {i % 6}" for i in range(N_CELLS)])
@@ -274,6 +274,15 @@ def test_a_store_that_is_no_adata(tmp_path):
     zarr.save(tmp_path / "y.zarr", np.eye(3))
     with pytest.raises(DataError, match=r"y\.zarr: a \.zarr file has no labels. Give a file with them"):
         read_table(tmp_path / "y.zarr", "type")
+
+
+def test_passes_are_kept_of_fits_that_are_few(folder, tmp_path, monkeypatch, tight):
+    """Halves keep what they found, not what they read, and so do the fits inside a fold."""
+    made = []
+    monkeypatch.setattr("l20fs.selector.Journal", lambda *given: made.append(Journal(*given)) or made[-1])
+    more = ("--stability", "4", "--auto", "best", "--nested")
+    assert run(["select", *arguments(folder, "csr.h5ad"), "-o", str(tmp_path / "out"), *more]) == 0
+    assert len(made) == 1 + 5
 
 
 # Runs that were killed

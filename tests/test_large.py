@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import operator
 import resource
 import subprocess
@@ -429,3 +430,13 @@ def test_a_huge_value_hides_nothing_from_the_checkpoint(tmp_path):
     L20Selector(4, checkpoint=tmp_path).fit(first, y, sample_weight=weights)
     found = L20Selector(4, checkpoint=tmp_path).fit(second, y, sample_weight=weights)
     np.testing.assert_array_equal(found.ranking_, L20Selector(4).fit(second, y, sample_weight=weights).ranking_)
+
+
+def test_stores_that_would_be_unpickled_are_refused(tmp_path):
+    zarr.create_array(tmp_path / "x.zarr", data=np.eye(3), zarr_format=2)
+    metadata = json.loads((tmp_path / "x.zarr" / ".zarray").read_text())
+    (tmp_path / "x.zarr" / ".zarray").write_text(json.dumps(metadata | {"filters": [{"id": "pickle"}]}))
+    with pytest.raises(ValueError, match=r"x\.zarr: \.zarray names the codec pickle, which can run code"):
+        open_large(tmp_path / "x.zarr")
+    zarr.create_array(tmp_path / "y.zarr", data=np.eye(3), attributes={"name": "pickle"})
+    assert open_large(tmp_path / "y.zarr").shape == (3, 3)

@@ -98,6 +98,16 @@ def test_curves_and_confusion_are_those_of_the_predictions():
     assert content.chance == pytest.approx(1 / 3)
 
 
+@pytest.mark.parametrize("most", [1, 90, 10**6])
+def test_heat_of_a_group_is_the_mean_of_its_features(most, monkeypatch):
+    monkeypatch.setattr(build, "MOST_VALUES", most)  # one unit, three features or all of them at a time
+    selector = L20Selector(2, max_features=9, feature_groups=[[0, 1, 2], [9, 5]])
+    found = findings(selector, predictions=None)
+    z = (found.X - found.X.mean(axis=0)) / found.X.std(axis=0)
+    expected = [[z[found.y == label][:, unit].mean() for label in LETTERS] for unit in build.ranked_units(selector)]
+    np.testing.assert_allclose(build.build(found).heat, expected, atol=0.0051)
+
+
 @pytest.mark.parametrize("make", CONTAINERS)
 def test_heat_is_the_mean_z_score(make):
     drawn, _ = make_data(0)
