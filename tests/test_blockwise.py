@@ -531,7 +531,8 @@ def test_what_a_fit_held_is_given_back_at_once(axis, solver):
     gc.disable()
     try:
         selector.fit(blocks, y)
-        assert not any(isinstance(thing, LeastSquares | Lines) for thing in gc.get_objects())
+        # Of all things that there are, some of torch warn when isinstance asks for their __class__.
+        assert not any(issubclass(type(thing), LeastSquares | Lines) for thing in gc.get_objects())
     finally:
         gc.enable()
 
