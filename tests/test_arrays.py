@@ -15,7 +15,7 @@ from samples import make_data
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from l20fs import L20Classifier, L20Selector, L20SelectorCV, StabilitySelector
-from l20fs.arrays import Place, as_numpy, is_device_array, numpy_dtype
+from l20fs.arrays import Place, as_numpy, is_device_array, working_dtype
 from l20fs.design import ArrayDesign, make_design
 from l20fs.problem import LeastSquares
 from l20fs.solvers import Schedule, ahiht, device, forward, hiht, sbr, swap
@@ -25,7 +25,11 @@ from l20fs.solvers.homotopy import Walk
 
 def libraries():
     """What moves an array to a library: those that are here."""
-    movers = {"strict": array_api_strict.asarray}
+    # Nothing comes from the second device of array-api-strict to the host, or goes there, by itself.
+    movers = {
+        "strict": array_api_strict.asarray,
+        "strict on device1": lambda X: array_api_strict.asarray(X, device=array_api_strict.Device("device1")),
+    }
     try:
         import torch
     except ModuleNotFoundError:
@@ -109,7 +113,7 @@ def test_arrays_go_and_come_back_as_copies(move):
     fetched[:] = 0.0
     assert float(there[1, 2]) == 5.0
     assert is_device_array(there)
-    assert numpy_dtype(there) == np.float64
+    assert working_dtype(there) == np.float64
     assert as_numpy(here) is here
     assert not is_device_array(here)
 
@@ -519,6 +523,8 @@ def test_what_cannot_be_taken_is_refused(move):
         L20Selector(3).fit(move(X.astype(np.int64)), y)
     with pytest.raises(ValueError, match="1 dimensions; expected 2"):
         L20Selector(3).fit(move(X[0]), y)
+    with pytest.raises(ValueError, match=r"X has the shape \(12,\)\. Give a matrix of two axes"):
+        L20Selector(3).fit(X, y).transform(move(X[0]))
     with pytest.raises(ValueError, match=r"shape \(1, 12\); at least 2 samples"):
         L20Selector(3).fit(move(X[:1]), y[:1])
     with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[60, 59\]"):
@@ -554,6 +560,52 @@ def test_large_values_work_and_larger_ones_are_refused(move):
     for scale in ("none", "zscore"):
         with pytest.raises(ValueError, match=r"overflow in float32\. Divide X by a constant"):
             L20Selector(3, scale=scale).fit(move(X), y)
+
+
+@move_to_each
+def test_nothing_is_selected(move):
+    X, y = make_data()
+    selector = L20Selector(None, alpha=1e9).fit(X, y)
+    with pytest.warns(UserWarning, match="No features were selected"):
+        reduced = selector.transform(move(X))
+    assert tuple(reduced.shape) == (60, 0)
+
+
+@pytest.mark.filterwarnings("ignore:Sparse CSC tensor support")
+def test_tensors_that_are_no_plain_arrays_are_refused():
+    torch = pytest.importorskip("torch")
+    X, y = make_data()
+    there, selector = torch.tensor(X), L20Selector(3).fit(X, y)
+    weights = torch.ones(60)
+    for sparse in (there.to_sparse(), there.to_sparse_csc()):
+        for method in (lambda X: L20Selector(3).fit(X, y), selector.transform):
+            with pytest.raises(TypeError, match=r"X is a tensor of the layout torch\.sparse_c.*\. Use X\.to_dense\(\)"):
+                method(sparse)
+    with pytest.raises(ValueError, match="X is on the device 'meta', where tensors have no values"):
+        L20Selector(3).fit(there.to("meta"), y)
+    with pytest.raises(ValueError, match="y is on the device 'meta'"):
+        L20Selector(3).fit(there, torch.tensor(y, device="meta"))
+    with pytest.raises(TypeError, match=r"y is a tensor of the layout .* Use y\.to_dense\(\)"):
+        L20Selector(3).fit(there, torch.tensor(y).to_sparse())
+    with pytest.raises(ValueError, match="sample_weight is on the device 'meta'"):
+        L20Selector(3).fit(there, y, sample_weight=weights.to("meta"))
+    with pytest.raises(TypeError, match=r"sample_weight is a tensor of the layout .* Use sample_weight\.to_dense\(\)"):
+        L20Selector(3).fit(there, y, sample_weight=weights.to_sparse())
+
+
+def test_types_that_numpy_does_not_have():
+    torch = pytest.importorskip("torch")
+    X, y = make_data()
+    weights = np.arange(60) % 3
+    expected = L20Selector(3).fit(X, y, sample_weight=weights)
+    found = L20Selector(3).fit(
+        torch.tensor(X), torch.tensor(y).bfloat16(), sample_weight=torch.tensor(weights, dtype=torch.bfloat16)
+    )
+    assert found.support_.tolist() == expected.support_.tolist()
+    there = torch.tensor(X).bfloat16()
+    with pytest.raises(TypeError, match=r"X has the type torch\.bfloat16; .* Convert it first: X\.float\(\)") as caught:
+        L20Selector(3).fit(there, y)
+    L20Selector(3).fit(eval(str(caught.value).rpartition(": ")[2].rstrip("."), {"X": there}), y)
 
 
 def test_gradients_of_torch_are_not_recorded():

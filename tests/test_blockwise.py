@@ -6,6 +6,7 @@ import gc
 import itertools
 import logging
 
+import dask.array as da
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -468,7 +469,7 @@ def test_plans_are_named_in_the_log(caplog):
 
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize(("value", "message"), [
-    (np.nan, r"X has 2 missing values \(NaN\), first in 'column 3' and 'column 7'\. Impute"),
+    (np.nan, r"X has 2 missing values \(NaN\), first in 'column 3' and 'column 7'\. Fill them in first"),
     (np.inf, r"X has 2 infinite values \(inf\), first in 'column 3' and 'column 7'\. Replace"),
 ])  # fmt: skip
 @pytest.mark.parametrize("kind", KINDS)
@@ -501,13 +502,87 @@ def test_other_refusals(axis):
         make_problem(cut(X, 0, 3, budget=8 * 9 * 2), np.eye(3)[y]).design.lines.gathered(np.arange(5))
 
 
-def test_integers_and_booleans():
-    X, y = make_counts(3, 60, 12)
-    for kind in (np.int32, np.uint8, bool):
-        whole = (X * 3).astype(kind)
-        expected = L20Selector(4).fit(whole, y)
-        for axis in (0, 1):
-            np.testing.assert_array_equal(L20Selector(4).fit(cut(whole, axis, 3), y).ranking_, expected.ranking_)
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("dtype", ["int8", "int32", "uint8", "bool", "float16", "longdouble"])
+def test_other_numbers_are_worked_with_in_float64(dtype, shape, weighted, axis):
+    X, y = make_counts(3, *SHAPES[shape])
+    X = (X > 1.0) if dtype == "bool" else (X * 3).astype(dtype)
+    weights = np.random.default_rng(3).integers(3, size=len(y)) if weighted else None
+    expected = L20Selector(4).fit(X.astype(float), y, sample_weight=weights)
+    for kind in KINDS.values() if dtype != "float16" else [np.asarray]:  # of which SciPy makes no sparse matrix
+        found = L20Selector(4).fit(cut(kind(X), axis, 3), y, sample_weight=weights)
+        np.testing.assert_array_equal(found.ranking_, expected.ranking_)
+        np.testing.assert_allclose(found.coef_, expected.coef_, atol=1e-10)
+
+
+TOO_LATE = [
+    ({"feature_groups": [[0, 1]]}, "feature_groups with solver='forward' need X in memory"),
+    ({"include": [99]}, "include has the index 99, which is outside 0 to 8"),
+    ({"include": [0], "exclude": [0]}, "both included"),
+    ({"include": [0, 1, 2, 3]}, "n_features_to_select=3 is less than the 4 features"),
+    ({"include": [0, 1, 2, 3], "n_features_to_select": 0.2}, "n_features_to_select=0.2 is less than the 4 features"),
+    ({"exclude": range(9)}, "All 9 features are excluded or constant"),
+    ({"solver": "ahiht", "init": np.zeros((3, 8))}, r"init has the shape \(3, 8\); expected .* = \(3, 9\)"),
+    ({"solver": "ahiht", "init": "ones"}, "init='ones' is unknown"),
+    ({"class_weight": {7: 1.0}}, "class_weight names '7', which y does not have"),
+    ({"scale": np.ones(8)}, "scale has 8 deviations for 9 features"),
+]
+
+
+@pytest.mark.parametrize("with_checkpoint", [False, True])
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize(("parameters", "message"), TOO_LATE, ids=[" ".join(given) for given, _ in TOO_LATE])
+def test_what_needs_no_pass_is_refused_before_the_first(parameters, message, axis, with_checkpoint, tmp_path):
+    """Half an hour later is too late."""
+    X, y = make_counts(3, 30, 9)
+    blocks = cut(X, axis, 3)
+    selector = L20Selector(3, checkpoint=tmp_path / "passes" if with_checkpoint else None).set_params(**parameters)
+    with pytest.raises(ValueError, match=message):
+        selector.fit(blocks, y)
+    assert blocks.traffic.n_passes == 0
+
+
+def test_weights_are_refused_before_the_first_pass(tmp_path):
+    X, y = make_counts(3, 30, 9)
+    blocks, selector = cut(X, 0, 3), L20Selector(3, checkpoint=tmp_path)
+    for weights, message in ((np.ones(29), "shape"), (-np.ones(30), "not valid"), (np.full(30, 1e300), "adds up to")):
+        with pytest.raises(ValueError, match=f"sample_weight.*{message}"):
+            selector.fit(blocks, y, sample_weight=weights)
+    assert blocks.traffic.n_passes == 0
+
+
+def test_groups_in_wide_blocks_of_columns_are_not_refused():
+    X, y = make_counts(3, 9, 30)
+    selector = L20Selector(3, feature_groups=[[0, 1]])
+    np.testing.assert_array_equal(clone(selector).fit(cut(X, 1, 3), y).ranking_, selector.fit(X, y).ranking_)
+
+
+def test_a_share_is_one_of_what_is_left_when_constant_features_leave_their_group():
+    X, y = make_counts(3, 30, 10)
+    X[:, 1:5] = 1.0
+    selector = L20Selector(0.34, solver="ahiht", feature_groups=[range(5)], include=[5, 6, 7])  # 2 of 6, but 3 of 10
+    expected = clone(selector).fit(X, y)
+    assert expected.get_support(indices=True).tolist() == [5, 6, 7]
+    np.testing.assert_array_equal(selector.fit(cut(X, 0, 3), y).support_, expected.support_)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_is_selected(kind):
+    X, y = make_counts(3, 30, 9)
+    X = KINDS[kind](X)
+    selector, model = (make(None, alpha=1e9).fit(X, y) for make in (L20Selector, L20Classifier))
+    whole = [X, cut(X, 0, 3), cut(X, 1, 3)]
+    lazy = da.from_array(as_dense(X), chunks=(10, 9))
+    for there in [*whole, lazy, lazy.map_blocks(sp.csr_matrix)]:
+        with pytest.warns(UserWarning, match="No features were selected"):
+            reduced = selector.transform(there)
+        assert reduced.shape == (30, 0)
+        assert reduced.dtype == X.dtype
+        np.testing.assert_array_equal(model.predict(there), model.predict(X))
+    for there in whole[1:]:
+        assert sp.issparse(there[:, []]) == (kind == "csr")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -602,7 +677,8 @@ def test_what_a_fit_held_is_given_back_at_once(axis, solver):
     gc.disable()
     try:
         selector.fit(blocks, y)
-        assert not any(issubclass(type(thing), LeastSquares | Lines) for thing in gc.get_objects())  # asks no lazy module
+        # Of all things that there are, some of torch warn when isinstance asks for their __class__.
+        assert not any(issubclass(type(thing), LeastSquares | Lines) for thing in gc.get_objects())
     finally:
         gc.enable()
 

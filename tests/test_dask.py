@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 
+import array_api_strict
 import dask
 import dask.array as da
 import numpy as np
@@ -16,8 +17,9 @@ import scipy.sparse as sp
 import zarr
 from blocked import cut, make_counts
 from joblib import parallel_config
+from sklearn.base import clone
 
-from l20fs import L20Selector, L20SelectorCV, StabilitySelector
+from l20fs import L20Classifier, L20Selector, L20SelectorCV, StabilitySelector
 from l20fs.blockwise import make_problem
 from l20fs.large import as_blocks
 from l20fs.solvers import Schedule, ahiht
@@ -131,8 +133,64 @@ def test_e27_what_is_not_taken_is_refused():
 def test_missing_values_are_found():
     X, y = make_counts(3, 60, 20)
     X[41, 3] = np.nan
-    with pytest.raises(ValueError, match=r"X has 1 missing values \(NaN\), first in 'column 3'"):
-        L20Selector(3).fit(da.from_array(X, chunks=(20, 20)), y)
+    lazy = da.from_array(X, chunks=(20, 20))
+    with pytest.raises(ValueError, match=r"X has 1 missing values \(NaN\), first in 'column 3'\. Fill them in") as caught:
+        L20Selector(3).fit(lazy, y)
+    filled = eval(str(caught.value).rpartition(" with ")[2].rstrip("."), {"X": lazy, "numpy": np})
+    np.testing.assert_array_equal(L20Selector(3).fit(filled, y).ranking_, L20Selector(3).fit(np.nan_to_num(X), y).ranking_)
+
+
+KINDS_OF_BLOCKS = [sp.coo_matrix, sp.coo_array, sp.bsr_matrix, sp.dia_matrix, sp.lil_array, sp.dok_matrix, np.matrix]
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
+@pytest.mark.parametrize("solver", ["ahiht", "forward"])
+@pytest.mark.parametrize(("shape", "chunks"), [((60, 20), (7, 20)), ((20, 60), (20, 9))])
+@pytest.mark.parametrize("kind", KINDS_OF_BLOCKS, ids=lambda kind: kind.__name__)
+def test_blocks_of_any_kind(kind, shape, chunks, solver):
+    X, y = make_counts(3, *shape)
+    lazy = da.from_array(X, chunks=chunks).map_blocks(kind)
+    expected, found = (L20Classifier(5, solver=solver).fit(there, y) for there in (X, lazy))
+    np.testing.assert_array_equal(found.ranking_, expected.ranking_)
+    np.testing.assert_array_equal(found.predict(lazy), expected.predict(X))
+    reduced = found.transform(lazy)
+    assert isinstance(reduced, da.Array)
+    reduced = reduced.compute()
+    assert type(reduced) is np.ndarray or sp.issparse(reduced)
+    np.testing.assert_array_equal(reduced.toarray() if sp.issparse(reduced) else reduced, expected.transform(X))
+
+
+def test_masked_values_are_not_used():
+    X, y = make_counts(3, 60, 20)
+    lazy = da.from_array(X, chunks=(20, 20))
+    masked = da.ma.masked_greater(lazy, 2.5)
+    with pytest.raises(ValueError, match=r"X has masked values\. Fill them in first") as caught:
+        L20Selector(3).fit(masked, y)
+    with pytest.raises(ValueError, match="X has masked values"):
+        L20Selector(3).fit(lazy, y).transform(masked).compute()
+    filled = eval(str(caught.value).rpartition(" with ")[2].rstrip("."), {"X": masked, "numpy": np})
+    expected = L20Selector(3).fit(np.where(X > 2.5, 0.0, X), y)
+    np.testing.assert_array_equal(L20Selector(3).fit(filled, y).ranking_, expected.ranking_)
+    unmasked = L20Selector(3).fit(da.ma.masked_greater(lazy, 1e9), y)
+    np.testing.assert_array_equal(unmasked.ranking_, L20Selector(3).fit(X, y).ranking_)
+
+
+def test_blocks_of_other_libraries_are_refused():
+    X, y = make_counts(3, 60, 20)
+    lazy = da.from_array(X, chunks=(20, 20)).map_blocks(array_api_strict.asarray, meta=X[:0])
+    with pytest.raises(
+        TypeError, match=r"X has blocks of the type array_api_strict\..*\. Turn them into NumPy arrays or SciPy"
+    ):
+        L20Selector(3).fit(lazy, y)
+
+
+def test_what_is_no_matrix_is_refused():
+    X, y = make_counts(3, 60, 20)
+    model = L20Classifier(3).fit(X, y)
+    line = da.from_array(X[:, 0], chunks=20)
+    for method in (model.transform, model.predict, model.selection_frame):
+        with pytest.raises(ValueError, match=r"X has the shape \(60,\)\. Give a matrix of two axes"):
+            method(line)
 
 
 def test_the_graph_is_not_run_again_where_x_fits(monkeypatch):
@@ -172,7 +230,7 @@ def test_cluster(cluster, tmp_path):
     """One cluster, several questions: to start one takes longer than to ask."""
     _same_fit_and_few_bytes(cluster)
     _joblib_on_the_cluster(cluster)
-    _larger_than_the_workers(cluster, tmp_path)
+    _larger_than_the_workers(tmp_path)
     _a_loader_fails()
     _a_worker_is_killed(cluster)
     _the_cluster_is_closed(cluster)
@@ -203,30 +261,33 @@ def _moved(client):
     """Return the bytes that workers have sent to each other, but for blocks of X that Dask moved to an idle worker."""
 
     def received(dask_worker):
-        log = [(entry["total"], str(*list(entry["keys"])[:1])) for entry in dask_worker.transfer_incoming_log]
-        return sum(total for total, key in log if not key.startswith("('array"))
+        moved = [item for entry in dask_worker.transfer_incoming_log for item in entry["keys"].items()]
+        return sum(size for key, size in moved if not str(key).startswith("('array"))
 
     return sum(client.run(received).values())
 
 
 def _joblib_on_the_cluster(client):
     X, y = make_counts(3, 60, 20)
-    expected = L20SelectorCV(cv=3).fit(X, y), StabilitySelector(L20Selector(3), n_resamples=4, random_state=0).fit(X, y)
-    with parallel_config("dask", client=client):
-        found = L20SelectorCV(cv=3).fit(X, y), StabilitySelector(L20Selector(3), n_resamples=4, random_state=0).fit(X, y)
-    for mine, theirs in zip(found, expected, strict=True):
-        np.testing.assert_array_equal(mine.ranking_, theirs.ranking_)
-        np.testing.assert_array_equal(mine.scores_, theirs.scores_)
+    for estimator in (L20SelectorCV(cv=3), StabilitySelector(L20Selector(3), n_resamples=4, random_state=0)):
+        expected = clone(estimator).fit(X, y)
+        with parallel_config("dask", client=client), distributed.get_task_stream(client) as stream:
+            found = estimator.fit(X, y)
+        assert any("batch_of" in str(task["key"]) for task in stream.data)  # not here, one after the other
+        np.testing.assert_array_equal(found.ranking_, expected.ranking_)
+        np.testing.assert_array_equal(found.scores_, expected.scores_)
 
 
-def _larger_than_the_workers(client, tmp_path):
+def _larger_than_the_workers(tmp_path):
     """D3 in the small: nothing is held, and every pass reads the file again; benchmarks/scale.py has the large one."""
     X, y = make_counts(3, 200, 30)
     zarr.create_array(tmp_path / "x.zarr", shape=X.shape, chunks=(20, 30), dtype=X.dtype)[:] = X
     big = da.from_zarr(str(tmp_path / "x.zarr"))
     blocks = as_blocks(big)
     assert len(blocks.edges) == 11
-    np.testing.assert_array_equal(L20Selector(4).fit(big, y).ranking_, L20Selector(4).fit(X, y).ranking_)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("l20fs.large.cluster.SHARE_FOR_X", 0.0)
+        np.testing.assert_array_equal(L20Selector(4).fit(big, y).ranking_, L20Selector(4).fit(X, y).ranking_)
 
 
 def _a_loader_fails():

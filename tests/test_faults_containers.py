@@ -5,19 +5,27 @@ from __future__ import annotations
 import sys
 import types
 
+import anndata
+import array_api_strict
 import dask.array as da
+import h5py
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
+import zarr
 from samples import SOLVERS, assert_same_fit, make_data, make_frame
 from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning
+from sklearn.neighbors import KNeighborsClassifier
 
-from l20fs import L20Classifier, L20Selector, L20SelectorCV
-from l20fs.methods import FisherScore
+from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV, StabilitySelector
+from l20fs.evaluation import make_stratified_folds, predictions_by_k
+from l20fs.frame import substitutes
+from l20fs.large import open_large
+from l20fs.methods import FisherScore, discover
 
 
 @pytest.mark.parametrize("scale", ["none", "zscore"])
@@ -351,11 +359,150 @@ def test_e27_dask_arrays_are_refused_where_they_are_not_taken():
     message = r"X is a dask array, .* Convert it yourself, .* X\.compute\(\)"
     lazy = da.from_array(X, chunks=(20, 12))
     with pytest.raises(TypeError, match=message):
-        L20Classifier(3).fit(lazy, y)
+        FisherScore(3).fit(lazy, y)
     with pytest.raises(TypeError, match=message):
-        L20Classifier(3).fit(X, y).predict(lazy)
-    with pytest.raises(TypeError, match=message):
-        L20Classifier(3).fit(X, y).transform(lazy)
+        FisherScore(3).fit(X, y).transform(lazy)
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory):
+    """The same matrix in several kinds of files, opened: what it is called in an error, how it is loaded, and itself."""
+    folder, (X, _) = tmp_path_factory.mktemp("stored"), make_data()
+    np.save(folder / "x.npy", X)
+    in_zarr = zarr.create_array(folder / "x.zarr", shape=X.shape, chunks=(20, 12), dtype=X.dtype)
+    in_zarr[:] = X
+    for kind in ("csr", "csc"):
+        anndata.AnnData(sp.csr_array(X).asformat(kind)).write_h5ad(folder / f"{kind}.h5ad")
+    with h5py.File(folder / "x.h5", "w") as file:
+        in_hdf5 = file.create_dataset("X", data=X)
+        backed = [anndata.read_h5ad(folder / f"{kind}.h5ad", backed="r").X for kind in ("csr", "csc")]
+        yield [
+            ("a zarr array", "X[:]", in_zarr),
+            ("an h5py data set", "X[:]", in_hdf5),
+            *(("a sparse matrix in a file", "X.to_memory()", matrix) for matrix in backed),
+            ("blocks", "", open_large(folder / "x.npy")),
+        ]
+
+
+def test_e27_what_loads_a_stored_matrix_is_named_rightly(stored):
+    for _, how, there in stored[:-1]:
+        loaded = eval(how, {"X": there})
+        np.testing.assert_array_equal(loaded.toarray() if sp.issparse(loaded) else loaded, make_data()[0])
+
+
+OTHERS = [L20SelectorCV(max_features=3, cv=3), *(method() for method in discover().values() if method is not L20Selector)]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("selector", OTHERS, ids=lambda selector: type(selector).__name__)
+def test_e27_stored_matrices_are_refused_where_they_are_not_taken(selector, stored):
+    X, y = make_data()
+    name = type(selector).__name__
+    fitted = clone(selector).set_params(n_features_to_select=2).fit(X, y)
+    for what, how, there in stored:
+        for method, arguments, user in ((clone(selector).fit, (y,), name), (fitted.transform, (), rf"{name}\.transform")):
+            with pytest.raises(
+                TypeError, match=rf"X (is|comes in) {what}, and {user} needs it in memory\. Load it"
+            ) as caught:
+                method(there, *arguments)
+            assert how in str(caught.value)
+            assert ("L20Selector." in str(caught.value)) == (user == name)
+    with pytest.raises(TypeError, match=f"{name} needs it in memory"):
+        StabilitySelector(clone(selector)).fit(stored[0][2], y)
+
+
+def test_e27_stored_matrices_are_refused_by_what_predicts_for_l20selectorcv(stored):
+    X, y = make_data()
+    model = L20SelectorCV(max_features=3, cv=3, estimator=KNeighborsClassifier()).fit(X, y)
+    for what, how, there in stored:
+        with pytest.raises(
+            TypeError, match=rf"X (is|comes in) {what}, and KNeighborsClassifier needs it in memory"
+        ) as caught:
+            model.predict(there)
+        assert how in str(caught.value)
+
+
+def dense(X):
+    X = X.compute() if isinstance(X, da.Array) else X
+    return X.toarray() if sp.issparse(X) else X
+
+
+@pytest.mark.parametrize(
+    "model", [L20Selector(4), L20Classifier(4), L20Regressor(4)], ids=lambda model: type(model).__name__
+)
+def test_e27_stored_matrices_are_taken_by_the_others(model, stored, tmp_path, monkeypatch):
+    monkeypatch.setattr("l20fs.large.inputs.IN_MEMORY_SHARE", 0.0)  # for the memory map
+    X, y = make_data()
+    expected = clone(model).fit(X, y)
+    np.save(tmp_path / "x.npy", X)
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    for there in (*(there for _, _, there in stored), mapped, da.from_array(X, chunks=(20, 12))):
+        found = clone(model).fit(there, y)
+        np.testing.assert_array_equal(found.ranking_, expected.ranking_)
+        np.testing.assert_array_equal(dense(found.transform(there)), expected.transform(X))
+        if hasattr(model, "predict"):
+            np.testing.assert_allclose(found.predict(there), expected.predict(X), rtol=1e-9)
+            assert found.score(there, y) == pytest.approx(expected.score(X, y), rel=1e-9)
+        frame = found.selection_frame(there)
+        assert frame["could_replace"].tolist() == expected.selection_frame(X)["could_replace"].tolist()
+        np.testing.assert_array_equal(substitutes(there, [2]).substitute, substitutes(X, [2]).substitute)
+        with pytest.raises(ValueError, match=r"X has 12 features, but .* is expecting 11"):
+            clone(model).fit(X[:, 1:], y).selection_frame(there)
+
+
+def test_e27_stored_matrices_are_taken_by_stability_selection_and_evaluation(stored):
+    X, y = make_data()
+    stability, folds = StabilitySelector(L20Selector(3), n_resamples=4, random_state=0), make_stratified_folds(y, seed=0)
+    expected, curve = clone(stability).fit(X, y), predictions_by_k(L20Selector(), X, y, [2, 4], folds)
+    for _, _, there in stored:
+        found = clone(stability).fit(there, y)
+        np.testing.assert_array_equal(found.orders_, expected.orders_)
+        np.testing.assert_array_equal(dense(found.transform(there)), expected.transform(X))
+        by_k = predictions_by_k(L20Selector(), there, y, [2, 4], folds)
+        np.testing.assert_array_equal(by_k.accuracy(), curve.accuracy())
+
+
+@pytest.mark.parametrize("selector", [L20Selector(3), L20Classifier(3), FisherScore(3)], ids=lambda s: type(s).__name__)
+def test_e27_the_way_back_is_for_arrays_in_memory(selector, stored):
+    X, y = make_data()
+    selector.fit(X, y)
+    for there in (da.from_array(X[:, :3], chunks=(20, 3)), array_api_strict.asarray(X[:, :3]), *(X for _, _, X in stored)):
+        with pytest.raises(TypeError, match=r"inverse_transform (does not take yet|needs it in memory)\. .*(Convert|Load)"):
+            selector.inverse_transform(there)
+    restored = selector.inverse_transform(X[:, selector.support_])
+    np.testing.assert_array_equal(restored, X * selector.support_)
+
+
+def test_e27_substitutes_and_evaluation_convert_nothing():
+    X, y = make_data()
+    foreign = array_api_strict.asarray(X)
+    with pytest.raises(TypeError, match="X is a array_api_strict array, which substitutes does not take"):
+        substitutes(foreign, [0])
+    for there in (foreign, da.from_array(X, chunks=(20, 12))):
+        with pytest.raises(TypeError, match="which this evaluation does not take"):
+            predictions_by_k(L20Selector(), there, y, [2], make_stratified_folds(y, seed=0))
+
+
+def test_masked_values_are_not_used(tmp_path):
+    X, y = make_data()
+    masked = np.ma.masked_where(X > 2.0, X)
+    n_masked = int((X > 2.0).sum())
+    message = rf"has {n_masked} masked values\. Fill them in first, for example with X\.filled\(0\.0\)"
+    for selector in (L20Selector(3), L20Selector(3, checkpoint=tmp_path / "passes"), FisherScore(3), L20SelectorCV()):
+        with pytest.raises(ValueError, match=message):
+            selector.fit(masked, y)
+    assert not (tmp_path / "passes").exists()
+    model = L20Classifier(3).fit(masked.filled(0.0), y)
+    for method in (model.transform, model.predict, model.inverse_transform, model.selection_frame):
+        with pytest.raises(ValueError, match=message):
+            method(masked)
+    some = np.ma.masked_array(y, mask=np.arange(60) == 7)
+    with pytest.raises(ValueError, match=r"y has 1 masked values"):
+        L20Selector(3).fit(X, some)
+    with pytest.raises(ValueError, match=r"sample_weight has 1 masked values"):
+        L20Selector(3).fit(X, y, sample_weight=some)
+    none = np.ma.masked_array(X, mask=np.zeros(X.shape, dtype=bool))
+    assert_same_fit(L20Selector(3).fit(none, np.ma.masked_array(y)), L20Selector(3).fit(X, y))
 
 
 def test_e27_dask_frames_are_refused():

@@ -28,17 +28,16 @@ def is_device_array(value: Any) -> bool:
     return type(value).__module__.startswith("array_api_strict") and hasattr(value, "__array_namespace__")
 
 
-def numpy_dtype(array: Any) -> np.dtype[Any]:
-    """Return NumPy's name for the type of an array of floats.
+def working_dtype(array: Any) -> np.dtype[Any]:
+    """Return the type in which the values of an array, or of a matrix in blocks, are worked with.
 
     Examples
     --------
-    >>> numpy_dtype(np.zeros(3, dtype=np.float32))
-    dtype('float32')
+    >>> working_dtype(np.zeros(3, dtype=np.float32)), working_dtype(np.zeros(3, dtype=bool))
+    (dtype('float32'), dtype('float64'))
     """
-    if not is_device_array(array):
-        return np.dtype(array.dtype)
-    return np.dtype(np.float32 if array.dtype == xpc.array_namespace(array).float32 else np.float64)
+    single = xpc.array_namespace(array).float32 if is_device_array(array) else np.float32
+    return np.dtype(np.float32 if array.dtype == single else np.float64)
 
 
 class Place:
@@ -76,8 +75,9 @@ def as_numpy(array: Any) -> Array:
     if not is_device_array(array):
         return array
     if xpc.is_torch_array(array):
-        host = array.detach().cpu().numpy()
+        tensor = array.detach().cpu()
+        host = (tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy()  # NumPy has no such type
         return host.copy() if array.device.type == "cpu" else host  # torch would share its memory
     if xpc.is_cupy_array(array):
         return array.get()
-    return np.array(array)
+    return np.array(array.to_device(xpc.array_namespace(array).Device("CPU_DEVICE")))

@@ -24,6 +24,7 @@ from l20fs.validation import (
     Targets,
     encode_targets,
     refuse_foreign_array,
+    refuse_odd_tensor,
     refuse_other_width,
     validate_device_input,
     validate_input,
@@ -161,7 +162,7 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         """Refuse parameters that make no sense, before anything is computed."""
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, Targets]:
-        refuse_blocks(X, self)
+        refuse_blocks(X, type(self).__name__)
         if self.takes_device_arrays and is_device_array(X):
             X, y = validate_device_input(self, X, y)
             return X, self._encode(y)
@@ -220,17 +221,38 @@ class BaseSelector(SelectorMixin, BaseEstimator):
             return self._transform_there(X)
         check_is_fitted(self)
         if self.takes_blocks and comes_in_blocks(X):
-            refuse_other_width(self, X.shape[1])
-            return columns_of(X, np.flatnonzero(self.get_support()))
+            refuse_other_width(self, X)
+            return columns_of(X, self._chosen())
+        refuse_blocks(X, f"{type(self).__name__}.transform", instead="")
         refuse_foreign_array(X, "X")
         return super().transform(X)
 
     def _transform_there(self, X: Any) -> Any:
         """Reduce an X on a device, where it stays."""
         check_is_fitted(self)
-        validate_data(self, X, reset=False, skip_check_array=True)
+        refuse_odd_tensor(X, "X")
+        refuse_other_width(self, X)
+        validate_data(self, X, reset=False, skip_check_array=True)  # warns if it has no names, but the fit had
         place = Place(X)
-        return place.xp.take(X, place.send(self.get_support(indices=True)), axis=1)
+        return place.xp.take(X, place.send(self._chosen()), axis=1)
+
+    def _chosen(self) -> Array:
+        """Return which features are selected, with the warning of scikit-learn's own ``transform`` if there is none."""
+        chosen = np.flatnonzero(self.get_support())
+        if not len(chosen):
+            warnings.warn(
+                "No features were selected: either the data is too noisy or the selection test too strict.",
+                UserWarning,
+                stacklevel=3,
+            )
+        return chosen
+
+    def inverse_transform(self, X: Any) -> Any:
+        """Put columns of zeros where features were not selected; X is in memory."""
+        user = f"{type(self).__name__}.inverse_transform"
+        refuse_blocks(X, user, instead="")
+        refuse_foreign_array(X, "X", user)
+        return super().inverse_transform(X)
 
     @property
     def support_(self) -> Array:

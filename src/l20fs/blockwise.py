@@ -34,7 +34,7 @@ def make_problem(X: Any, Y: Array, **options: Any) -> LeastSquares:
     """
     if not isinstance(X, Blocks):
         return LeastSquares(X, Y, **options)
-    kind = ColumnLeastSquares if X.axis == 1 and X.shape[0] < X.shape[1] else GramLeastSquares
+    kind = ColumnLeastSquares if X.has_short_columns else GramLeastSquares
     return kind(X, Y, **options)
 
 

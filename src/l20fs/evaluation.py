@@ -17,13 +17,13 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from l20fs.base import BaseSelector
 from l20fs.cross_validation import Fold, Scores, Setting, SizeRule, choose, tabulate
 from l20fs.design import BLOCK_ELEMENTS
-from l20fs.large import FileBlocks
+from l20fs.large import as_blocks, comes_in_blocks
 from l20fs.models import ClassScatter, L20Classifier, Rule
 from l20fs.parallel import results_of
 from l20fs.problem import LeastSquares
 from l20fs.resampling import encode_groups
 from l20fs.selector import RIDGE_FOR_LABELS, L20Selector
-from l20fs.validation import Targets, encode_targets, forget_absent_classes, weights_of_targets
+from l20fs.validation import Targets, encode_targets, forget_absent_classes, refuse_foreign_array, weights_of_targets
 
 Array = NDArray[Any]
 
@@ -98,7 +98,7 @@ def predictions_by_k(
     selector : BaseSelector
         It is cloned, and selects as many features as the largest of ``sizes``. The best k of that ranking are the
         selection of k features.
-    X : array, sparse matrix or FileBlocks of shape (n_samples, n_features)
+    X : array, sparse matrix, FileBlocks or stored array of shape (n_samples, n_features)
         Of a sparse matrix only the columns of selected features are made dense, and of blocks only these are kept.
     y : array of shape (n_samples,)
         Labels.
@@ -285,8 +285,9 @@ class _FoldWork:
 
 def _by_samples(X: Any) -> Any:
     """Return X as something of which samples can be taken."""
-    if isinstance(X, FileBlocks):
-        return X
+    refuse_foreign_array(X, "X", "this evaluation")
+    if comes_in_blocks(X) and not isinstance(X, np.memmap):
+        return as_blocks(X)
     return X.tocsr() if sp.issparse(X) else np.asarray(X)
 
 

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from l20fs.design import BLOCK_ELEMENTS, BlockDesign, Design, equality_tolerance, make_design
-from l20fs.large import Blocks
+from l20fs.large import Blocks, as_blocks, comes_in_blocks
 from l20fs.path import RULES
 from l20fs.prox import order_descending
-from l20fs.validation import check_number, validate_input
+from l20fs.validation import check_number, refuse_foreign_array, refuse_other_width, validate_input
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,7 +42,7 @@ def substitutes(X: Any, chosen: Any, n: int = 3, *, exclude: Any = ()) -> Substi
 
     Parameters
     ----------
-    X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
+    X : array, DataFrame, sparse matrix or matrix in blocks, of shape (n_samples, n_features)
     chosen : array of int
         Indices of the features that are to be replaced.
     n : int, default=3
@@ -82,7 +82,10 @@ def likeness(X: Any, chosen: Any, n: int = 3, *, exclude: Any = ()) -> Likeness:
     [[1.0, 0.866], [0.866, 1.0]]
     """
     check_number("n", n, minimum=1, strict=False, whole=True)
-    if not isinstance(X, Blocks):
+    if comes_in_blocks(X):
+        X = as_blocks(X)
+    elif not isinstance(X, Blocks):
+        refuse_foreign_array(X, "X", "substitutes")
         X = check_array(X, accept_sparse=["csc", "csr"], dtype=[np.float64, np.float32], ensure_min_samples=2)
     chosen = _checked_indices(chosen, X.shape[1])
     design = make_design(X, "zscore")
@@ -94,11 +97,14 @@ def likeness(X: Any, chosen: Any, n: int = 3, *, exclude: Any = ()) -> Likeness:
     replaceable = chosen[places]
     n = min(int(n), len(candidates))
     found, correlation = np.empty((len(replaceable), n), dtype=np.intp), np.empty((len(replaceable), n))
+    rounding = equality_tolerance(design.dtype)
     mutual = np.full((len(chosen), len(chosen)), np.nan)
     for block, lines in _correlations(design, replaceable):
         mutual[places[block, None], places] = lines[:, replaceable]
         for place, row in enumerate(lines, block.start):
-            order = order_descending(np.abs(row[candidates]), rtol=equality_tolerance(design.dtype))
+            strengths = np.abs(row[candidates])
+            strengths[strengths < rounding] = 0.0
+            order = order_descending(strengths, rtol=rounding)
             found[place] = candidates[order[:n]]
             correlation[place] = row[found[place]]
     outside = Substitutes(np.repeat(replaceable, n), found.ravel(), np.clip(correlation, -1.0, 1.0).ravel())
@@ -183,9 +189,13 @@ def best_first(selector: Any) -> Array:
 
 def _could_replace(selector: L20Selector, X: Any, chosen: Array, n: int) -> list[str]:
     """Write the substitutes of each chosen feature in one line."""
-    X, _ = validate_input(
-        selector, X, None, supervised=False, accept_sparse=True, dtypes=[np.float64, np.float32], reset=False
-    )
+    if comes_in_blocks(X, selector.max_memory):
+        refuse_other_width(selector, X)
+        X = as_blocks(X, selector.max_memory)
+    else:
+        X, _ = validate_input(
+            selector, X, None, supervised=False, accept_sparse=True, dtypes=[np.float64, np.float32], reset=False
+        )
     names = feature_names(selector)
     texts: dict[int, list[str]] = {feature: [] for feature in chosen}
     excluded = np.flatnonzero(selector.path_.rules == RULES.index("excluded"))

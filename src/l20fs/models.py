@@ -112,7 +112,7 @@ class _Model(L20Selector):
         if not comes_in_blocks(X, self.max_memory):
             refuse_foreign_array(X, "X")
             return validate_data(self, X, reset=False, **kinds)[:, rows]
-        refuse_other_width(self, X.shape[1])
+        refuse_other_width(self, X)
         columns = columns_of(X, rows)
         return check_array(columns.compute() if is_dask(X) else columns, ensure_min_features=0, **kinds)
 

@@ -17,14 +17,21 @@ from l20fs.base import About, BaseSelector, Scored
 from l20fs.blockwise import make_problem
 from l20fs.certificate import Certificate, certify_penalty, certify_size, lower_bounds, support_loss
 from l20fs.criterion import ebic
-from l20fs.design import Scale, probe
+from l20fs.design import Scale, checked_units, probe
 from l20fs.frame import selection_frame
-from l20fs.large import Journal, as_blocks, bytes_of, comes_in_blocks
+from l20fs.large import Blocks, Journal, as_blocks, bytes_of, comes_in_blocks
 from l20fs.path import Ranking, SolutionPath, Stage
 from l20fs.penalty import RowPenalty
 from l20fs.problem import LeastSquares
 from l20fs.solvers import Schedule, ahiht, forward, hiht, robust, sbr, starting_weights, swap
-from l20fs.validation import Targets, check_choice, check_number, validate_beside_blocks, weights_of_targets
+from l20fs.validation import (
+    Targets,
+    check_choice,
+    check_number,
+    refuse_masked,
+    validate_beside_blocks,
+    weights_of_targets,
+)
 from l20fs.wishes import WISHES, Features, make_penalty
 
 if TYPE_CHECKING:
@@ -282,9 +289,9 @@ class L20Selector(BaseSelector):
         if self.checkpoint is None and not comes_in_blocks(X, self.max_memory):
             return super()._validate(X, y)
         self._refuse_what_needs_samples(X)
+        refuse_masked(X, "X")
         blocks = as_blocks(X, self.max_memory)
-        targets = self._encode(validate_beside_blocks(self, blocks, y))
-        return (blocks if self.checkpoint is None else Journal(blocks, self.checkpoint, probe)), targets
+        return blocks, self._encode(validate_beside_blocks(self, blocks, y))
 
     def _refuse_what_needs_samples(self, X: Any) -> None:
         """Refuse what is not available for a matrix in blocks."""
@@ -300,6 +307,9 @@ class L20Selector(BaseSelector):
     def _fit_scores(self, X: Any, targets: Targets) -> None:
         default = RIDGE_FOR_NUMBERS if targets.classes is None else RIDGE_FOR_LABELS
         self.ridge_ = default if self.ridge is None else float(self.ridge)
+        if isinstance(X, Blocks):
+            self._refuse_before_reading(X, targets)
+            X = X if self.checkpoint is None else Journal(X, self.checkpoint, probe)
         # The problem itself sets constant features aside, without a copy of X.
         problem = make_problem(
             X,
@@ -329,6 +339,23 @@ class L20Selector(BaseSelector):
         self.n_iter_ = max(1, int(path.n_iters.sum()))
         self._keep_model(problem, targets)
 
+    def _refuse_before_reading(self, X: Blocks, targets: Targets) -> None:
+        """Refuse what can be refused without a pass over X, which may take an hour; the problem refuses it as well."""
+        weights_of_targets(targets, self.class_weight)
+        checked_units(X, self.scale, targets.sample_weight)
+        penalty = self._wished(np.ones(X.shape[1], dtype=bool), getattr(self, "feature_names_in_", None))
+        # A share is one of units, of which there are more if constant features, which are not known yet, leave groups.
+        if isinstance(self.n_features_to_select, numbers.Integral if penalty.has_groups else numbers.Real):
+            self._refuse_less_than_included(self._n_wanted(penalty.n_units), len(penalty.included))
+        if penalty.has_groups and self.solver in REPLACING and not X.has_short_columns:
+            raise ValueError(
+                f"feature_groups with solver={self.solver!r} need X in memory, or in blocks of columns with fewer samples "
+                "than features. Use solver='ahiht' or 'hiht'."
+            )
+        shape = (targets.Y.shape[1], X.shape[1])
+        if not isinstance(self.init, str) and np.shape(self.init) != shape:
+            raise ValueError(f"init has the shape {np.shape(self.init)}; expected (n_targets, n_features) = {shape}.")
+
     def _keep_model(self, problem: LeastSquares, targets: Targets) -> None:
         """Keep what a subclass needs to predict."""
 
@@ -357,10 +384,6 @@ class L20Selector(BaseSelector):
         penalty = self._wished(problem.design.varies, names)
         if penalty.is_plain:
             return penalty
-        if not penalty.n_selectable(problem.design.varies):
-            raise ValueError(
-                f"All {problem.n_features} features are excluded or constant, so there is nothing to select. Exclude fewer."
-            )
         self._warn_of_idle_features(problem, penalty, Features(problem.n_features, names))
         return penalty
 
@@ -368,7 +391,12 @@ class L20Selector(BaseSelector):
         wishes = {name: getattr(self, name) for name in WISHES}
         if all(wish is None for wish in wishes.values()):
             return RowPenalty.plain(len(varies))
-        return make_penalty(varies, names, **wishes)
+        penalty = make_penalty(varies, names, **wishes)
+        if not penalty.n_selectable(varies):
+            raise ValueError(
+                f"All {len(varies)} features are excluded or constant, so there is nothing to select. Exclude fewer."
+            )
+        return penalty
 
     def _warn_of_idle_features(self, problem: LeastSquares, penalty: RowPenalty, features: Features) -> None:
         """Warn of included features that are selected and add nothing."""
@@ -556,6 +584,11 @@ class L20Selector(BaseSelector):
             raise ValueError(
                 f"init is {shown}, but solver={self.solver!r} starts without any feature. Use init='zeros', or the solver "
                 "'ahiht' or 'hiht'."
+            )
+        if isinstance(self.init, str) and self.init not in ("zeros", "gaussian", "uniform"):
+            raise ValueError(
+                f"init={self.init!r} is unknown. Use 'zeros', 'gaussian', 'uniform' or an array of shape (n_targets, "
+                "n_features)."
             )
         if self.n_features_to_select is None and self.alpha is None:
             raise ValueError(

@@ -32,6 +32,7 @@ from l20fs.cross_validation import (
     make_folds,
     tabulate,
 )
+from l20fs.large import refuse_blocks
 from l20fs.models import L20Classifier, L20Regressor
 from l20fs.parallel import results_of
 from l20fs.path import SolutionPath
@@ -393,6 +394,7 @@ class L20SelectorCV(BaseSelector):
                 f"estimator_ was fitted on {self.n_features_} features; n_features_to_select={self.n_features_to_select!r} "
                 f"now selects {len(chosen)}. Fit again, or set n_features_to_select={self._chosen_by!r}."
             )
+        refuse_blocks(X, type(self.estimator_).__name__, instead="")
         refuse_foreign_array(X, "X")
         X = validate_data(self, X, reset=False, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32])
         return self.estimator_, X[:, chosen]

@@ -442,7 +442,7 @@ class StabilitySelector(BaseSelector):
         if getattr(selector, "takes_blocks", False) and comes_in_blocks(X) and not is_dask(X):
             blocks = as_blocks(X, getattr(selector, "max_memory", None))
             return blocks, encode(validate_beside_blocks(self, blocks, y))
-        refuse_blocks(X, selector)
+        refuse_blocks(X, type(selector).__name__)
         # The tags of a selector of another package need not say that it has a use for y, and its fit takes it anyway.
         supervised = not _ignores_targets(selector) and (y is not None or tags.target_tags.required)
         X, y = validate_input(

@@ -87,11 +87,14 @@ def validate_input(
 
 def validate_device_input(estimator: Any, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, Array]:
     """Check an X of torch or CuPy where it is, and y, which may be anywhere; X stays there, y comes to the host."""
+    refuse_odd_tensor(X, "X")
+    refuse_odd_tensor(y, "y")
     xp = xpc.array_namespace(X)
     if X.ndim != 2:
         raise ValueError(f"X has {X.ndim} dimensions; expected 2, (n_samples, n_features). Use X.reshape(...).")
     if X.dtype not in (xp.float32, xp.float64):
-        raise TypeError(f"X has the type {X.dtype}; on a device float32 and float64 are taken. Convert it yourself first.")
+        how = "X.float()" if xpc.is_torch_array(X) else "X.astype('float32')"
+        raise TypeError(f"X has the type {X.dtype}; on a device float32 and float64 are taken. Convert it first: {how}.")
     X = X.detach() if xpc.is_torch_array(X) else X
     if min(X.shape) < 1 or X.shape[0] < 2:
         raise ValueError(f"X has the shape {tuple(X.shape)}; at least 2 samples and 1 feature are needed.")
@@ -127,11 +130,13 @@ def validate_beside_blocks(estimator: Any, X: Any, y: Any) -> Array:
     return checked
 
 
-def refuse_other_width(estimator: Any, n_features: int) -> None:
-    """Refuse a matrix that has not the number of features of the fit."""
-    if n_features != estimator.n_features_in_:
+def refuse_other_width(estimator: Any, X: Any) -> None:
+    """Refuse what is no matrix, or has not the number of features of the fit."""
+    if len(X.shape) != 2:
+        raise ValueError(f"X has the shape {tuple(X.shape)}. Give a matrix of two axes, samples and features.")
+    if X.shape[1] != estimator.n_features_in_:
         raise ValueError(
-            f"X has {n_features} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_} features "
+            f"X has {X.shape[1]} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_} features "
             "as input."
         )
 
@@ -232,6 +237,7 @@ def with_weights(targets: Targets, sample_weight: Any) -> Targets:
     """
     if sample_weight is None:
         return targets
+    refuse_odd_tensor(sample_weight, "sample_weight")
     sample_weight = as_numpy(sample_weight)
     refuse_foreign_array(sample_weight, "sample_weight")
     weights = checked_weights(sample_weight, len(targets.Y))
@@ -295,8 +301,12 @@ def refuse_repeated_names(X: Any) -> None:
         )
 
 
-def refuse_foreign_array(value: Any, name: str) -> None:
-    """Refuse arrays of other libraries: a silent conversion could copy gigabytes off a GPU or a cluster."""
+def refuse_foreign_array(value: Any, name: str, user: str = "this selector") -> None:
+    """Refuse arrays of other libraries: a silent conversion could copy gigabytes off a GPU or a cluster.
+
+    So are masked values, below which a conversion would find others.
+    """
+    refuse_masked(value, name)
     for library, is_foreign in (
         ("torch", xpc.is_torch_array),
         ("cupy", xpc.is_cupy_array),
@@ -306,9 +316,26 @@ def refuse_foreign_array(value: Any, name: str) -> None:
     ):
         if is_foreign(value):
             raise TypeError(
-                f"{name} is a {library} array, which this selector does not take yet. Convert it yourself, for example "
+                f"{name} is a {library} array, which {user} does not take yet. Convert it yourself, for example "
                 f"with {_TO_NUMPY[library].format(name)}."
             )
+
+
+def refuse_odd_tensor(value: Any, name: str) -> None:
+    """Refuse tensors of torch that are not plain arrays of values."""
+    if not xpc.is_torch_array(value):
+        return
+    if value.device.type == "meta":
+        raise ValueError(f"{name} is on the device 'meta', where tensors have no values. Put the values on another device.")
+    if str(value.layout) != "torch.strided":
+        raise TypeError(f"{name} is a tensor of the layout {value.layout}; dense ones are taken. Use {name}.to_dense().")
+
+
+def refuse_masked(value: Any, name: str) -> None:
+    """Refuse masked values of NumPy."""
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        n_masked = np.ma.count_masked(value)
+        raise ValueError(f"{name} has {n_masked} masked values. Fill them in first, for example with {name}.filled(0.0).")
 
 
 def refuse_non_numbers(X: Any) -> None:
@@ -341,13 +368,13 @@ def refuse_non_finite(X: Any, names: Array | None, selector: str) -> None:
     def per_column(bad: Array) -> Array:
         return np.bincount(sp.coo_array(X).col[bad], minlength=X.shape[1]) if sp.issparse(X) else bad.sum(axis=0)
 
-    refuse_counted(per_column(np.isnan(values)), per_column(np.isinf(values)), names, selector)
+    impute = f"Impute them first, for example with make_pipeline(SimpleImputer(), {selector}())."
+    refuse_counted(per_column(np.isnan(values)), per_column(np.isinf(values)), names, impute)
 
 
-def refuse_counted(n_missing: Array, n_infinite: Array, names: Array | None, selector: str) -> None:
-    """Refuse the NaN, or else the infinite values, that were counted in each column."""
+def refuse_counted(n_missing: Array, n_infinite: Array, names: Array | None, fix: str) -> None:
+    """Refuse the NaN, of which ``fix`` says what to do, or else the infinite values, that were counted in each column."""
     counts, kind = n_missing, "missing values (NaN)"
-    fix = f"Impute them first, for example with make_pipeline(SimpleImputer(), {selector}())."
     if not counts.any():
         counts, kind, fix = n_infinite, "infinite values (inf)", "Replace or drop them first."
     if not counts.any():  # finite values whose sum overflows

@@ -30,7 +30,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from l20fs.arrays import is_device_array, numpy_dtype
+from l20fs.arrays import is_device_array, working_dtype
 from l20fs.design.arrays import ArrayDesign
 from l20fs.design.blocked import SMALL_GRAM, BlockDesign, BlockedMatrix, probe
 from l20fs.design.blocks import BLOCK_ELEMENTS
@@ -54,6 +54,7 @@ __all__ = [
     "SampleWeights",
     "Scale",
     "SparseDesign",
+    "checked_units",
     "equality_tolerance",
     "make_design",
     "probe",
@@ -83,11 +84,7 @@ def make_design(X: Any, scale: Scale | Array = "none", sample_weight: Any = None
     ([1.0], [6.0])
     """
     X = X if sp.issparse(X) or isinstance(X, Blocks) or is_device_array(X) else np.asarray(X)
-    n_samples, n_features = X.shape
-    deviations = _given_deviations(scale, n_features)
-    sample_weights = SampleWeights(n_samples, sample_weight)
-    if sample_weight is not None:
-        refuse_extreme_total(sample_weights.total, X.dtype if isinstance(X, Blocks) else numpy_dtype(X))
+    deviations, sample_weights = checked_units(X, scale, sample_weight)
     if isinstance(X, Blocks):
         design: Design = block_design(X, deviations, sample_weights)
     else:
@@ -100,6 +97,15 @@ def make_design(X: Any, scale: Scale | Array = "none", sample_weight: Any = None
         )
     refuse_vanishing_values(design)
     return design
+
+
+def checked_units(X: Any, scale: Scale | Array, sample_weight: Any) -> tuple[Array | None, SampleWeights]:
+    """Return what to divide the features by, None if it is to be measured, and how often samples count; X is not read."""
+    n_samples, n_features = X.shape
+    deviations, sample_weights = _given_deviations(scale, n_features), SampleWeights(n_samples, sample_weight)
+    if sample_weight is not None:
+        refuse_extreme_total(sample_weights.total, working_dtype(X))
+    return deviations, sample_weights
 
 
 def _kind_of(X: Any) -> type[ArrayDesign | DenseDesign | SparseDesign]:
@@ -115,7 +121,7 @@ def block_design(blocks: Blocks, deviations: Array | None, sample_weights: Sampl
     size = f"{n_samples} x {n_features} {blocks.dtype.name}{' sparse' if blocks.is_sparse else ''} from {blocks.name}"
     cut = f"{len(blocks.edges) - 1} blocks of {'columns' if blocks.axis else 'rows'}"
     design: ColumnDesign | GramDesign
-    if blocks.axis == 1 and n_samples < n_features:
+    if blocks.has_short_columns:
         design, plan = ColumnDesign(matrix), "E, fewer samples than features"
         cost = f"{shown(8.0 * n_samples)} per target to the blocks and the features above the threshold back, per step"
     elif n_features <= SMALL_GRAM:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from l20fs.arrays import Place, numpy_dtype
+from l20fs.arrays import Place, working_dtype
 from l20fs.design.limits import refuse_huge_values, rounding_of_mean, safe_limit
 from l20fs.design.protocol import Pull
 from l20fs.design.spectrum import largest_eigenvalue
@@ -39,7 +39,7 @@ class ArrayDesign:
         self.place = Place(X)
         self.n_samples, self.n_features = X.shape
         self.n_stored = self.n_samples * self.n_features
-        self.dtype, self.array_dtype = numpy_dtype(X), X.dtype
+        self.dtype, self.array_dtype = working_dtype(X), X.dtype
         self.sample_weights = sample_weights
         self._root = None if sample_weights.root is None else self.place.send(sample_weights.root)
         self._unit = float(np.sqrt(sample_weights.total))  # the length of a feature of deviation 1

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from l20fs.arrays import working_dtype
 from l20fs.design import kernels
 from l20fs.design.kernels import Columns, Moments
 from l20fs.design.limits import refuse_huge_values, refuse_overflow, safe_limit
@@ -20,6 +21,9 @@ from l20fs.validation import refuse_counted
 
 Array = NDArray[Any]
 logger = logging.getLogger("l20fs")
+
+#: What to do about missing values: there is no imputer for blocks.
+FILL_BLOCKS = "Fill them in first; those of a Dask array, for example, with X.map_blocks(numpy.nan_to_num)."
 
 #: Lines in a pass that looks for the largest eigenvalue, and how many such passes are made.
 PROBES, POWER_PASSES = 4, 6
@@ -39,7 +43,7 @@ class BlockedMatrix:
         self.blocks = blocks
         self.n_samples, self.n_features = blocks.shape
         self.sample_weights = sample_weights
-        self.dtype = np.dtype(np.float32) if blocks.dtype == np.float32 else np.dtype(np.float64)
+        self.dtype = working_dtype(blocks)
         self.extents = extents(blocks)
         self._weights = self._placed(sample_weights.values, axis=0)
         self._measure(deviations)
@@ -61,7 +65,7 @@ class BlockedMatrix:
         else:
             parts = [Moments(*part) for part in self.blocks.each(kernels.moments, own)]
             found = Moments(parts[0].weight, *(np.concatenate([part[i] for part in parts]) for i in range(1, 6)))
-        refuse_counted(found.n_missing, found.n_infinite, None, "L20Selector")
+        refuse_counted(found.n_missing, found.n_infinite, None, FILL_BLOCKS)
         length = found.length
         refuse_overflow(length)
         # The deviations of a constant feature are the rounding of its mean.

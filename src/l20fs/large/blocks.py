@@ -57,6 +57,11 @@ class Blocks(ABC):
     name: str
     traffic: Traffic
 
+    @property
+    def has_short_columns(self) -> bool:
+        """Whether columns stay whole and are shorter than rows: vectors over the samples are then what is sent around."""
+        return self.axis == 1 and self.shape[0] < self.shape[1]
+
     @abstractmethod
     def keep(self, value: Any) -> Any:
         """Put a value where the blocks are, for many passes; it is an argument of kernels from then on."""
@@ -104,6 +109,26 @@ def combined(results: Iterable[Any], combine: Combine) -> Any:
     parts = [value for value, count in reversed(sums) if count]
     # What is left below is the last child of the level above it.
     return reduce(lambda right, left: combine(left, right), reversed(parts[:-1]), parts[-1])
+
+
+def plain(block: Any) -> Any:
+    """Return a block as kernels want it: an array, or a SciPy sparse matrix of which rows and columns can be taken.
+
+    Examples
+    --------
+    >>> plain(sp.coo_array(np.eye(3))).format
+    'csr'
+    """
+    if sp.issparse(block):
+        return block if block.format in ("csr", "csc") else block.tocsr()
+    if not isinstance(block, np.ndarray):
+        raise TypeError(
+            f"X has blocks of the type {type(block).__module__}.{type(block).__name__}. Turn them into NumPy arrays or "
+            "SciPy sparse matrices with X.map_blocks(...)."
+        )
+    if np.ma.is_masked(block):
+        raise ValueError("X has masked values. Fill them in first, for example with X.map_blocks(numpy.ma.filled, 0.0).")
+    return np.asarray(block)
 
 
 def _picked(block: Any, columns: Array) -> Any:
@@ -187,6 +212,9 @@ class FileBlocks(Blocks):
 
     def columns(self, columns: Array) -> Any:
         """Return a few columns in memory, sparse if X is: a pass over the blocks that have some."""
+        if not len(columns):
+            nothing = np.empty((self.shape[0], 0), dtype=self.dtype)
+            return sp.csr_array(nothing) if self.is_sparse else nothing
         if self.axis == 0:
             parts = self.each(_picked, [(columns,)] * len(extents(self)))
             return sp.vstack(parts, format="csr") if self.is_sparse else np.concatenate(parts)

@@ -21,7 +21,7 @@ from dask.array.utils import meta_from_array
 from dask.delayed import Delayed, delayed
 from numpy.typing import NDArray
 
-from l20fs.large.blocks import FAN_IN, Blocks, Combine, Kernel, Traffic, size_of
+from l20fs.large.blocks import FAN_IN, Blocks, Combine, Kernel, Traffic, plain, size_of
 from l20fs.large.memory import bytes_of, shown
 
 Array = NDArray[Any]
@@ -118,7 +118,7 @@ class DaskBlocks(Blocks):
 
     def _tasks(self, kernel: Kernel, own: Sequence[tuple[Any, ...]], which: Sequence[int]) -> list[Any]:
         self.traffic.n_passes += 1
-        task = delayed(kernel, pure=False)
+        task = delayed(_OnPlainBlock(kernel), pure=False)
         self.traffic.n_down += sum(
             size_of(value) for number in which for value in own[number] if not isinstance(value, Delayed)
         )
@@ -163,6 +163,16 @@ class DaskBlocks(Blocks):
             with suppress(Exception):  # of a client that is closed; what happened before that is what matters
                 client.cancel(futures)  # nobody waits for them any more
             raise
+
+
+class _OnPlainBlock:
+    """A kernel on a block of any kind; Dask calls its tasks by its name."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel, self.__name__ = kernel, kernel.__name__
+
+    def __call__(self, block: Any, *own: Any) -> Any:
+        return self.kernel(plain(block), *own)
 
 
 def _are_done(futures: list[Any]) -> bool:

@@ -8,14 +8,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from l20fs.large.blocks import Blocks, FileBlocks
+from l20fs.large.blocks import Blocks, FileBlocks, plain
 from l20fs.large.memory import bytes_of
 from l20fs.large.sources import array_blocks, recut, stored_blocks
 
 Array = NDArray[Any]
 
-#: Arrays and sparse matrices that are in a file.
-STORED = (("zarr", "Array"), ("h5py", "Dataset"), ("anndata.abc", "CSRDataset"), ("anndata.abc", "CSCDataset"))
+#: Arrays and sparse matrices that are in a file, by module and class: what they are, and how they are loaded.
+STORED = {
+    ("zarr", "Array"): ("a zarr array", "X[:]"),
+    ("h5py", "Dataset"): ("an h5py data set", "X[:]"),
+    ("anndata.abc", "CSRDataset"): ("a sparse matrix in a file", "X.to_memory()"),
+    ("anndata.abc", "CSCDataset"): ("a sparse matrix in a file", "X.to_memory()"),
+}
 
 #: A memory map of which a fit in memory would take more than this share of what it may is read in blocks.
 IN_MEMORY_SHARE = 0.25
@@ -42,16 +47,25 @@ def comes_in_blocks(X: Any, max_memory: Any = None) -> bool:
 
 def is_stored(X: Any) -> bool:
     """Say whether this is an array of a zarr or HDF5 file, or the matrix of an AnnData object that a file backs."""
-    # What has not been imported cannot have made X.
-    kinds = [getattr(sys.modules.get(module), name, None) for module, name in STORED]
-    return isinstance(X, tuple(kind for kind in kinds if kind is not None))
+    return _described(X) is not None
 
 
-def refuse_blocks(X: Any, estimator: Any) -> None:
-    """Refuse a matrix in blocks where it is needed in memory."""
+def _described(X: Any) -> tuple[str, str] | None:
+    """Return what a stored array is, and what loads it into memory; None for anything else."""
+    for (module, name), described in STORED.items():
+        kind = getattr(sys.modules.get(module), name, None)  # what has not been imported cannot have made X
+        if kind is not None and isinstance(X, kind):
+            return described
+    return None
+
+
+def refuse_blocks(X: Any, user: str, *, instead: str = ", or use L20Selector") -> None:
+    """Refuse a matrix in blocks where it is needed in memory; a Dask array is refused with those of other libraries."""
     if isinstance(X, Blocks):
-        name = type(estimator).__name__
-        raise TypeError(f"X comes in blocks, and {name} needs it in memory. Load it, or use L20Selector.")
+        raise TypeError(f"X comes in blocks, and {user} needs it in memory. Load it{instead}.")
+    stored = _described(X)
+    if stored is not None:
+        raise TypeError(f"X is {stored[0]}, and {user} needs it in memory. Load it, with {stored[1]}{instead}.")
 
 
 def as_blocks(X: Any, max_memory: Any = None) -> Blocks:
@@ -73,4 +87,4 @@ def file_blocks(X: Any, max_memory: Any = None) -> FileBlocks:
 
 def columns_of(X: Any, columns: Array) -> Any:
     """Return a few columns: lazily of a Dask array, else in memory and sparse if X is."""
-    return X[:, columns] if is_dask(X) else file_blocks(X).columns(columns)
+    return X.map_blocks(plain, dtype=X.dtype)[:, columns] if is_dask(X) else file_blocks(X).columns(columns)
