@@ -635,6 +635,22 @@ def test_halves_of_blocks_are_those_of_the_whole_matrix(shape, tmp_path):
 
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("weighted", [False, True])
+@given(value=st.floats(0.01, 1e6), n_samples=st.integers(4, 3000))
+@settings(max_examples=20)
+def test_a_constant_column_is_constant_whatever_its_value(axis, kind, weighted, value, n_samples):
+    """A long sum rounds, and what it leaves in the deviations must not be taken for them."""
+    X = np.column_stack([np.arange(n_samples) % 7, np.full(n_samples, value), np.full(n_samples, -value / 3)])
+    weights = np.random.default_rng(0).random(n_samples) + 0.1 if weighted else None
+    if weighted:
+        weights[0], X[0] = 0.0, 0.0  # which does not count
+    design = make_design(cut(KINDS[kind](X), axis, 3), "zscore", weights)
+    assert design.varies.tolist() == [True, False, False]
+    np.testing.assert_allclose(design.mean[1:], [value, -value / 3], rtol=1e-15)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("kind", KINDS)
 def test_samples_and_columns_of_blocks(kind, axis):
     X, _ = make_counts(3, 40, 30)
     blocks = cut(KINDS[kind](X), axis, 7)

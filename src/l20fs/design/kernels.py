@@ -149,12 +149,15 @@ def _dense_moments(part: Array, weights: Array | None) -> Moments:
         if weights is None:
             mean = part.mean(axis=0)
             part -= mean
+            left = part.mean(axis=0)
             squares = np.einsum("ij,ij->j", part, part)
         else:
             share = weights / total if total else weights
             mean = share @ part
             part -= mean
+            left = share @ part
             squares = np.einsum("i,ij,ij->j", weights, part, part)
+        mean, squares = _corrected(mean, squares, left, total)
     return Moments(np.array(total), mean, squares, np.ones(len(mean)), n_missing, n_infinite)
 
 
@@ -174,10 +177,20 @@ def _sparse_moments(block: Any, weights: Array | None) -> Moments:
         total = float(n_samples) if weights is None else float(weights.sum())
         mean = sums(values if own is None else values * own) / (total or 1.0)
         values -= mean[columns]
+        # In a column that is full as far as samples count, a difference of sums would leave a trace of zeros.
+        n_counted = n_samples if weights is None else np.count_nonzero(weights)
+        is_full = sums(None if own is None else own != 0.0) == n_counted
+        weight_of_zeros = np.where(is_full, 0.0, np.maximum(total - sums(own), 0.0))
+        left = (sums(values if own is None else values * own) - weight_of_zeros * mean) / (total or 1.0)
         values *= values
-        squares = sums(values if own is None else values * own)
-        squares += np.maximum(total - sums(own), 0.0) * mean * mean
+        squares = sums(values if own is None else values * own) + weight_of_zeros * mean * mean
+        mean, squares = _corrected(mean, squares, left, total)
     return Moments(np.array(total), mean, squares, np.ones(len(mean)), n_missing, n_infinite)
+
+
+def _corrected(mean: Array, squares: Array, left: Array, total: float) -> tuple[Array, Array]:
+    """Take away what the rounding of a long sum has ``left`` in the deviations: those of a constant column are then zero."""
+    return mean + left, np.maximum(squares - total * left * left, 0.0)
 
 
 def _not_finite(part: Array) -> tuple[Array, Array]:
