@@ -82,7 +82,7 @@ def _draw(file: Path, lines) -> None:
     axes = figure.subplots()
     for name, (values, times, slope) in lines.items():
         axes.loglog(values, times, "o-", label=f"{name} grows, slope {slope:.2f}")
-    axes.set(xlabel="samples (N) or features (d)", ylabel="seconds for 20 features")
+    axes.set(xlabel="samples (N; d = 2500) or features (d; N = 4000)", ylabel="seconds for 20 features")
     axes.legend()
     file.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(file)
@@ -105,7 +105,9 @@ def _ratio(shape: tuple[int, int], chunks: tuple[int, int], n_classes: int = 10)
     import dask.array as da
 
     lazy = da.random.default_rng(0).standard_normal(shape, chunks=chunks).persist()
-    X = lazy.compute()
+    # Block by block: to compute all at once would gather them on one worker, which would then do the work of both.
+    parts = [lazy.blocks[place].compute() for place in np.ndindex(lazy.numblocks)]
+    X = np.concatenate(parts, axis=int(lazy.numblocks[0] == 1))
     noise = np.random.default_rng(0).standard_normal((len(X), n_classes))
     y = np.argmax(X[:, :60].reshape(len(X), -1, n_classes).sum(axis=1) + noise, axis=1)
     matrix = make_problem(as_blocks(lazy), np.eye(n_classes)[y]).design.matrix
@@ -134,12 +136,16 @@ def count_bytes(folder: Path) -> None:
         down, up = blocks.traffic.n_down, blocks.traffic.n_up
         path = ahiht(problem, Schedule(n_rows=100))
         steps, rows = int(path.n_iters.sum()), int(path.n_nonzero.max())
+        # Once for a path: touched columns, and a number per feature at its beginning (lambda) and at its end (ranking).
+        n_columns = problem.design.lines.n_held if axis else 0
+        once = n_columns * shape[0] * 8 + 2 * shape[1] * 8 if axis else 0
         table = (rows * n_classes * 8, shape[1] * n_classes * 8) if axis == 0 else (shape[0] * n_classes * 8, rows * 16)
+        moved = (blocks.traffic.n_down - down) / steps, (blocks.traffic.n_up - up - once) / steps
         print(
-            f"bytes   {shape[0]} x {shape[1]} by {'columns' if axis else 'rows'}, {steps} steps to {rows} features, "
-            f"per step: {(blocks.traffic.n_down - down) / steps / 1024:.1f} KB down (plan: {table[0] / 1024:.1f}), "
-            f"{(blocks.traffic.n_up - up) / steps / 1024:.1f} KB up (plan: {table[1] / 1024:.1f}"
-            f"{', and each touched column once' if axis else ''})"
+            f"bytes   {shape[0]} x {shape[1]} by {'columns' if axis else 'rows'}, {steps} steps to {rows} features: "
+            f"{moved[0] / 1024:.1f} KB down (plan: {table[0] / 1024:.1f}) and {moved[1] / 1024:.1f} KB up (plan: "
+            f"{table[1] / 1024:.1f}) per step"
+            + (f"; once: {n_columns} columns and two numbers per feature, {once / 1024:.0f} KB" if axis else "")
         )
 
 

@@ -633,6 +633,37 @@ def test_halves_of_blocks_are_those_of_the_whole_matrix(shape, tmp_path):
         StabilitySelector(FisherScore(3)).fit(cut(X, 0, 2), y)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_tiles_of_a_block_make_no_difference(dtype, monkeypatch):
+    X, _ = make_counts(3, 23, 50)
+    X = X.astype(dtype)
+    rng = np.random.default_rng(0)
+    vectors, values, weights = rng.standard_normal((3, 23)), rng.standard_normal((3, 50)), rng.random(23)
+    columns = kernels.Columns(X.mean(axis=0, dtype=float), X.std(axis=0, dtype=float), np.array([3, 40]))
+
+    def results():
+        return (
+            *kernels.moments(X, weights),
+            kernels.products(X, columns, vectors),
+            kernels.images(X, columns, values),
+            kernels.sample_energies(X, columns, weights),
+        )
+
+    expected = results()
+    shapes = []
+    monkeypatch.setattr(kernels, "_in_units", lambda part, own: shapes.append(part.shape) or in_units(part, own))
+    for least, wide, elements in ((4, 16, 32), (1, 1, 1), (5, 49, 100)):
+        for name, value in (("LEAST_STRIP", least), ("WIDE", wide), ("BLOCK_ELEMENTS", elements)):
+            monkeypatch.setattr(kernels, name, value)
+        for found, whole in zip(results(), expected, strict=True):
+            np.testing.assert_allclose(found, whole, rtol=1e-9, atol=1e-9)
+    assert min(shapes) == (1, 1)
+    assert (4, 8) in shapes
+
+
+in_units = kernels._in_units
+
+
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("weighted", [False, True])

@@ -63,8 +63,7 @@ class BlockedMatrix:
         if self.blocks.axis == 0:
             found = Moments(*self.blocks.total(kernels.moments, own, kernels.merged))
         else:
-            parts = [Moments(*part) for part in self.blocks.each(kernels.moments, own)]
-            found = Moments(parts[0].weight, *(np.concatenate([part[i] for part in parts]) for i in range(1, 6)))
+            found = kernels.side_by_side([Moments(*part) for part in self.blocks.each(kernels.moments, own)])
         refuse_counted(found.n_missing, found.n_infinite, None, FILL_BLOCKS)
         length = found.length
         refuse_overflow(length)

@@ -30,6 +30,10 @@ SAFE_EXPONENT = 400
 LEAST_UNIT = 2.0**-1000
 
 
+#: Samples of a strip at least, and columns of a block at most that is not cut along them, too.
+LEAST_STRIP, WIDE = 64, 1 << 14
+
+
 class Columns(NamedTuple):
     """Means and units of the columns of a block.
 
@@ -88,12 +92,18 @@ def moments(block: Any, weights: Array | None) -> Moments:
     """Measure the columns of a block."""
     if sp.issparse(block):
         return _in_units(block if block.format in ("csr", "csc") else block.tocsr(), weights)
-    found: Moments | None = None
-    for strip in _strips(block.shape):
-        measured = _in_units(block[strip], None if weights is None else weights[strip])
-        found = measured if found is None else merged(found, measured)
-    assert found is not None
-    return found
+    parts: dict[int, Moments] = {}  # by their first column
+    for rows, columns in _tiles(block.shape):
+        measured = _in_units(block[rows, columns], None if weights is None else weights[rows])
+        before = parts.get(columns.start)
+        parts[columns.start] = measured if before is None else merged(before, measured)
+    return side_by_side(list(parts.values()))
+
+
+def side_by_side(parts: list[Moments]) -> Moments:
+    """Return the moments of columns next to each other."""
+    of_columns = zip(*(part[1:] for part in parts), strict=True)
+    return Moments(parts[0].weight, *map(np.concatenate, of_columns))
 
 
 def _in_units(part: Any, weights: Array | None) -> Moments:
@@ -215,10 +225,10 @@ def sample_energies(block: Any, columns: Columns, weights: Array | None) -> Arra
         values -= of_zeros[places]
         energies = np.bincount(samples, values, minlength=block.shape[0]) + of_zeros.sum()
     else:
-        energies = np.empty(block.shape[0])
-        for strip in _strips(block.shape):
-            part = (block[strip] - mean) / scale
-            energies[strip] = np.einsum("ij,ij->i", part, part)
+        energies = np.zeros(block.shape[0])
+        for rows, own in _tiles(block.shape):
+            part = (block[rows, own] - mean[own]) / scale[own]
+            energies[rows] += np.einsum("ij,ij->i", part, part)
     return energies if weights is None else energies * np.minimum(weights, 1.0)
 
 
@@ -247,7 +257,7 @@ def _far_lines(block: Any, columns: Columns) -> Iterator[tuple[slice, Array]]:
     """Return the far columns as lines, centred, of some samples at a time; they have few zeros, if any."""
     mean, _, far = columns
     picked = block[:, far] if sp.issparse(block) else block
-    for strip in _strips((block.shape[0], len(far))):
+    for strip in _strips(block.shape[0], len(far)):
         part = picked[strip].toarray() if sp.issparse(block) else picked[strip][:, far]
         yield strip, (part - mean[far]).T
 
@@ -259,8 +269,8 @@ def raw_products(block: Any, vectors: Array) -> Array:
     if block.dtype == vectors.dtype:
         return vectors @ block
     raw = np.zeros((len(vectors), block.shape[1]))
-    for strip in _strips(block.shape):
-        raw += vectors[:, strip] @ block[strip].astype(np.float64)
+    for rows, columns in _tiles(block.shape):
+        raw[:, columns] += vectors[:, rows] @ block[rows, columns].astype(np.float64)
     return raw
 
 
@@ -308,9 +318,9 @@ def images(block: Any, columns: Columns, values: Array) -> Array:
         for strip, part in _far_lines(block, columns):
             lines[:, strip] += of_far @ part
         return lines
-    lines = np.empty((len(values), block.shape[0]))
-    for strip in _strips(block.shape):
-        lines[:, strip] = scaled @ (block[strip] - mean).T
+    lines = np.zeros((len(values), block.shape[0]))
+    for rows, own in _tiles(block.shape):
+        lines[:, rows] += scaled[:, own] @ (block[rows, own] - mean[own]).T
     return lines
 
 
@@ -350,7 +360,15 @@ def _entries(block: Any) -> tuple[Array, Array, Array]:
     return (values, lines, block.indices) if block.format == "csr" else (values, block.indices, lines)
 
 
-def _strips(shape: tuple[int, ...]) -> Iterator[slice]:
+def _strips(n_samples: int, width: int) -> Iterator[slice]:
     """Cut the samples of a block so that a copy of a part stays close to the processor; few enough to be worth a call."""
-    step = max(64, BLOCK_ELEMENTS // max(1, shape[1]))
-    return (slice(start, min(start + step, shape[0])) for start in range(0, shape[0], step))
+    step = max(LEAST_STRIP, BLOCK_ELEMENTS // max(1, width))
+    return (slice(start, min(start + step, n_samples)) for start in range(0, n_samples, step))
+
+
+def _tiles(shape: tuple[int, ...]) -> Iterator[tuple[slice, slice]]:
+    """Cut a block into strips of its samples, and one that is too wide for that along its columns before."""
+    width = shape[1] if shape[1] <= WIDE else BLOCK_ELEMENTS // LEAST_STRIP
+    for start in range(0, shape[1], max(1, width)):
+        columns = slice(start, min(start + width, shape[1]))
+        yield from ((rows, columns) for rows in _strips(shape[0], columns.stop - start))
