@@ -156,8 +156,8 @@ class SolutionPath:
             indptr=np.concatenate([[0], np.cumsum(n_nonzero)]),
             indices=indices,
             norms=norms,
-            rules=rules[penalty.unit_of],
-            scores=scores[penalty.unit_of],
+            rules=rules[penalty.unit_of] if penalty.has_groups else rules,
+            scores=scores[penalty.unit_of] if penalty.has_groups else scores,
             coef_rows=stages[-1].rows,
             coef_values=values,
             x_mean=problem.design.mean,
@@ -187,21 +187,21 @@ class SolutionPath:
     @cached_property
     def ranking(self) -> Array:
         """The rank of the unit of each feature, from 1."""
-        order = order_descending(self.scores[self._heads], rtol=float(self.tie))
-        is_excluded = (self.rules == RULES.index("excluded"))[self._heads][order]
+        order = order_descending(self._of_units(self.scores), rtol=float(self.tie))
+        is_excluded = self._of_units(self.rules == RULES.index("excluded"))[order]
         order = np.concatenate([order[~is_excluded], order[is_excluded]])
         ranks = np.empty(len(order), dtype=np.intp)
         ranks[order] = np.arange(1, len(order) + 1)
-        return ranks[self.unit_of]
+        return ranks[self.unit_of] if self._has_groups else ranks
 
     @cached_property
     def _heads(self) -> Array:
         """The lowest feature of each unit."""
-        return np.unique(self.unit_of, return_index=True)[1] if self._has_groups else np.arange(self.n_features)
+        return np.unique(self.unit_of, return_index=True)[1]
 
     @property
     def _has_groups(self) -> bool:
-        return int(self.unit_of.max()) + 1 < self.n_features
+        return self.n_units < self.n_features
 
     @cached_property
     def _occupied(self) -> Occupied:
@@ -221,9 +221,9 @@ class SolutionPath:
     @property
     def is_selected(self) -> Array:
         """Mask of the features whose units are non-zero in the last stage, or included."""
-        is_selected = (self.rules == RULES.index("included"))[self._heads]
+        is_selected = self._of_units(self.rules == RULES.index("included"))
         is_selected[self._occupied.last()[0]] = True
-        return is_selected[self.unit_of]
+        return is_selected[self.unit_of] if self._has_groups else is_selected
 
     @property
     def n_nonzero(self) -> Array:
@@ -232,7 +232,7 @@ class SolutionPath:
     @property
     def sizes(self) -> Array:
         """The number of selected units per stage; one that is included counts even where its weights are zero."""
-        is_included = (self.rules == RULES.index("included"))[self._heads]
+        is_included = self._of_units(self.rules == RULES.index("included"))
         stage_of = np.repeat(np.arange(len(self.alphas)), self._occupied.counts)
         n_free = np.bincount(stage_of, weights=~is_included[self._occupied.units], minlength=len(self.alphas))
         return n_free.astype(np.intp) + self.n_included
@@ -240,12 +240,12 @@ class SolutionPath:
     @cached_property
     def n_included(self) -> int:
         """The number of units that are always selected."""
-        return int(np.count_nonzero((self.rules == RULES.index("included"))[self._heads]))
+        return int(np.count_nonzero(self._of_units(self.rules == RULES.index("included"))))
 
     @cached_property
     def n_selectable(self) -> int:
         """The number of units that are not excluded."""
-        return len(self._heads) - int(np.count_nonzero((self.rules == RULES.index("excluded"))[self._heads]))
+        return self.n_units - int(np.count_nonzero(self._of_units(self.rules == RULES.index("excluded"))))
 
     @property
     def objectives(self) -> Array:
@@ -277,7 +277,7 @@ class SolutionPath:
         wanted = RULES.index("weight" if ranking == "norm" else "entry")
         if (self.rules[self.coef_rows] == wanted).all():
             return self
-        rules, scores = self.rules[self._heads], self.scores[self._heads]
+        rules, scores = self._of_units(self.rules).copy(), self._of_units(self.scores).copy()
         is_included = rules == RULES.index("included")
         scores[is_included] = 0.0
         units, norms = self._occupied.last()
@@ -285,7 +285,13 @@ class SolutionPath:
         scores[units] = norms if ranking == "norm" else self._entry_scores()
         rules[is_included] = RULES.index("included")
         _lift(scores, is_included)
-        return replace(self, rules=rules[self.unit_of], scores=scores[self.unit_of])
+        if self._has_groups:
+            rules, scores = rules[self.unit_of], scores[self.unit_of]
+        return replace(self, rules=rules, scores=scores)
+
+    def _of_units(self, values: Array) -> Array:
+        """Return one of the values of the features of each unit, which are equal."""
+        return values[self._heads] if self._has_groups else values
 
     def _entry_scores(self) -> Array:
         """Score the units of the last stage by the first stage of their last stay; the norm there decides among equals."""
@@ -294,7 +300,7 @@ class SolutionPath:
         largest = np.zeros(len(self.alphas))
         np.maximum.at(largest, stage_of, norms)
         largest[largest == 0.0] = 1.0  # nothing but what is included, and without a weight
-        is_last = np.zeros(len(self._heads), dtype=bool)
+        is_last = np.zeros(self.n_units, dtype=bool)
         is_last[self._occupied.last()[0]] = True
         chosen = np.flatnonzero(is_last[units])
         chosen = chosen[np.lexsort((stage_of[chosen], units[chosen]))]  # unit by unit, along the stages
@@ -335,15 +341,15 @@ class SolutionPath:
         top = np.flatnonzero(self.scores > 0.0) if not self._has_groups else np.arange(0)
         return top[order_descending(self.scores[top], rtol=float(self.tie))]
 
-    @property
+    @cached_property
     def n_units(self) -> int:
         """The number of units, excluded ones and constant ones among them."""
-        return len(self._heads)
+        return int(self.unit_of.max()) + 1
 
     @cached_property
     def n_ranked(self) -> int:
         """The number of units that are neither excluded nor constant."""
-        return int(np.count_nonzero(np.isfinite(self.scores[self._heads])))
+        return int(np.count_nonzero(np.isfinite(self._of_units(self.scores))))
 
     def coef(self, k: int) -> Array:
         """Return the weights of the last stage on the best ``k`` features, (n_targets, n_features), in units of X.
@@ -416,7 +422,7 @@ class SolutionPath:
         least, most = max(1, self.n_included), self.n_selectable
         if not least <= k <= most:
             what = "units" if self._has_groups else "features"
-            rest = f" that are not excluded; {self.n_included} are included" if least > 1 or most < len(self._heads) else ""
+            rest = f" that are not excluded; {self.n_included} are included" if least > 1 or most < self.n_units else ""
             raise ValueError(f"k={k} is outside {least} to {most}, the number of {what}{rest}.")
         return int(k)
 
@@ -467,8 +473,10 @@ class Occupied(NamedTuple):
 def _score(occupied: Occupied, closeness: Array, penalty: RowPenalty, varies: Array) -> tuple[Array, Array]:
     """Give every unit its rule and a score that falls along the ranking."""
     counts, units, norms = occupied
-    is_varying = np.zeros(penalty.n_units, dtype=bool)
-    is_varying[penalty.unit_of[varies]] = True
+    is_varying = varies
+    if penalty.has_groups:
+        is_varying = np.zeros(penalty.n_units, dtype=bool)
+        is_varying[penalty.unit_of[varies]] = True
     is_excluded, is_included = penalty.costs == np.inf, penalty.costs == 0.0
     rules = np.where(is_varying, RULES.index("gradient"), RULES.index("constant")).astype(np.int8)
     rules[is_excluded] = RULES.index("excluded")

@@ -174,10 +174,13 @@ class ArrayDesign:
     def push(self, rows: Array, values: Array) -> Array:
         image: Any = 0.0
         step = max(64, PART_ELEMENTS // self.n_samples)
+        scaled = np.where(self.varies[rows], values / self.scale[rows], 0.0)
         for start in range(0, max(1, len(rows)), step):
-            part = self.place.send(values[:, start : start + step], self.array_dtype)
-            image = image + part @ self._lines(rows[start : start + step])
-        # As for a sparse X: the sum is then zero to the last digit, on which products rely.
+            part = self.place.send(scaled[:, start : start + step], self.array_dtype)
+            columns = self.place.xp.take(self._base, self.place.send(rows[start : start + step]), axis=1)
+            image = image + part @ columns.T
+        # As for a sparse X: the sum is then zero to the last digit, on which products rely. What is left of the means is
+        # taken away with it.
         return self.sample_weights.centred(self.place.fetch(image))
 
     def take(self, rows: Array, samples: slice) -> Array:
