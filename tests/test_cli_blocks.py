@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,7 +23,7 @@ from cli_samples import RESULTS, contents, read_tsv
 
 from l20fs.cli import run
 from l20fs.data.readers import DataError, limits, read_table
-from l20fs.large import FileBlocks, Journal
+from l20fs.large import FileBlocks, Journal, open_large
 
 N_CELLS, N_GENES = 90, 24
 DONORS = np.array([f"donor {i % 6}" for i in range(N_CELLS)])
@@ -153,8 +155,13 @@ def test_path_in_blocks(folder, tmp_path, monkeypatch, capsys):
         line.split("\t")[2:4] for line in whole.splitlines()
     ]
     assert "plan C" in printed.err
-    assert run(["path", *arguments(folder, "csr.h5ad"), "--certify"]) == 3
-    assert "certify=True is not available for X in blocks" in capsys.readouterr().err
+    assert run(["path", *arguments(folder, "csr.h5ad"), "--certify"]) == 2
+    assert "--certify needs the data in memory, and csr.h5ad is read in blocks." in capsys.readouterr().err
+    (tmp_path / "groups.tsv").write_text("gene 1\tA\ngene 2\tA\n")
+    groups = ["--feature-groups", str(tmp_path / "groups.tsv")]
+    assert run(["path", *arguments(folder, "csr.h5ad"), *groups]) == 2
+    assert "Or use --method ahiht" in capsys.readouterr().err
+    assert run(["path", *arguments(folder, "csr.h5ad"), *groups, "--method", "ahiht", "-k", "3"]) == 0
 
 
 def test_methods_that_need_the_table_get_it_or_say_so(folder, tmp_path, tight, capsys):
@@ -165,9 +172,15 @@ def test_methods_that_need_the_table_get_it_or_say_so(folder, tmp_path, tight, c
 
 
 def test_too_little_memory_even_for_blocks(folder, tight, capsys):
-    assert run(["select", *arguments(folder, "csr.h5ad"), "--max-memory", "1M"]) == 3
+    assert run(["select", *arguments(folder, "csr.h5ad"), "--max-memory", "1K"]) == 3
     said = capsys.readouterr().err
-    assert "In blocks it can be read with 128.0 MiB, but 1.0 MiB are allowed. Allow more." in said
+    assert re.search(r"csr\.h5ad: work on it takes about .* In blocks \d+\.\d MiB would do, but 1\.0 KiB are allowed", said)
+
+
+def test_a_limit_that_will_do_for_the_table_but_not_for_blocks(folder, tmp_path, monkeypatch, capsys):
+    """Blocks need more than a small table does."""
+    select(folder, tmp_path / "out", "csr.h5ad", "--max-memory", "100K")
+    assert "blocks" not in capsys.readouterr().err
 
 
 def test_memory_that_is_free_decides_where_nothing_is_said(folder, tmp_path, monkeypatch, capsys):
@@ -272,8 +285,85 @@ def test_a_store_that_is_no_adata(tmp_path):
     with pytest.raises(DataError, match=r"x\.zarr: holds 'numbers', but is no AnnData file"):
         read_table(tmp_path / "x.zarr", "type")
     zarr.save(tmp_path / "y.zarr", np.eye(3))
-    with pytest.raises(DataError, match=r"y\.zarr: a \.zarr file has no labels. Give a file with them"):
+    with pytest.raises(DataError, match=r"y\.zarr: a zarr array has no labels. Give a file with them"):
         read_table(tmp_path / "y.zarr", "type")
+    (tmp_path / "labels.txt").write_text("a\nb\nb\n")
+    with pytest.raises(DataError, match=r"y\.zarr: layer 'q' is for AnnData; this is a single array. Leave it out"):
+        read_table(tmp_path / "y.zarr", labels=tmp_path / "labels.txt", layer="q")
+
+
+# Files that change, are cut, or have odd names
+
+
+@pytest.mark.parametrize("in_blocks", [False, True])
+def test_chunks_that_are_not_there_are_told(tmp_path, in_blocks, monkeypatch):
+    monkeypatch.setattr(limits, "WORK", 10**9)
+    X, y = counts()
+    zarr.create_array(tmp_path / "x.zarr", data=X, chunks=(30, N_GENES))
+    (tmp_path / "x.zarr" / "c" / "1" / "0").unlink()
+    (tmp_path / "labels.txt").write_text("\n".join(y) + "\n")
+    table = read_table(tmp_path / "x.zarr", labels=tmp_path / "labels.txt", in_blocks=in_blocks)
+    assert "x.zarr: 1 of 3 chunks are not there and count as 0.0." in table.notes
+
+
+@pytest.mark.parametrize(("name", "other"), [("csr.h5ad", "cells"), ("csr.h5ad", "C.H5"), ("cells.zarr", "folder")])
+def test_the_content_of_a_file_counts_and_not_its_name(folder, tmp_path, name, other, tight):
+    (tmp_path / other).symlink_to(folder / name)
+    table = read_table(tmp_path / other, **reading(folder, name), in_blocks=True)
+    assert isinstance(table.X, FileBlocks)
+    assert open_large(tmp_path / other).shape == table.X.shape
+
+
+def test_a_block_that_cannot_be_read_is_told_with_the_file(tmp_path, tight, capsys):
+    X, y = counts()
+    zarr.create_array(tmp_path / "x.zarr", data=X, chunks=(30, N_GENES))
+    file = tmp_path / "x.zarr" / "c" / "1" / "0"
+    file.write_bytes(file.read_bytes()[:20])
+    (tmp_path / "labels.txt").write_text("\n".join(y) + "\n")
+    assert run(["select", str(tmp_path / "x.zarr"), "--labels", str(tmp_path / "labels.txt")]) == 3
+    said = capsys.readouterr().err
+    assert re.search(r"error: x\.zarr: rows \d+ to \d+ of the matrix cannot be read \(.*\)\. Copy the file again\.", said)
+
+
+@pytest.mark.parametrize("name", ["rows.npy", "csr.h5ad", "array.zarr"])
+def test_a_file_that_changes_while_it_is_read_is_refused(folder, tmp_path, name, monkeypatch, tight, capsys):
+    """Nothing of it is kept: a resumed run must not take what was read of the other version."""
+    source, changed = folder / name, tmp_path / name
+    shutil.copytree(source, changed) if source.is_dir() else shutil.copy(source, changed)
+    n_passes, n_kept, fit = [], [], FileBlocks.total
+
+    def total(blocks, kernel, *rest):
+        n_passes.append(kernel.__name__)
+        if len(n_passes) == 2:
+            n_kept.append(len(list((tmp_path / "out" / "passes").iterdir())))
+            target = changed if changed.is_file() else changed / "c" / "1" / "0"
+            os.utime(target, ns=(1, 1))
+        return fit(blocks, kernel, *rest)
+
+    monkeypatch.setattr(FileBlocks, "total", total)
+    command = ["select", str(changed), *arguments(folder, name)[1:], "-o", str(tmp_path / "out")]
+    assert run(command) == 3
+    assert (
+        f"error: {name} was changed while it was read. Wait until it is complete, and begin anew." in capsys.readouterr().err
+    )
+    assert len(list((tmp_path / "out" / "passes").iterdir())) == n_kept[0]
+
+
+def test_a_map_that_shrinks_does_not_kill(folder, tmp_path, tight):
+    shutil.copy(folder / "rows.npy", tmp_path / "x.npy")
+    blocks = open_large(tmp_path / "x.npy")
+    os.truncate(tmp_path / "x.npy", 200)
+    with pytest.raises(ValueError, match=r"x\.npy was changed while it was read"):
+        blocks[:, [1]]
+
+
+def test_a_file_that_is_replaced_as_a_whole_is_the_old_one_for_this_run(folder, tmp_path, tight):
+    shutil.copy(folder / "rows.npy", tmp_path / "x.npy")
+    blocks = open_large(tmp_path / "x.npy")
+    before = blocks[:, [1]]
+    np.save(tmp_path / "y.npy", np.zeros((N_CELLS, N_GENES), dtype=np.float32))
+    os.replace(tmp_path / "y.npy", tmp_path / "x.npy")
+    np.testing.assert_array_equal(blocks[:, [1]], before)
 
 
 def test_passes_are_kept_of_fits_that_are_few(folder, tmp_path, monkeypatch, tight):

@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from l20fs import L20Selector, StabilitySelector
 from l20fs.base import BaseSelector
-from l20fs.cli.load import Samples, make_selector, unit_names
+from l20fs.cli.load import Samples, make_selector, refuse_for_blocks, unit_names
 from l20fs.cli.options import DEFAULTS
 from l20fs.cli.output import log_of_blocks, note, progress, stated_warnings
 from l20fs.cli.results import CELLS, PASSES
@@ -28,7 +28,7 @@ from l20fs.evaluation import (
     number_of_folds,
     predictions_by_k,
 )
-from l20fs.large import FileBlocks, shown
+from l20fs.large import FileBlocks
 from l20fs.report import words
 from l20fs.report.build import Findings, largest_k, ranked_units
 
@@ -48,11 +48,9 @@ def find(samples: Samples, options: dict[str, Any], provenance: dict[str, Any], 
     warned: list[str] = list(samples.notes)
     n_samples, n_features = samples.X.shape
     classes = np.unique(samples.y)
-    if isinstance(samples.X, FileBlocks):
-        limit = f"the {shown(options['max_memory'])} of --max-memory" if options["max_memory"] else "the memory that is free"
-        note(f"work on {samples.title} in memory would take more than {limit}: it is read in blocks")
     note(f"{n_samples} samples, {words.counted(n_features, 'feature')}, {words.counted(len(classes), 'class')}")
     check_options(samples, options)
+    refuse_for_blocks(samples, options)
     selector, k, rule = fit(samples, options, largest_k(len(classes)), warned, folder and folder / PASSES)
     units = ranked_units(selector)
     if k > len(units):

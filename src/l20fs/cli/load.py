@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from l20fs import L20Selector
 from l20fs.base import BaseSelector
 from l20fs.cli.options import DEFAULTS, OWN_OPTIONS, SOLVERS, supervised_methods
-from l20fs.cli.output import readable
+from l20fs.cli.output import note, readable
 from l20fs.data import load_srbct
 from l20fs.data.readers import DataError, Table, read_table
-from l20fs.large import FileBlocks
+from l20fs.large import FileBlocks, shown
 from l20fs.wishes import Features
 
 Array = NDArray[Any]
@@ -63,10 +63,28 @@ def load(data: str, target: str | None, *, is_log: bool = False, in_blocks: bool
         if not os.path.exists(data):  # False for impossible names, too
             raise click.UsageError(f"{data!r} is neither a file nor a built-in data set (srbct).")
         samples = Samples.of(read_table(Path(data), target, in_blocks=in_blocks, **given), readable(Path(data).name))
+    X = samples.X
+    if isinstance(X, FileBlocks):
+        limit = reading.get("max_memory")
+        than = f"the {shown(limit)} of --max-memory" if limit else "the memory that is free"
+        note(f"work on {samples.title} in memory would take more than {than}: it is read in blocks")
     if not is_log:
         return samples
-    X = samples.X
     return replace(samples, X=X.mapped(logarithms, X.dtype) if isinstance(X, FileBlocks) else logarithms(X))
+
+
+def refuse_for_blocks(samples: Samples, options: dict[str, Any]) -> None:
+    """Refuse what needs all samples in memory where they are not."""
+    if not isinstance(samples.X, FileBlocks):
+        return
+    way_out = f"{samples.title} is read in blocks. Leave the option out, or allow more memory (--max-memory)."
+    if options.get("certify"):
+        raise click.UsageError(f"--certify needs the data in memory, and {way_out}")
+    if options["feature_groups"] and options["method"] in ("forward", "swap", "sbr") and samples.X.axis == 0:
+        raise click.UsageError(
+            f"--feature-groups with --method {options['method']} needs the data in memory, and {way_out} Or use --method "
+            "ahiht, which does not need that."
+        )
 
 
 def logarithms(X: Any) -> Any:

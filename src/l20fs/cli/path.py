@@ -1,4 +1,4 @@
-"""``l20fs path``: every step of the path as a samples."""
+"""``l20fs path``: every step of the path as a table."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from l20fs import L20Selector
-from l20fs.cli.load import READING, complete, load, make_selector
+from l20fs.cli.load import READING, complete, load, make_selector, refuse_for_blocks
 from l20fs.cli.options import SOLVERS, data_options, model_options
 from l20fs.cli.output import as_tsv, log_of_blocks, note, show, stated_warnings
 from l20fs.files import write_atomically
@@ -45,6 +45,7 @@ def path(data: str, **options: Any) -> None:
     options = complete(options)
     reading = {name: options[name] for name in READING}
     samples = load(data, options["target"], is_log=options["is_log"], in_blocks=True, **reading)
+    refuse_for_blocks(samples, options)
     n_features = samples.X.shape[1]
     k = min(options["n_features"] or DEFAULT_STEPS, n_features)
     selector = make_selector(samples, options, k)

@@ -15,6 +15,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from l20fs.large.watch import Watch
+
 Array = NDArray[Any]
 
 #: So many neighbours are summed before the sum is passed on: the order of a sum depends on nothing but the blocks, and
@@ -171,6 +173,8 @@ class FileBlocks(Blocks):
         Bytes that may be held beside the blocks.
     name : str
         What the log calls it.
+    watch : Watch, optional
+        Refuses the result of a pass in which the file changed.
 
     Examples
     --------
@@ -193,6 +197,7 @@ class FileBlocks(Blocks):
     budget: int
     name: str
     traffic: Traffic = field(default_factory=Traffic)
+    watch: Watch | None = None
 
     def keep(self, value: Any) -> Any:
         self.traffic.n_down += size_of(value)
@@ -249,6 +254,8 @@ class FileBlocks(Blocks):
         covered = extents(self)
 
         def work(number: int) -> Any:
+            if self.watch is not None and self.watch.is_cheap:  # what is behind the end of a map that shrank kills
+                self.watch.check()
             arguments = (value.value if isinstance(value, Kept) else value for value in own[number])
             return kernel(self.load(covered[number]), *arguments)
 
@@ -262,6 +269,8 @@ class FileBlocks(Blocks):
                         yield waiting.popleft().result()
                 while waiting:
                     yield waiting.popleft().result()
+                if self.watch is not None:
+                    self.watch.check()
             finally:
                 for future in waiting:
                     future.cancel()

@@ -8,7 +8,7 @@ from typing import Any
 
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
-#: What Python and the libraries take before there are any data; less than twice that makes no sense as a limit.
+#: Less makes no sense as a limit: the blocks would be tiny, and Python with its libraries takes more by itself.
 LEAST = 2**27
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from l20fs.large.blocks import FileBlocks
 from l20fs.large.memory import bytes_of, shown
+from l20fs.large.watch import watch_of
 
 Array = NDArray[Any]
 logger = logging.getLogger("l20fs")
@@ -28,6 +29,10 @@ SHARE_OF_BLOCK = 32
 
 #: Share of the memory that is left for what the fit keeps beside the blocks.
 SHARE_KEPT = 0.5
+
+
+class DamagedFileError(ValueError):
+    """A part of a file cannot be what was written."""
 
 
 def open_large(file: str | os.PathLike[str], *, key: str = "X", max_memory: Any = None) -> FileBlocks:
@@ -56,8 +61,21 @@ def open_large(file: str | os.PathLike[str], *, key: str = "X", max_memory: Any 
     return stored_blocks(stored, memory)
 
 
+def _ending(path: Path) -> str:
+    """Return how the name of a file should end: by its content, and by its name where that says nothing."""
+    if path.is_dir():
+        return ".zarr"
+    try:
+        with open(path, "rb") as stream:
+            head = stream.read(8)
+    except OSError:
+        head = b""
+    return ".npy" if head.startswith(b"\x93NUMPY") else ".h5ad" if head == b"\x89HDF\r\n\x1a\n" else path.suffix.lower()
+
+
 def _opened(path: Path) -> Any:
-    if path.suffix == ".npy":
+    ending = _ending(path)
+    if ending == ".npy":
         try:
             mapped = np.load(path, mmap_mode="r", allow_pickle=False)
         except (ValueError, EOFError) as error:
@@ -65,14 +83,14 @@ def _opened(path: Path) -> Any:
         if not isinstance(mapped, np.memmap):
             raise ValueError(f"{path.name} is an archive of arrays. Save the matrix alone, with numpy.save.")
         return mapped
-    if path.suffix == ".zarr":
+    if ending == ".zarr":
         try:
             import zarr
         except ModuleNotFoundError:
             raise ModuleNotFoundError("A .zarr store needs zarr: pip install zarr.") from None
         refuse_pickled(path)
         return zarr.open(path, mode="r")
-    if path.suffix in (".h5ad", ".h5", ".hdf5"):
+    if ending in (".h5ad", ".h5", ".hdf5"):
         try:
             import h5py
         except ModuleNotFoundError:
@@ -140,7 +158,13 @@ def array_blocks(X: Any, memory: int) -> FileBlocks:
             mapped.madvise(mmap.MADV_DONTNEED)
         return block
 
-    return FileBlocks((shape[0], shape[1]), dtype, axis, edges, False, load, _kept(memory), type(X).__name__)
+    blocks = FileBlocks((shape[0], shape[1]), dtype, axis, edges, False, load, _kept(memory), _kind_of(X))
+    return replace(blocks, watch=watch_of(X))
+
+
+def _kind_of(X: Any) -> str:
+    kinds = {"memmap": "a .npy file", "ndarray": "memory", "Array": "a zarr array", "Dataset": "an HDF5 array"}
+    return kinds.get(type(X).__name__, type(X).__name__)
 
 
 def _cut_axis(X: Any, shape: tuple[int, ...], chunks: Any, most: int) -> int:
@@ -193,10 +217,11 @@ def sparse_blocks(group: Any, kind: str, memory: int) -> FileBlocks:
                 checked.add((span.start, span.stop))
         except ValueError as error:
             lines = f"{'rows' if axis == 0 else 'columns'} {span.start} to {span.stop - 1}"
-            raise ValueError(f"{where} is damaged in {lines}: {error}. Write it again.") from error
+            raise DamagedFileError(f"{where} is damaged in {lines}: {error}. Write it again.") from error
         return block
 
-    return FileBlocks((shape[0], shape[1]), dtype, axis, edges, True, load, _kept(memory), f"a {kind.upper()} file")
+    blocks = FileBlocks((shape[0], shape[1]), dtype, axis, edges, True, load, _kept(memory), f"a {kind.upper()} file")
+    return replace(blocks, watch=watch_of(group))
 
 
 def _file_of(group: Any) -> str:

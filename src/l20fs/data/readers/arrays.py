@@ -14,10 +14,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from l20fs.data.matlab import read_variables
-from l20fs.data.readers.limits import check_memory, memory_for, most_unpacked, unpacked_size
+from l20fs.data.readers.in_blocks import left_in_file
+from l20fs.data.readers.limits import check_memory, most_unpacked, unpacked_size
 from l20fs.data.readers.svmlight import label_texts, numbered
 from l20fs.data.readers.table import Array, Contents, DataError, Request, UnknownColumnError, find, first_line, listed
-from l20fs.large import as_blocks
 
 #: What values and labels are called in files of arrays, by custom; upper and lower case are the same.
 VALUES, LABELS = ("x", "fea", "data"), ("y", "gnd", "label", "labels")
@@ -70,25 +70,24 @@ def contents_of(found: Arrays, request: Request) -> Contents:
 
 def map_npy(request: Request) -> Contents:
     """Leave a single matrix, which has no labels, in its file."""
-    refuse_no_labels("npy", request)
+    _refuse_no_labels(request)
     try:
         mapped = np.load(request.file, mmap_mode="r", allow_pickle=False)
     except Exception as error:  # a damaged header fails in many ways
         raise _damaged("npy", error, request) from error
     contents = contents_of(Arrays(mapped), request)
-    return replace(contents, X=as_blocks(contents.X, memory_for(request)))
+    return replace(contents, X=left_in_file(contents.X, request))
 
 
-def refuse_no_labels(ending: str, request: Request) -> None:
-    """Refuse a file that can hold no labels if there is no other one with them."""
+def _refuse_no_labels(request: Request) -> None:
     if request.labels is None:
-        raise DataError(f"{request.name}: a .{ending} file has no labels. Give a file with them (--labels FILE).")
+        raise DataError(f"{request.name}: a .npy file has no labels. Give a file with them (--labels FILE).")
 
 
 def load_npy(content: bytes, request: Request) -> Arrays:
     """Load a single matrix, which has no labels."""
     check_memory(NPY_MEMORY * len(content), request)
-    refuse_no_labels("npy", request)
+    _refuse_no_labels(request)
     try:
         return Arrays(np.load(io.BytesIO(content), allow_pickle=False))
     except Exception as error:  # a damaged header fails in many ways

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from l20fs.data.readers.frames import has_classes
-from l20fs.data.readers.limits import check_memory, memory_for, stays_in_file
+from l20fs.data.readers.in_blocks import left_in_file
+from l20fs.data.readers.limits import check_memory, stays_in_file
 from l20fs.data.readers.table import (
     Contents,
     DataError,
@@ -21,7 +23,6 @@ from l20fs.data.readers.table import (
     listed,
     require,
 )
-from l20fs.large import open_large
 
 #: The form of tables since anndata 0.8, in which a column can be read by itself.
 BY_COLUMN = "0.2.0"
@@ -32,15 +33,15 @@ def read_h5ad(request: Request) -> Contents:
     h5py = require("h5py", "h5ad", request)
     try:
         with h5py.File(request.file, "r") as stored:
-            return read_anndata(stored, request)
+            return read_anndata(stored, request, h5py.File)
     except (DataError, UnknownColumnError):
         raise
     except Exception as error:  # of HDF5 and anndata, whose errors are of many kinds
         raise DataError(f"{request.name}: not a whole h5ad file ({first_line(error)}). Copy it again.") from error
 
 
-def read_anndata(stored: Any, request: Request) -> Contents:
-    """Read from an open store, of HDF5 or zarr."""
+def read_anndata(stored: Any, request: Request, open_again: Callable[[Any], Any]) -> Contents:
+    """Read from an open store, of HDF5 or zarr; ``open_again`` opens it for those who read after this."""
     read = require("anndata.io", "h5ad", request).read_elem
     if "obs" not in stored or "var" not in stored:
         raise DataError(
@@ -50,7 +51,7 @@ def read_anndata(stored: Any, request: Request) -> Contents:
     cells, obs = _columns(stored["obs"], read, _wanted(stored["obs"], read, request))
     genes, _ = _columns(stored["var"], read, [])
     key = _key(stored, request)
-    X = _matrix(stored[key], key, read, request)
+    X = _matrix(stored[key], key, read, request, open_again)
     if X.shape != (len(cells), len(genes)):
         raise DataError(
             f"{request.name}: the matrix has shape {X.shape}, for {len(cells)} cells and {len(genes)} genes. Write it again."
@@ -109,11 +110,11 @@ def _key(stored: Any, request: Request) -> str:
     return "X"
 
 
-def _matrix(element: Any, key: str, read: Any, request: Request) -> Matrix:
+def _matrix(element: Any, key: str, read: Any, request: Request, open_again: Callable[[Any], Any]) -> Matrix:
     """Load the matrix, or leave it where it is if it is too large."""
     needed = _memory(element)
     if stays_in_file(needed, request):
-        return open_large(request.file, key=key, max_memory=memory_for(request))
+        return left_in_file(open_again(request.file)[key], request)
     check_memory(needed, request)
     return _checked(read(element))
 

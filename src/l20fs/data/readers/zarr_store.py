@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from l20fs.data.readers.arrays import Arrays, contents_of, refuse_no_labels
+from l20fs.data.readers.arrays import Arrays, contents_of
 from l20fs.data.readers.h5ad import read_anndata
-from l20fs.data.readers.limits import check_memory, memory_for, stays_in_file
+from l20fs.data.readers.in_blocks import left_in_file
+from l20fs.data.readers.limits import check_memory, stays_in_file
 from l20fs.data.readers.table import Contents, DataError, Request, UnknownColumnError, first_line, require
-from l20fs.large import as_blocks
 from l20fs.large.sources import refuse_pickled
 
 
@@ -21,7 +23,9 @@ def read_zarr(request: Request) -> Contents:
     try:
         refuse_pickled(request.file)
         stored = zarr.open(request.file, mode="r")
-        return read_anndata(stored, request) if hasattr(stored, "keys") else _read_array(stored, request)
+        if hasattr(stored, "keys"):
+            return read_anndata(stored, request, partial(zarr.open, mode="r"))
+        return _read_array(stored, request)
     except (DataError, UnknownColumnError):
         raise
     except Exception as error:  # of zarr, its codecs and anndata, whose errors are of many kinds
@@ -29,9 +33,16 @@ def read_zarr(request: Request) -> Contents:
 
 
 def _read_array(stored: Any, request: Request) -> Contents:
-    refuse_no_labels("zarr", request)
+    if request.labels is None:
+        raise DataError(f"{request.name}: a zarr array has no labels. Give a file with them (--labels FILE).")
+    if request.layer is not None:
+        raise DataError(f"{request.name}: layer {request.layer!r} is for AnnData; this is a single array. Leave it out.")
     needed = 3 * math.prod(stored.shape) * np.dtype(stored.dtype).itemsize
+    n_missing = stored.nchunks - stored.nchunks_initialized
+    note = f"{request.name}: {n_missing} of {stored.nchunks} chunks are not there and count as {stored.fill_value}."
     if stays_in_file(needed, request):
-        return contents_of(Arrays(as_blocks(stored, memory_for(request))), request)
-    check_memory(needed, request)
-    return contents_of(Arrays(np.asarray(stored[:])), request)
+        contents = contents_of(Arrays(left_in_file(stored, request)), request)
+    else:
+        check_memory(needed, request)
+        contents = contents_of(Arrays(np.asarray(stored[:])), request)
+    return replace(contents, notes=(*contents.notes, note)) if n_missing else contents

@@ -1,0 +1,30 @@
+"""Matrices that stay in their files: faults of a block are told as those of a file are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from l20fs.data.readers.limits import memory_for_blocks
+from l20fs.data.readers.table import DataError, Request, first_line
+from l20fs.large import FileBlocks, bytes_of
+from l20fs.large.sources import DamagedFileError, stored_blocks
+from l20fs.large.watch import ChangedFileError
+
+
+def left_in_file(stored: Any, request: Request) -> FileBlocks:
+    """Cut a stored matrix into blocks, and name the file where one cannot be read."""
+    blocks = stored_blocks(stored, bytes_of(memory_for_blocks(request)))
+
+    def load(span: slice) -> Any:
+        try:
+            return blocks.load(span)
+        except (ChangedFileError, DamagedFileError, MemoryError):
+            raise
+        except Exception as error:  # of HDF5, zarr and its codecs, whose errors are of many kinds
+            lines = f"{'rows' if blocks.axis == 0 else 'columns'} {span.start + 1} to {span.stop}"
+            raise DataError(
+                f"{request.name}: {lines} of the matrix cannot be read ({first_line(error)}). Copy the file again."
+            ) from error
+
+    return replace(blocks, load=load)
