@@ -123,9 +123,9 @@ def test_the_result_is_that_of_the_whole_table(folder, tmp_path, name, monkeypat
     monkeypatch.setattr("l20fs.large.sources.LARGEST_BLOCK", 3000)
     capsys.readouterr()
     blocks = tmp_path / "blocks"
-    assert run(["select", *arguments(folder, name), "-o", str(blocks), *more, "--max-memory", "512M"]) == 0
+    assert run(["select", *arguments(folder, name), "-o", str(blocks), *more, "--max-memory", "9G"]) == 0
     said = capsys.readouterr().err
-    assert f"work on {name} in memory would take more than the 512.0 MB of --max-memory: it is read in blocks" in said
+    assert f"work on {name} in memory would take more than the 9.0 GB of --max-memory: it is read in blocks" in said
     assert said.count(": plan C, few features") == 1
     for file in ("selection.tsv", "cv.tsv", "stability.tsv"):
         expected, found = (pd.read_csv(folder / file, sep="\t") for folder in (whole, blocks))
@@ -175,6 +175,15 @@ def test_too_little_memory_even_for_blocks(folder, tight, capsys):
     assert run(["select", *arguments(folder, "csr.h5ad"), "--max-memory", "1K"]) == 3
     said = capsys.readouterr().err
     assert re.search(r"csr\.h5ad: work on it takes about .* In blocks \d+\.\d MiB would do, but 1\.0 KiB are allowed", said)
+
+
+def test_what_the_program_takes_counts(folder, tight):
+    table = read_table(folder / "rows.npy", labels=folder / "labels.txt", in_blocks=True, max_memory=2**30, in_use=2**29)
+    assert table.X.budget == 2**28
+    assert not isinstance(
+        read_table(folder / "rows.npy", labels=folder / "labels.txt", in_blocks=True, max_memory=2**28, in_use=2**28).X,
+        FileBlocks,
+    )
 
 
 def test_a_limit_that_will_do_for_the_table_but_not_for_blocks(folder, tmp_path, monkeypatch, capsys):

@@ -62,7 +62,9 @@ def load(data: str, target: str | None, *, is_log: bool = False, in_blocks: bool
     else:
         if not os.path.exists(data):  # False for impossible names, too
             raise click.UsageError(f"{data!r} is neither a file nor a built-in data set (srbct).")
-        samples = Samples.of(read_table(Path(data), target, in_blocks=in_blocks, **given), readable(Path(data).name))
+        in_use = resident_memory() if "max_memory" in given else 0
+        table = read_table(Path(data), target, in_blocks=in_blocks, in_use=in_use, **given)
+        samples = Samples.of(table, readable(Path(data).name))
     X = samples.X
     if isinstance(X, FileBlocks):
         limit = reading.get("max_memory")
@@ -71,6 +73,14 @@ def load(data: str, target: str | None, *, is_log: bool = False, in_blocks: bool
     if not is_log:
         return samples
     return replace(samples, X=X.mapped(logarithms, X.dtype) if isinstance(X, FileBlocks) else logarithms(X))
+
+
+def resident_memory() -> int:
+    """Return the bytes of memory that this process has now, which a user's limit is meant to cover; 0 if nobody tells."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError, AttributeError):
+        return 0
 
 
 def refuse_for_blocks(samples: Samples, options: dict[str, Any]) -> None:

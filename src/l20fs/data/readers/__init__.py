@@ -74,6 +74,7 @@ def read_table(
     sheet: str | None = None,
     max_memory: int | None = None,
     in_blocks: bool = False,
+    in_use: int = 0,
 ) -> Table:
     """Read samples with labels from any file that people have.
 
@@ -103,6 +104,8 @@ def read_table(
     in_blocks : bool, default=False
         Whether the matrix of an h5ad, zarr or npy file that needs more than that may stay in the file; it is checked for
         values that are not finite, and is a :class:`~l20fs.large.FileBlocks` then.
+    in_use : int, default=0
+        How many bytes of ``max_memory`` are taken before: work on blocks is left the rest.
 
     Returns
     -------
@@ -127,7 +130,7 @@ def read_table(
     '1 feature name looks like a date'
     """
     labels = None if labels is None else Path(labels)
-    request = Request(Path(file), target, labels, groups, samples_in, layer, sheet, max_memory, in_blocks)
+    request = Request(Path(file), target, labels, groups, samples_in, layer, sheet, max_memory, in_blocks, in_use)
     detect.refuse_unsafe(request.file)
     kind = detect.detect(request)
     _refuse_options(kind, request)

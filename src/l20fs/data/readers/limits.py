@@ -69,7 +69,7 @@ def stays_in_file(needed: int, request: Request) -> bool:
     most = memory_for(request)
     if not request.in_blocks or most is None or WORK * needed <= most:
         return False
-    least = LEAST if request.max_memory is None else LEAST + resident_memory()
+    least = LEAST + request.in_use
     if most < least and needed > most:
         raise DataError(
             f"{request.name}: work on it takes about {size(WORK * needed)} of memory. In blocks {size(least)} would do, but "
@@ -80,17 +80,8 @@ def stays_in_file(needed: int, request: Request) -> bool:
 
 def memory_for_blocks(request: Request) -> int | None:
     """Return the bytes that work on blocks may take: of what is allowed, the part that is not yet in use."""
-    if request.max_memory is None:
-        return available_memory()
-    return max(LEAST, request.max_memory - resident_memory())
-
-
-def resident_memory() -> int:
-    """Return the bytes of memory that this process has now; 0 where the system does not tell."""
-    try:
-        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError, IndexError, AttributeError):
-        return 0
+    most = memory_for(request)
+    return None if most is None else max(LEAST, most - request.in_use)
 
 
 def check_memory(needed: int, request: Request) -> None:

@@ -83,6 +83,8 @@ class Request:
     max_memory: int | None = None
     #: Whether a matrix that is too large for the memory may stay in its file.
     in_blocks: bool = False
+    #: How much of the memory is taken before anything is read.
+    in_use: int = 0
 
     @property
     def name(self) -> str:
