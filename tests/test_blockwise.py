@@ -463,7 +463,7 @@ def test_plans_are_named_in_the_log(caplog):
     with caplog.at_level(logging.INFO, logger="l20fs"):
         L20Selector(2).fit(cut(X, 0, 2), X[:, 0])
         L20Selector(2).fit(cut(X, 1, 2), X[:, 0])
-    assert "plan D, many features and samples, 19.5 KB back for each feature" in caplog.text
+    assert "plan D, many features and samples, 19.5 KiB back for each feature" in caplog.text
     assert "plan E, fewer samples than features, 320 bytes per target" in caplog.text
 
 

@@ -211,7 +211,7 @@ def test_the_limit_holds_where_there_is_no_cluster(caplog):
     X, y = make_counts(3, 60, 20)
     with caplog.at_level("INFO", "l20fs"):
         L20Selector(3, max_memory="128M").fit(da.from_array(X, chunks=(20, 20)), y)
-    assert "there are 128.0 MB for it" in caplog.text
+    assert "there are 128.0 MiB for it" in caplog.text
 
 
 # On a cluster

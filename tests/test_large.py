@@ -60,13 +60,13 @@ def test_memory_as_people_say_it(said, size):
     "said", ["4X", "", "G", ".", "1..2G", -1, 0, 1000, True, "10M", float("nan"), float("inf"), [4], "-4G"]
 )
 def test_memory_that_makes_no_sense_is_refused(said):
-    with pytest.raises(ValueError, match=r"max_memory=.*'4G', at least 128\.0 MB"):
+    with pytest.raises(ValueError, match=r"max_memory=.*'4G', at least 128\.0 MiB"):
         bytes_of(said)
 
 
 def test_memory_of_this_machine():
     assert 2**27 < bytes_of(None) < 2**50
-    assert shown(2**20) == "1.0 MB"
+    assert shown(2**20) == "1.0 MiB"
 
 
 # Sums

@@ -42,11 +42,11 @@ def shown(size: float) -> str:
     Examples
     --------
     >>> shown(3_000_000_000), shown(10)
-    ('2.8 GB', '10 bytes')
+    ('2.8 GiB', '10 bytes')
     """
     for unit, letter in ((2**40, "T"), (2**30, "G"), (2**20, "M"), (2**10, "K")):
         if size >= unit:
-            return f"{size / unit:.1f} {letter}B"
+            return f"{size / unit:.1f} {letter}iB"
     return f"{size:.0f} bytes"
 
 

@@ -10,7 +10,7 @@ import zlib
 from pathlib import Path
 
 from l20fs.data.readers.table import DataError, Request, first_line
-from l20fs.large.memory import LEAST
+from l20fs.large.memory import LEAST, shown
 
 #: A packed file may grow to this many bytes, whatever its own size...
 FREE_BYTES = 2**30
@@ -37,7 +37,7 @@ def refuse_bomb(packed: int, unpacked: int, request: Request) -> None:
     most = most_unpacked(packed)
     if unpacked > most:
         raise DataError(
-            f"{request.name}: {size(packed)} that unpack to more than {size(most)}. That is no table of numbers, or a "
+            f"{request.name}: {shown(packed)} that unpack to more than {shown(most)}. That is no table of numbers, or a "
             "damaged one. If you trust it, unpack it yourself."
         )
 
@@ -72,8 +72,8 @@ def stays_in_file(needed: int, request: Request) -> bool:
     least = LEAST + request.in_use
     if most < least and needed > most:
         raise DataError(
-            f"{request.name}: work on it takes about {size(WORK * needed)} of memory. In blocks {size(least)} would do, but "
-            f"{size(most)} are {'free' if request.max_memory is None else 'allowed'}. Allow more."
+            f"{request.name}: work on it takes about {shown(WORK * needed)} of memory. In blocks {shown(least)} would do, "
+            f"but {shown(most)} are {'free' if request.max_memory is None else 'allowed'}. Allow more."
         )
     return most >= least
 
@@ -93,23 +93,9 @@ def check_memory(needed: int, request: Request) -> None:
     if most is not None and needed > most:
         which = "are free" if request.max_memory is None else "are allowed"
         raise DataError(
-            f"{request.name}: needs about {size(needed)} of memory, but {size(most)} {which}. Remove features that hardly "
+            f"{request.name}: needs about {shown(needed)} of memory, but {shown(most)} {which}. Remove features that hardly "
             "vary, keep it sparse (h5ad, .mtx), or use a larger machine."
         )
-
-
-def size(n_bytes: int) -> str:
-    """Return a number of bytes as people write it.
-
-    Examples
-    --------
-    >>> size(999), size(3 * 2**20), size(5 * 2**29)
-    ('999 bytes', '3.0 MiB', '2.5 GiB')
-    """
-    for unit, name in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
-        if n_bytes >= unit:
-            return f"{n_bytes / unit:.1f} {name}"
-    return f"{n_bytes} bytes"
 
 
 def unpack_gzip(packed: bytes, request: Request, memory_per_byte: int) -> bytes:
