@@ -74,7 +74,7 @@ def _block(rng, types, n_genes, markers) -> sp.csr_array:
 def select(file: Path, solver: str, max_memory: str) -> dict:
     """Select 100 genes and measure what it took; run in a process of its own."""
     from l20fs import L20Selector
-    from l20fs.large import open_large
+    from l20fs.blocks import open_large
 
     X, y = open_large(file, max_memory=max_memory), np.load(file.with_suffix(".types.npy"))
     start, start_of_work = time.perf_counter(), time.process_time()

@@ -20,9 +20,9 @@ from pathlib import Path
 import numpy as np
 from schedule import SETS, load
 
-from l20fs.certificate import certify_size, lower_bounds, support_loss
-from l20fs.exact import solve_exactly
-from l20fs.problem import LeastSquares
+from l20fs.bounds.branch_and_bound import solve_exactly
+from l20fs.bounds.certificate import certify_size, lower_bounds, support_loss
+from l20fs.objective.least_squares import LeastSquares
 from l20fs.solvers import forward, swap
 
 SIZES = (5, 20, 50)

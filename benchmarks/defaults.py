@@ -36,10 +36,10 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from l20fs import L20Selector, paper_settings
-from l20fs.base import BaseSelector
-from l20fs.evaluation import default_classifiers
-from l20fs.files import write_atomically
+from l20fs.estimators.base import BaseSelector
+from l20fs.evaluation.engine import default_classifiers
 from l20fs.methods import Baseline, discover
+from l20fs.storage.files import write_atomically
 
 PANELS = (10, 20, 50, 100, 200)
 FOLDERS = {

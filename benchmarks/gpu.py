@@ -19,7 +19,7 @@ import torch
 
 from l20fs import L20Selector, SolutionPath
 from l20fs.design import ArrayDesign
-from l20fs.problem import LeastSquares
+from l20fs.objective.least_squares import LeastSquares
 from l20fs.solvers import Schedule, ahiht, forward, hiht, sbr, swap
 
 N_CLASSES, N_ROWS = 10, 400

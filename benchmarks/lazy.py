@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from l20fs.data import make_planted
-from l20fs.problem import LeastSquares
+from l20fs.objective.least_squares import LeastSquares
 from l20fs.solvers import Schedule, ahiht, hiht
 from l20fs.solvers.homotopy import Walk, lambdas, solve_stage
 

@@ -22,7 +22,7 @@ from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 from threadpoolctl import threadpool_limits
 
 from l20fs import L20Classifier, L20Regressor, L20SelectorCV
-from l20fs.evaluation import default_classifiers
+from l20fs.evaluation.engine import default_classifiers
 
 SIZES = (5, 10, 20, 50, 100)
 RIDGES = (0.01, 0.1, 0.3, 1.0, 3.0, 10.0)

@@ -19,7 +19,7 @@ import tracemalloc
 import numpy as np
 
 from l20fs.data import make_planted
-from l20fs.problem import LeastSquares
+from l20fs.objective.least_squares import LeastSquares
 from l20fs.solvers import Schedule, ahiht
 
 # n_samples, n_features, n_classes, repeats, target ratio

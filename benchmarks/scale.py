@@ -22,9 +22,9 @@ from pathlib import Path
 import numpy as np
 
 from l20fs import L20Selector
-from l20fs.blockwise import make_problem
-from l20fs.large import as_blocks, open_large
-from l20fs.problem import LeastSquares
+from l20fs.blocks import as_blocks, open_large
+from l20fs.objective.blockwise import make_problem
+from l20fs.objective.least_squares import LeastSquares
 from l20fs.solvers import Schedule, ahiht
 
 REPEATS = 3

@@ -21,7 +21,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from l20fs.problem import LeastSquares
+from l20fs.objective.least_squares import LeastSquares
 from l20fs.solvers import Schedule, ahiht, hiht
 
 SETS = ("brain", "breast3", "leukemia", "lung", "lymphoma", "nci", "prostate", "srbct")

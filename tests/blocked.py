@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from l20fs.large import FileBlocks
+from l20fs.blocks import FileBlocks
 
 
 def cut(X, axis, n_blocks, budget=2**24):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 
 from l20fs.report.content import Content, Curve, PathLines, Stability
 
@@ -129,3 +130,29 @@ def evil_content():
         curves=[Curve(EVIL[0], content.curves[0].mean, content.curves[0].error)],
         provenance={name: name for name in EVIL},
     )
+
+
+def comparison():
+    rows = pd.DataFrame(
+        {
+            "method": ["RFS", "<b>mRMR</b>", "RFS"],
+            "classifier": ["knn", "knn", "softmax"],
+            "accuracy": [90.04, np.nan, 95.26],
+            "standard_error": [1.0, np.nan, np.nan],
+            "n_features": [20, np.nan, 7.5],
+            "stability": [0.512, np.nan, 0.4],
+            "stability_lower": [0.4, np.nan, np.nan],
+            "stability_upper": [0.6, np.nan, np.nan],
+            "seconds": [0.01234, np.nan, 123.4],
+        }
+    )
+    curves = pd.DataFrame(
+        {
+            "method": ["RFS", "RFS", "<b>mRMR</b>", "RFS"],
+            "classifier": ["knn", "knn", "knn", "softmax"],
+            "n_features": [5, 50, 5, 5],
+            "accuracy": [80.0, 90.0, np.nan, 70.0],
+            "standard_error": 1.0,
+        }
+    )
+    return rows, curves

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from l20fs.problem import LeastSquares
+from l20fs.objective.least_squares import LeastSquares
 
 
 def dense(problem):

@@ -319,7 +319,7 @@ def test_a_backed_file_is_read_in_blocks_within_a_limit(tmp_path, monkeypatch, k
     adata = make_cells(kind=kind)
     adata.write_h5ad(tmp_path / "cells.h5ad")
     select_genes(adata, "type", n_genes=3)
-    monkeypatch.setattr("l20fs.large.sources.LARGEST_BLOCK", 2000)
+    monkeypatch.setattr("l20fs.blocks.sources.LARGEST_BLOCK", 2000)
     monkeypatch.setattr(module, "_in_memory", None)
     backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
     select_genes(backed, "type", n_genes=3, max_memory="1G")

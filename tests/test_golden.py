@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from l20fs import L20Selector, paper_settings
-from l20fs.problem import LeastSquares
+from l20fs.objective.least_squares import LeastSquares
 
 CONSTANTS = {"brain": (3540, 14240, 16.476), "srbct": (1619, 8239, 22.476), "nci": (5446, 48470, 26.557)}
 

@@ -223,7 +223,7 @@ def ours(**parameters: Any) -> Select:
 
 def ours_swap_at_panels(problem: Problem) -> Panels:
     """Exchange rows at the sizes that are asked for, and at no other."""
-    from l20fs.problem import LeastSquares
+    from l20fs.objective.least_squares import LeastSquares
     from l20fs.solvers import swap
 
     path = swap(LeastSquares(problem.X, problem.one_hot), max(problem.panels), sizes=problem.panels)

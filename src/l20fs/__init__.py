@@ -1,11 +1,11 @@
 """l20fs: feature selection with the exact l2,0 norm."""
 
-from l20fs.models import L20Classifier, L20Regressor
-from l20fs.paper import paper_settings
-from l20fs.path import SolutionPath
-from l20fs.selector import L20Selector
-from l20fs.selector_cv import L20SelectorCV
-from l20fs.stability import StabilitySelector
+from l20fs.estimators.models import L20Classifier, L20Regressor
+from l20fs.estimators.paper import paper_settings
+from l20fs.estimators.selector import L20Selector
+from l20fs.estimators.selector_cv import L20SelectorCV
+from l20fs.estimators.stability import StabilitySelector
+from l20fs.objective.solution_path import SolutionPath
 
 __all__ = [
     "L20Classifier",

@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from l20fs import L20Selector, __version__
-from l20fs.large import is_stored
-from l20fs.validation import refuse_foreign_array, refuse_non_finite
-from l20fs.wishes import by_index
+from l20fs.blocks import is_stored
+from l20fs.inputs.constraints import by_index
+from l20fs.inputs.validation import refuse_foreign_array, refuse_non_finite
+from l20fs.typing import Array
 
 if TYPE_CHECKING:
     from anndata import AnnData
 
-Array = NDArray[Any]
 
 #: The mark in ``.uns`` by which results of an earlier call are known, which may be overwritten.
 WRITTEN_BY = "l20fs.anndata.select_genes"

@@ -18,8 +18,8 @@ except ModuleNotFoundError as error:  # pragma: no cover - seen only without the
     raise SystemExit(f"The command line needs the extra 'cli' ({error.name} is missing): pip install 'l20fs[cli]'") from None
 
 from l20fs.cli import compare, completion, data, methods, path, report, reproduce, select
-from l20fs.cli.job import NothingSelectedError
 from l20fs.cli.output import note
+from l20fs.cli.select_pipeline import NothingSelectedError
 from l20fs.data.readers import UnknownColumnError
 
 EXIT_FAILURE, EXIT_USAGE, EXIT_BAD_DATA, EXIT_NOTHING_SELECTED, EXIT_INTERRUPTED = 1, 2, 3, 4, 130

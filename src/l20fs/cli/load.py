@@ -11,18 +11,16 @@ from typing import Any
 import click
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from l20fs import L20Selector
-from l20fs.base import BaseSelector
+from l20fs.blocks import FileBlocks, shown
 from l20fs.cli.options import DEFAULTS, OWN_OPTIONS, SOLVERS, supervised_methods
 from l20fs.cli.output import note, readable
 from l20fs.data import load_srbct
 from l20fs.data.readers import DataError, Table, read_table
-from l20fs.large import FileBlocks, shown
-from l20fs.wishes import Features
-
-Array = NDArray[Any]
+from l20fs.estimators.base import BaseSelector
+from l20fs.inputs.constraints import Features
+from l20fs.typing import Array
 
 #: Options that only say how a file is to be read.
 READING = ("labels", "groups", "samples_in", "layer", "sheet", "max_memory")

@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from l20fs import L20Selector
-from l20fs.base import BaseSelector, SolvesForOneK
 from l20fs.cli.output import show
+from l20fs.estimators.base import BaseSelector, SolvesForOneK
 from l20fs.methods import discover
 
 

@@ -18,7 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from l20fs.large import FileBlocks
+from l20fs.blocks import FileBlocks
 
 if TYPE_CHECKING:
     from l20fs.experiments.runner import RunProgress

@@ -14,8 +14,8 @@ from l20fs import L20Selector
 from l20fs.cli.load import READING, complete, load, make_selector, refuse_for_blocks
 from l20fs.cli.options import SOLVERS, data_options, model_options
 from l20fs.cli.output import as_tsv, log_of_blocks, note, show, stated_warnings
-from l20fs.files import write_atomically
-from l20fs.path import SolutionPath
+from l20fs.objective.solution_path import SolutionPath
+from l20fs.storage.files import write_atomically
 
 #: How far the path goes unless told otherwise.
 DEFAULT_STEPS = 50

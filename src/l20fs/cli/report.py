@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 
 from l20fs.cli.output import show
-from l20fs.files import write_atomically
 from l20fs.report.content import Content, ReportError
 from l20fs.report.page import render
+from l20fs.storage.files import write_atomically
 
 
 @click.command()

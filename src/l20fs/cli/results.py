@@ -16,11 +16,11 @@ import pandas as pd
 
 from l20fs.cli.load import Samples
 from l20fs.cli.output import as_tsv
-from l20fs.evaluation import Predictions
-from l20fs.files import write_together
+from l20fs.evaluation.engine import Predictions
 from l20fs.report.build import Findings, selection_tsv
 from l20fs.report.content import Content
 from l20fs.report.page import render
+from l20fs.storage.files import write_together
 
 #: In the order in which they are put in place; run.json marks a complete run.
 RESULT_FILES = ("selection.tsv", "path.npz", "cv.tsv", "stability.tsv", "report.json", "report.html", "run.json")

@@ -11,7 +11,6 @@ from typing import Any
 import click
 from rich.table import Table as RichTable
 
-from l20fs.cli.job import DEFAULT_K, find
 from l20fs.cli.load import READING, Samples, complete, load
 from l20fs.cli.options import SOLVERS, data_options, model_options
 from l20fs.cli.output import note, plain, readable, show, show_tables
@@ -24,11 +23,12 @@ from l20fs.cli.results import (
     describe_run,
     write_results,
 )
-from l20fs.evaluation import JUDGES
-from l20fs.files import claimed
+from l20fs.cli.select_pipeline import DEFAULT_K, find
+from l20fs.evaluation.engine import JUDGES
 from l20fs.report.build import Findings, build
 from l20fs.report.content import Content
-from l20fs.report.words import percent
+from l20fs.report.sentences import percent
+from l20fs.storage.files import claimed
 
 SHOWN_SIZES = (1, 2, 5, 10, 20, 50, 100)
 MOST_ROWS_SHOWN = 20

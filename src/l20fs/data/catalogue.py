@@ -10,12 +10,10 @@ from importlib.resources import files
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from l20fs.data.containers import LabelledArrays
 from l20fs.data.readers import DataError
-
-Array = NDArray[Any]
+from l20fs.typing import Array
 
 #: exact: the paper's values. substitute: another matrix of the same study. unverified: the paper's shape and classes, of
 #: which the catalogue knows no values. built-in: comes with the package. own: not of the catalogue.

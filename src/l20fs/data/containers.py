@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from l20fs.data.readers import DataError, UnknownColumnError, read_table
 from l20fs.data.readers.arrays import Arrays, load_mat, load_npz
 from l20fs.data.readers.table import Request
-
-Array = NDArray[Any]
+from l20fs.typing import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,18 +8,16 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from l20fs.data.builtin import load_srbct
 from l20fs.data.catalogue import Status, as_float32, class_codes, content_digest, judge, paper_sets
 from l20fs.data.containers import LabelledArrays, read_labelled, read_npz
 from l20fs.data.readers import DataError
-from l20fs.files import write_atomically
-
-Array = NDArray[Any]
+from l20fs.storage.files import write_atomically
+from l20fs.typing import Array
 
 ENVIRONMENT = "L20FS_DATA_DIR"
 

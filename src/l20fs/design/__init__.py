@@ -28,20 +28,20 @@ from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from l20fs.arrays import is_device_array, working_dtype
-from l20fs.design.arrays import ArrayDesign
+from l20fs.blocks import Blocks, shown
 from l20fs.design.blocked import SMALL_GRAM, BlockDesign, BlockedMatrix, probe
-from l20fs.design.blocks import BLOCK_ELEMENTS
 from l20fs.design.columns import ColumnDesign
 from l20fs.design.dense import DenseDesign
+from l20fs.design.device import ArrayDesign
 from l20fs.design.gram import GramDesign
-from l20fs.design.limits import equality_tolerance, refuse_extreme_total, refuse_vanishing_values
 from l20fs.design.protocol import Design
+from l20fs.design.sample_weights import SampleWeights
 from l20fs.design.sparse import SparseDesign
-from l20fs.design.weights import SampleWeights
-from l20fs.large import Blocks, shown
+from l20fs.design.tiles import BLOCK_ELEMENTS
+from l20fs.design.tolerances import equality_tolerance, refuse_extreme_total, refuse_vanishing_values
+from l20fs.inputs.devices import is_device_array, working_dtype
+from l20fs.typing import Array
 
 __all__ = [
     "BLOCK_ELEMENTS",
@@ -60,7 +60,6 @@ __all__ = [
     "probe",
 ]
 
-Array = NDArray[Any]
 logger = logging.getLogger("l20fs")
 Scale = Literal["none", "zscore"]
 

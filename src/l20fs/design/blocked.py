@@ -7,19 +7,18 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from l20fs.arrays import working_dtype
+from l20fs.blocks import Blocks
+from l20fs.blocks.passes import extents
 from l20fs.design import kernels
 from l20fs.design.kernels import Columns, Moments
-from l20fs.design.limits import refuse_huge_values, refuse_overflow, safe_limit
+from l20fs.design.sample_weights import SampleWeights
 from l20fs.design.spectrum import EXACT, lanczos_bound
-from l20fs.design.weights import SampleWeights
-from l20fs.large import Blocks
-from l20fs.large.blocks import extents
-from l20fs.validation import refuse_counted
+from l20fs.design.tolerances import refuse_huge_values, refuse_overflow, safe_limit
+from l20fs.inputs.devices import working_dtype
+from l20fs.inputs.validation import refuse_counted
+from l20fs.typing import Array
 
-Array = NDArray[Any]
 logger = logging.getLogger("l20fs")
 
 #: What to do about missing values: there is no imputer for blocks.

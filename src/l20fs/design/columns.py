@@ -6,14 +6,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from l20fs.design import kernels
 from l20fs.design.blocked import BlockDesign, BlockedMatrix
-from l20fs.design.lines import Lines
+from l20fs.design.column_cache import Lines
 from l20fs.design.protocol import Pull
-
-Array = NDArray[Any]
+from l20fs.typing import Array
 
 
 class ColumnDesign(BlockDesign):

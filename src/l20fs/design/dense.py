@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from l20fs.design.blocks import BLOCK_ELEMENTS, blocks
-from l20fs.design.limits import refuse_huge_values, refuse_overflow, rounding_of_mean
 from l20fs.design.protocol import Pull
+from l20fs.design.sample_weights import SampleWeights
 from l20fs.design.spectrum import largest_eigenvalue
-from l20fs.design.weights import SampleWeights
-
-Array = NDArray[Any]
+from l20fs.design.tiles import BLOCK_ELEMENTS, blocks
+from l20fs.design.tolerances import refuse_huge_values, refuse_overflow, rounding_of_mean
+from l20fs.typing import Array
 
 #: What a processor core commonly keeps close at hand.
 CACHE_BYTES = 1 << 21

@@ -8,17 +8,13 @@ done here, and what it costs does not depend on the number of samples.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from l20fs.design.blocked import SMALL_GRAM, BlockDesign, BlockedMatrix
-from l20fs.design.lines import Lines
+from l20fs.design.column_cache import Lines
 from l20fs.design.protocol import Pull
 from l20fs.design.spectrum import EXACT, lanczos_bound
-
-Array = NDArray[Any]
+from l20fs.typing import Array
 
 
 class GramDesign(BlockDesign):

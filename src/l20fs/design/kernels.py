@@ -11,12 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from l20fs.checkpoint import digest
-from l20fs.design.blocks import BLOCK_ELEMENTS
-
-Array = NDArray[Any]
+from l20fs.design.tiles import BLOCK_ELEMENTS
+from l20fs.storage.checkpoint import digest
+from l20fs.typing import Array
 
 #: A feature whose mean is at most so many deviations from 0 may be centred after a product instead of before it: that
 #: costs less than one digit.

@@ -6,11 +6,9 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from l20fs.design.weights import SampleWeights
-
-Array = NDArray[Any]
+from l20fs.design.sample_weights import SampleWeights
+from l20fs.typing import Array
 
 #: Products of some features with a residual.
 Pull = Callable[[Array], Array]

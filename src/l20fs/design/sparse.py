@@ -6,16 +6,14 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from l20fs.design.blocks import blocks, segment_peaks, segment_sums
 from l20fs.design.kernels import MODEST
-from l20fs.design.limits import refuse_huge_values, refuse_overflow, rounding_of_mean
 from l20fs.design.protocol import Pull
+from l20fs.design.sample_weights import SampleWeights
 from l20fs.design.spectrum import largest_eigenvalue
-from l20fs.design.weights import SampleWeights
-
-Array = NDArray[Any]
+from l20fs.design.tiles import blocks, segment_peaks, segment_sums
+from l20fs.design.tolerances import refuse_huge_values, refuse_overflow, rounding_of_mean
+from l20fs.typing import Array
 
 
 class SparseDesign:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigvalsh
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from l20fs.design.blocks import blocks
 from l20fs.design.protocol import Design
-
-Array = NDArray[Any]
+from l20fs.design.tiles import blocks
+from l20fs.typing import Array
 
 #: Up to this size the eigenvalues of a Gram matrix are computed.
 EXACT = 256

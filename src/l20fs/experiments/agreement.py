@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from l20fs.evaluation.stability_index import Stability, nogueira
 from l20fs.experiments.outcomes import CANDIDATE, CASE, honest_choices
-from l20fs.stability_index import Stability, nogueira
 
 
 def agreement_of_choices(rows: pd.DataFrame, selections: pd.DataFrame, n_features: int) -> pd.DataFrame:

@@ -11,18 +11,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
 from l20fs import __version__
-from l20fs.base import BaseSelector
-from l20fs.checkpoint import describe, digest, hash_of
+from l20fs.estimators.base import BaseSelector
 from l20fs.experiments.plan import NONZERO, Plan, Variant
 from l20fs.experiments.protocol import Split, accuracy, inner_splits, paper_split
-from l20fs.files import write_atomically
-
-Array = NDArray[Any]
+from l20fs.storage.checkpoint import describe, digest, hash_of
+from l20fs.storage.files import write_atomically
+from l20fs.typing import Array
 
 
 class Dataset(NamedTuple):

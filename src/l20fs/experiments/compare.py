@@ -23,10 +23,10 @@ from l20fs.experiments.runner import RunProgress, run, selections
 from l20fs.experiments.tables import CLASSIFIER_NAMES, Cell, Table, seconds, table_writers, text_writer
 from l20fs.experiments.verdict import in_short, verdict
 from l20fs.experiments.words import joined
-from l20fs.files import write_together
 from l20fs.methods import discover
 from l20fs.report.comparison import comparison_page
-from l20fs.report.words import counted
+from l20fs.report.sentences import counted
+from l20fs.storage.files import write_together
 
 #: What is compared unless told otherwise: quick methods of different kinds, minutes for 100 samples with 5000 features.
 DEFAULT_METHODS = ("Baseline", "L20Selector", "RFS", "mRMR", "ReliefF", "FisherScore")

@@ -14,7 +14,7 @@ from l20fs.experiments.published import beside_published
 from l20fs.experiments.repeats import repeats, repeats_beside_published
 from l20fs.experiments.summary import summary
 from l20fs.experiments.tables import CLASSIFIER_NAMES, PROTOCOL_NAMES, accuracy_table, frame_table, times_table, write_table
-from l20fs.files import write_atomically
+from l20fs.storage.files import write_atomically
 
 
 class Exhibit(NamedTuple):

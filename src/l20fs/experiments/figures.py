@@ -21,8 +21,8 @@ from matplotlib.ticker import MaxNLocator, NullFormatter, NullLocator
 from l20fs.experiments import statistics
 from l20fs.experiments.outcomes import check_rows, fit_times, honest_curves, optimistic_curves
 from l20fs.experiments.tables import CLASSIFIER_NAMES, seconds
-from l20fs.files import write_together
 from l20fs.plots.canvas import COLOURS, GREY, VERBATIM, clear_frame, use_log_axis
+from l20fs.storage.files import write_together
 
 BLUE, VERMILLION, GREEN, PINK, ORANGE, SKY = COLOURS
 BLACK = "#000000"

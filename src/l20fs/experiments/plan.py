@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from l20fs import L20Selector, paper_settings
-from l20fs.base import BaseSelector
+from l20fs.estimators.base import BaseSelector
 from l20fs.experiments.protocol import CLASSIFIERS
 from l20fs.methods import discover
 

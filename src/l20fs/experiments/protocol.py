@@ -11,13 +11,12 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 from sklearn.model_selection import StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 
-Array = NDArray[Any]
+from l20fs.typing import Array
 
 #: Share of every class that is used for training, rounded up.
 TRAINING_SHARE = 2 / 3

@@ -16,7 +16,7 @@ from l20fs.experiments.exhibits import EXHIBITS, TRACED, plans_of
 from l20fs.experiments.plan import Plan, load_plan
 from l20fs.experiments.runner import RunProgress, run
 from l20fs.experiments.traces import traces
-from l20fs.files import write_atomically
+from l20fs.storage.files import write_atomically
 
 
 class Reproduction:

@@ -8,9 +8,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from l20fs.evaluation.parallel import results_of
 from l20fs.experiments.cells import Cell, Dataset, cells_of, compute, load_result, save_result, selected_of
 from l20fs.experiments.plan import Plan
-from l20fs.parallel import results_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,7 +15,7 @@ from l20fs.experiments.published import ABOVE, BELOW, PAPER_METHOD, REPRODUCED, 
 from l20fs.experiments.repeats import OTHER_READING
 from l20fs.experiments.tables import CLASSIFIER_NAMES, frame_table, to_markdown
 from l20fs.experiments.words import joined, p_text
-from l20fs.report.words import counted
+from l20fs.report.sentences import counted
 
 Case = tuple[str, str, str]
 

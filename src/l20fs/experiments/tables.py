@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 import pandas as pd
 
-from l20fs.files import write_together
+from l20fs.storage.files import write_together
 
 #: What the classifiers and protocols are called in captions.
 CLASSIFIER_NAMES = {"knn": "KNN", "softmax": "softmax"}

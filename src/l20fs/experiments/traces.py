@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from l20fs import paper_settings
 from l20fs.experiments.cells import Dataset
 from l20fs.methods import ESFS, RPMFS
-from l20fs.problem import LeastSquares
+from l20fs.objective.least_squares import LeastSquares
 from l20fs.solvers import Schedule
 from l20fs.solvers.homotopy import Walk, target_grid
+from l20fs.typing import Array
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = NDArray[Any]
 
 #: The lambda at which l2,0-FS is traced, the number of features of the others, and the most iterations.
 ALPHA, SIZE, MOST_STEPS = 1e-4, 100, 200

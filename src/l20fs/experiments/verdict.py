@@ -15,7 +15,7 @@ from l20fs.experiments.protocol import accuracy, paper_split
 from l20fs.experiments.statistics import LEVEL, paired_tests
 from l20fs.experiments.tables import CLASSIFIER_NAMES, escape_markdown, frame_table, seconds, to_markdown
 from l20fs.experiments.words import joined
-from l20fs.report.words import counted
+from l20fs.report.sentences import counted
 
 
 def verdict(

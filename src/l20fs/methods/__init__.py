@@ -6,7 +6,7 @@ import inspect
 import pkgutil
 from importlib import import_module
 
-from l20fs.base import BaseSelector
+from l20fs.estimators.base import BaseSelector
 from l20fs.methods.baseline import Baseline
 from l20fs.methods.cfs import CFS
 from l20fs.methods.chi_square import ChiSquare

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from l20fs.base import About, BaseSelector, Scored
-from l20fs.validation import Targets
+from l20fs.estimators.base import About, BaseSelector, Scored
+from l20fs.inputs.validation import Targets
 
 
 class Baseline(BaseSelector):

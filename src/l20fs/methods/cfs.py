@@ -8,14 +8,12 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from l20fs.base import About, BaseSelector, Scored
-from l20fs.discretise import check_binning, discretise, entropies, symmetrical_uncertainty
-from l20fs.prox import order_descending
-from l20fs.validation import Targets, check_number
-
-Array = NDArray[Any]
+from l20fs.estimators.base import About, BaseSelector, Scored
+from l20fs.inputs.validation import Targets, check_number
+from l20fs.methods._discretise import check_binning, discretise, entropies, symmetrical_uncertainty
+from l20fs.objective.prox import order_descending
+from l20fs.typing import Array
 
 # A merit that differs by less than rounding is no improvement.
 _LEAST_GAIN = 1e-12
@@ -36,7 +34,7 @@ class CFS(BaseSelector):
     n_features_to_select : int, float or None, default=20
         A number or a share of all features; None takes the best subset as it is.
     binning : {"width", "quantile", "sigma3", "floor", "mdlp"}, default="mdlp"
-        How numbers become states, see :func:`l20fs.discretise.discretise`.
+        How numbers become states, see :func:`l20fs.methods._discretise.discretise`.
     n_bins : int, default=10
         States of the binnings "width" and "quantile".
     tau : float, default=1.0

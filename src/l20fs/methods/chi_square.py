@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import chdtrc, gammaln
 from sklearn.feature_selection import chi2
 
-from l20fs.base import About, BaseSelector, Scored
-from l20fs.discretise import Binned, blocks, check_binning, contingency_tables, discretise
-from l20fs.validation import Targets, check_choice
-
-Array = NDArray[Any]
+from l20fs.estimators.base import About, BaseSelector, Scored
+from l20fs.inputs.validation import Targets, check_choice
+from l20fs.methods._discretise import Binned, blocks, check_binning, contingency_tables, discretise
+from l20fs.typing import Array
 
 
 class ChiSquare(BaseSelector):
@@ -33,7 +29,7 @@ class ChiSquare(BaseSelector):
         X must not be negative, nothing is binned and ``rank_by`` has no effect, as all features have the same degrees of
         freedom.
     binning : {"width", "quantile", "sigma3", "floor", "mdlp"}, default="width"
-        How numbers become states, see :func:`l20fs.discretise.discretise`.
+        How numbers become states, see :func:`l20fs.methods._discretise.discretise`.
     n_bins : int, default=10
         States of the binnings "width" and "quantile".
     tau : float, default=1.0
@@ -108,7 +104,7 @@ def chi_square(binned: Binned, other: Array) -> tuple[Array, Array]:
 
     Examples
     --------
-    >>> from l20fs.discretise import bin_codes
+    >>> from l20fs.methods._discretise import bin_codes
     >>> chi_square(bin_codes(np.array([[0, 0], [0, 2], [1, 0], [1, 2]])), np.array([0, 0, 1, 1]))
     (array([4., 0.]), array([1, 1]))
     """

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from l20fs.base import About, Callback, Progress, Scored, SolvesForOneK
-from l20fs.linalg import squared_spectral_norm
+from l20fs.estimators.base import About, Callback, Progress, Scored, SolvesForOneK
+from l20fs.inputs.validation import Targets, check_number
+from l20fs.methods._linalg import squared_spectral_norm
 from l20fs.methods.fisher import class_scatter
-from l20fs.prox import keep_best_rows, order_descending, squared_row_norms
-from l20fs.validation import Targets, check_number
-
-Array = NDArray[Any]
+from l20fs.objective.prox import keep_best_rows, order_descending, squared_row_norms
+from l20fs.typing import Array
 
 
 class ESFS(SolvesForOneK):
@@ -42,7 +40,7 @@ class ESFS(SolvesForOneK):
     tol : float, default=1e-6
         Stage 2 ends when a step lowers the loss by less than this share.
     callback : callable or None, default=None
-        Called with a :class:`~l20fs.base.Progress` after each step.
+        Called with a :class:`~l20fs.estimators.base.Progress` after each step.
 
     Attributes
     ----------

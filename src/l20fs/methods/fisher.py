@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-from l20fs.base import About, BaseSelector, Scored
-from l20fs.validation import Targets
-
-Array = NDArray[Any]
+from l20fs.estimators.base import About, BaseSelector, Scored
+from l20fs.inputs.validation import Targets
+from l20fs.typing import Array
 
 
 class FisherScore(BaseSelector):

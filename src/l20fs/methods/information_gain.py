@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-from l20fs.base import About, BaseSelector, Scored
-from l20fs.discretise import check_binning, discretise, entropies, mutual_information, symmetrical_uncertainty
-from l20fs.validation import Targets, check_choice
-
-Array = NDArray[Any]
+from l20fs.estimators.base import About, BaseSelector, Scored
+from l20fs.inputs.validation import Targets, check_choice
+from l20fs.methods._discretise import check_binning, discretise, entropies, mutual_information, symmetrical_uncertainty
+from l20fs.typing import Array
 
 CRITERIA = ("gain", "ratio", "su")
 
@@ -31,7 +27,8 @@ class InformationGain(BaseSelector):
     criterion : {"gain", "ratio", "su"}, default="gain"
         Information gain, gain ratio or symmetrical uncertainty.
     binning : {"width", "quantile", "sigma3", "floor", "mdlp"}, default="mdlp"
-        How numbers become states, see :func:`l20fs.discretise.discretise`. A feature that "mdlp" does not cut scores 0.
+        How numbers become states, see :func:`l20fs.methods._discretise.discretise`. A feature that "mdlp" does not cut
+        scores 0.
     n_bins : int, default=10
         States of the binnings "width" and "quantile".
     tau : float, default=1.0

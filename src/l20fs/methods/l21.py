@@ -5,18 +5,16 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lasso_path
 
-from l20fs.base import About, BaseSelector, Callback, Progress, Scored
-from l20fs.prox import squared_row_norms
-from l20fs.validation import Targets, check_choice, check_number
-
-Array = NDArray[Any]
+from l20fs.estimators.base import About, BaseSelector, Callback, Progress, Scored
+from l20fs.inputs.validation import Targets, check_choice, check_number
+from l20fs.objective.prox import squared_row_norms
+from l20fs.typing import Array
 
 
 class PathSelector(BaseSelector):
@@ -76,7 +74,7 @@ class L21(PathSelector):
     tol : float, default=1e-6
         A penalty is done when its duality gap is at most this share of the objective of W = 0.
     callback : callable or None, default=None
-        Called with a :class:`~l20fs.base.Progress` after each penalty.
+        Called with a :class:`~l20fs.estimators.base.Progress` after each penalty.
 
     Attributes
     ----------

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-from l20fs.base import About, Progress, Scored
+from l20fs.estimators.base import About, Progress, Scored
+from l20fs.inputs.validation import Targets
 from l20fs.methods.l21 import PathSelector, Solution, entry_scores, norm_scores, solve_path
-from l20fs.validation import Targets
-
-Array = NDArray[Any]
+from l20fs.typing import Array
 
 
 class LassoOVR(PathSelector):
@@ -41,7 +37,7 @@ class LassoOVR(PathSelector):
     tol : float, default=1e-6
         A lasso is done when its duality gap is at most this share of the objective without weights.
     callback : callable or None, default=None
-        Called with a :class:`~l20fs.base.Progress` after each penalty, for all classes together.
+        Called with a :class:`~l20fs.estimators.base.Progress` after each penalty, for all classes together.
 
     Attributes
     ----------

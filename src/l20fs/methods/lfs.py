@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from l20fs.base import About, BaseSelector, Callback, Progress, Scored
-from l20fs.linalg import Form, smooth_row_norms, solve_positive
-from l20fs.prox import squared_row_norms
-from l20fs.validation import Targets, check_number
-
-Array = NDArray[Any]
+from l20fs.estimators.base import About, BaseSelector, Callback, Progress, Scored
+from l20fs.inputs.validation import Targets, check_number
+from l20fs.methods._linalg import Form, smooth_row_norms, solve_positive
+from l20fs.objective.prox import squared_row_norms
+from l20fs.typing import Array
 
 
 class LFS(BaseSelector):
@@ -40,7 +38,7 @@ class LFS(BaseSelector):
     tol : float, default=1e-6
         Iterations end when one lowers the objective by less than this share.
     callback : callable or None, default=None
-        Called with a :class:`~l20fs.base.Progress` after each iteration.
+        Called with a :class:`~l20fs.estimators.base.Progress` after each iteration.
 
     Attributes
     ----------

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from l20fs.base import About, BaseSelector, Scored
-from l20fs.discretise import check_binning, discretise, entropies, mutual_information
+from l20fs.estimators.base import About, BaseSelector, Scored
+from l20fs.inputs.validation import Targets, check_choice, check_number
+from l20fs.methods._discretise import check_binning, discretise, entropies, mutual_information
 from l20fs.methods.fisher import class_scatter
-from l20fs.prox import order_descending
-from l20fs.validation import Targets, check_choice, check_number
-
-Array = NDArray[Any]
+from l20fs.objective.prox import order_descending
+from l20fs.typing import Array
 
 VARIANTS = ("mid", "miq", "fcq", "fcd")
 
@@ -46,8 +44,8 @@ class MRMR(BaseSelector):
         difference or as a quotient. ``"fcq"`` and ``"fcd"``: F statistic and absolute correlation of the numbers as they
         are, as a quotient or as a difference.
     binning : {"width", "quantile", "sigma3", "floor", "mdlp"}, default="width"
-        How "mid" and "miq" turn numbers into states, see :func:`l20fs.discretise.discretise`. ``"floor"`` takes whole
-        numbers as states as they are.
+        How "mid" and "miq" turn numbers into states, see :func:`l20fs.methods._discretise.discretise`. ``"floor"`` takes
+        whole numbers as states as they are.
     n_bins : int, default=10
         States of the binnings "width" and "quantile".
     tau : float, default=1.0

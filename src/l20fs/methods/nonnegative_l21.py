@@ -5,17 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from l20fs.base import About, BaseSelector, Callback, Progress, Scored
-from l20fs.linalg import squared_spectral_norm
-from l20fs.prox import shrink_rows, squared_row_norms
-from l20fs.validation import Targets, check_number
-
-Array = NDArray[Any]
+from l20fs.estimators.base import About, BaseSelector, Callback, Progress, Scored
+from l20fs.inputs.validation import Targets, check_number
+from l20fs.methods._linalg import squared_spectral_norm
+from l20fs.objective.prox import shrink_rows, squared_row_norms
+from l20fs.typing import Array
 
 #: By how much equal values of the objective may differ. Such a rise is no reason to give up momentum.
 ROUNDING = 1e-14
@@ -47,7 +45,7 @@ class NonnegativeL21(BaseSelector):
     tol : float, default=1e-6
         Stop when the duality gap is at most this share of the objective of W = 0.
     callback : callable or None, default=None
-        Called with a :class:`~l20fs.base.Progress` after each iteration.
+        Called with a :class:`~l20fs.estimators.base.Progress` after each iteration.
 
     Attributes
     ----------

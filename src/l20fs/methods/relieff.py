@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from l20fs.base import About, BaseSelector, Scored
-from l20fs.validation import Targets, check_choice, check_number
+from l20fs.estimators.base import About, BaseSelector, Scored
+from l20fs.inputs.validation import Targets, check_choice, check_number
+from l20fs.typing import Array
 
-Array = NDArray[Any]
 Variant = Literal["relieff", "nearest", "feast"]
 #: From distances and "same class" of each pair, both (n_rows, n_samples), to the hit and the miss of each row.
 Search = Callable[[Array, Array], tuple[Array, Array]]

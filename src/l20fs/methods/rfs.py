@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from l20fs.base import About, BaseSelector, Callback, Scored
-from l20fs.linalg import Form, weighted_ridge
-from l20fs.prox import squared_row_norms
-from l20fs.reweighting import Point, descend, epsilon_for
-from l20fs.validation import Targets, check_choice, check_number
+from l20fs.estimators.base import About, BaseSelector, Callback, Scored
+from l20fs.inputs.validation import Targets, check_choice, check_number
+from l20fs.methods._linalg import Form, weighted_ridge
+from l20fs.methods._reweighting import Point, descend, epsilon_for
+from l20fs.objective.prox import squared_row_norms
+from l20fs.typing import Array
 
-Array = NDArray[Any]
 Bias = Literal["none", "unpenalised"]
 
 #: Smoothing of a norm, relative to the typical norm of its rows.
@@ -49,7 +48,7 @@ class RFS(BaseSelector):
     tol : float, default=1e-6
         Stop when the objective falls by less than this share of its value.
     callback : callable or None, default=None
-        Called with a :class:`~l20fs.base.Progress` after each iteration.
+        Called with a :class:`~l20fs.estimators.base.Progress` after each iteration.
 
     Attributes
     ----------
@@ -58,7 +57,7 @@ class RFS(BaseSelector):
     intercept_ : array of shape (n_targets,)
         Zero unless ``bias="unpenalised"``.
     objective_ : array of shape (n_iter_,)
-        The objective above, each norm smoothed as in :func:`~l20fs.linalg.smooth_row_norms`; it never rises.
+        The objective above, each norm smoothed as in :func:`~l20fs.methods._linalg.smooth_row_norms`; it never rises.
 
     Examples
     --------

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import column_or_1d
 
-from l20fs.base import About, BaseSelector, Callback, Scored
-from l20fs.linalg import Form, project_on_simplex, smooth_row_norms, weighted_ridge
-from l20fs.reweighting import Point, descend, epsilon_for
-from l20fs.validation import Targets, check_number, encode_targets
-
-Array = NDArray[Any]
+from l20fs.estimators.base import About, BaseSelector, Callback, Scored
+from l20fs.inputs.validation import Targets, check_number, encode_targets
+from l20fs.methods._linalg import Form, project_on_simplex, smooth_row_norms, weighted_ridge
+from l20fs.methods._reweighting import Point, descend, epsilon_for
+from l20fs.typing import Array
 
 #: Smoothing of a norm to the power p, relative to the typical norm of a row to that power.
 EPSILON = 1e-9
@@ -53,7 +50,7 @@ class RLSR(BaseSelector):
     tol : float, default=1e-8
         Stop when the objective falls by less than this share of its value.
     callback : callable or None, default=None
-        Called with a :class:`~l20fs.base.Progress` after each iteration.
+        Called with a :class:`~l20fs.estimators.base.Progress` after each iteration.
 
     Attributes
     ----------
@@ -65,7 +62,7 @@ class RLSR(BaseSelector):
     label_distributions_ : array of shape (n_samples, n_classes)
         The share of every class in every sample, if ``semi_supervised``; one-hot where the label is given.
     objective_ : array of shape (n_iter_,)
-        Loss plus penalty, its norms smoothed as in :func:`~l20fs.linalg.smooth_row_norms`; it never rises.
+        Loss plus penalty, its norms smoothed as in :func:`~l20fs.methods._linalg.smooth_row_norms`; it never rises.
 
     Examples
     --------

@@ -7,15 +7,13 @@ from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from l20fs.base import About, Callback, Progress, Scored, SolvesForOneK
-from l20fs.linalg import Form, smooth_row_norms, squared_spectral_norm
-from l20fs.prox import keep_best_rows, order_descending, shrink_rows, squared_row_norms
-from l20fs.validation import Targets, check_choice, check_number
-
-Array = NDArray[Any]
+from l20fs.estimators.base import About, Callback, Progress, Scored, SolvesForOneK
+from l20fs.inputs.validation import Targets, check_choice, check_number
+from l20fs.methods._linalg import Form, smooth_row_norms, squared_spectral_norm
+from l20fs.objective.prox import keep_best_rows, order_descending, shrink_rows, squared_row_norms
+from l20fs.typing import Array
 
 #: Spectral norm that centred X is brought to: both constraints share one mu, so neither may dwarf the other.
 SPECTRAL_NORM = 10.0
@@ -34,7 +32,7 @@ class RPMFS(SolvesForOneK):
     after every iteration, rises and falls. It is not expected to be monotone.
 
     The k rows of V are ranked first, by norm; the other features follow by the norm that their row had when the k were
-    chosen. Every k is a problem of its own, see :class:`~l20fs.base.SolvesForOneK`.
+    chosen. Every k is a problem of its own, see :class:`~l20fs.estimators.base.SolvesForOneK`.
 
     Parameters
     ----------
@@ -58,7 +56,7 @@ class RPMFS(SolvesForOneK):
         Both constraints must hold to this: the distance of W and V relative to V, and the root mean square distance of the
         residual and E.
     callback : callable or None, default=None
-        Called with a :class:`~l20fs.base.Progress` after each iteration.
+        Called with a :class:`~l20fs.estimators.base.Progress` after each iteration.
 
     Attributes
     ----------

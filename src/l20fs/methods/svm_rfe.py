@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from l20fs.base import About, BaseSelector, Callback, Progress, Scored
 from l20fs.design import Scale
-from l20fs.prox import order_descending, squared_row_norms
-from l20fs.validation import Targets, check_choice, check_number
-
-Array = NDArray[Any]
+from l20fs.estimators.base import About, BaseSelector, Callback, Progress, Scored
+from l20fs.inputs.validation import Targets, check_choice, check_number
+from l20fs.objective.prox import order_descending, squared_row_norms
+from l20fs.typing import Array
 
 #: Until how many features, at least, the elimination goes one by one if ``max_features`` is not given.
 FINE_FEATURES = 100
@@ -55,8 +53,8 @@ class SVMRFE(BaseSelector):
     max_iter : int, default=100000
         Iterations of one machine at most.
     callback : callable or None, default=None
-        Called with a :class:`~l20fs.base.Progress` after each round; the number of features that are left takes the place
-        of the objective.
+        Called with a :class:`~l20fs.estimators.base.Progress` after each round; the number of features that are left
+        takes the place of the objective.
 
     Attributes
     ----------

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from inspect import signature
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, eigh
 from scipy.sparse.linalg import LinearOperator, eigsh
 from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import StandardScaler
 
-from l20fs.base import About, BaseSelector, Callback, Progress, Scored
 from l20fs.design import Scale
-from l20fs.linalg import Form, smooth_row_norms
-from l20fs.prox import squared_row_norms
-from l20fs.validation import Targets, check_choice, check_number
-
-Array = NDArray[Any]
+from l20fs.estimators.base import About, BaseSelector, Callback, Progress, Scored
+from l20fs.inputs.validation import Targets, check_choice, check_number
+from l20fs.methods._linalg import Form, smooth_row_norms
+from l20fs.objective.prox import squared_row_norms
+from l20fs.typing import Array
 
 
 class UDFS(BaseSelector):
@@ -52,7 +49,7 @@ class UDFS(BaseSelector):
     tol : float, default=1e-6
         Relative change of the objective at which to stop.
     callback : callable or None, default=None
-        Called with a :class:`~l20fs.base.Progress` after each iteration.
+        Called with a :class:`~l20fs.estimators.base.Progress` after each iteration.
 
     Examples
     --------

@@ -5,20 +5,19 @@ from __future__ import annotations
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh, svd
 from scipy.special import softmax, xlogy
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 
-from l20fs.base import About, BaseSelector, Callback, Progress, Scored
 from l20fs.design import Scale
-from l20fs.linalg import Form, smooth_row_norms, weighted_ridge
-from l20fs.prox import squared_row_norms
-from l20fs.validation import Targets, check_choice, check_number
+from l20fs.estimators.base import About, BaseSelector, Callback, Progress, Scored
+from l20fs.inputs.validation import Targets, check_choice, check_number
+from l20fs.methods._linalg import Form, smooth_row_norms, weighted_ridge
+from l20fs.objective.prox import squared_row_norms
+from l20fs.typing import Array
 
-Array = NDArray[Any]
 Init = Literal["pca", "random"]
 
 #: Steps of the generalised power iteration per update of the embedding, and the relative change that ends them.
@@ -64,7 +63,7 @@ class URAFS(BaseSelector):
     tol : float, default=1e-3
         Relative change of the objective at which to stop.
     callback : callable or None, default=None
-        Called with a :class:`~l20fs.base.Progress` after each round.
+        Called with a :class:`~l20fs.estimators.base.Progress` after each round.
 
     Attributes
     ----------

@@ -6,14 +6,14 @@ import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.isotonic import isotonic_regression
 from sklearn.utils.validation import check_is_fitted
+
+from l20fs.typing import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Array = NDArray[Any]
 
 #: Colours of Okabe and Ito, which colour-blind readers can tell apart; their yellow is too pale for a line.
 BLUE, VERMILLION = "#0072B2", "#D55E00"

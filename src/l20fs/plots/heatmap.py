@@ -6,10 +6,10 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from l20fs.design import make_design
-from l20fs.frame import feature_names
+from l20fs.estimators.selection_table import feature_names
+from l20fs.inputs.validation import encode_targets, validate_input
 from l20fs.plots.canvas import (
     LINE,
     SMALL,
@@ -23,15 +23,13 @@ from l20fs.plots.canvas import (
     say_nothing_selected,
     shorten,
 )
-from l20fs.validation import encode_targets, validate_input
+from l20fs.typing import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.colorbar import Colorbar
     from matplotlib.figure import Figure, SubFigure
     from matplotlib.image import AxesImage
-
-Array = NDArray[Any]
 
 
 class SelectionHeatmapDisplay:

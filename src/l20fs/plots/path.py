@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from l20fs.frame import feature_names
-from l20fs.path import SolutionPath
+from l20fs.estimators.selection_table import feature_names
+from l20fs.objective.solution_path import SolutionPath
 from l20fs.plots.canvas import (
     COLOURS,
     GREY,
@@ -27,6 +26,7 @@ from l20fs.plots.canvas import (
     spread,
     use_log_axis,
 )
+from l20fs.typing import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
     from matplotlib.lines import Line2D
     from matplotlib.text import Text
-
-Array = NDArray[Any]
 
 
 class PathDisplay:

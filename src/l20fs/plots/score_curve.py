@@ -6,10 +6,9 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
-from l20fs.cross_validation import choose
+from l20fs.evaluation.cross_validation import choose
 from l20fs.plots.canvas import (
     BLUE,
     COLOURS,
@@ -22,6 +21,7 @@ from l20fs.plots.canvas import (
     clear_frame,
     use_log_axis,
 )
+from l20fs.typing import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
     from matplotlib.lines import Line2D
 
-Array = NDArray[Any]
 
 #: Where the steps between the numbers of features grow by more than this, they are even on a logarithmic axis.
 UNEVEN = 4.0

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from l20fs.frame import feature_names
+from l20fs.estimators.selection_table import feature_names
 from l20fs.plots.canvas import (
     BLUE,
     GREY,
@@ -21,14 +20,13 @@ from l20fs.plots.canvas import (
     label_rows,
     say_nothing_selected,
 )
+from l20fs.typing import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.container import BarContainer
     from matplotlib.figure import Figure, SubFigure
     from matplotlib.lines import Line2D
-
-Array = NDArray[Any]
 
 
 class StabilityDisplay:

@@ -9,20 +9,18 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from l20fs.base import BaseSelector
 from l20fs.design import equality_tolerance
-from l20fs.evaluation import JUDGES, N_FOLDS, Nested, Predictions, dense_columns, number_of_folds
-from l20fs.frame import likeness, strongest_class
-from l20fs.path import RULES, SolutionPath
-from l20fs.prox import order_descending
-from l20fs.report import words
+from l20fs.estimators.base import BaseSelector
+from l20fs.estimators.selection_table import likeness, strongest_class
+from l20fs.estimators.selector import L20Selector
+from l20fs.estimators.stability import StabilitySelector
+from l20fs.evaluation.engine import JUDGES, N_FOLDS, Nested, Predictions, dense_columns, number_of_folds
+from l20fs.objective.prox import order_descending
+from l20fs.objective.solution_path import RULES, SolutionPath
+from l20fs.report import sentences
 from l20fs.report.content import Content, Curve, PathLines, Stability
-from l20fs.selector import L20Selector
-from l20fs.stability import StabilitySelector
-
-Array = NDArray[Any]
+from l20fs.typing import Array
 
 #: A page with a weight for each of k features, each class and each k has about this many of them at most.
 MOST_WEIGHTS = 40_000
@@ -39,7 +37,7 @@ MOST_VALUES = 2**22
 class Findings:
     """What a run was given, what it was asked for, and what it found.
 
-    ``k`` counts features, or groups where the selector has any; ``k_rule`` is a key of :data:`l20fs.report.words.RULES`.
+    ``k`` counts features, or groups where the selector has any; ``k_rule`` is a key of :data:`l20fs.report.sentences.RULES`.
     ``unit_names`` names groups by their lowest feature. ``notes`` are warnings that came up on the way.
     """
 
@@ -98,10 +96,10 @@ def build(findings: Findings) -> Content:
     return Content(
         title=findings.title,
         answer=answer(findings),
-        sentences=sentences(findings),
+        sentences=describe(findings),
         warnings=warnings_of(findings, len(units)),
         k=findings.k,
-        k_rule=words.RULES[findings.k_rule],
+        k_rule=sentences.RULES[findings.k_rule],
         k_max=len(units),
         n_samples=len(findings.y),
         n_features=len(findings.names),
@@ -184,7 +182,7 @@ def score_at(findings: Findings, judge: str = JUDGES[0]) -> tuple[float, float] 
 def answer(findings: Findings) -> str:
     """Return the answer in one sentence."""
     _, sizes = np.unique(findings.y, return_counts=True)
-    return words.answer(
+    return sentences.answer(
         findings.k,
         int(findings.selector.ranking_.max()),
         len(sizes),
@@ -195,28 +193,28 @@ def answer(findings: Findings) -> str:
     )
 
 
-def sentences(findings: Findings) -> list[str]:
+def describe(findings: Findings) -> list[str]:
     """Return what was done and what it means."""
     n_samples, n_features = findings.X.shape
     about = findings.selector.about
     said = [
-        words.what_was_done(findings.method, n_samples, n_features, reference=about.reference, log=findings.is_log),
-        words.how_k_was_chosen(findings.k, findings.k_rule, findings.noun),
+        sentences.what_was_done(findings.method, n_samples, n_features, reference=about.reference, log=findings.is_log),
+        sentences.how_k_was_chosen(findings.k, findings.k_rule, findings.noun),
     ]
     if findings.predictions is not None:
         groups = findings.group_name if findings.groups is not None else None
-        said.append(words.how_accuracy_was_estimated(len(findings.predictions.folds), n_samples, groups=groups))
+        said.append(sentences.how_accuracy_was_estimated(len(findings.predictions.folds), n_samples, groups=groups))
         if score_at(findings) == (1.0, 0.0):
-            said.append(words.all_were_right(n_samples))
+            said.append(sentences.all_were_right(n_samples))
     if findings.nested is not None:
         accuracies = findings.nested.accuracies
         error = accuracies.std(ddof=1) / math.sqrt(len(accuracies))
-        said.append(words.nested_estimate(accuracies.mean(), error, findings.nested.sizes))
+        said.append(sentences.nested_estimate(accuracies.mean(), error, findings.nested.sizes))
     if findings.stability is not None:
         stable = findings.stability
         if math.isfinite(stable.stability_):
-            said.append(words.how_stable(stable.stability_, *stable.stability_interval_, len(stable.orders_)))
-    return [*said, words.what_it_does_not_mean()]
+            said.append(sentences.how_stable(stable.stability_, *stable.stability_interval_, len(stable.orders_)))
+    return [*said, sentences.what_it_does_not_mean()]
 
 
 def warnings_of(findings: Findings, k_max: int) -> list[str]:
@@ -226,15 +224,15 @@ def warnings_of(findings: Findings, k_max: int) -> list[str]:
     best = int(np.argmin(findings.selector.ranking_))
     first_values = dense_columns(findings.X, np.array([best]))[:, 0]
     said = [
-        words.few_folds(number_of_folds(findings.y, findings.groups), N_FOLDS, classes, sizes.tolist(), n_groups),
-        words.rare_classes(classes, sizes.tolist()),
-        words.few_samples(len(findings.y)),
-        words.imbalance(classes, sizes.tolist()),
-        words.lonely_classes(findings.y, findings.groups, findings.group_name),
-        words.raw_counts(findings.X, log=findings.is_log),
-        words.identifier(findings.names[best], first_values, codes, len(findings.names)),
-        words.optimistic_choice(findings.k_rule, is_nested=findings.nested is not None),
-        words.more_than_shown(findings.k, k_max, findings.noun),
+        sentences.few_folds(number_of_folds(findings.y, findings.groups), N_FOLDS, classes, sizes.tolist(), n_groups),
+        sentences.rare_classes(classes, sizes.tolist()),
+        sentences.few_samples(len(findings.y)),
+        sentences.imbalance(classes, sizes.tolist()),
+        sentences.lonely_classes(findings.y, findings.groups, findings.group_name),
+        sentences.raw_counts(findings.X, log=findings.is_log),
+        sentences.identifier(findings.names[best], first_values, codes, len(findings.names)),
+        sentences.optimistic_choice(findings.k_rule, is_nested=findings.nested is not None),
+        sentences.more_than_shown(findings.k, k_max, findings.noun),
     ]
     return [*(text for text in said if text), *findings.notes]
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from l20fs.report import svg
+from l20fs.report.html_page import fill
 from l20fs.report.page import with_error
-from l20fs.report.shell import fill
 
 if TYPE_CHECKING:
     import pandas as pd

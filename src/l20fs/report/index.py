@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
-from l20fs.files import write_atomically
-from l20fs.report.shell import fill
+from l20fs.report.html_page import fill
+from l20fs.storage.files import write_atomically
 
 #: In which order the files of one exhibit are named.
 ENDINGS = ("html", "md", "tex", "svg", "png", "csv")

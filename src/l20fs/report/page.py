@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from l20fs.report import svg
 from l20fs.report.content import NUMBER, Content, as_plain
-from l20fs.report.shell import fill
+from l20fs.report.html_page import fill
 
 #: What the script needs to show another k; all else is drawn once.
 SCRIPT_FIELDS = (

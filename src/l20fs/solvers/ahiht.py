@@ -6,9 +6,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from l20fs.path import SolutionPath
-from l20fs.penalty import RowPenalty
-from l20fs.problem import LeastSquares
+from l20fs.objective.least_squares import LeastSquares
+from l20fs.objective.row_penalty import RowPenalty
+from l20fs.objective.solution_path import SolutionPath
 from l20fs.solvers.homotopy import Callback, Schedule, run_homotopy
 
 
@@ -33,9 +33,9 @@ def ahiht(
     weights : array of shape (n_targets, n_features), optional
         The starting point; zero by default.
     callback : callable, optional
-        Called with the :class:`~l20fs.path.Stage` after each lambda.
+        Called with the :class:`~l20fs.objective.solution_path.Stage` after each lambda.
     lazy : bool, optional
-        Whether to evaluate a feature only where it may matter (see :mod:`l20fs.lazy`); by default where that pays.
+        Whether to evaluate a feature only where it may matter (see :mod:`l20fs.solvers.lazy`); by default where that pays.
     penalty : RowPenalty, optional
         What the rows cost, one by one or in groups; each of them 1 by default.
 

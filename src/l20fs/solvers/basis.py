@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from l20fs.design import GramDesign
-from l20fs.problem import LeastSquares
-from l20fs.prox import squared_row_norms
-
-Array = NDArray[Any]
+from l20fs.objective.least_squares import LeastSquares
+from l20fs.objective.prox import squared_row_norms
+from l20fs.typing import Array
 
 
 def make_basis(problem: LeastSquares) -> Basis:

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from l20fs.path import SolutionPath, Stage
-from l20fs.penalty import RowPenalty
-from l20fs.problem import LeastSquares
+from l20fs.objective.least_squares import LeastSquares
+from l20fs.objective.row_penalty import RowPenalty
+from l20fs.objective.solution_path import SolutionPath, Stage
 from l20fs.solvers.homotopy import Callback, Schedule, Trial, run_homotopy
 
 

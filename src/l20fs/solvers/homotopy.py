@@ -5,7 +5,7 @@ One step from W with the parameter L (equation 14 of the paper) is
 .. math:: V = H_{2\lambda/L}\bigl(W - \nabla f(W) / L\bigr)
 
 where H zeroes the rows whose squared norm is at most :math:`2 \lambda / L`, or :math:`2 \lambda c_u / L` for a unit of rows
-that costs :math:`c_u` (see :mod:`l20fs.penalty`). L is raised, always from the same W,
+that costs :math:`c_u` (see :mod:`l20fs.objective.row_penalty`). L is raised, always from the same W,
 until the objective falls by at least :math:`\tfrac\eta2 \|W - V\|_F^2`. An accepted step costs one pass over X at most, for
 the gradient at V; a trial costs only the rows that change.
 """
@@ -15,17 +15,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from l20fs.lazy import GradientRule, LazyGradient, LazyGradients, laziness_pays
-from l20fs.path import SolutionPath, Stage
-from l20fs.penalty import RowPenalty
-from l20fs.problem import DeviceGradient, Gradient, LeastSquares
+from l20fs.objective.least_squares import DeviceGradient, Gradient, LeastSquares
+from l20fs.objective.row_penalty import RowPenalty
+from l20fs.objective.solution_path import SolutionPath, Stage
+from l20fs.solvers.lazy import GradientRule, LazyGradient, LazyGradients, laziness_pays
+from l20fs.typing import Array
 
-Array = NDArray[Any]
 Callback = Callable[[Stage], object]
 
 

@@ -12,21 +12,19 @@ independent of their units.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from l20fs.path import SolutionPath, Stage
-from l20fs.penalty import RowPenalty
-from l20fs.problem import LeastSquares
-from l20fs.prox import squared_row_norms
-from l20fs.solvers.groups import make_panel
+from l20fs.objective.least_squares import LeastSquares
+from l20fs.objective.prox import squared_row_norms
+from l20fs.objective.row_penalty import RowPenalty
+from l20fs.objective.solution_path import SolutionPath, Stage
+from l20fs.solvers.active_set import Panel
+from l20fs.solvers.greedy import ended_at, exchange, first_alpha, growth_limits, path_of, record, stage_of
+from l20fs.solvers.group_active_set import make_panel
 from l20fs.solvers.homotopy import Callback
-from l20fs.solvers.panel import Panel
-from l20fs.solvers.replace import ended_at, exchange, first_alpha, growth_limits, path_of, record, stage_of
-
-Array = NDArray[Any]
+from l20fs.typing import Array
 
 #: Errors below this share of the unit count as squares, so that a sample that is met exactly has a finite weight.
 DELTA = 1e-3
@@ -56,7 +54,7 @@ def robust(
     """Add the best row, exchange rows if asked to, and reweight the samples until F stands still; at each size.
 
     F, or F + lambda * cost where exchanges are made among units of different costs, never rises from one step to the next.
-    The parameters are those of :func:`~l20fs.solvers.replace.forward`.
+    The parameters are those of :func:`~l20fs.solvers.greedy.forward`.
 
     Examples
     --------

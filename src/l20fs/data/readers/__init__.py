@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from l20fs.blocks import FileBlocks
 from l20fs.data.readers import detect
 from l20fs.data.readers.arff import read_arff
 from l20fs.data.readers.arrays import NPY_MEMORY, map_npy, read_arrays
@@ -27,7 +28,6 @@ from l20fs.data.readers.names import note_on_dates
 from l20fs.data.readers.parquet import read_parquet
 from l20fs.data.readers.svmlight import read_svmlight
 from l20fs.data.readers.table import (
-    Array,
     Contents,
     DataError,
     MissingPackageError,
@@ -40,7 +40,7 @@ from l20fs.data.readers.table import (
 from l20fs.data.readers.tenx import read_tenx, tenx_files
 from l20fs.data.readers.text import MEMORY_PER_BYTE, read_text
 from l20fs.data.readers.zarr_store import read_zarr
-from l20fs.large import FileBlocks
+from l20fs.typing import Array
 
 __all__ = ["DataError", "MissingPackageError", "Table", "UnknownColumnError", "read_table"]
 
@@ -103,7 +103,7 @@ def read_table(
         The most bytes that reading may take, by estimate. By default, what is free.
     in_blocks : bool, default=False
         Whether the matrix of an h5ad, zarr or npy file that needs more than that may stay in the file; it is checked for
-        values that are not finite, and is a :class:`~l20fs.large.FileBlocks` then.
+        values that are not finite, and is a :class:`~l20fs.blocks.FileBlocks` then.
     in_use : int, default=0
         How many bytes of ``max_memory`` are taken before: work on blocks is left the rest.
 

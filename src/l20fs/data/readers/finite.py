@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from l20fs.data.readers.table import Array, Contents, DataError, Request
-from l20fs.large import FileBlocks, extents
+from l20fs.blocks import FileBlocks, extents
+from l20fs.data.readers.table import Contents, DataError, Request
+from l20fs.typing import Array
 
 KINDS = ("missing", "infinite")
 ARE_BAD = (np.isnan, np.isinf)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from l20fs.blocks import FileBlocks, bytes_of
+from l20fs.blocks.file_guard import ChangedFileError
+from l20fs.blocks.sources import DamagedFileError, stored_blocks
 from l20fs.data.readers.limits import memory_for_blocks
 from l20fs.data.readers.table import DataError, Request, first_line
-from l20fs.large import FileBlocks, bytes_of
-from l20fs.large.sources import DamagedFileError, stored_blocks
-from l20fs.large.watch import ChangedFileError
 
 
 def left_in_file(stored: Any, request: Request) -> FileBlocks:

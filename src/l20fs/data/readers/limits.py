@@ -9,8 +9,8 @@ import zipfile
 import zlib
 from pathlib import Path
 
+from l20fs.blocks.memory import LEAST, shown
 from l20fs.data.readers.table import DataError, Request, first_line
-from l20fs.large.memory import LEAST, shown
 
 #: A packed file may grow to this many bytes, whatever its own size...
 FREE_BYTES = 2**30

@@ -10,9 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from numpy.typing import NDArray
-
-Array = NDArray[Any]
+from l20fs.typing import Array
 
 #: An array, a csr_array, a csc_array or FileBlocks; SciPy has no types that could say so.
 Matrix = Any
@@ -39,7 +37,7 @@ class Table:
     ----------
     X : ndarray, csr_array or csc_array of shape (n_samples, n_features)
         float64, or float32 where the file has float32. All values are finite. What is sparse in the file is sparse here.
-        A :class:`~l20fs.large.FileBlocks` if it is too large for the memory and was allowed to stay in the file.
+        A :class:`~l20fs.blocks.FileBlocks` if it is too large for the memory and was allowed to stay in the file.
     y : ndarray of str, shape (n_samples,)
         The label of each sample, as text.
     feature_names : list of str

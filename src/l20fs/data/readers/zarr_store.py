@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from l20fs.blocks.sources import refuse_pickled
 from l20fs.data.readers.arrays import Arrays, contents_of
 from l20fs.data.readers.h5ad import read_anndata
 from l20fs.data.readers.in_blocks import left_in_file
 from l20fs.data.readers.limits import check_memory, stays_in_file
 from l20fs.data.readers.table import Contents, DataError, Request, UnknownColumnError, first_line, require
-from l20fs.large.sources import refuse_pickled
 
 
 def read_zarr(request: Request) -> Contents:

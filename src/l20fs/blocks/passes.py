@@ -1,0 +1,278 @@
+"""A matrix in blocks, and a function run on each of them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from l20fs.blocks.file_guard import Watch
+from l20fs.typing import Array
+
+#: So many neighbours are summed before the sum is passed on: the order of a sum depends on nothing but the blocks, and
+#: neighbours are on the same machine as a rule.
+FAN_IN = 4
+
+#: Blocks that are in memory together: while one is read, the others are worked on.
+AT_ONCE = 2
+
+#: What is run on a block, with whatever else belongs to this block; returns an array or a tuple of arrays.
+Kernel = Callable[..., Any]
+Combine = Callable[[Any, Any], Any]
+
+
+@dataclass
+class Traffic:
+    """What a fit has moved so far: how often the blocks were gone through, bytes to them and bytes back.
+
+    What a pass sends to all blocks counts once, and so does what comes back as one sum.
+    """
+
+    n_passes: int = 0
+    n_down: int = 0
+    n_up: int = 0
+
+
+class Blocks(ABC):
+    """A matrix that is cut along its rows (``axis=0``) or its columns (``axis=1``) at ``edges``.
+
+    ``budget`` is how many bytes this process may hold beside the blocks. A kernel is called as ``kernel(block, *own)`` with
+    the block, an array or a SciPy sparse matrix, and the arguments of this block.
+    """
+
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+    axis: int
+    edges: Array
+    is_sparse: bool
+    budget: int
+    name: str
+    traffic: Traffic
+
+    @property
+    def has_short_columns(self) -> bool:
+        """Whether columns stay whole and are shorter than rows: vectors over the samples are then what is sent around."""
+        return self.axis == 1 and self.shape[0] < self.shape[1]
+
+    @abstractmethod
+    def keep(self, value: Any) -> Any:
+        """Put a value where the blocks are, for many passes; it is an argument of kernels from then on."""
+
+    @abstractmethod
+    def send(self, value: Any) -> Any:
+        """Put a value where the blocks are, for one pass."""
+
+    @abstractmethod
+    def each(self, kernel: Kernel, own: Sequence[tuple[Any, ...]], which: Sequence[int] | None = None) -> list[Any]:
+        """Return the results of all blocks, or of some, in their order."""
+
+    @abstractmethod
+    def total(self, kernel: Kernel, own: Sequence[tuple[Any, ...]], combine: Combine = add) -> Any:
+        """Return the results of all blocks, combined in their order."""
+
+
+def extents(blocks: Blocks) -> list[slice]:
+    """Return what each block covers along the axis that is cut."""
+    return [slice(int(start), int(stop)) for start, stop in zip(blocks.edges[:-1], blocks.edges[1:], strict=True)]
+
+
+def combined(results: Iterable[Any], combine: Combine) -> Any:
+    """Combine results in their order, :data:`FAN_IN` neighbours at a time; few of them are held at once.
+
+    Examples
+    --------
+    >>> combined(iter("abcdefghijklmnopqrstuvwxyz"), add)
+    'abcdefghijklmnopqrstuvwxyz'
+    """
+    sums: list[list[Any]] = []  # of each level of the tree: the sum so far and of how many
+
+    for value in results:
+        level = 0
+        while True:
+            if level == len(sums):
+                sums.append([None, 0])
+            held = sums[level]
+            value = combine(held[0], value) if held[1] else value
+            sums[level] = [value, held[1] + 1]
+            if held[1] + 1 < FAN_IN:
+                break
+            sums[level] = [None, 0]
+            level += 1
+    parts = [value for value, count in reversed(sums) if count]
+    # What is left below is the last child of the level above it.
+    return reduce(lambda right, left: combine(left, right), reversed(parts[:-1]), parts[-1])
+
+
+def plain(block: Any) -> Any:
+    """Return a block as kernels want it: an array, or a SciPy sparse matrix of which rows and columns can be taken.
+
+    Examples
+    --------
+    >>> plain(sp.coo_array(np.eye(3))).format
+    'csr'
+    """
+    if sp.issparse(block):
+        return block if block.format in ("csr", "csc") else block.tocsr()
+    if not isinstance(block, np.ndarray):
+        raise TypeError(
+            f"X has blocks of the type {type(block).__module__}.{type(block).__name__}. Turn them into NumPy arrays or "
+            "SciPy sparse matrices with X.map_blocks(...)."
+        )
+    if np.ma.is_masked(block):
+        raise ValueError("X has masked values. Fill them in first, for example with X.map_blocks(numpy.ma.filled, 0.0).")
+    return np.asarray(block)
+
+
+def _picked(block: Any, columns: Array) -> Any:
+    return block[:, columns]
+
+
+def size_of(value: Any) -> int:
+    """Return the bytes of the arrays and numbers in a value; what is there already (:class:`Kept`) has none.
+
+    Examples
+    --------
+    >>> size_of((np.zeros(3), None, Kept(np.zeros(100)), 0.5))
+    32
+    """
+    if isinstance(value, Kept) or value is None:
+        return 0
+    if isinstance(value, list | tuple):
+        return sum(size_of(part) for part in value)
+    return int(getattr(value, "nbytes", 8))
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A value that was put where the blocks are."""
+
+    value: Any
+
+
+@dataclass
+class FileBlocks(Blocks):
+    """Blocks that this process reads when it needs them, a few at a time.
+
+    Parameters
+    ----------
+    shape, dtype, axis, edges, is_sparse
+        See :class:`Blocks`.
+    load : callable
+        Returns the block of a slice along the axis.
+    budget : int
+        Bytes that may be held beside the blocks.
+    name : str
+        What the log calls it.
+    watch : Watch, optional
+        Refuses the result of a pass in which the file changed.
+
+    Examples
+    --------
+    >>> X = np.arange(8.0).reshape(4, 2)
+    >>> blocks = FileBlocks(X.shape, X.dtype, 0, np.array([0, 1, 4]), False, X.__getitem__, 2**20, "an array")
+    >>> blocks.total(lambda block: block.sum(axis=0), [(), ()])
+    array([12., 16.])
+    >>> blocks[np.array([0, 3])].total(lambda block: block.sum(axis=0), [(), ()])
+    array([6., 8.])
+    >>> blocks[:, [1]].ravel()
+    array([1., 3., 5., 7.])
+    """
+
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+    axis: int
+    edges: Array
+    is_sparse: bool
+    load: Callable[[slice], Any]
+    budget: int
+    name: str
+    traffic: Traffic = field(default_factory=Traffic)
+    watch: Watch | None = None
+
+    def keep(self, value: Any) -> Any:
+        self.traffic.n_down += size_of(value)
+        return Kept(value)
+
+    send = keep
+
+    def each(self, kernel: Kernel, own: Sequence[tuple[Any, ...]], which: Sequence[int] | None = None) -> list[Any]:
+        return self._counted(list(self._results(kernel, own, range(len(own)) if which is None else which)))
+
+    def total(self, kernel: Kernel, own: Sequence[tuple[Any, ...]], combine: Combine = add) -> Any:
+        return self._counted(combined(self._results(kernel, own, range(len(own))), combine))
+
+    def __getitem__(self, key: Any) -> Any:
+        """Return ``X[rows]``, which stays in the file, or ``X[:, columns]``, which is read."""
+        return self.columns(np.asarray(key[1])) if isinstance(key, tuple) else self.samples(np.asarray(key))
+
+    def columns(self, columns: Array) -> Any:
+        """Return a few columns in memory, sparse if X is: a pass over the blocks that have some."""
+        if not len(columns):
+            nothing = np.empty((self.shape[0], 0), dtype=self.dtype)
+            return sp.csr_array(nothing) if self.is_sparse else nothing
+        if self.axis == 0:
+            parts = self.each(_picked, [(columns,)] * len(extents(self)))
+            return sp.vstack(parts, format="csr") if self.is_sparse else np.concatenate(parts)
+        home = np.searchsorted(self.edges, columns, side="right") - 1
+        which = np.unique(home)
+        places = [(columns[home == number] - self.edges[number],) for number in range(len(extents(self)))]
+        parts = self.each(_picked, places, which.tolist())
+        found = sp.hstack(parts, format="csc") if self.is_sparse else np.concatenate(parts, axis=1)
+        return found[:, np.argsort(np.argsort(home, kind="stable"), kind="stable")]
+
+    def samples(self, rows: Array) -> FileBlocks:
+        """Return some samples, in increasing order, as blocks that are read where they are."""
+        if np.any(np.diff(rows) <= 0):
+            raise ValueError("Samples of a matrix in blocks are taken in increasing order. Sort their numbers.")
+
+        def load(span: slice) -> Any:
+            if self.axis == 1:
+                return self.load(span)[rows]
+            own = rows[span]
+            return self.load(slice(int(own[0]), int(own[-1]) + 1))[own - own[0]]
+
+        edges = np.unique(np.searchsorted(rows, self.edges)) if self.axis == 0 else self.edges
+        name = f"{len(rows)} samples of {self.name}"
+        return replace(self, shape=(len(rows), self.shape[1]), edges=edges, load=load, name=name)
+
+    def mapped(self, function: Callable[[Any], Any], dtype: Any) -> FileBlocks:
+        """Return the matrix with a function applied to every block as it is read."""
+        return replace(self, dtype=np.dtype(dtype), load=lambda span: function(self.load(span)))
+
+    def _results(self, kernel: Kernel, own: Sequence[tuple[Any, ...]], which: Sequence[int]) -> Iterator[Any]:
+        self.traffic.n_passes += 1
+        covered = extents(self)
+
+        def work(number: int) -> Any:
+            if self.watch is not None and self.watch.is_cheap:  # what is behind the end of a map that shrank kills
+                self.watch.check()
+            arguments = (value.value if isinstance(value, Kept) else value for value in own[number])
+            return kernel(self.load(covered[number]), *arguments)
+
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            waiting: deque[Future[Any]] = deque()
+            try:
+                for number in which:
+                    self.traffic.n_down += size_of(own[number])
+                    waiting.append(pool.submit(work, number))
+                    if len(waiting) == AT_ONCE:
+                        yield waiting.popleft().result()
+                while waiting:
+                    yield waiting.popleft().result()
+                if self.watch is not None:
+                    self.watch.check()
+            finally:
+                for future in waiting:
+                    future.cancel()
+
+    def _counted(self, result: Any) -> Any:
+        self.traffic.n_up += size_of(result)
+        return result

@@ -1,0 +1,256 @@
+"""Files that are read block by block: ``.npy`` memory maps, zarr arrays, dense and sparse matrices of h5ad files."""
+
+from __future__ import annotations
+
+import json
+import logging
+import mmap
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from l20fs.blocks.file_guard import watch_of
+from l20fs.blocks.memory import bytes_of, shown
+from l20fs.blocks.passes import FileBlocks
+from l20fs.typing import Array
+
+logger = logging.getLogger("l20fs")
+
+#: Bytes of a block at most; larger ones are no faster.
+LARGEST_BLOCK = 2**26
+
+#: A block may take one part in so many of the memory. Two are held at a time, and work on one makes copies of it.
+SHARE_OF_BLOCK = 32
+
+#: Share of the memory that is left for what the fit keeps beside the blocks.
+SHARE_KEPT = 0.5
+
+
+class DamagedFileError(ValueError):
+    """A part of a file cannot be what was written."""
+
+
+def open_large(file: str | os.PathLike[str], *, key: str = "X", max_memory: Any = None) -> FileBlocks:
+    """Open a matrix in a file without reading it.
+
+    Parameters
+    ----------
+    file : path
+        ``.npy``; ``.zarr``, an array or an AnnData store; ``.h5ad`` or ``.h5``. Nothing is unpickled.
+    key : str
+        Which matrix of an AnnData file, for example ``"layers/counts"``.
+    max_memory : int, str or None
+        How much memory a fit may take, in bytes or as ``"4G"``; None: half of this machine's.
+
+    Returns
+    -------
+    FileBlocks
+        With ``shape`` and ``dtype``, to be given to ``L20Selector.fit`` as X.
+    """
+    path, memory = Path(file), bytes_of(max_memory)
+    stored = _opened(path)
+    if hasattr(stored, "keys") and "shape" not in stored.attrs:
+        if key not in stored:
+            raise ValueError(f"{path.name} has no matrix {key!r}. It has {', '.join(map(repr, list(stored.keys())[:5]))}.")
+        stored = stored[key]
+    return stored_blocks(stored, memory)
+
+
+def _ending(path: Path) -> str:
+    """Return how the name of a file should end: by its content, and by its name where that says nothing."""
+    if path.is_dir():
+        return ".zarr"
+    try:
+        with open(path, "rb") as stream:
+            head = stream.read(8)
+    except OSError:
+        head = b""
+    return ".npy" if head.startswith(b"\x93NUMPY") else ".h5ad" if head == b"\x89HDF\r\n\x1a\n" else path.suffix.lower()
+
+
+def _opened(path: Path) -> Any:
+    ending = _ending(path)
+    if ending == ".npy":
+        try:
+            mapped = np.load(path, mmap_mode="r", allow_pickle=False)
+        except (ValueError, EOFError) as error:
+            raise ValueError(f"{path.name} is not an .npy file of numbers: {error}") from error
+        if not isinstance(mapped, np.memmap):
+            raise ValueError(f"{path.name} is an archive of arrays. Save the matrix alone, with numpy.save.")
+        return mapped
+    if ending == ".zarr":
+        try:
+            import zarr
+        except ModuleNotFoundError:
+            raise ModuleNotFoundError("A .zarr store needs zarr: pip install zarr.") from None
+        refuse_pickled(path)
+        return zarr.open(path, mode="r")
+    if ending in (".h5ad", ".h5", ".hdf5"):
+        try:
+            import h5py
+        except ModuleNotFoundError:
+            raise ModuleNotFoundError("An .h5ad file needs h5py: pip install 'l20fs[h5ad]'.") from None
+        return h5py.File(path, "r")
+    raise ValueError(f"{path.name} is not of a kind that is read in blocks. Use .npy, .zarr or .h5ad.")
+
+
+def refuse_pickled(store: Path) -> None:
+    """Refuse a zarr store with a part that would be unpickled, which can run code: the codecs are in its metadata."""
+    for name in ("zarr.json", ".zarray", ".zmetadata"):
+        for file in sorted(store.rglob(name)):
+            if _names_pickle(json.loads(file.read_bytes())):
+                raise ValueError(
+                    f"{store.name}: {file.relative_to(store)} names the codec pickle, which can run code when it is read. "
+                    "It is refused; write the store without it."
+                )
+
+
+def _names_pickle(metadata: Any) -> bool:
+    if isinstance(metadata, dict):
+        codecs = [str(metadata.get(key)) for key in ("id", "name")]
+        return any("pickle" in codec.lower() for codec in codecs) or any(
+            _names_pickle(value) for key, value in metadata.items() if key != "attributes"
+        )
+    return isinstance(metadata, list) and any(map(_names_pickle, metadata))
+
+
+def stored_blocks(stored: Any, memory: int) -> FileBlocks:
+    """Cut an array or a group of a zarr or HDF5 file, or the backed matrix of an AnnData object."""
+    group = getattr(stored, "group", stored)
+    if not hasattr(group, "keys"):
+        return array_blocks(stored, memory)
+    kind = str(group.attrs.get("encoding-type", group.attrs.get("h5sparse_format", "")))
+    if not kind.startswith(("csr", "csc")):
+        raise ValueError(f"The group {getattr(group, 'name', '')!r} holds no sparse matrix. Name a matrix, for example 'X'.")
+    return sparse_blocks(group, kind[:3], memory)
+
+
+def array_blocks(X: Any, memory: int) -> FileBlocks:
+    """Cut a dense array along the axis on which it lies in the file."""
+    shape, dtype = tuple(int(size) for size in X.shape), np.dtype(X.dtype)
+    if len(shape) != 2:
+        raise ValueError(f"X has the shape {shape}. Give a matrix of two axes, samples and features.")
+    chunks = getattr(X, "chunks", None)
+    most = _block_bytes(memory)
+    axis = _cut_axis(X, shape, chunks, most // dtype.itemsize)
+    step = max(1, most // max(1, shape[1 - axis] * dtype.itemsize))
+    if chunks and step < chunks[axis]:
+        logger.warning(
+            "X lies in chunks of %d x %d, of which a row is larger than a block of %s: every chunk is read %d times in a "
+            "pass. Smaller chunks, or a larger max_memory, are faster.",
+            *chunks,
+            shown(most),
+            -(-chunks[axis] // step),
+        )
+    elif chunks:  # whole chunks, or each of them would be read more than once
+        step = step // chunks[axis] * chunks[axis]
+    edges = np.append(np.arange(0, shape[axis], step), shape[axis])
+    mapped = _mapping(X)
+
+    def load(span: slice) -> Array:
+        block = np.array(X[span] if axis == 0 else X[:, span])
+        if mapped is not None:  # the pages that were read count as memory of this process until they are given back
+            mapped.madvise(mmap.MADV_DONTNEED)
+        return block
+
+    blocks = FileBlocks((shape[0], shape[1]), dtype, axis, edges, False, load, _kept(memory), _kind_of(X))
+    return replace(blocks, watch=watch_of(X))
+
+
+def _kind_of(X: Any) -> str:
+    kinds = {"memmap": "a .npy file", "ndarray": "memory", "Array": "a zarr array", "Dataset": "an HDF5 array"}
+    return kinds.get(type(X).__name__, type(X).__name__)
+
+
+def _cut_axis(X: Any, shape: tuple[int, ...], chunks: Any, most: int) -> int:
+    """Return the axis to cut: the one on which X lies in the file, or on which whole chunks fit into ``most`` values."""
+    if chunks:
+        of_rows, of_columns = chunks[0] * shape[1], chunks[1] * shape[0]
+        return int(of_columns < of_rows and (of_rows > most or chunks[0] >= shape[0]))
+    flags = getattr(X, "flags", None)
+    return int(flags is not None and flags.f_contiguous and not flags.c_contiguous)
+
+
+def _mapping(X: Any) -> mmap.mmap | None:
+    """Return the memory map behind an array whose pages may be dropped: they are read again from the file."""
+    if not hasattr(mmap, "MADV_DONTNEED") or not isinstance(X, np.memmap) or X.mode == "c":
+        return None
+    base: Any = X
+    while isinstance(base, np.ndarray):
+        base = base.base
+    return base if isinstance(base, mmap.mmap) else None
+
+
+def sparse_blocks(group: Any, kind: str, memory: int) -> FileBlocks:
+    """Cut a sparse matrix of an AnnData file: CSR along the rows, CSC along the columns."""
+    shape = tuple(int(size) for size in group.attrs["shape" if "shape" in group.attrs else "h5sparse_shape"])
+    axis = 0 if kind == "csr" else 1
+    indptr, data, indices = np.asarray(group["indptr"][:], dtype=np.int64), group["data"], group["indices"]
+    where = f"The {kind.upper()} matrix of shape {shape}{_file_of(group)}"
+    is_whole = len(indptr) == shape[axis] + 1 and indptr[0] == 0 and indptr[-1] <= min(data.shape[0], indices.shape[0])
+    if not is_whole or np.any(np.diff(indptr) < 0):
+        raise ValueError(f"{where} is damaged: its indptr does not fit. Write it again.")
+    # SciPy knows no float16, and takes narrow indices for row pointers, too, which are larger.
+    dtype = np.result_type(data.dtype, np.float32) if data.dtype == np.float16 else np.dtype(data.dtype)
+    index = np.result_type(indices.dtype, np.int32)
+    n_stored = max(1, _block_bytes(memory) // (dtype.itemsize + np.dtype(indices.dtype).itemsize))
+    edges = _even_edges(indptr, n_stored)
+    make = sp.csr_array if axis == 0 else sp.csc_array
+
+    checked: set[tuple[int, int]] = set()
+
+    def load(span: slice) -> Any:
+        stored = slice(int(indptr[span.start]), int(indptr[span.stop]))
+        size = span.stop - span.start
+        # SciPy gives both index arrays the wider type of the two, which would double the work on them.
+        starts = (indptr[span.start : span.stop + 1] - stored.start).astype(index)
+        values, places = data[stored].astype(dtype, copy=False), indices[stored].astype(index, copy=False)
+        try:
+            block = make((values, places, starts), shape=(size, shape[1]) if axis == 0 else (shape[0], size))
+            if (span.start, span.stop) not in checked:  # an index out of bounds would reach memory that is not ours
+                block.check_format(full_check=True)
+                checked.add((span.start, span.stop))
+        except ValueError as error:
+            lines = f"{'rows' if axis == 0 else 'columns'} {span.start} to {span.stop - 1}"
+            raise DamagedFileError(f"{where} is damaged in {lines}: {error}. Write it again.") from error
+        return block
+
+    blocks = FileBlocks((shape[0], shape[1]), dtype, axis, edges, True, load, _kept(memory), f"a {kind.upper()} file")
+    return replace(blocks, watch=watch_of(group))
+
+
+def _file_of(group: Any) -> str:
+    """Return the name of the file of an HDF5 group, for messages."""
+    file = getattr(getattr(group, "file", None), "filename", None)
+    return f" in {Path(file).name}" if file else ""
+
+
+def recut(blocks: FileBlocks, memory: int) -> FileBlocks:
+    """Return the same matrix for another limit, in smaller blocks if need be."""
+    n_parts = -(-_block_bytes(int(blocks.budget / SHARE_KEPT)) // _block_bytes(memory))
+    edges = blocks.edges
+    if n_parts > 1:
+        steps = np.linspace(0.0, 1.0, n_parts, endpoint=False)
+        edges = np.unique(np.append((edges[:-1, None] + np.diff(edges)[:, None] * steps).astype(edges.dtype), edges[-1]))
+    return replace(blocks, edges=edges, budget=_kept(memory))
+
+
+def _even_edges(indptr: Array, n_stored: int) -> Array:
+    """Cut lines into blocks of at most ``n_stored`` stored values, or of one line."""
+    edges = [0]
+    while edges[-1] < len(indptr) - 1:
+        reached = int(np.searchsorted(indptr, indptr[edges[-1]] + n_stored, side="right")) - 1
+        edges.append(max(edges[-1] + 1, reached))
+    return np.array(edges)
+
+
+def _block_bytes(memory: int) -> int:
+    return min(memory // SHARE_OF_BLOCK, LARGEST_BLOCK)
+
+
+def _kept(memory: int) -> int:
+    return int(SHARE_KEPT * memory)

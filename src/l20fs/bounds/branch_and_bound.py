@@ -1,0 +1,174 @@
+"""The best k features, and the proof: branch and bound on the relaxation.
+
+A *node* is the set of supports that contain certain features and do without certain others. The relaxation bounds the
+loss of all of them from below, and rounding its shares gives one of them. A node whose bound reaches the loss of the
+best support seen holds no better one and is closed; otherwise it is split by the feature about which the relaxation
+is least decided. The node with the smallest bound is taken first, so that a search that is cut short still proves
+that bound for all supports.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from dataclasses import dataclass
+from itertools import count
+from typing import NamedTuple
+
+import numpy as np
+
+from l20fs.bounds.certificate import Certificate, SizeBounds, check_size, conclude, support_loss
+from l20fs.bounds.relaxation import NEGLIGIBLE, NO_ROWS, Relaxed, relax
+from l20fs.objective.least_squares import LeastSquares
+from l20fs.typing import Array
+
+#: Relative accuracy to which the relaxation of a node is solved.
+NODE_TOL = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class Optimum:
+    """The best support found, what is proved about it, and the number of relaxations that took."""
+
+    support: Array
+    certificate: Certificate
+    n_nodes: int
+
+
+def solve_exactly(
+    problem: LeastSquares, k: int, *, support: Array | None = None, max_nodes: int = 1000, tol: float = 1e-6
+) -> Optimum:
+    """Find the best k features, and prove that there are no better ones or how much better these can be at most.
+
+    A strong ridge makes it easy: on expression data with thousands of genes, 20 features take seconds with
+    ``ridge=10``, 5 with ``ridge=1``.
+
+    Parameters
+    ----------
+    problem : LeastSquares
+        With a ridge term.
+    k : int
+    support : array, optional
+        Features to start from; good ones save nodes.
+    max_nodes : int
+        The search is cut short after so many relaxations.
+    tol : float
+        The search ends when the relative gap is below.
+
+    Examples
+    --------
+    >>> X, Y = np.diag([1.0, 2.0, 1.0, 3.0]), np.eye(4)[:, [1, 3]]
+    >>> optimum = solve_exactly(LeastSquares(X, Y, ridge=1.0), 2)
+    >>> optimum.support, optimum.certificate.gap < 1e-6
+    (array([1, 3]), True)
+    """
+    check_size(problem, k)
+    bounds = SizeBounds(problem, NODE_TOL)
+    search = _Search(problem, k, tol)
+    if support is not None:
+        search.offer(_distinct(support, k))
+    panel, cuts = NO_ROWS, []
+    if k <= bounds.largest:
+        root = bounds.solve(k)
+        panel, cuts = root.rows, [root.cut]
+    elif k < np.count_nonzero(problem.design.varies):
+        raise ValueError(
+            f"k={k}: this problem can be searched for at most {bounds.largest} features. "
+            + ("Ask for fewer." if bounds.largest else "Give it a ridge term: the bounds live on it.")
+        )
+    search.run(Node(float(bounds.lower[k]), NO_ROWS, NO_ROWS, panel), max_nodes)
+    lower = max(float(bounds.lower[k]), search.lower_bound - NEGLIGIBLE * problem.null_loss)
+    certificate = conclude(problem, lower, search.loss, {k: search.loss}, cuts)
+    return Optimum(np.sort(search.support), certificate, search.n_nodes)
+
+
+def _distinct(support: Array, k: int) -> Array:
+    rows = np.unique(support)
+    if len(rows) > k:
+        raise ValueError(f"support has {len(rows)} features, more than k={k}.")
+    return rows
+
+
+class Node(NamedTuple):
+    """The supports that contain ``forced`` and nothing of ``excluded``: none has a loss below ``bound``.
+
+    ``panel`` is where their relaxation starts.
+    """
+
+    bound: float
+    forced: Array
+    excluded: Array
+    panel: Array
+
+
+class _Search:
+    """The best support seen so far, the nodes that may hold a better one, and the lowest bound of those that do not."""
+
+    def __init__(self, problem: LeastSquares, k: int, tol: float) -> None:
+        self.problem, self.k, self.tol = problem, k, tol
+        self.support, self.loss = NO_ROWS, problem.null_loss
+        self.open: list[tuple[float, int, Node]] = []
+        self._ticket = count()  # among nodes of equal bounds, the first comes first
+        self.closed_bound = math.inf
+        self.n_nodes = 0
+
+    @property
+    def target(self) -> float:
+        """A node with this bound holds nothing that is worth a search."""
+        return (1.0 - self.tol) * self.loss - NEGLIGIBLE * self.problem.null_loss
+
+    @property
+    def lower_bound(self) -> float:
+        return min([self.loss, self.closed_bound] + [bound for bound, _, _ in self.open[:1]])
+
+    def run(self, root: Node, max_nodes: int) -> None:
+        """Visit nodes, the smallest bound first, until none is left that may hold a better support."""
+        self.push(root)
+        while self.open and self.open[0][0] < self.target and self.n_nodes < max_nodes:
+            _, _, node = heapq.heappop(self.open)
+            self.n_nodes += 1
+            self.visit(node)
+
+    def push(self, node: Node) -> None:
+        heapq.heappush(self.open, (node.bound, next(self._ticket), node))
+
+    def offer(self, rows: Array) -> float:
+        """Compare a support with the best one seen; return its loss."""
+        loss = support_loss(self.problem, rows)
+        if loss < self.loss:
+            self.support, self.loss = rows, loss
+        return loss
+
+    def visit(self, node: Node) -> None:
+        """Close a node or split it."""
+        is_free = self.problem.design.varies.copy()
+        is_free[np.concatenate([node.forced, node.excluded])] = False
+        n_chosen = self.k - len(node.forced)
+        if n_chosen == 0:
+            self.close(self.offer(node.forced))
+        elif np.count_nonzero(is_free) <= n_chosen:
+            self.close(self.offer(np.concatenate([node.forced, np.flatnonzero(is_free)])))
+        else:
+            bound = node.bound
+            for relaxed in relax(self.problem, self.k, start=node.panel, tol=NODE_TOL, forced=node.forced, is_free=is_free):
+                bound = max(bound, relaxed.bound)
+                if bound >= self.target:
+                    break
+            largest_shares = np.argsort(relaxed.shares)[::-1][:n_chosen]
+            self.offer(np.concatenate([node.forced, relaxed.rows[largest_shares]]))
+            if bound >= self.target:
+                self.close(bound)
+            else:
+                self.split(node, relaxed, bound)
+
+    def close(self, bound: float) -> None:
+        self.closed_bound = min(self.closed_bound, bound)
+
+    def split(self, node: Node, relaxed: Relaxed, bound: float) -> None:
+        """Open the two halves of a node: with and without the feature whose share is nearest to one half."""
+        feature = relaxed.rows[[np.argmin(np.abs(relaxed.shares - 0.5))]]
+        for forced, excluded in [
+            (np.concatenate([node.forced, feature]), node.excluded),
+            (node.forced, np.concatenate([node.excluded, feature])),
+        ]:
+            self.push(Node(bound, forced, excluded, relaxed.rows))

@@ -1,0 +1,303 @@
+r"""How far a solution can be from the best one: lower bounds on the loss, and features that are proved to be in or out.
+
+The loss of a support S is :math:`h(S) = \min f` with weights on S only. To find the best k of d features is hard, but
+:mod:`l20fs.bounds.relaxation` bounds the loss of all supports from below, and a solution whose loss is close to the bound is
+close to the best. Every number here is on the safe side of its rounding.
+
+The bound lives on the ridge term: it is close where the ridge is strong, and far where it is weak. Without a ridge
+nothing better is known than the loss of all features together, which is zero as soon as they fit the targets.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass
+
+import numpy as np
+
+from l20fs.bounds.relaxation import NEGLIGIBLE, NO_ROWS, Cut, Relaxed, measure, relax
+from l20fs.objective.least_squares import LeastSquares
+from l20fs.typing import Array
+
+#: The largest size for which the relaxation is solved; larger ones have to do with what that says about them.
+LARGEST_SIZE = 500
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """What is proved about a problem whose best value lies between two bounds.
+
+    Attributes
+    ----------
+    lower_bound : float
+        No solution is better.
+    upper_bound : float
+        The value of the solution at hand.
+    proved_in, proved_out : arrays of feature indices
+        Features that are in all, or in none, of the supports whose value is at most ``upper_bound``.
+
+    Examples
+    --------
+    >>> round(Certificate(9.0, 10.0, proved_in=np.array([3]), proved_out=np.array([0, 1])).gap, 3)
+    0.1
+    """
+
+    lower_bound: float
+    upper_bound: float
+    proved_in: Array
+    proved_out: Array
+
+    @property
+    def gap(self) -> float:
+        """The part of ``upper_bound`` that the best solution can save at most."""
+        return (self.upper_bound - self.lower_bound) / self.upper_bound if self.upper_bound else 0.0
+
+
+def support_loss(problem: LeastSquares, rows: Array) -> float:
+    """Return the smallest value of f with weights on the features ``rows`` only, in float64 whatever X is.
+
+    Without a ridge term, columns that depend on each other up to rounding count as dependent.
+
+    Examples
+    --------
+    >>> problem = LeastSquares(np.eye(3), np.eye(3), ridge=1.0)
+    >>> round(support_loss(problem, np.array([0])), 6), round(support_loss(problem, np.arange(3)), 6)
+    (0.75, 0.4)
+    """
+    triangle, targets = problem.panel_factor(rows)
+    columns = _unit_columns(triangle)
+    explained = columns @ np.linalg.lstsq(columns, targets, rcond=None)[0]
+    return max(0.0, problem.null_loss - 0.5 * float(np.vdot(explained, explained)))
+
+
+def least_residual(problem: LeastSquares, rows: Array) -> float:
+    """Return a lower bound on the loss of the features ``rows`` that does not count on a ridge: what least squares leaves.
+
+    A combination of features that is nearly zero fits as well as any other, but rounding blurs its direction: the bound
+    lets it have the direction that fits best. One that is zero up to rounding counts as zero.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0]]).T
+    >>> round(least_residual(LeastSquares(X, np.eye(4)[:, [0]]), np.arange(2)), 6)
+    0.25
+    """
+    without_ridge = copy(problem)
+    without_ridge.ridge = 0.0
+    triangle, targets = without_ridge.panel_factor(rows)
+    basis, lengths, _ = np.linalg.svd(_unit_columns(triangle), full_matrices=False)
+    is_clear = lengths > 1e-4  # rounding turns these directions by less than 1e-11
+    n_blurred = int(np.count_nonzero(lengths[~is_clear] > max(triangle.shape) * np.finfo(np.float64).eps))
+    explained = basis[:, is_clear].T @ targets
+    # The energies of what is left along its principal directions, of which the blurred directions may take the best.
+    energies = np.linalg.eigvalsh(problem.targets @ problem.targets.T - explained.T @ explained)
+    loss = 0.5 * float(energies[: max(0, len(energies) - n_blurred)].sum())
+    return max(0.0, loss - NEGLIGIBLE * problem.null_loss)
+
+
+def _unit_columns(matrix: Array) -> Array:
+    """Divide the columns by their lengths, on which it does not depend what they can explain."""
+    lengths = np.linalg.norm(matrix, axis=0)
+    return matrix / np.where(lengths, lengths, 1.0)
+
+
+class SizeBounds:
+    """Lower bounds on the loss of k features for every k, tightened by each relaxation that is solved.
+
+    Attributes
+    ----------
+    lower : array of shape (n_features + 1,)
+        No support of k features has a loss below ``lower[k]``, which falls with k.
+    largest : int
+        The largest size that :meth:`solve` takes, 0 if none.
+
+    Examples
+    --------
+    >>> bounds = SizeBounds(LeastSquares(np.eye(3), np.eye(3), ridge=1.0), tol=1e-6)
+    >>> round(bounds.solve(2).value, 4), bounds.lower.round(4)
+    (0.5, array([1.    , 0.6667, 0.5   , 0.4   ]))
+    """
+
+    def __init__(self, problem: LeastSquares, tol: float) -> None:
+        self.problem, self.tol, self.largest = problem, tol, 0
+        self.lower = np.zeros(problem.n_features + 1)
+        self.lower[0] = problem.null_loss
+        every = np.flatnonzero(problem.design.varies)
+        are_few = len(every) <= 2 * LARGEST_SIZE
+        # A weaker ridge would leave the bound below what counts as rounding.
+        if problem.ridge > NEGLIGIBLE * float(problem.design.column_energy.mean()):
+            self.largest = min(LARGEST_SIZE, len(every))
+            self._panel = NO_ROWS
+            self._learn(measure(problem, problem.targets))
+            if are_few:  # no support beats all features together
+                self._learn(next(relax(problem, len(every), start=every, tol=tol)).cut)
+        elif are_few:
+            self.lower[1:] = least_residual(problem, every)
+
+    def solve(self, k: int) -> Relaxed:
+        """Solve the relaxation for the supports of k features; the bounds of all sizes learn from it."""
+        # Sizes are mostly solved for one after the other: what matters at the last one is a good guess.
+        n_rows = min(k + 32, self.problem.n_features)
+        start = np.union1d(self._panel, np.argpartition(self._scores, -n_rows)[-n_rows:])
+        for relaxed in relax(self.problem, k, start=start, tol=self.tol):
+            self._learn(relaxed.cut)
+        self._panel = relaxed.rows[relaxed.shares > 0.01]
+        return relaxed
+
+    def _learn(self, cut: Cut) -> None:
+        self.lower = np.fmax(self.lower, cut.bounds_by_size())
+        self._scores = cut.scores
+
+
+def lower_bounds(problem: LeastSquares, k_max: int, *, tol: float = 1e-3) -> Array:
+    """Return lower bounds on the loss of the best k features for k = 0 to ``k_max``.
+
+    Up to :data:`LARGEST_SIZE` each is within ``tol`` of the best that the relaxation gives for its size; above, the
+    bounds are valid but weaker.
+
+    Examples
+    --------
+    >>> problem = LeastSquares(np.eye(3), np.eye(3), ridge=1.0)
+    >>> lower_bounds(problem, 3).round(3)
+    array([1.   , 0.667, 0.5  , 0.4  ])
+    """
+    check_size(problem, k_max)
+    bounds = SizeBounds(problem, tol)
+    last = min(k_max, bounds.largest)
+    values = {0: problem.null_loss}
+    if last:
+        values[last] = bounds.solve(last).value
+    spans = [(0, last)]
+    while spans:
+        low, high = spans.pop()
+        between = np.arange(low + 1, high)
+        # The value of the relaxation is convex in k: between two sizes it is below the chord.
+        chord = np.interp(between, [low, high], [values[low], values[high]])
+        missing = chord - bounds.lower[between]
+        if np.any(missing > tol * chord + NEGLIGIBLE * problem.null_loss):
+            middle = int(between[np.argmax(missing)])
+            values[middle] = bounds.solve(middle).value
+            spans += [(low, middle), (middle, high)]
+    return bounds.lower[: k_max + 1]
+
+
+def certify_size(problem: LeastSquares, k: int, upper_bound: float, *, tol: float = 1e-4) -> Certificate:
+    """Say how far a loss is from that of the best k features, and which features are certainly among them, or not.
+
+    Parameters
+    ----------
+    problem : LeastSquares
+    k : int
+        The size: supports of at most k features compete.
+    upper_bound : float
+        The loss of one of them, as :func:`support_loss` computes it.
+    tol : float
+        Relative accuracy to which the relaxation is solved.
+
+    Examples
+    --------
+    >>> X, Y = np.diag([1.0, 2.0, 1.0, 3.0]), np.eye(4)[:, [1, 3]]
+    >>> problem = LeastSquares(X, Y, ridge=0.1)
+    >>> certificate = certify_size(problem, 2, support_loss(problem, np.array([1, 3])))
+    >>> certificate.proved_in, certificate.proved_out, round(certificate.gap, 3)
+    (array([1, 3]), array([0, 2]), 0.0)
+    """
+    check_size(problem, k)
+    bounds = SizeBounds(problem, tol)
+    cuts = [bounds.solve(k).cut] if k <= bounds.largest else []
+    return conclude(problem, float(bounds.lower[k]), upper_bound, {k: upper_bound}, cuts)
+
+
+def certify_penalty(problem: LeastSquares, lam: float, upper_bound: float, *, tol: float = 1e-4) -> Certificate:
+    """Say how far ``f + lam * (number of rows)`` is from its minimum, and which features are certainly in it, or not.
+
+    The minimum is the best over all sizes k of the least loss of k features plus ``lam * k``, so that what is proved
+    for each size is put together.
+
+    Parameters
+    ----------
+    problem : LeastSquares
+    lam : float
+    upper_bound : float
+        The value of a solution: ``support_loss(problem, rows) + lam * len(rows)``.
+    tol : float
+        Relative accuracy to which the relaxation is solved.
+
+    Examples
+    --------
+    >>> X, Y = np.diag([1.0, 2.0, 1.0, 3.0]), np.eye(4)[:, [1, 3]]
+    >>> problem = LeastSquares(X, Y, ridge=1.0)
+    >>> certificate = certify_penalty(problem, 0.05, support_loss(problem, np.array([1, 3])) + 2 * 0.05)
+    >>> certificate.proved_in, certificate.proved_out, round(certificate.gap, 3)
+    (array([1, 3]), array([0, 2]), 0.0)
+    """
+    if not lam >= 0.0:
+        raise ValueError(f"lam={lam!r} is not a price per feature: it must be at least 0.")
+    bounds = SizeBounds(problem, tol)
+    price = lam * np.arange(problem.n_features + 1)
+    cuts: dict[int, Cut] = {}
+    value = np.inf
+    # Solve for the size that promises most, until no promise is better than what a size solved for has kept.
+    while (k := int(np.argmin(bounds.lower + price))) not in cuts and 1 <= k <= bounds.largest:
+        if bounds.lower[k] + price[k] >= (1.0 - tol) * value:
+            break
+        relaxed = bounds.solve(k)
+        cuts[k] = relaxed.cut
+        value = min(value, relaxed.value + price[k])
+    lower = bounds.lower + price
+    open_sizes = np.flatnonzero(lower <= upper_bound + NEGLIGIBLE * problem.null_loss)
+    losses = {int(k): upper_bound - float(price[k]) for k in open_sizes}
+    return conclude(problem, float(lower.min()), upper_bound, losses, list(cuts.values()))
+
+
+def check_size(problem: LeastSquares, k: int) -> None:
+    """Refuse a number of features that the problem does not have."""
+    if not 1 <= k <= problem.n_features:
+        raise ValueError(f"k={k} is outside 1 to {problem.n_features}, the number of features.")
+
+
+def conclude(
+    problem: LeastSquares, lower_bound: float, upper_bound: float, losses: dict[int, float], cuts: list[Cut]
+) -> Certificate:
+    """Put a certificate together.
+
+    ``losses`` has the sizes that a support as good as ``upper_bound`` may have, each with the loss that it may have then.
+    """
+    margin = NEGLIGIBLE * problem.null_loss
+    if not upper_bound >= lower_bound - margin:
+        raise ValueError(
+            f"upper_bound={upper_bound:.9g} is below {lower_bound:.9g}, which no choice of features can reach. "
+            "Compute it from a support with support_loss(problem, rows)."
+        )
+    is_in, is_out = np.ones((2, problem.n_features), dtype=bool)
+    for k, loss in losses.items():
+        if k == 0:
+            is_in[:] = False  # the empty support is without any
+            continue
+        proofs = [prove(cut, k, loss + margin) for cut in cuts]
+        is_in &= np.any([are_in for are_in, _ in proofs], axis=0)
+        is_out &= np.any([are_out for _, are_out in proofs], axis=0)
+        if not is_in.any() and not is_out.any():
+            break
+    return Certificate(min(lower_bound, upper_bound), upper_bound, np.flatnonzero(is_in), np.flatnonzero(is_out))
+
+
+def prove(cut: Cut, k: int, loss: float) -> tuple[Array, Array]:
+    """Return masks of the features in all, and in none, of the supports of at most k features that reach ``loss``.
+
+    A feature is in if the supports without it are bounded above ``loss``, and out if those with it are.
+
+    Examples
+    --------
+    >>> prove(Cut(product=4.0, energy=2.0, scores=np.array([1.0, 3.0])), 1, loss=1.5)
+    (array([False,  True]), array([ True, False]))
+    """
+    scores, n_others = cut.scores, len(cut.scores) - k
+    is_heavy = np.zeros(len(scores), dtype=bool)
+    is_heavy[np.argpartition(scores, n_others)[n_others:]] = True
+    load = scores[is_heavy].sum()
+    # A light feature that is forced in takes the place of the lightest heavy one; a heavy one forced out leaves its
+    # own to the heaviest light one.
+    with_it = load + np.where(is_heavy, 0.0, scores - scores[is_heavy].min())
+    without_it = load - np.where(is_heavy, scores - scores[~is_heavy].max(initial=0.0), 0.0)
+    return cut.bound(without_it) > loss, cut.bound(with_it) > loss

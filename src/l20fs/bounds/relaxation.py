@@ -1,0 +1,296 @@
+r"""The convex relaxation of "which k features": lower bounds on the loss of every support at once.
+
+For a support S let :math:`h(S)` be the smallest value of f with weights on S only. With a ridge term :math:`\mu > 0`
+
+.. math:: h(S) = \max_A \; \langle A, \tilde Y\rangle - \tfrac12 \|A\|^2 - \sum_{j \in S} \frac{\|\tilde x_j^T A\|^2}{2\mu}
+
+so *any* A bounds the loss of *all* supports from below: a :class:`Cut`. The best A for supports of k features belongs
+to the best *shares* z, numbers from 0 to 1 that sum to k and say how much of each feature is in:
+
+.. math:: A = M_z \tilde Y \quad\text{with}\quad M_z = (I + \tilde X \operatorname{diag}(z) \tilde X^T / \mu)^{-1},
+    \qquad z \text{ minimises the convex } \tfrac12 \langle \tilde Y, M_z \tilde Y\rangle
+
+:func:`relax` finds them. Most shares are zero: it solves for those of a small panel of features by an interior-point
+method, and passes over X only to see which other features belong on the panel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from l20fs.design import BLOCK_ELEMENTS, Design
+from l20fs.objective.least_squares import LeastSquares
+from l20fs.typing import Array
+
+NO_ROWS: Array = np.empty(0, dtype=np.intp)
+
+#: Both loops end by themselves long before: 13 Newton steps and 18 panels are the most seen on the paper's data sets.
+MAX_NEWTON_STEPS = 60
+MAX_PANELS = 60
+
+#: What is smaller than this part of the loss of no features at all is rounding.
+NEGLIGIBLE = 1e-9
+
+
+class Cut(NamedTuple):
+    r"""One point A, and what it says about every support.
+
+    .. math:: h(S) \ge \frac{\text{product}^2}{2\,(\text{energy} + 2 \sum_{j \in S} \text{scores}_j)}
+
+    This is the formula of the module, with A stretched by the best factor. ``product``,
+    :math:`\langle A, \tilde Y\rangle`, is rounded down, ``energy``, :math:`\|A\|^2`, and ``scores``,
+    :math:`\|\tilde x_j^T A\|^2 / 2\mu`, are rounded up, so that the numbers stored keep the promise.
+
+    Examples
+    --------
+    >>> cut = Cut(product=4.0, energy=2.0, scores=np.array([1.0, 3.0]))
+    >>> float(cut.bound(load=3.0)), cut.bounds_by_size()
+    (1.0, array([4. , 1. , 0.8]))
+    """
+
+    product: float
+    energy: float
+    scores: Array
+
+    def bound(self, load: Any) -> Any:
+        """Return the lower bound on h(S) for the supports S whose scores sum to at most ``load``."""
+        return 0.5 * self.product**2 / (self.energy + 2.0 * load)
+
+    def bounds_by_size(self) -> Array:
+        """Return the lower bound on h(S) over all supports of k features, for every k from 0 to all."""
+        heaviest_first = np.sort(self.scores)[::-1]
+        return np.asarray(self.bound(np.concatenate([[0.0], np.cumsum(heaviest_first)])))
+
+
+def measure(problem: LeastSquares, A: Array) -> Cut:
+    """Make the cut of a point A, (n_targets, n_samples): one pass over X.
+
+    Examples
+    --------
+    >>> problem = LeastSquares(np.eye(3), np.eye(3), ridge=1.0)
+    >>> cut = measure(problem, problem.targets)
+    >>> round(cut.product, 6), round(cut.energy, 6), cut.scores.round(6)
+    (2.0, 2.0, array([0.5, 0.5, 0.5]))
+    """
+    design, eps = problem.design, float(np.finfo(np.float64).eps)
+    A = design.sample_weights.centred(A)  # a sparse design counts on it
+    length = float(np.linalg.norm(A))
+    # In whatever order n products are summed, the sum is off by at most n eps times the lengths of the two factors.
+    rounding = 4.0 * (A.size + 8) * eps
+    products = _products(design, A)
+    norms = np.sqrt(np.einsum("ij,ij->j", products, products)) + rounding * length * design.pull_norms()
+    product = float(np.vdot(A, problem.targets)) - rounding * length * float(np.linalg.norm(problem.targets))
+    rounding_up = 1.0 + rounding + design.n_features * eps  # the scores are going to be summed
+    energy = max(length * length * rounding_up, float(np.finfo(np.float64).tiny))  # A = 0 bounds by zero, not by 0 / 0
+    return Cut(max(0.0, product), energy, norms * norms * (rounding_up / (2.0 * problem.ridge)))
+
+
+def _products(design: Design, A: Array) -> Array:
+    """Return ``A @ X~`` in float64, whatever X is stored in: a pass in float32 would cost the bound its sixth digit."""
+    if design.dtype == np.float64:
+        return design.pull(A)
+    products = np.empty((len(A), design.n_features))
+    step = max(1, BLOCK_ELEMENTS // design.n_samples)
+    for start in range(0, design.n_features, step):
+        rows = np.arange(start, min(start + step, design.n_features))
+        products[:, rows] = A @ design.take(rows, slice(None)).astype(np.float64, copy=False)
+    return products
+
+
+class Relaxed(NamedTuple):
+    """The relaxation solved on a panel of features.
+
+    ``bound`` holds for the supports that were asked for, ``cut`` for all. ``value`` is what the ``shares`` of the
+    features ``rows`` reach: no bound that comes from a relaxation is above it.
+    """
+
+    bound: float
+    value: float
+    rows: Array
+    shares: Array
+    cut: Cut
+
+
+def relax(
+    problem: LeastSquares,
+    k: int,
+    *,
+    start: Array,
+    tol: float,
+    forced: Array = NO_ROWS,
+    is_free: Array | None = None,
+) -> Iterator[Relaxed]:
+    """Solve the relaxation over the supports of at most k features that contain ``forced``, panel by panel.
+
+    The iterator ends when ``bound`` is as close to ``value`` as asked for; a caller who has seen enough stops before.
+
+    Parameters
+    ----------
+    problem : LeastSquares
+        With a ridge term.
+    k : int
+        More than the number of forced features.
+    start : array
+        Features of the first panel; those that are not free are left out.
+    tol : float
+        Relative accuracy.
+    forced : array
+        Features that are in every support.
+    is_free : mask of shape (n_features,), optional
+        The other features that may be in a support; by default all that vary.
+
+    Examples
+    --------
+    >>> problem = LeastSquares(np.eye(3), np.eye(3), ridge=1.0)
+    >>> *_, last = relax(problem, 1, start=np.arange(3), tol=1e-6)
+    >>> last.shares.round(3), round(last.bound, 4), round(last.value, 4)
+    (array([0.333, 0.333, 0.333]), 0.6667, 0.6667)
+    """
+    is_free = problem.design.varies if is_free is None else is_free
+    n_forced, n_chosen = len(forced), k - len(forced)
+    rows = start[is_free[start]]
+    for _ in range(MAX_PANELS):
+        panel = _Panel.of(problem, np.concatenate([forced, rows]), n_forced)
+        # More exact than asked for, so that what is missing then is missing for want of a feature on the panel.
+        point = _solve_panel(panel, n_chosen, 0.2 * tol)
+        cut = measure(problem, _residual(problem, panel.rows, point.weights))
+        scores = np.where(is_free, cut.scores, 0.0)
+        bound = float(cut.bound(cut.scores[forced].sum() + _heaviest(scores, n_chosen)))
+        shares = point.shares[n_forced:]
+        yield Relaxed(bound, point.value, rows, shares, cut)
+        rows, is_complete = _next_panel(rows, shares, scores, n_chosen)
+        if is_complete or point.value - bound <= tol * point.value + NEGLIGIBLE * problem.null_loss:
+            return
+
+
+def _next_panel(rows: Array, shares: Array, scores: Array, n_chosen: int) -> tuple[Array, bool]:
+    """Let the features with the largest scores enter the panel, and the hopeless ones leave; say if none is to enter."""
+    on_panel = scores[rows]
+    price = float(np.partition(on_panel, -n_chosen)[-n_chosen]) if n_chosen <= len(rows) else 0.0
+    outside = scores.copy()
+    outside[rows] = 0.0
+    entering = np.flatnonzero(outside > price)
+    n_entering = max(32, n_chosen, len(rows) // 4)
+    if len(entering) > n_entering:
+        entering = entering[np.argpartition(outside[entering], -n_entering)[-n_entering:]]
+    staying = rows[(shares > 0.01) | (on_panel > 0.9 * price)]
+    return np.concatenate([staying, entering]), not len(entering)
+
+
+def _heaviest(scores: Array, n: int) -> float:
+    """Return the sum of the ``n`` largest scores."""
+    return float(np.partition(scores, len(scores) - n)[len(scores) - n :].sum()) if n < len(scores) else float(scores.sum())
+
+
+def _sample_blocks(design: Design, rows: Array) -> Iterator[tuple[slice, Array]]:
+    """Yield the columns of a few features in float64, some samples at a time."""
+    step = max(1, BLOCK_ELEMENTS // max(1, len(rows)))
+    for start in range(0, design.n_samples, step):
+        samples = slice(start, start + step)
+        yield samples, design.take(rows, samples).astype(np.float64, copy=False)
+
+
+def _residual(problem: LeastSquares, rows: Array, weights: Array) -> Array:
+    """Return ``Y~ - X~ W`` in float64, whatever X is stored in: it may be much smaller than Y~."""
+    residual = problem.targets.copy()
+    for samples, columns in _sample_blocks(problem.design, rows):
+        residual[:, samples] -= weights @ columns.T
+    return residual
+
+
+class _Point(NamedTuple):
+    """Shares on a panel and all that follows from them. ``pulls`` are the products of the features with A."""
+
+    shares: Array
+    value: float
+    weights: Array
+    pulls: Array
+    scores: Array
+    inverse: Array
+
+
+class _Panel(NamedTuple):
+    """A few features, the first of them forced, and their products with each other and the targets: no samples needed."""
+
+    rows: Array
+    n_forced: int
+    gram: Array
+    moments: Array
+    ridge: float
+    null_loss: float
+
+    @classmethod
+    def of(cls, problem: LeastSquares, rows: Array, n_forced: int) -> _Panel:
+        gram, moments = np.zeros((len(rows), len(rows))), np.zeros((problem.n_targets, len(rows)))
+        for samples, columns in _sample_blocks(problem.design, rows):
+            gram += columns.T @ columns
+            moments += problem.targets[:, samples] @ columns
+        return cls(rows, n_forced, gram, moments, problem.ridge, problem.null_loss)
+
+    def at(self, shares: Array) -> _Point:
+        r"""Evaluate the relaxation, from the inverse of :math:`K = \mu I + Z^{1/2} G Z^{1/2}` alone.
+
+        With B the moments and :math:`V = B Z^{1/2} K^{-1}`, the weights are :math:`V Z^{1/2}`, the value is
+        :math:`h(\emptyset) - \tfrac12 \langle V, B Z^{1/2}\rangle`, and the products of the features with A are
+        :math:`\mu V Z^{-1/2}`.
+        """
+        root = np.sqrt(shares)
+        inverse = np.linalg.inv(root[:, None] * self.gram * root + self.ridge * np.eye(len(root)))
+        scaled_moments = self.moments * root
+        V = scaled_moments @ inverse
+        value = self.null_loss - 0.5 * float(np.vdot(V, scaled_moments))
+        pulls = V * (self.ridge / root)
+        scores = np.einsum("ij,ij->j", pulls, pulls) / (2.0 * self.ridge)
+        return _Point(shares, value, V * root, pulls, scores, inverse)
+
+
+def _solve_panel(panel: _Panel, n_chosen: int, tol: float) -> _Point:
+    """Find the best shares of the features of a panel that sum to ``n_chosen`` beside the forced ones, whose share is 1.
+
+    Primal-dual interior-point method for ``min value(z)`` with ``0 <= z <= 1`` and ``sum z = n_chosen``. Four positive
+    numbers per feature are kept: z, the ``room`` 1 - z, and the multipliers ``below`` and ``above`` of the two
+    inequalities; ``price`` is the multiplier of the sum.
+    """
+    free, n_free = slice(panel.n_forced, None), len(panel.rows) - panel.n_forced
+    if n_free <= n_chosen:
+        return panel.at(np.ones(len(panel.rows)))
+    forced, z = np.ones(panel.n_forced), np.full(n_free, n_chosen / n_free)
+    point = panel.at(np.concatenate([forced, z]))
+    scores = point.scores[free]
+    price = float(np.partition(scores, -n_chosen)[-n_chosen])
+    spread = np.abs(scores - price).mean()
+    positive = np.stack([z, 1.0 - z, np.maximum(price - scores, spread), np.maximum(scores - price, spread)])
+    for _ in range(MAX_NEWTON_STEPS):
+        # What a linear model of the value promises below it; the bound of the panel is value^2 / (value + excess).
+        excess = _heaviest(point.scores[free], n_chosen) - float(positive[0] @ point.scores[free])
+        if excess <= tol * point.value:
+            break
+        step, price_step = _newton_step(point, panel.ridge, free, positive, price)
+        length = 1.0 / max(1.0, float(np.max(-step / positive)) / 0.99)
+        positive, price = positive + length * step, price + length * price_step
+        point = panel.at(np.concatenate([forced, positive[0]]))
+    return point
+
+
+def _newton_step(point: _Point, ridge: float, free: slice, positive: Array, price: float) -> tuple[Array, float]:
+    r"""Return the step towards the point where the products z below and room above have a tenth of their present mean.
+
+    The second derivative of the value is :math:`(x_i^T M_z x_j) \langle p_i, p_j\rangle / \mu^2` with p the pulls, and
+    :math:`Z^{1/2} X^T M_z X Z^{1/2} = \mu I - \mu^2 K^{-1}`. The system is solved for the step of z divided by the root
+    of z, in which a small share does no harm.
+    """
+    z, room, below, above = positive
+    root, pulls, scores = np.sqrt(z), point.pulls[:, free], point.scores[free]
+    centre = 0.1 * float(z @ below + room @ above) / (2 * len(z))
+    system = (np.eye(len(z)) / ridge - point.inverse[free, free]) * (pulls.T @ pulls)
+    system[np.diag_indices_from(system)] += below + above * z / room
+    slope = scores - price + centre / z - centre / room
+    towards, by_price = np.linalg.solve(system, np.stack([root * slope, root], axis=1)).T
+    price_step = float(root @ towards) / float(root @ by_price)  # so that the sum of z stays
+    z_step = root * (towards - price_step * by_price)
+    below_step = (centre - below * z_step) / z - below
+    above_step = (centre + above * z_step) / room - above
+    return np.stack([z_step, -z_step, below_step, above_step]), price_step

@@ -1,0 +1,128 @@
+"""Long lines that are dear to make and asked for again: fetched several at a time, and kept as long as there is room."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from l20fs.blocks import shown
+from l20fs.typing import Array
+
+#: Lines are fetched in multiples of so many: up to here a pass costs little more than for one line.
+AT_ONCE = 16
+
+
+class Lines:
+    """A line for each feature, of which a few are kept.
+
+    Parameters
+    ----------
+    n_lines, length : int
+        How many lines there are, and how long they are.
+    budget : int
+        Bytes that may be kept.
+    fetch : callable
+        Returns the lines of an array of features, one below the other, in float64: a pass over X.
+    all_at_once : bool
+        Whether all lines are fetched when the first one is asked for.
+
+    Examples
+    --------
+    >>> lines = Lines(3, 3, 2**10, lambda rows: np.eye(3)[rows])
+    >>> lines.combined(np.array([0, 2]), np.array([[5.0, 7.0]]))
+    array([[5., 0., 7.]])
+    """
+
+    def __init__(
+        self, n_lines: int, length: int, budget: int, fetch: Callable[[Array], Array], *, all_at_once: bool = False
+    ) -> None:
+        self.n_lines, self.length, self.budget = n_lines, length, budget
+        self._fetch = fetch
+        self._all_at_once = all_at_once and n_lines <= self.most
+        self._batches: dict[int, Array] = {}  # by number: the older, the lower
+        self._batch_of = np.full(n_lines, -1)
+        self._place = np.zeros(n_lines, dtype=np.intp)
+        self._n_fetched = 0
+        #: Gives a number per feature: those with the largest ones are fetched together with what is asked for.
+        self.rank: Callable[[], Array] | None = None
+
+    @property
+    def most(self) -> int:
+        """How many lines there is room for."""
+        return max(1, self.budget // (8 * self.length))
+
+    @property
+    def n_held(self) -> int:
+        """How many lines are kept now."""
+        return sum(len(lines) for lines in self._batches.values())
+
+    def gathered(self, rows: Array) -> Array:
+        """Return lines, one below the other."""
+        self._provide(rows)
+        found = np.empty((len(rows), self.length))
+        for batch, is_in in self._by_batch(rows):
+            found[is_in] = self._batches[batch][self._place[rows[is_in]]]
+        return found
+
+    def combined(self, rows: Array, values: Array) -> Array:
+        """Return ``values @ lines`` of the features ``rows``, (n_values, length)."""
+        self._provide(rows)
+        found = np.zeros((len(values), self.length))
+        for batch, is_in in self._by_batch(rows):
+            lines, places = self._batches[batch], self._place[rows[is_in]]
+            if 2 * len(places) < len(lines):
+                found += values[:, is_in] @ lines[places]
+            else:  # a product with all of them is cheaper than a copy of most
+                weights = np.zeros((len(values), len(lines)))
+                weights[:, places] = values[:, is_in]
+                found += weights @ lines
+        return found
+
+    def _by_batch(self, rows: Array) -> list[tuple[int, Array]]:
+        batch_of = self._batch_of[rows]
+        return [(int(batch), batch_of == batch) for batch in np.unique(batch_of)]
+
+    def _provide(self, rows: Array) -> None:
+        """Fetch what is missing, with what is likely to be asked for next."""
+        missing = rows[self._batch_of[rows] < 0]
+        if not len(missing):
+            return
+        if len(rows) > self.most:
+            raise MemoryError(
+                f"{len(rows)} features at once take {shown(8.0 * len(rows) * self.length)} beside the blocks of X, and "
+                f"{shown(self.budget)} may be kept. Ask for fewer features, or raise max_memory."
+            )
+        wanted = np.arange(self.n_lines) if self._all_at_once else np.append(missing, self._likely(rows, len(missing)))
+        self._make_room(rows, len(wanted))
+        self._batches[self._n_fetched] = self._fetch(wanted)
+        self._batch_of[wanted] = self._n_fetched
+        self._place[wanted] = np.arange(len(wanted))
+        self._n_fetched += 1
+
+    def _likely(self, rows: Array, n_missing: int) -> Array:
+        """Return features of the highest ranks that are not here yet, so many that the batch is a round number."""
+        n_more = min(-n_missing % AT_ONCE, self.n_lines, self.most - len(rows))
+        if self.rank is None or n_more <= 0:
+            return np.empty(0, dtype=np.intp)
+        ranks = np.where(self._batch_of < 0, self.rank(), 0.0)
+        ranks[rows] = 0.0
+        best = np.sort(np.argpartition(-ranks, n_more - 1)[:n_more])
+        return best[ranks[best] > 0.0]
+
+    def _make_room(self, rows: Array, n_new: int) -> None:
+        """Forget the oldest lines that are not needed now: first of all the batches with no other, then in the rest."""
+        needed = np.bincount(self._batch_of[rows] + 1, minlength=self._n_fetched + 1)[1:] > 0
+        for batch in sorted(self._batches, key=lambda batch: (needed[batch], batch)):
+            if self.n_held + n_new <= self.most:
+                return
+            self._shrink(batch, rows[self._batch_of[rows] == batch])
+
+    def _shrink(self, batch: int, rows: Array) -> None:
+        """Keep no lines of a batch but those of some features."""
+        lines = self._batches.pop(batch)
+        self._batch_of[self._batch_of == batch] = -1
+        if len(rows):
+            self._batches[batch] = lines[self._place[rows]]
+            self._batch_of[rows] = batch
+            self._place[rows] = np.arange(len(rows))

@@ -1,0 +1,216 @@
+"""A dense feature matrix of another library, on whatever device it is."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from l20fs.design.protocol import Pull
+from l20fs.design.sample_weights import SampleWeights
+from l20fs.design.spectrum import largest_eigenvalue
+from l20fs.design.tolerances import refuse_huge_values, rounding_of_mean, safe_limit
+from l20fs.inputs.devices import Place, working_dtype
+from l20fs.typing import Array
+
+#: Elements that a temporary copy of a part of X may hold: large against a call, small against a device.
+PART_ELEMENTS = 1 << 26
+
+#: A feature whose deviation is below this share of its mean is measured again, in float64 and without cancellation.
+SMALL_SHARE = {np.dtype(np.float32): 1e-2, np.dtype(np.float64): 1e-6}
+
+
+class ArrayDesign:
+    """A dense X of a library with the array API, which stays where it is.
+
+    X~ is ``(base - root shift') / scale``. The base is X itself, unless samples have weights or a feature has a mean beyond
+    its deviation, with which products would lose digits: then it is a centred copy. The shift is left to algebra, as for a
+    sparse X: residuals are orthogonal to the root of the weights. The samples stay the first axis: products in this
+    orientation are as fast as in the other, and to turn X costs more than all that it could save.
+
+    The operations of a design answer with NumPy arrays. For what is as long as X has features there are :meth:`products` and
+    :meth:`lines`, which answer with arrays of X's library.
+    """
+
+    def __init__(self, X: Any, deviations: Array | None, sample_weights: SampleWeights) -> None:
+        self.place = Place(X)
+        self.n_samples, self.n_features = X.shape
+        self.n_stored = self.n_samples * self.n_features
+        self.dtype, self.array_dtype = working_dtype(X), X.dtype
+        self.sample_weights = sample_weights
+        self._root = None if sample_weights.root is None else self.place.send(sample_weights.root)
+        self._unit = float(np.sqrt(sample_weights.total))  # the length of a feature of deviation 1
+        with np.errstate(over="ignore", invalid="ignore"):  # refused below
+            shift, length = self._centre(X)
+        self._refuse_overflow(length)
+        if deviations is None:
+            self.scale = np.where(self.varies, length / self._unit, 1.0)
+        else:
+            self.scale = deviations
+            refuse_huge_values(length / deviations, self.dtype)
+        self.column_energy = np.square(length / self.scale)
+        self.largest_deviation = float(length.max()) / self._unit
+        # What is left to subtract from the base, and what to multiply it by.
+        self._units = self.place.send(np.where(self.varies, [shift, 1.0 / self.scale], 0.0))
+        self._inverse = self.place.xp.astype(self._units[1, :], self.array_dtype)
+
+    def _centre(self, X: Any) -> tuple[Array, Array]:
+        """Set the base and the means; return what is left to subtract from the base, and the lengths of the features."""
+        has_weights = self._root is not None
+        self._base, moved = self._centred(X, self._weighted_means(X)) if has_weights else (X, np.zeros(self.n_features))
+        shift, length = self._measure(self._base)
+        small = np.flatnonzero(~(length > SMALL_SHARE[self.dtype] * self._unit * np.abs(moved + shift)))
+        small_mean, small_length = self._measure_exactly(X, small)
+        shift[small], length[small] = small_mean - moved[small], small_length
+        self.varies = length > 0.0
+        if not has_weights and (self._unit * np.abs(shift) > length)[self.varies].any():
+            self._base, moved = self._centred(X, shift)
+            shift, length = self._measure(self._base)
+            shift[small], length[small] = small_mean - moved[small], small_length
+        self.mean = moved + shift
+        return shift, length
+
+    def _refuse_overflow(self, length: Array) -> None:
+        """Refuse features so long that their products, which are scaled afterwards, may overflow."""
+        limit = safe_limit(self.dtype) ** 2
+        if not float(length.max()) < limit:
+            raise ValueError(
+                f"X deviates from its mean by more than {limit / self._unit:.1g}; on a device the sums of such values may "
+                f"overflow in {self.dtype.name}. Divide X by a constant."
+            )
+
+    def _weighted_means(self, X: Any) -> Array:
+        share = np.asarray(self.sample_weights.share)[None, :]
+        return self.place.fetch(self.place.xp.matmul(self.place.send(share, X.dtype), X))[0]
+
+    def _centred(self, X: Any, mean: Array) -> tuple[Any, Array]:
+        """Return a centred copy, with weights if there are any, and what was subtracted from the features."""
+        mean = mean.astype(self.dtype)
+        copy = X - self.place.send(mean)
+        if self._root is not None:
+            copy *= self.place.xp.astype(self._root, X.dtype)[:, None]
+        return copy, mean.astype(np.float64)
+
+    def _measure(self, base: Any) -> tuple[Array, Array]:
+        """Return how far the features are from being centred, and how long they are when they are centred."""
+        xp, total = self.place.xp, self.sample_weights.total
+        lengths = xp.astype(xp.linalg.vector_norm(base, axis=0), xp.float64)
+        if self._root is None:
+            sums = xp.sum(base, axis=0)
+        else:
+            sums = xp.matmul(xp.astype(self._root, base.dtype)[None, :], base)[0, :]
+        shift = xp.astype(sums, xp.float64) / total
+        squares = lengths * lengths - total * shift * shift
+        centred = xp.sqrt(
+            xp.where(squares < 0.0, xp.zeros_like(squares), squares)
+        )  # for rounding; what is infinite is refused
+        return self.place.fetch(shift), self.place.fetch(centred)
+
+    def _measure_exactly(self, X: Any, features: Array) -> tuple[Array, Array]:
+        """Return mean and length of some features in float64; the length of a constant one is 0."""
+        means, lengths = np.zeros(len(features)), np.zeros(len(features))
+        step = max(1, PART_ELEMENTS // self.n_samples)
+        for start in range(0, len(features), step):
+            block = slice(start, start + step)
+            means[block], lengths[block] = self._measure_part(X, features[block])
+        return means, lengths
+
+    def _measure_part(self, X: Any, features: Array) -> tuple[Array, Array]:
+        xp, place, weights = self.place.xp, self.place, self.sample_weights
+        part = xp.take(X, place.send(features), axis=1)
+        if weights.share is None:
+            mean = xp.min(part, axis=0)
+            is_constant = place.fetch(mean == xp.max(part, axis=0))
+            if is_constant.all():  # as a rule: features that are zero
+                return place.fetch(mean).astype(np.float64), np.zeros(len(features))
+        part = xp.astype(part, xp.float64)
+        share = np.full(self.n_samples, 1.0 / self.n_samples) if weights.share is None else weights.share
+        mean = xp.matmul(place.send(share)[None, :], part)
+        part = part - mean
+        if self._root is not None:
+            part = part * self._root[:, None]
+        peak = xp.max(xp.abs(part), axis=0)
+        # Through the peak, so that neither 1e150 overflows nor 1e-300 vanishes when squared.
+        length = place.fetch(peak * xp.linalg.vector_norm(part / xp.where(peak > 0.0, peak, xp.ones_like(peak)), axis=0))
+        means = place.fetch(mean)[0]
+        is_constant = place.fetch(peak) <= rounding_of_mean(means, self.n_samples) * weights.largest_root
+        return means, np.where(is_constant, 0.0, length)
+
+    def products(self, residual: Any) -> Any:
+        """Return ``R @ X~`` beside X, (n_rows, n_features), for a residual beside X: one pass over X."""
+        xp = self.place.xp
+        # Of the ways to write this product, the fastest one on the devices that were measured.
+        return xp.matmul(self._base.T, xp.astype(residual, self.array_dtype, copy=False).T).T * self._inverse
+
+    def lines(self, rows: Any, dtype: Any) -> Any:
+        """Return the features ``rows``, which lie beside X, as lines of X~ there."""
+        xp = self.place.xp
+        columns = xp.astype(xp.take(self._base, rows, axis=1), dtype, copy=False)
+        units = xp.astype(xp.take(self._units, rows, axis=1), dtype, copy=False)
+        shift, inverse = units[0, :], units[1, :]
+        if self._root is None:
+            return ((columns - shift) * inverse).T
+        return ((columns - xp.astype(self._root, dtype)[:, None] * shift) * inverse).T
+
+    def _lines(self, rows: Array) -> Any:
+        return self.lines(self.place.send(rows), self.array_dtype)
+
+    def pull(self, residual: Array, rows: Array | None = None) -> Array:
+        if rows is not None:
+            return self.pull_among(rows)(residual)
+        return self.place.fetch(self.products(self.place.send(residual, self.array_dtype)))
+
+    def pull_among(self, rows: Array | slice) -> Pull:
+        rows = np.arange(self.n_features)[rows] if isinstance(rows, slice) else rows
+        lines = self._lines(rows)
+        return lambda residual: self.place.fetch(self.place.send(residual, self.array_dtype) @ lines.T)
+
+    def pull_norms(self) -> Array:
+        return np.sqrt(self.column_energy)
+
+    def push(self, rows: Array, values: Array) -> Array:
+        image: Any = 0.0
+        step = max(64, PART_ELEMENTS // self.n_samples)
+        scaled = np.where(self.varies[rows], values / self.scale[rows], 0.0)
+        for start in range(0, max(1, len(rows)), step):
+            part = self.place.send(scaled[:, start : start + step], self.array_dtype)
+            columns = self.place.xp.take(self._base, self.place.send(rows[start : start + step]), axis=1)
+            image = image + part @ columns.T
+        # As for a sparse X: the sum is then zero to the last digit, on which products rely. What is left of the means is
+        # taken away with it.
+        return self.sample_weights.centred(self.place.fetch(image))
+
+    def take(self, rows: Array, samples: slice) -> Array:
+        start, stop, _ = samples.indices(self.n_samples)
+        return self.place.fetch(self._lines(rows)[:, start:stop]).T
+
+    def column(self, row: int) -> Array:
+        return self.place.fetch(self._lines(np.array([row])))[0].astype(np.float64)
+
+    def triangle(self, rows: Array, targets: Array, ridge: float) -> Array:
+        """Return the triangle of a QR factorisation of the features ``rows``, the ridge below them, and the targets."""
+        xp, place = self.place.xp, self.place
+        columns = xp.concat([self.lines(place.send(rows), xp.float64), place.send(targets)]).T
+        ridge_rows = np.sqrt(ridge) * np.eye(len(rows) if ridge else 0, len(rows) + len(targets))
+        return place.fetch(xp.linalg.qr(xp.concat([place.send(ridge_rows), columns])).R)
+
+    @cached_property
+    def max_sample_energy(self) -> float:
+        """The largest ``min(1, w_i) ||x_i||^2``."""
+        xp, values = self.place.xp, self.sample_weights.values
+        energy, step = 0.0, max(1, PART_ELEMENTS // self.n_samples)
+        for start in range(0, self.n_features, step):
+            block = slice(start, min(start + step, self.n_features))
+            part, shift, inverse = self._base[:, block], self._units[0, block], self._units[1, block]
+            crossed = -2.0 * (part @ xp.astype(shift * inverse * inverse, self.array_dtype))
+            if self._root is not None:
+                crossed = crossed * xp.astype(self._root, self.array_dtype)
+            energy = energy + (part * part) @ xp.astype(inverse * inverse, self.array_dtype) + crossed
+        beyond = float(xp.sum(xp.square(self._units[0, :] * self._units[1, :])))
+        counts = np.ones(self.n_samples) if values is None else values
+        energies = self.place.fetch(energy).astype(np.float64) + beyond * counts
+        return float((energies / np.maximum(counts, 1.0)).max())
+
+    def gram_top(self) -> float:
+        return largest_eigenvalue(self)

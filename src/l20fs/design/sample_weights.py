@@ -1,0 +1,65 @@
+"""How often each sample counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from l20fs.design.tiles import segment_sums
+from l20fs.inputs.validation import checked_weights
+from l20fs.typing import Array
+
+
+class SampleWeights:
+    """How often each sample counts; a weight of 0 leaves it out.
+
+    ``root`` is the square root of the weights, ``share`` sums to 1. Without weights each sample counts once, these arrays
+    are None and nothing is multiplied.
+
+    Examples
+    --------
+    >>> SampleWeights(3, [1.0, 0.0, 3.0]).mean(np.array([[4.0], [5.0], [0.0]]))
+    array([1.])
+    """
+
+    def __init__(self, n_samples: int, values: Any = None) -> None:
+        self.values: Array | None = None
+        self.root: Array | None = None
+        self.share: Array | None = None
+        self.n_counted = n_samples
+        self.total, self.largest_root = float(n_samples), 1.0
+        if values is not None:
+            self.values = checked_weights(values, n_samples)
+            self.root = np.sqrt(self.values)
+            self.n_counted = int(np.count_nonzero(self.values))
+            with np.errstate(over="ignore"):  # refused by make_design
+                self.total = float(self.values.sum())
+            self.share = self.values / self.total
+            self.largest_root = float(self.root.max())
+
+    def mean(self, values: Array) -> Array:
+        """Return the mean over the samples, which are the first axis."""
+        return values.mean(axis=0) if self.share is None else np.einsum("i,ij->j", self.share, values)
+
+    def times_root(self, values: Array) -> Array:
+        """Multiply by the root of the weights along the samples, which are the last axis."""
+        return values if self.root is None else values * self.root
+
+    def centred(self, images: Array) -> Array:
+        """Project images, whose last axis are the samples, on what X~ can reach: they become orthogonal to the root."""
+        if self.root is None:
+            return images - images.mean(axis=1, keepdims=True, dtype=np.float64)
+        return images - (images @ self.root / self.total)[:, np.newaxis] * self.root
+
+    def outside(self, samples: Array, starts: Array, counts: Array) -> Array:
+        """Return for each segment of ``samples``, all of positive weight, how much the samples weigh that are not in it."""
+        n_outside = self.n_counted - counts
+        if self.values is None:
+            return n_outside
+        # A difference of sums is rounding where next to nothing is left, and must then neither be negative nor appear
+        # from nowhere: the number of samples is exact.
+        least = n_outside * self.values.min(where=self.values > 0.0, initial=np.inf)
+        return np.where(
+            n_outside > 0, np.maximum(self.total - segment_sums(self.values[samples], starts, counts), least), 0.0
+        )

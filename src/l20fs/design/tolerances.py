@@ -1,0 +1,57 @@
+"""Numbers that squares can still hold, and the refusal of others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from l20fs.design.protocol import Design
+from l20fs.typing import Array
+
+
+def rounding_of_mean(mean: Array, n_samples: int) -> Array:
+    """How far from zero the deviations of a constant feature may lie for rounding alone."""
+    return np.abs(mean) * (np.finfo(np.float64).eps * n_samples)
+
+
+def equality_tolerance(dtype: np.dtype[Any]) -> float:
+    """Values closer than this share count as equal: what products with two equal columns may differ by."""
+    return 1e-9 if dtype == np.float64 else 5e-7
+
+
+def safe_limit(dtype: np.dtype[Any]) -> float:
+    """The size up to which products of squares stay finite, and above whose inverse they do not vanish."""
+    return float(np.finfo(dtype).max) ** 0.25
+
+
+def refuse_huge_values(peak: Array, dtype: np.dtype[Any]) -> None:
+    largest = float(peak.max(initial=0.0))
+    if not largest < safe_limit(dtype):
+        raise ValueError(
+            f"X deviates from its mean by up to {largest:.3g}; above {safe_limit(dtype):.1g} the squares overflow in "
+            f"{np.dtype(dtype).name}. Divide X by a constant, or use scale='zscore'."
+        )
+
+
+def refuse_overflow(peak: Array) -> None:
+    if not np.isfinite(peak).all():
+        raise ValueError("X has values so large that their sum or difference overflows float64. Divide X by a constant.")
+
+
+def refuse_vanishing_values(design: Design) -> None:
+    limit = 1.0 / safe_limit(design.dtype)
+    if float(np.sqrt(design.column_energy.max())) < limit:
+        raise ValueError(
+            f"No feature of X deviates from its mean by more than {design.largest_deviation:.3g}; below {limit:.1g} the "
+            f"squares vanish in {np.dtype(design.dtype).name}. Multiply X by a constant, or use scale='zscore'."
+        )
+
+
+def refuse_extreme_total(total: float, dtype: np.dtype[Any]) -> None:
+    limit = safe_limit(dtype) ** 2
+    if not 1.0 / limit < total < limit:
+        raise ValueError(
+            f"sample_weight adds up to {total:.3g}; outside {1.0 / limit:.1g} to {limit:.1g} squares vanish or overflow in "
+            f"{np.dtype(dtype).name}. Divide sample_weight by its mean."
+        )

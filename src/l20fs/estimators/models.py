@@ -1,0 +1,238 @@
+r"""Selection and prediction from one object: a classifier and a regression on the refitted rows.
+
+The regression predicts with least squares (and the ridge term) on exactly the selected features. So does the classifier, but
+labels are not read from the largest prediction: the ridge term shrinks the predictions towards the class frequencies, and
+rare or middle classes would never win. Instead the predictions :math:`s = W'x` are the axes of a discriminant analysis,
+
+.. math:: \delta_c(x) = m_c' \Sigma^{-1} s - \tfrac12 m_c' \Sigma^{-1} m_c + \log \pi_c,
+
+where :math:`m_c` are the class means of s, :math:`\Sigma` is its scatter within the classes and :math:`\pi` are the
+shares of the classes, equal ones where ``class_weight`` is balanced. How much each axis was shrunk no longer matters.
+(Hastie, Buja and Tibshirani 1995 call this penalized discriminant analysis.)
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from l20fs.blocks import columns_of, comes_in_blocks, is_dask
+from l20fs.estimators.selector import L20Selector
+from l20fs.inputs.validation import Targets, numeric_targets, refuse_foreign_array, refuse_other_width, weights_of_targets
+from l20fs.objective.least_squares import LeastSquares
+from l20fs.typing import Array
+
+#: Share of the mean scatter of the predictions that is added to that within the classes, which a perfect fit makes zero.
+LEAST_SCATTER = 1e-6
+
+
+class Rule(NamedTuple):
+    """A linear rule ``x[rows] @ weights + intercept``, one column per target."""
+
+    rows: Array
+    weights: Array
+    intercept: Array
+
+
+class ClassScatter(NamedTuple):
+    """What a discriminant analysis needs to know of the panel, in the units in which the rows competed.
+
+    ``means`` (n_classes, n_rows) of the centred features, ``within`` (n_rows, n_rows) their mean scatter within the classes,
+    ``shares`` (n_classes,) of the classes.
+    """
+
+    means: Array
+    within: Array
+    shares: Array
+
+    @classmethod
+    def of(cls, problem: LeastSquares, rows: Array, targets: Targets, class_weight: Any) -> ClassScatter:
+        """Measure the columns ``rows``."""
+        root, one_hot = problem.design.sample_weights.root, targets.Y
+        membership = one_hot if root is None else one_hot * root[:, None]
+        sizes = (membership * membership).sum(axis=0)
+        sums, gram = problem.products_among(rows, membership)
+        means = sums / np.where(sizes > 0.0, sizes, 1.0)[:, None]
+        within = (gram - (means.T * sizes) @ means) / sizes.sum()
+        weights = weights_of_targets(targets, class_weight)
+        shares = sizes if weights is None else sizes * weights
+        # Equal shares are equal to the last digit, on which the class depends where nothing else decides.
+        return cls(means, within, np.round(shares / shares.sum(), 12))
+
+    def discriminant(self, weights: Array) -> tuple[Array, Array]:
+        """Turn predictions ``x @ weights`` on the first rows into class scores: their weights and intercepts."""
+        k = len(weights)
+        centres = self.means[:, :k] @ weights
+        scatter = weights.T @ self.within[:k, :k] @ weights
+        total = np.trace(scatter) + float(self.shares @ np.square(centres).sum(axis=1))
+        scatter += (LEAST_SCATTER * total / len(centres) or 1.0) * np.eye(len(centres))
+        axes = np.linalg.solve(scatter, centres.T)
+        # A class without samples has no centre and is never predicted.
+        with np.errstate(divide="ignore"):
+            intercept = np.log(self.shares) - 0.5 * np.einsum("cj,jc->c", centres, axes)
+        present = self.shares > 0.0
+        # Only differences between classes matter: what they have in common is taken away.
+        return weights @ (axes - axes[:, present].mean(axis=1, keepdims=True)), intercept - intercept[present].mean()
+
+
+class _Model(L20Selector):
+    """What the classifier and the regression share: a linear rule on the selected features."""
+
+    takes_device_arrays = False
+
+    def _rule(self) -> Rule:
+        """Return the rule of the present selection, in units of X."""
+        check_is_fitted(self)
+        rows = np.flatnonzero(self.support_)
+        rows = rows[np.argsort(self.ranking_[rows], kind="stable")]
+        path = self.path_
+        weights = path.refit(path.ranking[rows[-1]]).coef[:, rows].T if len(rows) else np.zeros((0, len(path.y_mean)))
+        weights, intercept = self._decide(weights * path.x_scale[rows, None])
+        weights = weights / path.x_scale[rows, None]
+        return Rule(rows, weights, intercept - path.x_mean[rows] @ weights)
+
+    def _decide(self, weights: Array) -> tuple[Array, Array]:
+        """Turn least-squares weights of centred and scaled features into weights and intercepts of the rule."""
+        raise NotImplementedError
+
+    def _apply(self, X: Any) -> Array:
+        """Return the values of the rule at the samples, (n_samples, n_targets)."""
+        rule = self._rule()
+        return np.asarray(self._columns(X, rule.rows) @ rule.weights) + rule.intercept
+
+    def _columns(self, X: Any, rows: Array) -> Any:
+        """Return a few columns of a valid X in memory."""
+        kinds: dict[str, Any] = {"accept_sparse": ["csr", "csc"], "dtype": [np.float64, np.float32]}
+        if not comes_in_blocks(X, self.max_memory):
+            refuse_foreign_array(X, "X")
+            return validate_data(self, X, reset=False, **kinds)[:, rows]
+        refuse_other_width(self, X)
+        columns = columns_of(X, rows)
+        return check_array(columns.compute() if is_dask(X) else columns, ensure_min_features=0, **kinds)
+
+    @property
+    def coef_(self) -> Array:  # type: ignore[override]
+        """Weights of the rule, one row per target, in units of X; zero for features that are not selected."""
+        rule = self._rule()
+        coef = np.zeros((len(rule.intercept), self.n_features_in_))
+        coef[:, rule.rows] = rule.weights.T
+        return coef
+
+    @property
+    def intercept_(self) -> Array:
+        """Intercepts of the rule, one per target."""
+        return self._rule().intercept
+
+
+class L20Classifier(ClassifierMixin, _Model):
+    """Select features with the exact l2,0 penalty and classify with what was selected.
+
+    All parameters are those of :class:`L20Selector`, and so is the selection. The rule is a discriminant analysis of the
+    least-squares predictions (:mod:`l20fs.estimators.models`). Another ``n_features_to_select`` up to ``max_features``
+    changes the selection and the rule, and needs no second fit.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_classes, n_features)
+        Weights of the class scores, in units of X; zero for features that are not selected. ``X @ coef_.T + intercept_``
+        scores the classes, also where there are two. The least-squares weights are in ``path_.refit(k)``.
+        They are the weights in ``selection_frame()``, too.
+    intercept_ : array of shape (n_classes,)
+    classes_ : array of shape (n_classes,)
+        The labels in sorted order.
+    path_, scores_, ranking_, support_, n_iter_, n_features_in_, feature_names_in_
+        As in :class:`L20Selector`.
+
+    Examples
+    --------
+    >>> from l20fs.data import load_srbct
+    >>> train, test = load_srbct(), load_srbct(subset="test")
+    >>> model = L20Classifier(n_features_to_select=20).fit(train.data, train.target)
+    >>> model.score(test.data, test.target)
+    0.95
+    >>> model.set_params(n_features_to_select=10).predict(test.data[:2]).tolist()
+    ['NB', 'EWS']
+    """
+
+    needs_labels = True
+
+    def _keep_model(self, problem: LeastSquares, targets: Targets) -> None:
+        rows = self.path_.support(self.path_.largest_refit)
+        self._scatter = ClassScatter.of(problem, rows, targets, self.class_weight)
+
+    def _decide(self, weights: Array) -> tuple[Array, Array]:
+        return self._scatter.discriminant(weights)
+
+    def decision_function(self, X: Any) -> Array:
+        """Score the classes: (n_samples, n_classes), or (n_samples,) and positive for the second of two classes."""
+        scores = self._apply(X)
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def predict(self, X: Any) -> Array:
+        """Return the label of each sample."""
+        scores = self.decision_function(X)
+        codes = (scores > 0.0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+        return np.asarray(self.classes_[codes])
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = False
+        return tags
+
+
+class L20Regressor(RegressorMixin, _Model):
+    """Select features with the exact l2,0 penalty and predict numbers with what was selected.
+
+    All parameters are those of :class:`L20Selector` (``class_weight`` has no effect), and so is the selection: one set of
+    features for all outputs. The prediction is least squares, with the ridge term, on exactly the selected features.
+    Another ``n_features_to_select`` up to ``max_features`` needs no second fit.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_outputs, n_features)
+        Weights in units of X, also for one output; zero for features that are not selected.
+    intercept_ : array of shape (n_outputs,)
+    path_, scores_, ranking_, support_, n_iter_, n_features_in_, feature_names_in_
+        As in :class:`L20Selector`.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((100, 30))
+    >>> Y = X[:, [4, 7]] @ np.array([[1.0, 2.0], [3.0, -1.0]])
+    >>> model = L20Regressor(n_features_to_select=2, ridge=1e-6).fit(X, Y)
+    >>> model.get_support(indices=True).tolist(), round(model.score(X, Y), 6)
+    ([4, 7], 1.0)
+    """
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """Learn which features explain the outputs.
+
+        Parameters
+        ----------
+        X : array, DataFrame, sparse matrix or matrix in blocks, of shape (n_samples, n_features)
+        y : array of shape (n_samples,) or (n_samples, n_outputs)
+            Numbers; whole numbers are numbers too, not labels.
+        sample_weight : array of shape (n_samples,), optional
+            How often each sample counts.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, sample_weight)
+
+    def _encode(self, y: Array) -> Targets:
+        self._is_flat = y.ndim == 1
+        return numeric_targets(y)
+
+    def _decide(self, weights: Array) -> tuple[Array, Array]:
+        return weights, self.path_.y_mean
+
+    def predict(self, X: Any) -> Array:
+        """Return the outputs of each sample, in the shape of the y of the fit."""
+        values = self._apply(X)
+        return values[:, 0] if self._is_flat else values

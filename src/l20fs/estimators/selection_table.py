@@ -1,0 +1,221 @@
+"""The result as a table: what was selected, how sure that is, and what could take its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from sklearn.utils.validation import check_array, check_is_fitted
+
+from l20fs.blocks import Blocks, as_blocks, comes_in_blocks
+from l20fs.design import BLOCK_ELEMENTS, BlockDesign, Design, equality_tolerance, make_design
+from l20fs.inputs.validation import check_number, refuse_foreign_array, refuse_other_width, validate_input
+from l20fs.objective.prox import order_descending
+from l20fs.objective.solution_path import RULES
+from l20fs.typing import Array
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from l20fs.estimators.selector import L20Selector
+
+
+#: Correlations of at least so many features with all others are taken from a pass over X in blocks.
+LINES_PER_PASS = 16
+
+
+class Substitutes(NamedTuple):
+    """Which features are most like the chosen ones: one entry per pair, the best substitute of a feature first."""
+
+    feature: Array
+    substitute: Array
+    correlation: Array
+
+
+def substitutes(X: Any, chosen: Any, n: int = 3, *, exclude: Any = ()) -> Substitutes:
+    """Find the features that could replace the chosen ones: those of the largest absolute correlation with them.
+
+    Chosen and constant features replace nothing, and a chosen feature that is constant in X has no substitute. Ties go to
+    the lower index. A sparse X is never made dense, and no array of features by features is made.
+
+    Parameters
+    ----------
+    X : array, DataFrame, sparse matrix or matrix in blocks, of shape (n_samples, n_features)
+    chosen : array of int
+        Indices of the features that are to be replaced.
+    n : int, default=3
+        How many substitutes to find for each; fewer if there are not as many other features.
+    exclude : array of int
+        Indices of features that must not be offered.
+
+    Returns
+    -------
+    Substitutes
+        Arrays of equal length: the indices ``feature`` and ``substitute`` and their Pearson ``correlation``.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [2.0, -1.0, 5.0]])
+    >>> found = substitutes(X, [0], n=1)
+    >>> found.substitute.tolist(), found.correlation.round(6).tolist()
+    ([1], [-1.0])
+    """
+    return likeness(X, chosen, n, exclude=exclude).outside
+
+
+class Likeness(NamedTuple):
+    """What is like the chosen features: others, and they themselves, (n_chosen, n_chosen), NaN with a constant one."""
+
+    outside: Substitutes
+    mutual: Array
+
+
+def likeness(X: Any, chosen: Any, n: int = 3, *, exclude: Any = ()) -> Likeness:
+    """Find substitutes, see :func:`substitutes`, and the correlations of the chosen features with each other.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [2.0, -1.0, 5.0]])
+    >>> likeness(X, [0, 2], n=1).mutual.round(3).tolist()
+    [[1.0, 0.866], [0.866, 1.0]]
+    """
+    check_number("n", n, minimum=1, strict=False, whole=True)
+    if comes_in_blocks(X):
+        X = as_blocks(X)
+    elif not isinstance(X, Blocks):
+        refuse_foreign_array(X, "X", "substitutes")
+        X = check_array(X, accept_sparse=["csc", "csr"], dtype=[np.float64, np.float32], ensure_min_samples=2)
+    chosen = _checked_indices(chosen, X.shape[1])
+    design = make_design(X, "zscore")
+    is_candidate = design.varies.copy()
+    is_candidate[chosen] = False
+    is_candidate[_checked_indices(exclude, X.shape[1])] = False
+    candidates = np.flatnonzero(is_candidate)
+    places = np.flatnonzero(design.varies[chosen])
+    replaceable = chosen[places]
+    n = min(int(n), len(candidates))
+    found, correlation = np.empty((len(replaceable), n), dtype=np.intp), np.empty((len(replaceable), n))
+    rounding = equality_tolerance(design.dtype)
+    mutual = np.full((len(chosen), len(chosen)), np.nan)
+    for block, lines in _correlations(design, replaceable):
+        mutual[places[block, None], places] = lines[:, replaceable]
+        for place, row in enumerate(lines, block.start):
+            strengths = np.abs(row[candidates])
+            strengths[strengths < rounding] = 0.0
+            order = order_descending(strengths, rtol=rounding)
+            found[place] = candidates[order[:n]]
+            correlation[place] = row[found[place]]
+    outside = Substitutes(np.repeat(replaceable, n), found.ravel(), np.clip(correlation, -1.0, 1.0).ravel())
+    return Likeness(outside, np.clip(mutual, -1.0, 1.0))
+
+
+def _correlations(design: Design, rows: Array) -> Iterator[tuple[slice, Array]]:
+    """Yield the correlations of some features with all features, a few lines at a time, and which lines they are."""
+    if isinstance(design, BlockDesign):  # each step is a pass
+        step = max(LINES_PER_PASS, 8 * BLOCK_ELEMENTS // design.n_features)
+    else:
+        step = max(1, BLOCK_ELEMENTS // max(design.n_samples, design.n_features))
+    for start in range(0, len(rows), step):
+        block = slice(start, min(start + step, len(rows)))
+        # Every feature has deviation 1, so that the products of two are N times their correlation.
+        yield block, design.pull(design.push(rows[block], np.eye(block.stop - start))) / design.n_samples
+
+
+def _checked_indices(chosen: Any, n_features: int) -> Array:
+    indices = np.atleast_1d(np.asarray(chosen, dtype=None if np.size(chosen) else np.intp))
+    if indices.dtype.kind not in "iu" or indices.ndim != 1:
+        raise ValueError(
+            f"chosen={chosen!r} is not valid. Give the indices of features, for example those of get_support(True)."
+        )
+    outside = indices[(indices < 0) | (indices >= n_features)]
+    if len(outside):
+        raise ValueError(f"chosen names feature {outside[0]}, but X has the features 0 to {n_features - 1}.")
+    return indices
+
+
+def feature_names(selector: Any) -> Array:
+    """Return the names of all features seen in ``fit``, or ``x0``, ``x1``, ... as scikit-learn calls them."""
+    names = getattr(selector, "feature_names_in_", None)
+    return np.array([f"x{j}" for j in range(selector.n_features_in_)], dtype=object) if names is None else names
+
+
+def selection_frame(selector: L20Selector, X: Any, stability: Any, n_substitutes: int) -> pd.DataFrame:
+    """Build the table of :meth:`l20fs.L20Selector.selection_frame`."""
+    try:
+        import pandas as pd
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError("selection_frame() needs pandas: pip install 'l20fs[cli]', or pandas alone.") from None
+
+    check_is_fitted(selector)
+    path = selector.path_
+    chosen = best_first(selector)
+    names = feature_names(selector)
+    labels = selector.target_names()
+    coef = selector.coef_[:, chosen]
+    norms = np.zeros(path.n_features)
+    norms[path.coef_rows] = path.stage_norms(-1)
+    columns = {
+        "feature": names[chosen],
+        "rank": selector.ranking_[chosen],
+        "score": selector.scores_[chosen],
+        "norm": norms[chosen],
+        "entry_alpha": path.entry_alphas[chosen],
+        "rule": [RULES[rule] for rule in path.rules[chosen]],
+    }
+    if stability is not None:
+        columns["stability"] = _frequencies(stability, selector)[chosen]
+    if X is not None:
+        columns["could_replace"] = _could_replace(selector, X, chosen, n_substitutes)
+    strongest = [strongest_class(weights) for weights in coef.T]
+    columns["strongest"] = pd.Series([None if place is None else labels[place] for place in strongest], dtype=object)
+    return pd.DataFrame(columns | {f"coef_{label}": weights for label, weights in zip(labels, coef, strict=True)})
+
+
+def strongest_class(weights: Array) -> int | None:
+    """Return the class with the largest absolute weight, by position; of two opposite ones the one it speaks for."""
+    sizes = np.abs(weights)
+    if not sizes.any():
+        return None
+    return int(np.where(sizes >= (1.0 - 1e-9) * sizes.max(), weights, -np.inf).argmax())
+
+
+def best_first(selector: Any) -> Array:
+    """Return the indices of the selected features, best first."""
+    chosen = np.flatnonzero(selector.support_)
+    return chosen[np.argsort(selector.ranking_[chosen], kind="stable")]
+
+
+def _could_replace(selector: L20Selector, X: Any, chosen: Array, n: int) -> list[str]:
+    """Write the substitutes of each chosen feature in one line."""
+    if comes_in_blocks(X, selector.max_memory):
+        refuse_other_width(selector, X)
+        X = as_blocks(X, selector.max_memory)
+    else:
+        X, _ = validate_input(
+            selector, X, None, supervised=False, accept_sparse=True, dtypes=[np.float64, np.float32], reset=False
+        )
+    names = feature_names(selector)
+    texts: dict[int, list[str]] = {feature: [] for feature in chosen}
+    excluded = np.flatnonzero(selector.path_.rules == RULES.index("excluded"))
+    for feature, substitute, correlation in zip(*substitutes(X, chosen, n, exclude=excluded), strict=True):
+        texts[feature].append(f"{names[substitute]} ({round(correlation, 2) + 0.0:.2f})")  # never -0.00
+    return [", ".join(texts[feature]) for feature in chosen]
+
+
+def _frequencies(stability: Any, selector: L20Selector) -> Array:
+    """Return how often a stability selection chose each feature, if it speaks of the same features."""
+    check_is_fitted(stability)
+    if not hasattr(stability, "frequencies_"):
+        raise TypeError(
+            f"stability={type(stability).__name__} has no frequencies_. Give a fitted StabilitySelector, or None."
+        )
+    frequencies = np.asarray(stability.frequencies_)
+    names = [getattr(fitted, "feature_names_in_", None) for fitted in (stability, selector)]
+    has_other_names = names[0] is not None and names[1] is not None and not np.array_equal(names[0], names[1])
+    if len(frequencies) != selector.n_features_in_ or has_other_names:
+        raise ValueError(
+            f"stability was fitted on {len(frequencies)} features, the selector on {selector.n_features_in_}"
+            f"{' with other names' if has_other_names else ''}. Fit both on the same columns."
+        )
+    return frequencies

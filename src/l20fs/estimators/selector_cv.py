@@ -1,0 +1,467 @@
+"""L20SelectorCV: the number of features chosen by cross-validation, with the whole path inside every fold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn import get_config
+from sklearn.base import is_classifier, is_regressor
+from sklearn.metrics import check_scoring
+from sklearn.utils import Bunch, ClassifierTags, RegressorTags, Tags, get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from l20fs.blocks import refuse_blocks
+from l20fs.estimators.base import BaseSelector, Scored
+from l20fs.estimators.models import L20Classifier, L20Regressor
+from l20fs.estimators.selector import L20Selector
+from l20fs.evaluation.cross_validation import (
+    Fold,
+    Model,
+    PathScorer,
+    Samples,
+    Scores,
+    Setting,
+    SizeRule,
+    choose,
+    fit_estimator,
+    learn,
+    make_folds,
+    tabulate,
+)
+from l20fs.evaluation.parallel import results_of
+from l20fs.inputs.validation import Targets, check_number, numeric_targets, refuse_foreign_array, weights_of_targets
+from l20fs.objective.row_penalty import RowPenalty
+from l20fs.objective.solution_path import SolutionPath
+from l20fs.typing import Array
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class CVProgress(NamedTuple):
+    """What a callback is told after a path in a fold."""
+
+    n_done: int
+    n_paths: int
+
+
+class L20SelectorCV(BaseSelector):
+    """Select as many features as cross-validation says.
+
+    In every fold the whole path is computed on its training samples only, and scored on its test samples for every number of
+    features. The number (and the ridge) is chosen from the mean scores; then the path on all samples gives the features.
+
+    ``best_score_`` is the score of a winner and as such a little optimistic. For an honest figure cross-validate the whole
+    thing, ``cross_validate(L20SelectorCV(), X, y)``: it predicts with the chosen features.
+
+    Parameters
+    ----------
+    n_features_to_select : {"1se", "best"}, int or float, default="1se"
+        ``"best"``: the number with the highest mean score. ``"1se"``: the smallest number whose mean score is at most one
+        standard error below the highest. A number, or a share of all features: that many; only the ridge (and alpha) is
+        chosen, and the scores of all other numbers are there too. Can be changed after ``fit``.
+    selector : L20Selector or None, default=None
+        What computes the path; its other parameters apply, except for those named here. None: ``L20Selector()``.
+    ridge : float, sequence of floats or None, default=None
+        Strengths of the ridge term to choose from. None: that of ``selector``.
+    alpha : float, sequence of floats or None, default=None
+        Values of lambda to choose from. None: that of ``selector``, if it has one. With ``"best"`` and ``"1se"`` they take
+        the place of the number of features: a path ends at each, and its non-zero rows are selected. With a number, each
+        path ends there and the best so many features are selected.
+    max_features : int, default=100
+        The largest number of features that is tried.
+    sizes : sequence of int or None, default=None
+        The numbers of features that are tried. None: all from 1 to ``max_features``. Fewer save time where ``estimator``
+        is slow. Where ``selector`` has groups, these are numbers of groups; they begin with what it includes.
+    estimator : {"classifier", "regressor"} or estimator, default="classifier"
+        What is scored. The words mean the path's own models, :class:`L20Classifier` and :class:`L20Regressor`, which need no
+        fit for another number of features. Any other estimator is fitted on the selected columns, once per number.
+    cv : int, splitter, iterable or None, default=None
+        As in scikit-learn; None: 5 folds, stratified by class. With ``groups``, a number (or None) means folds that keep
+        groups together.
+    scoring : str, callable or None, default=None
+        As in scikit-learn. None: the accuracy, or R^2.
+    n_jobs : int or None, default=None
+        How many paths are computed at the same time. The result does not depend on it.
+    callback : callable or None, default=None
+        Called with a :class:`CVProgress` after each path.
+    verbose : int, default=0
+        1 prints a line after each path.
+
+    Attributes
+    ----------
+    cv_results_ : dict of arrays
+        One entry per ridge, alpha and number of features: ``ridge``, ``alpha`` (NaN if there is none),
+        ``n_features_to_select`` (NaN where alpha decides; of groups, where ``selector`` has any), ``n_features`` (the mean
+        over the folds), ``split0_test_score`` and so on, ``mean_test_score``, ``std_test_score``, ``standard_error``,
+        ``rank_test_score``.
+    n_features_ : int
+        The number of features that ``fit`` chose; like the next four it does not follow a later change of
+        ``n_features_to_select``, as ``support_`` does.
+    ridge_ : float
+        The ridge that was chosen.
+    alpha_ : float or None
+        The alpha that was chosen.
+    best_score_ : float
+        The mean score of the choice.
+    best_index_ : int
+        Its position in ``cv_results_``.
+    n_splits_ : int
+    model_ : L20Classifier or L20Regressor
+        Fitted on all samples.
+    estimator_ : estimator
+        What predicts: ``model_``, or the ``estimator`` fitted on the selected columns of all samples.
+    path_, scores_, ranking_, support_, coef_, intercept_, classes_, n_features_in_, feature_names_in_
+        As in :class:`L20Classifier`.
+
+    Examples
+    --------
+    >>> from l20fs.data import make_planted
+    >>> X, y, informative = make_planted(n_samples=150, n_features=200, n_informative=3, random_state=0)
+    >>> selector = L20SelectorCV("best", max_features=20).fit(X, y)
+    >>> bool(selector.support_[informative].all())
+    True
+    >>> selector.cv_results_["mean_test_score"].shape
+    (20,)
+    """
+
+    about = L20Selector.about._replace(cost="(folds x ridges + 1) paths of L20Selector")
+    size_rules = ("best", "1se")
+    takes_sparse = True
+    # Groups (donors, batches) are for the splits, so they are wanted wherever there are some.
+    __metadata_request__fit = {"groups": True}  # noqa: RUF012
+
+    path_: SolutionPath
+    model_: L20Classifier | L20Regressor
+
+    def __init__(
+        self,
+        n_features_to_select: int | float | SizeRule = "1se",
+        *,
+        selector: L20Selector | None = None,
+        ridge: float | Sequence[float] | None = None,
+        alpha: float | Sequence[float] | None = None,
+        max_features: int = 100,
+        sizes: Sequence[int] | None = None,
+        estimator: Any = "classifier",
+        cv: Any = None,
+        scoring: Any = None,
+        n_jobs: int | None = None,
+        callback: Callable[[CVProgress], object] | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.selector = selector
+        self.ridge = ridge
+        self.alpha = alpha
+        self.max_features = max_features
+        self.sizes = sizes
+        self.estimator = estimator
+        self.cv = cv
+        self.scoring = scoring
+        self.n_jobs = n_jobs
+        self.callback = callback
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None, **params: Any) -> Any:
+        """Choose the number of features by cross-validation and select them on all samples.
+
+        Parameters
+        ----------
+        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
+        y : array of shape (n_samples,), or (n_samples, n_outputs) for a regression
+        sample_weight : array of shape (n_samples,), optional
+            How often each sample counts. A scoring or an estimator of your own gets them by metadata routing only, and
+            counts every sample once without it.
+        groups : array of shape (n_samples,), optional
+            Samples of one group (a donor, a batch) are never on both sides of a split.
+        **params : dict
+            Routed to ``estimator`` and ``scoring`` if scikit-learn's metadata routing is enabled.
+
+        Returns
+        -------
+        self
+        """
+        if params and not get_config()["enable_metadata_routing"]:
+            raise TypeError(
+                f"fit() got {', '.join(map(repr, params))}, which only metadata routing can pass on. Enable it with "
+                "sklearn.set_config(enable_metadata_routing=True)."
+            )
+        routed = self._routed(params | {"sample_weight": sample_weight, "groups": groups})
+        return self._fit(X, y, sample_weight, groups=groups, routed=routed)
+
+    def _routed(self, params: dict[str, Any]) -> Bunch:
+        """Return the metadata for the estimator and the scorer; nobody gets any unless routing is enabled."""
+        given = {name: value for name, value in params.items() if value is not None}
+        if given and get_config()["enable_metadata_routing"]:
+            routed = process_routing(self, "fit", **given)
+            return Bunch(**{"estimator": Bunch(fit={}), **routed})
+        weights = {"sample_weight": given["sample_weight"]} if self._weighs_scores and "sample_weight" in given else {}
+        return Bunch(estimator=Bunch(fit={}), scorer=Bunch(score=weights))
+
+    @property
+    def _weighs_scores(self) -> bool:
+        """Whether test samples count by their weights without being told so: where it is known that this works."""
+        return isinstance(self.estimator, str) and self.scoring is None
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Say which metadata go where: groups to the splits, the rest to whoever asks for it."""
+        router = MetadataRouter(owner=self).add_self_request(self)
+        if not isinstance(self.estimator, str):
+            router.add(estimator=self.estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
+        return router.add(scorer=self._scorer(), method_mapping=MethodMapping().add(caller="fit", callee="score"))
+
+    def _learn(self, X: Any, targets: Targets, **extra: Any) -> None:
+        groups, routed = extra["groups"], extra["routed"]
+        samples = Samples(
+            X.tocsr() if sp.issparse(X) else X, targets, self._labels(targets), getattr(self, "feature_names_in_", None)
+        )
+        template = self._template
+        weights_of_targets(targets, template.class_weight)  # a label that y does not have is refused before any fold
+        penalty = template._wished(np.ones(X.shape[1], dtype=bool), samples.names)
+        self._tried = sizes = self._sizes(penalty)
+        settings = [Setting(ridge, alpha) for ridge in _listed(self.ridge) for alpha in self._alphas]
+        folds = make_folds(self.cv, X, samples.y, groups, classify=self._classifies)
+        task = PathScorer(
+            template=template,
+            samples=samples,
+            sizes=sizes,
+            scorer=self._scorer(),
+            estimator=None if isinstance(self.estimator, str) else self.estimator,
+            fit_params=routed.estimator.fit,
+            score_params=routed.scorer.score,
+        )
+        scores = self._run(task, [(setting, fold) for setting in settings for fold in folds])
+        if targets.classes is not None:
+            self.classes_ = targets.classes
+        self.n_splits_ = len(folds)
+        self.cv_results_ = tabulate(settings, sizes, scores, len(folds))
+        self._chosen_by = self.n_features_to_select
+        self.best_index_ = self._choose(penalty.n_units)
+        self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
+        self._fit_finally(task, settings[self.best_index_ // len(sizes)], sizes[self.best_index_ % len(sizes)])
+
+    def _run(self, task: PathScorer, paths: list[tuple[Setting, Fold]]) -> list[Scores]:
+        """Score all paths, side by side if asked to, and tell of the progress."""
+        scores: list[Scores] = []
+        with closing(results_of(task, paths, self.n_jobs)) as results:
+            for found in results:
+                scores.append(found)
+                if self.verbose:
+                    print(f"[L20SelectorCV] {len(scores)} of {len(paths)} paths")
+                if self.callback is not None:
+                    self.callback(CVProgress(len(scores), len(paths)))
+        return scores
+
+    @property
+    def _template(self) -> L20Selector:
+        return L20Selector() if self.selector is None else self.selector
+
+    @property
+    def _alphas(self) -> list[Any]:
+        return _listed(self._template.alpha if self.alpha is None else self.alpha)
+
+    def _choose(self, n_units: int) -> int:
+        rule = self.n_features_to_select
+        if isinstance(rule, str):
+            return choose(self.cv_results_, rule)  # type: ignore[arg-type]  # checked
+        k = min(self._n_wanted(n_units), self._tried[-1] or n_units)
+        has_size = np.tile([size == k for size in self._tried], len(self.cv_results_["ridge"]) // len(self._tried))
+        return choose(self.cv_results_, None, among=has_size)
+
+    def _fit_finally(self, task: PathScorer, setting: Setting, size: int | None) -> None:
+        """Compute the path on all samples with the chosen setting."""
+        samples, template = task.samples, task.template
+        model = task.model_for(setting)
+        model.set_params(callback=template.callback, verbose=template.verbose, certify=template.certify)
+        if size is not None:
+            model.set_params(n_features_to_select=size)
+        self.model_ = learn(model, samples.encoded_by(model))
+        if samples.names is not None:
+            model.feature_names_in_ = samples.names
+        self.path_, self.scores_, self.ranking_ = model.path_, model.scores_, model.ranking_
+        self.ridge_, self.alpha_ = model.ridge_, setting.alpha
+        self.n_features_ = int(model.support_.sum())
+        self.scorer_ = task.scorer
+        self.estimator_: Any = model
+        if task.estimator is not None:
+            self._columns = np.flatnonzero(model.support_)
+            self.estimator_ = fit_estimator(task.estimator, samples.X[:, self._columns], samples.y, task.fit_params)
+
+    def _sizes(self, penalty: RowPenalty) -> list[int | None]:
+        """Return the numbers of features, or groups, to be tried; None for as many as alpha leaves."""
+        rule = self.n_features_to_select
+        if isinstance(rule, str) and self._alphas != [None]:
+            return [None]
+        tried = range(1, self.max_features + 1) if self.sizes is None else self.sizes
+        least, most = len(penalty.included), int(np.count_nonzero(penalty.costs < np.inf))
+        sizes = {max(least, min(int(size), most)) for size in tried}
+        if not isinstance(rule, str):
+            sizes.add(min(self._n_wanted(penalty.n_units), most))
+        return list[int | None](sorted(sizes))
+
+    @property
+    def _classifies(self) -> bool:
+        return bool(self.estimator == "classifier" if isinstance(self.estimator, str) else is_classifier(self.estimator))
+
+    def _judged(self) -> Any:
+        """Return an unfitted estimator of the kind that is scored."""
+        if isinstance(self.estimator, str):
+            return L20Classifier() if self._classifies else L20Regressor()
+        return self.estimator
+
+    def _scorer(self) -> Any:
+        judged = self._judged()
+        if get_config()["enable_metadata_routing"] and self._weighs_scores:
+            judged.set_score_request(sample_weight=True)
+        return check_scoring(judged, self.scoring)
+
+    def _encode(self, y: Array) -> Targets:
+        if self._classifies:
+            return L20Classifier()._encode(y)
+        self._is_flat = y.ndim == 1
+        try:
+            return numeric_targets(y)
+        except ValueError as error:
+            raise ValueError(str(error).replace("use L20Classifier or L20Selector", "use estimator='classifier'")) from error
+
+    def _labels(self, targets: Targets) -> Array:
+        """Return y as an estimator or a scorer wants it."""
+        if targets.classes is not None:
+            return np.asarray(targets.classes[targets.codes])
+        return targets.Y[:, 0] if self._is_flat else targets.Y
+
+    def _score_features(self, X: Array, targets: Targets) -> Scored:
+        raise NotImplementedError("the path gives more than scores; see _learn")
+
+    def _n_wanted(self, n_features: int) -> int:
+        if isinstance(self.n_features_to_select, str):
+            return len(np.unique(self.ranking_[self._current().support_]))
+        return super()._n_wanted(n_features)
+
+    def _current(self) -> Model:
+        """Return the model with as many features as ``n_features_to_select`` asks for now."""
+        check_is_fitted(self)
+        self._check_n_features_to_select()
+        size: int | float | str | None = self.n_features_to_select
+        if isinstance(size, str):
+            index = self.best_index_
+            if size != self._chosen_by:
+                # Another rule after the fit chooses on the path that is there.
+                results = self.cv_results_
+                same_path = results["ridge"] == results["ridge"][index]
+                if self._tried == [None]:
+                    raise ValueError(
+                        f"n_features_to_select={size!r} may choose another alpha, and hence another path. Fit again."
+                    )
+                index = choose(results, size, among=same_path)  # type: ignore[arg-type]  # checked
+            size = self._tried[index % len(self._tried)]
+        return self.model_.set_params(n_features_to_select=size)
+
+    def _get_support_mask(self) -> Array:
+        return self._current().support_
+
+    @property
+    def coef_(self) -> Array:  # type: ignore[override]
+        """Weights of the path's own model, see :class:`L20Classifier`."""
+        return self._current().coef_
+
+    @property
+    def intercept_(self) -> Array:
+        """Intercepts of the path's own model."""
+        return self._current().intercept_
+
+    def selection_frame(self, X: Any = None, *, stability: Any = None, n_substitutes: int = 3) -> pd.DataFrame:
+        """Return a tidy table of the selected features, see :meth:`L20Selector.selection_frame`."""
+        return self._current().selection_frame(X, stability=stability, n_substitutes=n_substitutes)
+
+    def _predictor(self, X: Any) -> tuple[Any, Any]:
+        """Return what predicts, and X as it wants it."""
+        model = self._current()
+        if isinstance(self.estimator, str):
+            return model, X
+        chosen = np.flatnonzero(model.support_)
+        if not np.array_equal(chosen, self._columns):
+            raise ValueError(
+                f"estimator_ was fitted on {self.n_features_} features; n_features_to_select={self.n_features_to_select!r} "
+                f"now selects {len(chosen)}. Fit again, or set n_features_to_select={self._chosen_by!r}."
+            )
+        refuse_blocks(X, type(self.estimator_).__name__, instead="")
+        refuse_foreign_array(X, "X")
+        X = validate_data(self, X, reset=False, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32])
+        return self.estimator_, X[:, chosen]
+
+    def predict(self, X: Any) -> Array:
+        """Predict with the selected features."""
+        predictor, X = self._predictor(X)
+        return np.asarray(predictor.predict(X))
+
+    @available_if(lambda self: hasattr(self._judged(), "decision_function"))  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> Array:
+        """Score the classes with the selected features."""
+        predictor, X = self._predictor(X)
+        return np.asarray(predictor.decision_function(X))
+
+    @available_if(lambda self: hasattr(self._judged(), "predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Array:
+        """Return the probabilities of the classes, if ``estimator`` has them."""
+        predictor, X = self._predictor(X)
+        return np.asarray(predictor.predict_proba(X))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Score the prediction with the selected features by ``scoring``."""
+        predictor, X = self._predictor(X)
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        return float(self.scorer_(predictor, X, y, **weights))
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        judged = self._judged()
+        tags.estimator_type = "classifier" if self._classifies else "regressor"
+        tags.classifier_tags = ClassifierTags() if self._classifies else None
+        tags.regressor_tags = None if self._classifies else RegressorTags()
+        tags.target_tags.multi_output = not self._classifies and get_tags(judged).target_tags.multi_output
+        tags.input_tags.sparse = get_tags(judged).input_tags.sparse
+        return tags
+
+    def _check_parameters(self) -> None:
+        if self.selector is not None and not isinstance(self.selector, L20Selector):
+            raise TypeError(f"selector={self.selector!r} is not an L20Selector. Use one, or None for its defaults.")
+        is_known = (
+            self.estimator in ("classifier", "regressor")
+            if isinstance(self.estimator, str)
+            else (is_classifier(self.estimator) or is_regressor(self.estimator))
+        )
+        if not is_known:
+            raise ValueError(
+                f"estimator={self.estimator!r} is unknown. Use 'classifier', 'regressor', or a classifier or regressor of "
+                "scikit-learn's kind."
+            )
+        if self.scoring is not None and not (isinstance(self.scoring, str) or callable(self.scoring)):
+            raise ValueError(f"scoring={self.scoring!r} is not valid: one score decides. Use a name, a callable, or None.")
+        check_number("max_features", self.max_features, minimum=1, strict=False, whole=True)
+        for name in ("ridge", "alpha"):
+            values = _listed(getattr(self, name))
+            if not values:
+                raise ValueError(f"{name}=[] leaves nothing to choose from. Give one value or more, or None.")
+            for value in values:
+                if value is not None:
+                    check_number(name, value, minimum=0.0, strict=name == "alpha")
+        if self.sizes is not None:
+            if np.ndim(self.sizes) != 1:
+                raise ValueError(f"sizes={self.sizes!r} is not a list. Give numbers of features, or max_features instead.")
+            for size in self.sizes:
+                check_number("sizes", size, minimum=1, strict=False, whole=True)
+            if not len(self.sizes):
+                raise ValueError("sizes=[] leaves nothing to choose from. Give one number of features or more, or None.")
+
+
+def _listed(values: Any) -> list[Any]:
+    """Return what a parameter offers to choose from; one value, or None, is a list of its own."""
+    return [values] if values is None or np.ndim(values) == 0 else list(values)

@@ -1,0 +1,592 @@
+"""StabilitySelector: which features a selector finds again and again on halves of the samples."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import os
+import warnings
+from collections.abc import Callable
+from contextlib import closing
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone, is_regressor
+from sklearn.pipeline import Pipeline
+from sklearn.utils import Tags, get_tags
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+from l20fs.blocks import Blocks, as_blocks, comes_in_blocks, is_dask, refuse_blocks
+from l20fs.design import make_design, probe
+from l20fs.estimators.base import About, BaseSelector, Scored
+from l20fs.estimators.selection_table import feature_names
+from l20fs.estimators.selector import L20Selector
+from l20fs.evaluation.parallel import results_of
+from l20fs.evaluation.resampling import Pairs, plan_pairs
+from l20fs.evaluation.stability_index import Bound, Stability, expected_false, nogueira
+from l20fs.inputs.constraints import by_index
+from l20fs.inputs.validation import (
+    Targets,
+    check_choice,
+    check_number,
+    encode_targets,
+    forget_absent_classes,
+    numeric_targets,
+    validate_beside_blocks,
+    validate_input,
+)
+from l20fs.storage.checkpoint import Checkpoint, Picked, open_checkpoint
+from l20fs.typing import Array
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class ResampleProgress(NamedTuple):
+    """What a callback is told after a resample."""
+
+    n_done: int
+    n_resamples: int
+
+
+class StabilitySelector(BaseSelector):
+    r"""Select the features that a selector finds again and again on halves of the samples.
+
+    The samples are split in two at random, the selector is fitted to each half, and so on until ``n_resamples`` halves are
+    used (complementary pairs, Shah and Samworth 2013). The frequency of a feature is the share of the halves on which it
+    was selected. One fit keeps the ranking of every half: ``threshold`` and ``n_features_to_select`` can be changed
+    afterwards.
+
+    Features that an :class:`L20Selector` selects together (``feature_groups``) are counted, kept and dropped together, and
+    every number below counts such groups and the features that stand alone. Features that it is told to select always or
+    never (``include``, ``exclude``, ``penalty_factor`` 0 and infinity) say nothing about stability and are left out of the
+    index and the error bound.
+
+    Parameters
+    ----------
+    selector : estimator or None, default=None
+        Selector with ``ranking_`` and ``support_``, of this package or another; it is cloned. None: ``L20Selector()``.
+        Where its ``random_state`` is None, every resample sets its own.
+    n_features_to_select : int, float or None, default=None
+        None: the features with a frequency of at least ``threshold``. A number, or a share of all features: the most
+        frequent ones; among equals those with the better mean rank, then the lower index. A feature that no resample
+        selected is never selected. With ``feature_groups`` of the selector it counts groups, and features that stand alone.
+    n_resamples : int, default=100
+        Number of halves, even.
+    fraction : float, default=0.5
+        Share of the samples in each half, up to 0.5. Below that, the two subsets of a pair are disjoint, but leave out the
+        rest.
+    threshold : float, default=0.6
+        See ``n_features_to_select``. 0.6 is the low end of what is usual, 0.6 to 0.9: halves have half the evidence, so
+        that a good feature may well be missed in a third of them. Above 0.5 there is an :meth:`error_bound`.
+    random_state : int, RandomState or None, default=None
+        Seed of the draws; resample i depends on this and i alone. None: another one in each fit. The global state of NumPy
+        is neither used nor changed.
+    n_jobs : int or None, default=None
+        Number of processes, as in scikit-learn; the result does not depend on it. A file that is read in blocks is read by
+        one process.
+    checkpoint : path or None, default=None
+        Folder for one small file per resample. A fit that was interrupted goes on where it stopped, and one with more
+        resamples uses those that are there; files of other data or another configuration are left alone. Needs a whole
+        number as ``random_state``.
+    callback : callable or None, default=None
+        Called with :class:`ResampleProgress` after each resample.
+    verbose : int, default=0
+        1 prints a line per resample.
+
+    Attributes
+    ----------
+    frequencies_, scores_ : array of shape (n_features,)
+        Share of the resamples in which a feature, or the group that it is in, was selected.
+    standard_errors_ : array of shape (n_features,)
+        Standard error of the frequencies, from one draw of the halves to another.
+    ranking_ : array of shape (n_features,)
+        1 is best: by frequency, then by mean rank, then by index. The features of a group share a rank.
+    support_ : array of shape (n_features,)
+        Mask of the selected features, for the present ``n_features_to_select`` and ``threshold``.
+    mean_ranks_ : array of shape (n_features,)
+        Mean rank over the resamples; a resample that does not hold the feature among those it keeps counts as one rank
+        behind the last of them.
+    orders_ : array of shape (n_resamples, n_kept)
+        The best features of each resample, best first; -1 behind the last one. As many as the selector selects, or its
+        ``max_features`` if that is more. A group is there once, by its feature of the lowest index.
+    sizes_ : array of shape (n_resamples,)
+        How many of them the selector selected.
+    selected_ : array of shape (n_resamples, n_features)
+        Which features, or groups that they are in, each resample selected.
+    stability_ : float
+        How much the resamples agree where they have a choice, 1 at most and about 0 by chance; see
+        :func:`~l20fs.evaluation.stability_index.nogueira`.
+    stability_interval_ : tuple of two floats
+        Its 95 % interval, which takes the resamples for independent.
+    error_bound_ : float
+        :meth:`error_bound` of the features that are selected at present; NaN if that goes down to frequencies of 0.5 or
+        less, for which there is none.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> from l20fs.data import make_planted
+    >>> X, y, informative = make_planted(n_samples=200, n_features=50, n_informative=3, random_state=0)
+    >>> stable = StabilitySelector(L20Selector(3), n_resamples=20, random_state=0).fit(X, y)
+    >>> bool((stable.get_support(indices=True) == informative).all())
+    True
+    >>> stable.set_params(n_features_to_select=1).transform(X).shape
+    (200, 1)
+    """
+
+    about = About(
+        reference="Shah and Samworth, Variable selection with error control: another look at stability selection (2013)",
+        kind="wrapper",
+        cost="n_resamples fits on half of the samples",
+    )
+    allows_none = True
+    takes_blocks = True
+    # Groups have no other use than this one: a pipeline hands them over without being asked to.
+    __metadata_request__fit = {"groups": True}  # noqa: RUF012
+
+    frequencies_: Array
+    mean_ranks_: Array
+    orders_: Array
+    sizes_: Array
+    stability_: float
+    stability_interval_: tuple[float, float]
+
+    def __init__(
+        self,
+        selector: Any = None,
+        n_features_to_select: int | float | None = None,
+        *,
+        n_resamples: int = 100,
+        fraction: float = 0.5,
+        threshold: float = 0.6,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        callback: Callable[[ResampleProgress], object] | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.selector = selector
+        self.n_features_to_select = n_features_to_select
+        self.n_resamples = n_resamples
+        self.fraction = fraction
+        self.threshold = threshold
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
+        self.callback = callback
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None) -> StabilitySelector:
+        """Fit the selector to every half.
+
+        Parameters
+        ----------
+        X : array, DataFrame, sparse matrix or file in blocks, of shape (n_samples, n_features)
+            What the selector takes.
+        y : array of shape (n_samples,) or (n_samples, n_outputs)
+            What the selector takes; unsupervised methods of this package ignore it, any other selector gets it if it is
+            given. If it holds labels, each half has its share of every class; a class with one sample can be in one half
+            of a pair only, which is warned about. The y of a regressor never holds labels.
+        sample_weight : array of shape (n_samples,), default=None
+            Handed to the selector, which must take it. Samples of weight 0 are not drawn.
+        groups : array of shape (n_samples,), default=None
+            Samples with the same value, of one donor for instance, are in the same half. Also handed to the selector, if
+            it takes groups.
+
+        Returns
+        -------
+        self
+        """
+        if sample_weight is not None and not has_fit_parameter(selector := self._selector(), "sample_weight"):
+            raise TypeError(
+                f"{type(selector).__name__} takes no sample_weight. Leave the weights out, or use a selector that does, for "
+                "example L20Selector."
+            )
+        return self._fit(X, y, sample_weight, groups=groups)
+
+    def _learn(self, X: Any, targets: Targets, **extra: Any) -> None:
+        # Resamples are arrays, which are many times faster to draw than frames and have no names.
+        selector = by_index(self._selector(), getattr(self, "feature_names_in_", None))
+        y, groups = _for_selector(targets), extra["groups"]
+        pairs = plan_pairs(targets, groups, float(self.fraction), self._seed())
+        self._units = find_units(selector, X, targets.sample_weight)
+        metadata = {} if targets.sample_weight is None else {"sample_weight": targets.sample_weight}
+        if groups is not None and has_fit_parameter(selector, "groups"):
+            metadata["groups"] = np.asarray(groups)
+        store = None
+        if self.checkpoint is not None:
+            draws = {"seed": pairs.seed, "fraction": pairs.fraction, "units": pairs.units, "counted": self._units.of}
+            data = probe(X) if isinstance(X, Blocks) else X
+            store = open_checkpoint(self.checkpoint, X.shape[1], selector=selector, X=data, y=y, metadata=metadata, **draws)
+        self._keep_picked(self._run(Work(selector, X, y, metadata, pairs, self._units, store, int(self.n_resamples))))
+
+    def _run(self, work: Work) -> list[Picked]:
+        """Run all resamples and report each; they come back in order, whoever is done first."""
+        resamples = ((resample, work.pairs.rows(resample)) for resample in range(work.n_resamples))
+        found: list[Picked] = []
+        # A file is read by this process; its blocks are worked on side by side.
+        n_jobs = 1 if isinstance(work.X, Blocks) else self.n_jobs
+        with closing(results_of(work.pick, resamples, n_jobs)) as results:
+            for picked in results:
+                found.append(picked)
+                self._report(ResampleProgress(len(found), work.n_resamples))
+        return found
+
+    def _report(self, progress: ResampleProgress) -> None:
+        if self.verbose:
+            print(f"[StabilitySelector] {progress.n_done} of {progress.n_resamples} resamples")
+        if self.callback is not None:
+            self.callback(progress)
+
+    def _keep_picked(self, found: list[Picked]) -> None:
+        n_kept = np.array([len(picked.order) for picked in found])
+        self.orders_ = np.full((len(found), n_kept.max()), -1, dtype=np.int32)
+        for row, picked in zip(self.orders_, found, strict=True):
+            row[: len(picked.order)] = picked.order
+        self.sizes_ = np.array([picked.size for picked in found])
+        self.frequencies_ = self._frequencies(self.sizes_)
+        # A rank that is not known counts as n_kept + 1 of its resample; those that are known are better by a lead.
+        resample, position = np.nonzero(self.orders_ >= 0)
+        lead = n_kept[resample] - position
+        units, heads = self._units.of, self._units.heads
+        leads = np.bincount(self.orders_[resample, position], weights=lead, minlength=self.n_features_in_)[heads][units]
+        self.mean_ranks_ = (n_kept.sum() + len(found) - leads) / len(found)
+        self._rank(np.lexsort((self.mean_ranks_[heads], -self.frequencies_[heads])))
+        self.ranking_ = self.ranking_[units]
+        stability = nogueira(self._free_members(self.sizes_))
+        self.stability_ = stability.index
+        self.stability_interval_ = (stability.lower, stability.upper)
+
+    def _members(self, sizes: Array | int) -> sp.csr_array:
+        """Return which units are among the best of each resample, ``sizes`` many: 1 where one is."""
+        inside = (np.arange(self.orders_.shape[1]) < np.reshape(sizes, (-1, 1))) & (self.orders_ >= 0)
+        indptr = np.concatenate([[0], np.cumsum(inside.sum(axis=1))])
+        shape = (len(self.orders_), len(self._units.heads))
+        units = self._units.of[self.orders_[inside]]
+        return sp.csr_array((np.ones(indptr[-1], dtype=np.int64), units, indptr), shape=shape)
+
+    def _free_members(self, sizes: Array | int) -> sp.csr_array:
+        """Return the columns of :meth:`_members` of which the selector could select some and leave others."""
+        members, is_free = self._members(sizes), self._units.is_free
+        return members if is_free.all() else members[:, np.flatnonzero(is_free)]
+
+    def _frequencies(self, sizes: Array | int) -> Array:
+        return (np.asarray(self._members(sizes).sum(axis=0)) / len(self.orders_))[self._units.of]
+
+    def frequencies_at(self, k: int) -> Array:
+        """Return the share of the resamples in which each feature, or its group, is among the best ``k``."""
+        return self._frequencies(self._check_k(k))
+
+    def frequencies_by_k(self, features: Any = None) -> Array:
+        """Return the frequencies for all k = 1, 2, ..., an array of shape (n_kept, n_features).
+
+        Parameters
+        ----------
+        features : array of indices or None, default=None
+            The columns; None: all features.
+        """
+        check_is_fitted(self)
+        chosen = self._units.of if features is None else self._units.of[features]
+        units, place = np.unique(chosen, return_inverse=True)
+        column = np.full(self.n_features_in_ + 1, -1)  # the last one is for order -1: nothing there
+        column[self._units.heads[units]] = np.arange(len(units))
+        resample, position = np.nonzero(column[self.orders_] >= 0)
+        counts = np.zeros((self.orders_.shape[1], len(units)))
+        np.add.at(counts, (position, column[self.orders_[resample, position]]), 1.0)
+        return counts.cumsum(axis=0)[:, place] / len(self.orders_)
+
+    def stability_at(self, k: int) -> Stability:
+        """Return how much the best ``k`` of the resamples agree where they have a choice."""
+        return nogueira(self._free_members(self._check_k(k)))
+
+    def error_bound(self, threshold: float | None = None, *, kind: Bound = "worst_case") -> float:
+        """Return how many unlikely features are selected at most, in expectation.
+
+        A feature is unlikely if a half of the samples selects it with probability q / p at most, where q of all p features
+        are selected on average: no more often than by drawing lots. Among the features with a frequency of at least
+        ``threshold``, there are at most this many such features, on average over data sets of this kind. It is no bound on
+        features that are correlated with the truth and therefore often selected. A group counts as one feature; features
+        that are included or excluded do not count.
+
+        Parameters
+        ----------
+        threshold : float or None, default=None
+            Above 0.5. None: what describes the present selection, which is the parameter ``threshold``, or with
+            ``n_features_to_select`` the lowest frequency that is selected. The latter is read off the data, and the bound
+            of a number that was fixed before is the safer one.
+        kind : {"worst_case", "unimodal"}, default="worst_case"
+            See :func:`~l20fs.evaluation.stability_index.expected_false`.
+        """
+        check_is_fitted(self)
+        check_choice("kind", kind, ("worst_case", "unimodal"))
+        level = self._level() if threshold is None else threshold
+        members = self._free_members(self.sizes_)
+        n_resamples, n_free = members.shape
+        return expected_false(float(members.sum()) / n_resamples, n_free, level, n_resamples // 2, kind)
+
+    @property
+    def error_bound_(self) -> float:
+        """The worst-case bound of the present selection; NaN where it goes down to frequencies of 0.5 or less."""
+        check_is_fitted(self)
+        level = self._level()
+        return self.error_bound(level) if level > 0.5 else math.nan
+
+    def _level(self) -> float:
+        """Return the frequency down to which features are selected at present."""
+        support = self.support_
+        return self.threshold if self.n_features_to_select is None else float(self.frequencies_[support].min(initial=1.0))
+
+    @property
+    def selected_(self) -> Array:
+        """Mask of shape (n_resamples, n_features): which features, or groups that they are in, each resample selected."""
+        return np.asarray(self._members(self.sizes_).toarray(), dtype=bool)[:, self._units.of]
+
+    @property
+    def scores_(self) -> Array:  # type: ignore[override]  # the same under the name that all selectors have
+        """Share of the resamples in which a feature, or the group that it is in, was selected."""
+        return self.frequencies_
+
+    def _get_support_mask(self) -> Array:
+        check_is_fitted(self)
+        self._check_n_features_to_select()
+        if self.n_features_to_select is None:
+            check_share("threshold", self.threshold, 1.0)
+            return self.frequencies_ >= self.threshold
+        return (self.ranking_ <= self._n_wanted(len(self._units.heads))) & (self.frequencies_ > 0.0)
+
+    def selection_frame(self) -> pd.DataFrame:
+        """Return a tidy table of the features that were selected in any resample, best first.
+
+        Columns: ``feature``, ``rank``, ``frequency``, ``standard_error`` (of the frequency, from one draw of pairs to
+        another), ``mean_rank`` and ``selected``.
+        """
+        try:
+            import pandas as pd
+        except ModuleNotFoundError:
+            raise ModuleNotFoundError("selection_frame() needs pandas: pip install 'l20fs[cli]', or pandas alone.") from None
+
+        support = self.support_
+        chosen = np.argsort(self.ranking_, kind="stable")[: np.count_nonzero(self.frequencies_)]
+        return pd.DataFrame(
+            {
+                "feature": feature_names(self)[chosen],
+                "rank": self.ranking_[chosen],
+                "frequency": self.frequencies_[chosen],
+                "standard_error": self.standard_errors_[chosen],
+                "mean_rank": self.mean_ranks_[chosen],
+                "selected": support[chosen],
+            }
+        )
+
+    @property
+    def standard_errors_(self) -> Array:
+        """Standard error of each frequency, over pairs: they are drawn independently, the halves of a pair are not."""
+        members = self._members(self.sizes_)
+        n_pairs = members.shape[0] // 2
+        if n_pairs < 2:
+            return np.full(self.n_features_in_, np.nan)
+        in_both = np.asarray((members[::2] * members[1::2]).sum(axis=0))[self._units.of]
+        # A pair has 0, 1/2 or 1 of a feature; the mean of the squares follows from how often it has 1.
+        squares = (self.frequencies_ + in_both / n_pairs) / 2
+        return np.sqrt(np.maximum(squares - self.frequencies_**2, 0.0) / (n_pairs - 1))
+
+    def _check_k(self, k: int) -> int:
+        check_is_fitted(self)
+        n_kept = self.orders_.shape[1]
+        check_number("k", k, minimum=1, strict=False, whole=True)
+        if k > n_kept:
+            raise ValueError(
+                f"k={k} is more than the {n_kept} {self._units.called} that are kept of each resample. Fit with a selector "
+                f"that selects {k}, or that has max_features={k}."
+            )
+        return int(k)
+
+    def _check_parameters(self) -> None:
+        check_number("n_resamples", self.n_resamples, minimum=2, strict=False, whole=True)
+        if self.n_resamples % 2:
+            raise ValueError(f"n_resamples={self.n_resamples} is odd, but the halves come in pairs. Use an even number.")
+        check_share("fraction", self.fraction, 0.5)
+        check_share("threshold", self.threshold, 1.0)
+        if isinstance(self.selector, Pipeline):
+            last = type(self.selector.steps[-1][1]).__name__
+            raise TypeError(
+                f"selector is a Pipeline, which has no ranking_. Give its last step alone, and put the others in front: "
+                f"make_pipeline(..., StabilitySelector({last}(...)))."
+            )
+        if self.checkpoint is not None and not isinstance(self.random_state, numbers.Integral):
+            raise ValueError(
+                f"random_state={self.random_state!r} with a checkpoint: a resumed run would be another. Use a whole number."
+            )
+
+    def _selector(self) -> Any:
+        """A copy of the selector: what is fitted is never the object that was given."""
+        return L20Selector() if self.selector is None else clone(self.selector)
+
+    def _seed(self) -> int:
+        if self.random_state is None:
+            return int(np.random.SeedSequence().generate_state(1)[0])
+        if isinstance(self.random_state, np.random.RandomState):
+            return int(self.random_state.randint(2**31 - 1))
+        check_number("random_state", self.random_state, minimum=0, strict=False, whole=True)
+        return int(self.random_state)
+
+    def _validate(self, X: Any, y: Any) -> tuple[Any, Targets]:
+        selector = self._selector()
+        tags = get_tags(selector)
+        encode = numeric_targets if is_regressor(selector) else encode_targets
+        if getattr(selector, "takes_blocks", False) and comes_in_blocks(X) and not is_dask(X):
+            blocks = as_blocks(X, getattr(selector, "max_memory", None))
+            return blocks, encode(validate_beside_blocks(self, blocks, y))
+        refuse_blocks(X, type(selector).__name__)
+        # The tags of a selector of another package need not say that it has a use for y, and its fit takes it anyway.
+        supervised = not _ignores_targets(selector) and (y is not None or tags.target_tags.required)
+        X, y = validate_input(
+            self,
+            X,
+            y if supervised else None,
+            supervised=supervised,
+            accept_sparse=tags.input_tags.sparse,
+            dtypes=[np.float64, np.float32],
+        )
+        if not supervised:
+            return X, Targets(np.empty((X.shape[0], 0)), None, None)
+        return X, encode(y)
+
+    def _warn_if_short(self) -> None:
+        if self.n_features_to_select is None:
+            return
+        units = self._units
+        wanted, found = self._n_wanted(len(units.heads)), np.count_nonzero(self.frequencies_[units.heads])
+        if wanted > found:
+            warnings.warn(
+                f"n_features_to_select={wanted}, but the resamples selected only {found} of {len(units.heads)} "
+                f"{units.called}; these are returned. Let the selector select more.",
+                UserWarning,
+                stacklevel=4,  # the caller of fit
+            )
+
+    def _score_features(self, X: Array, targets: Targets) -> Scored:
+        raise NotImplementedError("features are not scored on all samples; see fit")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self._selector())
+        tags.input_tags.sparse = inner.input_tags.sparse
+        tags.target_tags = inner.target_tags
+        return tags
+
+
+class Work(NamedTuple):
+    """What every resample needs; it travels to other processes."""
+
+    selector: Any
+    X: Any
+    y: Array | None
+    metadata: dict[str, Array]
+    pairs: Pairs
+    units: Units
+    store: Checkpoint | None
+    n_resamples: int
+
+    def pick(self, resample: int, rows: Array) -> Picked:
+        """Return what the selector finds on the samples of a resample, from the checkpoint if it is there."""
+        picked = None if self.store is None else self.store.load(resample)
+        if picked is not None:
+            return picked
+        selector = clone(self.selector)
+        seed = self.pairs.selector_seed(resample)
+        seedless = [name for name, value in selector.get_params().items() if _is_seed(name) and value is None]
+        selector.set_params(**dict.fromkeys(seedless, seed))
+        y = None if self.y is None else self.y[rows]
+        forget_absent_classes(selector, y)
+        metadata = {name: values[rows] for name, values in self.metadata.items()}
+        try:
+            selector.fit(self.X[rows], y, **metadata)
+        except ValueError as error:
+            raise ValueError(
+                f"Resample {resample + 1} of {self.n_resamples}, with {len(rows)} samples, failed: {error}"
+            ) from error
+        picked = pick_best(selector, self.units)
+        if self.store is not None:
+            self.store.save(resample, picked)
+        return picked
+
+
+class Units(NamedTuple):
+    """What is counted: features, where each stands alone, and groups of features that are selected together.
+
+    ``of`` is the unit of each feature and ``heads`` the lowest feature of each unit, by which units are numbered.
+    ``is_free`` is False for units that are selected always or never, whatever the samples are.
+    """
+
+    of: Array
+    heads: Array
+    is_free: Array
+
+    @property
+    def called(self) -> str:
+        return "features" if len(self.heads) == len(self.of) else "features and groups"
+
+
+def find_units(selector: Any, X: Any, sample_weight: Array | None) -> Units:
+    """Return what a selector counts, which an L20Selector, or one inside it, is told by its parameters.
+
+    As in a fit to all samples, a constant feature is no part of a group. One that is constant in a half alone is: the halves
+    would not count the same otherwise.
+    """
+    n_features = X.shape[1]
+    while isinstance(selector, BaseSelector) and not isinstance(selector, L20Selector):
+        selector = getattr(selector, "selector", None)
+    if not isinstance(selector, L20Selector):
+        return Units(np.arange(n_features), np.arange(n_features), np.ones(n_features, dtype=bool))
+    has_groups = selector.feature_groups is not None
+    varies = make_design(X, "zscore", sample_weight).varies if has_groups else np.ones(n_features, dtype=bool)
+    penalty = selector._wished(varies, None)
+    heads = np.unique(penalty.unit_of, return_index=True)[1]
+    return Units(penalty.unit_of, heads, (penalty.costs > 0.0) & (penalty.costs < np.inf))
+
+
+def pick_best(selector: Any, units: Units) -> Picked:
+    """Return the units that a fitted selector selected, best first, and behind them what else it ranked with care."""
+    if not hasattr(selector, "ranking_") or not hasattr(selector, "support_"):
+        raise TypeError(
+            f"{type(selector).__name__} has no ranking_ and support_ after fit. Use a selector that ranks, for example "
+            "one of l20fs.methods."
+        )
+    support = np.asarray(selector.support_)
+    is_ranked = np.isfinite(selector.scores_) if hasattr(selector, "scores_") else np.ones(len(support), dtype=bool)
+    size, n_ranked = (len(np.unique(units.of[mask])) for mask in (support, is_ranked))
+    n_kept = max(size, min(getattr(selector, "max_features", None) or 0, n_ranked))
+    order = units.of[np.lexsort((selector.ranking_, ~support))]
+    order = order[np.sort(np.unique(order, return_index=True)[1])]  # each unit where the best of its features stands
+    return Picked(units.heads[order[:n_kept]].astype(np.int32), size)
+
+
+def _ignores_targets(selector: Any) -> bool:
+    """Say whether a selector is known to have no use for y."""
+    while isinstance(selector, StabilitySelector):
+        selector = selector._selector()
+    return isinstance(selector, BaseSelector) and not selector.about.supervised
+
+
+def _for_selector(targets: Targets) -> Array | None:
+    """Return the y that a selector is fitted to; None if it takes none."""
+    if targets.codes is not None and targets.classes is not None:
+        return np.asarray(targets.classes[targets.codes])
+    if targets.Y.shape[1] == 0:
+        return None
+    return targets.Y.ravel() if targets.Y.shape[1] == 1 else targets.Y
+
+
+def check_share(name: str, value: Any, largest: float) -> None:
+    """Refuse a parameter that is not a number above 0 and up to ``largest``."""
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
+    if not is_number or not 0.0 < value <= largest:
+        raise ValueError(f"{name}={value!r} is not valid. Use a number above 0.0 and up to {largest}.")
+
+
+def _is_seed(name: str) -> bool:
+    return name == "random_state" or name.endswith("__random_state")

@@ -1,0 +1,141 @@
+"""How much the selections of several resamples agree, and how many selected features may be there by chance."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+Bound = Literal["worst_case", "unimodal"]
+
+#: Half the width of a 95 % interval, in standard deviations.
+Z_95 = 1.959963984540054
+
+
+class Stability(NamedTuple):
+    """Agreement of several selections: 1 if all are equal, about 0 if they agree by chance alone.
+
+    ``variance`` is that of ``index``; ``lower`` and ``upper`` are the ends of a 95 % interval.
+    """
+
+    index: float  # type: ignore[assignment]  # the field hides tuple.index, which nobody asks of a measurement
+    variance: float
+    lower: float
+    upper: float
+
+
+def nogueira(Z: Any) -> Stability:
+    """Measure how much selections agree, beyond what sets of their sizes share by chance.
+
+    The estimate of Nogueira, Sechidis and Brown, *On the stability of feature selection algorithms* (2018), with its
+    asymptotic interval, which takes the rows of ``Z`` for independent. The sizes of the selections may differ.
+
+    Parameters
+    ----------
+    Z : array or sparse matrix of shape (n_selections, n_features)
+        True or 1 where a selection holds a feature.
+
+    Returns
+    -------
+    Stability
+        All NaN if every selection is empty, or every one holds all features (or there are none): they agree, but so would
+        any others of that size, and agreement beyond chance has no meaning.
+
+    Examples
+    --------
+    >>> nogueira([[1, 1, 0, 0], [1, 1, 0, 0], [1, 0, 1, 0]]).index.__round__(3)
+    0.333
+    """
+    members = _members(Z)
+    n_selections, n_features = members.shape
+    if n_selections < 2:
+        raise ValueError(f"Z has {n_selections} row; agreement needs 2 selections or more.")
+    sizes = members.sum(axis=1)
+    share = sizes.mean() / max(1, n_features)
+    spread = share * (1.0 - share)  # of a feature that is drawn by chance; the index measures in this unit
+    if spread == 0.0:
+        return Stability(math.nan, math.nan, math.nan, math.nan)
+    frequencies = members.sum(axis=0) / n_selections
+    index = 1.0 - (frequencies * (1.0 - frequencies)).mean() * n_selections / (n_selections - 1) / spread
+    # What each selection contributes to the index; terms that are the same for all are left out, they cancel below.
+    shares = sizes / n_features
+    overlap = members @ frequencies / n_features
+    parts = (overlap - shares * share + index * (shares * share - shares / 2)) / spread
+    variance = 4.0 / n_selections**2 * float(((parts - parts.mean()) ** 2).sum())
+    reach = Z_95 * math.sqrt(variance)
+    return Stability(float(index), variance, float(index - reach), float(index + reach))
+
+
+def _members(Z: Any) -> sp.csr_array:
+    """Return Z with ones for members and nothing elsewhere; sparse, as a selection holds few of many features."""
+    members = sp.csr_array(Z if sp.issparse(Z) else np.atleast_2d(np.asarray(Z)))
+    members.sum_duplicates()
+    members.eliminate_zeros()
+    odd = members.data[members.data != 1]
+    if odd.size:
+        raise ValueError(f"Z holds {odd[0]:g}. Give True or 1 for a selected feature, False or 0 for any other.")
+    return members.astype(np.int64)
+
+
+def expected_false(n_selected: float, n_features: int, threshold: float, n_pairs: int, kind: Bound = "worst_case") -> float:
+    """Bound the expected number of unlikely features that complementary pairs select.
+
+    Shah and Samworth, *Variable selection with error control: another look at stability selection* (2013), theorems 1
+    and 2. A feature is unlikely if one resample selects it with probability theta = ``n_selected / n_features`` at most,
+    which is what a selection that knows nothing does. If the two halves of a pair are drawn alike, both hold such a
+    feature with probability theta^2 at most; and a feature that is in the share tau of all halves is in both halves of the
+    share t = 2 tau - 1 of the pairs. So Markov's inequality bounds the probability of that by theta^2 / t, and the sum
+    over all features by ``n_selected`` theta / t. Only shares t that ``n_pairs`` pairs can have count.
+
+    Parameters
+    ----------
+    n_selected : float
+        Mean number of features that one resample selects.
+    n_features : int
+        Number of all features.
+    threshold : float
+        tau, above 1/2: the share of the resamples from which on a feature counts as selected.
+    n_pairs : int
+        Number of pairs, half the number of resamples.
+    kind : {"worst_case", "unimodal"}
+        ``"worst_case"`` assumes nothing else. ``"unimodal"`` assumes that for each unlikely feature the number of pairs
+        with both halves has a distribution with a single peak, which makes the bound two to four times smaller; needs
+        theta <= 1/sqrt(3) and a threshold that is not too close to 1/2.
+
+    Examples
+    --------
+    >>> expected_false(20, 2000, 0.6, 50).__round__(2)
+    1.0
+    >>> expected_false(20, 2000, 0.6, 50, "unimodal").__round__(2)
+    0.53
+    """
+    if not 0.5 < threshold <= 1.0:
+        raise ValueError(f"threshold={threshold!r} has no error bound. Use a number above 0.5 and up to 1.0.")
+    n_both = smallest_count(threshold, 2 * n_pairs) - n_pairs
+    both = n_both / n_pairs
+    theta = n_selected / max(1, n_features)
+    if kind == "worst_case":
+        return n_selected * theta / both
+    lowest = min(theta**2, 0.5 / n_pairs + 0.75 * theta**2)
+    if theta > 1 / math.sqrt(3) or n_both < 2 or both / 2 <= lowest:
+        raise ValueError(
+            f"The unimodal bound does not hold for threshold={threshold!r} with {n_selected:g} of {n_features} features "
+            f"per resample and {n_pairs} pairs. Use a higher threshold, fewer features or kind='worst_case'."
+        )
+    if 2 * n_both <= n_pairs:
+        return n_selected * theta / (2.0 * both - 1.0 / n_pairs)
+    return n_selected * theta * 2.0 * (1.0 - both + 1.0 / n_pairs) / (1.0 + 1.0 / n_pairs)
+
+
+def smallest_count(threshold: float, n: int) -> int:
+    """Return the smallest number c with c / n >= threshold, as floating-point numbers compare.
+
+    Examples
+    --------
+    >>> smallest_count(0.55, 100), 0.55 * 100
+    (55, 55.00000000000001)
+    """
+    count = math.ceil(threshold * n)
+    return count - 1 if count and (count - 1) / n >= threshold else count

@@ -1,0 +1,272 @@
+"""What users ask of a selection, by name or index: turned into a penalty, or refused with the way out."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+
+from l20fs.objective.row_penalty import RowPenalty
+from l20fs.typing import Array
+
+#: The parameters of selectors that name features.
+WISHES = ("include", "exclude", "penalty_factor", "feature_groups")
+
+
+def make_penalty(
+    varies: Array,
+    names: Array | None = None,
+    *,
+    include: Any = None,
+    exclude: Any = None,
+    penalty_factor: Any = None,
+    feature_groups: Any = None,
+) -> RowPenalty:
+    """Turn what users ask for into a penalty, or say what is wrong with it.
+
+    Parameters
+    ----------
+    varies : array of shape (n_features,)
+        Mask of the features that are not constant. A constant one costs nothing and is no part of a group, unless it is
+        included itself.
+    names : array of shape (n_features,), optional
+        The names of the features; without them they are known by index.
+    include, exclude : sequence of names or indices, or mask of shape (n_features,)
+    penalty_factor : array of shape (n_features,), or dict of name or index: factor
+        0 includes a feature, infinity excludes it, 1 is the default.
+    feature_groups : array of shape (n_features,) of labels, list of lists of names or indices, or dict of name: list
+        Features that are not mentioned stand alone.
+
+    Examples
+    --------
+    >>> varies, names = np.ones(4, dtype=bool), np.array(["age", "red", "green", "blue"])
+    >>> make_penalty(varies, names, include=["age"], feature_groups={"colour": ["red", "green", "blue"]})
+    RowPenalty(unit_of=array([0, 1, 1, 1]), costs=array([0., 3.]))
+    """
+    features = Features(len(varies), names)
+    factors = _factors(features, penalty_factor)
+    included, excluded = factors == 0.0, factors == np.inf
+    included[features.find_all("include", include)] = True
+    excluded[features.find_all("exclude", exclude)] = True
+    labels = _labels(features, feature_groups)
+    # A group is included or excluded as a whole.
+    is_in, is_out = np.isin(labels, labels[included]), np.isin(labels, labels[excluded])
+    if (is_in & is_out).any():
+        _refuse_contradiction(features, labels, included, excluded)
+    factors = np.where(is_in, 0.0, np.where(is_out, np.inf, factors))
+    stands_alone = ~varies & ~included
+    factors[stands_alone & is_in] = 1.0
+    labels[stands_alone] = len(varies) + np.flatnonzero(stands_alone)
+    return RowPenalty.of_groups(labels, factors)
+
+
+class Features:
+    """The features of a fit by name and index.
+
+    Examples
+    --------
+    >>> Features(3, np.array(["TP53", "MYC", "KRAS"])).find_all("include", ["MYC", 0])
+    [1, 0]
+    """
+
+    def __init__(self, n_features: int, names: Array | None = None) -> None:
+        self.n_features = n_features
+        self.names = None if names is None else [str(name) for name in names]
+        self._index = {name: index for index, name in enumerate(self.names or [])}
+
+    def called(self, index: int) -> str:
+        """Return how to speak of a feature."""
+        return repr(self.names[index]) if self.names else f"feature {index}"
+
+    def find_all(self, parameter: str, wanted: Any) -> list[int]:
+        """Return the indices of a sequence of names or indices, or of a mask; each feature may be named once."""
+        if wanted is None:
+            return []
+        if isinstance(wanted, str | bytes | Mapping) or not isinstance(wanted, Iterable):
+            raise ValueError(f"{parameter}={wanted!r} is not a list. Give a list of names or indices, or a mask.")
+        items = list(wanted)
+        if items and all(isinstance(item, bool | np.bool_) for item in items):
+            items = self.in_order(parameter, wanted)
+            if len(items) != self.n_features:
+                raise ValueError(
+                    f"{parameter} is a mask of length {len(items)} for {self.n_features} features. "
+                    "Give one True or False per feature, or indices."
+                )
+            return np.flatnonzero(items).tolist()
+        found: dict[int, None] = {}
+        for index in (self.find(parameter, item) for item in items):
+            if index in found:
+                raise ValueError(f"{parameter} names {self.called(index)} twice. Give each feature once.")
+            found[index] = None
+        return list(found)
+
+    def in_order(self, parameter: str, values: Any) -> list[Any]:
+        """Return values of which there is one per feature; those of a Series belong to the features that its index names."""
+        items, index = list(values), getattr(values, "index", None)
+        if index is None or callable(index):  # lists have a method of this name
+            return items
+        labels = list(index)
+        if labels == list(range(len(labels))):
+            return items
+        if self.names is None or sorted(map(str, labels)) != sorted(self.names):
+            raise ValueError(
+                f"{parameter} is a Series whose index does not name the features of X. Give one entry per feature under its "
+                f"name, or {parameter}.to_numpy() for the order of the columns."
+            )
+        by_name = dict(zip(map(str, labels), items, strict=True))
+        return [by_name[name] for name in self.names]
+
+    def find(self, parameter: str, feature: Any) -> int:
+        """Return the index of a feature that is given by its name or index."""
+        if isinstance(feature, str):
+            return self._find_name(parameter, feature)
+        if not isinstance(feature, numbers.Integral) or isinstance(feature, bool | np.bool_):
+            raise ValueError(
+                f"{parameter} has {feature!r}, which is neither a name nor an index. Use text or whole numbers."
+            )
+        index = int(feature)
+        if not 0 <= index < self.n_features:
+            raise ValueError(
+                f"{parameter} has the index {index}, which is outside 0 to {self.n_features - 1}. "
+                "Count features from 0; negative indices are not taken."
+            )
+        return index
+
+    def _find_name(self, parameter: str, name: str) -> int:
+        if self.names is None:
+            raise ValueError(
+                f"{parameter} names {name!r}, but X has no feature names. Fit on a DataFrame whose column names are text, "
+                f"or give indices from 0 to {self.n_features - 1}."
+            )
+        if name not in self._index:
+            closest = get_close_matches(name, self.names, n=1, cutoff=0.0)
+            raise ValueError(f"{parameter} names {name!r}, which X does not have. The closest name is {closest[0]!r}.")
+        return self._index[name]
+
+
+def _factors(features: Features, given: Any) -> Array:
+    """Return a factor per feature, 1 where none is given."""
+    factors = np.ones(features.n_features)
+    if given is None:
+        return factors
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise ValueError(f"penalty_factor={given!r} is not a list. Give one number per feature, or a dict of name: factor.")
+    if isinstance(given, Mapping):
+        rows, values = features.find_all("penalty_factor", list(given)), list(given.values())
+    else:
+        rows, values = list(range(features.n_features)), features.in_order("penalty_factor", given)
+        if len(values) != len(rows):
+            raise ValueError(
+                f"penalty_factor has {len(values)} factors for {len(rows)} features. Give one per feature, or a dict of "
+                "name or index: factor."
+            )
+    for row, value in zip(rows, values, strict=True):
+        is_number = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
+        if not is_number or not value >= 0.0:
+            raise ValueError(
+                f"penalty_factor={value!r} of {features.called(row)} is not valid. Use a number of at least 0: 0 includes, "
+                "infinity excludes."
+            )
+    factors[rows] = values
+    return factors
+
+
+def _labels(features: Features, given: Any) -> Array:
+    """Return a number per feature that is equal within a group."""
+    labels = np.arange(features.n_features)
+    if given is None:
+        return labels
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise ValueError(f"feature_groups={given!r} is not a list. Give a label per feature, or lists of names or indices.")
+    if not isinstance(given, Mapping):
+        items = features.in_order("feature_groups", given)
+        if not any(isinstance(item, Iterable) and not isinstance(item, str | bytes) for item in items):
+            return _numbered(features, items)
+        given = dict(enumerate(items))
+    group_of: dict[int, Any] = {}
+    for group, members in given.items():
+        rows = features.find_all(f"feature_groups[{group!r}]", members)
+        if not rows:
+            raise ValueError(f"feature_groups[{group!r}] has no feature. Leave it out.")
+        for row in rows:
+            if row in group_of:
+                raise ValueError(
+                    f"feature_groups has {features.called(row)} in two groups, {group_of[row]!r} and {group!r}. "
+                    "Groups must not overlap: put it into one, or make one group of the two."
+                )
+            group_of[row] = group
+        labels[rows] = min(rows)
+    return labels
+
+
+def _numbered(features: Features, items: list[Any]) -> Array:
+    """Number the labels of groups, given one per feature."""
+    if len(items) != features.n_features:
+        raise ValueError(
+            f"feature_groups has {len(items)} labels for {features.n_features} features. Give one per feature, or lists of "
+            "names or indices."
+        )
+    first: dict[Any, int] = {}
+    for index, label in enumerate(items):
+        if _is_missing(label):
+            raise ValueError(
+                f"feature_groups has no label for {features.called(index)}. Give every feature one; a label of its own lets "
+                "it stand alone."
+            )
+        first.setdefault(label, index)
+    return np.array([first[label] for label in items])
+
+
+def _is_missing(label: Any) -> bool:
+    """Say whether a label is None, NaN, NaT or NA."""
+    try:
+        return label is None or bool(label != label)
+    except TypeError:  # pandas.NA is neither equal nor different
+        return True
+
+
+def _refuse_contradiction(features: Features, labels: Array, included: Array, excluded: Array) -> None:
+    label = np.intersect1d(labels[included], labels[excluded])[0]
+    one, other = (int(np.flatnonzero(mask & (labels == label))[0]) for mask in (included, excluded))
+    if one == other:
+        raise ValueError(
+            f"{features.called(one)} is both included (include, or factor 0) and excluded (exclude, or factor inf). "
+            "Choose one."
+        )
+    raise ValueError(
+        f"{features.called(one)} is included and {features.called(other)} is excluded, but both are in one group, which is "
+        "selected as a whole. Choose one, or take one of them out of the group."
+    )
+
+
+def by_index(estimator: Any, names: Array | None) -> Any:
+    """Name features by index in all that an unfitted estimator, or one inside it, is asked for; return it.
+
+    After that it can be fitted to arrays, which have no names.
+
+    Parameters
+    ----------
+    estimator : estimator
+        It is changed.
+    names : array of shape (n_features,) or None
+        The names of the features; None: nothing can be named.
+    """
+    if names is None:
+        return estimator
+    features = Features(len(names), names)
+    for key, wish in estimator.get_params().items():
+        parameter = key.rpartition("__")[2]
+        if parameter in WISHES and wish is not None:
+            estimator.set_params(**{key: _by_index(features, parameter, wish)})
+    return estimator
+
+
+def _by_index(features: Features, parameter: str, wish: Any) -> Any:
+    if parameter in ("include", "exclude"):
+        return features.find_all(parameter, wish)
+    if parameter == "penalty_factor":
+        return _factors(features, wish)
+    return _labels(features, wish)

@@ -1,0 +1,82 @@
+"""Arrays of other libraries, by the array API standard: where they live, and how a little of them comes to NumPy.
+
+Everything else is written against the standard alone. An array stays where it is; what a program needs of it on the host
+passes through :meth:`Place.fetch`, and what it puts beside it through :meth:`Place.send`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import array_api_compat as xpc
+import numpy as np
+
+from l20fs.typing import Array
+
+
+def is_device_array(value: Any) -> bool:
+    """Say whether a value is an array that is computed with where it is: of torch, CuPy or array-api-strict.
+
+    Examples
+    --------
+    >>> is_device_array(np.zeros(3))
+    False
+    """
+    if xpc.is_torch_array(value) or xpc.is_cupy_array(value):
+        return True
+    return type(value).__module__.startswith("array_api_strict") and hasattr(value, "__array_namespace__")
+
+
+def working_dtype(array: Any) -> np.dtype[Any]:
+    """Return the type in which the values of an array, or of a matrix in blocks, are worked with.
+
+    Examples
+    --------
+    >>> working_dtype(np.zeros(3, dtype=np.float32)), working_dtype(np.zeros(3, dtype=bool))
+    (dtype('float32'), dtype('float64'))
+    """
+    single = xpc.array_namespace(array).float32 if is_device_array(array) else np.float32
+    return np.dtype(np.float32 if array.dtype == single else np.float64)
+
+
+class Place:
+    """The library and the device of an array.
+
+    Examples
+    --------
+    >>> import array_api_strict
+    >>> place = Place(array_api_strict.ones((2, 3)))
+    >>> place.fetch(place.send(np.arange(3)))
+    array([0, 1, 2])
+    """
+
+    def __init__(self, like: Any) -> None:
+        self.xp = xpc.array_namespace(like)
+        self.device = xpc.device(like)
+
+    def send(self, values: Array, dtype: Any = None) -> Any:
+        """Return a copy of NumPy's values beside the array."""
+        return self.xp.asarray(np.ascontiguousarray(values), dtype=dtype, device=self.device, copy=True)
+
+    def fetch(self, array: Any) -> Array:
+        """Return a copy as a NumPy array."""
+        return as_numpy(array)
+
+
+def as_numpy(array: Any) -> Array:
+    """Copy an array of any library to the host; what is no array of another library is NumPy's already.
+
+    Examples
+    --------
+    >>> as_numpy([1, 2])
+    [1, 2]
+    """
+    if not is_device_array(array):
+        return array
+    if xpc.is_torch_array(array):
+        tensor = array.detach().cpu()
+        host = (tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy()  # NumPy has no such type
+        return host.copy() if array.device.type == "cpu" else host  # torch would share its memory
+    if xpc.is_cupy_array(array):
+        return array.get()
+    return np.array(array.to_device(xpc.array_namespace(array).Device("CPU_DEVICE")))

@@ -1,0 +1,435 @@
+"""What may come in: numbers in X, labels or numbers in y; everything else is refused with the way out."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections import Counter
+from typing import Any, NamedTuple
+
+import array_api_compat as xpc
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import check_X_y, column_or_1d, validate_data
+
+from l20fs.inputs.devices import as_numpy, is_device_array
+from l20fs.typing import Array
+
+#: Beside a class of this weight the others are lost in rounding.
+LARGEST_CLASS_WEIGHT = 1e15
+
+_TO_NUMPY = {
+    "torch": "{}.cpu().numpy()",
+    "cupy": "cupy.asnumpy({})",
+    "jax": "numpy.asarray({})",
+    "array_api_strict": "numpy.asarray({})",
+    "dask": "{}.compute()",
+}
+
+
+class Targets(NamedTuple):
+    """The targets of a fit, encoded.
+
+    ``Y`` is (n_samples, n_targets): one-hot labels, label indicators or numbers. ``classes`` holds the labels in
+    sorted order, None for numbers; ``codes`` their positions, None unless each sample has one label. ``sample_weight``
+    says how often each sample counts, None if all count once.
+    """
+
+    Y: Array
+    classes: Array | None
+    codes: Array | None
+    sample_weight: Array | None = None
+
+
+def validate_input(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    supervised: bool,
+    accept_sparse: bool,
+    dtypes: list[type[Any]],
+    reset: bool = True,
+) -> tuple[Any, Array]:
+    """Check X and y as scikit-learn does, refuse what it would quietly convert, and record names and sizes.
+
+    With ``reset=False`` nothing is recorded: X must have the names and the number of features of the fit.
+    """
+    refuse_foreign_array(X, "X")
+    refuse_foreign_array(y, "y")
+    refuse_non_numbers(X)
+    refuse_repeated_names(X)
+    if supervised:
+        refuse_odd_targets(y)
+    try:
+        checked = validate_data(
+            estimator,
+            X,
+            **({"y": y, "multi_output": True} if supervised else {}),
+            reset=reset,
+            accept_sparse=["csc", "csr"] if accept_sparse else False,
+            dtype=dtypes,
+            ensure_all_finite=False,
+            ensure_min_samples=2,
+        )
+    except (ValueError, TypeError) as error:
+        # Only what is said about the contents gets our recipe; scikit-learn's other messages are fine as they are.
+        if any(part in str(error) for part in ("could not convert", "Cannot convert", "argument must be a string")):
+            raise type(error)(_not_numbers(str(error), _object_columns(X))) from error
+        raise
+    X_checked, y_checked = checked if supervised else (checked, np.empty(0))
+    refuse_non_finite(X_checked, getattr(estimator, "feature_names_in_", None), type(estimator).__name__)
+    return X_checked, y_checked
+
+
+def validate_device_input(estimator: Any, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, Array]:
+    """Check an X of torch or CuPy where it is, and y, which may be anywhere; X stays there, y comes to the host."""
+    refuse_odd_tensor(X, "X")
+    refuse_odd_tensor(y, "y")
+    xp = xpc.array_namespace(X)
+    if X.ndim != 2:
+        raise ValueError(f"X has {X.ndim} dimensions; expected 2, (n_samples, n_features). Use X.reshape(...).")
+    if X.dtype not in (xp.float32, xp.float64):
+        how = "X.float()" if xpc.is_torch_array(X) else "X.astype('float32')"
+        raise TypeError(f"X has the type {X.dtype}; on a device float32 and float64 are taken. Convert it first: {how}.")
+    X = X.detach() if xpc.is_torch_array(X) else X
+    if min(X.shape) < 1 or X.shape[0] < 2:
+        raise ValueError(f"X has the shape {tuple(X.shape)}; at least 2 samples and 1 feature are needed.")
+    validate_data(estimator, X, reset=reset, skip_check_array=True)
+    y = as_numpy(y)
+    refuse_foreign_array(y, "y")
+    refuse_odd_targets(y)
+    y = check_X_y(np.zeros((X.shape[0], 1)), y, multi_output=True, estimator=estimator)[1]
+    with np.errstate(over="ignore", invalid="ignore"):  # of libraries that NumPy computes for
+        is_finite = bool(xp.isfinite(xp.sum(X)))
+    if not is_finite:
+        n_missing, n_infinite = int(xp.count_nonzero(xp.isnan(X))), int(xp.count_nonzero(xp.isinf(X)))
+        if n_missing or n_infinite:
+            kind = f"{n_missing} missing values (NaN)" if n_missing else f"{n_infinite} infinite values (inf)"
+            raise ValueError(f"X has {kind}. Replace them, or drop these samples or features, first.")
+    return X, y
+
+
+def validate_beside_blocks(estimator: Any, X: Any, y: Any) -> Array:
+    """Check what can be said of X in blocks without reading it, and y as usual; a Dask y is computed."""
+    if X.dtype.kind not in "biuf":
+        raise ValueError(_not_numbers(f"{X.dtype}", []))
+    if hasattr(y, "__dask_graph__"):
+        y = y.compute()
+    refuse_foreign_array(y, "y")
+    refuse_odd_targets(y)
+    checked: Array = validate_data(estimator, "no_validation", y=y, multi_output=True)
+    if len(checked) != X.shape[0]:
+        raise ValueError(f"X has {X.shape[0]} samples, but y has {len(checked)}. Give one label or target per sample.")
+    if X.shape[0] < 2 or X.shape[1] < 1:
+        raise ValueError(f"X has {X.shape[0]} samples and {X.shape[1]} features. Give at least 2 samples and 1 feature.")
+    estimator.n_features_in_ = int(X.shape[1])
+    return checked
+
+
+def refuse_other_width(estimator: Any, X: Any) -> None:
+    """Refuse what is no matrix, or has not the number of features of the fit."""
+    if len(X.shape) != 2:
+        raise ValueError(f"X has the shape {tuple(X.shape)}. Give a matrix of two axes, samples and features.")
+    if X.shape[1] != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {X.shape[1]} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_} features "
+            "as input."
+        )
+
+
+def encode_targets(y: Array) -> Targets:
+    """Encode validated targets: labels one-hot in sorted order, indicators and numbers as they are.
+
+    Examples
+    --------
+    >>> encode_targets(np.array(["b", "a", "b"])).Y
+    array([[0., 1.],
+           [1., 0.],
+           [0., 1.]])
+    """
+    if y.ndim == 2 and y.shape[1] == 1:
+        y = column_or_1d(y, warn=True)
+    try:
+        kind = type_of_target(y, input_name="y", raise_unknown=True)
+    except TypeError as error:
+        raise ValueError(
+            f"y has labels that cannot be compared ({error}). Drop samples without a label and use one type of label, "
+            "for example y.astype(str)."
+        ) from error
+    if kind in ("binary", "multiclass"):
+        classes, codes = np.unique(y, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(
+                f"y has one class only, {str(classes[0])!r}: there is nothing to tell apart. "
+                "Give samples of 2 or more classes."
+            )
+        return Targets(np.eye(len(classes))[codes], classes, codes)
+    targets = numeric_targets(y)
+    return targets._replace(classes=np.arange(targets.Y.shape[1])) if kind == "multilabel-indicator" else targets
+
+
+def numeric_targets(y: Array) -> Targets:
+    """Take validated targets as numbers, whatever they look like.
+
+    Examples
+    --------
+    >>> numeric_targets(np.array([3, 1, 3])).Y.T
+    array([[3., 1., 3.]])
+    """
+    try:
+        Y = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"y must hold numbers ({error}). For labels use L20Classifier or L20Selector.") from error
+    if not np.isfinite(Y).all():
+        raise ValueError(f"y has {int((~np.isfinite(Y)).sum())} values that are NaN or infinite. Drop these samples.")
+    if not np.ptp(Y, axis=0).any():
+        raise ValueError("y is constant: there is nothing to explain. Give targets that differ between samples.")
+    return Targets(Y, None, None)
+
+
+def weights_of_targets(targets: Targets, class_weight: Any) -> Array | None:
+    """Return a weight per column of ``targets.Y`` as ``class_weight`` asks for; None if all are equal.
+
+    Examples
+    --------
+    >>> weights_of_targets(encode_targets(np.array(["a", "b", "b", "b"])), "balanced")
+    array([2.        , 0.66666667])
+    """
+    is_balanced = isinstance(class_weight, str) and class_weight == "balanced"
+    if not (is_balanced or class_weight is None or isinstance(class_weight, dict)):
+        raise ValueError(f"class_weight={class_weight!r} is unknown. Use 'balanced', a dict of label: weight, or None.")
+    if class_weight is None or targets.classes is None:
+        return None
+    if is_balanced:
+        counts = np.ones(len(targets.Y)) if targets.sample_weight is None else targets.sample_weight
+        sizes = counts @ targets.Y
+        return np.asarray(counts.sum() / (len(sizes) * np.where(sizes > 0.0, sizes, 1.0)))
+    unknown = [label for label in class_weight if label not in targets.classes]
+    if unknown:
+        raise ValueError(
+            f"class_weight names {_listed([str(label) for label in unknown])}, which y does not have. Its classes are "
+            f"{_listed([str(label) for label in targets.classes])}."
+        )
+    for label, weight in class_weight.items():
+        check_number(f"class_weight[{label!r}]", weight, minimum=0.0, below=LARGEST_CLASS_WEIGHT)
+    return np.array([class_weight.get(label, 1.0) for label in targets.classes], dtype=np.float64)
+
+
+def forget_absent_classes(estimator: Any, y: Array | None) -> None:
+    """Take the weights of classes that a part of the samples does not have from an estimator that is fitted to it."""
+    for key, weights in estimator.get_params().items():
+        if key.rpartition("__")[2] == "class_weight" and isinstance(weights, dict) and y is not None:
+            present = set(np.unique(y).tolist())
+            estimator.set_params(**{key: {label: weight for label, weight in weights.items() if label in present}})
+
+
+def with_weights(targets: Targets, sample_weight: Any) -> Targets:
+    """Return the targets with weights of the samples, unless there are none.
+
+    Examples
+    --------
+    >>> with_weights(encode_targets(np.array(["a", "b", "b"])), [1, 2, 0]).sample_weight
+    array([1., 2., 0.])
+    """
+    if sample_weight is None:
+        return targets
+    refuse_odd_tensor(sample_weight, "sample_weight")
+    sample_weight = as_numpy(sample_weight)
+    refuse_foreign_array(sample_weight, "sample_weight")
+    weights = checked_weights(sample_weight, len(targets.Y))
+    counted = targets.Y[weights > 0.0]
+    if targets.codes is not None and targets.classes is not None:
+        present = np.flatnonzero(counted.any(axis=0))
+        if len(present) < 2:
+            raise ValueError(
+                f"sample_weight leaves one class only, {str(targets.classes[present[0]])!r}: nothing is to be told apart. "
+                "Give samples of 2 or more classes a weight above 0."
+            )
+    elif not np.ptp(counted, axis=0).any():
+        raise ValueError(
+            f"y is constant over the {len(counted)} samples with a positive weight: there is nothing to explain. "
+            "Give samples with different targets a weight above 0."
+        )
+    return targets._replace(sample_weight=weights)
+
+
+def checked_weights(sample_weight: Any, n_samples: int) -> Array:
+    """Return weights of the samples as a float64 array of their own, or say what is wrong with them."""
+    try:
+        weights = np.array(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"sample_weight must hold numbers only ({error}). Give one number per sample.") from error
+    if weights.shape != (n_samples,):
+        raise ValueError(f"sample_weight has shape {weights.shape} for {n_samples} samples. Give one number per sample.")
+    bad = np.flatnonzero(~((weights >= 0.0) & np.isfinite(weights)))
+    if len(bad):
+        raise ValueError(
+            f"sample_weight[{bad[0]}]={weights[bad[0]]:g} is not valid ({len(bad)} such values): a weight is a finite "
+            "number of at least 0. Use 0 to leave a sample out."
+        )
+    if not weights.any():
+        raise ValueError(
+            f"sample_weight is zero for all {n_samples} samples, which leaves none to fit. Give samples a weight above 0."
+        )
+    return weights
+
+
+def refuse_odd_targets(y: Any) -> None:
+    """Refuse targets that scikit-learn would stumble over with a message about something else."""
+    if sp.issparse(y):
+        raise ValueError("y is sparse; labels and targets must be dense. Use y.toarray().")
+    if hasattr(y, "isna"):  # pandas
+        n_missing = int(np.sum(np.asarray(y.isna())))
+        if n_missing:
+            raise ValueError(f"y has {n_missing} missing values (NaN). Drop these samples, or label them.")
+    array: Any = np.asarray(y if y is not None else [])
+    if array.ndim == 2 and array.shape[1] > 1 and array.dtype.kind in "OUSMm":
+        raise ValueError("y has several columns that are not numbers. Give one column of labels, or numbers.")
+
+
+def refuse_repeated_names(X: Any) -> None:
+    """Refuse a frame in which two columns have one name: nobody could say which of them was selected."""
+    names = [str(name) for name, _ in _columns(X)]
+    if len(set(names)) < len(names):
+        repeated = [name for name, count in Counter(names).items() if count > 1]
+        raise ValueError(
+            f"X has {len(repeated)} column names more than once: {_listed(repeated)}. Give every column a name of its own."
+        )
+
+
+def refuse_foreign_array(value: Any, name: str, user: str = "this selector") -> None:
+    """Refuse arrays of other libraries: a silent conversion could copy gigabytes off a GPU or a cluster.
+
+    So are masked values, below which a conversion would find others.
+    """
+    refuse_masked(value, name)
+    for library, is_foreign in (
+        ("torch", xpc.is_torch_array),
+        ("cupy", xpc.is_cupy_array),
+        ("jax", xpc.is_jax_array),
+        ("array_api_strict", is_device_array),  # of those that are left
+        ("dask", lambda value: hasattr(value, "__dask_graph__")),  # arrays and data frames
+    ):
+        if is_foreign(value):
+            raise TypeError(
+                f"{name} is a {library} array, which {user} does not take yet. Convert it yourself, for example "
+                f"with {_TO_NUMPY[library].format(name)}."
+            )
+
+
+def refuse_odd_tensor(value: Any, name: str) -> None:
+    """Refuse tensors of torch that are not plain arrays of values."""
+    if not xpc.is_torch_array(value):
+        return
+    if value.device.type == "meta":
+        raise ValueError(f"{name} is on the device 'meta', where tensors have no values. Put the values on another device.")
+    if str(value.layout) != "torch.strided":
+        raise TypeError(f"{name} is a tensor of the layout {value.layout}; dense ones are taken. Use {name}.to_dense().")
+
+
+def refuse_masked(value: Any, name: str) -> None:
+    """Refuse masked values of NumPy."""
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        n_masked = np.ma.count_masked(value)
+        raise ValueError(f"{name} has {n_masked} masked values. Fill them in first, for example with {name}.filled(0.0).")
+
+
+def refuse_non_numbers(X: Any) -> None:
+    """Refuse text, categories and dates, some of which scikit-learn or NumPy would quietly turn into numbers."""
+    columns = _columns(X)
+    refused = [f"{name}" for name, dtype in columns if not _may_hold_numbers(dtype)]
+    if refused:
+        raise ValueError(_not_numbers("text, categories or dates", refused))
+    dtype = getattr(X, "dtype", None)
+    if columns or dtype is None or sp.issparse(X):
+        return
+    array = np.asarray(X)
+    first = array.flat[0] if array.size else ""
+    if array.dtype == object:
+        first = next((cell for cell in array.flat if isinstance(cell, np.datetime64 | np.timedelta64)), None)
+        is_refused = first is not None
+    else:
+        is_refused = array.dtype.kind in "MmUS"
+    if is_refused:
+        raise ValueError(_not_numbers(f"{array.dtype.name}, for example {first!r}", []))
+
+
+def refuse_non_finite(X: Any, names: Array | None, selector: str) -> None:
+    """Refuse NaN and infinity, naming how many there are and where they begin."""
+    values: Array = X.data if sp.issparse(X) else X
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(values.sum(dtype=np.float64)):  # one pass without a temporary; NaN and inf survive a sum
+            return
+
+    def per_column(bad: Array) -> Array:
+        return np.bincount(sp.coo_array(X).col[bad], minlength=X.shape[1]) if sp.issparse(X) else bad.sum(axis=0)
+
+    impute = f"Impute them first, for example with make_pipeline(SimpleImputer(), {selector}())."
+    refuse_counted(per_column(np.isnan(values)), per_column(np.isinf(values)), names, impute)
+
+
+def refuse_counted(n_missing: Array, n_infinite: Array, names: Array | None, fix: str) -> None:
+    """Refuse the NaN, of which ``fix`` says what to do, or else the infinite values, that were counted in each column."""
+    counts, kind = n_missing, "missing values (NaN)"
+    if not counts.any():
+        counts, kind, fix = n_infinite, "infinite values (inf)", "Replace or drop them first."
+    if not counts.any():  # finite values whose sum overflows
+        return
+    columns = np.flatnonzero(counts)
+    labels = [str(names[j]) if names is not None else f"column {j}" for j in columns[:5]]
+    raise ValueError(f"X has {int(counts.sum())} {kind}, first in {_listed(labels)}. {fix}")
+
+
+def check_number(
+    name: str,
+    value: Any,
+    *,
+    minimum: float,
+    strict: bool = True,
+    below: float = math.inf,
+    whole: bool = False,
+) -> None:
+    """Refuse a parameter that is not a number in its range."""
+    kind = numbers.Integral if whole else numbers.Real
+    is_number = isinstance(value, kind) and not isinstance(value, bool | np.bool_)
+    if not is_number or not (minimum < value if strict else minimum <= value) or not value < below:
+        rule = f"{'above' if strict else 'at least'} {minimum:g}" + ("" if below == math.inf else f" and below {below:g}")
+        raise ValueError(f"{name}={value!r} is not valid. Use a {'whole ' if whole else ''}number {rule}.")
+
+
+def check_choice(name: str, value: Any, allowed: tuple[str, ...]) -> None:
+    """Refuse a parameter that is not one of a few words."""
+    if not isinstance(value, str) or value not in allowed:
+        raise ValueError(f"{name}={value!r} is unknown. Use {_listed(list(allowed), 'or')}.")
+
+
+def _columns(X: Any) -> list[tuple[Any, Any]]:
+    """Return the columns of a pandas or polars frame with their dtypes; nothing for other containers."""
+    return list(zip(X.columns, X.dtypes, strict=True)) if hasattr(X, "columns") and hasattr(X, "dtypes") else []
+
+
+def _may_hold_numbers(dtype: Any) -> bool:
+    if hasattr(dtype, "is_numeric"):  # polars
+        return bool(dtype.is_numeric()) or str(dtype) == "Boolean"
+    # pandas marks categories, strings and periods as objects of their own name; plain objects may well be numbers.
+    return dtype.kind not in "Mm" and (dtype.kind != "O" or str(dtype) == "object")
+
+
+def _object_columns(X: Any) -> list[str]:
+    return [str(name) for name, dtype in _columns(X) if getattr(dtype, "kind", "O") == "O"]
+
+
+def _not_numbers(found: str, columns: list[str]) -> str:
+    where = f" Columns that are not numbers: {_listed(columns)}." if columns else ""
+    return (
+        f"X must hold numbers only ({found}).{where} Encode categories first, for example with "
+        "make_column_transformer((OneHotEncoder(), [...]), remainder='passthrough'), turn dates into numbers, or drop "
+        "these columns."
+    )
+
+
+def _listed(names: list[str], word: str = "and") -> str:
+    shown = [repr(name) for name in names[:5]]
+    return f" {word} ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else shown[0]

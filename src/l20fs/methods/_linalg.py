@@ -1,0 +1,92 @@
+"""Linear algebra that several methods share: weighted ridge regression in its cheaper form, smoothed norms, projections."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from scipy.linalg import eigh
+
+from l20fs.objective.prox import squared_row_norms
+from l20fs.typing import Array
+
+Form = Literal["auto", "dual", "primal"]
+
+
+def weighted_ridge(X: Array, Y: Array, feature_weights: Array, sample_weights: Array, *, form: Form = "auto") -> Array:
+    r"""Solve a ridge regression whose penalty differs by feature and whose noise differs by sample.
+
+    Minimises :math:`\sum_i \|x_i W - y_i\|^2 / s_i + \sum_j \|w_j\|^2 / p_j` for feature weights p and sample weights s,
+    with :math:`W = P X' (X P X' + S)^{-1} Y` (dual, N x N) or its primal twin (d x d); ``"auto"`` takes the smaller system.
+    Neither form divides by p, so a feature may have weight 0.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+    Y : array of shape (n_samples, n_targets)
+    feature_weights : array of shape (n_features,), not negative
+    sample_weights : array of shape (n_samples,), positive
+
+    Returns
+    -------
+    array of shape (n_features, n_targets)
+
+    Examples
+    --------
+    >>> weighted_ridge(np.eye(2), np.array([[2.0], [6.0]]), np.array([1.0, 2.0]), np.ones(2)).ravel()
+    array([1., 4.])
+    """
+    root = np.sqrt(feature_weights)
+    weighted = X * root
+    if form == "dual" or (form == "auto" and X.shape[0] <= X.shape[1]):
+        solution = weighted.T @ solve_positive(weighted @ weighted.T, sample_weights, Y)  # A @ A.T: half the work for BLAS
+    else:
+        scaled = weighted / sample_weights[:, None]
+        solution = solve_positive(weighted.T @ scaled, np.ones(len(root)), scaled.T @ Y)
+    return root[:, None] * solution
+
+
+def solve_positive(A: Array, diagonal: Array, B: Array) -> Array:
+    """Solve ``(A + diag(diagonal)) Z = B`` for a positive semi-definite A, which is overwritten."""
+    A.flat[:: len(A) + 1] += diagonal
+    # NumPy's solver and not SciPy's Cholesky: the two carry a BLAS of their own each, and when products and solutions take
+    # turns on a busy machine, the idle threads of one keep the other waiting for many times the work itself.
+    try:
+        return np.linalg.solve(A, B)
+    except np.linalg.LinAlgError:
+        # Positive definite on paper, singular in float64: lift the diagonal by the rounding of its trace.
+        A.flat[:: len(A) + 1] += 1e-12 * np.trace(A) / len(A)
+        return np.linalg.solve(A, B)
+
+
+def squared_spectral_norm(X: Array) -> float:
+    """Return the largest eigenvalue of X'X, from the smaller of the two Gram matrices.
+
+    Examples
+    --------
+    >>> round(squared_spectral_norm(np.array([[3.0, 0.0, 4.0], [0.0, 2.0, 0.0]])), 12)
+    25.0
+    """
+    gram = X @ X.T if X.shape[0] <= X.shape[1] else X.T @ X
+    last = len(gram) - 1
+    return float(eigh(gram, eigvals_only=True, subset_by_index=[last, last])[0])
+
+
+def smooth_row_norms(V: Array, epsilon: float) -> Array:
+    """Return ``sqrt(||v||^2 + epsilon^2)`` for every row: a norm that reweighting may divide by."""
+    return np.sqrt(squared_row_norms(V) + epsilon * epsilon)
+
+
+def project_on_simplex(V: Array) -> Array:
+    """Return for every row of ``V`` the closest point with non-negative entries that sum to 1.
+
+    Examples
+    --------
+    >>> project_on_simplex(np.array([[0.5, 0.5], [2.0, 0.0]]))
+    array([[0.5, 0.5],
+           [1. , 0. ]])
+    """
+    descending = -np.sort(-V, axis=1)
+    excess = (np.cumsum(descending, axis=1) - 1.0) / np.arange(1, V.shape[1] + 1)
+    n_positive = np.sum(descending > excess, axis=1)
+    return np.maximum(V - excess[np.arange(len(V)), n_positive - 1][:, None], 0.0)

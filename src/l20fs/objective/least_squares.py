@@ -1,0 +1,298 @@
+"""The data term: least squares with an unpenalised intercept and an optional ridge term, on top of a design."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from l20fs.design import BLOCK_ELEMENTS, ArrayDesign, Scale, equality_tolerance, make_design
+from l20fs.inputs.devices import Place
+from l20fs.objective.prox import is_heavy
+from l20fs.objective.row_penalty import RowPenalty
+from l20fs.typing import Array
+
+
+class Gradient(NamedTuple):
+    """The gradient of the data term at one point, one column per feature."""
+
+    values: Array
+    squared_norms: Array
+
+    @classmethod
+    def of(cls, values: Array) -> Gradient:
+        """Measure the columns of ``values``, (n_targets, n_features)."""
+        return cls(values, np.einsum("ij,ij->j", values, values))
+
+    def at(self, rows: Array) -> Array:
+        """Return the gradient of a few features, (n_targets, n_rows), in float64."""
+        return self.values.take(rows, axis=1).astype(np.float64, copy=False)
+
+    def above(self, threshold: float, penalty: RowPenalty | None = None) -> Array:
+        """Return a mask of the features whose gradient may be longer than ``threshold``, for what their units cost.
+
+        The last digits are left to the proximal map, which decides; this mask only spares it the hopeless rows.
+        """
+        return may_be_heavy(self.squared_norms, threshold, penalty)
+
+    def touched(self, threshold: float, penalty: RowPenalty, is_active: Array) -> Array:
+        """Return the features with weights and those whose gradient may be longer than ``threshold``, ascending."""
+        return (self.above(threshold, penalty) | is_active).nonzero()[0]
+
+    def largest_outside(self, is_active: Array, penalty: RowPenalty) -> float:
+        """Return the largest squared norm per cost of a unit without weights."""
+        return largest_outside(self.squared_norms, is_active, penalty)
+
+
+class DeviceGradient:
+    """The gradient at one point beside an X of another library, like :class:`Gradient`; a few features come to the host.
+
+    ``products`` are without the ridge term, which is that of the features ``rows``.
+    """
+
+    def __init__(self, place: Place, products: Any, rows: Array, ridge_term: Array) -> None:
+        self._place, self._products, self._rows, self._ridge_term = place, products, rows, ridge_term
+        # Those with weights lack their ridge term here; they are looked at in any case.
+        self._squares = place.xp.sum(products * products, axis=0)
+
+    def at(self, rows: Array) -> Array:
+        """Return the gradient of a few features, (n_targets, n_rows), in float64."""
+        values = self._place.fetch(self._place.xp.take(self._products, self._place.send(rows), axis=1)).astype(np.float64)
+        if len(rows) and len(self._rows):
+            place = np.minimum(np.searchsorted(rows, self._rows), len(rows) - 1)
+            is_in = rows[place] == self._rows
+            values[:, place[is_in]] += self._ridge_term[:, is_in]
+        return values
+
+    def touched(self, threshold: float, penalty: RowPenalty, is_active: Array) -> Array:
+        """Return the features with weights and those whose gradient may be longer than ``threshold``, ascending."""
+        if not penalty.is_plain:
+            return (self.above(threshold, penalty) | is_active).nonzero()[0]
+        above = self._place.fetch(self._place.xp.nonzero(may_be_heavy(self._squares, threshold))[0])
+        return np.union1d(above, self._rows)
+
+    def above(self, threshold: float, penalty: RowPenalty | None = None) -> Array:
+        """Return a mask of the features whose gradient may be longer than ``threshold``, for what their units cost."""
+        return may_be_heavy(self.squared_norms, threshold, penalty)
+
+    def largest_outside(self, is_active: Array, penalty: RowPenalty) -> float:
+        """Return the largest squared norm per cost of a unit without weights."""
+        if not penalty.is_plain:
+            return largest_outside(self.squared_norms, is_active, penalty)
+        xp = self._place.xp
+        return float(xp.max(xp.where(self._place.send(is_active), xp.zeros_like(self._squares), self._squares)))
+
+    @property
+    def squared_norms(self) -> Array:
+        """The squared norm of the gradient of every feature."""
+        squares = self._place.fetch(self._squares)
+        squares[self._rows] = np.square(self.at(self._rows)).sum(axis=0)
+        return squares
+
+
+def largest_outside(squared_norms: Array, is_active: Array, penalty: RowPenalty) -> float:
+    """Return the largest squared norm per cost of a unit without weights."""
+    return float(np.max(penalty.per_cost(np.where(is_active, 0.0, squared_norms)), initial=0.0))
+
+
+def may_be_heavy(squared_norms: Array, threshold: float, penalty: RowPenalty | None = None) -> Array:
+    """Say which rows may survive the threshold, with room for the last digits."""
+    lowered = threshold * (1.0 - 1e-6)
+    return is_heavy(squared_norms, lowered) if penalty is None else penalty.is_heavy(squared_norms, lowered)
+
+
+class LeastSquares:
+    r"""Least squares with an unpenalised intercept and an optional ridge term.
+
+    .. math:: f(W) = \tfrac12 \|\tilde X W - \tilde Y\|_F^2 + \tfrac\mu2 \|W\|_F^2
+
+    ``X~`` and ``Y~`` are centred, which is the same as fitting an intercept (equations 5 to 7 of the paper). With weights
+    of the samples they are centred by the weighted means and each sample is multiplied by the root of its weight, so that
+    a sample of weight 2 is the same as the sample twice.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n_samples, n_features)
+    Y : array of shape (n_samples, n_targets)
+    ridge : float
+        Strength of the ridge term in units of the mean squared norm of a centred feature,
+        ``mu = ridge * mean_j ||x_j||^2``, so that multiplying X by a constant changes nothing.
+    scale : {"none", "zscore"} or array of shape (n_features,)
+        What each feature is divided by: nothing, its deviation, or the number given.
+    target_weights : array of shape (n_targets,), optional
+        Weight of the squared error of each target; the columns of Y are multiplied by its root.
+    sample_weight : array of shape (n_samples,), optional
+        How often each sample counts; 0 leaves it out.
+
+    Examples
+    --------
+    >>> problem = LeastSquares(np.eye(3), np.eye(3))
+    >>> round(problem.null_loss, 6)
+    1.0
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        Y: Array,
+        *,
+        ridge: float = 0.0,
+        scale: Scale | Array = "none",
+        target_weights: Array | None = None,
+        sample_weight: Any = None,
+    ) -> None:
+        self._X, self._Y, self._target_weights = X, Y, target_weights
+        self.design = make_design(X, scale, sample_weight)
+        weights = self.design.sample_weights
+        self.y_mean = weights.mean(np.asarray(Y, dtype=np.float64))
+        self.y_scale = np.ones(Y.shape[1]) if target_weights is None else np.sqrt(target_weights)
+        self.targets = np.ascontiguousarray(weights.times_root(((Y - self.y_mean) * self.y_scale).T), dtype=np.float64)
+        self.ridge = float(ridge) * float(self.design.column_energy.mean())
+        self.null_loss = 0.5 * float(np.vdot(self.targets, self.targets))
+
+    def reweighted(self, sample_weight: Any) -> LeastSquares:
+        """Return the problem on the same X and Y, in the same units and with the same mu, under other weights.
+
+        X and Y are kept by reference and read again: they must still hold what they held.
+
+        Examples
+        --------
+        >>> problem = LeastSquares(np.eye(3), np.eye(3))
+        >>> problem.reweighted([1.0, 1.0, 0.0]).y_mean.tolist()
+        [0.5, 0.5, 0.0]
+        """
+        other = LeastSquares(
+            self._X,
+            self._Y,
+            scale=self.design.scale,
+            target_weights=self._target_weights,
+            sample_weight=sample_weight,
+        )
+        other.ridge = self.ridge
+        return other
+
+    @property
+    def n_features(self) -> int:
+        return self.design.n_features
+
+    @property
+    def n_targets(self) -> int:
+        return len(self.targets)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of X, in which the passes over it are made; sums and weights are kept in float64."""
+        return self.design.dtype
+
+    @property
+    def tie(self) -> float:
+        """Values closer than this share count as equal: what products with two equal columns may differ by."""
+        return equality_tolerance(self.dtype)
+
+    def residual(self, rows: Array, values: Array) -> Array:
+        """Return ``X~ W - Y~`` for the weights ``values`` of the features ``rows``, (n_targets, n_samples)."""
+        return self.image(rows, values) - self.targets if len(rows) else -self.targets
+
+    def image(self, rows: Array, values: Array) -> Array:
+        """Return ``X~ W`` for the weights ``values`` of the features ``rows``; touches these columns only."""
+        return self.design.push(rows, values).astype(np.float64, copy=False)
+
+    def value(self, residual: Array, values: Array) -> float:
+        """Return f from a residual and the non-zero weights that belong to it."""
+        loss = 0.5 * float(np.vdot(residual, residual))
+        return loss + 0.5 * self.ridge * float(np.vdot(values, values)) if self.ridge else loss
+
+    def curvature(self, image: Array, values: Array) -> float:
+        """Return ``||X~ D||^2 + mu ||D||^2`` for a step D with weights ``values`` and predictions ``image``."""
+        bend = float(np.vdot(image, image))
+        return bend + self.ridge * float(np.vdot(values, values)) if self.ridge else bend
+
+    def gradient(self, residual: Array, rows: Array, values: Array) -> Gradient | DeviceGradient:
+        """Return the gradient of f at the weights ``values`` of the features ``rows``: one pass over X."""
+        if isinstance(self.design, ArrayDesign):
+            place = self.design.place
+            return DeviceGradient(place, self.design.products(place.send(residual)), rows, self._ridge_term(values))
+        products = self.design.pull(residual)
+        if self.ridge:
+            products[:, rows] += self._ridge_term(values)
+        return Gradient.of(products)
+
+    def partial_gradient(self, residual: Array, rows: Array, values: Array | None = None) -> Gradient:
+        """Return the gradient of the features ``rows`` alone, which have the weights ``values`` or none."""
+        products = self.design.pull(residual, rows)
+        if self.ridge and values is not None:
+            products += self._ridge_term(values)
+        return Gradient.of(products)
+
+    def _ridge_term(self, values: Array) -> Array:
+        return (self.ridge * values).astype(self.dtype, copy=False)
+
+    def foresee(self, rank: Callable[[], Array] | None) -> None:
+        """Learn what ranks the features by how soon they may be asked for; of use where columns come from afar.
+
+        None: nothing does any more. Whoever ranks them knows this problem, and the two would keep each other in memory.
+        """
+
+    @property
+    def lipschitz_lower(self) -> float:
+        """``max_i min(1, w_i) ||x_i||^2 + mu``: the largest squared sample norm, a lower bound of the Lipschitz constant."""
+        return self.design.max_sample_energy + self.ridge
+
+    @cached_property
+    def lipschitz(self) -> float:
+        """The Lipschitz constant of the gradient (to 1 % where X is too large for an exact eigenvalue)."""
+        return min(self.design.gram_top() + self.ridge, self.lipschitz_upper)
+
+    @property
+    def lipschitz_upper(self) -> float:
+        """``||X~||_F^2 + mu``: a bound that costs nothing and always holds."""
+        return float(self.design.column_energy.sum()) + self.ridge
+
+    def products_among(self, rows: Array, vectors: Array) -> tuple[Array, Array]:
+        """Return ``vectors' X~`` and ``X~' X~`` of a few features; the vectors are columns over the samples."""
+        products, gram = np.zeros((vectors.shape[1], len(rows))), np.zeros((len(rows), len(rows)))
+        step = max(1, BLOCK_ELEMENTS // max(1, len(rows)))
+        for start in range(0, len(vectors), step):
+            block = slice(start, start + step)
+            columns = self.design.take(rows, block).astype(np.float64, copy=False)
+            products += vectors[block].T @ columns
+            gram += columns.T @ columns
+        return products, gram
+
+    def panel_factor(self, rows: Array) -> tuple[Array, Array]:
+        """Return a triangle R and right-hand sides B with which least squares on ``rows[:k]`` is solved for every k.
+
+        ``min_W ||X~_k W - Y~||^2 + mu ||W||^2`` has the solution of ``R[:, :k] W = B``. The samples are read in
+        blocks, so that the working memory is that of the triangle and not that of the columns.
+        """
+        return self._factor(rows, self.ridge)
+
+    def dependent(self, rows: Array) -> Array:
+        """Return those of ``rows`` that are sums of multiples of the ones before them, or constant.
+
+        Examples
+        --------
+        >>> LeastSquares(np.array([[1, 2, 0], [2, 4, 1], [3, 6, 0.0]]), np.eye(3)).dependent(np.arange(3))
+        array([1])
+        """
+        corners = np.zeros(len(rows))
+        diagonal = np.diagonal(self._factor(rows, 0.0)[0])
+        corners[: len(diagonal)] = diagonal
+        share = 1e-10 if self.dtype == np.float64 else 1e-5
+        return rows[corners * corners <= share * self.design.column_energy[rows]]
+
+    def _factor(self, rows: Array, ridge: float) -> tuple[Array, Array]:
+        n_rows = len(rows)
+        if isinstance(self.design, ArrayDesign):
+            whole = self.design.triangle(rows, self.targets, ridge)
+            return whole[:n_rows, :n_rows], whole[:n_rows, n_rows:]
+        ridge_rows = np.eye(n_rows if ridge else 0, n_rows + self.n_targets)
+        triangle = np.sqrt(ridge) * ridge_rows
+        step = max(n_rows, BLOCK_ELEMENTS // max(1, n_rows))
+        for start in range(0, self.design.n_samples, step):
+            block = slice(start, start + step)
+            samples = np.hstack([self.design.take(rows, block), self.targets[:, block].T])
+            triangle = np.linalg.qr(np.vstack([triangle, samples]), mode="r")
+        return triangle[:n_rows, :n_rows], triangle[:n_rows, n_rows:]

@@ -1,0 +1,136 @@
+r"""The generalised penalty: what it costs to select features, one by one or in groups.
+
+.. math:: \lambda \sum_u c_u \, [\text{some row of unit } u \text{ is non-zero}]
+
+A unit is a single feature, or a group of features that enter and leave together. One threshold serves every wish: unit u
+survives a proximal step if :math:`\|v_u\|^2 > 2 \lambda c_u / L`, so that a unit of cost 0 always stays and one of infinite
+cost never enters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from l20fs.objective.prox import is_heavy
+from l20fs.typing import Array
+
+
+@dataclass(frozen=True, eq=False)
+class RowPenalty:
+    """Which features form a unit, and what each unit costs.
+
+    Attributes
+    ----------
+    unit_of : array of shape (n_features,)
+        The unit of each feature; units are numbered by their lowest feature.
+    costs : array of shape (n_units,)
+        0: the unit is included. Infinite: it is excluded.
+
+    Examples
+    --------
+    >>> penalty = RowPenalty.of_groups(["a", "b", "a"], factors=[1.0, 0.5, 1.0])
+    >>> penalty.unit_of, penalty.costs
+    (array([0, 1, 0]), array([2. , 0.5]))
+    >>> penalty.is_heavy(np.array([3.0, 0.6, 0.0]), threshold=1.0)
+    array([ True,  True,  True])
+    """
+
+    unit_of: Array
+    costs: Array
+
+    @classmethod
+    def plain(cls, n_features: int) -> RowPenalty:
+        """Return the penalty of the paper: every feature stands alone and costs 1."""
+        return cls(np.arange(n_features), np.ones(n_features))
+
+    @classmethod
+    def of_groups(cls, labels: Any, factors: Any) -> RowPenalty:
+        """Group the features with equal labels; a group costs the sum of its factors, unless one of them is 0."""
+        _, first, inverse = np.unique(np.asarray(labels), return_index=True, return_inverse=True)
+        number = np.empty(len(first), dtype=np.intp)
+        number[np.argsort(first)] = np.arange(len(first))
+        unit_of = number[inverse]
+        costs = np.bincount(unit_of, weights=factors)
+        costs[unit_of[np.asarray(factors) == 0.0]] = 0.0
+        return cls(unit_of, costs)
+
+    @property
+    def n_units(self) -> int:
+        return len(self.costs)
+
+    @cached_property
+    def has_groups(self) -> bool:
+        return self.n_units < len(self.unit_of)
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether this is the penalty of the paper."""
+        return not self.has_groups and bool((self.costs == 1.0).all())
+
+    @cached_property
+    def is_even(self) -> bool:
+        """Whether all units among which there is a choice cost the same, 1."""
+        return bool(((self.costs == 1.0) | (self.costs == 0.0) | (self.costs == np.inf)).all())
+
+    @cached_property
+    def included(self) -> Array:
+        """The units that are always selected."""
+        return np.flatnonzero(self.costs == 0.0)
+
+    @cached_property
+    def prices(self) -> Array:
+        """The costs, with 0 for what is excluded and never paid for."""
+        return np.where(self.costs < np.inf, self.costs, 0.0)
+
+    @cached_property
+    def members(self) -> list[Array]:
+        """The features of each unit, ascending."""
+        return np.split(np.argsort(self.unit_of, kind="stable"), np.cumsum(np.bincount(self.unit_of))[:-1])
+
+    def may_enter(self, varies: Array) -> Array:
+        """Return a mask of the features that may have a weight: those that vary and are not excluded."""
+        return varies if self.is_plain else varies & (self.costs < np.inf)[self.unit_of]
+
+    def n_selectable(self, varies: Array) -> int:
+        """Count the units that may be selected."""
+        if self.is_plain:
+            return int(np.count_nonzero(varies))
+        return len(np.union1d(self.unit_of[self.may_enter(varies)], self.included))
+
+    def size_of(self, rows: Array) -> int:
+        """Count the units of ``rows``, and those that are included."""
+        if self.is_plain:
+            return len(rows)
+        return len(np.union1d(self.unit_of[rows], self.included))
+
+    def cost_of(self, rows: Array) -> float:
+        """Return what the units of ``rows`` cost."""
+        return float(len(rows)) if self.is_plain else float(self.costs[np.unique(self.unit_of[rows])].sum())
+
+    def is_heavy(self, squared_norms: Array, threshold: float, rows: Array | None = None) -> Array:
+        """Say which rows survive the hard threshold: those of units that are included or heavy for their cost.
+
+        ``squared_norms`` belong to all features, or to ``rows``, which hold whole units.
+        """
+        if self.is_plain:
+            return is_heavy(squared_norms, threshold)
+        units = self.unit_of if rows is None else self.unit_of[rows]
+        totals = np.bincount(units, weights=squared_norms, minlength=self.n_units)
+        heavy = (totals > threshold * threshold * self.costs) | (self.costs == 0.0)
+        return np.asarray(heavy[units])
+
+    def per_cost(self, squared_norms: Array) -> Array:
+        """Return the squared norm of each unit divided by its cost; 0 where there is no choice."""
+        if self.is_plain:
+            return squared_norms
+        totals = np.bincount(self.unit_of, weights=squared_norms, minlength=self.n_units)
+        return self.shared_out(totals)
+
+    def shared_out(self, worth: Array, *, least: float = 0.0, units: Array | slice = slice(None)) -> Array:
+        """Divide what units are worth by their cost, if that is more than ``least``; 0 where there is no choice."""
+        costs = self.costs[units]
+        return np.divide(worth, costs, out=np.zeros(len(costs)), where=(worth > least) & (costs > 0.0))

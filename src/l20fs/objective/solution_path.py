@@ -1,0 +1,500 @@
+"""The result of a fit: every lambda with its rows, and the order of all features that follows from it."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import BinaryIO, Literal, NamedTuple
+
+import numpy as np
+
+from l20fs.objective.least_squares import LeastSquares
+from l20fs.objective.prox import order_descending
+from l20fs.objective.row_penalty import RowPenalty
+from l20fs.storage.files import write_atomically
+from l20fs.typing import Array
+
+#: What put a feature at its rank, best first; ``SolutionPath.rules`` holds the position in this tuple.
+RULES = ("included", "weight", "entry", "path", "gradient", "constant", "excluded")
+
+#: How the rows of the last stage are ordered: by their norm, or by how early they came to stay.
+Ranking = Literal["norm", "entry"]
+
+
+class Stage(NamedTuple):
+    """The solution at one lambda: its non-zero rows, their norms, its f, how it was found, and what its rows cost.
+
+    ``cost`` is what lambda is multiplied by: the number of rows, unless the penalty says otherwise.
+    """
+
+    alpha: float
+    rows: Array
+    norms: Array
+    loss: float
+    lipschitz: float = math.nan
+    n_steps: int = 1
+    converged: bool = True
+    squared_step: float = 0.0
+    cost: float | None = None
+
+    @property
+    def price(self) -> float:
+        """What the rows cost."""
+        return float(len(self.rows)) if self.cost is None else self.cost
+
+    @property
+    def objective(self) -> float:
+        """f + lambda * (number of non-zero rows, or what they cost)."""
+        return self.loss + self.alpha * self.price
+
+
+@dataclass(frozen=True)
+class Refit:
+    """Least squares on exactly the selected features."""
+
+    coef: Array
+    intercept: Array
+    loss: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SolutionPath:
+    """All solutions along lambda, and the order of the features for every k.
+
+    k counts units: features, where each stands alone, and groups of features that are selected together (see
+    :mod:`l20fs.objective.row_penalty`).
+
+    Attributes
+    ----------
+    alphas : array of shape (n_stages,)
+        lambda of each stage, largest first.
+    n_nonzero, losses, lipschitz, n_iters, converged : arrays of shape (n_stages,)
+        Number of non-zero rows; f (half the squared error, plus the ridge term); the step parameter L, of solvers that
+        have one; accepted steps; and whether the stage ended by itself rather than at its step limit.
+    costs : array of shape (n_stages,)
+        What lambda is multiplied by: the number of non-zero rows, unless the penalty says otherwise.
+    unit_of : array of shape (n_features,)
+        The unit of each feature; units are numbered by their lowest feature.
+    order : array of shape (n_features,)
+        Feature indices, best first, the members of a unit side by side. Rule ``"included"``: always selected, ordered as by
+        the next two rules. ``"weight"``: non-zero in the last stage, by row norm. ``"entry"``: non-zero in
+        the last stage, the one that came to stay first, by row norm at that time if several came together.
+        ``"path"``: non-zero in an earlier stage, the one that stayed longest first. ``"gradient"``: never non-zero, by the
+        distance to entry. ``"constant"`` and ``"excluded"``: last. The norm of a unit is that of its rows together.
+        Ties go to the lower index.
+    rules : array of shape (n_features,)
+        Position in :data:`RULES` of the rule that ranks each feature.
+    scores : array of shape (n_features,)
+        Falls along ``order``: the row norm for rule ``"weight"``, above 0 and at most 1 for ``"entry"``, between -1 and 0
+        for ``"path"``, between -2 and -1 for ``"gradient"``, ``-inf`` for a constant or excluded feature; 2 to 3 times the
+        largest of all these for ``"included"``. Norms are in the units in which the rows competed, after ``scale``.
+    """
+
+    alphas: Array
+    losses: Array
+    lipschitz: Array
+    n_iters: Array
+    converged: Array
+    indptr: Array
+    indices: Array
+    norms: Array
+    rules: Array
+    scores: Array
+    coef_rows: Array
+    coef_values: Array
+    x_mean: Array
+    x_scale: Array
+    y_mean: Array
+    y_scale: Array
+    panel_triangle: Array
+    panel_targets: Array
+    null_loss: Array
+    tie: Array
+    lower_bounds: Array
+    costs: Array
+    unit_of: Array
+
+    @classmethod
+    def from_stages(
+        cls,
+        problem: LeastSquares,
+        stages: Sequence[Stage],
+        values: Array,
+        closeness: Array,
+        penalty: RowPenalty | None = None,
+    ) -> SolutionPath:
+        """Assemble a path, ranked by norm.
+
+        Parameters
+        ----------
+        problem : LeastSquares
+        stages : sequence of Stage
+        values : array of shape (n_targets, n_rows)
+            Weights of the rows of the last stage.
+        closeness : array of shape (n_units,)
+            What ranks the units that were never non-zero, not negative: how close they are to entry.
+        penalty : RowPenalty, optional
+            What the rows cost; each of them 1 by default.
+        """
+        penalty = penalty or RowPenalty.plain(problem.n_features)
+        n_nonzero = np.array([len(stage.rows) for stage in stages])
+        indices = np.concatenate([stage.rows for stage in stages])
+        norms = np.concatenate([stage.norms for stage in stages])
+        occupied = Occupied.of(n_nonzero, indices, norms, penalty.unit_of)
+        rules, scores = _score(occupied, closeness.astype(np.float64), penalty, problem.design.varies)
+        return cls(
+            alphas=np.array([stage.alpha for stage in stages]),
+            losses=np.array([stage.loss for stage in stages]),
+            lipschitz=np.array([stage.lipschitz for stage in stages]),
+            n_iters=np.array([stage.n_steps for stage in stages]),
+            converged=np.array([stage.converged for stage in stages]),
+            indptr=np.concatenate([[0], np.cumsum(n_nonzero)]),
+            indices=indices,
+            norms=norms,
+            rules=rules[penalty.unit_of] if penalty.has_groups else rules,
+            scores=scores[penalty.unit_of] if penalty.has_groups else scores,
+            coef_rows=stages[-1].rows,
+            coef_values=values,
+            x_mean=problem.design.mean,
+            x_scale=problem.design.scale,
+            y_mean=problem.y_mean,
+            y_scale=problem.y_scale,
+            panel_triangle=np.empty((0, 0)),
+            panel_targets=np.empty((0, problem.n_targets)),
+            null_loss=np.array(problem.null_loss),
+            tie=np.array(problem.tie),
+            lower_bounds=np.empty(0),
+            costs=np.array([stage.price for stage in stages]),
+            unit_of=penalty.unit_of,
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"SolutionPath({len(self.alphas)} lambdas from {self.alphas[0]:.4g} to {self.alphas[-1]:.4g}, "
+            f"{self.n_nonzero[-1]} of {self.n_features} rows non-zero at the end)"
+        )
+
+    @cached_property
+    def order(self) -> Array:
+        """Feature indices, best first, the members of a unit side by side."""
+        return np.argsort(self.ranking, kind="stable")
+
+    @cached_property
+    def ranking(self) -> Array:
+        """The rank of the unit of each feature, from 1."""
+        order = order_descending(self._of_units(self.scores), rtol=float(self.tie))
+        is_excluded = self._of_units(self.rules == RULES.index("excluded"))[order]
+        order = np.concatenate([order[~is_excluded], order[is_excluded]])
+        ranks = np.empty(len(order), dtype=np.intp)
+        ranks[order] = np.arange(1, len(order) + 1)
+        return ranks[self.unit_of] if self._has_groups else ranks
+
+    @cached_property
+    def _heads(self) -> Array:
+        """The lowest feature of each unit."""
+        return np.unique(self.unit_of, return_index=True)[1]
+
+    @property
+    def _has_groups(self) -> bool:
+        return self.n_units < self.n_features
+
+    @cached_property
+    def _occupied(self) -> Occupied:
+        return Occupied.of(self.n_nonzero, self.indices, self.norms, self.unit_of)
+
+    @property
+    def n_features(self) -> int:
+        return len(self.scores)
+
+    @property
+    def is_nonzero(self) -> Array:
+        """Mask of the rows that are non-zero in the last stage."""
+        mask = np.zeros(self.n_features, dtype=bool)
+        mask[self.coef_rows] = True
+        return mask
+
+    @property
+    def is_selected(self) -> Array:
+        """Mask of the features whose units are non-zero in the last stage, or included."""
+        is_selected = self._of_units(self.rules == RULES.index("included"))
+        is_selected[self._occupied.last()[0]] = True
+        return is_selected[self.unit_of] if self._has_groups else is_selected
+
+    @property
+    def n_nonzero(self) -> Array:
+        return np.diff(self.indptr)
+
+    @property
+    def sizes(self) -> Array:
+        """The number of selected units per stage; one that is included counts even where its weights are zero."""
+        is_included = self._of_units(self.rules == RULES.index("included"))
+        stage_of = np.repeat(np.arange(len(self.alphas)), self._occupied.counts)
+        n_free = np.bincount(stage_of, weights=~is_included[self._occupied.units], minlength=len(self.alphas))
+        return n_free.astype(np.intp) + self.n_included
+
+    @cached_property
+    def n_included(self) -> int:
+        """The number of units that are always selected."""
+        return int(np.count_nonzero(self._of_units(self.rules == RULES.index("included"))))
+
+    @cached_property
+    def n_selectable(self) -> int:
+        """The number of units that are not excluded."""
+        return self.n_units - int(np.count_nonzero(self._of_units(self.rules == RULES.index("excluded"))))
+
+    @property
+    def objectives(self) -> Array:
+        """f + lambda * (number of non-zero rows, or what they cost), per stage."""
+        return self.losses + self.alphas * self.costs
+
+    def stage_rows(self, stage: int) -> Array:
+        """Return the non-zero rows of a stage, ascending."""
+        return self.indices[self._span(stage)]
+
+    def stage_norms(self, stage: int) -> Array:
+        """Return the row norms that belong to :meth:`stage_rows`."""
+        return self.norms[self._span(stage)]
+
+    def _span(self, stage: int) -> slice:
+        stage = range(len(self.alphas))[stage]
+        return slice(self.indptr[stage], self.indptr[stage + 1])
+
+    @property
+    def entry_alphas(self) -> Array:
+        """The largest lambda at which each feature was non-zero; NaN if it never was."""
+        entry = np.full(self.n_features, np.nan)
+        stage_of = np.repeat(np.arange(len(self.alphas)), self.n_nonzero)
+        entry[self.indices[::-1]] = self.alphas[stage_of[::-1]]  # the first stage is written last and stays
+        return entry
+
+    def ranked_by(self, ranking: Ranking) -> SolutionPath:
+        """Return this path with the rows of its last stage ranked by their norm there, or by how early they came to stay."""
+        wanted = RULES.index("weight" if ranking == "norm" else "entry")
+        if (self.rules[self.coef_rows] == wanted).all():
+            return self
+        rules, scores = self._of_units(self.rules).copy(), self._of_units(self.scores).copy()
+        is_included = rules == RULES.index("included")
+        scores[is_included] = 0.0
+        units, norms = self._occupied.last()
+        rules[units] = wanted
+        scores[units] = norms if ranking == "norm" else self._entry_scores()
+        rules[is_included] = RULES.index("included")
+        _lift(scores, is_included)
+        if self._has_groups:
+            rules, scores = rules[self.unit_of], scores[self.unit_of]
+        return replace(self, rules=rules, scores=scores)
+
+    def _of_units(self, values: Array) -> Array:
+        """Return one of the values of the features of each unit, which are equal."""
+        return values[self._heads] if self._has_groups else values
+
+    def _entry_scores(self) -> Array:
+        """Score the units of the last stage by the first stage of their last stay; the norm there decides among equals."""
+        counts, units, norms = self._occupied
+        stage_of = np.repeat(np.arange(len(self.alphas)), counts)
+        largest = np.zeros(len(self.alphas))
+        np.maximum.at(largest, stage_of, norms)
+        largest[largest == 0.0] = 1.0  # nothing but what is included, and without a weight
+        is_last = np.zeros(self.n_units, dtype=bool)
+        is_last[self._occupied.last()[0]] = True
+        chosen = np.flatnonzero(is_last[units])
+        chosen = chosen[np.lexsort((stage_of[chosen], units[chosen]))]  # unit by unit, along the stages
+        units, stages = units[chosen], stage_of[chosen]
+        is_other = units[1:] != units[:-1]
+        begins = np.concatenate([[True], is_other | (stages[1:] != stages[:-1] + 1)]).nonzero()[0]
+        entry = begins[np.concatenate([units[begins[1:]] != units[begins[:-1]], [True]])]  # the last stay of each unit
+        share = norms[chosen[entry]] / (largest[stages[entry]] * (1.0 + 1e-9))
+        return (len(self.alphas) - 1 - stages[entry] + share) / len(self.alphas)
+
+    def size_at(self, alpha: float) -> int:
+        """Return the number of units that minimises f + alpha * (what they cost) over the stages; the smaller on a tie."""
+        values = self.losses + alpha * self.costs
+        return int(self.sizes[values <= values.min() * (1.0 + 1e-12)].min())
+
+    def rows_at(self, k: int) -> Array:
+        """Return the rows of the best stage with exactly ``k`` units, ascending.
+
+        For solvers that exchange rows these need not be the best k of the ranking.
+        """
+        stages = np.flatnonzero(self.sizes == k)
+        if not len(stages):
+            raise ValueError(f"No stage of the path has exactly k={k} rows; the sizes are {np.unique(self.sizes).tolist()}.")
+        return self.stage_rows(int(stages[self.losses[stages].argmin()]))
+
+    def support(self, k: int) -> Array:
+        """Return the indices of the best ``k`` features, or of the members of the best ``k`` units, best first."""
+        if self._check_k(k) <= len(self._top):
+            return self._top[:k]
+        return self.order[: np.searchsorted(self.ranking[self.order], k, side="right")]
+
+    @cached_property
+    def _top(self) -> Array:
+        """The features with a score above 0, best first, as a rule those of the last stage; none where there are groups.
+
+        All others come after them: to sort these few is to sort a million less.
+        """
+        top = np.flatnonzero(self.scores > 0.0) if not self._has_groups else np.arange(0)
+        return top[order_descending(self.scores[top], rtol=float(self.tie))]
+
+    @cached_property
+    def n_units(self) -> int:
+        """The number of units, excluded ones and constant ones among them."""
+        return int(self.unit_of.max()) + 1
+
+    @cached_property
+    def n_ranked(self) -> int:
+        """The number of units that are neither excluded nor constant."""
+        return int(np.count_nonzero(np.isfinite(self._of_units(self.scores))))
+
+    def coef(self, k: int) -> Array:
+        """Return the weights of the last stage on the best ``k`` features, (n_targets, n_features), in units of X.
+
+        This is the paper's truncation: the other rows are dropped and nothing is fitted again. A feature that is not
+        in the last stage has weight 0; see :meth:`refit`.
+        """
+        mask = np.zeros(self.n_features, dtype=bool)
+        mask[self.support(k)] = True
+        return self.coef_of(mask)
+
+    def coef_of(self, mask: Array) -> Array:
+        """Return the weights of the last stage on the features of ``mask``, as :meth:`coef` does."""
+        chosen = mask[self.coef_rows]
+        rows = self.coef_rows[chosen]
+        coef = np.zeros((len(self.y_mean), self.n_features))
+        coef[:, rows] = self.coef_values[:, chosen] / self.y_scale[:, None] / self.x_scale[rows]
+        return coef
+
+    def intercept(self, k: int) -> Array:
+        """Return the intercept that belongs to :meth:`coef`."""
+        return self.y_mean - self.coef(k) @ self.x_mean
+
+    def with_panel(self, problem: LeastSquares, k_max: int) -> SolutionPath:
+        """Return this path with what :meth:`refit` needs for every k up to ``k_max``."""
+        triangle, targets = problem.panel_factor(self.support(k_max))
+        return replace(self, panel_triangle=triangle, panel_targets=targets)
+
+    @property
+    def largest_refit(self) -> int:
+        """The largest k for which the path holds what :meth:`refit` needs."""
+        n_rows = self.panel_triangle.shape[1]
+        return int(self.ranking[self.order[n_rows - 1]]) if n_rows else 0
+
+    def refit(self, k: int) -> Refit:
+        """Solve least squares (with the ridge term, if any) on exactly the best ``k`` features."""
+        rows = self.support(k)
+        if len(rows) > self.panel_triangle.shape[1]:
+            raise ValueError(
+                f"refit(k={k}): the path holds what a refit needs up to k={self.largest_refit}. Fit with max_features={k}."
+            )
+        triangle = self.panel_triangle[:, : len(rows)]
+        values = np.linalg.lstsq(triangle, self.panel_targets, rcond=None)[0]
+        explained = triangle @ values
+        loss = self.null_loss - np.vdot(explained, self.panel_targets - 0.5 * explained)
+        coef = np.zeros((len(self.y_mean), self.n_features))
+        coef[:, rows] = values.T / self.y_scale[:, None] / self.x_scale[rows]
+        return Refit(coef, self.y_mean - coef @ self.x_mean, float(loss))
+
+    def with_bounds(self, lower_bounds: Array) -> SolutionPath:
+        """Return this path with lower bounds on f for 0, 1, ... rows."""
+        return replace(self, lower_bounds=lower_bounds)
+
+    def gap(self, k: int) -> float:
+        """Return by what share of its f at most the best k features of the ranking miss the best k of all.
+
+        0.01 means: no k features whatsoever have an f that is lower by more than 1 %. Needs a fit with ``certify=True``.
+        """
+        if self._check_k(k) >= len(self.lower_bounds):
+            raise ValueError(
+                f"gap(k={k}): the path has lower bounds up to k={len(self.lower_bounds) - 1}. Fit with certify=True"
+                f" and max_features={k}."
+                if len(self.lower_bounds)
+                else f"gap(k={k}): the path has no lower bounds. Fit with certify=True."
+            )
+        loss = self.refit(k).loss
+        return max(0.0, 1.0 - float(self.lower_bounds[k]) / loss) if loss > 0.0 else 0.0
+
+    def _check_k(self, k: int) -> int:
+        least, most = max(1, self.n_included), self.n_selectable
+        if not least <= k <= most:
+            what = "units" if self._has_groups else "features"
+            rest = f" that are not excluded; {self.n_included} are included" if least > 1 or most < self.n_units else ""
+            raise ValueError(f"k={k} is outside {least} to {most}, the number of {what}{rest}.")
+        return int(k)
+
+    def save(self, file: str | os.PathLike[str]) -> None:
+        """Write the path as a compressed npz file, whole or not at all."""
+        write_atomically(file, self.write)
+
+    def write(self, stream: BinaryIO) -> None:
+        """Write what :meth:`save` writes to an open file."""
+        np.savez_compressed(stream, **{f.name: getattr(self, f.name) for f in fields(self)})
+
+    @classmethod
+    def load(cls, file: str | os.PathLike[str]) -> SolutionPath:
+        """Read a path written by :meth:`save`; nothing in the file is unpickled."""
+        with open(file, "rb") as stream:
+            try:
+                with np.load(stream, allow_pickle=False) as stored:
+                    return cls(**{f.name: stored[f.name] for f in fields(cls)})
+            except Exception as error:  # a damaged archive fails in a dozen ways, in zipfile, zlib, struct and numpy
+                raise ValueError(f"{os.fspath(file)!r} is not a path file written by SolutionPath.save: {error}") from error
+
+
+class Occupied(NamedTuple):
+    """The units of all stages: how many each stage has, their numbers and their norms, stage after stage."""
+
+    counts: Array
+    units: Array
+    norms: Array
+
+    @classmethod
+    def of(cls, n_nonzero: Array, indices: Array, norms: Array, unit_of: Array) -> Occupied:
+        """Gather the rows of each stage into units; the norm of a unit is that of its rows together."""
+        n_units = int(unit_of.max()) + 1
+        if n_units == len(unit_of):
+            return cls(n_nonzero, indices, norms)
+        stage_of = np.repeat(np.arange(len(n_nonzero)), n_nonzero)
+        keys, place = np.unique(stage_of * n_units + unit_of[indices], return_inverse=True)
+        stages, units = np.divmod(keys, n_units)
+        pooled = np.sqrt(np.bincount(place, weights=norms * norms, minlength=len(keys)))
+        return cls(np.bincount(stages, minlength=len(n_nonzero)), units, pooled)
+
+    def last(self) -> tuple[Array, Array]:
+        """Return the units of the last stage and their norms."""
+        first = len(self.units) - int(self.counts[-1])
+        return self.units[first:], self.norms[first:]
+
+
+def _score(occupied: Occupied, closeness: Array, penalty: RowPenalty, varies: Array) -> tuple[Array, Array]:
+    """Give every unit its rule and a score that falls along the ranking."""
+    counts, units, norms = occupied
+    is_varying = varies
+    if penalty.has_groups:
+        is_varying = np.zeros(penalty.n_units, dtype=bool)
+        is_varying[penalty.unit_of[varies]] = True
+    is_excluded, is_included = penalty.costs == np.inf, penalty.costs == 0.0
+    rules = np.where(is_varying, RULES.index("gradient"), RULES.index("constant")).astype(np.int8)
+    rules[is_excluded] = RULES.index("excluded")
+    scores = np.where(is_varying & ~is_excluded, closeness / (closeness.max() or 1.0) - 2.0, -np.inf)
+    # Written stage by stage, so that what remains of a unit is the last stage in which it was alive.
+    stage_of = np.repeat(np.arange(len(counts)), counts)
+    rules[units] = RULES.index("path")
+    scores[units] = (stage_of + norms / (norms.max(initial=0.0) * (1.0 + 1e-9) or 1.0)) / len(counts) - 1.0
+    last, last_norms = occupied.last()
+    rules[last] = RULES.index("weight")
+    scores[last] = last_norms
+    rules[is_included] = RULES.index("included")
+    scores[is_included] = np.maximum(scores[is_included], 0.0)
+    _lift(scores, is_included)
+    return rules, scores
+
+
+def _lift(scores: Array, is_included: Array) -> None:
+    """Put the included units, whose scores are not negative, above all others, in their own order."""
+    if is_included.any():
+        top = float(scores[~is_included].max(initial=0.0)) or 1.0
+        own = scores[is_included]
+        scores[is_included] = top * (2.0 + own / (own.max() or 1.0))

@@ -1,0 +1,263 @@
+"""The report in plain words: the answer, what was done, and what to beware of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from l20fs.blocks import FileBlocks, extents
+from l20fs.typing import Array
+
+#: A class of fewer samples is rare: a fold of five has none of it in its test part.
+FEW_OF_A_CLASS = 5
+FEW_SAMPLES = 30
+#: The largest class is this many times the smallest one before it is said.
+IMBALANCE = 5.0
+
+#: What each solver does, as the second half of a sentence.
+SOLVERS = {
+    "forward": "adds, again and again, the feature that lowers the error most",
+    "swap": "adds the feature that lowers the error most, and exchanges features as long as that helps",
+    "sbr": "adds or removes single features as the price of a feature falls",
+    "ahiht": "follows the paper's accelerated thresholding steps as the price of a feature falls",
+    "hiht": "follows the paper's thresholding steps as the price of a feature falls",
+}
+
+RULES = {
+    "best": "highest accuracy",
+    "1se": "smallest within one standard error of the best",
+    "asked": "asked for",
+    "default": "default",
+    "alpha": "what --alpha leaves",
+}
+
+
+def percent(share: float) -> str:
+    """Write a share as a percentage.
+
+    Examples
+    --------
+    >>> percent(0.9841)
+    '98.4 %'
+    """
+    return f"{100.0 * share:.1f} %"
+
+
+def counted(number: int, noun: str) -> str:
+    """Write a number with its noun.
+
+    Examples
+    --------
+    >>> counted(1, "feature"), counted(2308, "feature"), counted(2, "class")
+    ('1 feature', '2308 features', '2 classes')
+    """
+    ending = "" if number == 1 else "es" if noun.endswith("s") else "s"
+    return f"{number} {noun}{ending}"
+
+
+def listed(names: Sequence[Any], most: int = 5) -> str:
+    """Write names in quotes, a few of them."""
+    return ", ".join(repr(str(name)) for name in names[:most]) + (", ..." if len(names) > most else "")
+
+
+def answer(
+    k: int, n_features: int, n_classes: int, *, score: tuple[float, float] | None, n_folds: int, chance: float, noun: str
+) -> str:
+    """Answer the question of the user in one sentence.
+
+    Examples
+    --------
+    >>> answer(13, 2308, 4, score=(0.984, 0.016), n_folds=5, chance=0.37, noun="feature")
+    '13 of 2308 features tell 4 classes apart: 98.4 % ± 1.6 % of samples right in 5-fold cross-validation.'
+    """
+    which = f"{k} of {counted(n_features, noun)}"
+    classes = counted(n_classes, "class")
+    verb = "tells" if k == 1 else "tell"
+    if score is None:
+        return f"{which} {'was' if k == 1 else 'were'} selected to tell {classes} apart; how well is not known."
+    mean, error = score
+    measured = f"{percent(mean)} ± {percent(error)} of samples right in {n_folds}-fold cross-validation"
+    if mean - error <= chance:
+        do_not = "does not" if k == 1 else "do not"
+        return f"{which} {do_not} tell {classes} apart: {measured}; the largest class alone is {percent(chance)}."
+    return f"{which} {verb} {classes} apart: {measured}."
+
+
+def what_was_done(method: str, n_samples: int, n_features: int, *, reference: str, log: bool) -> str:
+    """Say which method looked at what."""
+    data = f"{counted(n_samples, 'sample')} with {counted(n_features, 'feature')}" + (", taken as log(1 + x)" if log else "")
+    if method in SOLVERS:
+        return f"The method '{method}' {SOLVERS[method]}; it was run on {data}, and gives a ranking of all features."
+    return f"The method {method} ranked the features of {data} ({reference})."
+
+
+def how_k_was_chosen(k: int, rule: str, noun: str) -> str:
+    """Say where the number of features comes from."""
+    reasons = {
+        "best": f"No other number of {noun}s up to the largest that was tried has a higher accuracy than {k}.",
+        "1se": f"{k} is the smallest number of {noun}s whose accuracy is at most one standard error below the best.",
+        "asked": f"You asked for {counted(k, noun)}.",
+        "default": f"{counted(k, noun)} is the default; --auto 1se lets the data choose.",
+        "alpha": f"{counted(k, noun)} {'is' if k == 1 else 'are'} worth the price --alpha.",
+    }
+    return reasons[rule]
+
+
+def how_accuracy_was_estimated(n_folds: int, n_samples: int, *, groups: str | None) -> str:
+    """Say how the samples were split."""
+    together = f" Samples with the same {groups!r} are always in the same part." if groups else ""
+    return (
+        f"Accuracy: the {n_samples} samples were split into {n_folds} parts with all classes in each. Each part was set "
+        f"aside once, the features were selected anew on the others, and the part was then classified.{together} The mean "
+        f"over the {n_folds} parts is given, ± one standard error of it. The judge 'linear' is a linear rule on the "
+        "selected features; 'KNN-5' is a vote of the five most similar samples."
+    )
+
+
+def all_were_right(n_samples: int) -> str:
+    """Say what it means that no error was seen: by the rule of three, one in n / 3 samples could still be wrong."""
+    return (
+        f"No sample was wrong; with {n_samples} samples, up to {percent(3 / n_samples)} of all such samples could still be "
+        "(95 % confidence)."
+    )
+
+
+def what_it_does_not_mean() -> str:
+    """Say how far the result reaches."""
+    return (
+        "This holds for new samples of the same kind, measured in the same way. A feature in the list need not be a cause, "
+        "and one that is not in it may do as well: see the features that could replace it."
+    )
+
+
+def nested_estimate(mean: float, error: float, sizes: Sequence[int]) -> str:
+    """Give the accuracy with the choice of the number inside the folds."""
+    return (
+        f"With the number of features chosen anew in each part: {percent(mean)} ± {percent(error)} "
+        f"(it chose {', '.join(map(str, sizes))})."
+    )
+
+
+def how_stable(index: float, lower: float, upper: float, n_resamples: int) -> str:
+    """Say how much the selections on halves of the samples agree."""
+    return (
+        f"Stability: on {n_resamples} random halves of the samples the selections agree by {index:.2f} (95 % interval "
+        f"{lower:.2f} to {upper:.2f}; 1 is always the same list, 0 is chance)."
+    )
+
+
+# Warnings: each returns one sentence or two, or None where there is nothing to say.
+
+
+def rare_classes(classes: Iterable[Any], sizes: Sequence[int]) -> str | None:
+    """Warn of classes with too few samples to learn from and to test on."""
+    rare = [f"{str(label)!r} ({size})" for label, size in zip(classes, sizes, strict=True) if size < FEW_OF_A_CLASS]
+    if not rare:
+        return None
+    noun, pronoun = ("classes", "them") if len(rare) > 1 else ("class", "it")
+    return (
+        f"Rare {noun} with fewer than {FEW_OF_A_CLASS} samples: {', '.join(rare[:5])}. What is said about {pronoun} rests "
+        f"on very little. Add samples, or leave {pronoun} out."
+    )
+
+
+def few_folds(
+    n_folds: int, full: int, classes: Sequence[Any] | Array, sizes: Sequence[int], n_groups: int | None
+) -> str | None:
+    """Warn of fewer folds than usual, or of none."""
+    if n_folds >= full:
+        return None
+    if n_groups is not None and n_groups <= n_folds:
+        cause = f"there {'is one group' if n_groups == 1 else f'are {n_groups} groups'} only"
+    else:
+        rarest = int(np.argmin(sizes))
+        cause = f"class {str(classes[rarest])!r} has {counted(int(sizes[rarest]), 'sample')} only"
+    if n_folds < 2:
+        return f"No cross-validation: {cause}, so it cannot be in both parts of a split. The accuracy is not known."
+    return f"{n_folds} folds instead of {full}: {cause}. The accuracy is less certain."
+
+
+def raw_counts(X: Any, *, log: bool) -> str | None:
+    """Warn of whole numbers with a long tail, as reads or molecules are before they are normalised."""
+    if isinstance(X, FileBlocks):  # the first block is like the others, as far as this goes
+        X = X.load(extents(X)[0])
+    values = X.data if sp.issparse(X) else np.asarray(X)
+    if log or not values.size or values.min() < 0.0:
+        return None
+    mean = float(values.sum(dtype=np.float64)) / (X.shape[0] * X.shape[1])
+    # Pixels and scores are whole numbers too, but their largest is no more than a few times their mean.
+    if float(values.max()) < 10.0 * (mean + 1.0) or not np.array_equal(values, np.floor(values)):
+        return None
+    return "The table looks like raw counts: whole numbers with a few very large ones. Add --log."
+
+
+def lonely_classes(y: Array, groups: Array | None, name: str) -> str | None:
+    """Warn of classes that come from one batch or donor only: they cannot be told from it."""
+    if groups is None:
+        return None
+    lonely = [label for label in np.unique(y) if len(np.unique(groups[y == label])) == 1]
+    if not lonely:
+        return None
+    where = f"one {name!r} only"
+    return (
+        f"{'Class' if len(lonely) == 1 else 'Classes'} {listed(lonely)} {'is' if len(lonely) == 1 else 'are'} in {where}: "
+        f"differences between classes and between values of {name!r} cannot be told apart."
+    )
+
+
+def few_samples(n_samples: int) -> str | None:
+    """Warn of an accuracy that rests on few samples."""
+    if n_samples >= FEW_SAMPLES:
+        return None
+    return (
+        f"Only {n_samples} samples: one sample more or less that is right changes the accuracy by {percent(1 / n_samples)}. "
+        "Check the list on other samples."
+    )
+
+
+def imbalance(classes: Sequence[Any] | Array, sizes: Sequence[int]) -> str | None:
+    """Warn of a class that is many times as large as another."""
+    largest = int(np.argmax(sizes))
+    if sizes[largest] < IMBALANCE * min(sizes):
+        return None
+    share = percent(sizes[largest] / sum(sizes))
+    return (
+        f"Class {str(classes[largest])!r} is {share} of the samples: naming it always would be right as often. Look at the "
+        "errors class by class."
+    )
+
+
+def optimistic_choice(rule: str, *, is_nested: bool) -> str | None:
+    """Warn that the number was chosen by the accuracy that is shown."""
+    if rule not in ("best", "1se"):
+        return None
+    hint = "The nested estimate below is not." if is_nested else "--nested gives an estimate without that."
+    return (
+        f"The number of features was chosen by the same accuracy that is shown, which makes it slightly optimistic. {hint}"
+    )
+
+
+def identifier(name: str, values: Array, codes: Array, n_features: int) -> str | None:
+    """Warn of a best feature that separates all classes on its own in a wide table: it may be a code of the class."""
+    if n_features <= len(values):
+        return None
+    labels = np.unique(codes)
+    lows = np.array([values[codes == label].min() for label in labels])
+    highs = np.array([values[codes == label].max() for label in labels])
+    order = np.argsort(lows, kind="stable")
+    if (highs[order][:-1] >= lows[order][1:]).any():
+        return None
+    return (
+        f"The feature {name!r} alone separates all classes without an error. Check that it is a measurement, not an "
+        "identifier or a code of the class."
+    )
+
+
+def more_than_shown(k: int, k_max: int, noun: str) -> str | None:
+    """Say that the page is cut."""
+    if k <= k_max:
+        return None
+    return f"The page shows the first {k_max} of the {counted(k, noun)}; selection.tsv has all of them."

@@ -1,0 +1,476 @@
+r"""A set of selected rows, and what one row more or less would change.
+
+For a set S of rows let
+
+.. math:: h(S) = \min_{\mathrm{supp}\,W \subseteq S} \tfrac12 \|\tilde X W - \tilde Y\|_F^2 + \tfrac\mu2 \|W\|_F^2
+          = \tfrac12 \mathrm{tr}(\tilde Y' M_S \tilde Y), \qquad M_S = (I + \tilde X_S \tilde X_S' / \mu)^{-1}.
+
+With :math:`q_j = x_j' M_S x_j` and :math:`c_j = x_j' M_S \tilde Y`, another row j lowers h by
+:math:`\tfrac12 \|c_j\|^2 / (\mu + q_j)`. The columns :math:`(x_j; \sqrt\mu e_j)`, orthogonalised one after the other, give
+vectors u with :math:`M_S = I - \sum_t u_t u_t'`, so that one row more (upper sign) or less is a change of rank one,
+
+.. math:: p = \tilde X' u, \quad q \mp p^2, \quad c \mp p\, b', \quad h \mp \tfrac12 \|b\|^2, \qquad b = \tilde Y' u,
+
+and costs one pass over X, for p. With :math:`\mu = 0` the same holds and :math:`M_S` is a projection.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from l20fs.design import BLOCK_ELEMENTS, GramDesign
+from l20fs.objective.least_squares import LeastSquares
+from l20fs.objective.prox import squared_row_norms
+from l20fs.objective.row_penalty import RowPenalty
+from l20fs.solvers.basis import Basis, Triangle, make_basis
+from l20fs.typing import Array
+
+#: Changes of rank one after which the products with the residual are computed anew, so that rounding cannot pile up.
+REFRESH_EVERY = 50
+
+#: What brings less than this share of f at W = 0 brings nothing but rounding.
+NEGLIGIBLE = 1e-14
+
+#: Up to this size X stays close to the processor, and looking ahead costs more than the passes it saves.
+SMALL_BYTES = 1 << 22
+
+#: From how many rows the next ones are chosen ahead: one in so many, but at least so many.
+CANDIDATE_SHARE, FEWEST_CANDIDATES = 32, 256
+
+#: How many rows are chosen before one looks whether that was right, at first and at most.
+FIRST_AHEAD, MOST_AHEAD = 8, 32
+
+#: How many rows one call adds at most where nothing is chosen ahead.
+MOST_AT_ONCE = 64
+
+
+class Exchange(NamedTuple):
+    """Take the unit at ``position`` out of the panel, put ``unit`` in, and h + alpha * cost falls by ``decrease``."""
+
+    position: int
+    unit: int
+    decrease: float
+
+
+class RowSet(ABC):
+    """A set of rows that grows, each time by the unit with the highest merit: what :func:`~l20fs.solvers.forward` needs.
+
+    Attributes
+    ----------
+    losses : list of float
+        h after each row: ``losses[k]`` belongs to ``rows[:k]``.
+    n_fixed : int
+        How many units at the beginning may not be removed.
+    """
+
+    basis: Triangle
+
+    def __init__(self, problem: LeastSquares, penalty: RowPenalty | None) -> None:
+        self.problem = problem
+        self.penalty = penalty or RowPenalty.plain(problem.n_features)
+        self.losses = [problem.null_loss]
+        self.n_fixed = 0
+
+    def __len__(self) -> int:
+        return len(self.units)
+
+    @property
+    def size(self) -> int:
+        """The number of selected units, among them those that are included and have no room."""
+        return len(self) + len(self.penalty.included) - self.n_fixed
+
+    @property
+    def units(self) -> list[int]:
+        return self.rows
+
+    @property
+    def rows(self) -> list[int]:
+        return self.basis.rows
+
+    @property
+    def unit_costs(self) -> Array:
+        """What each selected unit costs."""
+        return self.penalty.costs[self.units]
+
+    @property
+    def cost(self) -> float:
+        """What all of them cost."""
+        return float(self.unit_costs.sum())
+
+    def n_rows_at(self, n_units: int) -> int:
+        """Return how many rows the first ``n_units`` units have."""
+        return n_units
+
+    def objective(self, alpha: float) -> float:
+        """Return h + alpha * cost."""
+        return self.objective_at(len(self), alpha)
+
+    def objective_at(self, n_units: int, alpha: float) -> float:
+        """Return h + alpha * cost of the first ``n_units`` units."""
+        return self.losses[self.n_rows_at(n_units)] + alpha * float(self.unit_costs[:n_units].sum())
+
+    @property
+    def loss(self) -> float:
+        """h of the present rows."""
+        return self.losses[-1]
+
+    @property
+    def weights(self) -> Array:
+        """The weights that minimise h, (n_targets, n_rows), in the order of ``rows``."""
+        return self.basis.weights(self.basis.size)
+
+    @abstractmethod
+    def grow(self, n_units: int, least: float = 0.0) -> int:
+        """Add up to ``n_units`` units, each time that of the highest merit, while it is above ``least``; return how many.
+
+        Fewer than asked for may be added in one call, and 0 only if there is nothing to gain.
+        """
+
+    @abstractmethod
+    def merits(self) -> Array:
+        """Return what each unit would gain per cost: the lambda below which it is worth its price."""
+
+    def best_merit(self) -> float:
+        """Return the highest merit."""
+        return float(self.merits().max())
+
+    def closeness(self) -> Array:
+        """Return a number per unit that orders those that are not selected: its merit, or that which it had alone."""
+        merits = self.merits()
+        is_idle = (merits == 0.0) & self._may_gain()
+        if is_idle.any():
+            # Others explain these units altogether; they come last, in the order of what each would bring alone.
+            alone = np.where(is_idle, self._merits_alone(), 0.0)
+            smallest = float(merits.min(where=merits > 0.0, initial=np.inf))
+            merits += alone * (0.5 * smallest / (alone.max() or 1.0) if smallest < np.inf else 1.0)
+        return merits
+
+    @abstractmethod
+    def _may_gain(self) -> Array:
+        """Say which units may gain something: those that are neither selected nor excluded nor constant."""
+
+    @abstractmethod
+    def _merits_alone(self) -> Array:
+        """Return the merits without any unit selected."""
+
+
+class Panel(RowSet):
+    """A set of rows that grows, shrinks and changes, and knows at any time what each change would bring.
+
+    Here every row is a unit of its own; :class:`~l20fs.solvers.group_active_set.GroupPanel` is a panel of groups. What is
+    included is there from the start, comes first and stays.
+
+    Attributes
+    ----------
+    rows : list of int
+        The selected rows, in the order of the basis.
+    units : list of int
+        The selected units, in the same order.
+    n_fixed : int
+        How many units at the beginning may not be removed.
+    losses : list of float
+        h after each of them: ``losses[k]`` belongs to ``rows[:k]``.
+    residual : array of shape (n_targets, n_samples)
+        ``Y~ - X~ W`` with the weights that minimise h.
+
+    Examples
+    --------
+    >>> panel = Panel(LeastSquares(np.eye(4)[:, :3], np.eye(4)))
+    >>> panel.add(1)
+    >>> panel.rows, round(panel.loss, 6)
+    ([1], 1.0)
+    """
+
+    def __init__(self, problem: LeastSquares, units: Iterable[int] = (), penalty: RowPenalty | None = None) -> None:
+        super().__init__(problem, penalty)
+        design = problem.design
+        self.residual = problem.targets.copy()
+        self.products = _in_float64(design.pull(problem.targets))
+        self.energies = design.column_energy.copy()
+        self._work = np.empty_like(self.products)
+        self.basis: Basis = make_basis(problem)
+        self._smallest_room = smallest_rooms(problem, self.penalty.may_enter(design.varies))
+        self._needed_room = self._smallest_room.copy()  # infinite for the selected and the included rows
+        self._n_changes = 0
+        # With the Gram matrix at hand, or on its way, there is no pass to be spared.
+        is_near = isinstance(design, GramDesign) or (
+            design.n_features * design.n_samples * problem.dtype.itemsize <= SMALL_BYTES
+        )
+        self._ahead = 1 if is_near else FIRST_AHEAD
+        self._start_from([int(unit) for unit in units])
+
+    def _start_from(self, units: list[int]) -> None:
+        """Add what is included, as far as it has room, and the given units."""
+        included = self.penalty.included
+        if len(included):
+            self._add_rows(included.tolist(), if_room=True)
+            self.n_fixed = len(self)
+        self._add_rows([unit for unit in units if self.penalty.costs[unit] > 0.0])
+
+    def _add_rows(self, rows: list[int], *, if_room: bool = False) -> None:
+        """Add given rows, or those of them that have room: one pass over X for all of them."""
+        residual, first = self.residual.copy(), self.basis.size
+        directions = []
+        for row in rows:
+            if if_room and not self._room(row) > self._needed_room[row]:
+                continue
+            direction, target = self._extend(row)
+            self.residual -= target[:, None] * direction
+            directions.append(direction)
+        self.residual = residual
+        if directions:
+            images = self.problem.design.pull(np.array(directions))
+            for position, (direction, image) in enumerate(zip(directions, images, strict=True), start=first):
+                self._apply(position, direction, self.basis.targets[position], image)
+
+    def gains(self) -> Array:
+        """Return by how much each unit would lower h; 0 if it is selected, excluded, constant or explained by others."""
+        return gains_of(self.products, self.energies, self.problem.ridge, self._needed_room)
+
+    def merits(self) -> Array:
+        return self._per_cost(self.gains())
+
+    def _per_cost(self, gains: Array, units: Array | slice = slice(None)) -> Array:
+        return gains if self.penalty.is_even else self.penalty.shared_out(gains, least=self._negligible, units=units)
+
+    @property
+    def _negligible(self) -> float:
+        return NEGLIGIBLE * self.problem.null_loss
+
+    def best_addition(self, alpha: float) -> tuple[int, float]:
+        """Return the unit that lowers h + alpha * cost most, and by how much."""
+        gains = self.gains()
+        if self.penalty.is_even:
+            unit = best_of(gains, self.problem.tie)
+            return unit, float(gains[unit]) - alpha
+        values = np.where(gains > self._negligible, gains, -np.inf) - alpha * self.penalty.prices
+        unit = int((values >= values.max() - self.problem.tie * gains.max()).argmax())
+        return unit, float(values[unit])
+
+    def removal_losses(self) -> Array:
+        """Return by how much h would rise without each selected unit, in the order of ``units``."""
+        return 0.5 * squared_row_norms(self.basis.exits()[1])
+
+    def best_removal(self, alpha: float) -> tuple[int, float]:
+        """Return the position of the unit whose removal lowers h + alpha * cost most, and by how much.
+
+        Of equal units the one with the highest index counts; -1 if none may be removed.
+        """
+        rises = self.removal_losses()[self.n_fixed :]
+        if not len(rises):
+            return -1, -math.inf
+        values = rises if self.penalty.is_even else rises - alpha * self.unit_costs[self.n_fixed :]
+        slack = self.problem.tie * float(rises[values.argmin()])
+        equals = np.flatnonzero(values <= values.min() + slack) + self.n_fixed
+        position = int(equals[np.argmax(np.array(self.units)[equals])])
+        return position, alpha * float(self.unit_costs[position]) - float(rises[position - self.n_fixed])
+
+    def _may_gain(self) -> Array:
+        return self._needed_room < np.inf
+
+    def _merits_alone(self) -> Array:
+        return self._per_cost(Panel(self.problem).gains())
+
+    def add(self, unit: int) -> None:
+        """Add a unit: one pass over X."""
+        direction, target = self._extend(unit)
+        self._apply(self.basis.size - 1, direction, target, self.problem.design.pull(direction[None])[0])
+
+    def remove(self, position: int) -> None:
+        """Remove the unit at a position of ``units``: one pass over X, or none if its images are stored."""
+        self._remove_row(position)
+
+    def _remove_row(self, position: int) -> None:
+        row = self.rows[position]
+        direction, target, image = self.basis.drop(position)
+        self._needed_room[row] = self._smallest_room[row]
+        self._change(direction, target, image, sign=1.0)
+        # The basis was turned, so what the rows bring one after the other is no longer what they brought when they came.
+        brought = squared_row_norms(self.basis.targets)
+        self.losses = [self.problem.null_loss, *(self.problem.null_loss - 0.5 * np.cumsum(brought))]
+
+    def grow(self, n_units: int, least: float = 0.0) -> int:
+        if self._ahead > 1 and n_units > 1:
+            return self._grow_ahead(n_units, least)
+        for n_added in range(min(n_units, MOST_AT_ONCE)):
+            merits = self.merits()
+            unit = best_of(merits, self.problem.tie)
+            if merits[unit] <= least:
+                return n_added
+            self.add(unit)
+        return n_added + 1
+
+    def _grow_ahead(self, n_rows: int, least: float) -> int:
+        """Choose several rows, then look whether that was right.
+
+        A pass over X for every row would be spent waiting for memory. So the next rows are first chosen from the few
+        hundred with the highest merit at present; one pass then gives the images of all of them, and shows for each choice
+        whether it was the best of all. From the first that was not, the choices are taken back. The result is that of one
+        pass per row.
+        """
+        size = len(self)
+        merits = self.merits()
+        if merits.max() <= least:
+            return 0
+        directions = self._look_ahead(merits, min(self._ahead, n_rows), least)
+        self._settle(directions, self.problem.design.pull(directions))
+        n_right = len(self) - size
+        self._ahead = min(2 * self._ahead, MOST_AHEAD) if n_right == len(directions) else max(2, self._ahead // 2)
+        return n_right
+
+    def best_exchange(self, alpha: float = 0.0) -> Exchange:
+        """Search all pairs of a selected and another unit for the exchange that lowers h + alpha * cost most.
+
+        This takes one pass over X.
+
+        Without row i, with u its exit, row j would gain :math:`\\tfrac12 \\|c_j + p_j b\\|^2 / (\\mu + q_j + p_j^2)`, and i
+        was worth :math:`\\tfrac12 \\|b\\|^2`. Of equal pairs the one with the lowest j counts, then that with the highest i.
+        """
+        turns, targets = (exits[self.n_fixed :] for exits in self.basis.exits())
+        best = Exchange(-1, -1, -math.inf)
+        if not len(turns):
+            return best
+        leaving = self.basis.prepare(turns)
+        worth = squared_row_norms(targets)
+        costs_left = self.unit_costs[self.n_fixed :, None]
+        step = max(256, BLOCK_ELEMENTS // max(1, len(self)))
+        for start in range(0, self.problem.n_features, step):
+            block = slice(start, min(start + step, self.problem.n_features))
+            images = self.basis.images_of(leaving, block)
+            products = self.products[:, block]
+            squares = images * images
+            above = images * (targets @ products)
+            above *= 2.0
+            above += np.einsum("ij,ij->j", products, products)
+            above += squares * worth[:, None]
+            squares += self.problem.ridge + self.energies[block]
+            gains = np.divide(above, squares, out=np.zeros_like(above), where=squares > self._needed_room[block])
+            if not self.penalty.is_even:
+                # What brings nothing is no exchange, however cheap it is.
+                gains[gains <= 2.0 * self._negligible] = -np.inf
+                gains += 2.0 * alpha * (costs_left - self.penalty.prices[block])
+            gains -= worth[:, None]
+            highest = float(gains.max())
+            slack = self.problem.tie * (abs(highest) + float(worth.max()))
+            if 0.5 * (highest - slack) <= best.decrease:
+                continue
+            position, offset = self._first_pair(gains >= highest - slack)
+            best = Exchange(self.n_fixed + position, start + offset, 0.5 * float(gains[position, offset]))
+        return best
+
+    def _first_pair(self, is_best: Array) -> tuple[int, int]:
+        """Of equal pairs (removable unit, other unit) return that with the lowest other, then with the highest removable."""
+        positions, others = np.nonzero(is_best)
+        other = int(others.min())
+        position = max(positions[others == other], key=lambda equal: self.units[self.n_fixed + equal])
+        return int(position), other
+
+    def _room(self, row: int) -> float:
+        """Return the squared length of what is left of a column without the selected ones."""
+        return self.basis.remainder(row, self.problem.design.column(row)).room
+
+    def _extend(self, row: int) -> tuple[Array, Array]:
+        """Put a row into the basis; return its direction u and its target b."""
+        self.problem.foresee(lambda: self.merits()[self.penalty.unit_of])
+        direction, target = self.basis.extend(row, self.problem.design.column(row), self.residual)
+        self.losses.append(max(0.0, self.loss - 0.5 * float(target @ target)))
+        self._needed_room[row] = np.inf
+        return direction, target
+
+    def _apply(self, position: int, direction: Array, target: Array, image: Array) -> None:
+        """Let a line of the basis take effect."""
+        self.basis.store_image(position, image)
+        self._change(direction, target, image, sign=-1.0)
+
+    def _change(self, direction: Array, target: Array, image: Array, sign: float) -> None:
+        """Apply the change of rank one that belongs to a direction: -1 for a row more, +1 for a row less."""
+        signed = (sign * target)[:, None]
+        self.residual += signed * direction
+        self._n_changes += 1
+        if self._n_changes % REFRESH_EVERY:
+            self.products += np.multiply(signed, image, out=self._work)
+        else:
+            self.products = _in_float64(self.problem.design.pull(self.residual))
+        square = np.multiply(image, image, out=self._work[0])
+        if sign > 0.0:
+            self.energies += square
+        else:
+            self.energies -= square
+
+    def _look_ahead(self, merits: Array, n_rows: int, least: float) -> Array:
+        """Choose the next rows from those with the highest merit now; return their directions."""
+        n_candidates = min(len(merits), max(FEWEST_CANDIDATES, len(merits) // CANDIDATE_SHARE))
+        candidates = np.sort(np.argpartition(-merits, n_candidates - 1)[:n_candidates])
+        pull = self.problem.design.pull_among(candidates)
+        products, energies = self.products[:, candidates], self.energies[candidates]
+        residual, needed_room = self.residual.copy(), self._needed_room[candidates]
+        directions: list[Array] = []
+        while len(directions) < n_rows:
+            gains = gains_of(products, energies, self.problem.ridge, needed_room)
+            merits = self._per_cost(gains, candidates)
+            best = best_of(merits, self.problem.tie)
+            if merits[best] <= least:
+                break
+            direction, target = self._extend(int(candidates[best]))
+            directions.append(direction)
+            image = pull(direction[None])[0]
+            products -= target[:, None] * image
+            energies -= image * image
+            needed_room[best] = np.inf
+            self.residual -= target[:, None] * direction
+        self.residual = residual
+        return np.array(directions)
+
+    def _settle(self, directions: Array, images: Array) -> None:
+        """Take over the rows chosen by looking ahead, as far as each was the best of all."""
+        first = len(self) - len(directions)
+        for number, (direction, image) in enumerate(zip(directions, images, strict=True)):
+            row = self.rows[first + number]
+            if number:
+                self._needed_room[row] = self._smallest_room[row]
+                if best_of(self.merits(), self.problem.tie) != row:
+                    self._cut(first + number)
+                    return
+                self._needed_room[row] = np.inf
+            self._apply(first + number, direction, self.basis.targets[first + number], image)
+
+    def _cut(self, size: int) -> None:
+        """Take back the rows from ``size`` on that were put into the basis and not yet applied."""
+        for row in self.rows[size:]:
+            self._needed_room[row] = self._smallest_room[row]
+        del self.losses[size + 1 :]
+        self.basis.cut(size)
+
+
+def gains_of(products: Array, energies: Array, ridge: float, needed_room: Array) -> Array:
+    """Return by how much each row would lower h, 0 where it has no room."""
+    room = ridge + energies
+    squares = np.einsum("ij,ij->j", products, products)
+    squares *= 0.5
+    return np.divide(squares, room, out=np.zeros(len(room)), where=room > needed_room)
+
+
+def smallest_rooms(problem: LeastSquares, may_enter: Array) -> Array:
+    """Return the room that each row needs: what is left of a column that others explain is rounding, and no divisor."""
+    share = 1e-10 if problem.dtype == np.float64 else 1e-5
+    return np.where(may_enter, share * problem.design.column_energy, np.inf)
+
+
+def best_of(gains: Array, tie: float) -> int:
+    """Return the first of those whose gain is the largest but for rounding.
+
+    Examples
+    --------
+    >>> best_of(np.array([1.0, 3.0, 3.0 + 1e-12]), tie=1e-9)
+    1
+    """
+    return int((gains >= gains.max() * (1.0 - tie)).argmax())
+
+
+def _in_float64(values: Array) -> Array:
+    return values.astype(np.float64, copy=False)

@@ -1,0 +1,371 @@
+r"""A set of rows that grows beside an X on a device: the same choices as those of a panel, many at a time.
+
+Everything that is as long as X has features stays on the device. A batch of rows costs one pass over X and a handful of
+small transfers:
+
+1. The next rows are foreseen on the host, from the inner products of the candidates with the highest merit.
+2. Their columns are orthogonalised together, in float64.
+3. One pass gives the images of all directions, and the products with the residual anew, so that no rounding piles up.
+4. With these, the merits after each row of the batch are known for all features at once: with
+   :math:`c_t = c_0 - \sum_{s<t} b_s p_s` the squared norms of the products fall by
+   :math:`p_t (2 b_t' c_t - \|b_t\|^2 p_t)` from one row to the next. From the first row on that was not the best of all, the
+   batch is taken back.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from l20fs.design import ArrayDesign
+from l20fs.objective.least_squares import LeastSquares
+from l20fs.objective.row_penalty import RowPenalty
+from l20fs.solvers.active_set import RowSet, best_of, smallest_rooms
+from l20fs.solvers.basis import Triangle
+from l20fs.typing import Array
+
+#: From how many features with the highest merit the next rows are foreseen, for each of these rows and at least.
+CANDIDATES_PER_ROW, FEWEST_CANDIDATES = 6, 128
+
+#: How many rows are foreseen at first.
+FIRST_AHEAD = 16
+
+#: Lines that one pass over X multiplies at most, directions and residuals: more are not cheaper by the line.
+LINES_PER_PASS = 64
+
+#: Elements of what is made for a batch of rows and a part of the features: six such arrays are there at a time.
+PART_ELEMENTS = 1 << 25
+
+#: Rows for which the lines of a basis have places at first.
+FIRST_PLACES = 512
+
+
+class DeviceBasis(Triangle):
+    """The orthonormal lines of the selected columns on the device, and their triangle on the host.
+
+    A line is as long as X has samples, and with a ridge as long again as there are places for rows: the columns are
+    :math:`(x_j; \\sqrt\\mu e_j)`.
+    """
+
+    def __init__(self, problem: LeastSquares, design: ArrayDesign) -> None:
+        super().__init__(problem)
+        self._design, self._place = design, design.place
+        self._lines = self._place.send(np.zeros((0, design.n_samples)))
+        self._y = self._place.send(problem.targets)
+
+    @property
+    def directions(self) -> Any:
+        """The lines in the space of samples."""
+        return self._lines[: self.size, : self._design.n_samples]
+
+    def extend(self, rows: Array, needed_room: Array) -> Any:
+        """Orthogonalise the columns of some rows and append them, up to the first without room; return their directions."""
+        xp, place, k, n_samples = self._place.xp, self._place, self.size, self._design.n_samples
+        self._make_places(k + len(rows))
+        rest, coordinates = self._without_lines(self._columns(rows))
+        first = place.fetch(xp.concat([rest @ rest.T, coordinates], axis=1))
+        gram, coordinates_here = first[:, : len(rows)], first[:, len(rows) :]
+        turn = np.linalg.inv(leading_triangle(gram, needed_room))
+        n_rows = len(turn)
+        rest = place.send(turn) @ rest[:n_rows, :]
+        # Once more: what the inner products of nearly dependent columns lose is still in there.
+        second = place.fetch(xp.concat([rest @ rest.T, rest[:, :n_samples] @ self._y.T], axis=1))
+        turn_again = np.linalg.inv(np.linalg.cholesky(second[:, :n_rows]))
+        rest, turn = place.send(turn_again) @ rest, turn_again @ turn
+        size = k + n_rows
+        self._lines[k:size, :] = rest
+        self._inverse[:k, k:size] = -(self.inverse @ coordinates_here[:n_rows].T) @ turn.T
+        self._inverse[k:size, k:size] = turn.T
+        self._targets[k:size] = turn_again @ second[:, n_rows:]
+        self.rows.extend(rows[:n_rows].tolist())
+        return rest[:, :n_samples]
+
+    def _columns(self, rows: Array) -> Any:
+        """Return the columns of some rows as long lines, with their places for the ridge."""
+        place = self._place
+        columns = self._design.lines(place.send(rows), place.xp.float64)
+        if not self.problem.ridge:
+            return columns
+        n_places = self._lines.shape[0]
+        below = np.sqrt(self.problem.ridge) * np.eye(len(rows), n_places, k=self.size)
+        return place.xp.concat([columns, place.send(below)], axis=1)
+
+    def _without_lines(self, rest: Any) -> tuple[Any, Any]:
+        """Take the lines out of some columns; return what is left, and the coordinates of what was taken away."""
+        lines = self._lines[: self.size, :]
+        found = rest @ lines.T
+        rest = rest - found @ lines
+        again = rest @ lines.T  # rounding of the large part that was taken away is in the first
+        return rest - again @ lines, found + again
+
+    def _make_places(self, size: int) -> None:
+        n_before = self._lines.shape[0]
+        if size <= n_before:
+            return
+        place, n_places = self._place, max(FIRST_PLACES, 2 * size)
+        length = self._design.n_samples + (n_places if self.problem.ridge else 0)
+        lines = place.xp.zeros((n_places, length), dtype=place.xp.float64, device=place.device)
+        lines[:n_before, : self._lines.shape[1]] = self._lines
+        self._lines = lines
+        self._inverse = np.pad(self._inverse, (0, n_places - n_before))
+        self._targets = np.vstack([self._targets, np.empty((n_places - n_before, self._targets.shape[1]))])
+
+
+class DevicePanel(RowSet):
+    """A set of rows that grows beside an X on a device.
+
+    Parameters
+    ----------
+    problem : LeastSquares
+    design : ArrayDesign
+        That of the problem.
+    penalty : RowPenalty, optional
+        A plain one.
+
+    Examples
+    --------
+    >>> import array_api_strict
+    >>> problem = LeastSquares(array_api_strict.asarray(np.diag([1.0, 2.0, 3.0, 4.0])[:, :3]), np.eye(4))
+    >>> panel = DevicePanel(problem, problem.design)
+    >>> panel.grow(2), len(panel.rows)
+    (2, 2)
+    """
+
+    basis: DeviceBasis
+
+    def __init__(self, problem: LeastSquares, design: ArrayDesign, penalty: RowPenalty | None = None) -> None:
+        super().__init__(problem, penalty)
+        self._design, self._place = design, design.place
+        xp = self._place.xp
+        self.basis = DeviceBasis(problem, design)
+        self._residual = self._place.send(problem.targets)
+        self._products = xp.astype(design.products(self._residual), xp.float64)
+        self._energies = self._place.send(design.column_energy)
+        self._smallest_room = smallest_rooms(problem, design.varies)
+        self._needed_room = self._place.send(self._smallest_room)  # infinite for the selected rows
+        self._numbers = xp.arange(design.n_features, device=self._place.device)
+        self._most_ahead = max(FIRST_AHEAD, LINES_PER_PASS - problem.n_targets)
+        self._ahead = FIRST_AHEAD
+        self._gains = self._gains_now()
+
+    def merits(self) -> Array:
+        return self._place.fetch(self._gains)
+
+    def best_merit(self) -> float:
+        return float(self._place.xp.max(self._gains))
+
+    def _may_gain(self) -> Array:
+        may_gain = self._smallest_room < np.inf
+        may_gain[self.rows] = False
+        return may_gain
+
+    def _merits_alone(self) -> Array:
+        return DevicePanel(self.problem, self._design).merits()
+
+    def grow(self, n_units: int, least: float = 0.0) -> int:
+        foreseen = self._look_ahead(min(self._ahead, n_units), least)
+        if not len(foreseen):
+            return 0
+        size = len(self)
+        directions = self.basis.extend(foreseen, self._smallest_room[foreseen])
+        n_right = self._settle(foreseen[: directions.shape[0]], directions, least)
+        self.basis.cut(size + n_right)
+        is_right = n_right == len(foreseen)
+        self._ahead = min(2 * self._ahead, self._most_ahead) if is_right else max(2, self._ahead // 2)
+        for target in self.basis.targets[size:]:
+            self.losses.append(max(0.0, self.loss - 0.5 * float(target @ target)))
+        return n_right
+
+    def _gains_now(self) -> Any:
+        squares = self._place.xp.sum(self._products * self._products, axis=0)
+        return self._gain(squares, self.problem.ridge + self._energies, self._needed_room)
+
+    def _gain(self, squares: Any, room: Any, needed_room: Any) -> Any:
+        xp = self._place.xp
+        # Nothing divided by infinity is nothing.
+        return squares / xp.where(room > needed_room, 2.0 * room, xp.full_like(room, np.inf))
+
+    def _without(self, needed_room: Any, rows: Any) -> Any:
+        """Return the needed room with no room for some rows."""
+        xp = self._place.xp
+        is_among = xp.any(self._numbers[None, :] == rows[:, None], axis=0)
+        return xp.where(is_among, xp.full_like(needed_room, np.inf), needed_room)
+
+    def _look_ahead(self, n_rows: int, least: float) -> Array:
+        """Return up to ``n_rows`` rows, of which the first is the best of all and the others are likely to follow."""
+        xp, place, design = self._place.xp, self._place, self._design
+        n_candidates = min(max(FEWEST_CANDIDATES, CANDIDATES_PER_ROW * n_rows), design.n_features)
+        candidates = xp.sort(xp.argsort(self._gains, descending=True)[:n_candidates])
+        lines = design.lines(candidates, design.array_dtype)
+        images = lines @ xp.astype(self.basis.directions, design.array_dtype).T
+        gram = place.fetch(lines @ lines.T - images @ images.T)
+        vectors = [xp.take(vector, candidates) for vector in (self._gains, self._energies)]
+        vectors.append(xp.astype(candidates, xp.float64))
+        table = xp.concat([xp.take(self._products, candidates, axis=1), xp.stack(vectors)])
+        *products, gains, energies, rows = place.fetch(table)
+        first = best_of(gains, self.problem.tie)
+        if gains[first] <= least:
+            return np.arange(0)
+        positions = foresee(first, gram, np.array(products), energies + self.problem.ridge, n_rows, gains > 0.0)
+        return rows[positions].astype(np.intp)
+
+    def _settle(self, rows: Array, directions: Any, least: float) -> int:
+        """Take over the rows that were foreseen, as far as each was the best of all; return how many."""
+        xp, n_rows = self._place.xp, len(rows)
+        targets = self.basis.targets[self.basis.size - n_rows :]
+        pulled = self._design.products(xp.concat([directions, self._residual]))
+        n_right = self._n_right(rows, pulled, targets, least) if n_rows > 1 else 1
+        signed = self._place.send(targets[:n_right].T)
+        products, energies = [], []
+        for part in self._parts(n_rows):
+            images = xp.astype(pulled[:n_right, part], xp.float64)
+            products.append(xp.astype(pulled[n_rows:, part], xp.float64) - signed @ images)
+            energies.append(self._energies[part] - xp.sum(images * images, axis=0))
+        self._products, self._energies = xp.concat(products, axis=1), xp.concat(energies)
+        self._residual = self._residual - signed @ directions[:n_right, :]
+        self._needed_room = self._without(self._needed_room, self._place.send(rows[:n_right]))
+        self._gains = self._gains_now()
+        return n_right
+
+    def _parts(self, n_rows: int) -> list[slice]:
+        n_features, step = self._design.n_features, max(1, PART_ELEMENTS // n_rows)
+        return [slice(start, min(start + step, n_features)) for start in range(0, n_features, step)]
+
+    def _n_right(self, rows: Array, pulled: Any, targets: Array, least: float) -> int:
+        """Return how many of the rows, one after the other, are the best of all."""
+        xp, place, n_rows, ridge = self._place.xp, self._place, len(rows), self.problem.ridge
+        rows_there = place.send(rows)
+        needed_room = self._without(self._needed_room, rows_there)
+        course = Course(targets, place.send)
+        found = []
+        for part in self._parts(n_rows):
+            lines = xp.astype(pulled[:, part], xp.float64)
+            squares, room = course.of(lines[:n_rows, :], lines[n_rows:, :], ridge + self._energies[part])
+            gains = self._gain(squares, room, needed_room[part])
+            highest = xp.max(gains, axis=1)
+            is_highest = gains >= (highest * (1.0 - self.problem.tie))[:, None]
+            first = part.start + xp.argmax(xp.astype(is_highest, xp.uint8), axis=1)
+            found.append(xp.stack([highest, xp.astype(first, xp.float64)]))
+        own = xp.astype(xp.take(pulled, rows_there, axis=1), xp.float64)
+        own_here = place.fetch(xp.concat([own, xp.take(self._energies, rows_there)[None, :]]))
+        squares, room = Course(targets, np.asarray).of(own_here[:n_rows], own_here[n_rows:-1], ridge + own_here[-1])
+        gains = np.divide(0.5 * squares, room, out=np.zeros_like(room), where=room > self._smallest_room[rows])
+        highest, first = np.moveaxis(place.fetch(xp.stack(found)), 1, 0)
+        return n_leading(rows, gains, highest, first, self.problem.tie, least)
+
+
+class Course:
+    """What becomes of features while the rows of a batch enter, one after the other: on the host, or beside X."""
+
+    def __init__(self, targets: Array, send: Callable[[Array], Any]) -> None:
+        n_rows, overlaps = len(targets), targets @ targets.T
+        lengths = np.diagonal(overlaps)[:, None]
+        # A product with ones below the diagonal is a cumulative sum.
+        together = send(np.hstack([np.tri(n_rows), np.tril(overlaps, -1), lengths, targets, np.ones_like(targets)]))
+        self._ones, self._overlaps = together[:, :n_rows], together[:, n_rows : 2 * n_rows]
+        rest = together[:, 2 * n_rows :]
+        n_targets = targets.shape[1]
+        self._lengths, self._targets, self._all_targets = rest[:, :1], rest[:, 1 : n_targets + 1], rest[:1, n_targets + 1 :]
+
+    def of(self, images: Any, products: Any, room: Any) -> tuple[Any, Any]:
+        """Return the squared norms of the products and the room after each row, (n_rows, n_features)."""
+        # b_t' c_t: the products that each direction meets are those that the ones before it leave.
+        met = self._targets @ products - self._overlaps @ images
+        falls = images * (2.0 * met - self._lengths * images)
+        squares = self._all_targets @ (products * products)
+        return squares - self._ones @ falls, room - self._ones @ (images * images)
+
+
+def n_leading(rows: Array, gains: Array, highest: Array, first: Array, tie: float, least: float) -> int:
+    """Return how many rows are each the best of all that are left when its turn comes.
+
+    Parameters
+    ----------
+    rows : array of shape (n_rows,)
+    gains : array of shape (n_rows, n_rows)
+        Line t has those of the rows after the rows 0 to t have entered.
+    highest, first : arrays of shape (n_parts, n_rows)
+        The highest gain of all other features of a part, and which of them is the first to have it.
+    tie : float
+        Gains closer than this share are equal: the lowest feature counts.
+    least : float
+        What a row has to gain.
+
+    Examples
+    --------
+    >>> gains, others = np.array([[0.0, 3.0], [0.0, 0.0]]), np.array([[2.0, 1.0]])
+    >>> n_leading(np.array([4, 7]), gains, others, np.array([[5, 5]]), tie=1e-9, least=0.0)
+    2
+    >>> n_leading(np.array([4, 7]), gains, 2 * others, np.array([[5, 5]]), tie=1e-9, least=0.0)
+    1
+    """
+    n_features = np.inf  # beyond all of them
+    own = np.where(np.tri(len(rows), dtype=bool).T[1:], gains[:-1], -np.inf)
+    others, first = highest[:, :-1], first[:, :-1]
+    enough = np.maximum(own.max(axis=1), others.max(axis=0)) * (1.0 - tie)
+    lowest_own = np.where(own >= enough[:, None], rows, n_features).min(axis=1)
+    lowest_other = np.where(others >= enough, first, n_features).min(axis=0)
+    is_wrong = (np.minimum(lowest_own, lowest_other) != rows[1:]) | (np.diagonal(own, 1) <= least)
+    return 1 + int(is_wrong.argmax()) if is_wrong.any() else len(rows)
+
+
+def foresee(first: int, gram: Array, products: Array, room: Array, n_rows: int, may_gain: Array) -> list[int]:
+    """Choose rows one after the other among candidates by what they gain, from their inner products alone.
+
+    Only the first choice has to be right. The others are looked at again when their images are known.
+
+    Parameters
+    ----------
+    first : int
+    gram : array of shape (n_candidates, n_candidates)
+        Inner products of what the selected rows leave of the candidates.
+    products : array of shape (n_targets, n_candidates)
+    room : array of shape (n_candidates,)
+        The squared lengths of what is left, and the ridge.
+    n_rows : int
+    may_gain : mask of shape (n_candidates,)
+
+    Examples
+    --------
+    >>> foresee(0, np.eye(3), np.array([[3.0, 1.0, 2.0]]), np.ones(3), 2, np.full(3, True))
+    [0, 2]
+    """
+    n_rows = min(n_rows, int(np.count_nonzero(may_gain)))
+    images, products = np.empty((n_rows, len(room))), products.copy()
+    room = np.where(may_gain, room, np.inf)
+    least_room, gains = 1e-6 * room, np.empty(len(room))
+    chosen, best = [first], first
+    while len(chosen) < n_rows:
+        n_before, corner = len(chosen) - 1, math.sqrt(room[best])
+        image = images[n_before]
+        np.subtract(gram[best], images[:n_before, best] @ images[:n_before], out=image)
+        image /= corner
+        products -= (products[:, best] / corner)[:, None] * image
+        room -= image * image
+        room[best] = np.inf  # it is in
+        np.maximum(room, least_room, out=room)  # what is left of others may be rounding
+        np.divide(np.einsum("ij,ij->j", products, products), room, out=gains)
+        best = int(gains.argmax())
+        chosen.append(best)
+    return chosen
+
+
+def leading_triangle(gram: Array, needed_room: Array) -> Array:
+    """Factor the inner products of as many first rows as have room beside those before them, but of one at least.
+
+    Examples
+    --------
+    >>> leading_triangle(np.array([[4.0, 4.0], [4.0, 4.0]]), np.full(2, 1e-6))
+    array([[2.]])
+    """
+    for size in range(len(gram), 1, -1):
+        try:
+            triangle = np.linalg.cholesky(gram[:size, :size])
+        except np.linalg.LinAlgError:
+            continue
+        if (np.square(np.diagonal(triangle)) > needed_room[:size]).all():
+            return triangle
+    return np.sqrt(gram[:1, :1])

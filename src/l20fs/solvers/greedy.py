@@ -1,0 +1,340 @@
+r"""Solvers that add, remove and exchange single rows, or units of rows, each time by what it really brings.
+
+The homotopy of HIHT and AHIHT decides by the gradient, which ignores how rows overlap. Here every decision compares the
+exact minima of the data term with and without a row (see :mod:`l20fs.solvers.active_set`), and the objective ends far lower:
+
+* :func:`forward` adds the best row again and again. The sets are nested: one run gives the ranking and f for every k.
+* :func:`sbr` minimises f + lambda * (number of rows) by the single best replacement, an addition or a removal, and follows
+  lambda downwards (Soussen, Idier, Brie and Duan 2011).
+* :func:`swap` adds the best row, then exchanges rows while that lowers f, at every size.
+
+Where units of rows have costs (:mod:`l20fs.objective.row_penalty`), the best to add is the one that brings most per cost,
+which is the first to be worth its price as lambda falls; everything else is judged by f + lambda * cost.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+
+import numpy as np
+
+from l20fs.design import ArrayDesign
+from l20fs.objective.least_squares import LeastSquares
+from l20fs.objective.prox import squared_row_norms
+from l20fs.objective.row_penalty import RowPenalty
+from l20fs.objective.solution_path import SolutionPath, Stage
+from l20fs.solvers.active_set import NEGLIGIBLE, Panel, RowSet
+from l20fs.solvers.basis import Triangle
+from l20fs.solvers.device_active_set import DevicePanel
+from l20fs.solvers.group_active_set import make_panel
+from l20fs.solvers.homotopy import Callback
+from l20fs.typing import Array
+
+#: Numbers that stay close to the processor.
+CACHED = 1 << 15
+
+#: An exchange must promise to lower f by more than this share of its value at W = 0: less may be rounding.
+LEAST_DECREASE = {np.dtype(np.float64): 1e-11, np.dtype(np.float32): 5e-9}
+
+#: So much below what the next row promises to bring it is worth its price: well above the rounding of the promise.
+MARGIN = {np.dtype(np.float64): 1e-6, np.dtype(np.float32): 5e-4}
+
+
+def forward(
+    problem: LeastSquares,
+    n_rows: int,
+    *,
+    target: float | None = None,
+    callback: Callback | None = None,
+    penalty: RowPenalty | None = None,
+) -> SolutionPath:
+    """Add the row that lowers f most, until there are ``n_rows`` or none brings anything.
+
+    Stage k has the k rows added first. Its lambda is the one below which the k-th is worth its price, if that of the rows
+    before it is paid; :meth:`SolutionPath.size_at` gives the best size for any lambda.
+
+    Parameters
+    ----------
+    problem : LeastSquares
+    n_rows : int
+        Where the path ends; it may exceed the number of samples if the problem has a ridge term. It counts units.
+    target : float, optional
+        lambda. The path ends when no row brings more than that, at the size that is best for it, whatever ``n_rows`` says.
+    callback : callable, optional
+        Called with the :class:`~l20fs.objective.solution_path.Stage` of every size.
+    penalty : RowPenalty, optional
+        What the rows cost, one by one or in groups; each of them 1 by default. The first stage has what is included.
+
+    Examples
+    --------
+    >>> path = forward(LeastSquares(np.diag([1.0, 2.0, 3.0, 4.0])[:, :3], np.eye(4)), 3)
+    >>> path.n_nonzero.tolist()
+    [0, 1, 2, 3]
+    """
+    panel = _row_set(problem, penalty)
+    limit, least = growth_limits(panel, n_rows, target)
+    stages: list[Stage] = []
+    record(stages, stage_of(panel, first_alpha(panel), n_steps=0), callback)
+    while panel.size < limit:
+        n_before = len(panel)
+        if not panel.grow(limit - panel.size, least):
+            break
+        for stage in _stages_since(panel, n_before, stages[-1].alpha):
+            record(stages, stage, callback)
+    return path_of(panel, ended_at(stages, target))
+
+
+def _row_set(problem: LeastSquares, penalty: RowPenalty | None) -> RowSet:
+    """Return an empty set of rows: beside X where that is on a device, unless units have costs or groups."""
+    if isinstance(problem.design, ArrayDesign) and (penalty is None or penalty.is_plain):
+        return DevicePanel(problem, problem.design, penalty)
+    return make_panel(problem, (), penalty)
+
+
+def swap(
+    problem: LeastSquares,
+    n_rows: int,
+    *,
+    target: float | None = None,
+    sizes: Collection[int] | None = None,
+    callback: Callback | None = None,
+    penalty: RowPenalty | None = None,
+) -> SolutionPath:
+    """Add the best row and exchange rows while that lowers f, at every size or only at the given ``sizes``.
+
+    At such a size no exchange of one row for another lowers f further, and f is at most that of :func:`forward`; the sets of
+    different sizes need not be nested. Where costs differ, this holds for f + lambda * cost at the lambda of the stage. The
+    other parameters are those of :func:`forward`.
+
+    Examples
+    --------
+    >>> path = swap(LeastSquares(np.diag([1.0, 2.0, 3.0, 4.0])[:, :3], np.eye(4)), 2)
+    >>> len(path.rows_at(2))
+    2
+    """
+    exchange_at = range(1, problem.n_features) if sizes is None else sizes
+    fallback = make_panel(problem, (), penalty)
+    limit, least = growth_limits(fallback, n_rows, target)
+    while fallback.size < limit and fallback.grow(limit - fallback.size, least):
+        pass
+    return _grow(make_panel(problem, (), penalty), n_rows, target, callback, exchange_at, fallback)
+
+
+def sbr(
+    problem: LeastSquares,
+    n_rows: int,
+    *,
+    target: float | None = None,
+    callback: Callback | None = None,
+    penalty: RowPenalty | None = None,
+) -> SolutionPath:
+    """Minimise f + lambda * (number of rows) by the single best replacement, for lambda from large to small.
+
+    At each lambda the row is added or removed that lowers the objective most, until none does. The next lambda is the one at
+    which the next row is worth its price, so that no stage is idle. The path ends at ``target``, or when there are
+    ``n_rows`` rows. The parameters are those of :func:`forward`.
+
+    Examples
+    --------
+    >>> path = sbr(LeastSquares(np.diag([1.0, 2.0, 3.0, 4.0])[:, :3], np.eye(4)), 3)
+    >>> bool((np.diff(path.alphas) < 0.0).all())
+    True
+    """
+    panel = make_panel(problem, (), penalty)
+    limit = min(n_rows, panel.penalty.n_units) if target is None else panel.penalty.n_units + 1
+    alpha = first_alpha(panel)
+    stages: list[Stage] = []
+    record(stages, stage_of(panel, alpha if target is None else max(alpha, target), n_steps=0), callback)
+    while panel.size < limit and alpha > (target or 0.0):
+        # A little below what the next row brings, so that it is worth its price; never below what was asked for. A promise
+        # above the last lambda was not kept there, and is no reason to go back.
+        alpha = max(min(panel.best_merit(), alpha) * (1.0 - MARGIN[problem.dtype]), target or 0.0)
+        if alpha <= least_merit(panel):
+            break
+        n_replaced = _replace(panel, alpha)
+        if alpha == target and (best := best_stage(stages, alpha)).loss + alpha * best.price < panel.objective(alpha):
+            # An earlier stage may have more rows that are worth this lambda: what a larger one removed does not come back.
+            panel = panel_of(best, panel)
+            n_replaced += _replace(panel, alpha)
+        record(stages, stage_of(panel, alpha, n_steps=n_replaced), callback)
+    return path_of(panel, stages)
+
+
+def _replace(panel: Panel, alpha: float) -> int:
+    """Add or remove single units while the objective falls; return how often.
+
+    What a change promises comes from products in the precision of X, and what it brings from columns in float64. Where the
+    promise was rounding, the objective does not fall: that is the end, and nothing can turn in circles.
+    """
+    n_replaced, objective, before = 0, panel.objective(alpha), math.inf
+    while objective < before:
+        unit, by_adding = panel.best_addition(alpha)
+        position, by_removing = panel.best_removal(alpha)
+        is_addition = by_adding >= by_removing
+        price = alpha * float(panel.penalty.prices[unit] if is_addition else panel.unit_costs[position])
+        if max(by_adding, by_removing) <= panel.problem.tie * price:
+            break
+        if is_addition:
+            panel.add(unit)
+        else:
+            panel.remove(position)
+        n_replaced += 1
+        before, objective = objective, panel.objective(alpha)
+    return n_replaced
+
+
+def first_alpha(panel: RowSet) -> float:
+    """Return a lambda at which no unit is worth its price yet."""
+    return panel.best_merit() * (1.0 + 1e-6) or panel.problem.null_loss
+
+
+def least_merit(panel: RowSet) -> float:
+    """Return the merit below which there is nothing but rounding; where costs differ, the panel knows by itself."""
+    return NEGLIGIBLE * panel.problem.null_loss if panel.penalty.is_even else 0.0
+
+
+def growth_limits(panel: RowSet, n_rows: int, target: float | None) -> tuple[int, float]:
+    """Return how many units there may be, and what one must bring per cost."""
+    n_units = panel.penalty.n_units
+    return min(n_rows, n_units) if target is None else n_units, max(target or 0.0, least_merit(panel))
+
+
+def _grow(
+    panel: Panel,
+    n_rows: int,
+    target: float | None,
+    callback: Callback | None,
+    exchange_at: Collection[int],
+    fallback: Panel | None = None,
+) -> SolutionPath:
+    """Add units one by one and exchange units at some sizes; return to the fallback where that was better."""
+    limit, least = growth_limits(panel, n_rows, target)
+    stages: list[Stage] = []
+    record(stages, stage_of(panel, first_alpha(panel), n_steps=0), callback)
+    while panel.size < limit:
+        first = panel.size
+        until_exchange = next((size for size in range(first + 1, limit) if size in exchange_at), limit)
+        n_before = len(panel)
+        if not panel.grow(until_exchange - first, least):
+            break
+        grown = _stages_since(panel, n_before, stages[-1].alpha)
+        if panel.size in exchange_at:
+            alpha, n_units = grown[-1].alpha, len(panel)
+            if (
+                fallback is not None
+                and len(fallback) >= n_units
+                and fallback.objective_at(n_units, alpha) < panel.objective(alpha)
+            ):
+                panel = make_panel(panel.problem, fallback.units[:n_units], panel.penalty)
+            n_exchanged = exchange(panel, alpha)
+            grown[-1] = stage_of(panel, alpha, n_steps=1 + n_exchanged)
+        for stage in grown:
+            record(stages, stage, callback)
+    if target is not None and fallback is not None and not panel.penalty.is_even:
+        # An exchange for something cheaper was right at the lambda of its stage, and may not be at a smaller one.
+        best = best_stage(stages, target)
+        if best is not stages[-1]:
+            panel = panel_of(best, panel)
+            stages.append(stage_of(panel, stages[-1].alpha))
+    return path_of(panel, ended_at(stages, target))
+
+
+def best_stage(stages: list[Stage], alpha: float) -> Stage:
+    """Return the stage with the lowest f + alpha * cost."""
+    return min(stages, key=lambda stage: stage.loss + alpha * stage.price)
+
+
+def panel_of(stage: Stage, like: Panel) -> Panel:
+    """Return a panel of the units of a stage."""
+    return make_panel(like.problem, np.unique(like.penalty.unit_of[stage.rows]), like.penalty)
+
+
+def record(stages: list[Stage], stage: Stage, callback: Callback | None) -> None:
+    """Append a stage and tell whoever listens."""
+    stages.append(stage)
+    if callback is not None:
+        callback(stage)
+
+
+def ended_at(stages: list[Stage], target: float | None) -> list[Stage]:
+    """Return the stages with the last one at lambda = ``target``, if there is one.
+
+    Each unit has lowered f by more than ``target`` times its cost, or it would not be there: of all stages the last is the
+    best for it.
+    """
+    if target is None:
+        return stages
+    return [*(stage for stage in stages if stage.alpha > target), stages[-1]._replace(alpha=target)]
+
+
+def exchange(panel: Panel, alpha: float = 0.0) -> int:
+    """Exchange one unit for another while that lowers f + alpha * cost, each time the best pair; return how often.
+
+    An exchange that does not keep its promise is taken back, and is the last (see :func:`_replace`).
+    """
+    least = LEAST_DECREASE[panel.problem.dtype] * panel.problem.null_loss
+    n_exchanged, objective = 0, panel.objective(alpha)
+    while panel.n_fixed < len(panel) < panel.penalty.n_units:
+        best = panel.best_exchange(alpha)
+        if best.decrease <= least:
+            break
+        left = panel.units[best.position]
+        panel.remove(best.position)
+        panel.add(best.unit)
+        before, objective = objective, panel.objective(alpha)
+        if objective >= before:
+            panel.remove(len(panel) - 1)
+            panel.add(left)
+            break
+        n_exchanged += 1
+    return n_exchanged
+
+
+def _stages_since(panel: RowSet, first: int, alpha: float) -> list[Stage]:
+    """Describe the panel after each unit from ``first`` on; lambda starts from ``alpha`` and never rises."""
+    rows, basis, costs = np.array(panel.rows, dtype=np.intp), panel.basis, panel.unit_costs
+    ends = [panel.n_rows_at(n_units) for n_units in range(first, len(panel) + 1)]
+    losses = np.array(panel.losses)[ends]
+    alphas = np.minimum.accumulate([alpha, *-np.diff(losses) / costs[first:]])[1:]
+    n_before = ends[0]
+    norms = _norms_since(basis, n_before)
+    ascending = np.argsort(rows)
+    total_costs = np.cumsum(costs)[first:]
+    stages = []
+    for end, stage_alpha, loss, cost in zip(ends[1:], alphas, losses[1:], total_costs, strict=True):
+        chosen = ascending[ascending < end]
+        norms_there = norms[chosen, end - n_before - 1]
+        stages.append(Stage(float(stage_alpha), rows[chosen], norms_there, float(loss), cost=float(cost)))
+    return stages
+
+
+def _norms_since(basis: Triangle, first: int) -> Array:
+    """Return the norms of the weights of all rows, for the first ``first + 1`` rows, ``first + 2`` and so on."""
+    norms = np.empty((basis.size, basis.size - first))
+    weights = basis.weights(first).T
+    step = max(1, CACHED // max(1, norms.shape[1] * weights.shape[1]))
+    for start in range(0, basis.size, step):  # little enough at a time to stay close to the processor
+        block = slice(start, start + step)
+        # One row more adds to the weights a column of the inverse triangle times the target of that row.
+        steps = basis.inverse[block, first:, None] * basis.targets[first:]
+        steps[: max(0, first - start), 0] += weights[block]
+        np.cumsum(steps, axis=1, out=steps)
+        norms[block] = np.sqrt(np.square(steps, out=steps).sum(axis=2))
+    return norms
+
+
+def stage_of(panel: RowSet, alpha: float, *, loss: float | None = None, n_steps: int = 1) -> Stage:
+    """Describe the rows of the panel as the solution at a lambda."""
+    rows = np.array(panel.rows, dtype=np.intp)
+    norms = np.sqrt(squared_row_norms(panel.weights.T))
+    order = np.argsort(rows)
+    loss = panel.loss if loss is None else loss
+    return Stage(alpha, rows[order], norms[order], loss, n_steps=n_steps, cost=panel.cost)
+
+
+def path_of(panel: RowSet, stages: list[Stage]) -> SolutionPath:
+    """Assemble the path that ends with the rows of a panel, ranked by entry."""
+    values = panel.weights[:, np.argsort(panel.rows)]
+    path = SolutionPath.from_stages(panel.problem, stages, values, panel.closeness(), panel.penalty)
+    return path.ranked_by("entry")

@@ -1,0 +1,213 @@
+r"""A panel of groups: several rows that enter, leave and are exchanged together.
+
+With :math:`Q_g = X_g' M_S X_g` and :math:`C_g = X_g' M_S \tilde Y`, group g lowers h by
+
+.. math:: \tfrac12 \mathrm{tr}\bigl(C_g' (\mu I + Q_g)^{-1} C_g\bigr),
+
+which is what its members gain one after the other. The small blocks :math:`Q_g` are kept, and every change of the panel
+changes them by :math:`p_g p_g'`. Members without room (dependent on others, when there is no ridge) are passed over and
+have no weight.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+
+from l20fs.design import BLOCK_ELEMENTS
+from l20fs.objective.least_squares import LeastSquares
+from l20fs.objective.row_penalty import RowPenalty
+from l20fs.solvers.active_set import Exchange, Panel
+from l20fs.typing import Array
+
+
+def make_panel(problem: LeastSquares, units: Iterable[int] = (), penalty: RowPenalty | None = None) -> Panel:
+    """Return a panel of the given units and of all that is included."""
+    if penalty is not None and penalty.has_groups:
+        return GroupPanel(problem, units, penalty)
+    return Panel(problem, units, penalty)
+
+
+class GroupPanel(Panel):
+    """A panel whose units are groups of rows.
+
+    Examples
+    --------
+    >>> penalty = RowPenalty.of_groups([0, 1, 0], factors=np.ones(3))
+    >>> panel = GroupPanel(LeastSquares(np.eye(4)[:, :3], np.eye(4)), [0], penalty)
+    >>> panel.units, panel.rows, round(panel.loss, 6)
+    ([0], [0, 2], 0.5)
+    """
+
+    def __init__(self, problem: LeastSquares, units: Iterable[int], penalty: RowPenalty) -> None:
+        self._blocks = [Blocks(problem, members) for members in _by_size(penalty)]
+        self._units: list[int] = []
+        self._ends = [0]
+        super().__init__(problem, units, penalty)
+        self._ahead = 1
+
+    def _start_from(self, units: list[int]) -> None:
+        self._alone = self.merits()
+        included = self.penalty.included.tolist()
+        self._add_units(included)
+        # What is included and has no room is no part of the panel: it comes with every selection and changes nothing.
+        sizes = np.diff(self._ends)
+        self._units = [unit for unit, size in zip(included, sizes, strict=True) if size]
+        self._ends = [0, *np.cumsum(sizes[sizes > 0]).tolist()]
+        self.n_fixed = len(self)
+        self._add_units([unit for unit in units if self.penalty.costs[unit] > 0.0])
+
+    def _add_units(self, units: list[int]) -> None:
+        """Add the members of some units, as far as they have room: one pass over X for all of them."""
+        first = self.basis.size
+        rows = [row for unit in units for row in self.penalty.members[unit].tolist()]
+        self._add_rows(rows, if_room=True)
+        self._needed_room[rows] = np.inf
+        entered = self.penalty.unit_of[self.rows[first:]]
+        self._ends.extend((first + np.cumsum([np.count_nonzero(entered == unit) for unit in units], dtype=np.intp)).tolist())
+        self._units.extend(units)
+
+    @property
+    def units(self) -> list[int]:
+        return self._units
+
+    def n_rows_at(self, n_units: int) -> int:
+        return self._ends[n_units]
+
+    def _span(self, position: int) -> slice:
+        """Return where the rows of a unit are in the basis."""
+        return slice(self._ends[position], self._ends[position + 1])
+
+    def gains(self) -> Array:
+        return self._gains_without(np.empty((0, self.problem.n_features)), np.empty((0, self.problem.n_targets)))
+
+    def _gains_without(self, images: Array, targets: Array) -> Array:
+        """Return what each unit would gain if lines with these images and targets had left the panel."""
+        gains = np.zeros(self.penalty.n_units)
+        for blocks in self._blocks:
+            members = blocks.members
+            products = self.products[:, members] + np.tensordot(targets, images[:, members], axes=(0, 0))
+            found = blocks.gains(products, images, self.problem.ridge, self._needed_room)
+            gains[self.penalty.unit_of[members[:, 0]]] = found
+        return gains
+
+    def removal_losses(self) -> Array:
+        targets = [self.basis.exit_of(self._span(position))[1] for position in range(len(self))]
+        return np.array([0.5 * float(np.vdot(left, left)) for left in targets])
+
+    def add(self, unit: int) -> None:
+        self._add_units([unit])
+
+    def remove(self, position: int) -> None:
+        span, unit = self._span(position), self._units[position]
+        for row_position in reversed(range(span.start, span.stop)):
+            self._remove_row(row_position)
+        del self._units[position]
+        self._ends = [*self._ends[: position + 1], *(end - (span.stop - span.start) for end in self._ends[position + 2 :])]
+        members = self.penalty.members[unit]
+        self._needed_room[members] = self._smallest_room[members]
+        if self._is_incomplete():
+            vars(self).update(vars(GroupPanel(self.problem, self._units, self.penalty)))
+
+    def _is_incomplete(self) -> bool:
+        """Say whether members that were passed over have room again: what left may have been what they depended on."""
+        passed_over = np.isin(self.penalty.unit_of, self._units[self.n_fixed :])
+        passed_over[self.rows] = False
+        return bool((self.problem.ridge + self.energies > self._smallest_room)[passed_over].any())
+
+    def best_exchange(self, alpha: float = 0.0) -> Exchange:
+        removable = range(self.n_fixed, len(self))
+        if not removable:
+            return Exchange(-1, -1, -math.inf)
+        decreases = np.empty((len(removable), self.penalty.n_units))
+        worth = np.empty(len(removable))
+        for number, position in enumerate(removable):
+            turns, targets = self.basis.exit_of(self._span(position))
+            images = self.basis.images_of(self.basis.prepare(turns), slice(None))
+            gains = self._gains_without(images, targets)
+            worth[number] = 0.5 * float(np.vdot(targets, targets))
+            # What brings nothing is no exchange, however cheap it is.
+            decreases[number] = np.where(gains > self._negligible, gains - worth[number], -np.inf)
+        if not self.penalty.is_even:
+            decreases += alpha * (self.unit_costs[self.n_fixed :, None] - self.penalty.prices)
+        highest = float(decreases.max())
+        if highest == -math.inf:
+            return Exchange(-1, -1, highest)
+        slack = self.problem.tie * (abs(highest) + float(worth.max()))
+        position, unit = self._first_pair(decreases >= highest - slack)
+        return Exchange(self.n_fixed + position, unit, float(decreases[position, unit]))
+
+    def _may_gain(self) -> Array:
+        return np.bincount(self.penalty.unit_of, weights=self._needed_room < np.inf) > 0.0
+
+    def _merits_alone(self) -> Array:
+        return self._alone
+
+    def _change(self, direction: Array, target: Array, image: Array, sign: float) -> None:
+        super()._change(direction, target, image, sign)
+        for blocks in self._blocks:
+            blocks.change(image, sign)
+
+
+class Blocks:
+    """The blocks ``Q_g`` of all groups of one size.
+
+    Parameters
+    ----------
+    problem : LeastSquares
+    members : array of shape (n_groups, size)
+    """
+
+    def __init__(self, problem: LeastSquares, members: Array) -> None:
+        self.members = members
+        self._values = _inner_products(problem, members)
+
+    def change(self, image: Array, sign: float) -> None:
+        """Follow a change of rank one of the panel."""
+        parts = image[self.members].astype(np.float64, copy=False)
+        self._values += sign * parts[:, :, None] * parts[:, None, :]
+
+    def gains(self, products: Array, images: Array, ridge: float, needed_room: Array) -> Array:
+        """Return what each group would gain, given its products, (n_targets, n_groups, size).
+
+        The members are orthogonalised one after the other, in all groups at once; ``images`` are those of lines that have
+        left the panel.
+        """
+        left = images[:, self.members].astype(np.float64, copy=False)
+        values = self._values + np.einsum("lgi,lgj->gij", left, left)
+        gains = np.zeros(len(self.members))
+        for place in range(self.members.shape[1]):
+            room = values[:, place, place] + ridge
+            has_room = room > needed_room[self.members[:, place]]
+            scale = np.sqrt(np.divide(1.0, room, out=np.zeros_like(room), where=has_room))
+            targets = products[:, :, place] * scale
+            gains += 0.5 * np.einsum("ij,ij->j", targets, targets)
+            lines = values[:, place, place + 1 :] * scale[:, None]
+            values[:, place + 1 :, place + 1 :] -= lines[:, :, None] * lines[:, None, :]
+            products[:, :, place + 1 :] -= targets[:, :, None] * lines
+        return gains
+
+
+def _by_size(penalty: RowPenalty) -> list[Array]:
+    """Return the members of all units of the same size as one array, for every size."""
+    sizes = np.array([len(members) for members in penalty.members])
+    return [np.array([penalty.members[unit] for unit in np.flatnonzero(sizes == size)]) for size in np.unique(sizes)]
+
+
+def _inner_products(problem: LeastSquares, members: Array) -> Array:
+    """Return ``X_g' X_g`` of all groups, (n_groups, size, size); the samples are read in blocks."""
+    design, (n_groups, size) = problem.design, members.shape
+    if size == 1:
+        return design.column_energy[members][:, :, None].copy()
+    values = np.zeros((n_groups, size, size))
+    n_samples = max(1, min(design.n_samples, BLOCK_ELEMENTS // size))
+    step = max(1, BLOCK_ELEMENTS // (size * n_samples))
+    for first in range(0, n_groups, step):
+        rows = members[first : first + step]
+        for start in range(0, design.n_samples, n_samples):
+            part = design.take(rows.ravel(), slice(start, start + n_samples)).astype(np.float64, copy=False)
+            lines = part.T.reshape(*rows.shape, -1)
+            values[first : first + step] += lines @ lines.mT
+    return values

@@ -1,0 +1,343 @@
+"""Dask arrays: in threads, on a cluster of processes, and what happens to a fit when workers die."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import threading
+import time
+
+import array_api_strict
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import zarr
+from blocked import cut, make_counts
+from joblib import parallel_config
+from sklearn.base import clone
+
+from l20fs import L20Classifier, L20Selector, L20SelectorCV, StabilitySelector
+from l20fs.blocks import as_blocks
+from l20fs.objective.blockwise import make_problem
+from l20fs.solvers import Schedule, ahiht
+
+distributed = pytest.importorskip("distributed")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def threads():
+    """Two threads unless a test says otherwise."""
+    with dask.config.set(scheduler="threads", num_workers=2):
+        yield
+
+
+@pytest.fixture
+def cluster():
+    """Two processes of one thread each; a worker that dies is started again."""
+    with (
+        dask.config.set({"distributed.comm.timeouts.connect": "60s", "distributed.worker.memory.terminate": False}),
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, memory_limit="1GiB", dashboard_address=":0", silence_logs=logging.CRITICAL
+        ) as cluster,
+        distributed.Client(cluster) as client,
+        dask.config.set(scheduler=client),
+    ):
+        yield client
+
+
+def pids(client):
+    return list(client.run(os.getpid).values())
+
+
+# Without a cluster
+
+
+@pytest.mark.parametrize("solver", ["ahiht", "forward"])
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize(("shape", "chunks"), [((60, 20), (7, 20)), ((20, 60), (20, 9)), ((20, 60), (20, 60))])
+def test_the_fit_is_that_of_the_array(shape, chunks, sparse, solver):
+    X, y = make_counts(3, *shape)
+    lazy = da.from_array(X, chunks=chunks)
+    lazy = lazy.map_blocks(sp.csr_matrix) if sparse else lazy
+    expected = L20Selector(5, solver=solver).fit(X, y)
+    found = L20Selector(5, solver=solver).fit(lazy, da.from_array(y, chunks=9))
+    np.testing.assert_array_equal(found.path_.indices, expected.path_.indices)
+    np.testing.assert_allclose(found.coef_, expected.coef_, atol=1e-9)
+    reduced = found.transform(lazy)
+    assert isinstance(reduced, da.Array)  # nothing is computed yet
+    reduced = reduced.compute()
+    np.testing.assert_array_equal(reduced.toarray() if sparse else reduced, expected.transform(X))
+
+
+def test_the_bits_do_not_depend_on_where_the_blocks_are():
+    X, y = make_counts(3, 90, 20)
+    lazy = da.from_array(X, chunks=(8, 20))
+    dask_path = L20Selector(5, solver="ahiht").fit(lazy, y).path_
+    blocks = as_blocks(X)
+    blocks.edges = np.append(np.arange(0, 90, 8), 90)
+    path = L20Selector(5, solver="ahiht").fit(blocks, y).path_
+    for name, value in vars(path).items():
+        np.testing.assert_array_equal(getattr(dask_path, name), value, err_msg=name)
+
+
+@pytest.mark.parametrize(("shape", "chunk"), [((60, 20), 7), ((20, 60), 9)])
+def test_as_much_is_moved_as_for_blocks_of_a_file(shape, chunk):
+    """Arguments of a pass count once, whether they were sent before or are handed over with it."""
+    X, y = make_counts(3, *shape)
+    chunks = (chunk, shape[1]) if shape[0] > shape[1] else (shape[0], chunk)
+    lazy = as_blocks(da.from_array(X, chunks=chunks))
+    file = cut(X, lazy.axis, 1)
+    file.edges = lazy.edges
+    for blocks in (lazy, file):
+        ahiht(make_problem(blocks, np.eye(3)[y], ridge=0.1, sample_weight=np.ones(len(y))), Schedule(n_rows=5))
+    assert lazy.traffic == file.traffic
+
+
+def test_chunks_that_are_empty():
+    X, y = make_counts(3, 30, 8)
+    lazy = da.concatenate([da.from_array(X[:0], chunks=(1, 8)), da.from_array(X, chunks=(10, 8))])
+    np.testing.assert_array_equal(L20Selector(3).fit(lazy, y).ranking_, L20Selector(3).fit(X, y).ranking_)
+
+
+def test_d4_chunks_that_are_not_known_or_cut_both_axes():
+    X, y = make_counts(3, 60, 20)
+    lazy = da.from_array(X, chunks=(20, 20))
+    unknown = lazy[lazy[:, 0] > -1.0]
+    with pytest.raises(ValueError, match=r"chunks of unknown size\. Call X\.compute_chunk_sizes\(\) first"):
+        L20Selector(3).fit(unknown, y)
+    L20Selector(3).fit(unknown.compute_chunk_sizes(), y)
+    for turned, axes in ((X, "{0: 'auto', 1: -1}"), (X[:10], "{1: 'auto', 0: -1}")):
+        both = da.from_array(turned, chunks=(5, 5))
+        with pytest.raises(ValueError, match="cut along both axes") as caught:
+            L20Selector(3).fit(both, y[: len(turned)])
+        call = str(caught.value).rpartition(": X.")[2].rstrip(".")
+        assert call == f"rechunk({axes})"
+        L20Selector(3).fit(eval(f"both.{call}", {"both": both}), y[: len(turned)])  # what the message says works
+
+
+def test_e27_what_is_not_taken_is_refused():
+    X, y = make_counts(3, 60, 20)
+    lazy = da.from_array(X, chunks=(20, 20))
+    for other in (L20SelectorCV(), StabilitySelector(L20Selector(3))):
+        with pytest.raises(TypeError, match=r"X is a dask array.*X\.compute\(\)"):
+            other.fit(lazy, y)
+    with pytest.raises(ValueError, match="X has 3 axes"):
+        L20Selector(3).fit(da.zeros((4, 4, 4)), y)
+    with pytest.raises(ValueError, match="X must hold numbers only"):
+        L20Selector(3).fit(lazy.astype(str), y)
+
+
+def test_missing_values_are_found():
+    X, y = make_counts(3, 60, 20)
+    X[41, 3] = np.nan
+    lazy = da.from_array(X, chunks=(20, 20))
+    with pytest.raises(ValueError, match=r"X has 1 missing values \(NaN\), first in 'column 3'\. Fill them in") as caught:
+        L20Selector(3).fit(lazy, y)
+    filled = eval(str(caught.value).rpartition(" with ")[2].rstrip("."), {"X": lazy, "numpy": np})
+    np.testing.assert_array_equal(L20Selector(3).fit(filled, y).ranking_, L20Selector(3).fit(np.nan_to_num(X), y).ranking_)
+
+
+KINDS_OF_BLOCKS = [sp.coo_matrix, sp.coo_array, sp.bsr_matrix, sp.dia_matrix, sp.lil_array, sp.dok_matrix, np.matrix]
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
+@pytest.mark.parametrize("solver", ["ahiht", "forward"])
+@pytest.mark.parametrize(("shape", "chunks"), [((60, 20), (7, 20)), ((20, 60), (20, 9))])
+@pytest.mark.parametrize("kind", KINDS_OF_BLOCKS, ids=lambda kind: kind.__name__)
+def test_blocks_of_any_kind(kind, shape, chunks, solver):
+    X, y = make_counts(3, *shape)
+    lazy = da.from_array(X, chunks=chunks).map_blocks(kind)
+    expected, found = (L20Classifier(5, solver=solver).fit(there, y) for there in (X, lazy))
+    np.testing.assert_array_equal(found.ranking_, expected.ranking_)
+    np.testing.assert_array_equal(found.predict(lazy), expected.predict(X))
+    reduced = found.transform(lazy)
+    assert isinstance(reduced, da.Array)
+    reduced = reduced.compute()
+    assert type(reduced) is np.ndarray or sp.issparse(reduced)
+    np.testing.assert_array_equal(reduced.toarray() if sp.issparse(reduced) else reduced, expected.transform(X))
+
+
+def test_masked_values_are_not_used():
+    X, y = make_counts(3, 60, 20)
+    lazy = da.from_array(X, chunks=(20, 20))
+    masked = da.ma.masked_greater(lazy, 2.5)
+    with pytest.raises(ValueError, match=r"X has masked values\. Fill them in first") as caught:
+        L20Selector(3).fit(masked, y)
+    with pytest.raises(ValueError, match="X has masked values"):
+        L20Selector(3).fit(lazy, y).transform(masked).compute()
+    filled = eval(str(caught.value).rpartition(" with ")[2].rstrip("."), {"X": masked, "numpy": np})
+    expected = L20Selector(3).fit(np.where(X > 2.5, 0.0, X), y)
+    np.testing.assert_array_equal(L20Selector(3).fit(filled, y).ranking_, expected.ranking_)
+    unmasked = L20Selector(3).fit(da.ma.masked_greater(lazy, 1e9), y)
+    np.testing.assert_array_equal(unmasked.ranking_, L20Selector(3).fit(X, y).ranking_)
+
+
+def test_blocks_of_other_libraries_are_refused():
+    X, y = make_counts(3, 60, 20)
+    lazy = da.from_array(X, chunks=(20, 20)).map_blocks(array_api_strict.asarray, meta=X[:0])
+    with pytest.raises(
+        TypeError, match=r"X has blocks of the type array_api_strict\..*\. Turn them into NumPy arrays or SciPy"
+    ):
+        L20Selector(3).fit(lazy, y)
+
+
+def test_what_is_no_matrix_is_refused():
+    X, y = make_counts(3, 60, 20)
+    model = L20Classifier(3).fit(X, y)
+    line = da.from_array(X[:, 0], chunks=20)
+    for method in (model.transform, model.predict, model.selection_frame):
+        with pytest.raises(ValueError, match=r"X has the shape \(60,\)\. Give a matrix of two axes"):
+            method(line)
+
+
+def test_the_graph_is_not_run_again_where_x_fits(monkeypatch):
+    X, y = make_counts(3, 60, 20)
+    for share, once in ((0.4, True), (0.0, False)):
+        calls = []
+
+        def load(block, calls=calls):
+            calls.append(len(block))
+            return block
+
+        monkeypatch.setattr("l20fs.blocks.dask.SHARE_FOR_X", share)
+        L20Selector(3).fit(da.from_array(X, chunks=(20, 20)).map_blocks(load, meta=X[:0]), y)
+        assert (len(calls) == 3) == once
+
+
+def test_the_limit_holds_where_there_is_no_cluster(caplog):
+    X, y = make_counts(3, 60, 20)
+    with caplog.at_level("INFO", "l20fs"):
+        L20Selector(3, max_memory="128M").fit(da.from_array(X, chunks=(20, 20)), y)
+    assert "there are 128.0 MiB for it" in caplog.text
+
+
+# On a cluster
+
+
+def times_out(block):
+    raise TimeoutError("the file server does not answer")
+
+
+def slow(block, seconds=0.02):
+    time.sleep(seconds)
+    return block
+
+
+def test_cluster(cluster, tmp_path):
+    """One cluster, several questions: to start one takes longer than to ask."""
+    _same_fit_and_few_bytes(cluster)
+    _joblib_on_the_cluster(cluster)
+    _larger_than_the_workers(tmp_path)
+    _a_loader_fails()
+    _a_worker_is_killed(cluster)
+    _the_cluster_is_closed(cluster)
+
+
+def _same_fit_and_few_bytes(client):
+    rng = np.random.default_rng(0)
+    for shape, chunks in (((400, 2500), (100, 2500)), ((100, 2500), (100, 400))):
+        X = rng.standard_normal(shape)
+        Y = np.eye(4)[np.argmax(X[:, :4] + rng.standard_normal((len(X), 4)), axis=1)]
+        blocks = as_blocks(da.from_array(X, chunks=chunks))
+        problem = make_problem(blocks, Y, ridge=1.0, scale="zscore")
+        assert problem.lipschitz + problem.lipschitz_lower > 0.0
+        before = _moved(client) + blocks.traffic.n_down + blocks.traffic.n_up
+        path = ahiht(problem, Schedule(n_rows=30))
+        moved = _moved(client) + blocks.traffic.n_down + blocks.traffic.n_up - before
+        expected = ahiht(make_problem(X, Y, ridge=1.0, scale="zscore"), Schedule(n_rows=30))
+        np.testing.assert_array_equal(path.indices, expected.indices)
+        n_steps, n_rows = int(path.n_iters.sum()), int(path.n_nonzero.max())
+        if blocks.axis == 0:
+            table = 2 * (n_rows * 4 * 8 + shape[1] * 4 * 8)  # of two workers
+        else:
+            table = 2 * shape[0] * 4 * 8 + n_rows * 16 + shape[0] * 8 * 100 / n_steps  # and the columns, once
+        assert moved <= 1.5 * n_steps * table
+
+
+def _moved(client):
+    """Return the bytes that workers have sent to each other, but for blocks of X that Dask moved to an idle worker."""
+
+    def received(dask_worker):
+        moved = [item for entry in dask_worker.transfer_incoming_log for item in entry["keys"].items()]
+        return sum(size for key, size in moved if not str(key).startswith("('array"))
+
+    return sum(client.run(received).values())
+
+
+def _joblib_on_the_cluster(client):
+    X, y = make_counts(3, 60, 20)
+    for estimator in (L20SelectorCV(cv=3), StabilitySelector(L20Selector(3), n_resamples=4, random_state=0)):
+        expected = clone(estimator).fit(X, y)
+        with parallel_config("dask", client=client), distributed.get_task_stream(client) as stream:
+            found = estimator.fit(X, y)
+        assert any("batch_of" in str(task["key"]) for task in stream.data)  # not here, one after the other
+        np.testing.assert_array_equal(found.ranking_, expected.ranking_)
+        np.testing.assert_array_equal(found.scores_, expected.scores_)
+
+
+def _larger_than_the_workers(tmp_path):
+    """D3 in the small: nothing is held, and every pass reads the file again; benchmarks/scale.py has the large one."""
+    X, y = make_counts(3, 200, 30)
+    zarr.create_array(tmp_path / "x.zarr", shape=X.shape, chunks=(20, 30), dtype=X.dtype)[:] = X
+    big = da.from_zarr(str(tmp_path / "x.zarr"))
+    blocks = as_blocks(big)
+    assert len(blocks.edges) == 11
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("l20fs.blocks.dask.SHARE_FOR_X", 0.0)
+        np.testing.assert_array_equal(L20Selector(4).fit(big, y).ranking_, L20Selector(4).fit(X, y).ranking_)
+
+
+def _a_loader_fails():
+    """An error of the task itself is passed on, even if it is one that waiting for the task may raise."""
+    X, y = make_counts(3, 60, 20)
+    with pytest.raises(TimeoutError, match="the file server does not answer"):
+        L20Selector(3).fit(da.from_array(X, chunks=(20, 20)).map_blocks(times_out, meta=X[:0]), y)
+
+
+def _the_cluster_is_closed(client):
+    X, y = make_counts(3, 60, 20)
+    closing = threading.Timer(0.5, client.shutdown)
+    closing.start()
+    with pytest.raises(Exception, match=r"with checkpoint=folder it goes on where it was|closed"):
+        L20Selector(3).fit(da.from_array(X, chunks=(10, 20)).map_blocks(slow, seconds=0.3, meta=X[:0]), y)
+    closing.join()
+
+
+def _a_worker_is_killed(client):
+    """D1: SIGKILL in the middle of a fit."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((80, 2100))
+    y = np.argmax(X[:, :3] + rng.standard_normal((80, 3)), axis=1)
+    lazy = da.from_array(X, chunks=(80, 200)).map_blocks(slow, meta=X[:0])
+    killed = []
+
+    def kill_one(stage):
+        if len(stage.rows) > 3 and not killed:
+            killed.append(pids(client)[0])
+            os.kill(killed[0], signal.SIGKILL)
+
+    found = L20Selector(12, solver="ahiht", callback=kill_one).fit(lazy, y)
+    assert killed
+    np.testing.assert_array_equal(found.path_.indices, L20Selector(12, solver="ahiht").fit(X, y).path_.indices)
+
+
+def test_d2_all_workers_are_gone(monkeypatch):
+    """No nanny: nobody starts them again. The fit ends by itself, long before a minute is over."""
+    monkeypatch.setattr("l20fs.blocks.dask.PATIENCE", 2.0)
+    X, y = make_counts(3, 60, 20)
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0", silence_logs=logging.CRITICAL
+        ) as cluster,
+        distributed.Client(cluster) as client,
+        dask.config.set(scheduler=client),
+    ):
+        lazy = da.from_array(X, chunks=(10, 20)).map_blocks(slow, seconds=0.3, meta=X[:0])
+        closing = threading.Timer(0.5, lambda: cluster.scale(0))
+        closing.start()
+        with pytest.raises(RuntimeError, match=r"All workers of the Dask cluster at .* are gone.*with checkpoint=folder"):
+            L20Selector(3).fit(lazy, y)
+        closing.join()

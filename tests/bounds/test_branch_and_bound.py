@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from supports import all_losses, powers_of_ten, problems
+
+from l20fs.bounds import certificate
+from l20fs.bounds.branch_and_bound import solve_exactly
+from l20fs.bounds.certificate import support_loss
+from l20fs.data import load_srbct
+from l20fs.objective.least_squares import LeastSquares
+
+ROUNDING = 1e-12
+
+
+def make_problem(seed=0, ridge=0.3, n_features=15):
+    random = np.random.default_rng(seed)
+    X = random.standard_normal((20, n_features)) + random.standard_normal((20, 1))
+    return LeastSquares(X, random.standard_normal((20, 2)), ridge=ridge)
+
+
+@given(problem=problems(ridge=powers_of_ten(-4, 2)), k=st.integers(1, 7))
+def test_the_optimum_is_that_of_the_brute_force(problem, k):
+    k = min(k, problem.n_features)
+    values = {support: loss for support, loss in all_losses(problem).items() if len(support) <= k}
+    best = min(values.values())
+    optimum = solve_exactly(problem, k)
+    found = optimum.certificate
+    assert found.upper_bound == pytest.approx(best, rel=1e-6, abs=3e-9 * problem.null_loss)
+    assert found.upper_bound == pytest.approx(values[tuple(optimum.support)], abs=1e-10 * problem.null_loss)
+    assert found.lower_bound <= best + ROUNDING * problem.null_loss
+    assert found.upper_bound - found.lower_bound <= 1e-6 * best + 3e-9 * problem.null_loss
+    for support, value in values.items():
+        if value <= best:
+            assert set(found.proved_in) <= set(support)
+            assert not set(found.proved_out) & set(support)
+
+
+@pytest.mark.parametrize("k", [2, 3, 4])
+@pytest.mark.parametrize("ridge", [0.001, 0.1, 1.0])
+def test_copies_tie_and_do_no_harm(k, ridge):
+    """Four copies of two features: many supports and many nodes are equally good."""
+    random = np.random.default_rng(0)
+    X = np.tile(random.standard_normal((10, 2)), (1, 4))
+    problem = LeastSquares(X, random.standard_normal((10, 2)), ridge=ridge)
+    optimum = solve_exactly(problem, k)
+    best = min(loss for support, loss in all_losses(problem).items() if len(support) <= k)
+    assert optimum.certificate.upper_bound == pytest.approx(best, rel=1e-6)
+    assert optimum.certificate.gap < 1e-5
+    assert len(optimum.certificate.proved_in) == len(optimum.certificate.proved_out) == 0
+
+
+@settings(max_examples=20)
+@given(seed=st.integers(0, 2**32 - 1), max_nodes=st.integers(0, 30))
+def test_a_search_cut_short_proves_a_bound_that_holds(seed, max_nodes):
+    problem = make_problem(seed, ridge=0.1)
+    best = solve_exactly(problem, 3, max_nodes=10**6)
+    assert best.certificate.gap < 1e-6
+    short = solve_exactly(problem, 3, max_nodes=max_nodes)
+    assert short.n_nodes <= max_nodes
+    assert short.certificate.lower_bound <= best.certificate.upper_bound <= short.certificate.upper_bound + 1e-9
+    assert len(short.support) <= 3
+
+
+def test_more_nodes_never_loosen_the_gap():
+    problem = make_problem(ridge=0.05)
+    gaps = [solve_exactly(problem, 4, max_nodes=n).certificate.gap for n in (1, 10, 100, 1000)]
+    assert all(later <= earlier + 1e-12 for earlier, later in pairwise(gaps))
+    assert gaps[0] > 0.05
+    assert gaps[-1] < 0.5 * gaps[0]
+
+
+def test_a_good_start_is_never_made_worse():
+    problem = make_problem(ridge=0.3)
+    best = solve_exactly(problem, 3, max_nodes=10**6)
+    again = solve_exactly(problem, 3, support=best.support[::-1], max_nodes=0)
+    assert again.support.tolist() == best.support.tolist()
+    assert again.certificate.upper_bound == support_loss(problem, best.support)
+    assert again.n_nodes == 0
+
+
+@pytest.mark.parametrize("ridge", [0.0, 1.0])
+def test_all_features_are_the_best_ones(ridge):
+    problem = make_problem(ridge=ridge, n_features=6)
+    optimum = solve_exactly(problem, 6)
+    assert optimum.support.tolist() == list(range(6))
+    assert optimum.certificate.gap < 1e-6
+
+
+def test_targets_that_do_not_vary_need_no_features():
+    problem = LeastSquares(np.random.default_rng(0).standard_normal((8, 5)), np.ones((8, 2)), ridge=1.0)
+    optimum = solve_exactly(problem, 2)
+    assert len(optimum.support) == 0
+    assert optimum.certificate.gap == 0.0
+
+
+def test_what_cannot_be_searched_is_refused(monkeypatch):
+    with pytest.raises(ValueError, match=r"at most 0 features\. Give it a ridge term"):
+        solve_exactly(make_problem(ridge=0.0), 2)
+    with pytest.raises(ValueError, match="k=16 is outside 1 to 15"):
+        solve_exactly(make_problem(), 16)
+    with pytest.raises(ValueError, match="support has 3 features, more than k=2"):
+        solve_exactly(make_problem(), 2, support=np.array([0, 1, 2]))
+    monkeypatch.setattr(certificate, "LARGEST_SIZE", 4)
+    with pytest.raises(ValueError, match=r"at most 4 features\. Ask for fewer"):
+        solve_exactly(make_problem(), 5)
+
+
+def test_the_best_five_genes_of_srbct():
+    """Proved among 2308; the number of nodes is far below that of the supports, which is 5e14."""
+    data = load_srbct()
+    targets = data.target[:, None] == np.array(data.target_names)
+    optimum = solve_exactly(LeastSquares(data.data, targets.astype(float), ridge=10.0, scale="zscore"), 5)
+    assert optimum.certificate.gap < 2e-6
+    assert optimum.n_nodes < 100
+    assert set(optimum.certificate.proved_in) <= set(optimum.support)
+    assert not set(optimum.certificate.proved_out) & set(optimum.support)

@@ -1,0 +1,405 @@
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference import best_objective
+from supports import RIDGES, all_losses, dense, loss_of, powers_of_ten, problems
+
+from l20fs.bounds import certificate
+from l20fs.bounds.certificate import (
+    Certificate,
+    SizeBounds,
+    certify_penalty,
+    certify_size,
+    least_residual,
+    lower_bounds,
+    prove,
+    support_loss,
+)
+from l20fs.bounds.relaxation import Cut, relax
+from l20fs.data import load_srbct
+from l20fs.objective.least_squares import LeastSquares
+
+SEEDS = st.integers(0, 2**32 - 1)
+FRACTION = st.floats(0, 1)
+#: The brute force rounds as well; a thousandth of what the certificates give away for that.
+ROUNDING = 1e-12
+
+
+def make_problem(seed=0, n_samples=40, n_features=60, n_targets=3, ridge=3.0, **options):
+    """Few features that explain the targets, and many that do not."""
+    random = np.random.default_rng(seed)
+    X = random.standard_normal((n_samples, n_features))
+    Y = X[:, :4] @ (3.0 * random.standard_normal((4, n_targets))) + 0.1 * random.standard_normal((n_samples, n_targets))
+    return LeastSquares(X, Y, ridge=ridge, **options)
+
+
+def greedy(problem, k):
+    """Forward selection, from the definition."""
+    support = []
+    for _ in range(k):
+        rest = [j for j in range(problem.n_features) if j not in support]
+        support.append(min(rest, key=lambda j: support_loss(problem, np.array([*support, j]))))
+    return np.array(support)
+
+
+def members(supports, n_features):
+    """Masks of the features that are in all, and in none, of the supports."""
+    masks = np.array([np.isin(np.arange(n_features), support) for support in supports])
+    return masks.all(axis=0), ~masks.any(axis=0)
+
+
+def assert_holds(found, values, upper, problem):
+    """Check a certificate against the values of all supports that compete; proofs speak of those that reach ``upper``."""
+    assert found.lower_bound <= min(values.values()) + ROUNDING * problem.null_loss
+    assert 0.0 <= found.lower_bound <= found.upper_bound == upper
+    assert 0.0 <= found.gap <= 1.0
+    good = [support for support, value in values.items() if value <= upper + ROUNDING * problem.null_loss]
+    in_all, in_none = members(good, problem.n_features)
+    assert in_all[found.proved_in].all()
+    assert in_none[found.proved_out].all()
+
+
+# --- bounds
+
+
+@given(problem=problems(ridge=RIDGES | st.just(0.0)))
+def test_lower_bounds_are_below_every_support_and_above_all_features(problem):
+    losses = all_losses(problem)
+    bounds = lower_bounds(problem, problem.n_features)
+    for k, bound in enumerate(bounds):
+        best = min(loss for support, loss in losses.items() if len(support) <= k)
+        assert bound <= best + ROUNDING * problem.null_loss
+    assert bounds[0] == problem.null_loss
+    assert np.all(np.diff(bounds) <= 0)
+    assert bounds[-1] >= 0
+    design = problem.design
+    deviation = design.scale * np.sqrt(design.column_energy / design.n_samples)
+    # A mean of many deviations costs digits, the more so the weaker the ridge is.
+    if problem.ridge and np.all(np.abs(design.mean) <= 100 * deviation):
+        assert bounds[-1] == pytest.approx(losses[tuple(range(problem.n_features))], abs=1e-7 * problem.null_loss)
+
+
+@pytest.mark.parametrize("ridge", [0.05, 1.0, 20.0])
+@pytest.mark.parametrize("tol", [1e-2, 1e-4])
+def test_lower_bounds_are_as_good_as_the_relaxation_of_each_size(ridge, tol):
+    problem = make_problem(ridge=ridge)
+    bounds = lower_bounds(problem, 30, tol=tol)
+    for k in range(1, 31):
+        *_, last = relax(problem, k, start=np.arange(60), tol=1e-7)
+        assert (1.0 - tol) * last.bound <= bounds[k] <= last.value * (1.0 + 1e-7)
+
+
+def test_lower_bounds_need_few_relaxations(monkeypatch):
+    """Each says something about all sizes."""
+    sizes = []
+    monkeypatch.setattr(SizeBounds, "solve", lambda self, k, solve=SizeBounds.solve: sizes.append(k) or solve(self, k))
+    lower_bounds(make_problem(n_features=300, ridge=10.0), 100, tol=1e-2)
+    assert len(sizes) == len(set(sizes)) < 25
+
+
+def test_sizes_beyond_the_largest_solved_for_are_bounded_too(monkeypatch):
+    problem = make_problem(n_features=12)
+    full = lower_bounds(problem, 12)
+    monkeypatch.setattr(certificate, "LARGEST_SIZE", 4)
+    bounds = lower_bounds(problem, 12)
+    assert bounds[:5] == pytest.approx(full[:5], rel=1e-3)
+    assert np.all(bounds <= full * (1.0 + 1e-3))
+    assert np.all(np.diff(bounds) <= 0)
+    assert bounds[-1] > 0.0
+    found = certify_size(problem, 9, support_loss(problem, greedy(problem, 9)))
+    assert found.lower_bound == pytest.approx(bounds[9], rel=0.1)
+    assert len(found.proved_in) == len(found.proved_out) == 0
+
+
+def test_scaling_x_or_permuting_the_features_changes_nothing():
+    problem = make_problem()
+    X, Y = dense(problem), problem.targets.T
+    order = np.random.default_rng(1).permutation(60)
+    upper = support_loss(problem, np.arange(4))
+    found = certify_size(problem, 4, upper)
+    scaled = certify_size(LeastSquares(1e5 * X, Y, ridge=3.0), 4, upper)
+    permuted = certify_size(LeastSquares(X[:, order], Y, ridge=3.0), 4, upper)
+    assert scaled.lower_bound == pytest.approx(found.lower_bound, rel=1e-4)
+    assert permuted.lower_bound == pytest.approx(found.lower_bound, rel=1e-4)
+    assert set(order[permuted.proved_in]) == set(found.proved_in) == {0, 1, 2, 3}
+    assert set(scaled.proved_in) == {0, 1, 2, 3}
+
+
+# --- without a ridge
+
+
+@pytest.mark.parametrize("ridge", [0.0, 1e-13])
+@pytest.mark.parametrize("kind", ["independent", "copies", "units"])
+def test_without_ridge_the_bound_is_the_residual_of_all_features(ridge, kind):
+    random = np.random.default_rng(0)
+    X, Y = random.standard_normal((20, 6)), random.standard_normal((20, 2))
+    if kind == "copies":
+        X = np.hstack([X, X[:, :2], X @ random.integers(-1, 2, (6, 2))])
+    elif kind == "units":
+        X *= 10.0 ** np.arange(-9, 9, 3)
+    problem = LeastSquares(X, Y, ridge=ridge)
+    columns = dense(problem) / np.linalg.norm(dense(problem), axis=0)
+    residual = 0.5 * np.sum((columns @ np.linalg.lstsq(columns, problem.targets.T)[0] - problem.targets.T) ** 2)
+    bounds = lower_bounds(problem, 4)
+    assert bounds[1:] == pytest.approx(np.full(4, residual), rel=1e-6)
+    assert np.all(bounds[1:] <= residual)
+    found = certify_size(problem, 3, support_loss(problem, np.arange(3)))
+    assert found.lower_bound == bounds[3]
+    assert len(found.proved_in) == len(found.proved_out) == 0
+
+
+@settings(max_examples=50)
+@given(seed=SEEDS, gap=powers_of_ten(-14, 0), n_targets=st.integers(1, 2))
+def test_nearly_dependent_columns_are_safe(seed, gap, n_targets):
+    """Against least squares in exact arithmetic: a direction that rounding blurs fits as well as any other."""
+    random = np.random.default_rng(seed)
+    X, Y = random.standard_normal((8, 3)), random.standard_normal((8, n_targets))
+    X[:, 2] = X[:, 0] - X[:, 1] + gap * X[:, 2]
+    problem = LeastSquares(X, Y)
+    columns = [[Fraction(x) for x in column] for column in dense(problem).T]
+    targets = [[Fraction(y) for y in row] for row in problem.targets]
+    for i, column in enumerate(columns):  # Gram-Schmidt
+        for later in columns[i + 1 :] + targets:
+            factor = dot(later, column) / dot(column, column)
+            later[:] = [x - factor * y for x, y in zip(later, column, strict=True)]
+    exact = sum(dot(target, target) for target in targets) / 2
+    assert Fraction(least_residual(problem, np.arange(3))) <= exact
+    if gap > 1e-3:
+        assert least_residual(problem, np.arange(3)) == pytest.approx(float(exact), abs=2e-9 * problem.null_loss)
+
+
+def dot(x, y):
+    return sum(a * b for a, b in zip(x, y, strict=True))
+
+
+@pytest.mark.parametrize("n_features", [20, 1200])
+def test_without_ridge_many_features_fit_everything(n_features):
+    random = np.random.default_rng(0)
+    problem = LeastSquares(random.standard_normal((10, n_features)), random.standard_normal((10, 2)))
+    assert lower_bounds(problem, 5)[1:] == pytest.approx(np.zeros(5), abs=1e-9)
+    found = certify_penalty(problem, 0.1, problem.null_loss)
+    assert found.lower_bound == pytest.approx(0.1)  # one feature at least, or nothing at all
+
+
+@settings(max_examples=50)
+@given(problem=problems(ridge=powers_of_ten(-16, -6)))
+def test_a_vanishing_ridge_is_safe(problem):
+    losses = all_losses(problem)
+    for k in range(1, problem.n_features + 1):
+        values = {support: loss for support, loss in losses.items() if len(support) <= k}
+        assert_holds(certify_size(problem, k, min(values.values())), values, min(values.values()), problem)
+
+
+# --- certificates
+
+
+@given(problem=problems(), k=st.integers(1, 7), fraction=FRACTION)
+def test_what_is_proved_for_a_size_holds_for_every_support(problem, k, fraction):
+    """With the best loss as upper bound, where ties decide, and with a worse one."""
+    k = min(k, problem.n_features)
+    values = {support: loss for support, loss in all_losses(problem).items() if len(support) <= k}
+    ranked = sorted(values.values())
+    for upper in (ranked[0], ranked[int(fraction * (len(ranked) - 1))]):
+        assert_holds(certify_size(problem, k, upper), values, upper, problem)
+
+
+@given(problem=problems(), fraction=FRACTION, price=powers_of_ten(-6, 0))
+def test_what_is_proved_for_a_penalty_holds_for_every_support(problem, fraction, price):
+    lam = price * problem.null_loss
+    values = {support: loss + lam * len(support) for support, loss in all_losses(problem).items()}
+    ranked = sorted(values.values())
+    for upper in (ranked[0], ranked[int(fraction * (len(ranked) - 1))]):
+        assert_holds(certify_penalty(problem, lam, upper), values, upper, problem)
+
+
+@settings(max_examples=30)
+@given(seed=SEEDS, ridge=st.floats(0.01, 10), lam=st.floats(0.01, 5))
+def test_bound_of_the_penalised_problem_against_its_definition(seed, ridge, lam):
+    """From the raw X, in another way than the other tests."""
+    random = np.random.default_rng(seed)
+    X, Y = random.standard_normal((12, 6)) + 5.0, random.standard_normal((12, 2))
+    problem = LeastSquares(X, Y, ridge=ridge)
+    best, support = best_objective(X, Y, lam, mu=problem.ridge)
+    found = certify_penalty(problem, lam, support_loss(problem, np.array(support, dtype=int)) + lam * len(support))
+    assert found.lower_bound <= best * (1 + 1e-12)
+    assert found.upper_bound == pytest.approx(best)
+
+
+def test_a_strong_ridge_proves_the_features_that_matter():
+    problem = make_problem(ridge=3.0)
+    found = certify_size(problem, 4, support_loss(problem, np.arange(4)))
+    assert found.proved_in.tolist() == [0, 1, 2, 3]
+    assert found.proved_out.tolist() == list(range(4, 60))
+    assert found.gap < 1e-3
+    lam = 0.5 * (support_loss(problem, np.arange(3)) - support_loss(problem, np.arange(4)))
+    priced = certify_penalty(problem, lam, support_loss(problem, np.arange(4)) + 4 * lam)
+    assert priced.proved_in.tolist() == [0, 1, 2, 3]
+    assert len(priced.proved_out) > 40
+    assert priced.gap < 0.05
+
+
+def test_copies_of_a_feature_can_neither_be_proved_in_nor_out():
+    problem = make_problem()
+    X = dense(problem)
+    X[:, 7] = X[:, 0]
+    copied = LeastSquares(X, problem.targets.T, ridge=3.0)
+    found = certify_size(copied, 4, support_loss(copied, np.arange(4)))
+    assert 0 < len(found.proved_in)
+    assert set(found.proved_in) <= {1, 2, 3}
+    assert not {0, 7} & set(found.proved_out)
+    assert len(found.proved_out) > 40
+
+
+def test_a_high_price_proves_that_nothing_is_in():
+    problem = make_problem()
+    found = certify_penalty(problem, problem.null_loss, problem.null_loss)
+    assert found.gap == 0.0
+    assert len(found.proved_in) == 0
+    assert found.proved_out.tolist() == list(range(60))
+
+
+@pytest.mark.parametrize("ridge", [0.1, 1.0, 10.0])
+def test_bounds_rise_with_the_price_and_fall_with_the_size(ridge):
+    problem = make_problem(ridge=ridge)
+    prices = np.geomspace(1e-4, 1.0, 12) * problem.null_loss
+    by_price = [certify_penalty(problem, lam, np.inf).lower_bound for lam in prices]
+    assert all(low <= high * (1 + 1e-4) for low, high in pairwise(by_price))
+    by_size = [certify_size(problem, k, np.inf).lower_bound for k in range(1, 12)]
+    assert all(low <= high * (1 + 1e-4) for high, low in pairwise(by_size))
+    # The penalised problem is the best of all sizes.
+    sizes = lower_bounds(problem, 60, tol=1e-4)
+    for lam, bound in zip(prices, by_price, strict=True):
+        assert bound == pytest.approx(np.min(sizes + lam * np.arange(61)), rel=3e-4)
+
+
+@given(seed=SEEDS, size=st.integers(1, 6), fraction=FRACTION)
+def test_proofs_against_all_supports_of_a_cut(seed, size, fraction):
+    """``prove`` is exact: it proves just what the bound of the cut says about each support on its own."""
+    random = np.random.default_rng(seed)
+    cut = Cut(2.0, 1.0, random.integers(0, 6, size) / 2.0)
+    k = int(random.integers(1, size + 1))
+    supports = [[j for j in range(size) if mask >> j & 1] for mask in range(2**size) if mask.bit_count() <= k]
+    bounds = [cut.bound(cut.scores[support].sum()) for support in supports]
+    loss = min(bounds) + fraction * (max(bounds) - min(bounds)) + 1e-9
+    proved_in, proved_out = prove(cut, k, loss)
+    in_all, in_none = members([s for s, bound in zip(supports, bounds, strict=True) if bound <= loss], size)
+    assert np.array_equal(proved_in, in_all)
+    assert np.array_equal(proved_out, in_none)
+
+
+@pytest.mark.parametrize("scale", ["none", "zscore"])
+def test_expression_data(scale):
+    """On real data with a strong ridge, twenty genes found greedily are proved to be within two per cent of the best."""
+    data = load_srbct()
+    targets = data.target[:, None] == np.array(data.target_names)
+    problem = LeastSquares(data.data, targets.astype(float), ridge=10.0, scale=scale)
+    found = certify_size(problem, 20, support_loss(problem, greedy_fast(problem, 20)))
+    assert 0.0 < found.gap < 0.02
+    assert len(found.proved_out) > 2000 or scale == "none"
+
+
+def greedy_fast(problem, k):
+    """Forward selection by the gain of each feature: half its squared product with A over mu plus its own."""
+    X, support = dense(problem), []
+    for _ in range(k):
+        chosen = X[:, support]
+        M = np.linalg.inv(np.eye(len(X)) + chosen @ chosen.T / problem.ridge)
+        MX = M @ X
+        gains = np.sum((problem.targets @ MX) ** 2, axis=0) / (problem.ridge + np.sum(X * MX, axis=0))
+        gains[support] = -1.0
+        support.append(int(np.argmax(gains)))
+    return np.array(support)
+
+
+def test_float32_is_certified_like_float64():
+    problem = make_problem()
+    X = dense(problem).astype(np.float32)
+    single = LeastSquares(X, problem.targets.T, ridge=3.0)
+    double = LeastSquares(X.astype(np.float64), problem.targets.T, ridge=3.0)
+    for k in (2, 4):
+        upper = support_loss(single, np.arange(k))
+        assert upper == pytest.approx(support_loss(double, np.arange(k)), rel=1e-6)
+        found = certify_size(single, k, upper)
+        assert found.lower_bound == pytest.approx(certify_size(double, k, upper).lower_bound, rel=2e-4)
+
+
+# --- the pieces
+
+
+@given(problem=problems(), seed=SEEDS)
+def test_support_loss_matches_the_definition(problem, seed):
+    random = np.random.default_rng(seed)
+    support = random.permutation(problem.n_features)[: random.integers(0, problem.n_features + 1)]
+    expected = loss_of(problem, support)
+    assert support_loss(problem, support) == pytest.approx(expected, rel=1e-7, abs=1e-10 * problem.null_loss)
+
+
+def test_support_loss_without_ridge():
+    random = np.random.default_rng(0)
+    X = random.standard_normal((20, 5)) * 10.0 ** np.arange(-10, 10, 4)
+    problem = LeastSquares(np.hstack([X, X]), random.standard_normal((20, 2)))
+    columns = dense(problem)[:, :5] / np.linalg.norm(dense(problem)[:, :5], axis=0)
+    expected = 0.5 * np.linalg.lstsq(columns, problem.targets.T)[1].sum()
+    assert support_loss(problem, np.arange(5)) == pytest.approx(expected)
+    assert support_loss(problem, np.arange(10)) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_perfect_fit_has_no_negative_loss(seed):
+    X = np.random.default_rng(seed).standard_normal((10, 3))
+    assert 0.0 <= support_loss(LeastSquares(X, X[:, :2]), np.arange(3)) < 1e-12
+
+
+def test_the_gap_of_a_perfect_solution_is_zero():
+    assert Certificate(0.0, 0.0, np.array([]), np.array([])).gap == 0.0
+    assert Certificate(1.0, 4.0, np.array([]), np.array([])).gap == 0.75
+
+
+def test_targets_that_do_not_vary_have_no_gap():
+    problem = LeastSquares(np.random.default_rng(0).standard_normal((8, 5)), np.ones((8, 2)), ridge=1.0)
+    assert lower_bounds(problem, 5).tolist() == [0.0] * 6
+    assert certify_size(problem, 2, 0.0).gap == 0.0
+
+
+def test_features_that_say_nothing_leave_the_loss_as_it_is():
+    X = np.array([[1.0, -1.0, 1.0, -1.0]]).T
+    problem = LeastSquares(np.hstack([X, -X]), np.array([[1.0, 1.0, -1.0, -1.0]]).T, ridge=1.0)
+    assert lower_bounds(problem, 2) == pytest.approx([2.0, 2.0, 2.0])
+
+
+def test_an_upper_bound_that_rounding_put_below_is_taken():
+    problem = make_problem()
+    best = support_loss(problem, np.arange(60))
+    found = certify_size(problem, 60, best * (1.0 - 1e-12))
+    assert found.lower_bound <= found.upper_bound
+    assert found.gap == pytest.approx(0.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("k", [0, 61, -1])
+def test_sizes_that_do_not_exist_are_refused(k):
+    problem = make_problem()
+    with pytest.raises(ValueError, match=f"k={k} is outside 1 to 60"):
+        certify_size(problem, k, 1.0)
+    with pytest.raises(ValueError, match=f"k={k} is outside 1 to 60"):
+        lower_bounds(problem, k)
+
+
+@pytest.mark.parametrize("lam", [-1.0, np.nan])
+def test_a_price_below_zero_is_refused(lam):
+    with pytest.raises(ValueError, match="must be at least 0"):
+        certify_penalty(make_problem(), lam, 1.0)
+
+
+@pytest.mark.parametrize("upper", [0.0, np.nan])
+def test_an_upper_bound_below_what_is_possible_is_refused(upper):
+    problem = make_problem()
+    with pytest.raises(ValueError, match="which no choice of features can reach"):
+        certify_size(problem, 2, upper)
+    with pytest.raises(ValueError, match="which no choice of features can reach"):
+        certify_penalty(problem, 0.1, upper)

@@ -1,0 +1,429 @@
+"""Files that are larger than the memory they may take: read in blocks, with the answer of the whole table."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import anndata
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+import zarr
+from cli_samples import RESULTS, contents, read_tsv
+
+from l20fs.blocks import FileBlocks, Journal, open_large
+from l20fs.cli import run
+from l20fs.data.readers import DataError, limits, read_table
+
+N_CELLS, N_GENES = 90, 24
+DONORS = np.array([f"donor {i % 6}" for i in range(N_CELLS)])
+GENES = [f"gene {j}" for j in range(N_GENES)]
+
+
+def counts(dtype=np.float32):
+    rng = np.random.default_rng(0)
+    y = np.arange(N_CELLS) % 3
+    X = rng.poisson(1.0, (N_CELLS, N_GENES)) + rng.poisson(4.0, (N_CELLS, 1)) * (rng.random((N_CELLS, N_GENES)) < 0.1)
+    X[:, 3:6] += rng.poisson(3.0, (N_CELLS, 3)) * np.eye(3, dtype=int)[y]
+    return X.astype(dtype), np.array(["B cell", "NK", "T cell"])[y]
+
+
+def adata_of(X, y):
+    obs = pd.DataFrame({"type": pd.Categorical(y), "donor": DONORS}, index=[f"cell {i}" for i in range(len(y))])
+    adata = anndata.AnnData(X, obs=obs, var=pd.DataFrame(index=GENES))
+    adata.layers["twice"] = 2 * X
+    return adata
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("large")
+    X, y = counts()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        adata_of(sp.csr_array(X), y).write_h5ad(folder / "csr.h5ad")
+        adata_of(sp.csc_array(X), y).write_h5ad(folder / "csc.h5ad")
+        adata_of(X.astype(np.int64), y).write_h5ad(folder / "dense.h5ad")
+        adata_of(sp.csr_array(X), y).write_zarr(folder / "cells.zarr")
+    np.save(folder / "rows.npy", X)
+    np.save(folder / "columns.npy", X.T)
+    zarr.create_array(folder / "array.zarr", data=X, chunks=(20, N_GENES))
+    (folder / "labels.txt").write_text("\n".join(y) + "\n")
+    return folder
+
+
+ANNDATA = {"target": "type", "groups": "donor"}
+FILES = {
+    "csr.h5ad": ANNDATA,
+    "csc.h5ad": ANNDATA,
+    "dense.h5ad": ANNDATA,
+    "cells.zarr": ANNDATA,
+    "rows.npy": {"labels": "labels.txt"},
+    "columns.npy": {"labels": "labels.txt", "samples_in": "columns"},
+    "array.zarr": {"labels": "labels.txt"},
+}
+
+
+def reading(folder, name):
+    return {key: folder / value if key == "labels" else value for key, value in FILES[name].items()}
+
+
+def arguments(folder, name):
+    given = reading(folder, name).items()
+    return [str(folder / name), *(text for key, value in given for text in (f"--{key.replace('_', '-')}", str(value)))]
+
+
+@pytest.fixture
+def tight(monkeypatch):
+    """Let every file be too large, and cut it into blocks of a few lines."""
+    monkeypatch.setattr(limits, "WORK", 10**9)
+    monkeypatch.setattr("l20fs.blocks.sources.LARGEST_BLOCK", 3000)
+
+
+def select(folder, output, name, *more, code=0):
+    assert run(["select", *arguments(folder, name), "-k", "5", "-o", str(output), *more]) == code
+    return read_tsv(output / "selection.tsv") if code == 0 else None
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_kind_of_file_is_read_in_blocks(folder, name, tight):
+    expected = read_table(folder / name, **reading(folder, name))
+    table = read_table(folder / name, **reading(folder, name), in_blocks=True)
+    assert isinstance(table.X, FileBlocks)
+    assert len(table.X.edges) > 3
+    assert table.X.dtype == expected.X.dtype
+    columns = np.array([4, 0, 20])
+    found = table.X[:, columns]
+    whole = expected.X.toarray() if sp.issparse(expected.X) else expected.X
+    np.testing.assert_array_equal(found.toarray() if sp.issparse(found) else found, whole[:, columns])
+    assert (table.y == expected.y).all()
+    assert table.feature_names == expected.feature_names
+    assert table.sha256 == expected.sha256
+    assert not isinstance(read_table(folder / name, **reading(folder, name)).X, FileBlocks), "nobody asked for blocks"
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_result_is_that_of_the_whole_table(folder, tmp_path, name, monkeypatch, capsys):
+    """Selection, accuracy, weights, substitutes, means and resamples; numbers to the digits that blocks may change."""
+    more = ("--log", "--stability", "4", "--n-jobs", "2", "--auto", "best", "--nested")
+    more = more if "donor" in arguments(folder, name) else more[:-3]
+    whole = tmp_path / "whole"
+    assert run(["select", *arguments(folder, name), "-o", str(whole), *more]) == 0
+    monkeypatch.setattr(limits, "WORK", 10**9)
+    monkeypatch.setattr("l20fs.blocks.sources.LARGEST_BLOCK", 3000)
+    capsys.readouterr()
+    blocks = tmp_path / "blocks"
+    assert run(["select", *arguments(folder, name), "-o", str(blocks), *more, "--max-memory", "9G"]) == 0
+    said = capsys.readouterr().err
+    assert f"work on {name} in memory would take more than the 9.0 GiB of --max-memory: it is read in blocks" in said
+    assert said.count(": plan C, few features") == 1
+    for file in ("selection.tsv", "cv.tsv", "stability.tsv"):
+        expected, found = (pd.read_csv(folder / file, sep="\t") for folder in (whole, blocks))
+        pd.testing.assert_frame_equal(found, expected, check_exact=False, rtol=1e-4)
+    reports = [json.loads((place / "report.json").read_text()) for place in (whole, blocks)]
+    for key in ("answer", "sentences", "warnings", "heat", "confusion", "substitutes", "strongest"):
+        assert reports[1][key] == reports[0][key], key
+    assert {file.split("-")[0] for file in contents(blocks)} == {*RESULTS, "stability.tsv", "stability/resample"}
+
+
+def test_layers_and_other_solvers(folder, tmp_path, tight):
+    plain = select(folder, tmp_path / "x", "csr.h5ad", "--scale", "none", "--ridge", "0")
+    twice = select(folder, tmp_path / "layer", "csr.h5ad", "--layer", "twice", "--scale", "none", "--ridge", "0")
+    assert [row["feature"] for row in plain] == [row["feature"] for row in twice]
+    for column in ("coef_NK", "coef_B cell"):
+        np.testing.assert_allclose([float(r[column]) for r in plain], [2 * float(r[column]) for r in twice], rtol=1e-3)
+    assert len(select(folder, tmp_path / "ahiht", "csc.h5ad", "--method", "ahiht", "--include", "gene 1")) == 5
+
+
+def test_path_in_blocks(folder, tmp_path, monkeypatch, capsys):
+    assert run(["path", *arguments(folder, "csr.h5ad"), "-k", "6"]) == 0
+    whole = capsys.readouterr().out
+    monkeypatch.setattr(limits, "WORK", 10**9)
+    assert run(["path", *arguments(folder, "csr.h5ad"), "-k", "6"]) == 0
+    printed = capsys.readouterr()
+    assert [line.split("\t")[2:4] for line in printed.out.splitlines()] == [
+        line.split("\t")[2:4] for line in whole.splitlines()
+    ]
+    assert "plan C" in printed.err
+    assert run(["path", *arguments(folder, "csr.h5ad"), "--certify"]) == 2
+    assert "--certify needs the data in memory, and csr.h5ad is read in blocks." in capsys.readouterr().err
+    (tmp_path / "groups.tsv").write_text("gene 1\tA\ngene 2\tA\n")
+    groups = ["--feature-groups", str(tmp_path / "groups.tsv")]
+    assert run(["path", *arguments(folder, "csr.h5ad"), *groups]) == 2
+    assert "Or use --method ahiht" in capsys.readouterr().err
+    assert run(["path", *arguments(folder, "csr.h5ad"), *groups, "--method", "ahiht", "-k", "3"]) == 0
+
+
+def test_methods_that_need_the_table_get_it_or_say_so(folder, tmp_path, tight, capsys):
+    assert len(select(folder, tmp_path / "fisher", "rows.npy", "--method", "FisherScore")) == 5
+    assert "blocks" not in capsys.readouterr().err
+    assert run(["select", *arguments(folder, "rows.npy"), "--method", "FisherScore", "--max-memory", "1K"]) == 3
+    assert "rows.npy: needs about" in capsys.readouterr().err
+
+
+def test_too_little_memory_even_for_blocks(folder, tight, capsys):
+    assert run(["select", *arguments(folder, "csr.h5ad"), "--max-memory", "1K"]) == 3
+    said = capsys.readouterr().err
+    assert re.search(r"csr\.h5ad: work on it takes about .* In blocks \d+\.\d MiB would do, but 1\.0 KiB are allowed", said)
+
+
+def test_what_the_program_takes_counts(folder, tight):
+    table = read_table(folder / "rows.npy", labels=folder / "labels.txt", in_blocks=True, max_memory=2**30, in_use=2**29)
+    assert table.X.budget == 2**28
+    assert not isinstance(
+        read_table(folder / "rows.npy", labels=folder / "labels.txt", in_blocks=True, max_memory=2**28, in_use=2**28).X,
+        FileBlocks,
+    )
+
+
+def test_a_limit_that_will_do_for_the_table_but_not_for_blocks(folder, tmp_path, monkeypatch, capsys):
+    """Blocks need more than a small table does."""
+    select(folder, tmp_path / "out", "csr.h5ad", "--max-memory", "100K")
+    assert "blocks" not in capsys.readouterr().err
+
+
+def test_memory_that_is_free_decides_where_nothing_is_said(folder, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(limits, "WORK", 10**5)
+    monkeypatch.setattr(limits, "available_memory", lambda: 2**29)
+    select(folder, tmp_path / "out", "csr.h5ad")
+    assert "would take more than the memory that is free" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "dense"])
+@pytest.mark.parametrize(("value", "word"), [(np.nan, "missing"), (-np.inf, "infinite")])
+def test_values_that_are_not_finite_are_named(tmp_path, kind, value, word, tight, capsys):
+    X, y = counts()
+    X[80, 7] = X[85, 2] = value
+    make = {"csr": sp.csr_array, "csc": sp.csc_array, "dense": np.asarray}[kind]
+    adata_of(make(X), y).write_h5ad(tmp_path / "x.h5ad")
+    assert run(["select", str(tmp_path / "x.h5ad"), "--target", "type", "-o", str(tmp_path / "out")]) == 3
+    said = capsys.readouterr().err
+    place = "'gene 2', sample 'cell 85'" if kind == "csc" else "'gene 7', sample 'cell 80'"
+    assert f"x.h5ad: 2 {word} values, first in column {place}" in said
+    assert not (tmp_path / "out").exists()
+
+
+def test_logarithms_of_negative_values_are_refused(tmp_path, tight, capsys):
+    X, y = counts()
+    X[80, 7] = -2.5
+    adata_of(sp.csr_array(X), y).write_h5ad(tmp_path / "x.h5ad")
+    assert run(["select", str(tmp_path / "x.h5ad"), "--target", "type", "--log"]) == 3
+    assert "--log: the table has negative values, the lowest is -2.5. Leave --log out." in capsys.readouterr().err
+
+
+def test_counts_are_recognised_in_a_block(tmp_path, tight, capsys):
+    X, y = counts()
+    X[0, 0] = 500
+    adata_of(sp.csr_array(X), y).write_h5ad(tmp_path / "x.h5ad")
+    assert run(["select", str(tmp_path / "x.h5ad"), "--target", "type"]) == 0
+    assert "looks like raw counts" in capsys.readouterr().err
+
+
+def damage(file, name, change):
+    import h5py
+
+    with h5py.File(file, "r+") as stored:
+        values = stored[f"X/{name}"][:]
+        change(values)
+        stored[f"X/{name}"][:] = values
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("indices", lambda values: values.__setitem__(-1, 10**6)),
+        ("indices", lambda values: values.__setitem__(-1, -1)),
+        ("indptr", lambda values: values.__setitem__(3, 10**6)),
+        ("indptr", lambda values: values.__setitem__(-1, 10**6)),
+        ("indptr", lambda values: values.__setitem__(0, 1)),
+    ],
+)
+def test_a_damaged_sparse_matrix_is_refused(tmp_path, name, change, tight, capsys):
+    X, y = counts()
+    adata_of(sp.csr_array(X), y).write_h5ad(tmp_path / "x.h5ad")
+    damage(tmp_path / "x.h5ad", name, change)
+    assert run(["select", str(tmp_path / "x.h5ad"), "--target", "type", "-o", str(tmp_path / "out")]) == 3
+    assert not (tmp_path / "out").exists()
+
+
+class Canary:
+    def __reduce__(self):
+        return os.mkdir, (os.environ["CANARY"],)
+
+
+@pytest.mark.parametrize("place", ["X", "obs/type"])
+@pytest.mark.parametrize("in_blocks", [False, True])
+def test_nothing_in_a_zarr_store_is_unpickled(tmp_path, monkeypatch, place, in_blocks):
+    """A store may name the codec pickle for a numeric array, too."""
+    monkeypatch.setenv("CANARY", str(tmp_path / "ran"))
+    store = tmp_path / "x.zarr"
+    for group in ("", "obs", "var"):
+        (store / group).mkdir(parents=True, exist_ok=True)
+        (store / group / ".zgroup").write_text('{"zarr_format": 2}')
+    (store / place).mkdir()
+    array = {"zarr_format": 2, "shape": [4], "chunks": [4], "dtype": "|O", "fill_value": None, "order": "C"}
+    (store / place / ".zarray").write_text(json.dumps(array | {"filters": [{"id": "pickle"}], "compressor": None}))
+    (store / place / "0").write_bytes(pickle.dumps(Canary()))
+    with pytest.raises(DataError, match="names the codec pickle, which can run code when it is read"):
+        read_table(store, "type", in_blocks=in_blocks)
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("name", ["zarr.json", ".zgroup", ".zarray"])
+@pytest.mark.parametrize("content", [b"", b"{}", b"[]", b'{"zarr_format": 9}', b"\xff\xfe", b'{"zarr_format": 3}'])
+def test_damaged_stores_are_refused(tmp_path, name, content):
+    (tmp_path / "x.zarr").mkdir()
+    (tmp_path / "x.zarr" / name).write_bytes(content)
+    (tmp_path / "labels.txt").write_text("a\nb\n")
+    with pytest.raises(DataError, match=r"x\.zarr: "):
+        read_table(tmp_path / "x.zarr", labels=tmp_path / "labels.txt", in_blocks=True)
+
+
+def test_a_store_that_is_no_adata(tmp_path):
+    zarr.open_group(tmp_path / "x.zarr", mode="w")["numbers"] = np.eye(3)
+    with pytest.raises(DataError, match=r"x\.zarr: holds 'numbers', but is no AnnData file"):
+        read_table(tmp_path / "x.zarr", "type")
+    zarr.save(tmp_path / "y.zarr", np.eye(3))
+    with pytest.raises(DataError, match=r"y\.zarr: a zarr array has no labels. Give a file with them"):
+        read_table(tmp_path / "y.zarr", "type")
+    (tmp_path / "labels.txt").write_text("a\nb\nb\n")
+    with pytest.raises(DataError, match=r"y\.zarr: layer 'q' is for AnnData; this is a single array. Leave it out"):
+        read_table(tmp_path / "y.zarr", labels=tmp_path / "labels.txt", layer="q")
+
+
+# Files that change, are cut, or have odd names
+
+
+@pytest.mark.parametrize("in_blocks", [False, True])
+def test_chunks_that_are_not_there_are_told(tmp_path, in_blocks, monkeypatch):
+    monkeypatch.setattr(limits, "WORK", 10**9)
+    X, y = counts()
+    zarr.create_array(tmp_path / "x.zarr", data=X, chunks=(30, N_GENES))
+    (tmp_path / "x.zarr" / "c" / "1" / "0").unlink()
+    (tmp_path / "labels.txt").write_text("\n".join(y) + "\n")
+    table = read_table(tmp_path / "x.zarr", labels=tmp_path / "labels.txt", in_blocks=in_blocks)
+    assert "x.zarr: 1 of 3 chunks are not there and count as 0.0." in table.notes
+
+
+@pytest.mark.parametrize(("name", "other"), [("csr.h5ad", "cells"), ("csr.h5ad", "C.H5"), ("cells.zarr", "folder")])
+def test_the_content_of_a_file_counts_and_not_its_name(folder, tmp_path, name, other, tight):
+    (tmp_path / other).symlink_to(folder / name)
+    table = read_table(tmp_path / other, **reading(folder, name), in_blocks=True)
+    assert isinstance(table.X, FileBlocks)
+    assert open_large(tmp_path / other).shape == table.X.shape
+
+
+def test_a_block_that_cannot_be_read_is_told_with_the_file(tmp_path, tight, capsys):
+    X, y = counts()
+    zarr.create_array(tmp_path / "x.zarr", data=X, chunks=(30, N_GENES))
+    file = tmp_path / "x.zarr" / "c" / "1" / "0"
+    file.write_bytes(file.read_bytes()[:20])
+    (tmp_path / "labels.txt").write_text("\n".join(y) + "\n")
+    assert run(["select", str(tmp_path / "x.zarr"), "--labels", str(tmp_path / "labels.txt")]) == 3
+    said = capsys.readouterr().err
+    assert re.search(r"error: x\.zarr: rows \d+ to \d+ of the matrix cannot be read \(.*\)\. Copy the file again\.", said)
+
+
+@pytest.mark.parametrize("name", ["rows.npy", "csr.h5ad", "array.zarr"])
+def test_a_file_that_changes_while_it_is_read_is_refused(folder, tmp_path, name, monkeypatch, tight, capsys):
+    """Nothing of it is kept: a resumed run must not take what was read of the other version."""
+    source, changed = folder / name, tmp_path / name
+    shutil.copytree(source, changed) if source.is_dir() else shutil.copy(source, changed)
+    n_passes, n_kept, fit = [], [], FileBlocks.total
+
+    def total(blocks, kernel, *rest):
+        n_passes.append(kernel.__name__)
+        if len(n_passes) == 2:
+            n_kept.append(len(list((tmp_path / "out" / "passes").iterdir())))
+            target = changed if changed.is_file() else changed / "c" / "1" / "0"
+            os.utime(target, ns=(1, 1))
+        return fit(blocks, kernel, *rest)
+
+    monkeypatch.setattr(FileBlocks, "total", total)
+    command = ["select", str(changed), *arguments(folder, name)[1:], "-o", str(tmp_path / "out")]
+    assert run(command) == 3
+    assert (
+        f"error: {name} was changed while it was read. Wait until it is complete, and begin anew." in capsys.readouterr().err
+    )
+    assert len(list((tmp_path / "out" / "passes").iterdir())) == n_kept[0]
+
+
+def test_a_map_that_shrinks_does_not_kill(folder, tmp_path, tight):
+    shutil.copy(folder / "rows.npy", tmp_path / "x.npy")
+    blocks = open_large(tmp_path / "x.npy")
+    os.truncate(tmp_path / "x.npy", 200)
+    with pytest.raises(ValueError, match=r"x\.npy was changed while it was read"):
+        blocks[:, [1]]
+
+
+def test_a_file_that_is_replaced_as_a_whole_is_the_old_one_for_this_run(folder, tmp_path, tight):
+    shutil.copy(folder / "rows.npy", tmp_path / "x.npy")
+    blocks = open_large(tmp_path / "x.npy")
+    before = blocks[:, [1]]
+    np.save(tmp_path / "y.npy", np.zeros((N_CELLS, N_GENES), dtype=np.float32))
+    os.replace(tmp_path / "y.npy", tmp_path / "x.npy")
+    np.testing.assert_array_equal(blocks[:, [1]], before)
+
+
+def test_passes_are_kept_of_fits_that_are_few(folder, tmp_path, monkeypatch, tight):
+    """Halves keep what they found, not what they read, and so do the fits inside a fold."""
+    made = []
+    monkeypatch.setattr("l20fs.estimators.selector.Journal", lambda *given: made.append(Journal(*given)) or made[-1])
+    more = ("--stability", "4", "--auto", "best", "--nested")
+    assert run(["select", *arguments(folder, "csr.h5ad"), "-o", str(tmp_path / "out"), *more]) == 0
+    assert len(made) == 1 + 5
+
+
+# Runs that were killed
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from l20fs.cli import run
+from l20fs.data.readers import limits
+from l20fs.blocks import pass_cache
+limits.WORK = 10**9
+n_left, write = int(sys.argv[1]), pass_cache._write
+def write_and_die(*arguments):
+    global n_left
+    write(*arguments)
+    n_left -= 1
+    if n_left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+pass_cache._write = write_and_die
+sys.exit(run(sys.argv[2:]))
+"""
+
+
+def test_a_run_that_was_killed_goes_on_where_it_was(folder, tmp_path, capsys):
+    command = ["select", *arguments(folder, "csr.h5ad"), "-k", "5"]
+
+    def start(n_passes, output, *more):
+        call = [sys.executable, "-c", KILLED, str(n_passes), *command, "-o", str(output), *more]
+        return subprocess.run(call, capture_output=True, text=True, check=False)
+
+    assert start(0, tmp_path / "whole").returncode == 0
+    expected = contents(tmp_path / "whole")
+    assert set(expected) == RESULTS
+    output = tmp_path / "out"
+    assert start(4, output).returncode == -signal.SIGKILL
+    kept = set(Path(output / "passes").iterdir())
+    assert len(kept) == 4
+    assert run([*command, "-o", str(output)]) == 2
+    assert "holds a run that was not finished. Use --resume to go on, or --force to begin anew" in capsys.readouterr().err
+    assert start(3, output, "--resume").returncode == -signal.SIGKILL
+    assert len(set(Path(output / "passes").iterdir()) - kept) == 3
+    assert start(0, output, "--resume").returncode == 0
+    found = contents(output)
+    assert set(found) == RESULTS, "what was kept is gone"
+    assert found == expected

@@ -1,0 +1,412 @@
+"""The options of ``l20fs select`` one by one, and the commands beside it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from cli_samples import RESULTS, contents, planted, read_tsv, start, with_lonely, write_table
+from samples import SOLVERS
+
+from l20fs import L20Selector, L20SelectorCV, StabilitySelector
+from l20fs.cli import run
+from l20fs.cli.options import supervised_methods
+from l20fs.evaluation.engine import make_stratified_folds, nested_accuracy, predictions_by_k
+from l20fs.methods import discover
+from l20fs.report import Content
+
+
+def noisy(seed=0):
+    X, labels, _ = planted(random_state=seed)
+    return X + 1.5 * np.random.default_rng(seed).standard_normal(X.shape), labels
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    return write_table(tmp_path_factory.mktemp("data") / "table.tsv", *noisy())
+
+
+@pytest.fixture(scope="module")
+def quick_table(tmp_path_factory):
+    X, labels, _ = planted()
+    return write_table(tmp_path_factory.mktemp("data") / "quick.tsv", X, with_lonely(labels))
+
+
+def summary_of(capsys, *arguments):
+    """Run select and return what --json prints."""
+    assert run(["select", *arguments, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def refused(capsys, *arguments, code=2):
+    assert run(list(arguments)) == code
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    return printed.err
+
+
+@pytest.mark.parametrize("rule", ["best", "1se"])
+@pytest.mark.parametrize("seed", ["0", "3"])
+def test_auto_chooses_as_the_selector_with_cross_validation_does(table, capsys, rule, seed):
+    X, labels = noisy()
+    found = summary_of(capsys, table, "--target", "type", "--auto", rule, "--seed", seed)
+    cv = L20SelectorCV(rule, max_features=12, cv=make_stratified_folds(labels, seed=int(seed))).fit(X, labels)
+    assert found["k"] == cv.n_features_ == len(found["selected"])
+    chosen = found["accuracy"][found["k"] - 1]
+    assert chosen["linear"] == pytest.approx(cv.best_score_)
+    assert f"{100 * cv.best_score_:.1f} %" in found["answer"]
+    assert any("slightly optimistic" in text for text in found["warnings"])
+
+
+def test_nested_repeats_the_choice_in_every_fold(table, capsys):
+    X, labels = noisy()
+    found = summary_of(capsys, table, "--target", "type", "--auto", "1se", "--nested", "--n-jobs", "2")
+    outer = predictions_by_k(L20Selector(), X, labels, range(1, 13), make_stratified_folds(labels))
+    expected = nested_accuracy(L20Selector(), X, labels, outer, "1se")
+    assert found["nested"] == {"accuracy": pytest.approx(expected.accuracies.tolist()), "n_features": expected.sizes}
+    assert run(["select", table, "--target", "type", "--auto", "1se", "--nested"]) == 0
+    assert f"chosen anew in each part: {100 * expected.accuracies.mean():.1f} %" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("method", ["fisherscore", "MRMR", "relieff"])
+def test_other_methods_rank_by_their_own_scores(table, tmp_path, capsys, method):
+    X, labels = noisy()
+    name = {name.lower(): name for name in discover()}[method.lower()]
+    found = summary_of(capsys, table, "--target", "type", "-k", "4", "--method", method, "-o", str(tmp_path / "out"))
+    selector = discover()[name](12).fit(X, labels)
+    order = np.argsort(selector.ranking_)[:4]
+    assert found["selected"] == [f"g{j}" for j in order]
+    assert found["scores"] == pytest.approx(selector.scores_[order].tolist(), rel=1e-5)
+    assert contents(tmp_path / "out").keys() == RESULTS - {"path.npz"}
+    assert found["arguments"]["method"] == name
+    predictions = predictions_by_k(discover()[name](), X, labels, range(1, 13), make_stratified_folds(labels))
+    expected = predictions.results("linear")["mean_test_score"]
+    assert [row["linear"] for row in found["accuracy"]] == pytest.approx(expected.tolist())
+
+
+def test_every_supervised_method_is_taken(quick_table, capsys):
+    for name in supervised_methods():
+        assert run(["select", quick_table, "--target", "type", "-k", "2", "--method", name.lower()]) == 0, name
+        assert "2 of 12 features" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--method", "fischer"], "'FisherScore'"),
+        (["--method", "udfs"], "does not look at the labels"),
+        (["--method", "rfs", "--include", "g1"], "--include does not go with --method RFS"),
+        (["--method", "mrmr", "--feature-groups", "GROUPS"], "--feature-groups does not go with"),
+        (["--method", "mrmr", "--scale", "none"], "--scale does not go with"),
+        (["--method", "mrmr", "--alpha", "1"], "--alpha does not go with"),
+        (["-k", "3", "--auto", "1se"], "one of the two"),
+        (["--auto", "best", "--alpha", "1"], "one of the two"),
+        (["--auto", "most"], "most"),
+        (["--nested"], "--auto"),
+        (["--resume"], "-o DIR"),
+        (["--open"], "-o DIR"),
+        (["--force", "--resume", "-o", "out"], "one of the two"),
+        (["--stability", "7"], "even number"),
+        (["--stability", "0"], "--stability"),
+        (["--n-jobs", "0"], "--n-jobs"),
+        (["--max-memory", "much"], "for example 8G"),
+        (["--max-memory", "-1G"], "for example 8G"),
+        (["--include", "g1,G2"], "The closest name is 'g2'"),
+        (["--exclude", "g1,g1"], "--exclude names 'g1' twice"),
+        (["--include", ","], "names nothing"),
+        (["--include", "@nowhere.txt"], "'nowhere.txt' cannot be read"),
+        (["--feature-groups", "nowhere.txt"], "'nowhere.txt' cannot be read"),
+        (["--labels", "nowhere.txt"], "nowhere.txt"),
+        (["--groups", "typo"], "'type'"),
+        (["--samples-in", "tubes"], "tubes"),
+    ],
+)
+def test_wrong_options_are_refused_before_any_work(table, tmp_path, monkeypatch, capsys, options, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "groups.txt").write_text("g1\tx\ng2\tx\n")
+    options = ["groups.txt" if option == "GROUPS" else option for option in options]
+    assert message in refused(capsys, "select", table, "--target", "type", *options)
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["groups.txt"]
+
+
+def test_auto_without_cross_validation_is_refused(quick_table, capsys):
+    message = refused(capsys, "select", quick_table, "--target", "type", "--auto", "1se", code=3)
+    assert "class 'lonely' has 1 sample only" in message
+    assert "Use -k" in message
+
+
+@pytest.mark.parametrize("form", ["commas", "@file", "file"])
+def test_included_and_excluded_features(table, tmp_path, capsys, form):
+    file = tmp_path / "names.txt"
+    file.write_text("g7\n\n  g10 \n", encoding="utf-8")
+    wish = {"commas": "g7, g10", "@file": f"@{file}", "file": str(file)}[form]
+    found = summary_of(capsys, table, "--target", "type", "-k", "4", "--include", wish, "--exclude", "g0")
+    X, labels = noisy()
+    expected = L20Selector(4, include=[7, 10], exclude=[0], max_features=12).fit(X, labels)
+    assert found["selected"] == [f"g{j}" for j in expected.path_.support(4)]
+    assert {"g7", "g10"} == set(found["selected"][:2])
+    assert [row["n_features"] for row in found["accuracy"]] == list(range(2, 12))  # what is included is always there
+    left_out = summary_of(capsys, table, "--target", "type", "-k", "11", "--exclude", wish)
+    assert len(left_out["selected"]) == 10
+    assert not {"g7", "g10"} & set(left_out["selected"])
+
+
+def test_groups_of_features(table, tmp_path, capsys):
+    file, output = tmp_path / "pathways.tsv", tmp_path / "out"
+    file.write_text("g3\tupper\ng5\tupper\ng8\tlower\ng9\tlower\n\ng11\tlower\n")
+    options = ["--feature-groups", str(file), "-k", "3", "-o", str(output)]
+    found = summary_of(capsys, table, "--target", "type", *options)
+    X, labels = noisy()
+    selector = L20Selector(3, feature_groups=[[3, 5], [8, 9, 11]], max_features=12).fit(X, labels)
+    rows = read_tsv(output / "selection.tsv")
+    members = {name for row in rows for name in row["members"].split(", ")}
+    assert members == {f"g{j}" for j in selector.path_.support(3)}
+    assert [row["feature"] for row in rows] == found["selected"]
+    assert "3 of 9 feature groups" in found["answer"]
+    file.write_text("g3 upper\n")
+    assert "line 1 must be a feature, a tab and its group" in refused(capsys, "select", table, *options, "--force")
+    file.write_text("G3\tupper\n")
+    assert "closest name is 'g3'" in refused(capsys, "select", table, "--target", "type", *options, "--force")
+    file.write_text("\n")
+    assert "is empty" in refused(capsys, "select", table, *options, "--force")
+
+
+def test_donors_stay_together(tmp_path, capsys):
+    X, labels = noisy()
+    donors = [f"d{i % 6}" for i in range(60)]
+    frame = pd.DataFrame(X, columns=[f"g{j}" for j in range(12)])
+    frame.assign(type=labels, donor=donors).to_csv(tmp_path / "table.csv", index=False)
+    options = ["--target", "type", "--groups", "donor", "-k", "3", "--stability", "6"]
+    found = summary_of(capsys, str(tmp_path / "table.csv"), *options)
+    stable = StabilitySelector(L20Selector(3, max_features=12), n_resamples=6, random_state=0)
+    assert found["stability"]["index"] == pytest.approx(stable.fit(X, labels, groups=donors).stability_)
+    folds = make_stratified_folds(labels, donors)
+    expected = predictions_by_k(L20Selector(), X, labels, range(1, 13), folds).results()["mean_test_score"]
+    assert [row["linear"] for row in found["accuracy"]] == pytest.approx(expected.tolist())
+    assert "by group" in found["protocol"]
+    frame.assign(type=labels, donor=np.where(labels == "left", "d9", donors)).to_csv(tmp_path / "table.csv", index=False)
+    found = summary_of(capsys, str(tmp_path / "table.csv"), "--target", "type", "--groups", "donor", "-k", "3")
+    assert any(text.startswith("Class 'left' is in one 'donor' only") for text in found["warnings"])
+
+
+def test_logarithms(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    labels = np.repeat(["a", "b"], 30)
+    counts = rng.negative_binomial(0.5, 0.02, size=(60, 30)).astype(float)
+    counts[:30, :3] *= 4
+    file = write_table(tmp_path / "counts.tsv", counts, labels)
+    plain = summary_of(capsys, file, "--target", "type", "-k", "3")
+    assert any("--log" in text for text in plain["warnings"])
+    logged = summary_of(capsys, file, "--target", "type", "-k", "3", "--log")
+    assert not any("--log" in text for text in logged["warnings"])
+    expected = L20Selector(3, max_features=30).fit(np.log1p(counts), labels)
+    assert logged["selected"] == [f"g{j}" for j in expected.path_.support(3)]
+    assert logged["scores"] == pytest.approx(expected.scores_[expected.path_.support(3)].tolist(), rel=1e-5)
+    file = write_table(tmp_path / "negative.tsv", counts - 1, labels)
+    assert "the lowest is -1" in refused(capsys, "select", file, "--target", "type", "--log", code=3)
+
+
+def test_stability(table, tmp_path, capsys):
+    X, labels = noisy()
+    options = ["--target", "type", "-k", "3", "--stability", "10", "--seed", "4"]
+    found = summary_of(capsys, table, *options, "-o", str(tmp_path / "out"))
+    expected = StabilitySelector(L20Selector(3, max_features=12), n_resamples=10, random_state=4).fit(X, labels)
+    order = L20Selector(3, max_features=12).fit(X, labels).path_.support(3)
+    assert found["stability"]["index"] == pytest.approx(expected.stability_)
+    assert found["stability"]["frequencies"] == pytest.approx(expected.frequencies_[order].tolist())
+    rows = read_tsv(tmp_path / "out" / "stability.tsv")
+    assert [row["feature"] for row in rows] == [f"g{j}" for j in np.argsort(expected.ranking_)[: len(rows)]]
+    two = summary_of(capsys, table, *options, "--n-jobs", "2", "-o", str(tmp_path / "two"))
+    assert two == found
+    assert contents(tmp_path / "two") == contents(tmp_path / "out")
+    # A run without it, into the same folder, leaves nothing of it.
+    assert run(["select", table, "--target", "type", "-o", str(tmp_path / "out"), "--force"]) == 0
+    assert contents(tmp_path / "out").keys() == RESULTS
+
+
+def test_stability_is_that_of_the_number_that_was_chosen(table, capsys):
+    X, labels = noisy()
+    found = summary_of(capsys, table, "--target", "type", "--auto", "1se", "--stability", "6")
+    k = found["k"]
+    assert k < 12  # all of them would always be found again
+    expected = StabilitySelector(L20Selector(k, max_features=12), n_resamples=6, random_state=0).fit(X, labels)
+    assert found["stability"]["index"] == pytest.approx(expected.stability_)
+
+
+def test_a_method_without_a_path_leaves_no_path_of_an_earlier_run(quick_table, tmp_path):
+    output = str(tmp_path / "out")
+    assert run(["select", quick_table, "--target", "type", "-o", output]) == 0
+    assert run(["select", quick_table, "--target", "type", "-o", output, "--force", "--method", "MRMR"]) == 0
+    assert contents(tmp_path / "out").keys() == RESULTS - {"path.npz"}
+
+
+def test_what_the_reader_notices_is_in_the_report(tmp_path, capsys):
+    X, labels, _ = planted()
+    names = ["1-Mar", *(f"g{j}" for j in range(1, 12))]
+    file = write_table(tmp_path / "table.tsv", X, with_lonely(labels), names)
+    found = summary_of(capsys, file, "--target", "type", "-k", "3")
+    assert any("date" in text for text in found["warnings"])
+
+
+def test_labels_of_another_file_and_samples_in_columns(tmp_path, capsys):
+    X, labels, _ = planted()
+    samples = [f"s{i}" for i in range(60)]
+    frame = pd.DataFrame(X.T, columns=samples, index=[f"g{j}" for j in range(12)])
+    frame.to_csv(tmp_path / "genes.csv", index_label="gene")
+    pd.DataFrame({"sample": samples[::-1], "kind": labels[::-1]}).to_csv(tmp_path / "labels.csv", index=False)
+    options = ["--labels", str(tmp_path / "labels.csv"), "--samples-in", "columns", "-k", "3"]
+    found = summary_of(capsys, str(tmp_path / "genes.csv"), *options)
+    assert found["selected"] == [f"g{j}" for j in L20Selector(3, max_features=12).fit(X, labels).path_.support(3)]
+
+
+def test_a_sparse_h5ad_file_stays_sparse(tmp_path, capsys, monkeypatch):
+    anndata = pytest.importorskip("anndata")
+    rng = np.random.default_rng(0)
+    labels = np.repeat(["a", "b", "c"], 40)
+    X = sp.random_array((120, 300), density=0.1, rng=rng, format="csr")
+    X = sp.csr_array(X + sp.csr_array(np.where(np.arange(300) < 6, 1.0, 0.0) * (rng.random((120, 300)) < 0.1)))
+    X.data[:] += 0.1
+    adata = anndata.AnnData(sp.csr_matrix(X))
+    adata.obs["kind"] = pd.Categorical(labels)
+    adata.var_names = [f"g{j}" for j in range(300)]
+    adata.write_h5ad(tmp_path / "cells.h5ad")
+    widest = []
+    original = sp.csr_array.toarray
+    for kind in (sp.csr_array, sp.csc_array):
+        monkeypatch.setattr(
+            kind, "toarray", lambda self, *given, **named: widest.append(self.shape) or original(self, *given)
+        )
+    options = ["--target", "kind", "-k", "4", "-o", str(tmp_path / "out")]
+    found = summary_of(capsys, str(tmp_path / "cells.h5ad"), *options)
+    assert found["selected"] == [f"g{j}" for j in L20Selector(4, max_features=100).fit(X, labels).path_.support(4)]
+    assert max(n_columns for _, n_columns in widest) <= 100
+    message = refused(capsys, "select", str(tmp_path / "cells.h5ad"), "--target", "kind", "--method", "MRMR")
+    assert "needs a dense table" in message
+
+
+def test_the_page_is_opened(quick_table, tmp_path):
+    browser, seen = tmp_path / "browser", tmp_path / "seen.txt"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {seen}\n')
+    browser.chmod(browser.stat().st_mode | stat.S_IXUSR)
+    output = tmp_path / "out"
+    environment = {"BROWSER": f"{browser} %s"}
+    assert (
+        start("select", quick_table, "--target", "type", "-o", str(output), "--open", environment=environment).returncode
+        == 0
+    )
+    assert seen.read_text().strip() == (output / "report.html").as_uri()
+    seen.unlink()
+    assert start("report", str(output), "--open", environment=environment).returncode == 0
+    assert seen.read_text().strip() == (output / "report.html").as_uri()
+
+
+def test_the_page_is_made_again_from_stored_results(quick_table, tmp_path, capsys):
+    output = tmp_path / "out"
+    assert run(["select", quick_table, "--target", "type", "-o", str(output)]) == 0
+    before = contents(output)
+    for name in RESULTS - {"report.json"}:
+        (output / name).unlink()
+    capsys.readouterr()
+    assert run(["report", str(output)]) == 0
+    assert capsys.readouterr().out == f"{output / 'report.html'}\n"
+    assert contents(output) == {name: before[name] for name in ("report.json", "report.html")}
+    for content in (b"{", b"\xff\xfe", b"[]", b"null"):
+        (output / "report.json").write_bytes(content)
+        assert "report.json" in refused(capsys, "report", str(output), code=3)
+        assert (output / "report.html").read_bytes() == before["report.html"]
+    (output / "report.json").unlink()
+    assert "no report.json" in refused(capsys, "report", str(output))
+    assert "nowhere" in refused(capsys, "report", str(tmp_path / "nowhere"))
+
+
+@pytest.mark.parametrize("method", SOLVERS)
+def test_the_path_as_a_table(table, tmp_path, capsys, method):
+    X, labels = noisy()
+    path = L20Selector(5, solver=method, max_features=5).fit(X, labels).path_
+    assert run(["path", table, "--target", "type", "-k", "5", "--method", method]) == 0
+    printed = capsys.readouterr().out
+    output = tmp_path / "path.tsv"
+    assert run(["path", table, "--target", "type", "-k", "5", "--method", method, "-o", str(output)]) == 0
+    assert output.read_text() == printed
+    rows = read_tsv(output)
+    assert [int(row["size"]) for row in rows] == path.sizes.tolist()
+    np.testing.assert_allclose([float(row["lambda"]) for row in rows], path.alphas, rtol=1e-9)
+    np.testing.assert_allclose([float(row["loss"]) for row in rows], path.losses, rtol=1e-9)
+    present: set[str] = set()
+    for stage, row in enumerate(rows):
+        present = (present | set(row["enters"].split(", "))) - set(row["leaves"].split(", ")) - {""}
+        assert present == {f"g{j}" for j in path.stage_rows(stage)}
+
+
+def test_a_path_with_gaps(table, tmp_path, capsys):
+    X, labels = noisy()
+    path = L20Selector(4, max_features=4, certify=True).fit(X, labels).path_
+    output = str(tmp_path / "path.tsv")
+    assert run(["path", table, "--target", "type", "-k", "4", "--certify", "-o", output]) == 0
+    rows = read_tsv(output)
+    assert rows[0]["gap"] == ""
+    assert [float(row["gap"]) for row in rows[1:]] == pytest.approx([path.gap(k) for k in range(1, 5)], rel=1e-8)
+    assert "--force" in refused(capsys, "path", table, "--target", "type", "-o", output)
+    assert run(["path", table, "--target", "type", "-k", "2", "-o", output, "--force"]) == 0
+    assert "gap" not in Path(output).read_text()
+    assert "has no path" in refused(capsys, "path", table, "--target", "type", "--method", "mrmr")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts(capsys, shell):
+    assert run(["completion", shell]) == 0
+    script = capsys.readouterr().out
+    assert f"_L20FS_COMPLETE={shell}_complete" in script
+    if shutil.which(shell):
+        subprocess.run([shell, "-n"], input=script, text=True, check=True)
+
+
+def test_completion_knows_commands_options_and_methods():
+    def completed(words):
+        asked = {"_L20FS_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()))}
+        return start(environment=asked).stdout.decode()
+
+    assert "plain,select" in completed("l20fs")
+    code = {"_L20FS_COMPLETE": "bash_complete", "COMP_WORDS": "l20fs select x --method fi", "COMP_CWORD": "4"}
+    assert start(environment=code).stdout.decode() == "plain,FisherScore\n"
+
+
+def test_the_package_itself_can_be_run():
+    command = [sys.executable, "-m", "l20fs", "--version"]
+    assert b"l20fs, version" in subprocess.run(command, capture_output=True, check=True, env=os.environ).stdout
+
+
+def test_every_command_has_help_with_an_example(capsys):
+    for command in (
+        "select",
+        "path",
+        "report",
+        "completion",
+        "methods",
+        "data list",
+        "data info",
+        "data import",
+        "reproduce",
+    ):
+        assert run([*command.split(), "--help"]) == 0
+        assert f"  l20fs {command}" in capsys.readouterr().out, command
+
+
+def test_more_features_than_the_page_shows(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    labels = with_lonely(np.repeat(["a", "b", "c"], 20))
+    file = write_table(tmp_path / "wide.tsv", rng.standard_normal((60, 130)), labels)
+    found = summary_of(capsys, file, "--target", "type", "-k", "120", "-o", str(tmp_path / "out"))
+    assert found["k"] == 120
+    assert len(read_tsv(tmp_path / "out" / "selection.tsv")) == 120
+    content = Content.from_json((tmp_path / "out" / "report.json").read_text())
+    assert (content.k, content.k_max) == (120, 100)

@@ -1,0 +1,282 @@
+"""The table of the selection, and the features that could take the place of others."""
+
+from __future__ import annotations
+
+import sys
+import tracemalloc
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from hypothesis import example, given
+from hypothesis import strategies as st
+from samples import make_data, make_frame
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+
+from l20fs import L20Selector, L20SelectorCV
+from l20fs.estimators.selection_table import best_first, substitutes
+
+
+def substitutes_twin(X, chosen, n):
+    """Look at the whole correlation matrix; exact ties alone go by index."""
+    varies = np.ptp(X, axis=0) > 0.0
+    correlations = np.zeros((X.shape[1], X.shape[1]))
+    correlations[np.ix_(varies, varies)] = np.atleast_2d(np.corrcoef(X[:, varies].T))
+    return [
+        (feature, other, correlations[feature, other])
+        for feature in chosen
+        if varies[feature]
+        for other in sorted(
+            (j for j in range(X.shape[1]) if varies[j] and j not in chosen),
+            key=lambda j: (-round(abs(correlations[feature, j]), 10), j),
+        )[:n]
+    ]
+
+
+@st.composite
+def tables(draw):
+    """Integers, so that duplicates, opposite copies, constant features and equal correlations are common."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n_samples, n_features = draw(st.integers(2, 12)), draw(st.integers(1, 10))
+    X = rng.integers(0, draw(st.integers(2, 9)), size=(n_samples, n_features)).astype(np.float64)
+    X *= rng.choice([1.0, -1.0, 1e3], size=n_features)
+    X[:, rng.random(n_features) < 0.2] = 3.0
+    X[0, 0] += 1.0 if np.ptp(X) == 0.0 or not (np.ptp(X, axis=0) > 0.0).any() else 0.0
+    chosen = rng.permutation(n_features)[: draw(st.integers(0, n_features))]
+    return X, chosen, draw(st.integers(1, 12))
+
+
+# Three features have the correlation 0 with the last but one; which of them is further from 0 by rounding does not count.
+UNCORRELATED = (
+    np.array([[1e3, 1, 2, 2, 0, 0, 2, -2, 0], [0, 2, 1, 0, -2, 0, 1, -1, -1], [0, 0, 2, 2, -2, 1e3, 2, 0, -1]]),
+    np.array([7, 5]),
+    5,
+)
+
+
+@example(UNCORRELATED, np.asarray)
+@given(tables(), st.sampled_from([np.asarray, sp.csr_array, sp.csc_matrix, pd.DataFrame]))
+def test_substitutes_are_those_of_the_correlation_matrix(table, container):
+    X, chosen, n = table
+    found = substitutes(container(X), chosen, n)
+    expected = substitutes_twin(X, chosen.tolist(), n)
+    assert list(zip(found.feature, found.substitute, strict=True)) == [pair[:2] for pair in expected]
+    assert np.allclose(found.correlation, [pair[2] for pair in expected], atol=1e-9)
+    assert np.abs(found.correlation).max(initial=0.0) <= 1.0
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_permuting_the_features_permutes_the_substitutes(seed):
+    rng = np.random.default_rng(seed)
+    X, order = rng.standard_normal((15, 30)), rng.permutation(30)
+    found, permuted = substitutes(X, [3, 4], 5), substitutes(X[:, order], np.argsort(order)[[3, 4]], 5)
+    assert np.array_equal(order[permuted.feature], found.feature)
+    assert np.array_equal(order[permuted.substitute], found.substitute)
+    assert np.allclose(permuted.correlation, found.correlation)
+
+
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_of_many_copies_the_lower_index_comes_first_whatever_the_units(container, dtype):
+    rng = np.random.default_rng(1)
+    base = np.abs(rng.standard_normal((200, 1))) + 50.0
+    noise = rng.standard_normal((200, 300))
+    copies = [-(2.0**3) * base, base, 2.0**-20 * base]  # powers of two change no digit
+    X = np.hstack([base, noise[:, :150], copies[0], noise[:, 150:], *copies[1:]]).astype(dtype)
+    found = substitutes(container(X), [0], n=4)
+    assert found.substitute[:3].tolist() == [151, 302, 303]
+    assert np.allclose(found.correlation[:3], [-1.0, 1.0, 1.0], atol=1e-5)
+    assert abs(found.correlation[3]) < 0.5
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_copies_in_other_units_tie_although_they_round_differently(seed):
+    rng = np.random.default_rng(seed)
+    X = np.outer(rng.standard_normal(40), rng.uniform(0.1, 10.0, size=60) * rng.choice([-1.0, 1.0], size=60))
+    exact = substitutes(X, [0], 59)
+    assert exact.substitute.tolist() == list(range(1, 60))
+    assert np.abs(exact.correlation).max() <= 1.0, "whatever rounding does"
+    X[:, 0] += 0.3 * rng.standard_normal(40)
+    assert substitutes(X, [0], 59).substitute.tolist() == list(range(1, 60))
+
+
+def test_blocks_of_chosen_features_give_the_same(monkeypatch):
+    X, _ = make_data()
+    whole = substitutes(X, range(7), 4)
+    monkeypatch.setattr("l20fs.estimators.selection_table.BLOCK_ELEMENTS", 120)  # two features of sixty samples at a time
+    for expected, found in zip(whole, substitutes(X, range(7), 4), strict=True):
+        assert np.allclose(found, expected)
+
+
+def test_sparse_stays_sparse_and_no_array_of_features_by_features():
+    X = sp.random_array((2_000, 20_000), density=0.001, format="csr", rng=np.random.default_rng(0))
+    tracemalloc.start()
+    try:
+        substitutes(X, np.arange(200), 3)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 40e6, "dense, X alone would take 320 MB; all correlations of the 200 features 32 MB"
+
+
+@pytest.mark.parametrize(
+    ("chosen", "n", "message"),
+    [
+        ([0], 0, "n=0 is not valid. Use a whole number at least 1"),
+        ([0], 1.5, "n=1.5 is not valid"),
+        ([0, 12], 3, "chosen names feature 12, but X has the features 0 to 11"),
+        ([-1], 3, "chosen names feature -1"),
+        ([0.5], 3, "Give the indices of features"),
+        (np.ones(12, dtype=bool), 3, "Give the indices of features"),
+        ([[1]], 3, "Give the indices of features"),
+    ],
+)
+def test_odd_requests_are_refused(chosen, n, message):
+    with pytest.raises(ValueError, match=message):
+        substitutes(make_data()[0], chosen, n)
+
+
+@pytest.fixture
+def fitted():
+    X, y = make_frame()
+    return L20Selector(3).fit(X, y), X
+
+
+def test_plain_frame_has_the_norm_of_every_row(fitted):
+    selector, _ = fitted
+    table = selector.selection_frame()
+    assert table.columns.tolist()[:7] == ["feature", "rank", "score", "norm", "entry_alpha", "rule", "strongest"]
+    path = selector.path_
+    assert table["norm"].tolist() == [
+        dict(zip(path.coef_rows, path.stage_norms(-1), strict=True))[j] for j in path.support(3)
+    ]
+    everything = selector.set_params(n_features_to_select=12).selection_frame()
+    assert (everything["norm"] > 0.0).tolist() == [True] * 3 + [False] * 9
+    by_norm = L20Selector(3, ranking="norm").fit(*make_data()).selection_frame()
+    assert by_norm["norm"].tolist() == by_norm["score"].tolist()
+
+
+def test_could_replace_names_the_substitutes(fitted):
+    selector, X = fitted
+    table = selector.selection_frame(X, n_substitutes=2)
+    found = substitutes(X, selector.path_.support(3), 2)
+    pairs = [f"g{j} ({r:.2f})" for j, r in zip(found.substitute, found.correlation, strict=True)]
+    assert table["could_replace"].tolist() == [", ".join(pairs[i : i + 2]) for i in (0, 2, 4)]
+    assert "stability" not in table
+    plain = selector.selection_frame()
+    pd.testing.assert_frame_equal(table.drop(columns="could_replace"), plain)
+    assert (selector.selection_frame(X)["could_replace"].str.count(",") == 2).all()
+
+
+def test_a_feature_without_substitutes_has_an_empty_text(fitted):
+    selector, X = fitted
+    selector.set_params(n_features_to_select=12)
+    assert selector.selection_frame(X)["could_replace"].tolist() == [""] * 12
+    selector.set_params(n_features_to_select=2)
+    first = selector.path_.order[0]
+    silent = X.copy()
+    silent[f"g{first}"] = 1.0
+    assert selector.selection_frame(silent)["could_replace"].astype(bool).tolist() == [False, True]
+
+
+def test_an_empty_selection_is_an_empty_frame():
+    X, y = make_frame()
+    selector = L20Selector(3, alpha=1e6).fit(X, y)
+    table = selector.selection_frame(X, stability=stability_of(selector))
+    assert len(table) == 0
+    assert {"norm", "stability", "could_replace", "strongest", "coef_0"} <= set(table.columns)
+
+
+def test_the_data_must_be_those_of_the_fit(fitted):
+    selector, X = fitted
+    with pytest.raises(ValueError, match="feature names should match those that were passed during fit"):
+        selector.selection_frame(X.rename(columns={"g3": "g03"}))
+    with (
+        pytest.raises(ValueError, match="X has 11 features, but L20Selector is expecting 12"),
+        pytest.warns(match="valid feature names"),
+    ):
+        selector.selection_frame(X.to_numpy()[:, :11])
+    with pytest.raises(ValueError, match=r"1 missing values \(NaN\), first in 'g4'"):
+        selector.selection_frame(X.mask((X.index.to_numpy()[:, None] == 5) & (X.columns == "g4")))
+    assert selector.feature_names_in_.tolist() == X.columns.tolist(), "the fit is as it was"
+
+
+class FittedStability(BaseEstimator):
+    """What selection_frame needs of a stability selection."""
+
+    def fit(self, frequencies, names=None):
+        self.frequencies_, self.n_features_in_ = np.asarray(frequencies), len(frequencies)
+        if names is not None:
+            self.feature_names_in_ = names
+        return self
+
+
+def stability_of(selector):
+    return FittedStability().fit(np.linspace(0.0, 1.0, 12), selector.feature_names_in_)
+
+
+def test_stability_is_the_frequency_of_each_feature(fitted):
+    selector, _ = fitted
+    expected = np.linspace(0.0, 1.0, 12)[selector.path_.support(3)]
+    assert selector.selection_frame(stability=stability_of(selector))["stability"].tolist() == expected.tolist()
+    nameless = FittedStability().fit(np.linspace(0.0, 1.0, 12))
+    assert selector.selection_frame(stability=nameless)["stability"].tolist() == expected.tolist()
+
+
+def test_stability_of_something_else_is_refused(fitted):
+    selector, X = fitted
+    with pytest.raises(NotFittedError):
+        selector.selection_frame(stability=FittedStability())
+    with pytest.raises(TypeError, match=r"stability=L20Selector has no frequencies_\. Give a fitted StabilitySelector"):
+        selector.selection_frame(stability=selector)
+    with pytest.raises(TypeError, match="not an estimator instance"):
+        selector.selection_frame(stability=SimpleNamespace(frequencies_=[0.5] * 12))
+    with pytest.raises(ValueError, match=r"fitted on 5 features, the selector on 12\. Fit both on the same columns"):
+        selector.selection_frame(stability=FittedStability().fit([0.5] * 5))
+    with pytest.raises(ValueError, match="the selector on 12 with other names"):
+        selector.selection_frame(stability=FittedStability().fit([0.5] * 12, X.columns.to_numpy()[::-1]))
+
+
+def test_a_cross_validation_has_the_same_table(fitted):
+    _, X = fitted
+    cv = L20SelectorCV(3, max_features=4).fit(X, make_frame()[1])
+    table = cv.selection_frame(X, stability=stability_of(cv), n_substitutes=1)
+    found = substitutes(X, best_first(cv), 1)
+    assert table["feature"].tolist() == [f"g{j}" for j in found.feature]
+    assert table["could_replace"].tolist() == [
+        f"g{j} ({r:.2f})" for j, r in zip(found.substitute, found.correlation, strict=True)
+    ]
+    assert table["stability"].tolist() == np.linspace(0.0, 1.0, 12)[found.feature].tolist()
+    with pytest.raises(ValueError, match="feature names should match"):
+        cv.selection_frame(X.rename(columns={"g3": "g03"}))
+
+
+def test_unfitted_and_without_pandas(fitted, monkeypatch):
+    with pytest.raises(NotFittedError):
+        L20Selector().selection_frame()
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ModuleNotFoundError, match=r"needs pandas: pip install 'l20fs\[cli\]'"):
+        fitted[0].selection_frame()
+
+
+def test_of_two_classes_the_strongest_is_the_one_the_feature_is_high_in():
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 2
+    X = rng.standard_normal((60, 6))
+    X[:, 1] += 3.0 * (y == 1)
+    X[:, 4] += 3.0 * (y == 0)
+    frame = L20Selector(2).fit(X, np.array(["low", "high"])[y]).selection_frame().set_index("feature")
+    assert frame["strongest"].to_dict() == {"x1": "high", "x4": "low"}
+
+
+def test_excluded_features_replace_nothing():
+    X, y = make_data()
+    X = np.column_stack([X, X[:, 2]])
+    named = pd.DataFrame(X, columns=[f"g{j}" for j in range(12)] + ["copy"])
+    table = L20Selector(2, include=["g2"], exclude=["copy"]).fit(named, y).selection_frame(named)
+    assert not table["could_replace"].str.contains("copy").any()
+    free = L20Selector(1, include=["g2"]).fit(named, y).selection_frame(named)
+    assert free["could_replace"][0].startswith("copy (1.00)")

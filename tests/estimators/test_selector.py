@@ -1,0 +1,464 @@
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference import best_objective, best_subset, minimum
+from samples import HOMOTOPIES, REPLACING, SOLVERS, assert_same_fit, make_data
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from l20fs import L20Selector, paper_settings
+from l20fs.data import load_srbct, make_planted
+from l20fs.objective.least_squares import LeastSquares
+
+CHECKED = [
+    L20Selector(),
+    L20Selector(1),
+    L20Selector(0.5, scale="zscore", ridge=0.1),
+    L20Selector(2, solver="hiht"),
+    L20Selector(2, **paper_settings("ahiht")),
+    L20Selector(2, **paper_settings("hiht")),
+]
+
+
+@pytest.mark.filterwarnings("ignore:n_features_to_select=.* is greater than n_features")
+@pytest.mark.filterwarnings("ignore:.*lambdas stopped at max_iter")
+@pytest.mark.filterwarnings("ignore:No features were selected")
+@parametrize_with_checks(CHECKED)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def planted():
+    return make_planted(200, 300, 6, 4, random_state=0)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_another_k_needs_no_second_fit(planted, monkeypatch, solver):
+    X, y, _ = planted
+    selector = L20Selector(20, solver=solver, max_features=50, max_iter=5000).fit(X, y)
+    ranking = selector.ranking_
+    monkeypatch.setattr(L20Selector, "_fit_scores", None)  # a second fit would fail
+    for k in (1, 5, 20, 50, 300):
+        selector.set_params(n_features_to_select=k)
+        expected = np.flatnonzero(ranking <= k)
+        assert len(expected) == k
+        assert selector.get_support(indices=True).tolist() == expected.tolist()
+        assert selector.support_.sum() == k
+        assert np.array_equal(selector.transform(X), X[:, expected])
+        assert selector.get_feature_names_out().tolist() == [f"x{j}" for j in expected]
+        assert np.flatnonzero(selector.coef_.any(axis=0)).tolist() == sorted(set(expected) & set(selector.path_.coef_rows))
+
+
+def test_a_share_of_the_features(planted):
+    X, y, _ = planted
+    assert L20Selector(0.1).fit(X, y).support_.sum() == 30
+    assert L20Selector(0.0001).fit(X, y).support_.sum() == 1
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_none_keeps_the_rows_at_alpha(planted, solver):
+    X, y, _ = planted
+    alpha = 0.05 * L20Selector(1, solver=solver).fit(X, y).path_.alphas[0]
+    selector = L20Selector(None, alpha=alpha, solver=solver, max_iter=5000).fit(X, y)
+    k = selector.support_.sum()
+    assert k == selector.path_.n_nonzero[-1] > 0
+    assert selector.path_.refit(int(k)).coef.any(axis=0).sum() == k
+    assert str(k) in repr(selector.path_)
+    with pytest.raises(ValueError, match="alpha is None"):
+        L20Selector(None).fit(X, y)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_max_features_carries_the_path_further(planted, solver):
+    X, y, _ = planted
+    short, long = (L20Selector(10, solver=solver, max_features=n, max_iter=5000).fit(X, y) for n in (None, 60))
+    assert short.path_.n_nonzero[-1] < 60 <= long.path_.n_nonzero[-1]
+    assert long.support_.sum() == 10
+    assert long.path_.refit(60).coef.shape == (4, 300)
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=15)
+def test_renaming_the_labels_changes_nothing(seed):
+    X, y, _ = make_planted(40, 60, 4, 3, random_state=seed)
+    names = np.array(["zebra", "ant", "mole"])
+    a, b = L20Selector(10).fit(X, y), L20Selector(10).fit(X, names[y])
+    assert np.allclose(a.scores_, b.scores_, rtol=1e-8)
+    assert b.classes_.tolist() == sorted(set(names[y]))
+    columns = [b.classes_.tolist().index(names[c]) for c in a.classes_]
+    assert np.allclose(a.coef_, b.coef_[columns], rtol=1e-6, atol=1e-12)
+    assert np.allclose(a.intercept_, b.intercept_[columns], rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["int", "str", "bool", "category", "object", "datetime"])
+def test_labels_of_any_type(kind):
+    X, y, _ = make_planted(60, 40, 3, 2)
+    labels = {
+        "int": y + 5,
+        "str": np.array(["no", "yes"])[y],
+        "bool": y.astype(bool),
+        "category": pd.Series(pd.Categorical.from_codes(y, ["low", "high"])),
+        "object": np.array(["a", "b"], dtype=object)[y],
+        "datetime": np.array(["2020-01-01", "2021-01-01"])[y],
+    }[kind]
+    selector = L20Selector(3).fit(X, labels)
+    assert len(selector.classes_) == 2
+    assert selector.coef_.shape == (2, 40)
+    assert np.allclose(selector.scores_, L20Selector(3).fit(X, y).scores_)
+
+
+def test_one_hot_indicator_and_numbers_are_targets_too():
+    X, y, _ = make_planted(60, 40, 3, 3)
+    labels = L20Selector(5, ranking="norm").fit(X, y)
+    indicator = L20Selector(5, ranking="norm").fit(X, np.eye(3, dtype=int)[y])
+    assert np.allclose(indicator.scores_, labels.scores_)
+    assert indicator.classes_.tolist() == [0, 1, 2]
+    labels = L20Selector(5, ranking="norm", class_weight=None).fit(X, y)
+    numbers = L20Selector(5, ranking="norm", ridge=10.0).fit(X, np.eye(3)[y] * 2.5 + 0.25)  # no classes to weigh
+    assert (labels.ridge_, L20Selector(5).fit(X, np.eye(3)[y] * 2.5).ridge_) == (10.0, 0.1)
+    assert not hasattr(numbers, "classes_")
+    assert np.allclose(numbers.scores_[numbers.support_], 2.5 * labels.scores_[labels.support_])
+    single = L20Selector(5).fit(X, X[:, 7] - 2 * X[:, 9] + 0.01 * X[:, 3])
+    assert single.coef_.shape == (1, 40)
+    assert {7, 9} <= set(single.get_support(indices=True))
+    assert not hasattr(labels.fit(X, X[:, 7]), "classes_"), "classes of a former fit must go"
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_recovers_planted_features(planted, solver):
+    X, y, informative = planted
+    selector = L20Selector(6, solver=solver, max_iter=5000).fit(X, y)
+    assert set(informative) == set(selector.get_support(indices=True))
+
+
+def test_pipeline_grid_search_and_pandas_output(planted):
+    X, y, _ = planted
+    frame = pd.DataFrame(X, columns=[f"g{j}" for j in range(300)])
+    pipeline = make_pipeline(L20Selector(), LogisticRegression()).set_output(transform="pandas")
+    search = GridSearchCV(pipeline, {"l20selector__n_features_to_select": [2, 6]}, cv=3).fit(frame, y)
+    assert search.best_params_["l20selector__n_features_to_select"] == 6
+    names = search.best_estimator_[0].get_feature_names_out()
+    assert search.best_estimator_[:-1].transform(frame).columns.tolist() == names.tolist()
+
+
+def test_clone_and_pickle(planted):
+    X, y, _ = planted
+    selector = L20Selector(7, ridge=0.1, scale="zscore").fit(X, y)
+    copy = pickle.loads(pickle.dumps(selector))
+    assert np.array_equal(copy.transform(X), selector.transform(X))
+    assert np.array_equal(copy.coef_, selector.coef_)
+    assert clone(selector).get_params() == selector.get_params()
+    assert len(pickle.dumps(selector)) < X.nbytes / 2, "the fit must not drag X along"
+
+
+@pytest.mark.parametrize("init", ["gaussian", "uniform"])
+def test_random_start(init):
+    """The paper's finding: the start hardly matters. Of the best 20 genes, 18 or more are those of the zero start."""
+    X, y = tumours()
+    settings = paper_settings() | {"init": init}
+    one, two, three = (L20Selector(20, **settings, random_state=seed).fit(X, y) for seed in (0, 0, 1))
+    assert np.array_equal(one.scores_, two.scores_)
+    assert not np.array_equal(one.scores_, three.scores_)
+    zeros = L20Selector(20, **paper_settings()).fit(X, y)
+    assert np.sum(one.support_ & zeros.support_) >= 18
+
+
+def test_start_from_an_array(planted):
+    X, y, _ = planted
+    start = np.zeros((4, 300))
+    expected = L20Selector(6, solver="ahiht").fit(X, y).scores_
+    assert np.array_equal(L20Selector(6, solver="ahiht", init=start).fit(X, y).scores_, expected)
+    for bad in (np.nan, np.inf, 1e200):
+        with pytest.raises(ValueError, match="init holds values that are missing, infinite or above 1e\\+100"):
+            L20Selector(6, solver="ahiht", init=np.full((4, 300), bad)).fit(X, y)
+    with pytest.raises(ValueError, match=r"shape \(3, 300\); expected .* = \(4, 300\)"):
+        L20Selector(6, solver="ahiht", init=start[:3]).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("init", "shown"),
+    [
+        ("gaussian", "'gaussian'"),
+        ("uniform", "'uniform'"),
+        ("ones", "'ones'"),
+        (np.zeros((4, 300)), r"an array of shape \(4, 300\)"),
+    ],
+    ids=["gaussian", "uniform", "unknown", "array"],
+)
+@pytest.mark.parametrize("solver", REPLACING)
+def test_a_start_that_the_solver_does_not_use_is_refused(planted, solver, init, shown):
+    X, y, _ = planted
+    message = (
+        rf"init is {shown}, but solver='{solver}' starts without any feature\. Use init='zeros', or .*'ahiht' or 'hiht'"
+    )
+    with pytest.raises(ValueError, match=message):
+        L20Selector(6, solver=solver, init=init).fit(X, y)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_callback_and_verbose(planted, capsys, solver):
+    X, y, _ = planted
+    seen = []
+    selector = L20Selector(6, solver=solver, callback=seen.append, verbose=1, max_iter=5000).fit(X, y)
+    assert [stage.alpha for stage in seen] == selector.path_.alphas.tolist()
+    assert [len(stage.rows) for stage in seen] == selector.path_.n_nonzero.tolist()
+    assert selector.path_.n_nonzero[0] == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(seen)
+    assert "lambda=" in lines[0]
+
+
+@pytest.mark.parametrize("ranking", ["entry", "norm"])
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_selection_frame(planted, solver, ranking):
+    X, y, _ = planted
+    names = np.array(["red", "green", "blue", "grey"])
+    frame = pd.DataFrame(X, columns=[f"g{j}" for j in range(300)])
+    selector = L20Selector(5, solver=solver, ranking=ranking, class_weight={"red": 4.0}, max_iter=5000).fit(frame, names[y])
+    table = selector.selection_frame()
+    assert table["rank"].tolist() == [1, 2, 3, 4, 5]
+    assert table["feature"].tolist() == [f"g{j}" for j in selector.path_.support(5)]
+    weights = table[[f"coef_{name}" for name in sorted(names)]].to_numpy()
+    assert np.array_equal(weights.T, selector.coef_[:, selector.path_.support(5)])
+    assert table["strongest"].tolist() == np.array(sorted(names))[np.abs(weights).argmax(axis=1)].tolist()
+    assert table["entry_alpha"].notna().all()
+    assert table["rule"].unique().tolist() == ["weight" if ranking == "norm" else "entry"]
+    assert table["score"].is_monotonic_decreasing
+    if ranking == "norm":  # in the units in which the rows competed
+        root = np.sqrt([4.0 if name == "red" else 1.0 for name in sorted(names)])
+        competed = weights * selector.path_.x_scale[selector.path_.support(5), None] * root
+        assert np.allclose(np.linalg.norm(competed, axis=1), table["score"])
+    elif solver == "forward":  # one after the other, each for a lower price
+        assert (np.diff(table["entry_alpha"]) < 0.0).all()
+    everything = selector.set_params(n_features_to_select=300).selection_frame()
+    assert everything["rule"].tolist()[0] == table["rule"][0]
+    assert everything["strongest"].isna().sum() == 300 - len(selector.path_.coef_rows)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("solver", "newton"),
+        ("stopping", "never"),
+        ("scale", "minmax"),
+        ("ranking", "alphabet"),
+        ("class_weight", "equal"),
+        ("ridge", -1.0),
+        ("rate", 1.0),
+        ("rate", 0.0),
+        ("alpha", 0.0),
+        ("alpha", float("nan")),
+        ("alpha_start", -1.0),
+        ("line_search_factor", 1.0),
+        ("eta", -0.1),
+        ("lipschitz_start", "big"),
+        ("max_iter", 0),
+        ("max_iter", 2.5),
+        ("tol", None),
+        ("max_features", 0),
+        ("max_features", True),
+    ],
+)
+def test_bad_parameters_are_named(planted, name, value):
+    X, y, _ = planted
+    with pytest.raises(ValueError, match=rf"{name}={value!r} is (unknown|not valid)\. Use "):
+        L20Selector(5, **{name: value}).fit(X, y)
+
+
+@pytest.mark.parametrize("solver", HOMOTOPIES)
+def test_an_unknown_start_is_named(planted, solver):
+    X, y, _ = planted
+    with pytest.raises(ValueError, match=r"init='ones' is unknown\. Use 'zeros', 'gaussian', 'uniform' or an array of"):
+        L20Selector(5, solver=solver, init="ones").fit(X, y)
+
+
+def test_paper_settings_are_the_authors():
+    selector = L20Selector(20, **paper_settings("ahiht")).fit(*tumours())
+    assert selector.path_.alphas[:-1] == pytest.approx(0.4 ** np.arange(1, 10))
+    assert selector.path_.alphas[-1] == 1e-4
+    assert selector.n_iter_ == 10
+
+
+def tumours():
+    data = load_srbct(scale="paper")
+    return data.data, data.target
+
+
+def test_fit_changes_no_parameter_and_no_input(planted):
+    X, y, _ = planted
+    selector = L20Selector(5, scale="zscore")
+    before, bytes_before = selector.get_params(), X.tobytes()
+    selector.fit(X, y)
+    assert selector.get_params() == before
+    assert X.tobytes() == bytes_before
+
+
+def uneven(seed=0):
+    """Samples of three classes, of which the second is rare."""
+    X, y = make_data(seed, n_samples=90)
+    kept = (y != 1) | (np.cumsum(y == 1) <= 8)
+    return X[kept], y[kept]
+
+
+@pytest.mark.parametrize("labels", [np.array([0, 1, 2]), np.array(["b", "a", "c"]), np.array([2.0, -1.0, 7.0])], ids=str)
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_balanced_weights_are_inverse_to_the_sizes(solver, labels):
+    X, y = uneven()
+    sizes = np.bincount(y)
+    weights = {label: len(y) / (3 * size) for label, size in zip(labels.tolist(), sizes, strict=True)}
+    balanced, given = (
+        L20Selector(4, solver=solver, class_weight=chosen, max_iter=5000).fit(X, labels[y])
+        for chosen in ("balanced", weights)
+    )
+    assert_same_fit(balanced, given)
+    unweighted = L20Selector(4, solver=solver, class_weight=None, max_iter=5000).fit(X, labels[y])
+    assert not np.allclose(balanced.path_.losses[-1], unweighted.path_.losses[-1])
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_classes_of_equal_size_are_balanced_already(solver):
+    X, y = make_data(n_samples=60)
+    selectors = (
+        L20Selector(4, solver=solver, class_weight=chosen, max_iter=5000).fit(X, y) for chosen in ("balanced", None)
+    )
+    assert_same_fit(*selectors)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_label_without_a_weight_has_weight_1(solver):
+    X, y = uneven()
+    few, all_given = (
+        L20Selector(4, solver=solver, class_weight=chosen, max_iter=5000).fit(X, y)
+        for chosen in ({1: 5.0}, {0: 1.0, 1: 5.0, 2: 1.0})
+    )
+    assert_same_fit(few, all_given)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("scale", ["none", "zscore"])
+@given(seed=st.integers(0, 2**32 - 1), ridge=st.sampled_from([0.0, 0.1, 10.0]), weight=st.floats(0.01, 100.0))
+@settings(max_examples=10)
+def test_class_weights_choose_the_features_and_leave_the_weights_in_units_of_the_target(solver, scale, seed, ridge, weight):
+    """Given the features, the columns of W do not know of each other, so that the weight of a class drops out."""
+    X, y = uneven(seed)
+    selector = L20Selector(4, solver=solver, scale=scale, ridge=ridge, class_weight={1: weight}, max_iter=5000)
+    path = selector.fit(X, y).path_
+    deviations = X.std(axis=0) if scale == "zscore" else np.ones(X.shape[1])
+    scaled = X / deviations
+    mu = ridge * np.square(scaled - scaled.mean(axis=0)).sum(axis=0).mean()
+    support = path.support(4)
+    expected = minimum(scaled, np.eye(3)[y], support, mu)[1].T / deviations[support]
+    refit = path.refit(4)
+    np.testing.assert_allclose(refit.coef[:, support], expected, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose((X @ refit.coef.T + refit.intercept).mean(axis=0), np.bincount(y) / len(y))
+    if solver in REPLACING and path.n_nonzero[-1] == 4:
+        np.testing.assert_allclose(selector.coef_[:, support], expected, rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(selector.intercept_, refit.intercept, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_heavy_class_gets_its_feature_first(solver):
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], [60, 60, 6])
+    X = rng.standard_normal((len(y), 10))
+    X[:, 3] += 2.0 * (y == 0)
+    X[:, 7] += 3.0 * (y == 2)
+    first = {
+        name: L20Selector(1, solver=solver, class_weight=chosen, max_iter=5000).fit(X, y).get_support(indices=True).tolist()
+        for name, chosen in (("common", None), ("rare", {2: 100.0}))
+    }
+    assert first == {"common": [3], "rare": [7]}
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_numbers_are_not_weighted(solver):
+    X, _ = make_data()
+    Y = X[:, :2] @ np.array([[1.0, 2.0], [0.5, -1.0]]) + 0.1 * X[:, 3:5]
+    for targets in (Y, Y[:, 0]):
+        weighted, plain = (
+            L20Selector(3, solver=solver, class_weight=chosen, max_iter=5000).fit(X, targets)
+            for chosen in ("balanced", None)
+        )
+        for name in ("scores_", "coef_", "intercept_", "objective_"):
+            assert np.array_equal(getattr(weighted, name), getattr(plain, name)), name
+
+
+@pytest.mark.parametrize(
+    ("class_weight", "message"),
+    [
+        ({"a": 2.0, "x": 1.0}, r"class_weight names 'x', which y does not have\. Its classes are 'a', 'b' and 'c'"),
+        ({0: 1.0}, r"class_weight names '0', which y does not have"),
+        ({"a": -1.0}, r"class_weight\['a'\]=-1\.0 is not valid\. Use a number above 0"),
+        ({"a": 0.0}, r"class_weight\['a'\]=0\.0 is not valid\. Use a number above 0"),
+        ({"a": np.nan}, r"class_weight\['a'\]=nan is not valid\. Use a number above 0"),
+        ({"a": np.inf}, r"class_weight\['a'\]=inf is not valid\. Use a number above 0 and below 1e\+15"),
+        ({"a": "much"}, r"class_weight\['a'\]='much' is not valid\. Use a number above 0"),
+        ("Balanced", r"class_weight='Balanced' is unknown\. Use 'balanced', a dict of label: weight, or None"),
+        (2.0, r"class_weight=2\.0 is unknown\. Use 'balanced', a dict"),
+        (np.array([1.0, 2.0, 3.0]), r"class_weight=array\(.*\) is unknown\. Use 'balanced', a dict"),
+    ],
+    ids=repr,
+)
+def test_bad_class_weights_are_named(class_weight, message):
+    X, y = make_data()
+    with pytest.raises(ValueError, match=message):
+        L20Selector(3, class_weight=class_weight).fit(X, np.array(["a", "b", "c"])[y])
+
+
+def exact_gap(X, y, rows, selector):
+    """By how much the best set of the same size would lower the objective, found by trying all of them."""
+    problem = LeastSquares(X, np.eye(3)[y], ridge=selector.ridge, scale=selector.scale)
+    X = (X - X.mean(axis=0)) / problem.design.scale
+    value = minimum(X, np.eye(3)[y], rows, problem.ridge)[0]
+    return 1.0 - best_subset(X, np.eye(3)[y], len(rows), problem.ridge)[0] / value
+
+
+@pytest.mark.parametrize("solver", ["forward", "swap", "sbr", "ahiht"])
+@pytest.mark.parametrize("ridge", [0.1, 10.0])
+def test_the_gap_is_never_smaller_than_the_true_one(solver, ridge):
+    X, y, _ = make_planted(30, 8, 3, 3, random_state=0)
+    selector = L20Selector(3, solver=solver, ridge=ridge, class_weight=None, certify=True, max_features=5).fit(X, y)
+    for k in (1, 3, 5):
+        assert 1.0 >= selector.path_.gap(k) >= exact_gap(X, y, selector.path_.support(k), selector) - 1e-12
+    certificate = selector.certificate_
+    assert certificate.gap == pytest.approx(selector.path_.gap(3), abs=2e-3)
+    best = best_subset((X - X.mean(axis=0)) / X.std(axis=0), np.eye(3)[y], 3, ridge * 30)[1]
+    assert set(certificate.proved_in) <= set(best)
+    assert not set(certificate.proved_out) & set(best)
+
+
+def test_a_strong_ridge_makes_the_gap_small():
+    tumours = load_srbct()
+    selector = L20Selector(20, certify=True).fit(tumours.data, tumours.target)
+    assert selector.path_.gap(20) < 0.02
+    assert len(selector.certificate_.proved_out) > 2000
+
+
+def test_a_certificate_for_the_penalty():
+    X, y, _ = make_planted(30, 8, 3, 3, random_state=1)
+    settings = {"ridge": 5.0, "class_weight": None, "scale": "none"}
+    selector = L20Selector(None, alpha=0.3, solver="sbr", certify=True, **settings).fit(X, y)
+    mu = LeastSquares(X, np.eye(3)[y], ridge=5.0).ridge
+    optimum = best_objective(X, np.eye(3)[y], 0.3, mu)[0]
+    assert selector.certificate_.lower_bound <= optimum * (1.0 + 1e-12) <= selector.certificate_.upper_bound * (1.0 + 1e-9)
+
+
+def test_a_gap_needs_bounds(planted):
+    X, y, _ = planted
+    with pytest.raises(ValueError, match=r"gap\(k=3\): the path has no lower bounds. Fit with certify=True"):
+        L20Selector(5).fit(X, y).path_.gap(3)
+    with pytest.raises(ValueError, match=r"up to k=5. Fit with certify=True and max_features=6"):
+        L20Selector(5, certify=True).fit(X, y).path_.gap(6)
+    with pytest.raises(ValueError, match="certify=True with loss='l21'"):
+        L20Selector(5, certify=True, loss="l21").fit(X, y)
+    assert not hasattr(L20Selector(5).fit(X, y), "certificate_")

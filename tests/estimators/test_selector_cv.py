@@ -1,0 +1,569 @@
+"""L20SelectorCV against a slow loop, and what must never happen: leaks, split groups, results that depend on n_jobs."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from samples import make_data, make_frame
+from sklearn import config_context
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.metrics import accuracy_score, make_scorer
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    ShuffleSplit,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    cross_val_score,
+    cross_validate,
+)
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV
+from l20fs.evaluation.cross_validation import Scores as FoldScores
+from l20fs.evaluation.cross_validation import Setting, choose, tabulate
+
+FOLDS = StratifiedKFold(3, shuffle=True, random_state=0)
+
+
+@pytest.mark.filterwarnings("ignore:n_features_to_select=.* is greater than n_features")
+@pytest.mark.filterwarnings("ignore:No features were selected")
+@pytest.mark.filterwarnings("ignore:Class.* with fewer samples than the")
+@parametrize_with_checks(
+    [
+        L20SelectorCV(cv=3, max_features=5),
+        L20SelectorCV(2, cv=3, sizes=[1, 3], ridge=[0.1, 10.0]),
+        L20SelectorCV("best", cv=3, estimator=KNeighborsClassifier(3), sizes=[2, 4]),
+        L20SelectorCV("best", cv=3, max_features=5, estimator="regressor"),
+        L20SelectorCV("1se", cv=3, alpha=[0.1, 1.0]),
+    ],
+    expected_failed_checks=lambda selector: {
+        f"check_sample_weight_equivalence_on_{kind}_data": "without routing, another estimator counts every sample once"
+        for kind in ("dense", "sparse")
+        if not isinstance(selector.estimator, str)
+    },
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def slow_scores(X, y, sizes, ridges, folds=FOLDS):
+    """Fit every fold, ridge and number of features anew."""
+    return {
+        (ridge, k): [
+            L20Classifier(k, ridge=ridge, max_features=max(sizes)).fit(X[train], y[train]).score(X[test], y[test])
+            for train, test in folds.split(X, y)
+        ]
+        for ridge in ridges
+        for k in sizes
+    }
+
+
+def slow_choice(scores, rule):
+    """Walk through the definitions, one entry at a time."""
+    best = None
+    for (ridge, k), values in scores.items():
+        mean = np.mean(values)
+        if best is None or mean > best[0] + 1e-10 or (abs(mean - best[0]) <= 1e-10 and (k, -ridge) < (best[2], -best[1])):
+            best = (mean, ridge, k, np.std(values, ddof=1) / np.sqrt(len(values)))
+    if rule == "best":
+        return best[1:3]
+    good = {(ridge, k): np.mean(v) for (ridge, k), v in scores.items() if np.mean(v) >= best[0] - best[3] - 1e-10}
+    fewest = min(k for _, k in good)
+    top = max(mean for (_, k), mean in good.items() if k == fewest)
+    return max(ridge for (ridge, k), mean in good.items() if k == fewest and mean >= top - 1e-10), fewest
+
+
+@pytest.mark.parametrize("rule", ["best", "1se"])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_choice_is_that_of_a_slow_loop(rule, seed):
+    X, y = make_data(seed)
+    X += np.random.default_rng(seed).normal(scale=0.5, size=X.shape)
+    sizes, ridges = [1, 2, 3, 4, 6, 8], [0.1, 10.0, 100.0]
+    selector = L20SelectorCV(rule, ridge=ridges, sizes=sizes, cv=FOLDS).fit(X, y)
+    scores = slow_scores(X, y, sizes, ridges)
+    results = selector.cv_results_
+    for index, (ridge, k) in enumerate(zip(results["ridge"], results["n_features"], strict=True)):
+        values = scores[ridge, int(k)]
+        assert [results[f"split{i}_test_score"][index] for i in range(3)] == pytest.approx(values)
+        assert results["mean_test_score"][index] == pytest.approx(np.mean(values))
+        assert results["std_test_score"][index] == pytest.approx(np.std(values))
+        assert results["standard_error"][index] == pytest.approx(np.std(values, ddof=1) / np.sqrt(3))
+    assert (selector.ridge_, selector.n_features_) == slow_choice(scores, rule)
+    assert selector.best_score_ == pytest.approx(np.mean(scores[selector.ridge_, selector.n_features_]))
+    direct = L20Selector(selector.n_features_, ridge=selector.ridge_, max_features=8).fit(X, y)
+    assert np.array_equal(selector.support_, direct.support_)
+    assert np.array_equal(selector.scores_, direct.scores_)
+
+
+@given(data=st.data())
+@settings(max_examples=60)
+def test_the_rules_on_any_scores(data):
+    n_ridges, n_sizes = data.draw(st.integers(1, 3)), data.draw(st.integers(1, 5))
+    ridges = [0.1, 1.0, 10.0][:n_ridges]
+    values = st.sampled_from([0.5, 0.6, 0.7, 0.8])
+    scores = {(ridge, k): [data.draw(values) for _ in range(3)] for ridge in ridges for k in range(1, n_sizes + 1)}
+    found = [
+        FoldScores(np.array([scores[ridge, k][fold] for k in range(1, n_sizes + 1)]), np.arange(1, n_sizes + 1), ridge)
+        for ridge in ridges
+        for fold in range(3)
+    ]
+    results = tabulate([Setting(ridge, None) for ridge in ridges], list(range(1, n_sizes + 1)), found, 3)
+    for rule in ("best", "1se"):
+        index = choose(results, rule)
+        assert (results["ridge"][index], results["n_features"][index]) == slow_choice(scores, rule)
+    top = results["mean_test_score"].max()
+    assert np.array_equal(results["rank_test_score"] == 1, results["mean_test_score"] >= top - 1e-10)
+
+
+def test_parallel_is_serial():
+    X, y = make_data(1)
+    serial, parallel = (L20SelectorCV(ridge=[1.0, 10.0], max_features=6, cv=FOLDS, n_jobs=n).fit(X, y) for n in (1, 2))
+    for name, values in serial.cv_results_.items():
+        assert values.tobytes() == parallel.cv_results_[name].tobytes(), name
+    assert np.array_equal(serial.support_, parallel.support_)
+    assert np.array_equal(serial.coef_, parallel.coef_)
+
+
+def test_noise_scores_like_chance_unless_the_selection_has_seen_the_test_samples():
+    """The warning example of docs/cross_validation.md: 60 samples, 5000 features without any meaning, 3 classes."""
+    random = np.random.default_rng(0)
+    X, y = random.standard_normal((60, 5000)), np.arange(60) % 3
+    honest = cross_val_score(L20SelectorCV(max_features=30), X, y, cv=5)
+    assert abs(honest.mean() - 1 / 3) < 3 * np.sqrt(2 / 9 / 60)  # three deviations of a binomial share
+    selector = L20SelectorCV(max_features=30).fit(X, y)
+    assert selector.cv_results_["mean_test_score"].max() < 0.6  # the best of thirty, each within chance
+    naive = L20Selector(30).fit_transform(X, y)
+    assert cross_val_score(make_pipeline(StandardScaler(), LogisticRegression()), naive, y, cv=5).mean() > 0.9
+
+
+@pytest.mark.parametrize("kind", ["number", "splitter"])
+def test_groups_are_kept_together(kind, monkeypatch):
+    X, y = make_data(2)
+    donors = np.repeat(np.arange(12), 5)
+    seen = []
+    fit = L20Classifier._fit_scores
+    monkeypatch.setattr(L20Classifier, "_fit_scores", lambda self, X, targets: seen.append(X[:, 0]) or fit(self, X, targets))
+    cv = 4 if kind == "number" else GroupKFold(4)
+    selector = L20SelectorCV(cv=cv, max_features=4).fit(X, y, groups=donors)
+    donor_of = dict(zip(X[:, 0], donors, strict=True))
+    assert len(seen) == 5
+    for first_column in seen[:4]:
+        train = {donor_of[value] for value in first_column}
+        assert len(first_column) == 5 * len(train) < 60, "whole donors only"
+    assert selector.n_splits_ == 4
+    expected = list((StratifiedGroupKFold(4) if kind == "number" else cv).split(X, y, donors))
+    assert [len(column) for column in seen[:4]] == [len(train) for train, _ in expected]
+
+
+def test_groups_are_routed_by_default():
+    X, y = make_data(3)
+    donors = np.repeat(np.arange(12), 5)
+    direct = L20SelectorCV(cv=GroupKFold(3), max_features=4).fit(X, y, groups=donors)
+    with config_context(enable_metadata_routing=True):
+        pipeline = make_pipeline(StandardScaler(), L20SelectorCV(cv=GroupKFold(3), max_features=4))
+        pipeline.fit(X, y, groups=donors)
+        assert np.array_equal(pipeline[-1].support_, direct.support_)
+        found = cross_validate(
+            L20SelectorCV(cv=GroupKFold(3), max_features=4),
+            X,
+            y,
+            cv=GroupKFold(4),
+            params={"groups": donors},
+            return_estimator=True,
+        )
+    for fitted, (train, _) in zip(found["estimator"], GroupKFold(4).split(X, y, donors), strict=True):
+        expected = L20SelectorCV(cv=GroupKFold(3), max_features=4).fit(X[train], y[train], groups=donors[train])
+        assert np.array_equal(fitted.cv_results_["mean_test_score"], expected.cv_results_["mean_test_score"])
+
+
+def test_weights_reach_the_paths_and_those_who_ask_for_them():
+    X, y = make_data(4)
+    X += np.random.default_rng(4).normal(size=X.shape)
+    weights = np.random.default_rng(4).integers(0, 3, 60).astype(float)
+    plain = L20SelectorCV(cv=FOLDS, max_features=4).fit(X, y, sample_weight=weights)
+    direct = L20Selector(plain.n_features_, max_features=4).fit(X, y, weights)
+    assert np.array_equal(plain.scores_, direct.scores_)
+    for number, (train, test) in enumerate(FOLDS.split(X, y)):
+        model = L20Classifier(4).fit(X[train], y[train], weights[train])
+        scores = [model.set_params(n_features_to_select=k).score(X[test], y[test], weights[test]) for k in range(1, 5)]
+        assert plain.cv_results_[f"split{number}_test_score"].tolist() == pytest.approx(scores)
+    train, test = next(FOLDS.split(X, y))
+    with config_context(enable_metadata_routing=True):
+        scorer = make_scorer(accuracy_score).set_score_request(sample_weight=True)
+        estimator = LogisticRegression().set_fit_request(sample_weight=True)
+        selector = L20SelectorCV(cv=FOLDS, sizes=[3], scoring=scorer, estimator=estimator)
+        selector.set_fit_request(sample_weight=True).fit(X, y, sample_weight=weights)
+        chosen = L20Selector(3).fit(X[train], y[train], weights[train]).support_
+        logistic = LogisticRegression().fit(X[train][:, chosen], y[train], weights[train])
+        expected = logistic.score(X[test][:, chosen], y[test], weights[test])
+        assert selector.cv_results_["split0_test_score"][0] == pytest.approx(expected)
+    with pytest.raises(TypeError, match=r"fit\(\) got 'colour', which only metadata routing can pass on"):
+        L20SelectorCV().fit(X, y, colour=weights)
+
+
+def test_another_estimator_is_fitted_on_the_selected_columns():
+    X, y = make_data(5)
+    selector = L20SelectorCV("best", sizes=[1, 3, 5], estimator=KNeighborsClassifier(3), cv=FOLDS).fit(X, y)
+    for index, k in enumerate([1, 3, 5]):
+        for number, (train, test) in enumerate(FOLDS.split(X, y)):
+            chosen = L20Selector(k).fit(X[train], y[train]).support_
+            expected = KNeighborsClassifier(3).fit(X[train][:, chosen], y[train]).score(X[test][:, chosen], y[test])
+            assert selector.cv_results_[f"split{number}_test_score"][index] == pytest.approx(expected)
+    reduced = selector.transform(X)
+    assert np.array_equal(selector.predict(X), KNeighborsClassifier(3).fit(reduced, y).predict(reduced))
+    assert selector.predict_proba(X).shape == (60, 3)
+    assert not hasattr(selector, "decision_function")
+    assert not hasattr(L20SelectorCV(), "predict_proba")
+    other = 3 if selector.n_features_ != 3 else 5
+    with pytest.raises(ValueError, match=rf"estimator_ was fitted on {selector.n_features_} features.*now selects {other}"):
+        selector.set_params(n_features_to_select=other).predict(X)
+
+
+def test_numbers_are_regressed():
+    rng = np.random.default_rng(6)
+    X = rng.standard_normal((80, 30))
+    Y = X[:, [4, 9]] @ rng.standard_normal((2, 2)) + 0.1 * rng.standard_normal((80, 2))
+    for estimator in ("regressor", LinearRegression()):
+        selector = L20SelectorCV("1se", estimator=estimator, max_features=8, cv=KFold(4)).fit(X, Y)
+        assert selector.get_support(indices=True).tolist() == [4, 9]
+        assert selector.predict(X).shape == (80, 2)
+        assert selector.score(X, Y) > 0.6
+        assert is_regressor(selector)
+        assert not is_classifier(selector)
+        assert selector.fit(X, Y[:, 0]).predict(X).shape == (80,)
+    assert selector.set_params(estimator="regressor").fit(X, Y).ridge_ == 0.1
+    with pytest.raises(ValueError, match="Unknown label type"):
+        L20SelectorCV().fit(X, Y[:, 0])
+
+
+def test_lambda_may_take_the_place_of_the_number():
+    X, y = make_data(7)
+    alphas = [0.02, 0.1, 0.3, 1.0, 50.0]
+    selector = L20SelectorCV("best", alpha=alphas, ridge=[1.0, 10.0], cv=FOLDS).fit(X, y)
+    results = selector.cv_results_
+    assert results["alpha"].tolist() == alphas * 2
+    for index, (ridge, alpha) in enumerate(zip(results["ridge"], results["alpha"], strict=True)):
+        values, counts = [], []
+        for train, test in FOLDS.split(X, y):
+            model = L20Classifier(None, alpha=alpha, ridge=ridge).fit(X[train], y[train])
+            values.append(model.score(X[test], y[test]))
+            counts.append(model.support_.sum())
+        assert results["mean_test_score"][index] == pytest.approx(np.mean(values))
+        assert results["n_features"][index] == pytest.approx(np.mean(counts))
+    direct = L20Selector(None, alpha=selector.alpha_, ridge=selector.ridge_).fit(X, y)
+    assert np.array_equal(selector.support_, direct.support_)
+    assert selector.set_params(n_features_to_select=3).support_.sum() == 3
+    with pytest.raises(ValueError, match=r"may choose another alpha, and hence another path. Fit again"):
+        selector.set_params(n_features_to_select="1se").transform(X)
+    fixed = L20SelectorCV(4, alpha=alphas[:3], cv=FOLDS, sizes=[4]).fit(X, y)
+    assert fixed.support_.sum() == 4
+    assert fixed.cv_results_["n_features"].tolist() == [4.0, 4.0, 4.0]
+
+
+def test_a_fixed_number_is_kept_and_the_ridge_is_chosen_for_it():
+    X, y = make_data(8)
+    selector = L20SelectorCV(3, ridge=[0.1, 10.0, 100.0], max_features=6, cv=FOLDS).fit(X, y)
+    results = selector.cv_results_
+    at_three = results["n_features"] == 3
+    assert results["mean_test_score"][selector.best_index_] == results["mean_test_score"][at_three].max()
+    assert selector.support_.sum() == selector.n_features_ == 3
+    assert len(results["ridge"]) == 18
+    share = L20SelectorCV(0.5, max_features=4, cv=FOLDS).fit(X, y)
+    assert share.support_.sum() == 6
+    assert share.cv_results_["n_features"].tolist() == [1.0, 2.0, 3.0, 4.0, 6.0]
+
+
+def test_the_rule_can_be_changed_after_the_fit(monkeypatch):
+    X, y = make_data(0)
+    X += np.random.default_rng(0).normal(scale=1.5, size=X.shape)
+    selector = L20SelectorCV("best", max_features=8, cv=FOLDS).fit(X, y)
+    expected = {rule: L20SelectorCV(rule, max_features=8, cv=FOLDS).fit(X, y) for rule in ("1se", 5)}
+    assert expected["1se"].n_features_ < selector.n_features_
+    monkeypatch.setattr(L20Selector, "_fit_scores", None)  # a second fit would fail
+    for rule, other in expected.items():
+        selector.set_params(n_features_to_select=rule)
+        assert np.array_equal(selector.support_, other.support_)
+        assert np.array_equal(selector.predict(X), other.predict(X))
+
+
+def test_another_rule_after_the_fit_chooses_on_the_path_that_is_there():
+    """With several ridges "1se" looks at all of them during the fit, and at the ridge that was chosen afterwards."""
+    n_differing = 0
+    for seed in range(6):
+        X, y = make_data(seed)
+        X += np.random.default_rng(seed).normal(scale=1.5, size=X.shape)
+        selector = L20SelectorCV("best", max_features=8, ridge=[0.1, 10.0, 100.0], cv=FOLDS).fit(X, y)
+        results = selector.cv_results_
+        here = {
+            (ridge, int(k)): [results[f"split{i}_test_score"][index] for i in range(3)]
+            for index, (ridge, k) in enumerate(zip(results["ridge"], results["n_features"], strict=True))
+            if ridge == selector.ridge_
+        }
+        chosen = slow_choice(here, "1se")[1]
+        assert selector.set_params(n_features_to_select="1se").support_.sum() == chosen
+        n_differing += chosen != results["n_features"][choose(results, "1se")]
+    assert n_differing, "otherwise nothing was tested"
+
+
+def test_the_template_gives_the_other_parameters():
+    X, y = make_data(10)
+    template = L20Selector(solver="swap", class_weight=None, ridge=3.0, certify=True)
+    selector = L20SelectorCV("best", selector=template, max_features=4, cv=FOLDS).fit(X, y)
+    assert selector.ridge_ == 3.0
+    assert selector.model_.get_params()["solver"] == "swap"
+    assert selector.model_.certificate_.gap >= 0.0
+    assert not hasattr(template, "path_"), "the template itself is not fitted"
+    nested = clone(selector).set_params(selector__solver="ahiht").fit(X, y)
+    assert nested.model_.solver == "ahiht"
+    with pytest.raises(TypeError, match="is not an L20Selector"):
+        L20SelectorCV(selector=LogisticRegression()).fit(X, y)
+
+
+def test_containers_and_names():
+    frame, y = make_frame()
+    selector = L20SelectorCV("best", max_features=5, cv=FOLDS).fit(frame, y)
+    array = L20SelectorCV("best", max_features=5, cv=FOLDS).fit(frame.to_numpy(), y)
+    sparse = L20SelectorCV("best", max_features=5, cv=FOLDS).fit(sp.csc_array(frame.to_numpy()), y)
+    assert np.array_equal(selector.support_, array.support_)
+    assert np.array_equal(selector.support_, sparse.support_)
+    assert np.array_equal(sparse.predict(sp.csr_array(frame.to_numpy())), array.predict(frame.to_numpy()))
+    names = selector.get_feature_names_out()
+    assert set(names) == set(selector.selection_frame()["feature"])
+    assert set(names) <= set(frame.columns)
+    assert isinstance(selector.set_output(transform="pandas").transform(frame), pd.DataFrame)
+    polars = pl.DataFrame(dict(frame))
+    other = L20SelectorCV("best", max_features=5, cv=FOLDS).set_output(transform="polars").fit(polars, y)
+    assert other.transform(polars).columns == names.tolist()
+    assert np.array_equal(selector.predict(frame), other.predict(polars))
+    copy = pickle.loads(pickle.dumps(selector))
+    assert np.array_equal(copy.predict(frame), selector.predict(frame))
+    with pytest.raises(ValueError, match="feature names"):
+        selector.predict(frame.rename(columns={"g0": "other"}))
+
+
+def test_text_labels_and_scoring_by_name():
+    X, y = make_data(11)
+    labels = np.array(["pear", "apple", "fig"])[y]
+    selector = L20SelectorCV(scoring="balanced_accuracy", max_features=4, cv=FOLDS).fit(X, labels)
+    assert set(selector.predict(X)) <= set(labels)
+    assert selector.score(X, labels) == make_scorer_value(selector, X, labels)
+    auc = L20SelectorCV(scoring="roc_auc", max_features=4, cv=FOLDS).fit(X[y != 0], labels[y != 0])
+    assert 0.5 < auc.best_score_ <= 1.0
+
+
+def make_scorer_value(selector, X, labels):
+    hits = [np.mean(selector.predict(X[labels == label]) == label) for label in np.unique(labels)]
+    return pytest.approx(np.mean(hits))
+
+
+def test_progress_is_told():
+    X, y = make_data()
+    seen = []
+    L20SelectorCV(max_features=3, ridge=[1.0, 10.0], cv=FOLDS, callback=seen.append).fit(X, y)
+    assert [(progress.n_done, progress.n_paths) for progress in seen] == [(i, 6) for i in range(1, 7)]
+
+
+def test_verbose_prints(capsys):
+    X, y = make_data()
+    L20SelectorCV(max_features=3, cv=FOLDS, verbose=1).fit(X, y)
+    assert "[L20SelectorCV] 3 of 3 paths" in capsys.readouterr().out
+
+
+def test_one_split_has_no_standard_error():
+    X, y = make_data()
+    selector = L20SelectorCV("1se", max_features=4, cv=ShuffleSplit(1, random_state=0)).fit(X, y)
+    assert not selector.cv_results_["standard_error"].any()
+
+
+def test_rare_classes_are_named():
+    X, y = make_data()
+    y = np.where(np.arange(60) == 7, 3, y)
+    with pytest.warns(UserWarning, match=r"Class '3' \(1\) with fewer samples than the 5 folds"):
+        L20SelectorCV(max_features=3).fit(X, y)
+    with pytest.raises(ValueError, match="n_splits=5 cannot be greater than the number of members in each class"):
+        L20SelectorCV(max_features=3).fit(X[:8], y[:8])
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"n_features_to_select": "2se"}, r"n_features_to_select='2se' is not valid.* or 'best', or '1se'"),
+        ({"n_features_to_select": None}, "n_features_to_select=None is not valid"),
+        ({"estimator": "tree"}, "estimator='tree' is unknown. Use 'classifier', 'regressor'"),
+        ({"estimator": StandardScaler()}, r"estimator=StandardScaler\(\) is unknown"),
+        ({"ridge": [1.0, -1.0]}, "ridge=-1.0 is not valid"),
+        ({"alpha": [0.0]}, "alpha=0.0 is not valid"),
+        ({"ridge": []}, r"ridge=\[\] leaves nothing to choose from"),
+        ({"sizes": [0]}, "sizes=0 is not valid"),
+        ({"sizes": 5}, r"sizes=5 is not a list. Give numbers of features"),
+        ({"scoring": ["accuracy", "f1_macro"]}, r"one score decides. Use a name, a callable, or None"),
+        ({"scoring": "roc_auc_ovr"}, r"scoring needs what L20Classifier does not have.*CalibratedClassifierCV"),
+        ({"selector": L20Selector(class_weight={"apple": 2.0})}, "class_weight names 'apple', which y does not have"),
+        ({"sizes": []}, r"sizes=\[\] leaves nothing to choose from"),
+        ({"max_features": 0}, "max_features=0 is not valid"),
+        ({"scoring": "nonsense"}, "nonsense"),
+        ({"selector": L20Selector(solver="magic")}, "solver='magic' is unknown"),
+    ],
+)
+def test_odd_parameters_are_refused(params, message):
+    X, y = make_data()
+    selector = L20SelectorCV(**params)
+    with pytest.raises(ValueError, match=message):
+        selector.fit(X, y)
+    with pytest.raises(NotFittedError):
+        selector.transform(X)
+
+
+def test_scores_that_are_not_finite_choose_nothing():
+    X, y = make_data()
+    with pytest.raises(ValueError, match="12 of 12 mean scores are not finite: nothing can be chosen"):
+        L20SelectorCV(scoring=lambda *_: np.nan, cv=FOLDS, max_features=12).fit(X, y)
+
+
+def test_an_interrupted_fit_leaves_no_trace():
+    X, y = make_data()
+
+    def interrupt(progress):
+        raise KeyboardInterrupt
+
+    selector = L20SelectorCV(max_features=3, cv=FOLDS).fit(X, y)
+    support = selector.support_
+    with pytest.raises(KeyboardInterrupt):
+        selector.set_params(callback=interrupt).fit(X[:, :6], y)
+    assert np.array_equal(selector.support_, support)
+    fresh = L20SelectorCV(callback=interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        fresh.fit(X, y)
+    with pytest.raises(NotFittedError):
+        fresh.predict(X)
+
+
+def test_more_sizes_than_features_are_clipped():
+    X, y = make_data()
+    selector = L20SelectorCV("best", cv=FOLDS).fit(X, y)
+    assert selector.cv_results_["n_features"].tolist() == list(range(1, 13))
+
+
+def test_a_small_panel_tells_the_tumours_apart(paper_set):
+    """Honest nested accuracy: both the selection and its size are repeated in every outer fold."""
+    X, y = paper_set("srbct")
+    found = cross_validate(
+        L20SelectorCV("1se"), X, y, cv=StratifiedKFold(5, shuffle=True, random_state=0), return_estimator=True
+    )
+    assert found["test_score"].mean() >= 0.97
+    assert max(selector.n_features_ for selector in found["estimator"]) <= 50
+
+
+def test_the_regressor_of_the_path_is_scored_as_it_predicts():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((60, 20))
+    y = X[:, 3] + 0.5 * rng.standard_normal(60)
+    selector = L20SelectorCV("best", estimator="regressor", max_features=5, cv=KFold(3)).fit(X, y)
+    train, test = next(KFold(3).split(X))
+    for k in range(1, 6):
+        expected = L20Regressor(k).fit(X[train], y[train]).score(X[test], y[test])
+        assert selector.cv_results_["split0_test_score"][k - 1] == pytest.approx(expected)
+
+
+def test_a_class_weight_of_a_class_that_a_fold_does_not_have():
+    X, y = make_data()
+    y = np.where(np.arange(60) == 7, 3, y)
+    with pytest.warns(UserWarning, match="Class '3'"):
+        selector = L20SelectorCV(selector=L20Selector(class_weight={3: 5.0}), max_features=3).fit(X, y)
+    assert selector.model_.class_weight == {3: 5.0}
+
+
+def test_an_estimator_predicts_arrays_whatever_the_output_is():
+    frame, y = make_frame()
+    selector = L20SelectorCV(2, estimator=KNeighborsClassifier(3), sizes=[2], cv=FOLDS).set_output(transform="pandas")
+    assert selector.fit(frame, y).score(frame, y) > 0.5
+    assert isinstance(selector.transform(frame), pd.DataFrame)
+
+
+@pytest.mark.filterwarnings("ignore:No features were selected")
+def test_float_labels_are_labels_where_nothing_is_selected():
+    X, y = make_data()
+    labels = y.astype(float)
+    selector = L20SelectorCV("best", alpha=[1e9], estimator=KNeighborsClassifier(3), cv=FOLDS).fit(X, labels)
+    assert selector.n_features_ == 0
+    most = [np.mean(labels[test] == np.bincount(y[train]).argmax()) for train, test in FOLDS.split(X, y)]
+    assert selector.best_score_ == pytest.approx(np.mean(most))
+
+
+def test_weights_with_a_scoring_that_takes_none():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 8))
+    y = X[:, 3] + 0.5 * rng.standard_normal(60)
+    selector = L20SelectorCV(2, estimator="regressor", scoring="neg_max_error", cv=KFold(3), sizes=[2])
+    assert selector.fit(X, y, sample_weight=np.arange(60) % 3).best_score_ < 0.0
+
+
+def test_groups_that_cannot_work_are_named():
+    X, y = make_data()
+    donors = np.repeat(np.arange(12), 5).astype(float)
+    with pytest.raises(ValueError, match="groups has 1 missing values"):
+        L20SelectorCV().fit(X, y, groups=np.where(np.arange(60) == 3, np.nan, donors))
+    with pytest.raises(ValueError, match=r"cv=None means 5 folds, but there are 3 groups. Use cv=3 or less"):
+        L20SelectorCV().fit(X, y, groups=np.arange(60) % 3)
+    y = np.where(donors == 2, 3, y)
+    with pytest.warns(UserWarning, match="1 of 4 classes are in one group only: '3'"):
+        L20SelectorCV(max_features=3, cv=3).fit(X, y, groups=donors)
+
+
+def test_the_alpha_of_the_template_is_used():
+    X, y = make_data()
+    given = L20SelectorCV("best", selector=L20Selector(alpha=0.3), cv=FOLDS).fit(X, y)
+    asked = L20SelectorCV("best", alpha=0.3, cv=FOLDS).fit(X, y)
+    assert given.alpha_ == asked.alpha_ == 0.3
+    assert np.array_equal(given.support_, asked.support_)
+
+
+def test_groups_of_features_are_counted_as_such():
+    X, y = make_data()
+    template = L20Selector(feature_groups=[[2, 3, 4], [5, 6]], include=[0])
+    selector = L20SelectorCV(3, selector=template, estimator=KNeighborsClassifier(3), max_features=5, cv=FOLDS).fit(X, y)
+    assert selector.cv_results_["n_features_to_select"].tolist() == [1.0, 2.0, 3.0, 4.0, 5.0]
+    assert selector.n_features_ == selector.support_.sum() > 3
+    with pytest.raises(ValueError, match="Fit again, or set n_features_to_select=3"):
+        selector.set_params(n_features_to_select=4).predict(X)
+    assert selector.set_params(n_features_to_select=3).predict(X).shape == (60,)
+
+
+def test_interrupted_workers_leave_no_warning():
+    X, y = make_data()
+
+    def interrupt(progress):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        L20SelectorCV(max_features=3, n_jobs=2, callback=interrupt).fit(X, y)
+
+
+def test_text_for_a_regressor_is_refused_with_the_way_out():
+    X, y = make_data()
+    with pytest.raises(ValueError, match="For labels use estimator='classifier'"):
+        L20SelectorCV(estimator="regressor").fit(X, np.array(["a", "b", "c"])[y])
+
+
+def test_scores_can_be_weighted():
+    X, y = make_data()
+    X += np.random.default_rng(0).normal(size=X.shape)
+    selector = L20SelectorCV(2, cv=FOLDS, sizes=[2]).fit(X, y)
+    is_right = selector.predict(X) == y
+    assert not is_right.all()
+    assert selector.score(X, y, sample_weight=is_right) == 1.0
+    with config_context(enable_metadata_routing=True):
+        selector.set_score_request(sample_weight=True)

@@ -1,0 +1,583 @@
+"""Methods beside each other on one data set: against a slow loop, interrupted, refused, and in words."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from drawing import drawn_texts
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from joblib import parallel_config
+from rows import as_rows, make_rows
+from samples import make_data
+from scipy.stats import t as student
+from scipy.stats import ttest_rel
+
+from l20fs import L20Selector
+from l20fs.cli import run as run_cli
+from l20fs.cli.compare import name_of
+from l20fs.data.readers import DataError
+from l20fs.evaluation.stability_index import nogueira
+from l20fs.experiments import cells, figures
+from l20fs.experiments import compare as module
+from l20fs.experiments.agreement import agreement_by_size
+from l20fs.experiments.cells import Dataset, inner_folds
+from l20fs.experiments.compare import DEFAULT_METHODS, choose_variants, compare, comparison_plan, remarks, split_names
+from l20fs.experiments.outcomes import read_rows
+from l20fs.experiments.plan import PlanError, load_plan, parse_plan
+from l20fs.experiments.protocol import accuracy, paper_split
+from l20fs.experiments.runner import run, selections
+from l20fs.experiments.statistics import corrected_t_test, holm, paired_tests
+from l20fs.experiments.verdict import verdict
+from l20fs.methods import ESFS, FisherScore, discover
+
+FILES = {
+    "rows.csv",
+    "report.html",
+    *(f"comparison.{ending}" for ending in ("csv", "md", "tex", "html")),
+    "stability.csv",
+    "summary.md",
+    *(f"{name}.{kind}" for name in ("stability", "time", "curves-KNN", "curves-softmax") for kind in ("svg", "png")),
+}
+TIMED = {
+    "rows.csv",
+    "report.html",
+    "comparison.csv",
+    "comparison.md",
+    "comparison.tex",
+    "comparison.html",
+    "time.svg",
+    "time.png",
+}
+
+
+def toy(seed=0, **shape):
+    X, y = make_data(seed, **shape)
+    return Dataset("toy", 1.0 + X * 10.0 ** np.arange(-2, 4).repeat(2)[: X.shape[1]], np.array(["a", "b", "c"])[y])
+
+
+def small_plan(data, methods=("FisherScore", "L20Selector"), **options):
+    options = {"sizes": [2, 5], "n_splits": 3} | options
+    return replace(comparison_plan(data, choose_variants(methods), **options), inner_folds=2)
+
+
+@pytest.fixture
+def steady_clock(monkeypatch):
+    """Let every fit take exactly one second."""
+    seconds = itertools.count()
+    monkeypatch.setattr(cells, "time", SimpleNamespace(perf_counter=lambda: float(next(seconds))))
+
+
+def contents(folder):
+    return {file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()}
+
+
+# ------------------------------------------------------------------------------------------------------------- reference
+
+
+def slow_honest(data, make, choices, sizes, n_splits, n_folds, classifier, fixed=None):
+    """Choose on inner folds and test, split by split, as it is explained to users; return accuracies, sizes and sets."""
+
+    def select(train, choice, size):
+        centre, spread = data.X[train].mean(axis=0), data.X[train].std(axis=0)
+        X = (data.X - centre) / spread
+        selector = make(max(sizes), **choice)
+        if "max_features" in selector.get_params():
+            selector.set_params(max_features=max(sizes))
+        order = np.argsort(selector.fit(X[train], data.y[train]).ranking_, kind="stable")
+        return X, order[:size]
+
+    found = []
+    for number in range(n_splits):
+        trial = paper_split(data.y, number)
+        best = None
+        for choice, size in itertools.product(choices, [fixed] if fixed else sizes):
+            scores = []
+            for fold in inner_folds(data.y, number, n_folds, 0):
+                assert not set(fold.train) & set(fold.test)
+                assert not {*fold.train, *fold.test} & set(trial.test)
+                X, columns = select(fold.train, choice, size)
+                scores.append(accuracy(classifier, X, data.y, fold, columns))
+            key = (-round(np.mean(scores), 10), size, choices.index(choice))
+            if best is None or key < best[0]:
+                best = key, choice, size
+        X, columns = select(trial.train, *best[1:])
+        found.append((accuracy(classifier, X, data.y, trial, columns), best[2], set(columns.tolist())))
+    return found
+
+
+def members(sets, n_features):
+    return [[j in selected for j in range(n_features)] for selected in sets]
+
+
+@pytest.mark.parametrize("classifier", ["knn", "softmax"])
+def test_accuracy_size_and_stability_are_those_of_a_slow_loop(tmp_path, classifier):
+    data = toy()
+    plan = small_plan(data)
+    compare(plan, data, tmp_path)
+    table = pd.read_csv(tmp_path / "comparison.csv").set_index(["classifier", "method"])
+    rows = read_rows(tmp_path / "rows.csv")
+    trials = rows[rows.fold.isna()].drop_duplicates(["method", "choice", "split"])
+    times = {method: np.mean(trials.fit_seconds[trials.method == method]) for method in plan.labels}
+    by_size = pd.read_csv(tmp_path / "stability.csv").set_index(["classifier", "method", "n_features"])
+    ridges = [{"ridge": value} for value in (1.0, 10.0, 100.0)]
+    for method, make, choices in (("FisherScore", FisherScore, [{}]), ("L20Selector", L20Selector, ridges)):
+        given = (data, make, choices, [2, 5], 3, 2, classifier)
+        scores, sizes, sets = zip(*slow_honest(*given), strict=True)
+        row = table.loc[classifier, method]
+        assert row.accuracy == pytest.approx(100.0 * np.mean(scores))
+        assert row.standard_error == pytest.approx(100.0 * np.std(scores, ddof=1) / np.sqrt(3))
+        assert row.n_features == np.median(sizes)
+        assert row.seconds == pytest.approx(times[method])
+        wanted = nogueira(members(sets, 12))
+        found = row[["stability", "stability_lower", "stability_upper"]].tolist()
+        assert found == pytest.approx([wanted.index, wanted.lower, wanted.upper])
+        for size in (2, 5):
+            sets = [selected for _, _, selected in slow_honest(*given, fixed=size)]
+            assert by_size.loc[classifier, method, size].stability == pytest.approx(nogueira(members(sets, 12)).index)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_method_that_solves_for_one_size_is_judged_by_what_it_selects_for_it(tmp_path):
+    data = Dataset("toy", *make_data(3))
+    plan = small_plan(data, ["ESFS"], sizes=[2, 3, 5], scale="none")
+    run(plan, [data], tmp_path)
+    found = selections(plan, [data], tmp_path)
+    n_other = 0
+    for row in found.itertuples():
+        train = paper_split(data.y, row.split).train
+        selector = ESFS(row.n_features).fit(data.X[train], data.y[train])
+        assert sorted(row.selected) == np.flatnonzero(selector.support_).tolist()
+        largest = found[(found.split == row.split) & (found.n_features == 5)].selected.iloc[0]
+        n_other += set(row.selected) != set(largest[: row.n_features])
+    assert n_other, "the first of a larger selection are others: otherwise this test says nothing"
+
+
+def test_selections_need_a_finished_run(tmp_path):
+    data = toy()
+    with pytest.raises(FileNotFoundError, match="Run the plan first"):
+        selections(small_plan(data), [data], tmp_path)
+
+
+@given(seed=st.integers(0, 2**16), powers=st.lists(st.integers(-8, 8), min_size=12, max_size=12))
+@settings(max_examples=2)
+def test_units_do_not_matter_unless_asked_for(tmp_path_factory, seed, powers):
+    folder = tmp_path_factory.mktemp("units")
+    data = toy(seed)
+    other = Dataset("toy", data.X * 2.0 ** np.array(powers), data.y)
+    plan = small_plan(data, ["LFS", "FisherScore"], n_splits=2)
+    one, two = (run(plan, [each], folder / str(number)) for number, each in enumerate((data, other)))
+    assert one.accuracy.tolist() == two.accuracy.tolist()
+
+
+def test_cells_of_another_scale_have_other_names(tmp_path):
+    data = toy()
+    names = [
+        {cell.file(tmp_path, "") for cell in cells.cells_of(small_plan(data, scale=scale), data)}
+        for scale in ("zscore", "none")
+    ]
+    assert names[0].isdisjoint(names[1])
+
+
+def test_on_noise_every_method_is_right_by_chance(tmp_path):
+    """Two equal classes, 25 tests in each of three splits: 80 % is three deviations of a single split away from chance."""
+    rng = np.random.default_rng(0)
+    data = Dataset("noise", rng.standard_normal((75, 400)), rng.permutation(np.arange(75) % 2))
+    plan = comparison_plan(data, choose_variants(["all"]), sizes=[20], n_splits=3)
+    compare(replace(plan, inner_folds=2), data, tmp_path)
+    table = pd.read_csv(tmp_path / "comparison.csv")
+    assert set(table.method) == set(plan.labels) >= {"mRMR", "l2,0-FS", "SVMRFE"}
+    assert table.accuracy.between(20.0, 80.0).all()
+
+
+# ------------------------------------------------------------------------------------------------------ again, and resumed
+
+
+def test_a_second_call_computes_nothing_and_writes_the_same(tmp_path):
+    data = toy()
+    plan = small_plan(data)
+    first = compare(plan, data, tmp_path)
+    before = contents(tmp_path)
+    assert set(before) == FILES == {file.name for file in first.files}
+    progress = []
+    again = compare(plan, data, tmp_path, on_progress=progress.append)
+    assert [each.n_found == each.n_cells for each in progress] == [True]
+    assert contents(tmp_path) == before
+    assert again == first
+
+
+@pytest.mark.usefixtures("steady_clock")
+def test_stopped_anywhere_and_resumed_it_writes_the_same(tmp_path):
+    data = toy()
+    plan = small_plan(data, n_splits=2)
+    compare(plan, data, tmp_path / "whole")
+    for n_done in (0, 1, 7, 23, 24):
+
+        def stop(progress, n_done=n_done):
+            if progress.n_done == n_done:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            compare(plan, data, tmp_path / "stopped", on_progress=stop)
+        assert not contents(tmp_path / "stopped"), "no table of half a run"
+    compare(plan, data, tmp_path / "stopped")
+    assert contents(tmp_path / "stopped") == contents(tmp_path / "whole")
+
+
+def write_tsv(file, data):
+    """Write a data set as a table with the labels in the column ``type``."""
+    names = ["type", *(f"g{j}" for j in range(data.X.shape[1]))]
+    lines = [[label, *map(repr, row)] for label, row in zip(data.y.tolist(), data.X.tolist(), strict=True)]
+    file.write_text("".join("\t".join(line) + "\n" for line in [names, *lines]), encoding="utf-8")
+    return str(file)
+
+
+def test_killed_on_the_command_line_and_resumed(tmp_path):
+    table = write_tsv(tmp_path / "toy.tsv", toy())
+    arguments = ["compare", table, "--target=type", "--methods=mRMR,FisherScore", "--sizes=2,5", "--splits=2", "--n-jobs=1"]
+    assert run_cli([*arguments, "-o", str(tmp_path / "whole")]) == 0
+    process = subprocess.Popen([sys.executable, "-m", "l20fs.cli", *arguments, "-o", str(tmp_path / "killed")])
+    while process.poll() is None and len(list((tmp_path / "killed").rglob("*.json"))) < 5:
+        time.sleep(0.001)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert run_cli([*arguments, "-o", str(tmp_path / "killed")]) == 0
+    whole, killed = contents(tmp_path / "whole"), contents(tmp_path / "killed")
+    assert {name: killed[name] for name in FILES - TIMED - {"summary.md"}} == {
+        name: whole[name] for name in FILES - TIMED - {"summary.md"}
+    }
+    summaries = [each["summary.md"].decode().split("## Time")[0] for each in (whole, killed)]
+    assert summaries[0] == summaries[1]
+    one, two = (read_rows(tmp_path / name / "rows.csv").drop(columns="fit_seconds") for name in ("whole", "killed"))
+    pd.testing.assert_frame_equal(one, two)
+
+
+@pytest.mark.usefixtures("steady_clock")
+def test_other_options_and_other_data_in_the_same_folder_never_mix(tmp_path):
+    data = toy()
+    runs = [
+        (small_plan(data), data),
+        (small_plan(data, seed=1, scale="none"), data),
+        (small_plan(data, ["FisherScore", "ReliefF"], sizes=[3], n_splits=2), data),
+        (small_plan(toy(1)), toy(1)),
+    ]
+    for number, (plan, each) in enumerate(runs):
+        compare(plan, each, tmp_path / "shared")
+        compare(plan, each, tmp_path / str(number))
+        assert contents(tmp_path / "shared") == contents(tmp_path / str(number))
+
+
+def test_a_failed_write_leaves_the_results_of_before(tmp_path, monkeypatch):
+    data = toy()
+    compare(small_plan(data), data, tmp_path)
+    before = contents(tmp_path)
+
+    def full_disk(figure, folder, name):
+        def write(stream):
+            raise OSError("No space left on device")
+
+        return {folder / f"{name}.svg": write}
+
+    monkeypatch.setattr(module.figures, "figure_writers", full_disk)
+    with pytest.raises(OSError, match="No space"):
+        compare(small_plan(data, n_splits=2), data, tmp_path)
+    assert contents(tmp_path) == before
+
+
+def test_dask_computes_the_same_rows(tmp_path):
+    distributed = pytest.importorskip("distributed", reason="the Dask backend of joblib needs distributed")
+    data = toy()
+    plan = small_plan(data)
+    alone = run(plan, [data], tmp_path / "alone").drop(columns="fit_seconds")
+    with (
+        distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as cluster,
+        distributed.Client(cluster),
+        parallel_config(backend="dask"),
+    ):
+        spread = run(plan, [data], tmp_path / "dask").drop(columns="fit_seconds")
+    pd.testing.assert_frame_equal(alone, spread)
+
+
+# -------------------------------------------------------------------------------------------------------------- the plan
+
+
+def test_grids_are_those_of_the_paper_where_it_has_them():
+    found = {}
+    for variant in choose_variants(["all"]):
+        found.setdefault(variant.label, []).append(dict(variant.choice))
+    accuracy_plan = load_plan("accuracy")
+    for label in ("RFS", "RLSR", "l2,0-FS"):
+        assert found[label] == [variant.choice for variant in accuracy_plan.variants if variant.label == label]
+    assert found["L20Selector"] == [{"ridge": 1.0}, {"ridge": 10.0}, {"ridge": 100.0}]
+    supervised = {name for name, method in discover().items() if method.about.supervised}
+    methods = {variant.method for variant in choose_variants(["all"])}
+    assert methods == supervised | {"L20Selector"}
+    assert "UDFS" not in methods
+
+
+def test_names_in_any_case_each_once_and_with_a_comma():
+    assert split_names("RFS,L2,0-fs, l2,0-FS ,mrmr,,") == ["RFS", "L2,0-fs", "l2,0-FS", "mrmr"]
+    labels = [variant.label for variant in choose_variants(["mrmr", "MRMR", "relieff", "UDFS"])]
+    assert labels == ["mRMR", "ReliefF", "UDFS"]
+    with pytest.raises(PlanError, match=r"'Relief' is unknown. The closest name is 'ReliefF'"):
+        choose_variants(["Relief"])
+    assert {variant.label for variant in choose_variants(DEFAULT_METHODS)} == set(DEFAULT_METHODS)
+
+
+def test_sizes_are_those_that_the_data_have():
+    variants = choose_variants(["FisherScore"])
+    assert comparison_plan(toy(), variants).sizes == (5, 10)
+    assert comparison_plan(Dataset("toy", toy().X[:, :3], toy().y), variants).sizes == (3,)
+    assert comparison_plan(toy(), variants, sizes=[7, 2, 7]).sizes == (2, 7)
+
+
+def test_a_plan_says_how_features_are_scaled():
+    text = 'datasets = ["a"]\nsizes = [5]\nscale = "{}"\n[[methods]]\nmethod = "RFS"'
+    assert parse_plan(text.format("zscore")).scale == "zscore"
+    with pytest.raises(PlanError, match=r"line 3: scale='max'. Use 'none' or 'zscore'"):
+        parse_plan(text.format("max"))
+    assert load_plan("accuracy").scale == "none"
+
+
+def labelled(**counts):
+    y = np.array([label for label, count in counts.items() for _ in range(count)])
+    return Dataset("rare", np.random.default_rng(0).standard_normal((len(y), 6)), y)
+
+
+@pytest.mark.parametrize("counts", [{"a": 30}, {"a": 30, "b": 2}, {"a": 2, "b": 2}, {"a": 30, "b": 1, "c": 2}])
+def test_labels_of_which_fewer_than_two_classes_are_tested_are_refused(counts):
+    data = labelled(**counts)
+    assert len({*data.y[paper_split(data.y, 0).test]}) < 2
+    with pytest.raises(DataError, match="two classes or more" if len(counts) == 1 else "Two classes need 3 or more"):
+        comparison_plan(data, choose_variants(["FisherScore"]))
+
+
+def test_rare_classes_are_remarked_on_and_do_not_stop_the_run(tmp_path):
+    data = labelled(a=12, b=9, lonely=1, **{"p_a_ir<": 2})
+    plan = comparison_plan(data, choose_variants(DEFAULT_METHODS), sizes=[2], n_splits=2)
+    found = list(remarks(data, plan))
+    assert "classes 'lonely' (1) and 'p_a_ir<' (2)" in found[0]
+    assert found[1].startswith("2 inner folds instead of 5: class 'p_a_ir<' has 2 training samples only")
+    compare(plan, data, tmp_path)
+    text = (tmp_path / "summary.md").read_text()
+    assert all(remark.replace("_", r"\_").replace("<", r"\<") in text for remark in found)
+    assert not list(remarks(toy(), comparison_plan(toy(), choose_variants(["RFS"]))))
+
+
+def test_a_method_that_cannot_be_fitted_is_named(tmp_path, monkeypatch):
+    def fit(self, X, y=None):
+        raise ValueError("Nothing varies.")
+
+    monkeypatch.setattr(FisherScore, "fit", fit)
+    with pytest.raises(ValueError, match=r"FisherScore, split 0: Nothing varies. Leave the method out"):
+        compare(small_plan(toy(), ["FisherScore"]), toy(), tmp_path)
+
+
+# ------------------------------------------------------------------------------------------------------------ statistics
+
+
+@given(st.lists(st.integers(-5, 5), min_size=3, max_size=12).filter(lambda values: len(set(values)) > 1))
+def test_without_overlap_it_is_the_plain_t_test_and_with_it_less_sure(values):
+    difference = np.array(values) / 7.0
+    plain = ttest_rel(difference, np.zeros(len(values))).pvalue
+    assert corrected_t_test(difference, 0.0) == pytest.approx(plain, abs=1e-8)
+    corrected = corrected_t_test(difference, 0.5)
+    statistic = difference.mean() / np.sqrt((1 / len(values) + 0.5) * difference.var(ddof=1))
+    assert corrected == pytest.approx(2 * student.sf(abs(statistic), len(values) - 1), abs=1e-8)
+    assert corrected >= plain - 1e-8
+
+
+def test_what_no_test_can_say():
+    assert corrected_t_test(np.zeros(4), 0.5) == 1.0
+    assert np.isnan(corrected_t_test(np.full(4, 100 / 19), 0.5))
+
+
+def test_every_pair_counts():
+    rng = np.random.default_rng(0)
+    scores = pd.DataFrame(rng.random((6, 4)), columns=list("abcd"))
+    tests = paired_tests(scores, 0.4)
+    assert len(tests) == 6
+    assert (tests.difference >= 0).all()
+    assert tests.p_holm.tolist() == pytest.approx(holm(tests.p_value.to_numpy()).tolist())
+    row = tests.iloc[0]
+    difference = scores[row.method] - scores[row.against]
+    assert row.difference == pytest.approx(difference.mean())
+    assert (row.better, row.equal, row.worse) == ((difference > 0).sum(), 0, (difference < 0).sum())
+
+
+# ----------------------------------------------------------------------------------------------------- words and pictures
+
+
+def report(**accuracies):
+    """Return the words about methods that have these accuracies in the splits."""
+    n_splits = len(next(iter(accuracies.values())))
+    parts = [
+        make_rows({(5, split): value for split, value in enumerate(values)}, method=method, dataset="toy", n_test=20)
+        for method, values in accuracies.items()
+    ]
+    rows = as_rows(pd.concat(parts).to_dict("records"))
+    chosen = pd.DataFrame([(name, split, "{}", 5, [0, 1]) for name in accuracies for split in range(n_splits)])
+    chosen.columns = ["method", "split", "choice", "n_features", "selected"]
+    frame = module.comparison_frame(rows, chosen.assign(dataset="toy"), 12)
+    plan = comparison_plan(toy(), choose_variants(["FisherScore"]), n_splits=n_splits)
+    return verdict(rows, frame, replace(plan, classifiers=("knn",)), toy(), [], ["RFS"])
+
+
+def test_words_tell_what_may_be_chance():
+    text = report(good=[0.9, 0.95, 0.85, 0.9], close=[0.9, 0.85, 0.9, 0.9], bad=[0.3, 0.4, 0.25, 0.35])
+    assert "good (5 features) has the highest accuracy, 90.00 ± 2.04 %. The next is close, 1.25 points below." in text
+    assert "Hardly by chance (p below 0.05): good is better than bad." in text
+    assert "May be chance (p of 0.05 or more): that good is better than close." in text
+    assert "a plain t-test would be too sure" in text
+    assert "that use labels: RFS." in text
+
+
+def test_what_one_pair_alone_would_show_may_be_chance_among_many():
+    bad = [0.8, 0.7, 0.75, 0.6, 0.65, 0.75]
+    assert "Hardly by chance (p below 0.05): good is better than bad." in report(good=[0.9] * 6, bad=bad)
+    text = report(good=[0.9] * 6, close=[0.9, 0.85, 0.9, 0.85, 0.9, 0.9], bad=bad)
+    assert "May be chance (p of 0.05 or more): that good is better than close and bad." in text
+
+
+def test_words_about_equals_and_about_a_constant_difference():
+    text = report(one=[0.9, 0.8, 0.85], two=[0.8, 0.9, 0.85], three=[0.8, 0.7, 0.75])
+    assert "one (5 features) and two (5 features) share the highest accuracy, 85.00 %. The next is three" in text
+    assert "Not known: one is better than three by the same number in every split" in text
+    assert "is better than two" not in text
+    alone = report(one=[0.9, 0.8, 0.85])
+    assert "chance" not in alone
+
+
+def test_the_share_of_the_largest_class_is_what_naming_it_always_gives():
+    data = labelled(a=20, b=10)
+    plan = comparison_plan(data, choose_variants(["FisherScore"]), sizes=[2], n_splits=2)
+    right = np.mean([np.mean(data.y[paper_split(data.y, number).test] == "a") for number in range(2)])
+    rows = make_rows({(2, split): 0.5 for split in range(2)}, method="FisherScore")
+    chosen = pd.DataFrame({"dataset": "srbct", "method": "FisherScore", "split": [0, 1], "choice": "{}", "n_features": 2})
+    frame = module.comparison_frame(rows, chosen.assign(selected=[[0, 1], [0, 1]]), 6)
+    text = verdict(rows, frame, replace(plan, classifiers=("knn",)), data, [], [])
+    assert f"right for {100 * right:.2f} % of the test samples" in text
+
+
+def test_the_stability_picture_shows_the_table(tmp_path):
+    data = toy()
+    plan = small_plan(data, ["Baseline", "L20Selector", "FisherScore"], sizes=[2, 3, 8])
+    rows = run(plan, [data], tmp_path)
+    table = agreement_by_size(rows, selections(plan, [data], tmp_path), 12)
+    figure = figures.stability(table.sample(frac=1.0, random_state=0))
+    for classifier, ax in zip(table.classifier.unique(), figure.axes, strict=True):
+        lines = [bars.lines[0] for bars in ax.containers]
+        drawn = sorted(tuple(line.get_ydata()) for line in lines)
+        here = table[(table.classifier == classifier) & table.stability.notna()].sort_values("n_features")
+        assert drawn == sorted(tuple(line.stability) for _, line in here.groupby("method"))
+        assert all((np.diff(line.get_xdata()) > 0).all() for line in lines)
+    texts = {text.get_text() for text in drawn_texts(figure)}
+    assert {"2", "3", "8", "FisherScore", "L20Selector"} <= texts
+    assert "Baseline" not in texts, "all features always agree"
+    only = table[table.method == "Baseline"]
+    assert "all features were selected" in {text.get_text() for text in drawn_texts(figures.stability(only))}
+
+
+def test_no_two_of_all_methods_look_alike():
+    labels = {variant.label for variant in choose_variants(["all"])}
+    styles = figures.styles_of(sorted(labels))
+    assert len(set(styles.values())) == len(labels)
+    few = figures.styles_of(DEFAULT_METHODS)
+    assert len({style.color for style in few.values()}) == len(DEFAULT_METHODS)
+
+
+# ---------------------------------------------------------------------------------------------------------- command line
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    return write_tsv(tmp_path_factory.mktemp("data") / "toy.tsv", toy())
+
+
+def test_stdout_shows_what_the_files_say(table, tmp_path, capsys):
+    arguments = ["compare", table, "--target", "type", "-o", str(tmp_path), "--methods", "Baseline,RFS,mRMR"]
+    assert run_cli([*arguments, "--sizes", "2,5", "--splits", "2", "--n-jobs", "1"]) == 0
+    shown = capsys.readouterr()
+    lines = [line.split() for line in shown.out.splitlines()]
+    frame = pd.read_csv(tmp_path / "comparison.csv")
+    written = (tmp_path / "comparison.md").read_text()
+    assert [line[0] for line in lines if line and line[0] in {"Baseline", "RFS", "mRMR"}] == frame.method.tolist()
+    for row in frame.itertuples():
+        accuracy_text = f"{row.accuracy:.2f} ± {row.standard_error:.2f}"
+        assert any(line[:1] == [row.method] and accuracy_text in " ".join(line) for line in lines)
+        assert f"| {row.method} | {accuracy_text} |" in re.sub(r"[*]{2}|</?ins>", "", written)
+    with open(tmp_path / "rows.csv", newline="", encoding="utf-8") as stream:
+        assert {row["method"] for row in csv.DictReader(stream)} == {"Baseline", "RFS", "mRMR"}
+    assert "Results are in" in shown.err
+    assert frame[frame.method == "Baseline"].stability.isna().all()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--methods", "RSF"], 2, "--methods: the method 'RSF' is unknown. The closest name is 'RFS'."),
+        (["--methods", ","], 2, "--methods ',' names none"),
+        (["--target", "tipe"], 2, "has no column 'tipe'. Did you mean 'type'?"),
+        (["--sizes", "5,13"], 3, "13 features are asked for, but the data have 12. Use smaller sizes"),
+        (["--sizes", "5,ten"], 2, "--sizes: 'ten' is not a number of features. Use whole numbers from 1"),
+        (["--sizes", "0"], 2, "--sizes: '0' is not a number of features"),
+        (["--sizes", ""], 2, "--sizes: '' is not a number of features"),
+        (["--splits", "1"], 2, "1 is not in the range x>=2"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_bad_requests_are_refused_before_anything_is_computed(
+    table, tmp_path, capsys, monkeypatch, arguments, code, message
+):
+    monkeypatch.setattr(module, "run", lambda *_, **__: pytest.fail("it was computed"))
+    given = ["compare", table, "--target", "type", "-o", str(tmp_path / "out"), *arguments]
+    assert run_cli(given) == code
+    assert message in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "out").exists()
+
+
+def test_bad_data_are_refused_before_anything_is_computed(table, tmp_path, capsys):
+    out = tmp_path / "out"
+    out.write_text("keep me")
+    assert run_cli(["compare", table, "--target", "type", "-o", str(out)]) == 1
+    assert "this is a file. Name a folder." in capsys.readouterr().err
+    assert out.read_text() == "keep me"
+    one = write_tsv(tmp_path / "one.tsv", labelled(a=9))
+    assert run_cli(["compare", one, "--target", "type", "-o", str(tmp_path / "new")]) == 3
+    assert "All samples are of class 'a'. A comparison needs two classes or more." in capsys.readouterr().err
+    rare = write_tsv(tmp_path / "rare.tsv", labelled(a=9, b=1))
+    assert run_cli(["compare", rare, "--target", "type", "-o", str(tmp_path / "new")]) == 3
+    assert "Samples per class: 'a' 9 and 'b' 1. Two classes need 3 or more" in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()
+    assert run_cli(["compare", table, "--target", "type"]) == 2
+    assert run_cli(["compare", "srbct", "--target", "type", "-o", str(tmp_path / "new")]) == 2
+
+
+def test_help_has_examples(capsys):
+    assert run_cli(["compare", "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert "l20fs compare srbct -o out" in shown
+    assert "--methods" in shown
+
+
+@given(st.text(min_size=1, max_size=300))
+@example("a" * 59 + " b.tsv")
+def test_a_data_set_names_a_folder_inside(name):
+    found = name_of(f"folder/{name}")
+    assert found
+    assert found == os.path.basename(found)
+    assert found == found.strip(" ."), "no system takes these at the end of a name"
+    assert "\0" not in found
+    assert len(found) <= 60

@@ -1,0 +1,492 @@
+"""What users ask for: parsed or refused, and kept by every solver at every k."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from samples import SOLVERS, make_data, make_frame
+from sklearn.base import clone
+
+from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV, SolutionPath
+from l20fs.bounds.branch_and_bound import solve_exactly
+from l20fs.bounds.certificate import support_loss
+from l20fs.inputs.constraints import Features, make_penalty
+from l20fs.objective.least_squares import LeastSquares
+from l20fs.objective.solution_path import RULES
+
+SEEDS = st.integers(0, 2**32 - 1)
+NAMES = np.array(["TP53", "MYC", "KRAS", "EGFR", "BRCA1"])
+VARIES = np.ones(5, dtype=bool)
+
+
+def wish(varies=VARIES, names=NAMES, **wishes):
+    return make_penalty(varies, names, **wishes)
+
+
+def quiet_fit(selector, X, y):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # not every lambda of HIHT converges within the limit
+        return selector.fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "include",
+    [
+        ["MYC", "EGFR"],
+        [1, 3],
+        ("EGFR", np.int64(1)),
+        np.array([1, 3]),
+        np.array(["MYC", "EGFR"]),
+        pd.Index(["MYC", "EGFR"]),
+        pd.Series([1, 3]),
+        pl.Series(["MYC", "EGFR"]),
+        {"MYC", "EGFR"},
+        [False, True, False, True, False],
+        np.array([0, 1, 0, 1, 0], dtype=bool),
+        range(1, 4, 2),
+    ],
+    ids=lambda include: type(include).__name__,
+)
+def test_features_are_named_in_many_ways(include):
+    assert wish(include=include).costs.tolist() == [1, 0, 1, 0, 1]
+    assert wish(exclude=include).costs.tolist() == [1, np.inf, 1, np.inf, 1]
+
+
+@pytest.mark.parametrize(
+    ("factor", "costs"),
+    [
+        ([1, 2, 0.5, 0, np.inf], [1, 2, 0.5, 0, np.inf]),
+        (np.array([1, 2, 1, 1, 3]), [1, 2, 1, 1, 3]),
+        (pd.Series([1.0, 2.0, 1.0, 1.0, 3.0], index=NAMES), [1, 2, 1, 1, 3]),
+        ({"MYC": 3, 4: 0.5}, [1, 3, 1, 1, 0.5]),
+        ({}, [1, 1, 1, 1, 1]),
+    ],
+)
+def test_factors_come_as_a_list_or_a_dict(factor, costs):
+    assert wish(penalty_factor=factor).costs.tolist() == costs
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        ["a", "b", "a", "c", "b"],
+        np.array([7, 3, 7, 9, 3]),
+        [1, "1", 1, 2, "1"],
+        [["TP53", "KRAS"], ["MYC", "BRCA1"]],
+        [[0, 2], [1, 4]],
+        np.array([[0, 2], [1, 4]]),
+        {"one": ["KRAS", "TP53"], "two": [1, "BRCA1"]},
+        {"one": [True, False, True, False, False], "two": (4, 1), "three": {3}},
+        pd.Series(["a", "b", "a", "c", "b"], dtype="category"),
+    ],
+    ids=str,
+)
+def test_groups_come_as_labels_or_lists(groups):
+    penalty = wish(feature_groups=groups)
+    assert penalty.unit_of.tolist() == [0, 1, 0, 2, 1]
+    assert penalty.costs.tolist() == [2.0, 2.0, 1.0]
+
+
+def test_a_group_is_included_or_excluded_as_a_whole():
+    groups = [["TP53", "MYC"], ["KRAS", "EGFR"]]
+    assert wish(include=["MYC"], exclude=[3], feature_groups=groups).costs.tolist() == [0, np.inf, 1]
+    assert wish(penalty_factor={0: 0, 2: np.inf}, feature_groups=groups).costs.tolist() == [0, np.inf, 1]
+    assert wish(include=["MYC"], penalty_factor={"MYC": 5.0, "KRAS": 0.5}, feature_groups=groups).costs.tolist() == [
+        0,
+        1.5,
+        1,
+    ]
+
+
+def test_a_constant_feature_leaves_its_group_unless_it_is_included_itself():
+    varies = np.array([True, False, True, True, False])
+    groups = [[0, 1, 2], [3, 4]]
+    penalty = make_penalty(varies, feature_groups=groups)
+    assert penalty.unit_of.tolist() == [0, 1, 0, 2, 3]
+    assert penalty.costs.tolist() == [2.0, 1.0, 1.0, 1.0]  # the group costs what its varying features cost
+    penalty = make_penalty(varies, feature_groups=groups, include=[0, 4])
+    assert penalty.unit_of.tolist() == [0, 1, 0, 2, 2]
+    assert penalty.costs.tolist() == [0.0, 1.0, 0.0]
+    penalty = make_penalty(varies, feature_groups=groups, exclude=[1])
+    assert penalty.costs.tolist() == [np.inf, np.inf, 1.0, 1.0]
+    assert make_penalty(varies, feature_groups=[0, 1, 2, 3, 4]).is_plain
+
+
+@pytest.mark.parametrize(
+    ("wishes", "message"),
+    [
+        ({"include": ["MYK"]}, "include names 'MYK', which X does not have. The closest name is 'MYC'"),
+        ({"exclude": ["xyz"]}, "exclude names 'xyz', which X does not have. The closest name is"),
+        ({"include": [5]}, "include has the index 5, which is outside 0 to 4"),
+        ({"include": [-1]}, "include has the index -1, .*negative indices are not taken"),
+        ({"include": [1.0]}, "include has 1.0, which is neither a name nor an index"),
+        ({"include": [np.nan]}, "include has nan, which is neither"),
+        ({"include": [None]}, "include has None, which is neither"),
+        ({"include": [True, 1]}, "include has True, which is neither"),
+        ({"include": [True, False]}, "include is a mask of length 2 for 5 features"),
+        ({"include": "MYC"}, "include='MYC' is not a list"),
+        ({"include": 3}, "include=3 is not a list"),
+        ({"exclude": {"MYC": 1}}, "exclude={'MYC': 1} is not a list"),
+        ({"include": [1, "MYC"]}, "include names 'MYC' twice"),
+        ({"include": [1], "exclude": ["MYC"]}, "'MYC' is both included .* and excluded"),
+        ({"include": [1], "penalty_factor": {1: np.inf}}, "'MYC' is both included .* and excluded"),
+        ({"penalty_factor": {1: 0.0}, "exclude": [1]}, "'MYC' is both included .* and excluded"),
+        (
+            {"include": [1], "exclude": [2], "feature_groups": [[1, 2]]},
+            "'MYC' is included and 'KRAS' is excluded, but both are in one group",
+        ),
+        ({"penalty_factor": [1, 2]}, "penalty_factor has 2 factors for 5 features"),
+        ({"penalty_factor": 2.0}, "penalty_factor=2.0 is not a list"),
+        ({"penalty_factor": "none"}, "penalty_factor='none' is not a list"),
+        ({"penalty_factor": [1, 1, -2, 1, 1]}, "penalty_factor=-2 of 'KRAS' is not valid"),
+        ({"penalty_factor": {"KRAS": np.nan}}, "penalty_factor=nan of 'KRAS' is not valid"),
+        ({"penalty_factor": {"KRAS": "2"}}, "penalty_factor='2' of 'KRAS' is not valid"),
+        ({"penalty_factor": [True] * 5}, "penalty_factor=True of 'TP53' is not valid"),
+        ({"penalty_factor": {"KRASS": 2}}, "penalty_factor names 'KRASS', .* closest name is 'KRAS'"),
+        ({"penalty_factor": {"KRAS": 2, 2: 3}}, "penalty_factor names 'KRAS' twice"),
+        ({"feature_groups": [["TP53", "MYC"], ["MYC"]]}, "'MYC' in two groups, 0 and 1"),
+        ({"feature_groups": {"a": [0], "b": [0]}}, "'TP53' in two groups, 'a' and 'b'"),
+        ({"feature_groups": {"a": ["TP52"]}}, r"feature_groups\['a'\] names 'TP52'"),
+        ({"feature_groups": {"a": []}}, r"feature_groups\['a'\] has no feature"),
+        ({"feature_groups": {"a": "MYC"}}, r"feature_groups\['a'\]='MYC' is not a list"),
+        ({"feature_groups": [[0, 0]]}, r"feature_groups\[0\] names 'TP53' twice"),
+        ({"feature_groups": [[0, 1], 2]}, r"feature_groups\[1\]=2 is not a list"),
+        ({"feature_groups": ["a", "b"]}, "feature_groups has 2 labels for 5 features"),
+        ({"feature_groups": ["a", None, "a", "b", "b"]}, "feature_groups has no label for 'MYC'"),
+        ({"feature_groups": [1.0, 2.0, np.nan, 1.0, 2.0]}, "feature_groups has no label for 'KRAS'"),
+        ({"feature_groups": pd.array([1, None, 1, 2, 2], dtype="Int64")}, "feature_groups has no label for 'MYC'"),
+        ({"feature_groups": "abcde"}, "feature_groups='abcde' is not a list"),
+        ({"feature_groups": 3}, "feature_groups=3 is not a list"),
+    ],
+    ids=str,
+)
+def test_odd_wishes_are_refused_with_the_way_out(wishes, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        wish(**wishes)
+    assert "\n" not in str(caught.value)
+
+
+def test_names_need_names():
+    with pytest.raises(ValueError, match=r"include names 'MYC', but X has no feature names\. Fit on a DataFrame"):
+        make_penalty(VARIES, include=["MYC"])
+    with pytest.raises(ValueError, match="include names feature 1 twice"):
+        make_penalty(VARIES, include=[1, 1])
+    assert Features(2).called(1) == "feature 1"
+
+
+@st.composite
+def wishes(draw, n_features):
+    """Draw include, exclude, factors and groups that do not contradict each other."""
+    random = np.random.default_rng(draw(SEEDS))
+    labels = random.integers(0, n_features // 2, n_features) if draw(st.booleans()) else np.arange(n_features)
+    features = random.permutation(n_features)
+    included, excluded = features[: draw(st.integers(0, 3))], features[n_features - draw(st.integers(0, 3)) :]
+    excluded = excluded[~np.isin(labels[excluded], labels[included])]
+    factor = random.uniform(0.2, 4.0, n_features) if draw(st.booleans()) else None
+    return {"include": included, "exclude": excluded, "penalty_factor": factor, "feature_groups": labels}
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
+@given(asked=wishes(12), seed=SEEDS, ranking=st.sampled_from(["entry", "norm"]), ridge=st.sampled_from([0.0, 1.0]))
+@settings(max_examples=12)
+def test_every_solver_keeps_to_the_wishes_at_every_k(solver, container, asked, seed, ranking, ridge):
+    X, y = make_data(seed)
+    X[:, 4], X[:, 7], X[:, 8] = 1.0, X[:, 3], X[:, 0] + X[:, 1]
+    selector = L20Selector(6, solver=solver, ranking=ranking, ridge=ridge, **asked)
+    assert_wishes_are_kept(selector, container(X), y, asked, varies=np.arange(12) != 4)
+
+
+@pytest.mark.parametrize("solver", ["forward", "swap"])
+@given(asked=wishes(12), seed=SEEDS)
+@settings(max_examples=8)
+def test_the_robust_loss_keeps_to_them_too(solver, asked, seed):
+    X, y = make_data(seed)
+    X[:, 4] = 1.0
+    selector = L20Selector(6, solver=solver, loss="l21", **asked)
+    assert_wishes_are_kept(selector, X, y, asked, varies=np.arange(12) != 4)
+
+
+def assert_wishes_are_kept(selector, X, y, asked, varies):
+    labels, included, excluded = asked["feature_groups"], asked["include"], asked["exclude"]
+    selector = quiet_fit(selector, X, y)
+    path = selector.path_
+    must, must_not = np.isin(labels, labels[included]) & varies, np.isin(labels, labels[excluded])
+    must[included] = True
+    constant = ~varies & ~must
+    n_units = len(np.unique(selector.ranking_[np.isfinite(selector.scores_)]))
+    for k in range(max(1, path.n_included), n_units + 1):
+        support = selector.set_params(n_features_to_select=k).support_
+        assert support[must].all()
+        assert not support[must_not].any()
+        assert not support[constant].any()
+        for label in np.unique(labels):
+            members = support[(labels == label) & ~constant]
+            assert members.all() or not members.any()
+        assert len(np.unique(selector.ranking_[support])) == k
+        assert np.array_equal(support, (selector.ranking_ <= k) & np.isfinite(selector.scores_))
+        assert not selector.coef_[:, ~support].any()
+        assert sorted(path.support(k)) == np.flatnonzero(support).tolist()
+    for stage in range(len(path.alphas)):
+        rows = path.stage_rows(stage)
+        assert not (must_not | constant)[rows].any()
+    assert (selector.scores_[must_not] == -np.inf).all()
+    if path.n_included > 1:
+        selector.set_params(n_features_to_select=path.n_included - 1)
+        with pytest.raises(ValueError, match=f"{path.n_included} features or groups that are included"):
+            selector.get_support()
+        with pytest.raises(ValueError, match="Ask for more, or include fewer"):
+            quiet_fit(selector, X, y)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_at_a_lambda_what_is_included_stays(solver):
+    X, y = make_data(0)
+    selector = quiet_fit(L20Selector(None, alpha=1e-3, ridge=0.0, solver=solver, include=[0, 11]), X, y)
+    assert selector.support_[[0, 11]].all()
+    assert selector.support_.sum() > 2
+    for k in (None, 5):
+        selector = quiet_fit(L20Selector(k, alpha=1e6, ridge=0.0, solver=solver, include=[0, 11]), X, y)
+        assert np.flatnonzero(selector.support_).tolist() == [0, 11]
+        assert selector.coef_[:, [0, 11]].any(axis=0).all()
+        assert selector.path_.objectives[-1] == selector.path_.losses[-1]
+
+
+def test_a_constant_that_is_included_is_kept_with_a_warning():
+    frame, y = make_frame()
+    frame["g3"] = 2.0
+    with pytest.warns(
+        UserWarning, match="1 of the included features are constant, first 'g3'. They are selected as you wish"
+    ):
+        selector = L20Selector(3, include=["g3", "g5"]).fit(frame, y)
+    assert selector.support_[[3, 5]].all()
+    assert selector.support_.sum() == 3
+    assert not selector.coef_[:, 3].any()
+    assert selector.transform(frame).shape == (60, 3)
+
+
+@pytest.mark.parametrize("ridge", [0.0, 10.0])
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_copies_that_are_included_are_kept_with_a_warning(solver, ridge):
+    X, y = make_data(1)
+    X[:, 7], X[:, 8] = X[:, 3], 2.0 * X[:, 3] - X[:, 1]
+    with pytest.warns(
+        UserWarning, match="2 of the included features are copies or combinations .* first feature 7, feature 8"
+    ):
+        selector = quiet_fit_but_wishes(L20Selector(5, include=[1, 3, 7, 8], ridge=ridge, solver=solver), X, y)
+    assert selector.support_[[1, 3, 7, 8]].all()
+    assert selector.support_.sum() == 5
+    assert np.isfinite(selector.coef_).all()
+    assert np.isfinite(selector.path_.refit(5).loss)
+
+
+def quiet_fit_but_wishes(selector, X, y):
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*lambdas stopped")
+        return selector.fit(X, y)
+
+
+def test_one_hot_columns_of_an_included_group_are_no_reason_to_warn():
+    X, y = make_data(2)
+    X = np.hstack([X, np.eye(3)[np.random.default_rng(0).integers(0, 3, 60)]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        selector = L20Selector(3, include=[12], feature_groups=[[12, 13, 14]], ridge=0.0).fit(X, y)
+    assert selector.support_[12:].all()
+    assert selector.support_.sum() == 5
+
+
+def test_what_cannot_be_had_is_warned_about_or_refused():
+    X, y = make_data(0)
+    with pytest.warns(UserWarning, match="n_features_to_select=5, but only 3 of 12 features may be selected"):
+        assert L20Selector(5, exclude=range(3, 12)).fit(X, y).support_.sum() == 3
+    with pytest.warns(UserWarning, match="n_features_to_select=5, but only 2 of 3 features and groups may be selected"):
+        assert L20Selector(5, exclude=[0], feature_groups=np.arange(12) // 4).fit(X, y).support_.sum() == 8
+    with pytest.warns(UserWarning, match="n_features_to_select=5, but only 3 of 3 features and groups may be selected"):
+        assert L20Selector(5, feature_groups=np.arange(12) // 4).fit(X, y).support_.all()
+    with pytest.raises(ValueError, match="All 12 features are excluded or constant"):
+        L20Selector(2, exclude=range(12)).fit(X, y)
+    with pytest.raises(ValueError, match="n_features_to_select=2 is less than the 3 features or groups"):
+        L20Selector(2, include=[1, 2, 3]).fit(X, y)
+    with pytest.raises(ValueError, match=r"n_features_to_select=0\.1 is less than the 3 features or groups"):
+        L20Selector(0.1, include=[1, 2, 3]).fit(X, y)
+
+
+def test_a_share_is_that_of_the_units():
+    X, y = make_data(0)
+    selector = L20Selector(0.5, feature_groups=np.arange(12) // 3).fit(X, y)
+    assert selector.support_.sum() == 6
+    assert selector.ranking_.max() == 4
+
+
+@pytest.mark.parametrize("wishes", [{"feature_groups": np.arange(12)}, {"penalty_factor": np.ones(12)}], ids=str)
+def test_certificates_are_those_of_equal_prices(wishes):
+    X, y = make_data(0)
+    with pytest.raises(ValueError, match="certify=True with feature_groups or penalty_factor is not available"):
+        L20Selector(3, certify=True, **wishes).fit(X, y)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("alpha", [None, 1.0])
+def test_certificates_hold_with_include_and_exclude(seed, alpha):
+    """The bounds are those of the free choice: no selection that keeps to the wishes is below them."""
+    X, y = make_data(seed)
+    selector = L20Selector(None if alpha else 4, alpha=alpha, certify=True, include=[0], exclude=[5], ridge=1.0).fit(X, y)
+    certificate, path = selector.certificate_, selector.path_
+    counts = np.bincount(y)
+    problem = LeastSquares(X, np.eye(3)[y], ridge=1.0, scale="zscore", target_weights=60 / (3 * counts))
+    chosen = np.flatnonzero(selector.support_)
+    price = 0.0 if alpha is None else alpha
+    assert certificate.upper_bound == pytest.approx(support_loss(problem, chosen) + price * len(chosen))
+    assert certificate.lower_bound <= certificate.upper_bound
+    if alpha is None:
+        free = solve_exactly(problem, 4).certificate.upper_bound
+        assert path.lower_bounds[4] <= free * (1.0 + 1e-9)
+        assert 0.0 <= path.gap(4) <= 1.0
+        assert path.refit(4).loss * (1.0 - path.gap(4)) <= free * (1.0 + 1e-9)
+    # What is proved holds for every selection that is at least as good, hence for the one that was found.
+    assert selector.support_[certificate.proved_in].all()
+    assert not selector.support_[certificate.proved_out].any()
+
+
+def test_dear_features_are_taken_where_they_are_worth_it():
+    X, y = make_data(0)
+    cheap = L20Selector(1).fit(X, y)
+    best = int(np.flatnonzero(cheap.support_)[0])
+    assert not L20Selector(1, penalty_factor={best: 100.0}).fit(X, y).support_[best]
+    assert L20Selector(12, penalty_factor={best: 100.0}).fit(X, y).support_[best]
+
+
+def test_names_indices_and_masks_give_the_same_fit():
+    frame, y = make_frame()
+    mask = np.isin(frame.columns, ["g1", "g4"])
+    fits = [
+        L20Selector(4, include=include, exclude=["g2"], feature_groups={"x": ["g5", "g9"]}).fit(frame, y)
+        for include in (["g1", "g4"], [1, 4], mask)
+    ]
+    for fit in fits:
+        assert fit.ranking_.tolist() == fits[0].ranking_.tolist()
+        assert fit.support_[[1, 4]].all()
+        assert not fit.support_[2]
+        assert fit.support_[5] == fit.support_[9]
+    assert clone(fits[0]).fit(frame, y).ranking_.tolist() == fits[0].ranking_.tolist()
+    table = fits[0].selection_frame()
+    assert table["feature"].tolist()[:2] in (["g1", "g4"], ["g4", "g1"])
+    assert table["rule"].tolist()[:2] == ["included", "included"]
+    assert (np.diff(table["rank"]) >= 0).all()
+    with pytest.raises(ValueError, match="include names 'g1', but X has no feature names"):
+        L20Selector(4, include=["g1"]).fit(frame.to_numpy(), y)
+
+
+def test_a_failed_wish_leaves_the_former_fit():
+    X, y = make_data(0)
+    selector = L20Selector(4).fit(X, y)
+    before = selector.ranking_.tolist()
+    with pytest.raises(ValueError, match="index 12"):
+        selector.set_params(include=[12]).fit(X, y)
+    assert selector.ranking_.tolist() == before
+
+
+def test_class_weight_and_scale_go_with_the_wishes():
+    """Weights of targets and deviations of features are part of the problem; a wish is not."""
+    X, y = make_data(3)
+    y[:20] = 0
+    for scale in ("none", "zscore"):
+        for class_weight in (None, "balanced", {0: 2.0, 1: 1.0, 2: 5.0}):
+            options = {"scale": scale, "class_weight": class_weight, "ridge": 0.0}
+            asked = L20Selector(5, exclude=[0, 6], **options).fit(X, y)
+            without = L20Selector(5, **options).fit(np.delete(X, [0, 6], axis=1), y)
+            assert np.delete(asked.ranking_, [0, 6]).tolist() == without.ranking_.tolist()
+            np.testing.assert_allclose(asked.path_.losses, without.path_.losses, rtol=1e-9)
+
+
+@pytest.mark.parametrize("wishes", [{}, {"include": [0, 11]}, {"feature_groups": np.arange(12) // 2}], ids=str)
+def test_models_predict_with_what_was_selected(wishes):
+    X, y = make_data(0)
+    model = L20Classifier(4, **wishes).fit(X, y)
+    assert model.score(X, y) > 0.6
+    for k in (4, 3):
+        model.set_params(n_features_to_select=k)
+        assert np.array_equal(model.coef_.any(axis=0), model.support_)
+    numbers = L20Regressor(4, ridge=1e-6, **wishes).fit(X, X[:, [2, 5]])
+    columns = np.column_stack([X[:, numbers.support_], np.ones(60)])
+    expected = columns @ np.linalg.lstsq(columns, X[:, [2, 5]])[0]
+    np.testing.assert_allclose(numbers.predict(X), expected, atol=1e-4)
+
+
+def test_ebic_counts_units_and_does_not_drop_what_is_included():
+    X, y = make_data(0)
+    X[:, 11] = 3.0
+    free = L20Selector("ebic").fit(X, y)
+    with pytest.warns(UserWarning, match="constant"):
+        selector = L20Selector("ebic", include=[0, 1, 3, 4, 11]).fit(X, y)
+    assert selector.support_[[0, 1, 3, 4, 11]].all()
+    assert set(np.flatnonzero(free.support_)) <= set(np.flatnonzero(selector.support_))
+    assert np.isinf(selector.ebic_).tolist() == [True] * 5 + [False] * 8, "less than what is included is no choice"
+    assert len(free.ebic_) == 12, "eleven features vary"
+    noise = np.random.default_rng(0).permutation(y)
+    assert not L20Selector("ebic").fit(X, noise).support_.any()
+    assert np.flatnonzero(L20Selector("ebic", include=[0, 1]).fit(X, noise).support_).tolist() == [0, 1]
+    groups = L20Selector("ebic", feature_groups=np.arange(12) // 2).fit(X, y)
+    assert len(groups.ebic_) == 7, "0 to 6 groups"
+    assert groups.support_[::2][:5].tolist() == groups.support_[1::2][:5].tolist()
+
+
+def test_a_saved_path_remembers_the_wishes(tmp_path):
+    X, y = make_data(0)
+    path = L20Selector(4, include=[3], exclude=[5], feature_groups=[[0, 1, 2]]).fit(X, y).path_
+    path.save(tmp_path / "path.npz")
+    loaded = SolutionPath.load(tmp_path / "path.npz")
+    assert loaded.n_included == 1
+    assert loaded.n_selectable == 9
+    assert loaded.support(3).tolist() == path.support(3).tolist()
+    assert RULES[loaded.rules[3]] == "included"
+    assert RULES[loaded.rules[5]] == "excluded"
+
+
+@pytest.mark.parametrize(
+    "wishes", [{"include": ["g0", "g11"], "exclude": ["g5"]}, {"feature_groups": np.arange(12) // 3}], ids=str
+)
+@pytest.mark.parametrize("rule", ["best", "1se", 3])
+def test_cross_validation_tries_only_what_may_be_had(wishes, rule):
+    frame, y = make_frame()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        selector = L20SelectorCV(rule, selector=L20Selector(**wishes), max_features=6, cv=3).fit(frame, y)
+    support = selector.support_
+    if "include" in wishes:
+        assert support[[0, 11]].all()
+        assert not support[5]
+        assert selector.cv_results_["n_features"].tolist() == [2, 3, 4, 5, 6]
+    else:
+        assert selector.cv_results_["n_features"].tolist() == [3, 6, 9, 12]
+        assert support.reshape(4, 3).all(axis=1).tolist() == support.reshape(4, 3).any(axis=1).tolist()
+        assert support.sum() == (9 if rule == 3 else selector.n_features_)
+    chosen = selector.cv_results_["n_features"][selector.best_index_]
+    assert chosen == support.sum() == selector.n_features_
+    assert selector.predict(frame).shape == (60,)
+
+
+def test_a_series_belongs_to_the_features_that_its_index_names():
+    frame, y = make_frame()
+    backwards = frame.columns[::-1]
+    factors = pd.Series(1.0, index=backwards)
+    factors["g3"] = 0.0
+    assert L20Selector(2, penalty_factor=factors).fit(frame, y).support_[3]
+    assert L20Selector(2, include=pd.Series(backwards == "g3", index=backwards)).fit(frame, y).support_[3]
+    groups = pd.Series(["both" if name in ("g2", "g9") else name for name in backwards], index=backwards)
+    found = L20Selector(1, feature_groups=groups).fit(frame, y)
+    assert found.ranking_[2] == found.ranking_[9]
+    positional = pd.Series(factors.to_numpy()[::-1])  # index 0, 1, 2, ...: by position
+    assert L20Selector(2, penalty_factor=positional).fit(frame.to_numpy(), y).support_[3]
+    with pytest.raises(ValueError, match="penalty_factor is a Series whose index does not name the features of X"):
+        L20Selector(2, penalty_factor=factors.rename({"g0": "other"})).fit(frame, y)
+    with pytest.raises(ValueError, match=r"include\.to_numpy\(\) for the order of the columns"):
+        L20Selector(2, include=pd.Series(backwards == "g3", index=backwards)).fit(frame.to_numpy(), y)

@@ -1,0 +1,276 @@
+"""States against scikit-learn and a slow twin; entropies and information against closed forms and scikit-learn."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import mutual_info_score
+from sklearn.metrics.cluster import contingency_matrix
+from sklearn.preprocessing import KBinsDiscretizer
+
+import l20fs.methods._discretise
+from l20fs.methods._discretise import (
+    BINNINGS,
+    _best_cuts,
+    bin_codes,
+    contingency_tables,
+    discretise,
+    entropies,
+    joint_entropies,
+    mutual_information,
+    symmetrical_uncertainty,
+)
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def random_codes(seed, n_samples=50, n_features=7, n_states=5):
+    return np.random.default_rng(seed).integers(0, n_states, (n_samples, n_features))
+
+
+def entropy(values):
+    return -sum(n / len(values) * math.log2(n / len(values)) for n in Counter(values).values())
+
+
+def mdlp_cuts(values, labels):
+    """The recursion as Fayyad and Irani write it: sets in, the smallest value after each cut out."""
+    pairs = sorted(zip(values, labels, strict=True))
+    n = len(pairs)
+    best = None
+    for i in range(1, n):
+        if pairs[i][0] > pairs[i - 1][0]:
+            left, right = [c for _, c in pairs[:i]], [c for _, c in pairs[i:]]
+            after = (len(left) * entropy(left) + len(right) * entropy(right)) / n
+            if best is None or after < best[0] - 1e-12:
+                best = after, left, right, pairs[i][0]
+    if best is None:
+        return []
+    after, left, right, cut = best
+    before = [c for _, c in pairs]
+    m, m1, m2 = len(set(before)), len(set(left)), len(set(right))
+    delta = math.log2(3**m - 2) - (m * entropy(before) - m1 * entropy(left) - m2 * entropy(right))
+    if entropy(before) - after <= (math.log2(n - 1) + delta) / n:
+        return []
+    low, high = [p for p in pairs if p[0] < cut], [p for p in pairs if p[0] >= cut]
+    return sorted([cut, *mdlp_cuts(*zip(*low, strict=True)), *mdlp_cuts(*zip(*high, strict=True))])
+
+
+# States
+
+
+@given(seed=seeds, n_bins=st.integers(2, 12))
+def test_equal_width_is_that_of_scikit_learn(seed, n_bins):
+    X = np.random.default_rng(seed).standard_normal((40, 5))
+    expected = KBinsDiscretizer(n_bins, encode="ordinal", strategy="uniform", subsample=None).fit_transform(X)
+    assert np.array_equal(discretise(X, "width", n_bins=n_bins).codes, expected)
+
+
+@pytest.mark.parametrize(("width", "n_bins"), [(30, 10), (22, 22), (26, 13)])
+def test_a_value_on_an_edge_belongs_to_the_upper_bin_and_the_maximum_to_the_last(width, n_bins):
+    codes = discretise(np.arange(width + 1.0)[:, None], "width", n_bins=n_bins).codes
+    assert codes[:, 0].tolist() == [min(i * n_bins // width, n_bins - 1) for i in range(width + 1)]
+
+
+@pytest.mark.parametrize("binning", ["width", "sigma3"])
+def test_states_do_not_depend_on_the_unit_even_of_the_largest_numbers(binning):
+    X = np.random.default_rng(0).uniform(-1.0, 1.0, (50, 3))
+    # Powers of two, so that scaling rounds nothing.
+    scaled = X * np.array([2.0**1023, 2.0**-900, 1.0])
+    assert np.array_equal(discretise(scaled, binning).codes, discretise(X, binning).codes)
+
+
+@given(seed=seeds, n_bins=st.integers(2, 8), n_values=st.sampled_from([2, 5, 1000]))
+def test_equal_frequency_counts_what_lies_below(seed, n_bins, n_values):
+    X = np.random.default_rng(seed).integers(0, n_values, (40, 3)).astype(float)
+    expected = [[sum(X[:, j] < value) * n_bins // 40 for j, value in enumerate(row)] for row in X]
+    assert np.array_equal(discretise(X, "quantile", n_bins=n_bins).codes, expected)
+
+
+def test_equal_frequency_fills_the_states_equally():
+    X = np.random.default_rng(0).lognormal(size=(60, 4))
+    for codes in discretise(X, "quantile", n_bins=6).codes.T:
+        assert np.bincount(codes).tolist() == [10] * 6
+
+
+@given(seed=seeds, tau=st.sampled_from([0.0, 0.5, 1.0, 2.0]))
+def test_three_states_by_their_definition(seed, tau):
+    X = np.random.default_rng(seed).standard_normal((30, 4))
+    for x, codes in zip(X.T, discretise(X, "sigma3", tau=tau).codes.T, strict=True):
+        margin = tau * np.std(x, ddof=1)
+        assert codes.tolist() == [0 if v < x.mean() - margin else 2 if v > x.mean() + margin else 1 for v in x]
+
+
+def test_floor_rounds_down_and_shifts_to_zero():
+    X = np.array([[-1.5, 3.0], [-0.2, 3.9], [0.2, 4.0], [1.0, 5.5]])
+    binned = discretise(X, "floor")
+    assert binned.codes.T.tolist() == [[0, 1, 2, 3], [0, 0, 1, 2]]
+    assert binned.n_states.tolist() == [4, 3]
+
+
+def test_floor_of_wide_ranges_keeps_the_states_that_occur():
+    X = np.array([[1e300, 5.0], [-1e308, 5e9], [1e300, 0.0], [1e308, 5.0]])
+    binned = discretise(X, "floor")
+    assert binned.codes.T.tolist() == [[1, 0, 1, 2], [1, 2, 0, 1]]
+    assert binned.n_states.tolist() == [3, 3]
+
+
+@given(seed=seeds, n_classes=st.integers(2, 4), n_values=st.sampled_from([4, 10, 10**6]), shift=st.floats(0.0, 3.0))
+def test_mdlp_equals_the_readable_twin(seed, n_classes, n_values, shift):
+    random = np.random.default_rng(seed)
+    labels = random.integers(0, n_classes, 60)
+    X = np.round(random.standard_normal((60, 4)) * n_values / 4) + shift * n_values / 4 * np.outer(labels % 3, [1, 0, 2, 0])
+    for x, codes in zip(X.T, discretise(X, "mdlp", labels=labels).codes.T, strict=True):
+        assert codes.tolist() == np.searchsorted(mdlp_cuts(x, labels), x, side="right").tolist()
+
+
+@pytest.mark.parametrize(("n_classes", "n_samples"), [(2, 4), (2, 8), (2, 10), (3, 6)])
+def test_mdlp_equals_the_readable_twin_for_every_order_of_labels(n_classes, n_samples):
+    """Among all orders are those whose gain is close to what a cut costs."""
+    n_cut = 0
+    for labels in itertools.product(range(n_classes), repeat=n_samples):
+        values = np.arange(float(n_samples))
+        codes = discretise(values[:, None], "mdlp", labels=np.array(labels)).codes[:, 0]
+        assert codes.tolist() == np.searchsorted(mdlp_cuts(values, labels), values, side="right").tolist()
+        n_cut += codes.any()
+    assert n_samples < 6 or n_cut
+
+
+def test_mdlp_takes_the_lowest_of_equally_good_cuts_whatever_the_order_of_the_classes():
+    """Here the gains of two cuts differ by rounding, in a direction that depends on the order of summation."""
+    labels = np.repeat([1, 2, 0, 1], [9, 15, 6, 3])
+    for names in itertools.permutations(np.eye(3, dtype=int)):
+        assert _best_cuts(np.arange(33.0)[None], np.array(names)[labels][None]).tolist() == [9]
+
+
+def test_mdlp_cuts_between_classes_and_leaves_noise_alone():
+    labels = np.repeat([0, 1, 0], 20)
+    X = np.column_stack([np.arange(60.0), np.random.default_rng(0).standard_normal(60), np.zeros(60)])
+    binned = discretise(X, "mdlp", labels=labels)
+    assert binned.n_states.tolist() == [3, 1, 1]
+    assert np.bincount(binned.codes[:, 0]).tolist() == [20, 20, 20]
+
+
+def test_mdlp_stands_more_classes_than_a_float_can_raise_three_to():
+    labels = np.arange(1400) // 2
+    binned = discretise(np.arange(1400.0)[:, None], "mdlp", labels=labels)
+    assert binned.n_states[0] >= 1
+
+
+def test_mdlp_does_not_depend_on_the_size_of_a_block(monkeypatch):
+    random = np.random.default_rng(3)
+    labels = random.integers(0, 3, 50)
+    X = random.standard_normal((50, 30)) + np.outer(labels, random.integers(0, 3, 30))
+    whole = discretise(X, "mdlp", labels=labels).codes
+    assert whole.max() > 0
+    monkeypatch.setattr(l20fs.methods._discretise, "_BLOCK", 400)
+    assert np.array_equal(discretise(X, "mdlp", labels=labels).codes, whole)
+
+
+@pytest.mark.parametrize("binning", BINNINGS)
+@given(seed=seeds)
+def test_larger_numbers_have_no_lower_state(binning, seed):
+    random = np.random.default_rng(seed)
+    labels = random.integers(0, 3, 40)
+    X = np.round(5 * random.standard_normal((40, 5)), 1) + labels[:, None]
+    binned = discretise(X, binning, labels=labels)
+    assert binned.codes.min(axis=0).tolist() == [0] * 5 or binning == "sigma3"
+    assert binned.n_states.tolist() == (binned.codes.max(axis=0) + 1).tolist()
+    for x, codes in zip(X.T, binned.codes.T, strict=True):
+        order = np.argsort(x, kind="stable")
+        assert np.all(np.diff(codes[order]) >= 0)
+        assert all(len(set(codes[x == value])) == 1 for value in x)
+
+
+@pytest.mark.parametrize("binning", ["quantile", "mdlp"])
+@given(seed=seeds)
+def test_states_by_rank_survive_any_rising_function(binning, seed):
+    random = np.random.default_rng(seed)
+    labels = random.integers(0, 2, 40)
+    X = random.standard_normal((40, 4)) + labels[:, None]
+    expected = discretise(X, binning, labels=labels).codes
+    assert np.array_equal(discretise(np.exp(X), binning, labels=labels).codes, expected)
+
+
+@pytest.mark.parametrize("binning", BINNINGS)
+def test_a_constant_feature_has_one_state(binning):
+    binned = discretise(np.full((6, 2), 0.1), binning, labels=np.arange(6) % 2)
+    assert len(np.unique(binned.codes)) == 1
+
+
+def test_bad_binnings_are_refused():
+    X = np.eye(3)
+    with pytest.raises(ValueError, match="binning='bins' is unknown"):
+        discretise(X, "bins")
+    with pytest.raises(ValueError, match="n_bins=1 is not valid"):
+        discretise(X, n_bins=1)
+    with pytest.raises(ValueError, match="tau=-1 is not valid"):
+        discretise(X, "sigma3", tau=-1)
+    with pytest.raises(ValueError, match="Give labels"):
+        discretise(X, "mdlp")
+
+
+# Counts and information
+
+
+@given(seed=seeds)
+def test_tables_equal_those_of_scikit_learn(seed):
+    codes, other = random_codes(seed), random_codes(seed + 1)[:, 0]
+    codes[:5], other[:3] = np.arange(5)[:, None], np.arange(2, 5)
+    for table, x in zip(contingency_tables(bin_codes(codes), other), codes.T, strict=True):
+        full = np.zeros((5, 5), dtype=int)
+        full[np.ix_(np.unique(x), np.unique(other))] = contingency_matrix(x, other)
+        assert np.array_equal(table, full[:, : table.shape[1]])
+
+
+def test_hand_computed_information_of_a_two_by_two_table():
+    # Counts 3, 1 / 1, 3: H = 1 bit each, and the joint entropy is that of (3, 1, 1, 3) / 8.
+    x, y = np.array([0, 0, 0, 0, 1, 1, 1, 1]), np.array([0, 0, 0, 1, 0, 1, 1, 1])
+    joint = 2 * (3 / 8 * math.log2(8 / 3) + 1 / 8 * 3)
+    assert mutual_information(bin_codes(x[:, None]), y)[0] == pytest.approx(2 - joint, rel=1e-14)
+    assert symmetrical_uncertainty(bin_codes(x[:, None]), y)[0] == pytest.approx(2 - joint, rel=1e-14)
+
+
+@given(seed=seeds, n_states=st.sampled_from([2, 5, 40]))
+def test_information_equals_that_of_scikit_learn(seed, n_states):
+    """With 40 states the tables are so empty that the joint states are sorted rather than counted."""
+    codes, other = random_codes(seed, n_states=n_states), random_codes(seed + 1, n_states=n_states)[:, 0]
+    expected = [mutual_info_score(x, other) / math.log(2) for x in codes.T]
+    assert np.allclose(mutual_information(bin_codes(codes), other), expected, rtol=1e-10, atol=1e-13)
+
+
+@given(seed=seeds)
+def test_information_of_a_variable_with_itself_is_its_entropy(seed):
+    codes = random_codes(seed)
+    binned = bin_codes(codes)
+    assert np.allclose(entropies(binned), [entropy(x.tolist()) for x in codes.T], rtol=1e-12)
+    for j in range(codes.shape[1]):
+        assert mutual_information(binned, codes[:, j])[j] == pytest.approx(entropy(codes[:, j].tolist()), rel=1e-12)
+        assert symmetrical_uncertainty(binned, codes[:, j])[j] == pytest.approx(1.0, rel=1e-12)
+
+
+def test_sorting_and_counting_agree_in_blocks_of_any_size(monkeypatch):
+    codes, other = random_codes(0, n_features=20), random_codes(1)[:, 0]
+    counted = joint_entropies(bin_codes(codes), other)
+    for cells_per_sample in (0, 8):
+        for block in (1, 120, 10**6):
+            monkeypatch.setattr(l20fs.methods._discretise, "_CELLS_PER_SAMPLE", cells_per_sample)
+            monkeypatch.setattr(l20fs.methods._discretise, "_BLOCK", block)
+            assert np.allclose(joint_entropies(bin_codes(codes), other), counted, rtol=1e-13)
+
+
+def test_independent_variables_share_exactly_nothing():
+    """What rounding leaves of 0 would be magnified by a quotient."""
+    for n, m in itertools.product(range(2, 12), repeat=2):
+        x, z = np.repeat(np.arange(n), m), np.tile(np.arange(m), n)
+        assert mutual_information(bin_codes(x[:, None]), z).tolist() == [0.0]
+
+
+def test_symmetrical_uncertainty_of_constants_is_zero():
+    zeros = np.zeros(5, dtype=int)
+    assert symmetrical_uncertainty(bin_codes(zeros[:, None]), zeros).tolist() == [0.0]

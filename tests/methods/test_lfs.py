@@ -1,0 +1,194 @@
+"""LFS: its eigenproblem by dense matrices, its constraint, its descent, its units."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from samples import INFORMATIVE, make_data
+from scipy.linalg import eigh
+from sklearn.datasets import load_iris
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.exceptions import ConvergenceWarning
+
+from l20fs.inputs.validation import encode_targets
+from l20fs.methods.lfs import LFS, Scatter
+
+seeds = st.integers(0, 2**32 - 1)
+shapes = st.sampled_from([(40, 12), (12, 40), (25, 25)])
+may_stop_early = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+def scatter_matrices(X, y):
+    """S_w and S_b by their definition."""
+    mean = X.mean(axis=0)
+    groups = [X[y == c] for c in np.unique(y)]
+    within = sum((group - group.mean(axis=0)).T @ (group - group.mean(axis=0)) for group in groups)
+    between = sum(len(group) * np.outer(group.mean(axis=0) - mean, group.mean(axis=0) - mean) for group in groups)
+    return within, between
+
+
+def twin(X, y, variances, n_directions):
+    """The generalised eigenproblem with dense matrices; S_b is singular, so it is turned round."""
+    within, between = scatter_matrices(X, y)
+    values, vectors = eigh(between, within + np.diag(1 / variances))
+    values, vectors = values[-n_directions:], vectors[:, -n_directions:]
+    return vectors / np.sqrt(values)
+
+
+def random_variances(seed, n_features):
+    return 10.0 ** np.random.default_rng(seed).uniform(-3, 1, n_features)
+
+
+@given(seeds, shapes)
+@settings(max_examples=20)
+def test_the_factors_are_those_of_the_scatter_matrices(seed, shape):
+    X, y = make_data(seed, *shape)
+    scatter = Scatter.of(X, encode_targets(y))
+    within, between = scatter_matrices(X, y)
+    np.testing.assert_allclose(scatter.within.T @ scatter.within, within, atol=1e-10 * np.abs(within).max())
+    np.testing.assert_allclose(scatter.between @ scatter.between.T, between, atol=1e-10 * np.abs(within).max())
+    assert scatter.n_directions == 2
+
+
+@given(seeds, shapes)
+@settings(max_examples=20)
+def test_one_solve_meets_the_dense_eigenproblem(seed, shape):
+    """Directions may be turned, so W W' is compared; and the residual of the equation, for each direction."""
+    X, y = make_data(seed, *shape)
+    scatter, variances = Scatter.of(X, encode_targets(y)), random_variances(seed, shape[1])
+    W = scatter.directions(variances)
+    expected = twin(X, y, variances, 2)
+    np.testing.assert_allclose(W @ W.T, expected @ expected.T, atol=1e-7 * np.abs(expected @ expected.T).max())
+    within, between = scatter_matrices(X, y)
+    left, right = (within + np.diag(1 / variances)) @ W, between @ W
+    multipliers = np.diag(W.T @ left)
+    np.testing.assert_allclose(left, right * multipliers, atol=1e-8 * np.abs(left).max())
+
+
+@given(seeds)
+@settings(max_examples=20)
+def test_primal_and_dual_agree(seed):
+    X, y = make_data(seed, 40, 12)
+    scatter, variances = Scatter.of(X, encode_targets(y)), random_variances(seed, 12)
+    primal, dual = (scatter.directions(variances, form=form) for form in ("primal", "dual"))
+    np.testing.assert_allclose(primal @ primal.T, dual @ dual.T, atol=1e-8 * np.abs(primal @ primal.T).max())
+
+
+def test_a_variance_of_zero_switches_a_feature_off():
+    X, y = make_data(0)
+    scatter, variances = Scatter.of(X, encode_targets(y)), np.ones(12)
+    variances[5] = 0.0
+    for form in ("primal", "dual"):
+        W = scatter.directions(variances, form=form)
+        assert not W[5].any()
+        assert W[2].any()
+
+
+@may_stop_early
+@given(seeds, shapes, st.sampled_from([1e-3, 1.0, 1e3]))
+@settings(max_examples=25)
+def test_the_constraint_holds_and_the_objective_never_rises(seed, shape, penalty):
+    X, y = make_data(seed, *shape)
+    selector = LFS(3, penalty=penalty).fit(X, y)
+    within, between = scatter_matrices(X, y)
+    W = selector.coef_.T
+    np.testing.assert_allclose(W.T @ between @ W, np.eye(2), atol=1e-10)
+    assert np.all(np.diff(selector.objective_) <= 1e-9 * selector.objective_[:-1])
+    objective = np.trace(W.T @ within @ W) + penalty * np.linalg.norm(W, axis=1).sum()
+    assert selector.objective_[-1] == pytest.approx(objective, rel=1e-6)  # norms are smoothed by 1e-8
+
+
+def test_the_end_is_a_fixed_point():
+    X, y = make_data(1)
+    selector = LFS(3, max_iter=2000, tol=1e-12).fit(X, y)
+    W = selector.coef_.T
+    again = twin(X, y, 2 * np.linalg.norm(W, axis=1) + 1e-12, 2)
+    alive = np.linalg.norm(W, axis=1) > 1e-3 * np.linalg.norm(W, axis=1).max()
+    np.testing.assert_allclose(np.linalg.norm(again, axis=1)[alive], selector.scores_[alive], rtol=1e-3)
+    assert set(np.flatnonzero(alive)) >= set(INFORMATIVE)
+
+
+def test_a_small_penalty_is_discriminant_analysis():
+    """Without a penalty the directions are those of scikit-learn, up to a factor each."""
+    X, y = load_iris(return_X_y=True)
+    scatter = Scatter.of(X, encode_targets(y))
+    W = scatter.directions(np.full(4, 1e9))[:, ::-1]
+    expected = LinearDiscriminantAnalysis(solver="eigen").fit(X, y).scalings_[:, :2]
+    for ours, theirs in zip(W.T, expected.T, strict=True):
+        cosine = ours @ theirs / (np.linalg.norm(ours) * np.linalg.norm(theirs))
+        assert abs(cosine) == pytest.approx(1, abs=1e-9)
+
+
+@may_stop_early
+def test_a_large_penalty_leaves_few_features():
+    X, y = make_data(2, 60, 100)
+    few, many = (np.sum(fit.scores_ > 1e-3 * fit.scores_.max()) for fit in (LFS(3, penalty=p).fit(X, y) for p in (300, 0.1)))
+    assert few < many / 3
+
+
+@may_stop_early
+@given(seeds, shapes, st.floats(1e-3, 1e3), st.floats(-5, 5))
+@settings(max_examples=15)
+def test_units_of_data_and_penalty_go_together(seed, shape, factor, shift):
+    X, y = make_data(seed, *shape)
+    one = LFS(3, max_iter=10).fit(X, y)
+    two = LFS(3, max_iter=10, penalty=factor).fit(factor * (X + shift), y)
+    np.testing.assert_allclose(two.scores_ * factor, one.scores_, rtol=1e-4, atol=1e-7 * one.scores_.max())
+
+
+@may_stop_early
+def test_more_classes_than_features_and_a_class_of_one_sample():
+    random = np.random.default_rng(0)
+    y = np.repeat(np.arange(5), 8)[:33]  # class 4 has one sample
+    X = random.standard_normal((33, 2)) + y[:, None] * [2.0, 0.0]
+    selector = LFS(1).fit(X, y)
+    assert selector.coef_.shape == (2, 2)
+    # The constraint gives every direction the same scatter between classes, so the weak one has the larger weights.
+    assert selector.get_support(indices=True).tolist() == [1]
+
+
+@may_stop_early
+def test_means_on_a_line_have_one_direction():
+    """Two of three class means coincide: the scatter between classes has rank one, and no rounding may be inverted."""
+    X = np.random.default_rng(0).standard_normal((60, 6))
+    y = np.arange(60) % 3
+    for c in range(3):
+        X[y == c] -= X[y == c].mean(axis=0)
+    X[y == 2, 4] += 1.0
+    selector = LFS(1).fit(X, y)
+    assert selector.coef_.shape == (1, 6)
+    assert selector.get_support(indices=True).tolist() == [4]
+
+
+def test_equal_means_are_refused():
+    X = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
+    with pytest.raises(ValueError, match="All classes have the same mean in every feature"):
+        LFS(1).fit(X, [0, 0, 1, 1])
+
+
+def test_perfect_classes_need_no_scatter_within():
+    y = np.repeat([0, 1, 2], 5)
+    selector = LFS(2, tol=1e-3).fit(np.column_stack([y == 0, y == 1, y * 1.0]), y)
+    assert np.isfinite(selector.scores_).all()
+
+
+def test_a_limit_that_is_too_low_is_reported():
+    X, y = make_data()
+    with pytest.warns(ConvergenceWarning, match="stopped at max_iter=2"):
+        assert LFS(3, max_iter=2).fit(X, y).n_iter_ == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"penalty": 0}, "penalty=0 is not valid. Use a number above 0"),
+        ({"max_iter": 1.5}, "max_iter=1.5 is not valid"),
+        ({"tol": "small"}, "tol='small' is not valid"),
+    ],
+)
+def test_parameters_that_make_no_sense_are_refused(options, message):
+    X, y = make_data()
+    with pytest.raises(ValueError, match=message):
+        LFS(**options).fit(X, y)

@@ -1,0 +1,242 @@
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from samples import CONTAINERS, SOLVERS, make_data
+
+from l20fs import L20Selector, StabilitySelector
+from l20fs.evaluation.engine import make_stratified_folds, predictions_by_k
+from l20fs.methods import FisherScore
+from l20fs.report import Content, build, render
+from l20fs.report.build import Findings, largest_k, selection_tsv
+
+LETTERS = np.array(["a", "b", "c"])
+NAMES = [f"g{j}" for j in range(12)]
+
+
+def findings(selector=None, k=4, seed=0, X=None, **changes):
+    drawn, y = make_data(seed)
+    X, y = drawn if X is None else X, LETTERS[y]
+    selector = L20Selector(k, max_features=12) if selector is None else selector
+    selector._fit(X, y, names=np.array(NAMES[: X.shape[1]], dtype=object))
+    folds = make_stratified_folds(y)
+    predictions = None if "predictions" in changes else predictions_by_k(selector, X, y, range(1, 11), folds)
+    made = Findings("toy", X, y, NAMES[: X.shape[1]], selector, "forward", k, "asked", predictions)
+    return replace(made, **changes)
+
+
+def frame_of(text):
+    return pd.read_csv(io.StringIO(text), sep="\t", keep_default_na=False)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("seed", range(3))
+def test_the_table_says_for_every_k_what_the_selection_frame_says(seed, solver):
+    found = findings(L20Selector(4, solver=solver, max_features=12, exclude=[3]), seed=seed)
+    content = build.build(found)
+    assert content.k_max == 11
+    for k in range(1, content.k_max + 1):
+        stated = frame_of(content.selection_tsv(k))
+        expected = found.selector.set_params(n_features_to_select=k).selection_frame(pd.DataFrame(found.X, columns=NAMES))
+        for name in ("feature", "rank", "rule", "could_replace"):
+            assert stated[name].tolist() == expected[name].tolist(), (k, name)
+        for name in ("score", "norm"):
+            np.testing.assert_allclose(stated[name], expected[name], rtol=1e-5)
+        coef = found.selector.path_.refit(k).coef[:, found.selector.path_.support(k)]
+        for label, weights in zip(LETTERS, coef, strict=True):
+            np.testing.assert_allclose(stated[f"coef_{label}"], weights, rtol=1e-3)
+        assert stated["strongest"].tolist() == LETTERS[np.abs(coef).argmax(axis=0)].tolist()
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_substitutes_are_right_for_every_k_among_many_alike(seed):
+    rng = np.random.default_rng(seed)
+    base = rng.standard_normal((60, 3))
+    X = base[:, rng.integers(0, 3, 12)] + 0.3 * rng.standard_normal((60, 12))
+    found = findings(X=X, predictions=None)
+    content = build.build(found)
+    for k in range(1, 13):
+        expected = (
+            found.selector.set_params(n_features_to_select=k)
+            .selection_frame(pd.DataFrame(X, columns=NAMES))["could_replace"]
+            .tolist()
+        )
+        assert [row["could_replace"] for _, row in frame_of(content.selection_tsv(k)).iterrows()] == expected
+
+
+def test_the_list_of_substitutes_stays_short():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 1)) + 0.1 * rng.standard_normal((40, 300))
+    y = LETTERS[rng.integers(0, 3, 40)]
+    selector = L20Selector(100, max_features=100).fit(X, y)
+    made = Findings("toy", X, y, [f"x{j}" for j in range(300)], selector, "forward", 100, "asked")
+    content = build.build(made)
+    assert sum(map(len, content.substitutes)) < 100 * 15  # all pairs are 5000
+    expected = selector.set_params(n_features_to_select=37).selection_frame(X)["could_replace"].tolist()
+    assert frame_of(content.selection_tsv(37))["could_replace"].tolist() == expected
+
+
+def test_curves_and_confusion_are_those_of_the_predictions():
+    found = findings()
+    content = build.build(found)
+    assert [curve.name for curve in content.curves] == ["linear", "KNN-5"]
+    for curve in content.curves:
+        results = found.predictions.results(curve.name)
+        np.testing.assert_allclose(curve.mean[:10], results["mean_test_score"], atol=1e-6)
+        np.testing.assert_allclose(curve.error[:10], results["standard_error"], atol=1e-6)
+        assert curve.mean[10:] == curve.error[10:] == [None, None]  # not measured
+    for k in range(1, 11):
+        np.testing.assert_array_equal(content.confusion[k - 1], found.predictions.confusion(k))
+    assert f"{100 * content.curves[0].mean[3]:.1f} %" in content.answer
+    assert content.chance == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize("most", [1, 90, 10**6])
+def test_heat_of_a_group_is_the_mean_of_its_features(most, monkeypatch):
+    monkeypatch.setattr(build, "MOST_VALUES", most)  # one unit, three features or all of them at a time
+    selector = L20Selector(2, max_features=9, feature_groups=[[0, 1, 2], [9, 5]])
+    found = findings(selector, predictions=None)
+    z = (found.X - found.X.mean(axis=0)) / found.X.std(axis=0)
+    expected = [[z[found.y == label][:, unit].mean() for label in LETTERS] for unit in build.ranked_units(selector)]
+    np.testing.assert_allclose(build.build(found).heat, expected, atol=0.0051)
+
+
+@pytest.mark.parametrize("make", CONTAINERS)
+def test_heat_is_the_mean_z_score(make):
+    drawn, _ = make_data(0)
+    found = findings(X=make(drawn))
+    z = (drawn - drawn.mean(axis=0)) / drawn.std(axis=0)
+    order = found.selector.path_.order
+    expected = [[z[found.y == label, j].mean() for label in LETTERS] for j in order]
+    np.testing.assert_allclose(build.build(found).heat, expected, atol=0.0051)
+
+
+def test_a_constant_feature_that_is_included_has_no_heat_and_no_substitute():
+    X, _ = make_data(0)
+    X[:, 5] = 2.0
+    selector = L20Selector(4, max_features=12, include=[5])
+    with pytest.warns(UserWarning, match="included features are constant"):
+        found = findings(selector, X=X, predictions=None)
+    content = build.build(found)
+    place = content.features.index("g5")
+    assert content.heat[place] == [0.0, 0.0, 0.0]
+    assert content.substitutes[place] == []
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_lines_are_the_norms_of_the_path(solver):
+    found = findings(L20Selector(4, solver=solver, max_features=12))
+    path, content = found.selector.path_, build.build(found)
+    assert len(content.path.norms) == 12
+    stages = np.unique(np.linspace(0, len(path.alphas) - 1, min(200, len(path.alphas))).round().astype(int))
+    np.testing.assert_allclose(content.path.alphas, path.alphas[stages], rtol=1e-4)
+    for place, feature in enumerate(path.order):
+        for column, stage in enumerate(stages):
+            norms = dict(zip(path.stage_rows(stage), path.stage_norms(stage), strict=True))
+            assert content.path.norms[place][column] == pytest.approx(norms.get(feature, 0.0), rel=1e-4)
+
+
+def test_stability_is_that_of_the_resamples():
+    found = findings()
+    stable = StabilitySelector(L20Selector(4, max_features=12), n_resamples=10, random_state=0).fit(found.X, found.y)
+    content = build.build(replace(found, stability=stable))
+    order = found.selector.path_.order
+    assert content.stability.frequencies == pytest.approx(stable.frequencies_[order[:4]].tolist())
+    assert content.stability.index == stable.stability_
+    assert [float(text) for text in content.columns["stability"]] == pytest.approx(stable.frequencies_[order].tolist())
+    assert any(text.startswith("Stability: on 10 random halves") for text in content.sentences)
+
+
+def test_methods_without_weights_have_no_columns_of_them():
+    found = findings(FisherScore(10))
+    content = build.build(found)
+    assert (content.coef, content.path) == (None, None)
+    assert list(content.columns) == ["rank", "score"]
+    order = np.argsort(found.selector.ranking_)
+    assert content.features == [NAMES[j] for j in order]
+    assert "rule" not in content.selection_tsv(3)
+
+
+def test_groups_are_shown_as_groups():
+    selector = L20Selector(2, max_features=12, feature_groups=[[0, 1, 2], [9, 5]])
+    found = findings(selector, k=2, predictions=None, unit_names={0: "left", 5: "right"})
+    content = build.build(found)
+    assert (content.k_max, content.coef) == (9, None)
+    members = dict(zip(content.features, content.columns["members"], strict=True))
+    assert members["left"] == "g0, g1, g2"
+    assert members["right"] == "g5, g9"
+    assert members["g7"] == "g7"
+    assert content.answer.startswith("2 of 9 feature groups")
+    assert Content.from_json(content.to_json()) == content
+
+
+def test_what_is_included_is_there_for_every_k():
+    found = findings(L20Selector(4, max_features=12, include=[0, 1]), predictions=None)
+    content = build.build(found)
+    assert set(content.features[:2]) == {"g0", "g1"}
+    weights = found.selector.path_.refit(2).coef[:, found.selector.path_.order[0]]
+    np.testing.assert_allclose([float(text) for text in content.coef[0][0]], weights, rtol=1e-3)
+
+
+def test_more_features_than_the_page_shows_are_all_in_the_table(monkeypatch):
+    found = findings(k=9)
+    whole = build.build(found)
+    monkeypatch.setattr(build, "MOST_FEATURES", 5)
+    content = build.build(found)
+    assert (content.k, content.k_max) == (9, 5)
+    assert selection_tsv(found, content) == whole.selection_tsv(9)
+    assert any("the first 5 of the 9 features" in text for text in content.warnings)
+    assert Content.from_json(content.to_json()) == content
+    assert "<html" in render(content)
+    other = findings(FisherScore(10), k=9)
+    assert selection_tsv(other, build.build(other)).count("\n") == 10
+
+
+def test_notes_of_the_run_are_among_the_warnings():
+    content = build.build(findings(notes=["something odd"], k_rule="1se"))
+    assert content.warnings[-1] == "something odd"
+    assert any("optimistic" in text for text in content.warnings)
+    assert content.k_rule == "smallest within one standard error of the best"
+
+
+def test_many_classes_have_no_confusion():
+    rng = np.random.default_rng(0)
+    y = np.array([f"c{i % 40:02d}" for i in range(120)])
+    X = rng.standard_normal((120, 30)) + (np.arange(120) % 40)[:, None] * rng.standard_normal(30)
+    selector = L20Selector(3, max_features=30).fit(X, y)
+    predictions = predictions_by_k(selector, X, y, range(1, 4), make_stratified_folds(y))
+    made = Findings("toy", X, y, [f"g{j}" for j in range(30)], selector, "forward", 3, "asked", predictions)
+    assert build.build(made).confusion is None
+
+
+@given(st.integers(2, 500))
+def test_the_page_has_room_for_the_weights(n_classes):
+    k = largest_k(n_classes)
+    assert 1 <= k <= 100
+    assert k * k * n_classes <= 80_000
+    assert k == 100 or (k + 1) ** 2 * n_classes > 80_000
+
+
+def test_a_sparse_table_is_never_made_dense(monkeypatch):
+    drawn, _ = make_data(0)
+    X = np.where(np.abs(drawn) > 0.8, drawn, 0.0)
+    dense, sparse = findings(X=X), findings(X=sp.csr_array(X))
+    expected = build.build(dense)
+    original = sp.csr_array.toarray
+
+    def refuse_all_columns(self, *arguments, **named):
+        assert self.shape != X.shape
+        return original(self, *arguments, **named)
+
+    monkeypatch.setattr(sp.csr_array, "toarray", refuse_all_columns)
+    monkeypatch.setattr(build, "MOST_FEATURES", 5)
+    content = build.build(sparse)
+    assert content.features == expected.features[:5]
+    assert content.heat == expected.heat[:5]

@@ -1,0 +1,580 @@
+"""Content and pages without a browser: JSON, the table for every k, escapes, and what is refused."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import zlib
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from report_samples import EVIL, comparison, evil_content, make_content
+
+from l20fs.cli.reproduce import reproduce
+from l20fs.experiments.tables import Cell, Table, to_markdown, to_page, write_table
+from l20fs.report import Content, Curve, PathLines, ReportError, Stability, comparison_page, render, reproduction_page
+from l20fs.report import index as index_module
+from l20fs.report.html_page import embedded
+from l20fs.report.page import SCRIPT_FIELDS, heat_level, in_short
+from l20fs.report.svg import Line, Scale, score_chart, score_scale, ticks
+
+# ---------------------------------------------------------------------------------------------------------------- JSON
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@st.composite
+def contents(draw):
+    """Any report that holds together."""
+    k_max, n_classes = draw(st.integers(0, 4)), draw(st.integers(1, 3))
+    k = draw(st.integers(0, 6))
+
+    def several(strategy, n):
+        return draw(st.lists(strategy, min_size=n, max_size=n))
+
+    weights = st.sampled_from(["0", "-0.25", "1.234e-05", "17"])
+    panels = range(1, k_max + 1)
+    has_coef = draw(st.booleans())
+    n_lines, n_alphas = draw(st.integers(0, k_max)), draw(st.integers(0, 3))
+    row = st.lists(NUMBERS, min_size=n_alphas, max_size=n_alphas)
+    return Content(
+        title=draw(TEXTS),
+        answer=draw(TEXTS),
+        sentences=draw(st.lists(TEXTS)),
+        warnings=draw(st.lists(TEXTS)),
+        k=k,
+        k_rule=draw(TEXTS),
+        k_max=k_max,
+        n_samples=draw(st.integers(0)),
+        n_features=draw(st.integers(0)),
+        classes=several(TEXTS, n_classes),
+        class_sizes=several(st.integers(0, 9), n_classes),
+        chance=draw(NUMBERS),
+        curves=[
+            Curve(name, several(st.none() | NUMBERS, k_max), several(st.none() | NUMBERS, k_max))
+            for name in draw(st.lists(TEXTS, max_size=2))
+        ],
+        features=several(TEXTS, k_max),
+        columns={name: several(TEXTS, k_max) for name in draw(st.sets(st.sampled_from(["rank", "score", "=x"])))},
+        substitutes=several(st.lists(st.tuples(TEXTS, NUMBERS, st.integers(0, k_max)), max_size=5), k_max),
+        heat=several(st.lists(NUMBERS, min_size=n_classes, max_size=n_classes), k_max),
+        coef=[[several(weights, n_classes) for _ in range(size)] for size in panels] if has_coef else None,
+        strongest=[several(st.integers(-1, n_classes - 1), size) for size in panels] if has_coef else None,
+        confusion=draw(st.none() | st.just([[[1] * n_classes] * n_classes] * k_max)),
+        path=draw(
+            st.none()
+            | st.builds(
+                PathLines,
+                row,
+                st.lists(row, min_size=n_lines, max_size=n_lines),
+                st.lists(st.none() | NUMBERS, min_size=n_lines, max_size=n_lines),
+            )
+        ),
+        stability=draw(
+            st.none()
+            | st.builds(
+                Stability,
+                st.lists(st.floats(0, 1), min_size=min(k, k_max), max_size=min(k, k_max)),
+                st.none() | NUMBERS,
+                st.none() | NUMBERS,
+                st.none() | NUMBERS,
+                st.integers(0),
+            )
+        ),
+        provenance=draw(st.dictionaries(TEXTS, st.none() | TEXTS | st.integers() | st.lists(TEXTS))),
+    )
+
+
+@given(contents())
+def test_json_is_read_back_equal(content):
+    assert Content.from_json(content.to_json()) == content
+    assert Content.from_json(content.to_json().encode()) == content
+
+
+def test_json_is_readable_by_any_reader():
+    """One text per panel of weights, no NaN; the rest as it is."""
+    content = make_content(k_max=3, k=2)
+    stored = json.loads(content.to_json(), parse_constant=pytest.fail)
+    assert stored["coef"][1] == ";".join(" ".join(row) for row in content.coef[1])
+    assert stored["features"] == content.features
+    assert stored["format"] == 1
+
+
+def test_random_bytes_are_refused():
+    rng = np.random.default_rng(7)
+    for _ in range(10_000):
+        with pytest.raises(ReportError, match=r"This is no report|no Content"):
+            Content.from_json(rng.bytes(rng.integers(0, 40)))
+
+
+@settings(max_examples=300)
+@given(st.data())
+def test_damaged_reports_are_refused_or_read(data):
+    """A value anywhere in the file is replaced by another: a report or a ReportError, never anything else."""
+    stored = json.loads(make_content(k=1, k_max=2, n_classes=2).to_json())
+    place, key = stored, data.draw(st.sampled_from(sorted(stored)))
+    while isinstance(place[key], dict | list) and place[key] and data.draw(st.booleans()):
+        place = place[key]
+        key = data.draw(st.sampled_from(sorted(place) if isinstance(place, dict) else range(len(place))))
+    odd = [None, True, -1, 10**400, 0.5, "", "x", [], [[]], {}, {"a": 1}, "1 2;3", "\ud800"]
+    place[key] = data.draw(st.sampled_from(odd))
+    try:
+        content = Content.from_json(json.dumps(stored))
+    except ReportError:
+        return
+    assert render(content).encode()
+    assert Content.from_json(content.to_json()) == content
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, "9" * 5000, '{"format": NaN}', '"\\ud800"', "null", "[]", "{}", '{"format": 1}', "\ufeff{}"]
+)
+def test_other_json_is_refused(text):
+    with pytest.raises(ReportError, match=r"no report|no Content") as caught:
+        Content.from_json(text)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_later_format_is_named():
+    stored = json.loads(make_content().to_json()) | {"format": 2, "something": "new"}
+    with pytest.raises(ReportError, match=r"format 2; this version of l20fs reads 1"):
+        Content.from_json(json.dumps(stored))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("k", True),
+        ("k", 1.0),
+        ("chance", True),
+        ("chance", 10**400),
+        ("chance", "1"),
+        ("title", 1),
+        ("classes", "ab"),
+        ("odd", 1),
+    ],
+)
+def test_values_of_another_kind_are_refused(name, value):
+    stored = json.loads(make_content().to_json()) | {name: value}
+    with pytest.raises(ReportError, match=rf"^({name}|report) holds "):
+        Content.from_json(json.dumps(stored))
+
+
+@pytest.mark.parametrize("name", ["title", "k", "features", "curves", "heat"])
+def test_what_is_missing_is_refused(name):
+    stored = json.loads(make_content().to_json())
+    del stored[name]
+    with pytest.raises(ReportError, match="no Content"):
+        Content.from_json(json.dumps(stored))
+
+
+CHANGES = [
+    {"k": -1},
+    {"k_max": 41},
+    {"format": 2},
+    {"class_sizes": [1]},
+    {"curves": [Curve("a", [0.5], [0.1] * 40)]},
+    {"curves": [Curve("a", [0.5] * 40, [0.1])]},
+    {"columns": {"rank": ["1"]}},
+    {"columns": {"feature": ["x"] * 40}},
+    {"columns": {"coef_a": ["x"] * 40}},
+    {"substitutes": [[]]},
+    {"substitutes": [[("x", 0.5, 41)]] * 40},
+    {"substitutes": [[("x", 0.5, -1)]] * 40},
+    {"heat": [[0.0] * 4]},
+    {"heat": [[0.0] * 3] * 40},
+    {"coef": None},
+    {"strongest": None},
+    {"coef": [[["1"] * 4]] * 40},
+    {"coef": [[["1"] * 3] * size for size in range(1, 41)]},
+    {"coef": [[["1"] * 3 + ["nan"]] * size for size in range(1, 41)]},
+    {"strongest": [[0]] * 40},
+    {"strongest": [[4] * size for size in range(1, 41)]},
+    {"strongest": [[-2] * size for size in range(1, 41)]},
+    {"confusion": [[[1] * 4] * 4]},
+    {"confusion": [[[1] * 4] * 3] * 40},
+    {"confusion": [[[1] * 3] * 4] * 40},
+    {"confusion": [[[-1] * 4] * 4] * 40},
+    {"path": PathLines([1.0], [[1.0]] * 31, [1.0] * 31)},
+    {"path": PathLines([1.0], [[1.0]], [])},
+    {"path": PathLines([1.0], [[1.0, 2.0]], [1.0])},
+    {"stability": Stability([0.5], 0.5, 0.4, 0.6, 10)},
+    {"stability": Stability([1.5] * 13, 0.5, 0.4, 0.6, 10)},
+]
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: f"{next(iter(change))}")
+def test_what_does_not_belong_together_is_refused(change):
+    with pytest.raises(ReportError, match=r"not complete: .*\. Make it again"):
+        replace(make_content(), **change)
+
+
+def test_numbers_that_json_has_not_are_refused_when_written():
+    with pytest.raises(ReportError, match="finite numbers"):
+        replace(make_content(), chance=float("nan")).to_json()
+    with pytest.raises(ReportError, match="finite numbers"):
+        replace(make_content(), provenance={"a": {1}}).to_json()
+
+
+# ---------------------------------------------------------------------------------------------------- the table for each k
+
+
+def test_selection_tsv_is_the_table_of_the_panel():
+    """Against a slow twin: a DataFrame that is filled cell by cell."""
+    content = make_content(k_max=9, k=4)
+    for k in range(10):
+        lines = [line.split("\t") for line in content.selection_tsv(k).split("\n")]
+        assert lines.pop() == [""]
+        frame = pd.DataFrame(lines[1:], columns=lines[0])
+        assert frame.columns.tolist() == [
+            "feature", "rank", "score", "norm", "entry_alpha", "rule", "could_replace", "strongest",
+            "coef_class 1", "coef_class 2", "coef_class 3", "coef_class 4",
+        ]  # fmt: skip
+        assert frame.feature.tolist() == content.features[:k]
+        for i in range(k):
+            row = frame.iloc[i]
+            assert [row[name] for name in content.columns] == [texts[i] for texts in content.columns.values()]
+            expected = []
+            for name, correlation, rank in content.substitutes[i]:
+                if not 1 <= rank <= k and len(expected) < 3:
+                    expected.append(f"{name} ({correlation:.2f})")
+            assert row.could_replace == ", ".join(expected)
+            assert row.strongest == content.classes[content.strongest[k - 1][i]]
+            assert row.tolist()[-4:] == content.coef[k - 1][i]
+
+
+def test_selection_tsv_without_weights_and_substitutes():
+    content = make_content(k_max=2, k=1, coef=None, strongest=None, substitutes=[])
+    assert content.selection_tsv(1).split("\n")[0].split("\t") == ["feature", *content.columns]
+
+
+def test_no_strongest_class_is_an_empty_cell():
+    content = make_content(k_max=1, k=1, strongest=[[-1]])
+    assert content.selection_tsv(1).split("\n")[1].split("\t")[-5] == ""
+
+
+@pytest.mark.parametrize("k", [-1, 41])
+def test_selection_tsv_refuses_what_is_not_there(k):
+    with pytest.raises(ValueError, match=rf"k={k} is not valid\. The report holds 0 to 40"):
+        make_content().selection_tsv(k)
+
+
+def test_names_stay_in_their_cell_and_are_else_verbatim():
+    content = evil_content()
+    lines = content.selection_tsv(content.k).split("\n")
+    assert len(lines) == content.k + 2
+    assert {line.count("\t") for line in lines[:-1]} == {len(content.header()) - 1}
+    names = [line.split("\t")[0] for line in lines[1:-1]]
+    assert names == [re.sub(r"[\t\n]", " ", name) for name in EVIL]
+    assert replace(content, features=["a\r\nb\tc"] * 20).selection_tsv(1).split("\n")[1].startswith("a  b c\t")
+
+
+def test_spreadsheets_get_no_formula_and_keep_their_numbers():
+    """C7."""
+    content = evil_content()
+    plain, safe = (content.selection_tsv(content.k, for_spreadsheets=flag).split("\n") for flag in (False, True))
+    cells = [
+        (a, b) for one, two in zip(plain, safe, strict=True) for a, b in zip(one.split("\t"), two.split("\t"), strict=True)
+    ]
+    assert {a[0] for a, b in cells if a != b} == {"=", "@", "-"}
+    for a, b in cells:
+        is_number = re.fullmatch(r"-?[\d.]+(e[+-]\d+)?", a)
+        assert b == (f"'{a}" if a[:1] in set("=+-@") and not is_number else a)
+    assert any(a.startswith("-0.") for a, b in cells if a == b)
+    assert replace(content, features=["+x"] * 20).selection_tsv(1, for_spreadsheets=True).split("\n")[1].startswith("'+x")
+
+
+# -------------------------------------------------------------------------------------------------------------- the page
+
+
+class Reader(HTMLParser):
+    """What a browser would take for elements and attributes."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.attributes, self.texts = [], [], {}
+        self._inside = None
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+        if tag in ("script", "style"):
+            self._inside = (tag, dict(attrs).get("id"))
+
+    def handle_endtag(self, tag):
+        self._inside = None
+
+    def handle_data(self, data):
+        if self._inside:
+            self.texts[self._inside] = self.texts.get(self._inside, "") + data
+
+
+def test_embedded_data_parse_back_equal():
+    """R2."""
+    content = evil_content()
+    text = Reader(render(content)).texts["script", "content"]
+    assert not set(text) & set("<>&\u2028\u2029")
+    found, expected = json.loads(text), json.loads(content.to_json())
+    packed = zlib.decompress(base64.b64decode(found.pop("coef"))).decode()
+    assert packed.split("\n") == expected["coef"]
+    assert found.pop("k") == content.k
+    assert found == {name: expected[name] for name in SCRIPT_FIELDS}
+
+
+@given(
+    st.recursive(
+        st.none() | TEXTS | NUMBERS | st.sampled_from(EVIL), lambda inner: st.lists(inner) | st.dictionaries(TEXTS, inner)
+    )
+)
+def test_any_data_parse_back_equal(data):
+    text = embedded(data)
+    assert json.loads(text) == data
+    assert not set(text) & set("<>&\u2028\u2029")
+
+
+def test_texts_add_no_element_and_no_attribute():
+    """R1, seen by a parser: hostile names make the same elements as tame ones."""
+    evil, tame = evil_content(), evil_content()
+    words = {name: f"name {place}" for place, name in enumerate(EVIL)}
+
+    def tamed(value):
+        if isinstance(value, str):
+            return words.get(value, value)
+        if isinstance(value, list | tuple):
+            return type(value)(tamed(item) for item in value)
+        return value
+
+    tame = replace(
+        evil,
+        **{
+            name: tamed(getattr(evil, name))
+            for name in (
+                "title",
+                "answer",
+                "sentences",
+                "warnings",
+                "k_rule",
+                "score_name",
+                "features",
+                "classes",
+                "substitutes",
+            )
+        },
+    )
+    found, expected = Reader(render(evil)), Reader(render(tame))
+    assert found.tags == expected.tags
+    assert {name for name, _ in found.attributes} - {"title"} == {name for name, _ in expected.attributes} - {"title"}
+    assert not any(name.startswith("on") or name == "style" for name, _ in found.attributes)
+
+
+@pytest.mark.parametrize("make", [make_content, evil_content])
+def test_policy_allows_exactly_the_style_and_the_script(make):
+    page = render(make())
+    reader = Reader(page)
+    policy = next(value for name, value in reader.attributes if name == "content" and "default-src" in value)
+    assert policy.startswith("default-src 'none'; ")
+    assert "unsafe" not in policy
+    for kind in ("style", "script"):
+        digest = base64.b64encode(hashlib.sha256(reader.texts[kind, None].encode()).digest()).decode()
+        assert f"{kind}-src 'sha256-{digest}'" in policy
+    assert not re.search(r"""(src|href)=["'](?!#|data:,)""", page)
+
+
+def test_the_page_is_small_for_20_000_features_and_8_classes():
+    names = [f"ENSG{place:011d}" for place in range(100)]
+    substitutes = [[(f"ENSG9{place:010d}", 0.8765, 0)] * 8 for place in range(100)]
+    content = make_content(n_features=20_000, n_classes=8, k=100, k_max=100, names=names, substitutes=substitutes)
+    assert len(render(content).encode()) < 450_000
+
+
+def test_the_same_content_gives_the_same_page():
+    assert render(make_content()) == render(make_content())
+
+
+def test_numbers_are_short_and_colours_meet_at_zero():
+    assert [in_short(text) for text in ("-0.00001234567", "1234567", "12", "1e5x", "")] == [
+        "-1.235e-05",
+        "1.235e+06",
+        "12",
+        "1e5x",
+        "",
+    ]
+    assert [heat_level(z) for z in (-9, -2, -0.75, -0.25, -0.1, 0, 0.1, 0.25, 2, 9)] == [-5, -5, -2, -1, 0, 0, 0, 1, 5, 5]
+
+
+# -------------------------------------------------------------------------------------------------------------- pictures
+
+
+@given(st.floats(-1e3, 1e3), st.floats(1e-3, 1e3), st.booleans())
+def test_ticks_are_few_round_and_inside(low, span, whole):
+    found = ticks(low, low + span, whole=whole)
+    assert len(found) <= 6
+    assert all(low - 1e-6 * span <= tick <= low + span * (1 + 1e-6) for tick in found)
+    if whole:
+        assert all(tick == int(tick) for tick in found)
+    else:
+        assert len(found) >= 2
+    steps = np.diff(found)
+    assert np.allclose(steps, steps[0] if len(steps) else 0)
+
+
+def test_scales_are_linear_or_by_ratio():
+    assert [Scale(1, 3, 10, 20)(value) for value in (1, 2, 3)] == [10, 15, 20]
+    assert Scale(5, 5, 10, 20)(5) == 15
+    assert np.allclose([Scale(1, 16, 0, 4, is_log=True)(value) for value in (1, 2, 4, 8, 16)], [0, 1, 2, 3, 4])
+
+
+def test_a_gap_breaks_the_line_and_the_band():
+    line = Line("a<b", [1, 2, 3, 4, 5], [0.5, 0.6, None, 0.7, 0.8], [0.1, 0.1, None, None, 0.1])
+    chart = score_chart([line], label="x", score_name="accuracy", chance=0.5)
+    assert chart.count("<polyline") == 2
+    assert chart.count("<polygon") == 2
+    places = re.search(r'<polygon class="band" points="([^"]*)"', chart)[1].split()
+    heights = [float(place.split(",")[1]) for place in places]  # there above the line, and back below it
+    scale = score_scale([0.4])
+    assert np.allclose(heights, [scale(value) for value in (0.6, 0.7, 0.5, 0.4)], atol=0.06)
+    assert "a&lt;b" in chart
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        make_content(n_features=1, k=1, k_max=1),
+        make_content(k=0),
+        make_content(k=0, k_max=0),
+        make_content(k=5000, k_max=100, n_features=20_000),
+        make_content(n_classes=100, k=12, k_max=28, n_samples=400),
+        make_content(curves=[]),
+        make_content(curves=[Curve("a", [None] * 40, [None] * 40)]),
+        make_content(coef=None, strongest=None, substitutes=[], heat=[], confusion=None, path=None, stability=None),
+        make_content(path=PathLines([1.0, 0.0], [[0.0, 0.0]], [None])),
+        make_content(path=PathLines([1.0], [[1.0]], [None])),
+    ],
+    ids=["one", "none", "no features", "5000", "100 classes", "no curves", "no scores", "bare", "flat path", "one lambda"],
+)
+def test_any_report_is_rendered(content):
+    """R4."""
+    page = render(content)
+    assert content.answer.replace(" ", "") in page.replace("\N{NO-BREAK SPACE}", "").replace(" ", "")
+    assert not re.search(r"\b(nan|None|inf)\b", page.split("<main")[1].split("</main>")[0])
+
+
+# ------------------------------------------------------------------------------------------- comparison and reproduction
+
+
+def test_comparison_shows_every_row_and_escapes_names():
+    page = comparison_page(*comparison(), title="toy", warnings=["<i>"], sentences=["<u>"])
+    page = page.replace("\N{NO-BREAK SPACE}", " ")
+    for text in ("RFS has the highest accuracy: 95.3 %", "90.0 % ± 1.0 %", "0.51 <small>0.40 to 0.60", "0.0123", ">123<"):
+        assert text in page
+    assert not re.search(r"\b(nan|None)\b", page.split("<main")[1].split("</main>")[0])
+    assert "<b>" not in page
+    assert "<i>" not in page
+    assert page.count("chart score-chart") == 2
+
+
+def test_a_method_looks_the_same_in_every_chart():
+    """In the legend and in a chart that does not hold the methods before it."""
+    rows, curves = comparison()
+    page = comparison_page(rows, curves.assign(accuracy=80.0).iloc[2:3], title="toy")
+    assert page.count('class="line c1 d0"') == 2
+    assert 'class="line c0' not in page
+
+
+def test_comparison_names_the_column_that_is_missing():
+    rows, curves = comparison()
+    with pytest.raises(ValueError, match="no column 'seconds'"):
+        comparison_page(rows.drop(columns="seconds"), curves, title="toy")
+
+
+def test_comparison_without_results():
+    rows, curves = comparison()
+    assert "No method has a result yet" in comparison_page(rows.iloc[1:2], curves.iloc[:0], title="toy")
+
+
+TABLES = st.builds(
+    lambda header, rows, numbers: Table(
+        "A & <b>", tuple(header), tuple(tuple(row) for row in rows), (False, *numbers[: len(header) - 1])
+    ),
+    st.lists(TEXTS, min_size=3, max_size=3),
+    st.lists(
+        st.lists(
+            st.builds(Cell, TEXTS.filter(bool), st.sampled_from(["", "(3) <x>"]), st.sampled_from([None, 1, 2])),
+            min_size=3,
+            max_size=3,
+        ),
+        min_size=1,
+        max_size=3,
+    ),
+    st.lists(st.booleans(), min_size=2, max_size=2),
+)
+
+
+@given(TABLES)
+def test_tables_are_read_back_from_their_pages(table):
+    """The inverse of write_table's HTML; line ends are the parser's own matter."""
+    found = index_module.read_table(to_page(table, "x"))
+    assert (found.caption, tuple(found.header), tuple(found.is_number)) == (table.caption, table.header, table.is_number)
+    assert [[tuple(cell) for cell in row] for row in found.rows] == [
+        [(cell.text, cell.detail, cell.rank) for cell in row] for row in table.rows
+    ]
+
+
+def test_words_are_read_back_from_markdown():
+    table = Table("A_b", ("x|y", "z"), ((Cell("**1**", "", 1), Cell("<b>", "", 2)),), (False, True))
+    blocks = index_module.read_words("# Head\n\n- a\n- b **c**\n\n" + to_markdown(table))
+    assert [block.kind for block in blocks] == ["heading", "list", "words", "table"]
+    assert blocks[1].lines == [["a"], ["b c"]]
+    assert blocks[2].lines == [["A_b"]]
+    assert blocks[3].lines == [["x|y", "z"], ["**1**", "<b>"]]
+
+
+def test_other_html_is_linked_and_not_read():
+    for page in ("", "<p>no table</p>", "<table><tr><th>a<th>b<tr><td>1</table>", "<table><tr><th>a</th></tr><tr></tr>"):
+        assert index_module.read_table(page) is None
+
+
+def test_reproduce_makes_a_page_of_all_that_is_in_the_folder(tmp_path):
+    (tmp_path / "accuracy-knn.svg").write_text("<svg/>")
+    (tmp_path / "rows.csv").write_text("a\n")
+    (tmp_path / "summary.md").write_text("Earlier words\n")
+    (tmp_path / ".summary.md.part").write_text("half a fi")
+    (tmp_path / "foreign.html").write_bytes(b"\xff<p>")
+    for _ in range(2):  # the page itself is no exhibit
+        result = CliRunner().invoke(reproduce, ["datasets", "-o", str(tmp_path)])
+        assert result.exit_code == 0, result.output
+    assert str(tmp_path / "index.html") in result.stderr
+    page = (tmp_path / "index.html").read_text(encoding="utf-8")
+    places = [page.index(f">{name}</h2>") for name in ("Summary", "Accuracy knn", "Datasets", "Foreign", "Rows")]
+    assert places == sorted(places)
+    assert "Earlier words" in page
+    assert ">Index<" not in page
+    assert "half" not in page
+
+
+def test_reproduction_page_links_what_is_in_the_folder(tmp_path):
+    table = Table("A <caption>", ("method", "accuracy"), ((Cell("RFS"), Cell("90", "(5)", 1)),), (False, True))
+    files = write_table(tmp_path, "accuracy-knn", table)
+    for name in ("curves knn.svg", "curves knn.png", "rows.csv", "summary.md"):
+        (tmp_path / name).write_text("# What the rows show\n\nMuch.\n")
+        files.append(tmp_path / name)
+    page = reproduction_page(files, tmp_path, warnings=["Beware"], sentences=["Done."])
+    for text in (
+        "A &lt;caption&gt;",
+        "<strong>90</strong>",
+        'src="curves%20knn.svg"',
+        'href="rows.csv"',
+        "What the rows show",
+    ):
+        assert text in page
+    assert str(tmp_path) not in page

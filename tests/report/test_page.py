@@ -1,0 +1,554 @@
+"""The pages in Chromium: the slider moves everything, downloads equal selection.tsv, no request and no complaint."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+from browser import Opened, chromium
+from report_samples import EVIL, comparison, evil_content, make_content
+
+from l20fs import L20SelectorCV
+from l20fs.data import load_srbct
+from l20fs.estimators.selection_table import substitutes
+from l20fs.experiments.tables import Cell, Table, write_table
+from l20fs.report import Content, Curve, comparison_page, render, reproduction_page
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture
+def show(browser, tmp_path):
+    """Open a report, or a finished page, from disk; at the end nothing may have been asked for or complained of."""
+    contexts = []
+
+    def show(page, **options):
+        file = tmp_path / f"report-{len(contexts)}.html"
+        file.write_text(page if isinstance(page, str) else render(page), encoding="utf-8")
+        contexts.append(browser.new_context(**options))
+        opened = Opened(contexts[-1], file)
+        if options.get("java_script_enabled", True) and opened.page.locator("#controls").count():
+            opened.page.locator("#controls").wait_for()
+        opened_pages.append((opened, file))
+        return opened.page
+
+    opened_pages = []
+    yield show
+    for opened, file in opened_pages:
+        assert opened.complaints == []
+        assert opened.requests == [file.as_uri()]
+    for context in contexts:
+        context.close()
+
+
+def number_of(page, selector):
+    return page.locator(f"{selector}:visible").count()
+
+
+def texts(page, selector):
+    """Return the texts of the rows that are seen, in the order in which they are seen."""
+    return page.locator(f"{selector}:visible").all_text_contents()
+
+
+def marker(page):
+    """Return the number of features and the score at which the marker stands."""
+    where = page.locator("#marker").evaluate(
+        """(marker) => ({
+            x: marker.transform.baseVal.consolidate().matrix.e, y: Number(marker.querySelector("circle").getAttribute("cy")),
+            ...marker.dataset,
+        })"""
+    )
+    x, y, first, step, zero, unit = (float(where[name]) for name in ("x", "y", "first", "step", "zero", "unit"))
+    return round(1 + (x - first) / step, 2), (zero - y) / unit
+
+
+def check_panel(page, content, k):
+    """Everything on the page is what the content says for k."""
+    assert number_of(page, "#features tbody tr") == k
+    assert number_of(page, "#heatmap tbody tr") == k
+    assert page.locator("#k-range").input_value() == page.locator("#k-number").input_value() == str(k)
+    assert {element.text_content() for element in page.locator("[data-k]").all()} == {str(k)}
+    found_k, score = marker(page)
+    assert found_k == pytest.approx(k, abs=0.02)
+    assert score == pytest.approx(content.curves[0].mean[k - 1], abs=1e-3)
+    counts = [
+        [int(cell.text_content()) for cell in row.locator("td").all()] for row in page.locator("#confusion tbody tr").all()
+    ]
+    assert counts == content.confusion[k - 1]
+    assert page.locator(".path-chart .path:not(.out)").count() == min(k, len(content.path.norms))
+    mean, error = (values[k - 1] for values in (content.curves[0].mean, content.curves[0].error))
+    assert page.locator("#k-score").text_content().startswith(f"linear {100 * mean:.1f}\xa0%\xa0±\xa0{100 * error:.1f}\xa0%")
+    spoken = page.locator("#k-range").get_attribute("aria-valuetext").replace("\xa0", " ")
+    assert spoken == f"{k} feature{'s' if k > 1 else ''}, {100 * mean:.1f} % accuracy"
+    rows = page.locator("#features tbody tr:visible").all()
+    for place in {0, k - 1}:
+        cells = rows[place].locator("th, td").all_text_contents()
+        expected = content.row(k, place)
+        assert cells[0] == expected[0]
+        assert cells[1 + len(content.columns) :] == expected[1 + len(content.columns) :]
+
+
+# ------------------------------------------------------------------------------------------------------------ the slider
+
+
+def test_page_opens_at_the_number_of_the_run(show):
+    content = make_content()
+    page = show(content)
+    check_panel(page, content, 13)
+    assert not page.locator("#no-slider").is_visible()
+    assert not page.locator("#k-back").is_visible()
+
+
+def test_slider_by_keyboard(show):
+    content = make_content()
+    page = show(content)
+    page.locator("#k-range").focus()
+    for key, k in (("ArrowRight", 14), ("ArrowLeft", 13), ("ArrowDown", 12), ("Home", 1), ("End", 40)):
+        page.keyboard.press(key)
+        check_panel(page, content, k)
+    page.locator("#k-back").press("Enter")
+    check_panel(page, content, 13)
+    assert page.evaluate("document.activeElement.id") == "k-range"
+
+
+def test_slider_by_mouse(show):
+    content = make_content()
+    page = show(content)
+    box = page.locator("#k-range").bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.3, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.7, box["y"] + box["height"] / 2, steps=4)
+    page.mouse.up()
+    k = int(page.locator("#k-range").input_value())
+    assert 20 < k < 36
+    check_panel(page, content, k)
+
+
+def test_number_and_buttons(show):
+    content = make_content()
+    page = show(content)
+    page.locator("#k-number").fill("7")
+    page.keyboard.press("Tab")
+    check_panel(page, content, 7)
+    page.locator("#k-more").click()
+    check_panel(page, content, 8)
+    page.locator("#k-less").click()
+    check_panel(page, content, 7)
+    for typed, k in (("900", 40), ("-3", 1), ("2.6", 3), ("", 3)):
+        page.locator("#k-number").fill(typed)
+        page.keyboard.press("Tab")
+        check_panel(page, content, k)
+    page.locator("#k-range").press("Home")
+    assert page.locator("#k-less").is_disabled()
+    page.locator("#k-range").press("End")
+    assert page.locator("#k-more").is_disabled()
+
+
+def test_a_click_into_the_curve_chooses_k(show):
+    content = make_content()
+    page = show(content)
+    page.locator(".score-chart").scroll_into_view_if_needed()
+    box = page.locator(".score-chart").bounding_box()
+    place = 62 + (622 - 62) * (24 - 1) / (40 - 1)
+    page.mouse.click(box["x"] + box["width"] * place / 640, box["y"] + box["height"] / 2)
+    check_panel(page, content, 24)
+
+
+def test_what_the_script_writes_is_what_python_wrote(show):
+    """There and back again: the page is as it was before."""
+    for content in (make_content(), evil_content()):
+        page = show(content, java_script_enabled=False)
+        parts = ["#features tbody", "#confusion tbody", "#k-score", ".chart.score-chart"]
+        written = [page.locator(part).evaluate("(e) => e.outerHTML") for part in parts]
+        other = show(content)
+        other.locator("#k-range").press("Home")
+        other.locator("#k-back").click()
+        for part, expected in zip(parts, written, strict=True):
+            if part == "#features tbody":  # beyond the panel the script has added empty cells
+                expected = "".join(re.findall(r"<tr>.*?</tr>", expected, re.DOTALL))
+            found = other.locator(part).evaluate("(e) => e.outerHTML")
+            found = re.sub(r' data-place="\d+"| visibility="visible"', "", found)
+            if part == "#features tbody":
+                found = "".join(re.findall(r"<tr>.*?</tr>", found, re.DOTALL))
+            assert found == expected
+
+
+def test_numbers_are_rounded_as_python_does(show):
+    """Ties go to the even digit: 81.25 % is 81.2 %, where JavaScript says 81.3 %."""
+    means = [0.8125, 0.9375, 0.00125, 0.50049, 1.0, 0.1115, 0.0, 0.0005]
+    content = make_content(k=1, k_max=8, curves=[Curve("linear", means, [0.0125] * 8)])
+    page = show(content)
+    page.locator("#k-range").focus()
+    for mean in means:
+        assert page.locator("#k-score").text_content() == f"linear {100 * mean:.1f}\xa0%\xa0±\xa0{1.25:.1f}\xa0%"
+        page.keyboard.press("ArrowRight")
+
+
+def test_scores_that_are_not_known_are_not_shown(show):
+    page = show(make_content(k=2, k_max=3, curves=[Curve("linear", [0.5, None, 0.75], [None] * 3)]))
+    assert page.locator("#marker").get_attribute("visibility") == "hidden"
+    assert page.locator("#k-score").text_content() == ""
+    page.locator("#k-more").click()
+    assert page.locator("#marker").get_attribute("visibility") == "visible"
+    assert page.locator("#k-score").text_content() == "linear 75.0\xa0%"
+
+
+# --------------------------------------------------------------------------------------------- sort, filter and download
+
+
+@pytest.mark.parametrize("has_script", [True, False])
+def test_technical_columns_are_shown_if_asked_for(show, has_script):
+    page = show(make_content(k=3, k_max=5), java_script_enabled=has_script)
+    technical = page.locator("#features tr:not([hidden]) .technical")
+    assert technical.count()
+    assert not any(cell.is_visible() for cell in technical.all())
+    page.locator("#all-columns").check()
+    assert all(cell.is_visible() for cell in technical.all())
+
+
+def test_sort_by_every_column_both_ways(show):
+    content = make_content(k=13, k_max=20)
+    page = show(content)
+    frame = pd.DataFrame([content.row(13, place) for place in range(13)], columns=content.header())
+    page.locator("#all-columns").check()
+    headers = page.locator("#features thead th")
+    for column, name in enumerate(frame.columns):
+        values = pd.to_numeric(frame[name], errors="coerce")
+        if values.isna().any():
+            values = frame[name].str.replace(r"\d+", lambda digits: digits[0].zfill(9), regex=True)
+        for order in ("ascending", "descending"):
+            if name != "rank" or order == "descending":  # the table opens in the order of rank
+                headers.nth(column).get_by_role("button").click()
+            elif headers.nth(column).get_attribute("aria-sort") is None:
+                headers.nth(column).get_by_role("button").press("Enter")
+            assert headers.nth(column).get_attribute("aria-sort") == order
+            assert page.locator("#features th[aria-sort]").count() == 1
+            if name == "could_replace":
+                continue  # minus signs and brackets: any order will do
+            ordered = values.sort_values(ascending=order == "ascending", kind="stable").index
+            assert texts(page, "#features tbody th") == frame.feature[ordered].tolist(), (name, order)
+
+
+def test_the_order_stays_when_k_changes(show):
+    content = make_content(k=5, k_max=20)
+    page = show(content)
+    column = page.locator("#features thead th").last.get_by_role("button")
+    column.click()
+    for k in (6, 7):
+        page.locator("#k-more").click()
+        weights = [float(row[-1]) for row in content.coef[k - 1]]
+        assert texts(page, "#features tbody th") == [content.features[place] for place in np.argsort(weights, kind="stable")]
+
+
+def test_filter_finds_names_and_says_how_many(show):
+    page = show(make_content())
+    page.locator("#filter").fill("GENE 1")
+    names = texts(page, "#features tbody th")
+    assert names == [name for name in (f"gene {rank}" for rank in range(1, 14)) if "gene 1" in name]
+    assert page.locator("#n-shown").text_content() == f"{len(names)} of 13 shown"
+    assert not page.locator("#nothing-found").is_visible()
+    page.locator("#filter").fill("no such thing")
+    assert texts(page, "#features tbody th") == []
+    assert page.locator("#nothing-found").is_visible()
+    page.locator("#k-range").press("End")
+    assert texts(page, "#features tbody th") == []
+    page.locator("#filter").fill("")
+    assert number_of(page, "#features tbody tr") == 40
+    assert page.locator("#n-shown").text_content() == ""
+
+
+def downloaded(page, button):
+    with page.expect_download() as waiting:
+        page.locator(button).click()
+    return waiting.value.suggested_filename, waiting.value.path().read_bytes().decode()
+
+
+def make_plain():
+    """A report of a method without weights, without substitutes."""
+    return make_content(k=2, k_max=4, coef=None, strongest=None, substitutes=[])
+
+
+def make_odd():
+    """Ties of rounding, zeros of both signs, no strongest class."""
+    values = [0.125, -0.125, 0.375, 0.625, -0.625, 0.875, -0.0, 0.0, -0.001, 0.005, 0.015, 0.045, 0.065, 1.0, -1.0, 0.995]
+    found = [[(f"a{value}", value, 0)] for value in values]
+    strongest = [[-1] * size for size in range(1, 17)]
+    return make_content(k=2, k_max=16, substitutes=found, strongest=strongest)
+
+
+@pytest.mark.parametrize("make", [make_content, evil_content, make_plain, make_odd])
+def test_downloads_equal_selection_tsv_for_every_k(show, make):
+    content = make()
+    page = show(content, accept_downloads=True)
+    # What a link would download, without as many files: the text and the name at the click.
+    page.evaluate(
+        """() => {
+            const make = URL.createObjectURL;
+            URL.createObjectURL = (blob) => { window.made = blob; return make(blob); };
+            HTMLAnchorElement.prototype.reallyClick = HTMLAnchorElement.prototype.click;
+            HTMLAnchorElement.prototype.click = function () { window.link = this; };
+        }"""
+    )
+    page.locator("#filter").fill("1")  # neither this nor the order changes what is downloaded
+    page.locator("#features thead button:visible").last.click()
+    page.locator("#k-range").press("Home")
+    for k in range(1, content.k_max + 1):
+        suffix = "" if k == content.k else f"-{k}"
+        for button, name, is_safe in (("#download", "", False), ("#download-safe", "-spreadsheet", True)):
+            page.locator(button).dispatch_event("click")
+            assert page.evaluate("window.made.text()") == content.selection_tsv(k, for_spreadsheets=is_safe)
+            assert page.evaluate("window.link.download") == f"selection{suffix}{name}.tsv"
+        page.locator("#k-range").press("ArrowRight")
+    with page.expect_download() as waiting:
+        page.evaluate("window.link.reallyClick()")
+    assert waiting.value.path().read_bytes().decode() == content.selection_tsv(content.k_max, for_spreadsheets=True)
+
+
+# --------------------------------------------------------------------------------------------------- hostile and extreme
+
+
+def test_hostile_names_are_shown_as_text(show):
+    """R1: no dialog, no complaint (the fixture looks), nothing but text."""
+    content = evil_content()
+    page = show(content)
+    for k in (1, len(EVIL), 20):
+        page.locator("#k-number").fill(str(k))
+        page.keyboard.press("Tab")
+        assert page.locator("img, main svg[onload]").count() == 0
+    names = page.locator("#features tbody th bdi")
+    assert names.nth(0).text_content() == EVIL[0]
+    assert names.nth(2).text_content() == EVIL[2]
+    assert "…" in names.nth(5).text_content()
+    assert len(names.nth(5).text_content()) <= 40
+    assert names.nth(5).get_attribute("title") == EVIL[5]
+    assert page.title().startswith("</script>")
+
+
+def test_without_javascript_the_page_is_complete(show):
+    """R3."""
+    content = make_content()
+    page = show(content, java_script_enabled=False)
+    assert page.locator("#no-slider").is_visible()
+    assert not page.locator("#controls").is_visible()
+    assert not page.locator("#download").is_visible()
+    assert number_of(page, "#features tbody tr") == number_of(page, "#heatmap tbody tr") == 13
+    assert number_of(page, "#stability tbody tr") == 13
+    assert number_of(page, ".chart") == 2
+    rows = page.locator("#features tbody tr:visible").all()
+    for place, row in enumerate(rows):
+        assert row.locator("th, td").all_text_contents()[6:] == content.row(13, place)[6:]
+    for text in (*content.sentences, *content.warnings):
+        assert page.get_by_text(text).is_visible()
+
+
+def test_one_feature(show):
+    page = show(make_content(n_features=1, k=1, k_max=1))
+    assert number_of(page, "#features tbody tr") == 1
+    page.locator(".score-chart").click()
+    assert page.locator("#k-number").input_value() == "1"
+
+
+def test_nothing_selected(show):
+    page = show(make_content(k=0, k_max=5))
+    assert page.get_by_text("No feature was selected").is_visible()
+    assert number_of(page, "#features tbody tr") == 0
+    assert texts(page, "#confusion td") == [""] * 16
+    page.locator("#k-more").click()
+    assert number_of(page, "#features tbody tr") == 1
+    page.locator("#k-back").click()
+    assert number_of(page, "#features tbody tr") == 0
+    assert page.locator("#marker").get_attribute("visibility") == "hidden"
+
+
+def test_no_features_at_all(show):
+    page = show(make_content(k=0, k_max=0))
+    assert page.get_by_text("no feature varies").is_visible()
+    assert page.locator("#controls").count() == 0
+
+
+def test_5000_features_are_capped_with_a_notice(show):
+    page = show(make_content(n_features=20_000, n_classes=8, k=5000, k_max=100))
+    assert page.get_by_text("5000 features were selected. This page shows the first 100").is_visible()
+    assert number_of(page, "#features tbody tr") == 100
+    page.locator("#k-range").press("ArrowLeft")
+    assert number_of(page, "#features tbody tr") == 99
+
+
+def test_100_classes(show):
+    page = show(make_content(n_classes=100, k=12, k_max=28, n_samples=400))
+    assert page.get_by_text("With 100 classes the table would be too large").is_visible()
+    assert number_of(page, "#heatmap tbody tr") == 12
+    page.locator("#k-range").press("ArrowRight")
+    assert number_of(page, "#heatmap tbody tr") == 13
+
+
+# ---------------------------------------------------------------------------------------------------- for every reader
+
+
+PAGES = {
+    "report": make_content,
+    "hostile": evil_content,
+    "100 classes": lambda: make_content(n_classes=100, k=12, k_max=28, n_samples=400),
+    "8 classes": lambda: make_content(n_classes=8, k=30, k_max=40),
+    "none": lambda: make_content(k=0, k_max=5),
+    "comparison": lambda: comparison_page(*comparison(), title="toy", warnings=["Beware"], sentences=["Done"]),
+}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", PAGES)
+def test_axe_finds_nothing(show, name, scheme):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    page = show(PAGES[name](), color_scheme=scheme)
+    for details in page.locator("details summary").all():
+        details.click()
+    found = axe.run(page).response["violations"]
+    assert [(entry["id"], entry["impact"], entry["nodes"][0]["html"]) for entry in found] == []
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+@pytest.mark.parametrize("name", PAGES)
+def test_a_narrow_screen_is_wide_enough(show, name, scripts):
+    page = show(PAGES[name](), viewport={"width": 375, "height": 800}, java_script_enabled=scripts)
+    width = (
+        page.evaluate("document.documentElement.scrollWidth") if scripts else page.locator("html").bounding_box()["width"]
+    )
+    assert width <= 375
+
+
+def test_colours_follow_the_theme(show):
+    backgrounds = set()
+    for scheme in ("light", "dark"):
+        page = show(make_content(), color_scheme=scheme)
+        backgrounds.add(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+        page.emulate_media(media="print")
+        assert page.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--ink')").strip() == "#1b2129"
+    assert len(backgrounds) == 2
+
+
+@pytest.mark.parametrize("n_classes", [4, 8, 100])
+def test_paper_holds_everything(show, n_classes):
+    """On paper there is no slider, and no table is wider than the sheet (A4 without margins, 182 mm)."""
+    page = show(make_content(n_classes=n_classes, k=12, k_max=20, n_samples=400), viewport={"width": 688, "height": 900})
+    page.emulate_media(media="print")
+    assert not page.locator("#controls").is_visible()
+    assert not page.locator("#download").is_visible()
+    assert number_of(page, "section") >= 7
+    for table in page.locator("table").all():
+        box = table.bounding_box()
+        assert box["x"] + box["width"] <= 688 + 1
+    assert len(page.pdf(format="A4")) > 10_000
+
+
+def test_everything_is_reached_by_keyboard(show):
+    page = show(make_content())
+    seen = []
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        seen.append(
+            page.evaluate("document.activeElement.id || document.activeElement.className || document.activeElement.tagName")
+        )
+    assert seen[0] == "skip"
+    wanted = ["k-less", "k-range", "k-more", "k-number", "filter", "download", "download-safe", "scroll", "SUMMARY"]
+    assert [name for name in dict.fromkeys(seen) if name in wanted] == wanted
+    levels = [int(element.evaluate("(e) => e.tagName[1]")) for element in page.locator("h1, h2, h3").all()]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+
+
+# --------------------------------------------------------------------------------------------------------- the other pages
+
+
+def test_methods_are_sorted(show):
+    page = show(comparison_page(*comparison(), title="toy"))
+    accuracy = page.locator("#methods thead button", has_text="Accuracy")
+    accuracy.click()
+    assert texts(page, "#methods tbody tr td:nth-child(3)")[:2] == ["90.0\xa0%\xa0±\xa01.0\xa0%", "95.3\xa0%"]
+    accuracy.click()
+    found = texts(page, "#methods tbody tr td:nth-child(3)")
+    assert found == ["95.3\xa0%", "90.0\xa0%\xa0±\xa01.0\xa0%", ""]  # what is not known stays last
+
+
+def test_figures_of_a_reproduction_are_shown(browser, tmp_path):
+    table = Table("Accuracy", ("method", "accuracy"), ((Cell("RFS"), Cell("90")), (Cell("mRMR"), Cell("9"))), (False, True))
+    files = write_table(tmp_path, "accuracy", table)
+    (tmp_path / "a curve.svg").write_text(
+        '<svg xmlns="http://www.w3.org/2000/svg" width="30" height="20"><rect style="fill: red" width="9" height="9"/></svg>'
+    )
+    (tmp_path / "summary.md").write_text("# What the rows show\n\n- one\n- two\n\n| a | b |\n|---|---:|\n| c | 1 |\n")
+    files += [tmp_path / "a curve.svg", tmp_path / "summary.md"]
+    (tmp_path / "index.html").write_text(reproduction_page(files, tmp_path, sentences=["Done."]), encoding="utf-8")
+    context = browser.new_context()
+    opened = Opened(context, tmp_path / "index.html")
+    assert opened.page.locator("img").evaluate("(image) => image.decode().then(() => image.naturalWidth)") == 30
+    opened.page.locator("thead button", has_text="accuracy").click()
+    assert texts(opened.page, "table.sortable tbody th") == ["mRMR", "RFS"]
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    assert axe.run(opened.page).response["violations"] == []
+    assert opened.complaints == []
+    assert set(opened.requests) == {(tmp_path / name).as_uri() for name in ("index.html", "a curve.svg")}
+    context.close()
+
+
+# ---------------------------------------------------------------------------------------------------------- a real report
+
+
+def real_content(k_max=30):
+    """Return the report of L20SelectorCV on the built-in tumours."""
+    data = load_srbct()
+    names = np.array(data.feature_names)
+    frame = pd.DataFrame(data.data, columns=names)
+    selector = L20SelectorCV("1se", max_features=k_max).fit(frame, data.target)
+    order = np.argsort(selector.ranking_, kind="stable")[:k_max]
+    ranks = {feature: rank for rank, feature in enumerate(order, 1)}
+    found = [[] for _ in order]
+    for place, feature in enumerate(order):
+        for _, other, correlation in zip(*substitutes(frame, [feature], 8), strict=True):
+            found[place].append((str(names[other]), round(float(correlation), 4), ranks.get(other, 0)))
+    z = ((frame - frame.mean()) / frame.std(ddof=0)).to_numpy()[:, order]
+    classes, sizes = np.unique(data.target, return_counts=True)
+    panels = [selector.path_.refit(size).coef[:, order[:size]].T for size in range(1, k_max + 1)]
+    results = selector.cv_results_
+    best = results["mean_test_score"][selector.best_index_]
+    return Content(
+        title="srbct",
+        answer=f"{selector.n_features_} of {frame.shape[1]} features tell {len(classes)} classes apart: {100 * best:.1f} % "
+        "of samples right in 5-fold cross-validation.",
+        k=int(selector.n_features_),
+        k_rule="smallest within one standard error of the best",
+        k_max=k_max,
+        n_samples=len(frame),
+        n_features=frame.shape[1],
+        classes=[str(name) for name in classes],
+        class_sizes=sizes.tolist(),
+        chance=float(sizes.max() / len(frame)),
+        curves=[Curve("linear", results["mean_test_score"].tolist(), results["standard_error"].tolist())],
+        features=[str(name) for name in names[order]],
+        columns={
+            "rank": [str(rank) for rank in range(1, k_max + 1)],
+            "score": [f"{v:.10g}" for v in selector.scores_[order]],
+        },
+        substitutes=found,
+        heat=[[round(float(z[data.target == name, place].mean()), 2) for name in classes] for place in range(k_max)],
+        coef=[[[f"{weight:.4g}" for weight in row] for row in panel] for panel in panels],
+        strongest=[np.abs(panel).argmax(axis=1).tolist() for panel in panels],
+    )
+
+
+def test_a_real_report(show):
+    content = real_content()
+    assert Content.from_json(content.to_json()) == content
+    page = show(content, accept_downloads=True)
+    assert texts(page, "#features tbody th bdi") == content.features[: content.k]
+    assert downloaded(page, "#download")[1] == content.selection_tsv(content.k)
+    page.locator("#k-range").press("End")
+    assert number_of(page, "#heatmap tbody tr") == content.k_max
+    assert downloaded(page, "#download")[1] == content.selection_tsv(content.k_max)

@@ -1,0 +1,359 @@
+from __future__ import annotations
+
+import itertools
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from reference import best_objective, centred, homotopy, loss, n_rows
+
+from l20fs.data import make_planted
+from l20fs.design import DenseDesign
+from l20fs.objective.least_squares import LeastSquares
+from l20fs.solvers import Schedule, ahiht, hiht
+from l20fs.solvers.homotopy import Walk, target_grid
+
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def draw(seed, n_samples=20, n_features=30, n_classes=3):
+    random = np.random.default_rng(seed)
+    X = random.standard_normal((n_samples, n_features)) * random.uniform(0.5, 2.0, n_features) + 1.0
+    y = np.concatenate([np.arange(n_classes), random.integers(0, n_classes, n_samples - n_classes)])
+    X[:, :3] += y[:, None]
+    return X, np.eye(n_classes)[y]
+
+
+def quiet_hiht(*args, **kwargs):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # not every lambda converges within the limit; the tests say what must hold
+        return hiht(*args, **kwargs)
+
+
+def dense_weights(path):
+    W = np.zeros((path.n_features, len(path.y_mean)))
+    W[path.coef_rows] = path.coef_values.T
+    return W
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.5])
+@pytest.mark.parametrize(("solver", "max_steps"), [("ahiht", 1), ("hiht", 40)])
+@given(seed=SEEDS)
+@settings(max_examples=25)
+def test_both_solvers_equal_their_slow_twin(solver, max_steps, ridge, seed):
+    X, Y = draw(seed)
+    problem = LeastSquares(X, Y, ridge=ridge)
+    schedule = Schedule(target=1e-2, start=1.0, rate=0.5, eta=0.1)
+    if solver == "ahiht":
+        path = ahiht(problem, schedule)
+    else:
+        path = quiet_hiht(problem, schedule, max_iter=max_steps, tol=1e-12, stopping="absolute")
+    stages = homotopy(X, Y, path.alphas, L=problem.lipschitz_lower, mu=problem.ridge, max_steps=max_steps, tol=1e-12)
+    for number, (W, L) in enumerate(stages):
+        assert np.array_equal(path.stage_rows(number), np.flatnonzero(W.any(axis=1)))
+        assert np.allclose(path.stage_norms(number), np.linalg.norm(W[path.stage_rows(number)], axis=1), rtol=1e-7)
+        assert path.losses[number] == pytest.approx(loss(*centred_with(X, Y, W), mu=problem.ridge), rel=1e-8, abs=1e-12)
+        assert path.lipschitz[number] == pytest.approx(L)
+    assert np.allclose(dense_weights(path), stages[-1][0], rtol=1e-6, atol=1e-9)
+
+
+def centred_with(X, Y, W):
+    return *centred(X, Y), W
+
+
+@given(seed=SEEDS, lam=st.floats(1e-3, 0.5))
+def test_orthonormal_features_have_the_closed_form(seed, lam):
+    """With X'X = I the rows decouple: keep x_j'Y where ||x_j'Y||^2 > 2 lam. One step with L = 1 lands there."""
+    random = np.random.default_rng(seed)
+    X = np.linalg.qr(np.column_stack([np.ones(12), random.standard_normal((12, 8))]))[0][:, 1:]
+    Y = random.standard_normal((12, 3))
+    products = X.T @ (Y - Y.mean(axis=0))
+    expected = np.where((np.sum(products**2, axis=1) > 2 * lam)[:, None], products, 0.0)
+    path = ahiht(LeastSquares(X, Y), Schedule(target=lam, start=lam, lipschitz_start=1.0))
+    assert np.allclose(dense_weights(path), expected, rtol=1e-10, atol=1e-10)
+    best, support = best_objective(X, Y, lam)
+    assert path.objectives[-1] == pytest.approx(best, rel=1e-9)
+    assert path.stage_rows(-1).tolist() == list(support)
+
+
+@given(seed=SEEDS, lam=st.floats(0.02, 1.0), ridge=st.sampled_from([0.0, 0.3]))
+@settings(max_examples=20)
+def test_never_below_the_global_minimum(seed, lam, ridge):
+    X, Y = draw(seed, n_samples=12, n_features=8)
+    problem = LeastSquares(X, Y, ridge=ridge)
+    best, _ = best_objective(X, Y, lam, mu=problem.ridge)
+    for path in (ahiht(problem, Schedule(target=lam)), quiet_hiht(problem, Schedule(target=lam))):
+        assert path.objectives[-1] >= best * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_hiht_finds_the_global_minimum_of_an_easy_problem(seed):
+    """Ten nearly uncorrelated features, up to three of which decide: exhaustive search and HIHT agree."""
+    X, y, informative = make_planted(400, 10, 3, 3, noise=0.1, random_state=seed)
+    Y = np.eye(3)[y]
+    best, support = best_objective(X, Y, 2.0)
+    path = hiht(LeastSquares(X, Y), Schedule(target=2.0), max_iter=5000, tol=1e-20)
+    assert 1 <= len(support) <= 3
+    assert set(support) <= set(informative)
+    assert path.stage_rows(-1).tolist() == list(support)
+    assert path.objectives[-1] == pytest.approx(best, rel=1e-6)
+
+
+@given(seed=SEEDS)
+@settings(max_examples=25)
+def test_hiht_ends_at_a_fixed_point(seed):
+    """Conditions for every row at the last L: zero gradient inside, norm above, gradient below the threshold outside."""
+    X, Y = draw(seed)
+    lam = 0.05
+    path = quiet_hiht(LeastSquares(X, Y), Schedule(target=lam), max_iter=20000, tol=1e-24)
+    assume(path.converged[-1])
+    (Xc, Yc), W, L = centred(X, Y), dense_weights(path), path.lipschitz[-1]
+    gradient = Xc.T @ (Xc @ W - Yc)
+    active = W.any(axis=1)
+    size = np.abs(Xc.T @ Yc).max()
+    assert np.abs(gradient[active]).max(initial=0) <= 1e-6 * size
+    assert np.all(np.sum(W[active] ** 2, axis=1) >= 2 * lam / L * (1 - 1e-6))
+    assert np.all(np.sum(gradient[~active] ** 2, axis=1) <= 2 * lam * L * (1 + 1e-6))
+    refitted = np.linalg.lstsq(Xc[:, active], Yc, rcond=None)[0]
+    assert loss(Xc[:, active], Yc, refitted) >= path.losses[-1] * (1 - 1e-6) - 1e-12
+
+
+@given(seed=SEEDS, dtype=st.sampled_from([np.float64, np.float32]))
+@settings(max_examples=25)
+def test_objective_never_rises_within_a_stage_and_l_stays_below_its_cap(seed, dtype):
+    X, Y = draw(seed)
+    problem = LeastSquares(X.astype(dtype), Y)
+    walk = Walk(problem, Schedule())
+    cap = 1.01 * (problem.lipschitz + walk.eta)
+    rounding = 1e-10 if dtype == np.float64 else 1e-4
+    for lam in (1.0, 0.3, 0.1, 0.03, 0.01):
+        before = problem.value(walk.point.residual, walk.point.values) + lam * len(walk.point.rows)
+        for _ in range(30):
+            trial = walk.step(lam)
+            after = problem.value(walk.point.residual, walk.point.values) + lam * len(walk.point.rows)
+            assert after <= before - 0.5 * walk.eta * trial.squared_length + rounding * problem.null_loss
+            assert cap * (1 + 1e-12) >= walk.L
+            before = after
+
+
+def test_residual_does_not_drift():
+    X, Y = draw(1, n_samples=40, n_features=200)
+    problem = LeastSquares(X, Y)
+    walk = Walk(problem, Schedule())
+    for lam in np.geomspace(1.0, 1e-6, 500):
+        walk.step(lam)
+    fresh = problem.residual(walk.point.rows, walk.point.values)
+    assert np.linalg.norm(walk.point.residual - fresh) <= 1e-11 * np.sqrt(problem.null_loss)
+
+
+def test_rounding_at_a_fixed_point_does_not_freeze_the_path():
+    """A thousand steps at one lambda sit on the fixed point to the last digit; L must not creep up there."""
+    X, y, _ = make_planted(200, 2000, 20, 8)
+    problem = LeastSquares(X, np.eye(8)[y])
+    walk = Walk(problem, Schedule())
+    lam = 0.5 * float(walk.point.gradient.squared_norms.max()) / (2 * walk.L)
+    for _ in range(300):
+        walk.step(lam)
+    settled = walk.L
+    for _ in range(700):
+        walk.step(lam)
+    assert settled == walk.L
+    path = quiet_hiht(problem, Schedule(n_rows=60), max_iter=300, tol=1e-30)
+    assert path.n_nonzero[-1] >= 60
+    assert path.lipschitz[-1] <= 1.01 * (problem.lipschitz + walk.eta)
+
+
+def test_a_standing_point_leaves_l_alone():
+    """Above the largest useful lambda nothing moves: no step, L as at the start, W = 0."""
+    X, Y = draw(2)
+    problem = LeastSquares(X, Y)
+    path = ahiht(problem, Schedule(target=problem.null_loss))
+    assert path.n_nonzero.tolist() == [0]
+    assert path.n_iters.tolist() == [0]
+    assert path.lipschitz[0] == problem.lipschitz_lower
+
+
+@pytest.mark.parametrize("solver", [ahiht, quiet_hiht])
+def test_a_standstill_after_rejected_trials_restores_l(solver):
+    """A tiny L proposes a wild step; raising L ends with no step at all, and the next lambda must not pay for that."""
+    X, Y = draw(2)
+    problem = LeastSquares(X, Y)
+    start = 1e-3 * problem.lipschitz_lower
+    path = solver(problem, Schedule(target=problem.null_loss, start=problem.null_loss, lipschitz_start=start))
+    assert path.n_nonzero.tolist() == [0]
+    assert path.n_iters.tolist() == [0]
+    assert path.lipschitz.tolist() == [start]
+    walk = Walk(problem, Schedule(lipschitz_start=start))
+    walk.step(problem.null_loss)
+    assert walk.L > start, "the example must make the line search raise L"
+
+
+def test_no_stage_is_idle_even_if_l_starts_too_small():
+    """A rejected trial raises L to a standstill; the next lambda must be one at which that L lets a row in."""
+    X, Y = draw(5)
+    problem = LeastSquares(X, Y)
+    path = ahiht(problem, Schedule(n_rows=10, lipschitz_start=0.2 * problem.lipschitz_lower))
+    assert path.n_nonzero[-1] >= 10
+    assert np.count_nonzero(path.n_iters == 0) <= 2
+
+
+@pytest.mark.parametrize("start", [1e12, 1e-3])
+def test_a_path_from_any_start_reaches_the_rows_wanted(start):
+    X, Y = draw(5)
+    path = ahiht(LeastSquares(X, Y), Schedule(n_rows=10, start=start))
+    assert path.n_nonzero[-1] >= 10
+
+
+def test_one_feature_in_other_units_does_not_end_the_path():
+    X, Y = draw(6)
+    X[:, 3] *= 1e7
+    path = ahiht(LeastSquares(X, Y), Schedule(n_rows=5))
+    assert path.n_nonzero[-1] >= 5
+
+
+def test_first_stage_is_empty_and_the_second_is_not():
+    X, Y = draw(3)
+    path = ahiht(LeastSquares(X, Y), Schedule(n_rows=10))
+    assert path.n_nonzero[0] == 0
+    assert path.n_nonzero[1] >= 1
+    assert np.all(path.n_iters[1:] == 1)
+
+
+@pytest.mark.parametrize(
+    ("start", "target", "rate", "n_stages"),
+    [
+        (1, 1e-4, 0.4, 10),
+        (1, 1e-2, 0.4, 5),
+        (1, 1e-1, 0.4, 2),
+        (1, 1, 0.4, 1),
+        (1, 5, 0.4, 1),
+        (1, 0.99, 0.4, 1),
+        (1, 0.4**5, 0.4, 5),
+    ],
+)
+def test_target_is_always_the_last_lambda(start, target, rate, n_stages):
+    grid = target_grid(float(start), float(target), rate, with_start=False)
+    assert len(grid) == n_stages
+    assert grid[-1] == target
+    assert all(a > b for a, b in itertools.pairwise(grid))
+
+
+def test_one_pass_per_step_and_only_touched_columns(monkeypatch):
+    """An accepted step pulls once; no push ever reads all columns."""
+    pulls, pushed = [], []
+    pull, push = DenseDesign.pull, DenseDesign.push
+    monkeypatch.setattr(DenseDesign, "pull", lambda self, R: pulls.append(1) or pull(self, R))
+    monkeypatch.setattr(DenseDesign, "push", lambda self, r, V: pushed.append(len(r)) or push(self, r, V))
+    X, y, _ = make_planted(60, 3000, 5, 3)
+    problem = LeastSquares(X, np.eye(3)[y])
+    path = ahiht(problem, Schedule(n_rows=40), lazy=False)
+    assert len(pulls) == path.n_iters.sum() + 1
+    assert max(pushed) <= 2 * path.n_nonzero.max()
+
+
+@pytest.mark.parametrize("solver", [ahiht, quiet_hiht])
+@pytest.mark.parametrize("scale", ["none", "zscore"])
+def test_sparse_and_dense_agree(solver, scale, rtol):
+    random = np.random.default_rng(0)
+    X = random.standard_normal((40, 80)) * (random.random((40, 80)) < 0.3)
+    Y = np.eye(3)[random.integers(0, 3, 40)]
+    dense = solver(LeastSquares(X, Y, ridge=0.1, scale=scale), Schedule(n_rows=30))
+    for make in (sp.csr_array, sp.csc_array, sp.csr_matrix):
+        path = solver(LeastSquares(make(X), Y, ridge=0.1, scale=scale), Schedule(n_rows=30))
+        assert np.array_equal(path.indices, dense.indices)
+        assert np.allclose(path.norms, dense.norms, rtol=rtol[X.dtype])
+        assert np.allclose(path.losses, dense.losses, rtol=rtol[X.dtype])
+        assert np.array_equal(path.order, dense.order)
+
+
+def test_sparse_columns_far_from_zero():
+    """Stored without a single zero and with means of 1e4: what centring takes away is 1e8 times what it leaves."""
+    X, Y = draw(4)
+    X = X + 1e4
+    dense = ahiht(LeastSquares(X, Y), Schedule(n_rows=15))
+    sparse = ahiht(LeastSquares(sp.csr_array(X), Y), Schedule(n_rows=15))
+    assert np.array_equal(sparse.indices, dense.indices)
+    assert np.allclose(sparse.losses, dense.losses, rtol=1e-8)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+def test_float32_agrees_to_its_tolerance(make, rtol):
+    X, Y = draw(0, n_samples=60, n_features=300)
+    double = ahiht(LeastSquares(make(X), Y), Schedule(n_rows=30))
+    single = ahiht(LeastSquares(make(X.astype(np.float32)), Y), Schedule(n_rows=30))
+    assert np.array_equal(single.n_nonzero, double.n_nonzero)
+    assert np.allclose(single.losses, double.losses, rtol=rtol[np.dtype(np.float32)])
+    assert np.allclose(single.norms, double.norms, rtol=rtol[np.dtype(np.float32)])
+
+
+@given(seed=SEEDS, factor=st.floats(1e-6, 1e6))
+@settings(max_examples=25)
+def test_multiplying_x_changes_nothing(seed, factor):
+    X, Y = draw(seed)
+    path = ahiht(LeastSquares(X, Y, ridge=0.2), Schedule(n_rows=15))
+    other = ahiht(LeastSquares(factor * X, Y, ridge=0.2), Schedule(n_rows=15))
+    assert np.array_equal(other.n_nonzero, path.n_nonzero)
+    assert np.allclose(other.alphas, path.alphas, rtol=1e-9)
+    assert np.allclose(other.losses, path.losses, rtol=1e-7)
+    assert np.allclose(other.coef(15) * factor, path.coef(15), rtol=1e-6, atol=1e-9)
+
+
+@given(seed=SEEDS)
+@settings(max_examples=25)
+def test_permuting_samples_features_and_classes(seed):
+    X, Y = draw(seed)
+    random = np.random.default_rng(seed)
+    samples, features, classes = random.permutation(20), random.permutation(30), random.permutation(3)
+    path = ahiht(LeastSquares(X, Y), Schedule(n_rows=15))
+    other = ahiht(LeastSquares(X[samples][:, features], Y[samples][:, classes]), Schedule(n_rows=15))
+    assert np.allclose(other.losses, path.losses, rtol=1e-8)
+    assert np.allclose(other.scores, path.scores[features], rtol=1e-6)
+    assert np.allclose(other.coef(15), path.coef(15)[np.ix_(classes, features)], rtol=1e-6, atol=1e-10)
+
+
+@pytest.mark.parametrize(("n_samples", "n_features"), [(10, 50), (50, 10), (30, 30), (3, 4)])
+def test_any_shape_reaches_all_rows_or_stops(n_samples, n_features):
+    random = np.random.default_rng(0)
+    X = random.standard_normal((n_samples, n_features))
+    X[:, 1] = X[:, 0] + X[:, 2]  # rank deficient
+    Y = random.standard_normal((n_samples, 2))
+    for solver in (ahiht, quiet_hiht):
+        path = solver(LeastSquares(X, Y), Schedule(n_rows=n_features))
+        assert np.isfinite(path.losses).all()
+        assert np.isfinite(path.coef(n_features)).all()
+        assert sorted(path.order.tolist()) == list(range(n_features))
+        Xc, Yc = centred(X, Y)
+        smallest = loss(Xc, Yc, np.linalg.lstsq(Xc, Yc, rcond=None)[0])
+        assert smallest * (1 - 1e-9) - 1e-9 <= path.losses[-1] < path.losses[0] == pytest.approx(0.5 * np.sum(Yc**2))
+
+
+@pytest.mark.parametrize("solver", [ahiht, hiht])
+def test_targets_orthogonal_to_all_features_give_the_empty_path(solver):
+    X = np.array([[1.0, 2.0], [-1.0, -2.0], [1.0, 2.0], [-1.0, -2.0]])
+    path = solver(LeastSquares(X, np.array([[0.0], [0.0], [1.0], [1.0]])), Schedule(n_rows=2))
+    assert path.n_nonzero.tolist() == [0]
+    assert path.losses.tolist() == [0.5]
+    assert path.order.tolist() == [0, 1]
+
+
+def test_scalar_target_is_the_scalar_l0_problem():
+    """With one output the rows are numbers: the step is Blumensath and Davies' thresholding of single coefficients."""
+    random = np.random.default_rng(0)
+    X, Y = random.standard_normal((15, 20)), random.standard_normal((15, 1))
+    path = ahiht(LeastSquares(X, Y), Schedule(target=0.05, start=1.0, rate=0.5, eta=0.1))
+    Xc, Yc = centred(X, Y)
+    w, L = np.zeros(20), LeastSquares(X, Y).lipschitz_lower
+    for lam in path.alphas:
+        g = Xc.T @ (Xc @ w - Yc[:, 0])
+        while True:
+            v = np.where(np.abs(w - g / L) > np.sqrt(2 * lam / L), w - g / L, 0.0)
+            change = loss(Xc, Yc[:, 0], w) - loss(Xc, Yc[:, 0], v) + lam * (np.count_nonzero(w) - np.count_nonzero(v))
+            if change >= 0.05 * np.sum((w - v) ** 2):
+                break
+            L *= 2
+        w = v
+    assert np.allclose(dense_weights(path)[:, 0], w)
+    assert n_rows(dense_weights(path)) == path.n_nonzero[-1] > 0
