@@ -18,7 +18,8 @@ from l20fs import L20Classifier, L20Selector, L20SelectorCV, StabilitySelector
 from l20fs.design import ArrayDesign, make_design
 from l20fs.inputs.devices import Place, as_numpy, is_device_array, working_dtype
 from l20fs.objective.least_squares import LeastSquares
-from l20fs.solvers import Schedule, ahiht, device, forward, hiht, sbr, swap
+from l20fs.solvers import Schedule, ahiht, forward, hiht, sbr, swap
+from l20fs.solvers import device_active_set as device
 from l20fs.solvers.device_active_set import DeviceBasis, DevicePanel, leading_triangle, n_leading
 from l20fs.solvers.homotopy import Walk
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from l20fs import L20Selector, checkpoint, methods
+from l20fs import L20Selector, methods
+from l20fs.storage import checkpoint
 from l20fs.storage.checkpoint import Picked, describe, digest, open_checkpoint
 
 PICKED = Picked(np.array([7, 3, 5], dtype=np.int32), 2)
