@@ -19,10 +19,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from l20fs.blocks import refuse_blocks
 from l20fs.estimators.base import BaseSelector, Scored
 from l20fs.estimators.models import L20Classifier, L20Regressor
+from l20fs.estimators.selection_table import selection_frame
 from l20fs.estimators.selector import L20Selector
 from l20fs.evaluation.cross_validation import (
     Fold,
-    Model,
     PathScorer,
     Samples,
     Scores,
@@ -36,6 +36,7 @@ from l20fs.evaluation.cross_validation import (
 )
 from l20fs.evaluation.parallel import results_of
 from l20fs.inputs.validation import Targets, check_number, numeric_targets, refuse_foreign_array, weights_of_targets
+from l20fs.objective.linear_rule import LinearRule
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.objective.solution_path import SolutionPath
 from l20fs.typing import Array
@@ -271,7 +272,7 @@ class L20SelectorCV(BaseSelector):
         rule = self.n_features_to_select
         if isinstance(rule, str):
             return choose(self.cv_results_, rule)  # type: ignore[arg-type]  # checked
-        k = min(self._n_wanted(n_units), self._tried[-1] or n_units)
+        k = min(self._n_wanted(rule, n_units), self._tried[-1] or n_units)
         has_size = np.tile([size == k for size in self._tried], len(self.cv_results_["ridge"]) // len(self._tried))
         return choose(self.cv_results_, None, among=has_size)
 
@@ -303,7 +304,7 @@ class L20SelectorCV(BaseSelector):
         least, most = len(penalty.included), int(np.count_nonzero(penalty.costs < np.inf))
         sizes = {max(least, min(int(size), most)) for size in tried}
         if not isinstance(rule, str):
-            sizes.add(min(self._n_wanted(penalty.n_units), most))
+            sizes.add(min(self._n_wanted(rule, penalty.n_units), most))
         return list[int | None](sorted(sizes))
 
     @property
@@ -340,50 +341,59 @@ class L20SelectorCV(BaseSelector):
     def _score_features(self, X: Array, targets: Targets) -> Scored:
         raise NotImplementedError("the path gives more than scores; see _learn")
 
-    def _n_wanted(self, n_features: int) -> int:
-        if isinstance(self.n_features_to_select, str):
-            return len(np.unique(self.ranking_[self._current().support_]))
-        return super()._n_wanted(n_features)
+    def _n_wanted(self, k: int | float | str | None, n_features: int) -> int:
+        if isinstance(k, str):
+            return len(np.unique(self.ranking_[self._select(k)]))
+        return super()._n_wanted(k, n_features)
 
-    def _current(self) -> Model:
-        """Return the model with as many features as ``n_features_to_select`` asks for now."""
+    def _select(self, k: int | float | str | None) -> Array:
+        return self.model_.support_for(self._size_for(k))
+
+    def _size_for(self, k: int | float | str | None) -> int | float | None:
+        """Return the size that ``k`` means on the path that is there."""
         check_is_fitted(self)
-        self._check_n_features_to_select()
-        size: int | float | str | None = self.n_features_to_select
-        if isinstance(size, str):
-            index = self.best_index_
-            if size != self._chosen_by:
-                # Another rule after the fit chooses on the path that is there.
-                results = self.cv_results_
-                same_path = results["ridge"] == results["ridge"][index]
-                if self._tried == [None]:
-                    raise ValueError(
-                        f"n_features_to_select={size!r} may choose another alpha, and hence another path. Fit again."
-                    )
-                index = choose(results, size, among=same_path)  # type: ignore[arg-type]  # checked
-            size = self._tried[index % len(self._tried)]
-        return self.model_.set_params(n_features_to_select=size)
+        self._check_size(k)
+        if not isinstance(k, str):
+            return k
+        index = self.best_index_
+        if k != self._chosen_by:
+            # Another rule after the fit chooses on the path that is there.
+            results = self.cv_results_
+            same_path = results["ridge"] == results["ridge"][index]
+            if self._tried == [None]:
+                raise ValueError(f"n_features_to_select={k!r} may choose another alpha, and hence another path. Fit again.")
+            index = choose(results, k, among=same_path)  # type: ignore[arg-type]  # checked
+        return self._tried[index % len(self._tried)]
 
-    def _get_support_mask(self) -> Array:
-        return self._current().support_
+    def coef_for(self, k: int | float | str | None) -> Array:
+        """Return the weights of the path's own model for ``k``, see :meth:`L20Classifier.coef_for`."""
+        size = self._size_for(k)
+        return self.model_.coef_for(size)
+
+    def model_for(self, k: int | float | str | None) -> LinearRule:
+        """Return the linear rule of the path's own model for ``k``, see :meth:`L20Classifier.model_for`."""
+        size = self._size_for(k)
+        return self.model_.model_for(size)
 
     @property
     def coef_(self) -> Array:  # type: ignore[override]
         """Weights of the path's own model, see :class:`L20Classifier`."""
-        return self._current().coef_
+        return self.coef_for(self.n_features_to_select)
 
     @property
     def intercept_(self) -> Array:
         """Intercepts of the path's own model."""
-        return self._current().intercept_
+        return self.model_for(self.n_features_to_select).intercept
 
     def selection_frame(self, X: Any = None, *, stability: Any = None, n_substitutes: int = 3) -> pd.DataFrame:
         """Return a tidy table of the selected features, see :meth:`L20Selector.selection_frame`."""
-        return self._current().selection_frame(X, stability=stability, n_substitutes=n_substitutes)
+        size = self._size_for(self.n_features_to_select)
+        return selection_frame(self.model_, size, X, stability, n_substitutes)
 
     def _predictor(self, X: Any) -> tuple[Any, Any]:
         """Return what predicts, and X as it wants it."""
-        model = self._current()
+        size = self._size_for(self.n_features_to_select)
+        model = self.model_.with_size(size)
         if isinstance(self.estimator, str):
             return model, X
         chosen = np.flatnonzero(model.support_)

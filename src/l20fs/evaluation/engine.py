@@ -16,13 +16,14 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from l20fs.blocks import as_blocks, comes_in_blocks
 from l20fs.design import BLOCK_ELEMENTS
 from l20fs.estimators.base import BaseSelector
-from l20fs.estimators.models import ClassScatter, L20Classifier, Rule
+from l20fs.estimators.models import L20Classifier
 from l20fs.estimators.selector import RIDGE_FOR_LABELS, L20Selector
 from l20fs.evaluation.cross_validation import Fold, Scores, Setting, SizeRule, choose, tabulate
 from l20fs.evaluation.parallel import results_of
 from l20fs.evaluation.resampling import encode_groups
 from l20fs.inputs.validation import Targets, encode_targets, forget_absent_classes, refuse_foreign_array, weights_of_targets
 from l20fs.objective.least_squares import LeastSquares
+from l20fs.objective.linear_rule import ClassScatter, LinearRule
 from l20fs.typing import Array
 
 N_FOLDS = 5
@@ -229,7 +230,7 @@ class _Panel(NamedTuple):
 
     order: Array
     ends: Array
-    rules: Iterator[Rule]
+    rules: Iterator[LinearRule]
     classes: Array
 
 
@@ -266,7 +267,7 @@ class _FoldWork:
         model = L20Classifier(**clone(self.selector).get_params(deep=False) | changes)
         forget_absent_classes(model, y)
         _fit_quietly(model.set_params(n_features_to_select=largest), X, y)
-        rules = [model.set_params(n_features_to_select=size)._rule() for size in self.sizes]
+        rules = [model.model_for(size) for size in self.sizes]
         ends = np.array([len(rule.rows) for rule in rules])
         return _Panel(model.path_.order[: ends.max()], ends, iter(rules), model.classes_)
 
@@ -302,11 +303,11 @@ def dense_columns(X: Any, columns: Array) -> Array:
     return np.asarray(chosen.toarray() if sp.issparse(chosen) else chosen)
 
 
-def _decide(panel: Array, rule: Rule) -> Array:
+def _decide(panel: Array, rule: LinearRule) -> Array:
     return np.asarray((panel[:, : len(rule.rows)] @ rule.weights + rule.intercept).argmax(axis=1))
 
 
-def ranked_rules(X: Array, targets: Targets, ends: Array, ridge: float) -> Iterator[Rule]:
+def ranked_rules(X: Array, targets: Targets, ends: Array, ridge: float) -> Iterator[LinearRule]:
     """Yield the rule of an :class:`L20Classifier` that is given the first columns of X, for several numbers of them.
 
     One triangle serves all numbers; every feature has deviation 1, so that the ridge term is the same for all, too.
@@ -322,7 +323,7 @@ def ranked_rules(X: Array, targets: Targets, ends: Array, ridge: float) -> Itera
         values = np.linalg.lstsq(triangle[:, :end], right_sides, rcond=None)[0]
         weights, intercept = scatter.discriminant(values / problem.y_scale)
         weights = weights / problem.design.scale[:end, None]
-        yield Rule(rows[:end], weights, intercept - problem.design.mean[:end] @ weights)
+        yield LinearRule(rows[:end], weights, intercept - problem.design.mean[:end] @ weights)
 
 
 def nearest_neighbours(train: Array, codes: Array, test: Array, ends: Array, n_classes: int) -> Array:
