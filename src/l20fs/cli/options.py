@@ -13,8 +13,9 @@ from l20fs import L20Selector
 from l20fs.cli.output import readable
 from l20fs.design import Scale
 from l20fs.estimators.base import BaseSelector
-from l20fs.estimators.selector import RIDGE_FOR_LABELS, Solver
+from l20fs.estimators.selector import Solver
 from l20fs.methods import discover
+from l20fs.objective.linear_rule import RIDGE_FOR_LABELS
 from l20fs.objective.solution_path import Ranking
 
 #: What L20Selector does unless told otherwise: the command line has no defaults of its own.

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from l20fs.blocks import Blocks, Journal, as_blocks, bytes_of, comes_in_blocks
@@ -29,7 +30,7 @@ from l20fs.inputs.validation import (
 from l20fs.objective.blockwise import make_problem
 from l20fs.objective.criterion import ebic
 from l20fs.objective.least_squares import LeastSquares
-from l20fs.objective.linear_rule import LinearRule
+from l20fs.objective.linear_rule import LinearRule, default_ridge
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.objective.solution_path import Ranking, SolutionPath, Stage
 from l20fs.solvers import Schedule, ahiht, forward, hiht, robust, sbr, starting_weights, swap
@@ -38,14 +39,13 @@ from l20fs.typing import Array, Size
 if TYPE_CHECKING:
     import pandas as pd
 
+    from l20fs.estimators.models import L20Classifier, L20Regressor
+
 Loss = Literal["squared", "l21"]
 Solver = Literal["forward", "sbr", "swap", "ahiht", "hiht"]
 
 #: Solvers that add, remove and exchange single rows; the others follow the gradient and have its parameters.
 REPLACING = {"forward": forward, "sbr": sbr, "swap": swap}
-
-#: What ``ridge=None`` means: docs/defaults.md has the measurements.
-RIDGE_FOR_LABELS, RIDGE_FOR_NUMBERS = 10.0, 0.1
 
 #: How far the path goes by default where the number of features is to be found.
 LARGEST_SEARCHED = 100
@@ -305,8 +305,7 @@ class L20Selector(BaseSelector):
                 raise ValueError(f"{name}={value!r} is not available for X in blocks. Load X into memory, or leave it out.")
 
     def _learn(self, X: Any, targets: Targets, **extra: Any) -> None:
-        default = RIDGE_FOR_NUMBERS if targets.classes is None else RIDGE_FOR_LABELS
-        self.ridge_ = default if self.ridge is None else float(self.ridge)
+        self.ridge_ = default_ridge(targets) if self.ridge is None else float(self.ridge)
         if isinstance(X, Blocks):
             self._refuse_before_reading(X, targets)
             X = X if self.checkpoint is None else Journal(X, self.checkpoint, probe)
@@ -561,6 +560,18 @@ class L20Selector(BaseSelector):
             How many features ``could_replace`` names.
         """
         return selection_frame(self, self.n_features_to_select, X, stability, n_substitutes)
+
+    def as_classifier(self) -> L20Classifier:
+        """Return an unfitted :class:`L20Classifier` with the same parameters: it selects the same, and predicts labels."""
+        from l20fs.estimators.models import L20Classifier
+
+        return L20Classifier(**clone(self).get_params(deep=False))
+
+    def as_regressor(self) -> L20Regressor:
+        """Return an unfitted :class:`L20Regressor` with the same parameters: it selects the same, and predicts numbers."""
+        from l20fs.estimators.models import L20Regressor
+
+        return L20Regressor(**clone(self).get_params(deep=False))
 
     def target_names(self) -> list[str]:
         """Return a name per row of ``coef_``: the class labels, or the numbers of the outputs."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,28 +22,28 @@ from l20fs.estimators.base import BaseSelector
 from l20fs.estimators.models import L20Classifier, L20Regressor
 from l20fs.estimators.selection_table import selection_frame
 from l20fs.estimators.selector import L20Selector
-from l20fs.evaluation.cross_validation import (
-    Fold,
-    PathScorer,
-    Samples,
-    Scores,
-    Setting,
-    SizeRule,
-    choose,
-    fit_estimator,
-    learn,
-    make_folds,
-    tabulate,
+from l20fs.evaluation.choice import Setting, SizeRule, choose, tabulate
+from l20fs.evaluation.engine import Judged, Samples, evaluate
+from l20fs.evaluation.folds import Fold, make_folds
+from l20fs.evaluation.judges import FittedEstimator, OwnModel, fit_estimator
+from l20fs.inputs.validation import (
+    Targets,
+    check_number,
+    numeric_targets,
+    refuse_foreign_array,
+    weights_of_targets,
+    with_weights,
 )
-from l20fs.evaluation.parallel import results_of
-from l20fs.inputs.validation import Targets, check_number, numeric_targets, refuse_foreign_array, weights_of_targets
-from l20fs.objective.linear_rule import LinearRule
+from l20fs.objective.linear_rule import LinearRule, default_ridge
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.objective.solution_path import SolutionPath
 from l20fs.typing import Array, Size
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+Model = L20Classifier | L20Regressor
 
 
 class CVProgress(NamedTuple):
@@ -220,45 +221,76 @@ class L20SelectorCV(BaseSelector):
 
     def _learn(self, X: Any, targets: Targets, **extra: Any) -> None:
         groups, routed = extra["groups"], extra["routed"]
+        names = getattr(self, "feature_names_in_", None)
         samples = Samples(
-            X.tocsr() if sp.issparse(X) else X, targets, self._labels(targets), getattr(self, "feature_names_in_", None)
+            X.tocsr() if sp.issparse(X) else X,
+            self._labels(targets),
+            targets.sample_weight,
+            routed.estimator.fit,
+            routed.scorer.score,
         )
         template = self._template
         weights_of_targets(targets, template.class_weight)  # a label that y does not have is refused before any fold
-        penalty = template._wished(np.ones(X.shape[1], dtype=bool), samples.names)
+        penalty = template._wished(np.ones(X.shape[1], dtype=bool), names)
         self._tried = sizes = self._sizes(penalty)
-        settings = [Setting(ridge, alpha) for ridge in _listed(self.ridge) for alpha in self._alphas]
+        models = [self._model(targets, ridge, alpha) for ridge in _listed(self.ridge) for alpha in self._alphas]
+        settings = [
+            Setting(default_ridge(targets) if model.ridge is None else float(model.ridge), model.alpha) for model in models
+        ]
         folds = make_folds(self.cv, X, samples.y, groups, classify=self._classifies)
-        task = PathScorer(
-            template=template,
-            samples=samples,
-            sizes=sizes,
-            scorer=self._scorer(),
-            estimator=None if isinstance(self.estimator, str) else self.estimator,
-            fit_params=routed.estimator.fit,
-            score_params=routed.scorer.score,
-        )
-        scores = self._run(task, [(setting, fold) for setting in settings for fold in folds])
+        self.scorer_ = self._scorer()
+        judged = self._run(models, samples, folds, partial(self._fit_part, names))
+        shape = (len(models), len(folds), len(sizes))
         if targets.classes is not None:
             self.classes_ = targets.classes
         self.n_splits_ = len(folds)
-        self.cv_results_ = tabulate(settings, sizes, scores, len(folds))
+        self.cv_results_ = tabulate(
+            settings,
+            sizes,
+            np.reshape([found.by_judge["score"] for found in judged], shape),
+            np.reshape([found.n_features for found in judged], shape),
+        )
         self._chosen_by = self.n_features_to_select
         self.best_index_ = self._choose(penalty.n_units)
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
-        self._fit_finally(task, settings[self.best_index_ // len(sizes)], sizes[self.best_index_ % len(sizes)])
+        self._fit_finally(models[self.best_index_ // len(sizes)], samples, names)
 
-    def _run(self, task: PathScorer, paths: list[tuple[Setting, Fold]]) -> list[Scores]:
-        """Score all paths, side by side if asked to, and tell of the progress."""
-        scores: list[Scores] = []
-        with closing(results_of(task, paths, self.n_jobs)) as results:
+    def _model(self, targets: Targets, ridge: float | None, alpha: float | None) -> Model:
+        """Return the unfitted model of one path."""
+        template = self._template
+        model = template.as_regressor() if targets.classes is None else template.as_classifier()
+        model.set_params(alpha=alpha)
+        return model if ridge is None else model.set_params(ridge=ridge)
+
+    @staticmethod
+    def _fit_part(names: Array | None, model: Model, samples: Samples) -> Model:
+        """Fit a model to some of the samples, which were validated as a whole."""
+        model._check_parameters()
+        model.n_features_in_ = samples.X.shape[1]
+        if names is not None:
+            model.feature_names_in_ = names
+        model._learn(samples.X, with_weights(model._encode(samples.y), samples.sample_weight))
+        if names is not None:
+            del model.feature_names_in_  # from here on it sees arrays
+        return model
+
+    def _run(
+        self, models: list[Model], samples: Samples, folds: list[Fold], fit: Callable[[Any, Samples], object]
+    ) -> list[Judged]:
+        """Score all paths in all folds, and report the progress."""
+        scored = OwnModel(self.scorer_) if isinstance(self.estimator, str) else FittedEstimator(self.estimator, self.scorer_)
+        judged: list[Judged] = []
+        n_paths = len(models) * len(folds)
+        with closing(
+            evaluate(models, samples, folds, self._tried, {"score": scored}, fit=fit, n_jobs=self.n_jobs)
+        ) as results:
             for found in results:
-                scores.append(found)
+                judged.append(found)
                 if self.verbose:
-                    print(f"[L20SelectorCV] {len(scores)} of {len(paths)} paths")
+                    print(f"[L20SelectorCV] {len(judged)} of {n_paths} paths")
                 if self.callback is not None:
-                    self.callback(CVProgress(len(scores), len(paths)))
-        return scores
+                    self.callback(CVProgress(len(judged), n_paths))
+        return judged
 
     @property
     def _template(self) -> L20Selector:
@@ -276,24 +308,19 @@ class L20SelectorCV(BaseSelector):
         has_size = np.tile([size == k for size in self._tried], len(self.cv_results_["ridge"]) // len(self._tried))
         return choose(self.cv_results_, None, among=has_size)
 
-    def _fit_finally(self, task: PathScorer, setting: Setting, size: int | None) -> None:
-        """Compute the path on all samples with the chosen setting."""
-        samples, template = task.samples, task.template
-        model = task.model_for(setting)
-        model.set_params(callback=template.callback, verbose=template.verbose, certify=template.certify)
-        if size is not None:
-            model.set_params(n_features_to_select=size)
-        self.model_ = learn(model, samples.encoded_by(model))
-        if samples.names is not None:
-            model.feature_names_in_ = samples.names
+    def _fit_finally(self, model: Model, samples: Samples, names: Array | None) -> None:
+        """Compute the chosen path on all samples."""
+        size, largest = self._tried[self.best_index_ % len(self._tried)], self._tried[-1]
+        self.model_ = self._fit_part(names, model.set_params(n_features_to_select=size, max_features=largest), samples)
+        if names is not None:
+            model.feature_names_in_ = names
         self.path_, self.scores_, self.ranking_ = model.path_, model.scores_, model.ranking_
-        self.ridge_, self.alpha_ = model.ridge_, setting.alpha
+        self.ridge_, self.alpha_ = model.ridge_, model.alpha
         self.n_features_ = int(model.support_.sum())
-        self.scorer_ = task.scorer
         self.estimator_: Any = model
-        if task.estimator is not None:
+        if not isinstance(self.estimator, str):
             self._columns = np.flatnonzero(model.support_)
-            self.estimator_ = fit_estimator(task.estimator, samples.X[:, self._columns], samples.y, task.fit_params)
+            self.estimator_ = fit_estimator(self.estimator, samples.X[:, self._columns], samples.y, samples.fit_params)
 
     def _sizes(self, penalty: RowPenalty) -> list[int | None]:
         """Return the numbers of features, or groups, to be tried; None for as many as alpha leaves."""
@@ -327,10 +354,7 @@ class L20SelectorCV(BaseSelector):
         if self._classifies:
             return L20Classifier()._encode(y)
         self._is_flat = y.ndim == 1
-        try:
-            return numeric_targets(y)
-        except ValueError as error:
-            raise ValueError(str(error).replace("use L20Classifier or L20Selector", "use estimator='classifier'")) from error
+        return numeric_targets(y, for_labels="estimator='classifier'")
 
     def _labels(self, targets: Targets) -> Array:
         """Return y as an estimator or a scorer wants it."""

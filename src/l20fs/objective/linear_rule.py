@@ -21,8 +21,16 @@ from l20fs.inputs.validation import Targets, weights_of_targets
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.typing import Array
 
+#: What ``ridge=None`` means: docs/defaults.md has the measurements.
+RIDGE_FOR_LABELS, RIDGE_FOR_NUMBERS = 10.0, 0.1
+
 #: Share of the mean scatter of the predictions that is added to that within the classes, which a perfect fit makes zero.
 LEAST_SCATTER = 1e-6
+
+
+def default_ridge(targets: Targets) -> float:
+    """Return the strength of the ridge term where none is given."""
+    return RIDGE_FOR_NUMBERS if targets.classes is None else RIDGE_FOR_LABELS
 
 
 class LinearRule(NamedTuple):
