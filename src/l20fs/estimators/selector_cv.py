@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from l20fs.blocks import refuse_blocks
 from l20fs.estimators.base import BaseSelector
 from l20fs.estimators.models import L20Classifier, L20Regressor
+from l20fs.estimators.penalty import penalty_of
 from l20fs.estimators.selection_table import selection_frame
 from l20fs.estimators.selector import L20Selector
 from l20fs.evaluation.choice import Setting, SizeRule, choose, tabulate
@@ -171,7 +172,7 @@ class L20SelectorCV(BaseSelector):
         self.callback = callback
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None, **params: Any) -> Any:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None, **params: Any) -> Self:
         """Choose the number of features by cross-validation and select them on all samples.
 
         Parameters
@@ -231,7 +232,7 @@ class L20SelectorCV(BaseSelector):
         )
         template = self._template
         weights_of_targets(targets, template.class_weight)  # a label that y does not have is refused before any fold
-        penalty = template._wished(np.ones(X.shape[1], dtype=bool), names)
+        penalty = penalty_of(template, np.ones(X.shape[1], dtype=bool), names)
         self._tried = sizes = self._sizes(penalty)
         models = [self._model(targets, ridge, alpha) for ridge in _listed(self.ridge) for alpha in self._alphas]
         settings = [
