@@ -152,9 +152,7 @@ def test_groups_are_kept_together(kind, monkeypatch):
     donors = np.repeat(np.arange(12), 5)
     seen = []
     fit = L20Classifier._learn
-    monkeypatch.setattr(
-        L20Classifier, "_learn", lambda self, X, targets: seen.append(X[:, 0]) or fit(self, X, targets)
-    )
+    monkeypatch.setattr(L20Classifier, "_learn", lambda self, X, targets: seen.append(X[:, 0]) or fit(self, X, targets))
     cv = 4 if kind == "number" else GroupKFold(4)
     selector = L20SelectorCV(cv=cv, max_features=4).fit(X, y, groups=donors)
     donor_of = dict(zip(X[:, 0], donors, strict=True))
