@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
@@ -21,9 +22,6 @@ from l20fs.evaluation.folds import Fold
 from l20fs.evaluation.parallel import results_of
 from l20fs.inputs.validation import forget_absent_classes
 from l20fs.typing import Array
-
-#: A number of features, or of groups where the selector has any; None: as many as the selector leaves by itself.
-Size = int | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,10 +64,14 @@ class Samples:
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """A fitted selector, and the features that it selects for each size, best first."""
+    """A fitted selector, and the features that it selects for each size, best first.
+
+    A size is a number of features, or of groups where the selector has any, or None: as many as the selector leaves by
+    itself. ``fit_seconds`` is the time of one fit, on average where each size is a problem of its own.
+    """
 
     selector: Any
-    sizes: tuple[Size, ...]
+    sizes: tuple[int | None, ...]
     features: list[Array]
     fit_seconds: float
 
@@ -93,7 +95,7 @@ class Selection:
 class Chain(NamedTuple):
     """Sizes whose features are the first ``ends`` of ``order``."""
 
-    sizes: tuple[Size, ...]
+    sizes: tuple[int | None, ...]
     order: Array
     ends: Array
 
@@ -129,7 +131,7 @@ class FoldWork:
     """
 
     samples: Samples
-    sizes: Sequence[Size]
+    sizes: Sequence[int | None]
     judges: Mapping[str, Judge]
     fit: Callable[[Any, Samples], object]
     one_ranking: bool
@@ -152,7 +154,7 @@ def evaluate(
     selectors: Sequence[Any],
     samples: Samples,
     folds: Sequence[Fold],
-    sizes: Sequence[Size],
+    sizes: Sequence[int | None],
     judges: Mapping[str, Judge],
     *,
     fit: Callable[[Any, Samples], object] = fit_quietly,
@@ -168,10 +170,43 @@ def evaluate(
     return results_of(work, [(selector, fold) for selector in selectors for fold in folds], n_jobs)
 
 
+class Scores(NamedTuple):
+    """Scores and numbers of features, arrays of shape (n_selectors, n_folds, n_sizes)."""
+
+    values: Array
+    n_features: Array
+
+
+def score_sizes(
+    selectors: Sequence[Any],
+    samples: Samples,
+    folds: Sequence[Fold],
+    sizes: Sequence[int | None],
+    judge: Judge,
+    *,
+    on_path: Callable[[int], object],
+    **options: Any,
+) -> Scores:
+    """Let one judge score every size of every selector in every fold.
+
+    ``options`` are those of :func:`evaluate`; ``on_path`` is called with the number of paths that are done.
+    """
+    found: list[Judged] = []
+    with closing(evaluate(selectors, samples, folds, sizes, {"score": judge}, **options)) as results:
+        for judged in results:
+            found.append(judged)
+            on_path(len(found))
+    shape = (len(selectors), len(folds), len(sizes))
+    return Scores(
+        np.reshape([judged.by_judge["score"] for judged in found], shape),
+        np.reshape([judged.n_features for judged in found], shape),
+    )
+
+
 def select(
     selector: Any,
     train: Samples,
-    sizes: Sequence[Size],
+    sizes: Sequence[int | None],
     *,
     fit: Callable[[Any, Samples], object] = fit_quietly,
     one_ranking: bool = False,
@@ -182,7 +217,7 @@ def select(
     forget_absent_classes(fitted, train.y)
     start = time.perf_counter()
     fit(fitted, train)
-    seconds = time.perf_counter() - start
+    seconds = (time.perf_counter() - start) / len(getattr(fitted, "solutions_", sizes[:1]))
     return Selection(fitted, sizes, _features(fitted, sizes, one_ranking=one_ranking), seconds)
 
 
@@ -191,7 +226,7 @@ def judge(selection: Selection, train: Samples, test: Samples, judges: Mapping[s
     return Judged({name: judge(selection, train, test) for name, judge in judges.items()}, selection.n_features)
 
 
-def _prepared(selector: Any, sizes: tuple[Size, ...], n_features: int, *, one_ranking: bool) -> Any:
+def _prepared(selector: Any, sizes: tuple[int | None, ...], n_features: int, *, one_ranking: bool) -> Any:
     """Return an unfitted copy that answers for all sizes, and does so silently."""
     counts = _counts(sizes)
     largest = min(max(counts), n_features) if len(counts) == len(sizes) else None
@@ -203,11 +238,11 @@ def _prepared(selector: Any, sizes: tuple[Size, ...], n_features: int, *, one_ra
     return clone(selector).set_params(n_features_to_select=largest, **changes)
 
 
-def _counts(sizes: tuple[Size, ...]) -> list[int]:
+def _counts(sizes: tuple[int | None, ...]) -> list[int]:
     return [size for size in sizes if size is not None]
 
 
-def _features(fitted: Any, sizes: tuple[Size, ...], *, one_ranking: bool) -> list[Array]:
+def _features(fitted: Any, sizes: tuple[int | None, ...], *, one_ranking: bool) -> list[Array]:
     """Return the features of every size, best first."""
     if not one_ranking:
         return [fitted.order_for(size) for size in sizes]
