@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from l20fs import L20Selector, __version__
 from l20fs.blocks import is_stored
 from l20fs.inputs.constraints import by_index
+from l20fs.inputs.names import NamedColumns
 from l20fs.inputs.validation import refuse_foreign_array, refuse_non_finite
 from l20fs.solvers import make_solver
 from l20fs.typing import Array
@@ -128,7 +129,7 @@ def select_genes(
     else:
         X = _in_memory(stored, candidates)
         refuse_non_finite(X, names, type(selector).__name__)
-    selector._fit(X, labels, names=names)
+    selector.fit(NamedColumns(X, names), labels)
 
     read = {"groupby": groupby, "layer": layer, "mask_var": mask_var if isinstance(mask_var, str) else None}
     description = _description(selector, read | _params(asked, genes))

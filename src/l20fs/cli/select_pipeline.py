@@ -20,6 +20,7 @@ from l20fs.estimators.base import BaseSelector
 from l20fs.evaluation.choice import choose
 from l20fs.evaluation.folds import N_FOLDS, make_stratified_folds, number_of_folds
 from l20fs.evaluation.predictions import JUDGES, Nested, Predictions, nested_accuracy, predictions_by_k
+from l20fs.inputs.names import NamedColumns
 from l20fs.report import sentences
 from l20fs.report.build import Findings, largest_k, ranked_units
 
@@ -95,7 +96,7 @@ def fit(
     # Another method gives a ranking, of which the best k are taken; only the path knows an end before that.
     selector.set_params(n_features_to_select=k if isinstance(selector, L20Selector) else max_features)
     with stated_warnings() as said, log_of_blocks(samples.X):
-        selector._fit(samples.X, samples.y, names=np.array(samples.feature_names, dtype=object))
+        selector.fit(NamedColumns(samples.X, samples.feature_names), samples.y)
         if not ranked_units(selector):
             raise NothingSelectedError(f"No feature is selected at --alpha {options['alpha']:g}. Use a smaller one.")
     warned.extend(said)
@@ -173,7 +174,7 @@ def resample(
             checkpoint=cells,
             callback=lambda _: advance(),
         )
-        stability._fit(samples.X, samples.y, names=np.array(samples.feature_names, dtype=object), groups=samples.groups)
+        stability.fit(NamedColumns(samples.X, samples.feature_names), samples.y, groups=samples.groups)
     warned.extend(said)
     return stability
 
