@@ -10,6 +10,7 @@ from typing import Any, get_args
 import click
 
 from l20fs import L20Selector
+from l20fs.blocks import parse_bytes
 from l20fs.cli.output import readable
 from l20fs.design import Scale
 from l20fs.estimators.base import BaseSelector
@@ -23,8 +24,6 @@ SOLVERS: tuple[str, ...] = get_args(Solver)
 
 #: Options that only the methods of L20Selector take.
 OWN_OPTIONS = ("alpha", "scale", "class_weight", "ranking", "include", "exclude", "feature_groups")
-
-UNITS = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
 def supervised_methods() -> dict[str, type[BaseSelector]]:
@@ -110,15 +109,10 @@ class Bytes(click.ParamType[int]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         if isinstance(value, int):
             return value
-        text = value.strip().upper().removesuffix("B")
-        unit = UNITS.get(text[-1:], 1)
-        try:
-            number = float(text[:-1] if unit > 1 else text)
-        except ValueError:
-            number = 0.0
-        if not 0.0 < number * unit < 2**60:
+        size = parse_bytes(value)
+        if size is None:
             self.fail(f"{value!r} is not a size. Use a number with K, M, G or T, for example 8G.", param, ctx)
-        return int(number * unit)
+        return size
 
 
 def read_lines(file: Path, param: click.Parameter | None, ctx: click.Context | None) -> list[str]:
