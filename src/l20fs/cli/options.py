@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, get_args
 
@@ -17,6 +16,7 @@ from l20fs.estimators.base import BaseSelector
 from l20fs.estimators.selector import RIDGE_FOR_LABELS, Solver
 from l20fs.methods import discover
 from l20fs.objective.solution_path import Ranking
+from l20fs.text import closest
 
 #: What L20Selector does unless told otherwise: the command line has no defaults of its own.
 DEFAULTS = L20Selector().get_params() | {"ridge": RIDGE_FOR_LABELS}
@@ -52,8 +52,8 @@ class MethodName(click.ParamType[str]):
             return by_lower[value.lower()]
         if value.lower() in {name.lower() for name in discover()}:
             self.fail(f"{value!r} does not look at the labels. Use one that does: {', '.join(known)}.", param, ctx)
-        closest = get_close_matches(value.lower(), by_lower, n=1, cutoff=0.0)[0]
-        self.fail(f"{value!r} is unknown. Did you mean {by_lower[closest]!r}? `l20fs methods` lists all.", param, ctx)
+        meant = by_lower[closest(value.lower(), by_lower)]
+        self.fail(f"{value!r} is unknown. Did you mean {meant!r}? `l20fs methods` lists all.", param, ctx)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
         from click.shell_completion import CompletionItem
