@@ -579,6 +579,17 @@ def test_c5_a_changed_configuration_or_other_data_are_computed_again(tmp_path):
     assert run() == 0, "and the first ones are still there"
 
 
+def test_a_checkpoint_holds_every_order_of_all_features(tmp_path, monkeypatch):
+    """The limit on the size of a file leaves room for all features, whatever their numbers."""
+    X = np.random.default_rng(0).standard_normal((8, 20_000))
+    stable = StabilitySelector(FisherScore(20_000), n_resamples=2, random_state=0, checkpoint=tmp_path)
+    whole = clone(stable).fit(X, np.arange(8) % 2)
+    monkeypatch.setattr(FisherScore, "fit", None)  # nothing is computed again
+    again = clone(stable).fit(X, np.arange(8) % 2)
+    np.testing.assert_array_equal(again.orders_, whole.orders_)
+    assert again.sizes_.tolist() == [20_000, 20_000]
+
+
 def test_c2_a_checkpoint_that_cannot_be_written_is_refused_before_anything_is_computed(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setattr(StabilitySelector, "_run", None)
