@@ -26,7 +26,7 @@ from l20fs.inputs.validation import (
     validate_beside_blocks,
     weights_of_targets,
 )
-from l20fs.objective.blockwise import make_problem
+from l20fs.objective import make_problem
 from l20fs.objective.criterion import ebic
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.row_penalty import RowPenalty
@@ -327,8 +327,7 @@ class L20Selector(BaseSelector):
         path = path.ranked_by(self.ranking)
         if self.n_features_to_select is None:
             k_max = max(k_max, int(path.sizes[-1]))
-        self.path_ = path.with_panel(problem, k_max)
-        problem.foresee(None)
+        self.path_ = path.with_refits(problem, k_max)
         if self.n_features_to_select == "ebic":
             self.ebic_ = self._ebic(problem, penalty, k_max)
         if self.certify:

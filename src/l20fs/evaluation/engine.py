@@ -316,7 +316,7 @@ def ranked_rules(X: Array, targets: Targets, ends: Array, ridge: float) -> Itera
         X, targets.Y, ridge=ridge, scale="zscore", target_weights=weights_of_targets(targets, class_weight)
     )
     rows = np.arange(X.shape[1])
-    triangle, right_sides = problem.panel_factor(rows)
+    triangle, right_sides = problem.factor(rows)
     scatter = ClassScatter.of(problem, rows, targets, class_weight)
     for end in ends:
         values = np.linalg.lstsq(triangle[:, :end], right_sides, rcond=None)[0]
