@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from l20fs.design.moments import entries
 from l20fs.design.tiles import BLOCK_ELEMENTS, strips, tiles
-from l20fs.storage.checkpoint import digest
+from l20fs.storage.hashing import digest
 from l20fs.typing import Array
 
 
