@@ -20,6 +20,7 @@ from drawing import drawn_texts
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from joblib import parallel_config
+from reference import paper_accuracy
 from rows import as_rows, make_rows
 from samples import make_data
 from scipy.stats import t as student
@@ -29,6 +30,7 @@ from l20fs import L20Selector
 from l20fs.cli import run as run_cli
 from l20fs.cli.compare import name_of
 from l20fs.data.readers import DataError
+from l20fs.evaluation import engine
 from l20fs.evaluation.stability_index import nogueira
 from l20fs.experiments import cells, figures
 from l20fs.experiments import compare as module
@@ -37,11 +39,12 @@ from l20fs.experiments.cells import Dataset, inner_folds
 from l20fs.experiments.compare import DEFAULT_METHODS, choose_variants, compare, comparison_plan, remarks, split_names
 from l20fs.experiments.outcomes import read_rows
 from l20fs.experiments.plan import PlanError, load_plan, parse_plan
-from l20fs.experiments.protocol import accuracy, paper_split
+from l20fs.experiments.protocol import paper_split
 from l20fs.experiments.runner import run, selections
 from l20fs.experiments.statistics import corrected_t_test, holm, paired_tests
 from l20fs.experiments.verdict import verdict
 from l20fs.methods import ESFS, FisherScore, discover
+from l20fs.storage.keyed_store import KeyedStore
 
 FILES = {
     "rows.csv",
@@ -77,7 +80,7 @@ def small_plan(data, methods=("FisherScore", "L20Selector"), **options):
 def steady_clock(monkeypatch):
     """Let every fit take exactly one second."""
     seconds = itertools.count()
-    monkeypatch.setattr(cells, "time", SimpleNamespace(perf_counter=lambda: float(next(seconds))))
+    monkeypatch.setattr(engine, "time", SimpleNamespace(perf_counter=lambda: float(next(seconds))))
 
 
 def contents(folder):
@@ -109,12 +112,12 @@ def slow_honest(data, make, choices, sizes, n_splits, n_folds, classifier, fixed
                 assert not set(fold.train) & set(fold.test)
                 assert not {*fold.train, *fold.test} & set(trial.test)
                 X, columns = select(fold.train, choice, size)
-                scores.append(accuracy(classifier, X, data.y, fold, columns))
+                scores.append(paper_accuracy(classifier, X, data.y, fold, columns))
             key = (-round(np.mean(scores), 10), size, choices.index(choice))
             if best is None or key < best[0]:
                 best = key, choice, size
         X, columns = select(trial.train, *best[1:])
-        found.append((accuracy(classifier, X, data.y, trial, columns), best[2], set(columns.tolist())))
+        found.append((paper_accuracy(classifier, X, data.y, trial, columns), best[2], set(columns.tolist())))
     return found
 
 
@@ -183,12 +186,11 @@ def test_units_do_not_matter_unless_asked_for(tmp_path_factory, seed, powers):
 
 
 def test_cells_of_another_scale_have_other_names(tmp_path):
-    data = toy()
-    names = [
-        {cell.file(tmp_path, "") for cell in cells.cells_of(small_plan(data, scale=scale), data)}
-        for scale in ("zscore", "none")
+    data, store = toy(), KeyedStore(tmp_path)
+    keys = [
+        {cell.key(store, "") for cell in cells.cells_of(small_plan(data, scale=scale), data)} for scale in ("zscore", "none")
     ]
-    assert names[0].isdisjoint(names[1])
+    assert keys[0].isdisjoint(keys[1])
 
 
 def test_on_noise_every_method_is_right_by_chance(tmp_path):

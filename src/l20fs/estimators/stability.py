@@ -8,7 +8,7 @@ import os
 import warnings
 from collections.abc import Callable
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,25 +19,19 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from l20fs.blocks import Blocks, as_blocks, comes_in_blocks, is_dask, refuse_blocks
 from l20fs.design import make_design, probe
-from l20fs.estimators.base import About, BaseSelector, Scored
+from l20fs.estimators.base import About, BaseSelector, ranks_of
+from l20fs.estimators.penalty import penalty_of
 from l20fs.estimators.selection_table import feature_names
 from l20fs.estimators.selector import L20Selector
 from l20fs.evaluation.parallel import results_of
 from l20fs.evaluation.resampling import Pairs, plan_pairs
 from l20fs.evaluation.stability_index import Bound, Stability, expected_false, nogueira
 from l20fs.inputs.constraints import by_index
-from l20fs.inputs.validation import (
-    Targets,
-    check_choice,
-    check_number,
-    encode_targets,
-    forget_absent_classes,
-    numeric_targets,
-    validate_beside_blocks,
-    validate_input,
-)
-from l20fs.storage.checkpoint import Checkpoint, Picked, open_checkpoint
-from l20fs.typing import Array
+from l20fs.inputs.targets import Targets, encode_targets, forget_absent_classes, numeric_targets
+from l20fs.inputs.validation import check_choice, check_number, validate_beside_blocks, validate_input
+from l20fs.storage.files import writable_folder
+from l20fs.storage.keyed_store import KeyedStore
+from l20fs.typing import Array, Size
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -179,7 +173,7 @@ class StabilitySelector(BaseSelector):
         self.callback = callback
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None) -> StabilitySelector:
+    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None) -> Self:
         """Fit the selector to every half.
 
         Parameters
@@ -220,7 +214,8 @@ class StabilitySelector(BaseSelector):
         if self.checkpoint is not None:
             draws = {"seed": pairs.seed, "fraction": pairs.fraction, "units": pairs.units, "counted": self._units.of}
             data = probe(X) if isinstance(X, Blocks) else X
-            store = open_checkpoint(self.checkpoint, X.shape[1], selector=selector, X=data, y=y, metadata=metadata, **draws)
+            causes = {"selector": selector, "X": data, "y": y, "metadata": metadata, **draws}
+            store = KeyedStore(writable_folder(self.checkpoint, "checkpoint"), causes)
         self._keep_picked(self._run(Work(selector, X, y, metadata, pairs, self._units, store, int(self.n_resamples))))
 
     def _run(self, work: Work) -> list[Picked]:
@@ -254,8 +249,7 @@ class StabilitySelector(BaseSelector):
         units, heads = self._units.of, self._units.heads
         leads = np.bincount(self.orders_[resample, position], weights=lead, minlength=self.n_features_in_)[heads][units]
         self.mean_ranks_ = (n_kept.sum() + len(found) - leads) / len(found)
-        self._rank(np.lexsort((self.mean_ranks_[heads], -self.frequencies_[heads])))
-        self.ranking_ = self.ranking_[units]
+        self.ranking_ = ranks_of(np.lexsort((self.mean_ranks_[heads], -self.frequencies_[heads])))[units]
         stability = nogueira(self._free_members(self.sizes_))
         self.stability_ = stability.index
         self.stability_interval_ = (stability.lower, stability.upper)
@@ -349,13 +343,11 @@ class StabilitySelector(BaseSelector):
         """Share of the resamples in which a feature, or the group that it is in, was selected."""
         return self.frequencies_
 
-    def _get_support_mask(self) -> Array:
-        check_is_fitted(self)
-        self._check_n_features_to_select()
-        if self.n_features_to_select is None:
+    def _select(self, k: Size) -> Array:
+        if k is None:
             check_share("threshold", self.threshold, 1.0)
             return self.frequencies_ >= self.threshold
-        return (self.ranking_ <= self._n_wanted(len(self._units.heads))) & (self.frequencies_ > 0.0)
+        return (self.ranking_ <= self._n_wanted(k, len(self._units.heads))) & (self.frequencies_ > 0.0)
 
     def selection_frame(self) -> pd.DataFrame:
         """Return a tidy table of the features that were selected in any resample, best first.
@@ -459,7 +451,8 @@ class StabilitySelector(BaseSelector):
         if self.n_features_to_select is None:
             return
         units = self._units
-        wanted, found = self._n_wanted(len(units.heads)), np.count_nonzero(self.frequencies_[units.heads])
+        wanted = self._n_wanted(self.n_features_to_select, len(units.heads))
+        found = np.count_nonzero(self.frequencies_[units.heads])
         if wanted > found:
             warnings.warn(
                 f"n_features_to_select={wanted}, but the resamples selected only {found} of {len(units.heads)} "
@@ -468,15 +461,19 @@ class StabilitySelector(BaseSelector):
                 stacklevel=4,  # the caller of fit
             )
 
-    def _score_features(self, X: Array, targets: Targets) -> Scored:
-        raise NotImplementedError("features are not scored on all samples; see fit")
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         inner = get_tags(self._selector())
         tags.input_tags.sparse = inner.input_tags.sparse
         tags.target_tags = inner.target_tags
         return tags
+
+
+class Picked(NamedTuple):
+    """Result of a resample: the best features, best first, of which the selector takes the first ``size``."""
+
+    order: Array
+    size: int
 
 
 class Work(NamedTuple):
@@ -488,14 +485,22 @@ class Work(NamedTuple):
     metadata: dict[str, Array]
     pairs: Pairs
     units: Units
-    store: Checkpoint | None
+    store: KeyedStore | None
     n_resamples: int
 
     def pick(self, resample: int, rows: Array) -> Picked:
-        """Return what the selector finds on the samples of a resample, from the checkpoint if it is there."""
-        picked = None if self.store is None else self.store.load(resample)
-        if picked is not None:
-            return picked
+        """Return the features that the selector finds on the samples of a resample, if need be by a fit."""
+        if self.store is None:
+            return self._compute(resample, rows)
+        key = self.store.key(f"resample-{resample:05d}", resample)
+        stored = self.store.load(key, max_bytes=16 * self.X.shape[1] + 1000)
+        if stored is not None:
+            return Picked(np.array(stored["order"], dtype=np.int32), stored["size"])
+        picked = self._compute(resample, rows)
+        self.store.save(key, {"order": picked.order.tolist(), "size": picked.size})
+        return picked
+
+    def _compute(self, resample: int, rows: Array) -> Picked:
         selector = clone(self.selector)
         seed = self.pairs.selector_seed(resample)
         seedless = [name for name, value in selector.get_params().items() if _is_seed(name) and value is None]
@@ -509,10 +514,7 @@ class Work(NamedTuple):
             raise ValueError(
                 f"Resample {resample + 1} of {self.n_resamples}, with {len(rows)} samples, failed: {error}"
             ) from error
-        picked = pick_best(selector, self.units)
-        if self.store is not None:
-            self.store.save(resample, picked)
-        return picked
+        return pick_best(selector, self.units)
 
 
 class Units(NamedTuple):
@@ -544,7 +546,7 @@ def find_units(selector: Any, X: Any, sample_weight: Array | None) -> Units:
         return Units(np.arange(n_features), np.arange(n_features), np.ones(n_features, dtype=bool))
     has_groups = selector.feature_groups is not None
     varies = make_design(X, "zscore", sample_weight).varies if has_groups else np.ones(n_features, dtype=bool)
-    penalty = selector._wished(varies, None)
+    penalty = penalty_of(selector, varies, None)
     heads = np.unique(penalty.unit_of, return_index=True)[1]
     return Units(penalty.unit_of, heads, (penalty.costs > 0.0) & (penalty.costs < np.inf))
 
