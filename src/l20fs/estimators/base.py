@@ -102,8 +102,7 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         try:
             for name in [name for name in before if name.endswith("_")]:
                 delattr(self, name)
-            self._check_size(self.n_features_to_select)
-            self._check_parameters()
+            self.check_parameters()
             X, targets = self._validate(X, y)
             if names is not None:
                 self.feature_names_in_ = names
@@ -118,6 +117,11 @@ class BaseSelector(SelectorMixin, BaseEstimator):
     @abstractmethod
     def _learn(self, X: Any, targets: Targets, **extra: Any) -> None:
         """Set everything that is learned from validated data; X must not be changed."""
+
+    def check_parameters(self) -> None:
+        """Refuse parameters that make no sense, as ``fit`` does before it looks at any data."""
+        self._check_size(self.n_features_to_select)
+        self._check_parameters()
 
     def _check_parameters(self) -> None:
         """Refuse parameters that make no sense, before anything is computed."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,19 +17,14 @@ from l20fs.blocks import refuse_blocks
 from l20fs.estimators.base import BaseSelector
 from l20fs.estimators.judged_model import JudgedModel
 from l20fs.estimators.models import L20Classifier, L20Regressor
+from l20fs.estimators.penalty import penalty_of
 from l20fs.estimators.search_grid import SearchGrid
 from l20fs.estimators.selector import L20Selector
 from l20fs.evaluation.choice import Setting, SizeRule, choose, tabulate
 from l20fs.evaluation.engine import Samples, score_sizes
 from l20fs.evaluation.folds import make_folds
 from l20fs.evaluation.judges import fit_estimator
-from l20fs.inputs.validation import (
-    Targets,
-    numeric_targets,
-    refuse_foreign_array,
-    weights_of_targets,
-    with_weights,
-)
+from l20fs.inputs.validation import Targets, numeric_targets, refuse_foreign_array, weights_of_targets, with_weights
 from l20fs.objective.linear_rule import LinearRule, default_ridge
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.objective.solution_path import SolutionPath
@@ -166,7 +161,7 @@ class L20SelectorCV(BaseSelector):
         self.callback = callback
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None, **params: Any) -> Any:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None, **params: Any) -> Self:
         """Choose the number of features by cross-validation and select them on all samples.
 
         Parameters
@@ -198,7 +193,7 @@ class L20SelectorCV(BaseSelector):
         X = X.tocsr() if sp.issparse(X) else X  # of which samples can be taken
         samples = Samples(X, self._labels(targets), targets.sample_weight, routed.estimator.fit, routed.scorer.score)
         weights_of_targets(targets, template.class_weight)  # a label that y does not have is refused before any fold
-        penalty = template._wished(np.ones(X.shape[1], dtype=bool), names)
+        penalty = penalty_of(template, np.ones(X.shape[1], dtype=bool), names)
         self._tried = sizes = self._sizes(penalty)
         models = [self._model(targets, ridge, alpha) for ridge in grid.ridges for alpha in grid.alphas]
         folds = make_folds(self.cv, X, samples.y, extra["groups"], classify=judged.classifies)
@@ -233,7 +228,7 @@ class L20SelectorCV(BaseSelector):
     @staticmethod
     def _fit_part(names: Array | None, model: Model, samples: Samples) -> Model:
         """Fit a model to some of the samples, which were validated as a whole."""
-        model._check_parameters()
+        model.check_parameters()
         model.n_features_in_ = samples.X.shape[1]
         if names is not None:
             model.feature_names_in_ = names
@@ -261,9 +256,8 @@ class L20SelectorCV(BaseSelector):
         rule = self.n_features_to_select
         if isinstance(rule, str):
             return choose(self.cv_results_, rule)  # type: ignore[arg-type]  # checked
-        k = min(self._n_wanted(rule, n_units), self._tried[-1] or n_units)
-        has_size = np.tile([size == k for size in self._tried], len(self.cv_results_["ridge"]) // len(self._tried))
-        return choose(self.cv_results_, None, among=has_size)
+        sizes = self.cv_results_["n_features_to_select"]
+        return choose(self.cv_results_, None, among=sizes == min(self._n_wanted(rule, n_units), sizes.max()))
 
     def _fit_finally(self, model: Model, samples: Samples, names: Array | None) -> None:
         """Compute the chosen path on all samples."""
