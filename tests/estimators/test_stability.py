@@ -32,7 +32,7 @@ from l20fs.data import make_planted
 from l20fs.evaluation import parallel as parallel_module
 from l20fs.evaluation.resampling import plan_pairs
 from l20fs.evaluation.stability_index import expected_false, nogueira
-from l20fs.inputs.validation import Targets, encode_targets, numeric_targets, with_weights
+from l20fs.inputs.targets import Targets, encode_targets, numeric_targets, with_weights
 from l20fs.methods import FisherScore
 from l20fs.plots import StabilityDisplay
 
@@ -577,6 +577,17 @@ def test_c5_a_changed_configuration_or_other_data_are_computed_again(tmp_path):
         assert run(**other) == 4, other
         assert run(**other) == 0, other
     assert run() == 0, "and the first ones are still there"
+
+
+def test_a_checkpoint_holds_every_order_of_all_features(tmp_path, monkeypatch):
+    """The limit on the size of a file leaves room for all features, whatever their numbers."""
+    X = np.random.default_rng(0).standard_normal((8, 20_000))
+    stable = StabilitySelector(FisherScore(20_000), n_resamples=2, random_state=0, checkpoint=tmp_path)
+    whole = clone(stable).fit(X, np.arange(8) % 2)
+    monkeypatch.setattr(FisherScore, "fit", None)  # nothing is computed again
+    again = clone(stable).fit(X, np.arange(8) % 2)
+    np.testing.assert_array_equal(again.orders_, whole.orders_)
+    assert again.sizes_.tolist() == [20_000, 20_000]
 
 
 def test_c2_a_checkpoint_that_cannot_be_written_is_refused_before_anything_is_computed(tmp_path, monkeypatch):

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from l20fs import L20Selector
-from l20fs.blocks import FileBlocks, shown
+from l20fs.blocks import FileBlocks, format_bytes
 from l20fs.cli.options import DEFAULTS, OWN_OPTIONS, SOLVERS, supervised_methods
 from l20fs.cli.output import note, readable
 from l20fs.data import load_srbct
@@ -66,7 +66,7 @@ def load(data: str, target: str | None, *, is_log: bool = False, in_blocks: bool
     X = samples.X
     if isinstance(X, FileBlocks):
         limit = reading.get("max_memory")
-        than = f"the {shown(limit)} of --max-memory" if limit else "the memory that is free"
+        than = f"the {format_bytes(limit)} of --max-memory" if limit else "the memory that is free"
         note(f"work on {samples.title} in memory would take more than {than}: it is read in blocks")
     if not is_log:
         return samples

@@ -27,8 +27,8 @@ from l20fs.cli.select_pipeline import DEFAULT_K, find
 from l20fs.evaluation.predictions import JUDGES
 from l20fs.report.build import Findings, build
 from l20fs.report.content import Content
-from l20fs.report.sentences import percent
 from l20fs.storage.files import claimed
+from l20fs.text import percent
 
 SHOWN_SIZES = (1, 2, 5, 10, 20, 50, 100)
 MOST_ROWS_SHOWN = 20

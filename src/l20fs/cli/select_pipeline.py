@@ -20,8 +20,10 @@ from l20fs.estimators.base import BaseSelector
 from l20fs.evaluation.choice import choose
 from l20fs.evaluation.folds import N_FOLDS, make_stratified_folds, number_of_folds
 from l20fs.evaluation.predictions import JUDGES, Nested, Predictions, nested_accuracy, predictions_by_k
+from l20fs.inputs.names import NamedColumns
 from l20fs.report import sentences
 from l20fs.report.build import Findings, largest_k, ranked_units
+from l20fs.text import counted
 
 DEFAULT_K = DEFAULTS["n_features_to_select"]
 #: With more samples than this the vote of neighbours, which compares all with all, is left out.
@@ -37,7 +39,7 @@ def find(samples: Samples, options: dict[str, Any], provenance: dict[str, Any], 
     warned: list[str] = list(samples.notes)
     n_samples, n_features = samples.X.shape
     classes = np.unique(samples.y)
-    note(f"{n_samples} samples, {sentences.counted(n_features, 'feature')}, {sentences.counted(len(classes), 'class')}")
+    note(f"{n_samples} samples, {counted(n_features, 'feature')}, {counted(len(classes), 'class')}")
     check_options(samples, options)
     refuse_for_blocks(samples, options)
     selector, k, rule = fit(samples, options, largest_k(len(classes)), warned, folder and folder / PASSES)
@@ -76,7 +78,7 @@ def check_options(samples: Samples, options: dict[str, Any]) -> None:
     """Refuse what these data cannot give, before any work."""
     n_features, k = samples.X.shape[1], options["n_features"]
     if k is not None and k > n_features:
-        raise DataError(f"-k {k}: the data have {sentences.counted(n_features, 'feature')} only. Use a smaller k.")
+        raise DataError(f"-k {k}: the data have {counted(n_features, 'feature')} only. Use a smaller k.")
     n_folds = number_of_folds(samples.y, samples.groups)
     if options["auto"] is not None and n_folds < 2:
         raise DataError(f"--auto {options['auto']} needs cross-validation. {why_fewer_folds(samples)} Use -k instead.")
@@ -95,7 +97,7 @@ def fit(
     # Another method gives a ranking, of which the best k are taken; only the path knows an end before that.
     selector.set_params(n_features_to_select=k if isinstance(selector, L20Selector) else max_features)
     with stated_warnings() as said, log_of_blocks(samples.X):
-        selector._fit(samples.X, samples.y, names=np.array(samples.feature_names, dtype=object))
+        selector.fit(NamedColumns(samples.X, samples.feature_names), samples.y)
         if not ranked_units(selector):
             raise NothingSelectedError(f"No feature is selected at --alpha {options['alpha']:g}. Use a smaller one.")
     warned.extend(said)
@@ -173,7 +175,7 @@ def resample(
             checkpoint=cells,
             callback=lambda _: advance(),
         )
-        stability._fit(samples.X, samples.y, names=np.array(samples.feature_names, dtype=object), groups=samples.groups)
+        stability.fit(NamedColumns(samples.X, samples.feature_names), samples.y, groups=samples.groups)
     warned.extend(said)
     return stability
 

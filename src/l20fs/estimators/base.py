@@ -17,15 +17,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from l20fs.blocks import columns_of, comes_in_blocks, refuse_blocks
 from l20fs.inputs.devices import Place, is_device_array
+from l20fs.inputs.names import NamedColumns
+from l20fs.inputs.targets import Targets, encode_targets, with_weights
 from l20fs.inputs.validation import (
-    Targets,
-    encode_targets,
     refuse_foreign_array,
     refuse_odd_tensor,
     refuse_other_width,
     validate_device_input,
     validate_input,
-    with_weights,
 )
 from l20fs.typing import Array, Size
 
@@ -96,8 +95,11 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         """
         return self._fit(X, y)
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any = None, *, names: Array | None = None, **extra: Any) -> Self:
-        """Fit to data whose features have ``names`` that X itself does not know."""
+    def _fit(self, X: Any, y: Any, sample_weight: Any = None, **extra: Any) -> Self:
+        """Validate and learn; a fit that fails leaves no trace."""
+        names = None
+        if isinstance(X, NamedColumns):
+            X, names = X.X, X.names
         before = vars(self).copy()
         try:
             for name in [name for name in before if name.endswith("_")]:
@@ -105,7 +107,7 @@ class BaseSelector(SelectorMixin, BaseEstimator):
             self.check_parameters()
             X, targets = self._validate(X, y)
             if names is not None:
-                self.feature_names_in_ = names
+                self.feature_names_in_ = np.asarray(names, dtype=object)
             self._learn(X, with_weights(targets, sample_weight), **extra)
             self._warn_if_short()
         except BaseException:

@@ -11,21 +11,15 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from sklearn.base import clone
 
-from l20fs.blocks import Blocks, Journal, as_blocks, bytes_of, comes_in_blocks
+from l20fs.blocks import Blocks, PassCache, as_blocks, comes_in_blocks, memory_limit
 from l20fs.bounds.certificate import Certificate, certify_penalty, certify_size, lower_bounds, support_loss
 from l20fs.design import Scale, checked_units, probe
 from l20fs.estimators.base import About
 from l20fs.estimators.path_selector import PathSelector
 from l20fs.estimators.penalty import penalty_of, warn_of_idle_features
-from l20fs.inputs.validation import (
-    Targets,
-    check_choice,
-    check_number,
-    refuse_masked,
-    validate_beside_blocks,
-    weights_of_targets,
-)
-from l20fs.objective.blockwise import make_problem
+from l20fs.inputs.targets import Targets, weights_of_targets
+from l20fs.inputs.validation import check_choice, check_number, refuse_masked, validate_beside_blocks
+from l20fs.objective import make_problem
 from l20fs.objective.criterion import ebic
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.linear_rule import default_ridge
@@ -257,7 +251,7 @@ class L20Selector(PathSelector):
         self.ridge_ = default_ridge(targets) if self.ridge is None else float(self.ridge)
         if isinstance(X, Blocks):
             self._refuse_before_reading(X, targets)
-            X = X if self.checkpoint is None else Journal(X, self.checkpoint, probe)
+            X = X if self.checkpoint is None else PassCache(X, self.checkpoint, probe)
         # The problem itself sets constant features aside, without a copy of X.
         problem = make_problem(
             X,
@@ -279,8 +273,7 @@ class L20Selector(PathSelector):
         path = path.ranked_by(self.ranking)
         if self.n_features_to_select is None:
             k_max = max(k_max, int(path.sizes[-1]))
-        self.path_ = path.with_panel(problem, k_max)
-        problem.foresee(None)
+        self.path_ = path.with_refits(problem, k_max)
         if self.n_features_to_select == "ebic":
             self.ebic_ = self._ebic(problem, penalty, k_max)
         if self.certify:
@@ -389,7 +382,7 @@ class L20Selector(PathSelector):
         if self.alpha is not None:
             check_number("alpha", self.alpha, minimum=0.0)
         if self.max_memory is not None:
-            bytes_of(self.max_memory)
+            memory_limit(self.max_memory)
         if self.max_features is not None:
             check_number("max_features", self.max_features, minimum=1, strict=False, whole=True)
         if self.n_features_to_select is None and self.alpha is None:

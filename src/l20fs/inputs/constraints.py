@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from l20fs.text import closest_hint
 from l20fs.typing import Array
 
 #: The parameters of selectors that name features.
@@ -152,8 +152,7 @@ class Features:
                 f"or give indices from 0 to {self.n_features - 1}."
             )
         if name not in self._index:
-            closest = get_close_matches(name, self.names, n=1, cutoff=0.0)
-            raise ValueError(f"{parameter} names {name!r}, which X does not have. The closest name is {closest[0]!r}.")
+            raise ValueError(f"{parameter} names {name!r}, which X does not have. {closest_hint(name, self.names)}")
         return self._index[name]
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from l20fs.blocks import FileBlocks, extents
+from l20fs.text import abbreviated, counted, percent
 from l20fs.typing import Array
 
 #: A class of fewer samples is rare: a fold of five has none of it in its test part.
@@ -33,34 +34,6 @@ RULES = {
     "default": "default",
     "alpha": "what --alpha leaves",
 }
-
-
-def percent(share: float) -> str:
-    """Write a share as a percentage.
-
-    Examples
-    --------
-    >>> percent(0.9841)
-    '98.4 %'
-    """
-    return f"{100.0 * share:.1f} %"
-
-
-def counted(number: int, noun: str) -> str:
-    """Write a number with its noun.
-
-    Examples
-    --------
-    >>> counted(1, "feature"), counted(2308, "feature"), counted(2, "class")
-    ('1 feature', '2308 features', '2 classes')
-    """
-    ending = "" if number == 1 else "es" if noun.endswith("s") else "s"
-    return f"{number} {noun}{ending}"
-
-
-def listed(names: Sequence[Any], most: int = 5) -> str:
-    """Write names in quotes, a few of them."""
-    return ", ".join(repr(str(name)) for name in names[:most]) + (", ..." if len(names) > most else "")
 
 
 def answer(
@@ -201,9 +174,9 @@ def lonely_classes(y: Array, groups: Array | None, name: str) -> str | None:
     lonely = [label for label in np.unique(y) if len(np.unique(groups[y == label])) == 1]
     if not lonely:
         return None
-    where = f"one {name!r} only"
+    classes = f"{'Class' if len(lonely) == 1 else 'Classes'} {abbreviated(lonely)}"
     return (
-        f"{'Class' if len(lonely) == 1 else 'Classes'} {listed(lonely)} {'is' if len(lonely) == 1 else 'are'} in {where}: "
+        f"{classes} {'is' if len(lonely) == 1 else 'are'} in one {name!r} only: "
         f"differences between classes and between values of {name!r} cannot be told apart."
     )
 
