@@ -17,17 +17,10 @@ from l20fs.cli.output import log_of_blocks, note, progress, stated_warnings
 from l20fs.cli.results import CELLS, PASSES
 from l20fs.data.readers import DataError
 from l20fs.estimators.base import BaseSelector
-from l20fs.evaluation.cross_validation import choose
-from l20fs.evaluation.engine import (
-    JUDGES,
-    N_FOLDS,
-    Nested,
-    Predictions,
-    make_stratified_folds,
-    nested_accuracy,
-    number_of_folds,
-    predictions_by_k,
-)
+from l20fs.evaluation.choice import choose
+from l20fs.evaluation.folds import N_FOLDS, make_stratified_folds, number_of_folds
+from l20fs.evaluation.predictions import JUDGES, Nested, Predictions, nested_accuracy, predictions_by_k
+from l20fs.inputs.names import NamedColumns
 from l20fs.report import sentences
 from l20fs.report.build import Findings, largest_k, ranked_units
 from l20fs.text import counted
@@ -104,7 +97,7 @@ def fit(
     # Another method gives a ranking, of which the best k are taken; only the path knows an end before that.
     selector.set_params(n_features_to_select=k if isinstance(selector, L20Selector) else max_features)
     with stated_warnings() as said, log_of_blocks(samples.X):
-        selector._fit(samples.X, samples.y, names=np.array(samples.feature_names, dtype=object))
+        selector.fit(NamedColumns(samples.X, samples.feature_names), samples.y)
         if not ranked_units(selector):
             raise NothingSelectedError(f"No feature is selected at --alpha {options['alpha']:g}. Use a smaller one.")
     warned.extend(said)
@@ -182,7 +175,7 @@ def resample(
             checkpoint=cells,
             callback=lambda _: advance(),
         )
-        stability._fit(samples.X, samples.y, names=np.array(samples.feature_names, dtype=object), groups=samples.groups)
+        stability.fit(NamedColumns(samples.X, samples.feature_names), samples.y, groups=samples.groups)
     warned.extend(said)
     return stability
 

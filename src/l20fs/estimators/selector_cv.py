@@ -3,45 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import closing
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn import get_config
-from sklearn.base import is_classifier, is_regressor
-from sklearn.metrics import check_scoring
-from sklearn.utils import Bunch, ClassifierTags, RegressorTags, Tags, get_tags
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils import Tags
+from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from l20fs.blocks import refuse_blocks
-from l20fs.estimators.base import BaseSelector, Scored
+from l20fs.estimators.base import BaseSelector
+from l20fs.estimators.judged_model import JudgedModel
 from l20fs.estimators.models import L20Classifier, L20Regressor
+from l20fs.estimators.penalty import penalty_of
+from l20fs.estimators.search_grid import SearchGrid
 from l20fs.estimators.selector import L20Selector
-from l20fs.evaluation.cross_validation import (
-    Fold,
-    Model,
-    PathScorer,
-    Samples,
-    Scores,
-    Setting,
-    SizeRule,
-    choose,
-    fit_estimator,
-    learn,
-    make_folds,
-    tabulate,
+from l20fs.evaluation.choice import Setting, SizeRule, choose, tabulate
+from l20fs.evaluation.engine import Samples, score_sizes
+from l20fs.evaluation.folds import make_folds
+from l20fs.evaluation.judges import fit_estimator
+from l20fs.inputs.validation import (
+    Targets,
+    numeric_targets,
+    refuse_foreign_array,
+    weights_of_targets,
+    with_weights,
 )
-from l20fs.evaluation.parallel import results_of
-from l20fs.inputs.validation import Targets, check_number, numeric_targets, refuse_foreign_array, weights_of_targets
+from l20fs.objective.linear_rule import LinearRule, default_ridge
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.objective.solution_path import SolutionPath
-from l20fs.typing import Array
+from l20fs.typing import Array, Size
 
 if TYPE_CHECKING:
     import pandas as pd
+
+Model = L20Classifier | L20Regressor
 
 
 class CVProgress(NamedTuple):
@@ -138,7 +136,7 @@ class L20SelectorCV(BaseSelector):
     __metadata_request__fit = {"groups": True}  # noqa: RUF012
 
     path_: SolutionPath
-    model_: L20Classifier | L20Regressor
+    model_: Model
 
     def __init__(
         self,
@@ -169,7 +167,7 @@ class L20SelectorCV(BaseSelector):
         self.callback = callback
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None, **params: Any) -> Any:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None, **params: Any) -> Self:
         """Choose the number of features by cross-validation and select them on all samples.
 
         Parameters
@@ -188,148 +186,116 @@ class L20SelectorCV(BaseSelector):
         -------
         self
         """
-        if params and not get_config()["enable_metadata_routing"]:
-            raise TypeError(
-                f"fit() got {', '.join(map(repr, params))}, which only metadata routing can pass on. Enable it with "
-                "sklearn.set_config(enable_metadata_routing=True)."
-            )
-        routed = self._routed(params | {"sample_weight": sample_weight, "groups": groups})
+        routed = self._judged.route(self, params, sample_weight=sample_weight, groups=groups)
         return self._fit(X, y, sample_weight, groups=groups, routed=routed)
-
-    def _routed(self, params: dict[str, Any]) -> Bunch:
-        """Return the metadata for the estimator and the scorer; nobody gets any unless routing is enabled."""
-        given = {name: value for name, value in params.items() if value is not None}
-        if given and get_config()["enable_metadata_routing"]:
-            routed = process_routing(self, "fit", **given)
-            return Bunch(**{"estimator": Bunch(fit={}), **routed})
-        weights = {"sample_weight": given["sample_weight"]} if self._weighs_scores and "sample_weight" in given else {}
-        return Bunch(estimator=Bunch(fit={}), scorer=Bunch(score=weights))
-
-    @property
-    def _weighs_scores(self) -> bool:
-        """Whether test samples count by their weights without being told so: where it is known that this works."""
-        return isinstance(self.estimator, str) and self.scoring is None
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Say which metadata go where: groups to the splits, the rest to whoever asks for it."""
-        router = MetadataRouter(owner=self).add_self_request(self)
-        if not isinstance(self.estimator, str):
-            router.add(estimator=self.estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
-        return router.add(scorer=self._scorer(), method_mapping=MethodMapping().add(caller="fit", callee="score"))
+        return self._judged.router(self)
 
     def _learn(self, X: Any, targets: Targets, **extra: Any) -> None:
-        groups, routed = extra["groups"], extra["routed"]
-        samples = Samples(
-            X.tocsr() if sp.issparse(X) else X, targets, self._labels(targets), getattr(self, "feature_names_in_", None)
-        )
-        template = self._template
+        names, template = getattr(self, "feature_names_in_", None), self._template
+        grid, judged, routed = self._grid, self._judged, extra["routed"]
+        X = X.tocsr() if sp.issparse(X) else X  # of which samples can be taken
+        samples = Samples(X, self._labels(targets), targets.sample_weight, routed.estimator.fit, routed.scorer.score)
         weights_of_targets(targets, template.class_weight)  # a label that y does not have is refused before any fold
-        penalty = template._wished(np.ones(X.shape[1], dtype=bool), samples.names)
+        penalty = penalty_of(template, np.ones(X.shape[1], dtype=bool), names)
         self._tried = sizes = self._sizes(penalty)
-        settings = [Setting(ridge, alpha) for ridge in _listed(self.ridge) for alpha in self._alphas]
-        folds = make_folds(self.cv, X, samples.y, groups, classify=self._classifies)
-        task = PathScorer(
-            template=template,
-            samples=samples,
-            sizes=sizes,
-            scorer=self._scorer(),
-            estimator=None if isinstance(self.estimator, str) else self.estimator,
-            fit_params=routed.estimator.fit,
-            score_params=routed.scorer.score,
+        models = [self._model(targets, ridge, alpha) for ridge in grid.ridges for alpha in grid.alphas]
+        folds = make_folds(self.cv, X, samples.y, extra["groups"], classify=judged.classifies)
+        self.scorer_ = judged.scorer()
+        scores = score_sizes(
+            models,
+            samples,
+            folds,
+            sizes,
+            judged.judge(self.scorer_),
+            fit=partial(self._fit_part, names),
+            n_jobs=self.n_jobs,
+            on_path=partial(self._report, n_paths=len(models) * len(folds)),
         )
-        scores = self._run(task, [(setting, fold) for setting in settings for fold in folds])
         if targets.classes is not None:
             self.classes_ = targets.classes
         self.n_splits_ = len(folds)
-        self.cv_results_ = tabulate(settings, sizes, scores, len(folds))
+        ridges = [default_ridge(targets) if model.ridge is None else float(model.ridge) for model in models]
+        settings = [Setting(ridge, model.alpha) for ridge, model in zip(ridges, models, strict=True)]
+        self.cv_results_ = tabulate(settings, sizes, *scores)
         self._chosen_by = self.n_features_to_select
         self.best_index_ = self._choose(penalty.n_units)
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
-        self._fit_finally(task, settings[self.best_index_ // len(sizes)], sizes[self.best_index_ % len(sizes)])
+        self._fit_finally(models[self.best_index_ // len(sizes)], samples, names)
 
-    def _run(self, task: PathScorer, paths: list[tuple[Setting, Fold]]) -> list[Scores]:
-        """Score all paths, side by side if asked to, and tell of the progress."""
-        scores: list[Scores] = []
-        with closing(results_of(task, paths, self.n_jobs)) as results:
-            for found in results:
-                scores.append(found)
-                if self.verbose:
-                    print(f"[L20SelectorCV] {len(scores)} of {len(paths)} paths")
-                if self.callback is not None:
-                    self.callback(CVProgress(len(scores), len(paths)))
-        return scores
+    def _model(self, targets: Targets, ridge: float | None, alpha: float | None) -> Model:
+        """Return the unfitted model of one path."""
+        template = self._template
+        model: Model = template.as_regressor() if targets.classes is None else template.as_classifier()
+        return model.set_params(alpha=alpha, ridge=template.ridge if ridge is None else ridge)
+
+    @staticmethod
+    def _fit_part(names: Array | None, model: Model, samples: Samples) -> Model:
+        """Fit a model to some of the samples, which were validated as a whole."""
+        model._check_parameters()
+        model.n_features_in_ = samples.X.shape[1]
+        if names is not None:
+            model.feature_names_in_ = names
+        model._learn(samples.X, with_weights(model._encode(samples.y), samples.sample_weight))
+        if names is not None:
+            del model.feature_names_in_  # from here on it sees arrays
+        return model
+
+    def _report(self, n_done: int, n_paths: int) -> None:
+        if self.verbose:
+            print(f"[L20SelectorCV] {n_done} of {n_paths} paths")
+        if self.callback is not None:
+            self.callback(CVProgress(n_done, n_paths))
 
     @property
     def _template(self) -> L20Selector:
         return L20Selector() if self.selector is None else self.selector
 
     @property
-    def _alphas(self) -> list[Any]:
-        return _listed(self._template.alpha if self.alpha is None else self.alpha)
+    def _grid(self) -> SearchGrid:
+        alpha = self._template.alpha if self.alpha is None else self.alpha
+        return SearchGrid(self.ridge, alpha, self.max_features, self.sizes)
 
     def _choose(self, n_units: int) -> int:
         rule = self.n_features_to_select
         if isinstance(rule, str):
             return choose(self.cv_results_, rule)  # type: ignore[arg-type]  # checked
-        k = min(self._n_wanted(n_units), self._tried[-1] or n_units)
+        k = min(self._n_wanted(rule, n_units), self._tried[-1] or n_units)
         has_size = np.tile([size == k for size in self._tried], len(self.cv_results_["ridge"]) // len(self._tried))
         return choose(self.cv_results_, None, among=has_size)
 
-    def _fit_finally(self, task: PathScorer, setting: Setting, size: int | None) -> None:
-        """Compute the path on all samples with the chosen setting."""
-        samples, template = task.samples, task.template
-        model = task.model_for(setting)
-        model.set_params(callback=template.callback, verbose=template.verbose, certify=template.certify)
-        if size is not None:
-            model.set_params(n_features_to_select=size)
-        self.model_ = learn(model, samples.encoded_by(model))
-        if samples.names is not None:
-            model.feature_names_in_ = samples.names
+    def _fit_finally(self, model: Model, samples: Samples, names: Array | None) -> None:
+        """Compute the chosen path on all samples."""
+        size, largest = self._tried[self.best_index_ % len(self._tried)], self._tried[-1]
+        self.model_ = self._fit_part(names, model.set_params(n_features_to_select=size, max_features=largest), samples)
+        if names is not None:
+            model.feature_names_in_ = names
         self.path_, self.scores_, self.ranking_ = model.path_, model.scores_, model.ranking_
-        self.ridge_, self.alpha_ = model.ridge_, setting.alpha
+        self.ridge_, self.alpha_ = model.ridge_, model.alpha
         self.n_features_ = int(model.support_.sum())
-        self.scorer_ = task.scorer
         self.estimator_: Any = model
-        if task.estimator is not None:
+        if not self._judged.is_own:
             self._columns = np.flatnonzero(model.support_)
-            self.estimator_ = fit_estimator(task.estimator, samples.X[:, self._columns], samples.y, task.fit_params)
+            self.estimator_ = fit_estimator(self.estimator, samples.X[:, self._columns], samples.y, samples.fit_params)
 
     def _sizes(self, penalty: RowPenalty) -> list[int | None]:
         """Return the numbers of features, or groups, to be tried; None for as many as alpha leaves."""
         rule = self.n_features_to_select
-        if isinstance(rule, str) and self._alphas != [None]:
-            return [None]
-        tried = range(1, self.max_features + 1) if self.sizes is None else self.sizes
-        least, most = len(penalty.included), int(np.count_nonzero(penalty.costs < np.inf))
-        sizes = {max(least, min(int(size), most)) for size in tried}
-        if not isinstance(rule, str):
-            sizes.add(min(self._n_wanted(penalty.n_units), most))
-        return list[int | None](sorted(sizes))
+        if isinstance(rule, str):
+            return self._grid.counts(penalty, None) if self._grid.alphas == [None] else [None]
+        return self._grid.counts(penalty, self._n_wanted(rule, penalty.n_units))
 
     @property
-    def _classifies(self) -> bool:
-        return bool(self.estimator == "classifier" if isinstance(self.estimator, str) else is_classifier(self.estimator))
-
-    def _judged(self) -> Any:
-        """Return an unfitted estimator of the kind that is scored."""
-        if isinstance(self.estimator, str):
-            return L20Classifier() if self._classifies else L20Regressor()
-        return self.estimator
-
-    def _scorer(self) -> Any:
-        judged = self._judged()
-        if get_config()["enable_metadata_routing"] and self._weighs_scores:
-            judged.set_score_request(sample_weight=True)
-        return check_scoring(judged, self.scoring)
+    def _judged(self) -> JudgedModel:
+        return JudgedModel(self.estimator, self.scoring)
 
     def _encode(self, y: Array) -> Targets:
-        if self._classifies:
+        if self._judged.classifies:
             return L20Classifier()._encode(y)
         self._is_flat = y.ndim == 1
-        try:
-            return numeric_targets(y)
-        except ValueError as error:
-            raise ValueError(str(error).replace("use L20Classifier or L20Selector", "use estimator='classifier'")) from error
+        return numeric_targets(y, for_labels="estimator='classifier'")
 
     def _labels(self, targets: Targets) -> Array:
         """Return y as an estimator or a scorer wants it."""
@@ -337,54 +303,63 @@ class L20SelectorCV(BaseSelector):
             return np.asarray(targets.classes[targets.codes])
         return targets.Y[:, 0] if self._is_flat else targets.Y
 
-    def _score_features(self, X: Array, targets: Targets) -> Scored:
-        raise NotImplementedError("the path gives more than scores; see _learn")
+    def _n_wanted(self, k: Size, n_features: int) -> int:
+        if isinstance(k, str):
+            return len(np.unique(self.ranking_[self._select(k)]))
+        return super()._n_wanted(k, n_features)
 
-    def _n_wanted(self, n_features: int) -> int:
-        if isinstance(self.n_features_to_select, str):
-            return len(np.unique(self.ranking_[self._current().support_]))
-        return super()._n_wanted(n_features)
+    def _select(self, k: Size) -> Array:
+        return self._sized(k).support_
 
-    def _current(self) -> Model:
-        """Return the model with as many features as ``n_features_to_select`` asks for now."""
+    def _sized(self, k: Size) -> Model:
+        """Return the path's own model, which selects what ``k`` means here."""
+        size = self._size_for(k)
+        return self.model_.with_size(size)
+
+    def _size_for(self, k: Size) -> int | float | None:
+        """Return the size that ``k`` means on the path that is there."""
         check_is_fitted(self)
-        self._check_n_features_to_select()
-        size: int | float | str | None = self.n_features_to_select
-        if isinstance(size, str):
-            index = self.best_index_
-            if size != self._chosen_by:
-                # Another rule after the fit chooses on the path that is there.
-                results = self.cv_results_
-                same_path = results["ridge"] == results["ridge"][index]
-                if self._tried == [None]:
-                    raise ValueError(
-                        f"n_features_to_select={size!r} may choose another alpha, and hence another path. Fit again."
-                    )
-                index = choose(results, size, among=same_path)  # type: ignore[arg-type]  # checked
-            size = self._tried[index % len(self._tried)]
-        return self.model_.set_params(n_features_to_select=size)
+        self._check_size(k)
+        if not isinstance(k, str):
+            return k
+        index = self.best_index_
+        if k != self._chosen_by:
+            # Another rule after the fit chooses on the path that is there.
+            results = self.cv_results_
+            same_path = results["ridge"] == results["ridge"][index]
+            if self._tried == [None]:
+                raise ValueError(f"n_features_to_select={k!r} may choose another alpha, and hence another path. Fit again.")
+            index = choose(results, k, among=same_path)  # type: ignore[arg-type]  # checked
+        return self._tried[index % len(self._tried)]
 
-    def _get_support_mask(self) -> Array:
-        return self._current().support_
+    def coef_for(self, k: Size) -> Array:
+        """Return the weights of the path's own model for ``k``, see :meth:`L20Classifier.coef_for`."""
+        return self._sized(k).coef_
+
+    def model_for(self, k: Size) -> LinearRule:
+        """Return the linear rule of the path's own model for ``k``, see :meth:`L20Classifier.model_for`."""
+        model = self._sized(k)
+        return model.model_for(model.n_features_to_select)
 
     @property
-    def coef_(self) -> Array:  # type: ignore[override]
+    def coef_(self) -> Array:
         """Weights of the path's own model, see :class:`L20Classifier`."""
-        return self._current().coef_
+        return self.coef_for(self.n_features_to_select)
 
     @property
     def intercept_(self) -> Array:
         """Intercepts of the path's own model."""
-        return self._current().intercept_
+        return self.model_for(self.n_features_to_select).intercept
 
     def selection_frame(self, X: Any = None, *, stability: Any = None, n_substitutes: int = 3) -> pd.DataFrame:
         """Return a tidy table of the selected features, see :meth:`L20Selector.selection_frame`."""
-        return self._current().selection_frame(X, stability=stability, n_substitutes=n_substitutes)
+        model = self._sized(self.n_features_to_select)
+        return model.selection_frame(X, stability=stability, n_substitutes=n_substitutes)
 
     def _predictor(self, X: Any) -> tuple[Any, Any]:
         """Return what predicts, and X as it wants it."""
-        model = self._current()
-        if isinstance(self.estimator, str):
+        model = self._sized(self.n_features_to_select)
+        if self._judged.is_own:
             return model, X
         chosen = np.flatnonzero(model.support_)
         if not np.array_equal(chosen, self._columns):
@@ -402,13 +377,13 @@ class L20SelectorCV(BaseSelector):
         predictor, X = self._predictor(X)
         return np.asarray(predictor.predict(X))
 
-    @available_if(lambda self: hasattr(self._judged(), "decision_function"))  # type: ignore[untyped-decorator]
+    @available_if(lambda self: hasattr(self._judged.unfitted, "decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> Array:
         """Score the classes with the selected features."""
         predictor, X = self._predictor(X)
         return np.asarray(predictor.decision_function(X))
 
-    @available_if(lambda self: hasattr(self._judged(), "predict_proba"))  # type: ignore[untyped-decorator]
+    @available_if(lambda self: hasattr(self._judged.unfitted, "predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:
         """Return the probabilities of the classes, if ``estimator`` has them."""
         predictor, X = self._predictor(X)
@@ -421,47 +396,10 @@ class L20SelectorCV(BaseSelector):
         return float(self.scorer_(predictor, X, y, **weights))
 
     def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        judged = self._judged()
-        tags.estimator_type = "classifier" if self._classifies else "regressor"
-        tags.classifier_tags = ClassifierTags() if self._classifies else None
-        tags.regressor_tags = None if self._classifies else RegressorTags()
-        tags.target_tags.multi_output = not self._classifies and get_tags(judged).target_tags.multi_output
-        tags.input_tags.sparse = get_tags(judged).input_tags.sparse
-        return tags
+        return self._judged.tag(super().__sklearn_tags__())
 
     def _check_parameters(self) -> None:
         if self.selector is not None and not isinstance(self.selector, L20Selector):
             raise TypeError(f"selector={self.selector!r} is not an L20Selector. Use one, or None for its defaults.")
-        is_known = (
-            self.estimator in ("classifier", "regressor")
-            if isinstance(self.estimator, str)
-            else (is_classifier(self.estimator) or is_regressor(self.estimator))
-        )
-        if not is_known:
-            raise ValueError(
-                f"estimator={self.estimator!r} is unknown. Use 'classifier', 'regressor', or a classifier or regressor of "
-                "scikit-learn's kind."
-            )
-        if self.scoring is not None and not (isinstance(self.scoring, str) or callable(self.scoring)):
-            raise ValueError(f"scoring={self.scoring!r} is not valid: one score decides. Use a name, a callable, or None.")
-        check_number("max_features", self.max_features, minimum=1, strict=False, whole=True)
-        for name in ("ridge", "alpha"):
-            values = _listed(getattr(self, name))
-            if not values:
-                raise ValueError(f"{name}=[] leaves nothing to choose from. Give one value or more, or None.")
-            for value in values:
-                if value is not None:
-                    check_number(name, value, minimum=0.0, strict=name == "alpha")
-        if self.sizes is not None:
-            if np.ndim(self.sizes) != 1:
-                raise ValueError(f"sizes={self.sizes!r} is not a list. Give numbers of features, or max_features instead.")
-            for size in self.sizes:
-                check_number("sizes", size, minimum=1, strict=False, whole=True)
-            if not len(self.sizes):
-                raise ValueError("sizes=[] leaves nothing to choose from. Give one number of features or more, or None.")
-
-
-def _listed(values: Any) -> list[Any]:
-    """Return what a parameter offers to choose from; one value, or None, is a list of its own."""
-    return [values] if values is None or np.ndim(values) == 0 else list(values)
+        self._judged.check()
+        self._grid.check()
