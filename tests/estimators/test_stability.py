@@ -32,7 +32,7 @@ from l20fs.data import make_planted
 from l20fs.evaluation import parallel as parallel_module
 from l20fs.evaluation.resampling import plan_pairs
 from l20fs.evaluation.stability_index import expected_false, nogueira
-from l20fs.inputs.validation import Targets, encode_targets, numeric_targets, with_weights
+from l20fs.inputs.targets import Targets, encode_targets, numeric_targets, with_weights
 from l20fs.methods import FisherScore
 from l20fs.plots import StabilityDisplay
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from l20fs.inputs.validation import checked_weights
+from l20fs.inputs.targets import checked_weights
 from l20fs.typing import Array
 
 

@@ -12,7 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from l20fs.design.moments import varying_columns
 from l20fs.estimators.base import BaseSelector, ranks_of
-from l20fs.inputs.validation import Targets, check_number
+from l20fs.inputs.targets import Targets
+from l20fs.inputs.validation import check_number
 from l20fs.objective.prox import order_descending
 from l20fs.typing import Array, Size
 

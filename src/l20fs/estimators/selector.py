@@ -17,14 +17,8 @@ from l20fs.design import Scale, checked_units, probe
 from l20fs.estimators.base import About
 from l20fs.estimators.path_selector import PathSelector
 from l20fs.estimators.penalty import penalty_of, warn_of_idle_features
-from l20fs.inputs.validation import (
-    Targets,
-    check_choice,
-    check_number,
-    refuse_masked,
-    validate_beside_blocks,
-    weights_of_targets,
-)
+from l20fs.inputs.targets import Targets, weights_of_targets
+from l20fs.inputs.validation import check_choice, check_number, refuse_masked, validate_beside_blocks
 from l20fs.objective import make_problem
 from l20fs.objective.criterion import ebic
 from l20fs.objective.least_squares import LeastSquares

@@ -24,13 +24,8 @@ from l20fs.evaluation.choice import Setting, SizeRule, choose, tabulate
 from l20fs.evaluation.engine import Samples, score_sizes
 from l20fs.evaluation.folds import make_folds
 from l20fs.evaluation.judges import fit_estimator
-from l20fs.inputs.validation import (
-    Targets,
-    numeric_targets,
-    refuse_foreign_array,
-    weights_of_targets,
-    with_weights,
-)
+from l20fs.inputs.targets import Targets, numeric_targets, weights_of_targets, with_weights
+from l20fs.inputs.validation import refuse_foreign_array
 from l20fs.objective.linear_rule import LinearRule, default_ridge
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.objective.solution_path import SolutionPath

@@ -27,16 +27,8 @@ from l20fs.evaluation.parallel import results_of
 from l20fs.evaluation.resampling import Pairs, plan_pairs
 from l20fs.evaluation.stability_index import Bound, Stability, expected_false, nogueira
 from l20fs.inputs.constraints import by_index
-from l20fs.inputs.validation import (
-    Targets,
-    check_choice,
-    check_number,
-    encode_targets,
-    forget_absent_classes,
-    numeric_targets,
-    validate_beside_blocks,
-    validate_input,
-)
+from l20fs.inputs.targets import Targets, encode_targets, forget_absent_classes, numeric_targets
+from l20fs.inputs.validation import check_choice, check_number, validate_beside_blocks, validate_input
 from l20fs.storage.files import writable_folder
 from l20fs.storage.keyed_store import KeyedStore
 from l20fs.typing import Array, Size

@@ -20,7 +20,7 @@ from sklearn.base import clone
 
 from l20fs.evaluation.folds import Fold
 from l20fs.evaluation.parallel import results_of
-from l20fs.inputs.validation import forget_absent_classes
+from l20fs.inputs.targets import forget_absent_classes
 from l20fs.typing import Array
 
 

@@ -12,7 +12,7 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from l20fs.design import BLOCK_ELEMENTS
 from l20fs.evaluation.engine import Chain, Samples, Selection
-from l20fs.inputs.validation import Targets, encode_targets, weights_of_targets
+from l20fs.inputs.targets import Targets, encode_targets, weights_of_targets
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.linear_rule import ClassScatter, LinearRule
 from l20fs.typing import Array
