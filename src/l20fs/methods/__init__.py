@@ -50,7 +50,12 @@ __all__ = [
 
 
 def discover() -> dict[str, type[BaseSelector]]:
-    """Return every method of this package by name, found by looking into its files.
+    """Return every published method of this package, found by importing its modules.
+
+    Returns
+    -------
+    dict of str to type
+        The classes by name, in alphabetical order.
 
     Examples
     --------
