@@ -108,7 +108,7 @@ def check_object(name: str, obj: Any, checks: set[str]) -> Iterator[Fault]:
     documented = {entry for base in documented_bases(obj) for entry in documented_names(base)} | documented_names(obj)
     if missing := sorted(fields(obj) - documented):
         yield Fault(name, "fields", f"{', '.join(missing)} not documented")
-    if issubclass(obj, BaseEstimator):
+    if issubclass(obj, BaseEstimator) and hasattr(obj, "fit"):
         if missing := sorted(fitted_attributes(obj) - documented):
             yield Fault(name, "attributes", f"{', '.join(missing)} not documented in Attributes")
         if is_published(obj) and not NumpyDocString(inspect.getdoc(obj) or ".")["References"]:

@@ -14,6 +14,7 @@ from l20fs import L20Selector, __version__
 from l20fs.blocks import is_stored
 from l20fs.inputs.constraints import by_index
 from l20fs.inputs.validation import refuse_foreign_array, refuse_non_finite
+from l20fs.solvers import make_solver
 from l20fs.typing import Array
 
 if TYPE_CHECKING:
@@ -338,7 +339,7 @@ def _for_all_genes(values: Array, candidates: Array, other: Any) -> Array:
 def _params(asked: L20Selector, genes: Array) -> dict[str, Any]:
     """Return the parameters of a selector, with ``include`` and ``exclude`` as names of genes."""
     params = asked.get_params()
-    params = {"n_genes": params.pop("n_features_to_select"), **params}
+    params = {"n_genes": params.pop("n_features_to_select"), **params, "solver": make_solver(asked.solver).name}
     params |= {name: genes[params[name]] for name in ("include", "exclude") if params[name] is not None}
     return params
 

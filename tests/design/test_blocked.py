@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from l20fs import L20Classifier, L20Regressor, L20Selector, StabilitySelector
+from l20fs import AHIHT, L20Classifier, L20Regressor, L20Selector, StabilitySelector
 from l20fs.blocks import as_blocks
 from l20fs.design import kernels, make_design
 from l20fs.design.column_cache import AT_ONCE, Lines
@@ -119,7 +119,7 @@ def test_wishes_of_users(shape, axis):
 def test_starts_other_than_zero(shape, init, axis):
     X, y = make_counts(2, *SHAPES[shape])
     start = init if init == "gaussian" else np.random.default_rng(0).standard_normal((3, X.shape[1])) * 1e-4
-    settings = {"solver": "ahiht", "init": start, "random_state": 0}
+    settings = {"solver": AHIHT(init=start, random_state=0)}
     expected = L20Selector(6, **settings).fit(X, y)
     blocks = cut(X, axis, 3, budget=2**12 if (shape, axis) == ("wide", 1) else 2**24)  # in plan E weights travel, if need be
     assert_same_path(L20Selector(6, **settings).fit(blocks, y).path_, expected.path_, 1e-7)
@@ -524,8 +524,8 @@ TOO_LATE = [
     ({"include": [0, 1, 2, 3]}, "n_features_to_select=3 is less than the 4 features"),
     ({"include": [0, 1, 2, 3], "n_features_to_select": 0.2}, "n_features_to_select=0.2 is less than the 4 features"),
     ({"exclude": range(9)}, "All 9 features are excluded or constant"),
-    ({"solver": "ahiht", "init": np.zeros((3, 8))}, r"init has the shape \(3, 8\); expected .* = \(3, 9\)"),
-    ({"solver": "ahiht", "init": "ones"}, "init='ones' is unknown"),
+    ({"solver": AHIHT(init=np.zeros((3, 8)))}, r"init has the shape \(3, 8\); expected .* = \(3, 9\)"),
+    ({"solver": AHIHT(init="ones")}, "init='ones' is unknown"),
     ({"class_weight": {7: 1.0}}, "class_weight names '7', which y does not have"),
     ({"scale": np.ones(8)}, "scale has 8 deviations for 9 features"),
 ]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from samples import make_data
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-from l20fs import L20Classifier, L20Selector, L20SelectorCV, StabilitySelector
+from l20fs import HIHT, L20Classifier, L20Selector, L20SelectorCV, StabilitySelector
 from l20fs.design import ArrayDesign, make_design
 from l20fs.inputs.devices import Place, as_numpy, is_device_array, working_dtype
 from l20fs.objective.least_squares import LeastSquares
@@ -489,7 +489,7 @@ SETTINGS = [
     {"n_features_to_select": 3, "feature_groups": [[0, 20], [1, 2, 3]]},
     {"n_features_to_select": 3, "loss": "l21"},
     {"n_features_to_select": 3, "certify": True},
-    {"n_features_to_select": 4, "solver": "hiht", "init": "gaussian", "random_state": 0, "max_iter": 20},
+    {"n_features_to_select": 4, "solver": HIHT(init="gaussian", random_state=0, max_iter=20)},
     {"n_features_to_select": 4, "solver": "swap", "ranking": "norm"},
 ]
 

@@ -27,7 +27,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.parallel import Parallel
 from sklearn.utils.validation import has_fit_parameter
 
-from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV, StabilitySelector, methods
+from l20fs import AHIHT, L20Classifier, L20Regressor, L20Selector, L20SelectorCV, StabilitySelector, methods
 from l20fs.data import make_planted
 from l20fs.evaluation import parallel as parallel_module
 from l20fs.evaluation.resampling import plan_pairs
@@ -374,13 +374,13 @@ def test_seeds_of_random_selectors():
 
     class Spy(L20Selector):
         def fit(self, X, y=None, sample_weight=None):
-            seen[wanted].append(self.random_state)
+            seen[wanted].append(self.solver.random_state)
             return super().fit(X, y, sample_weight)
 
     np.random.seed(0)  # noqa: NPY002
     before = np.random.get_state()[1].copy()  # noqa: NPY002
     for wanted in (None, None, 7):
-        fit(Spy(3, solver="ahiht", init="gaussian", random_state=wanted))
+        fit(Spy(3, solver=AHIHT(init="gaussian", random_state=wanted)))
     assert seen[7] == [7] * 10
     assert len(set(seen[None])) == 10
     assert seen[None][:10] == seen[None][10:]
@@ -428,7 +428,7 @@ def test_a_failing_resample_is_named():
     X, y = make_data(0, 60, 20)
     for n_jobs in (1, 2):
         with pytest.raises(ValueError, match=r"Resample \d+ of 10, with 30 samples, failed: rate=2 is not valid"):
-            fit(L20Selector(3, rate=2), data=(X, y), n_jobs=n_jobs)
+            fit(L20Selector(3, solver=AHIHT(rate=2)), data=(X, y), n_jobs=n_jobs)
     # Of three donors one has both classes: whoever has only the first is now and then alone, or with its like.
     donors = np.repeat([0, 1, 2], 20)
     labels = np.where(donors == 1, np.arange(60) % 2, donors // 2)
@@ -484,7 +484,7 @@ def test_e22_the_rest_is_cancelled_at_once(monkeypatch):
 def test_e23_processes_change_nothing():
     X, y = make_data(0, 60, 20)
     seen = []
-    selector = L20Selector(3, solver="ahiht", init="gaussian")
+    selector = L20Selector(3, solver=AHIHT(init="gaussian"))
     parallel = fit(selector, data=(X, y), n_jobs=2, callback=seen.append)
     assert_same(parallel, fit(selector, data=(X, y)))
     assert seen == [(i, 10) for i in range(1, 11)]
@@ -506,7 +506,7 @@ def contents(folder):
 
 def test_c1_an_interrupted_and_resumed_fit_is_an_uninterrupted_one(tmp_path):
     X, y = make_data(0, 60, 20)
-    selector = L20Selector(3, solver="ahiht", init="gaussian", max_features=5)
+    selector = L20Selector(3, solver=AHIHT(init="gaussian"), max_features=5)
 
     def stop(progress):
         if progress.n_done == 4:

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from samples import CONTAINERS, SOLVERS, make_data
 
 from l20fs import L20Selector, StabilitySelector
-from l20fs.evaluation.engine import make_stratified_folds, predictions_by_k
+from l20fs.evaluation.folds import make_stratified_folds
+from l20fs.evaluation.predictions import predictions_by_k
 from l20fs.methods import FisherScore
 from l20fs.report import Content, build, render
 from l20fs.report.build import Findings, largest_k, selection_tsv

@@ -13,13 +13,15 @@ from l20fs import L20Selector
 from l20fs.cli.output import readable
 from l20fs.design import Scale
 from l20fs.estimators.base import BaseSelector
-from l20fs.estimators.selector import RIDGE_FOR_LABELS, Solver
 from l20fs.methods import discover
+from l20fs.objective.linear_rule import RIDGE_FOR_LABELS
 from l20fs.objective.solution_path import Ranking
+from l20fs.solvers import SOLVERS as SOLVERS_BY_NAME
+
+SOLVERS: tuple[str, ...] = tuple(SOLVERS_BY_NAME)
 
 #: What L20Selector does unless told otherwise: the command line has no defaults of its own.
 DEFAULTS = L20Selector().get_params() | {"ridge": RIDGE_FOR_LABELS}
-SOLVERS: tuple[str, ...] = get_args(Solver)
 
 #: Options that only the methods of L20Selector take.
 OWN_OPTIONS = ("alpha", "scale", "class_weight", "ranking", "include", "exclude", "feature_groups")

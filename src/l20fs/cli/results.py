@@ -16,7 +16,7 @@ import pandas as pd
 
 from l20fs.cli.load import Samples
 from l20fs.cli.output import as_tsv
-from l20fs.evaluation.engine import Predictions
+from l20fs.evaluation.predictions import Predictions
 from l20fs.report.build import Findings, selection_tsv
 from l20fs.report.content import Content
 from l20fs.report.page import render

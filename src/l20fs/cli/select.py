@@ -24,7 +24,7 @@ from l20fs.cli.results import (
     write_results,
 )
 from l20fs.cli.select_pipeline import DEFAULT_K, find
-from l20fs.evaluation.engine import JUDGES
+from l20fs.evaluation.predictions import JUDGES
 from l20fs.report.build import Findings, build
 from l20fs.report.content import Content
 from l20fs.report.sentences import percent

@@ -17,17 +17,9 @@ from l20fs.cli.output import log_of_blocks, note, progress, stated_warnings
 from l20fs.cli.results import CELLS, PASSES
 from l20fs.data.readers import DataError
 from l20fs.estimators.base import BaseSelector
-from l20fs.evaluation.cross_validation import choose
-from l20fs.evaluation.engine import (
-    JUDGES,
-    N_FOLDS,
-    Nested,
-    Predictions,
-    make_stratified_folds,
-    nested_accuracy,
-    number_of_folds,
-    predictions_by_k,
-)
+from l20fs.evaluation.choice import choose
+from l20fs.evaluation.folds import N_FOLDS, make_stratified_folds, number_of_folds
+from l20fs.evaluation.predictions import JUDGES, Nested, Predictions, nested_accuracy, predictions_by_k
 from l20fs.report import sentences
 from l20fs.report.build import Findings, largest_k, ranked_units
 

@@ -8,7 +8,7 @@ import os
 import warnings
 from collections.abc import Callable
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,7 +19,8 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from l20fs.blocks import Blocks, as_blocks, comes_in_blocks, is_dask, refuse_blocks
 from l20fs.design import make_design, probe
-from l20fs.estimators.base import About, BaseSelector, Scored
+from l20fs.estimators.base import About, BaseSelector, ranks_of
+from l20fs.estimators.penalty import penalty_of
 from l20fs.estimators.selection_table import feature_names
 from l20fs.estimators.selector import L20Selector
 from l20fs.evaluation.parallel import results_of
@@ -37,7 +38,7 @@ from l20fs.inputs.validation import (
     validate_input,
 )
 from l20fs.storage.checkpoint import Checkpoint, Picked, open_checkpoint
-from l20fs.typing import Array
+from l20fs.typing import Array, Size
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -179,7 +180,7 @@ class StabilitySelector(BaseSelector):
         self.callback = callback
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None) -> StabilitySelector:
+    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None) -> Self:
         """Fit the selector to every half.
 
         Parameters
@@ -254,8 +255,7 @@ class StabilitySelector(BaseSelector):
         units, heads = self._units.of, self._units.heads
         leads = np.bincount(self.orders_[resample, position], weights=lead, minlength=self.n_features_in_)[heads][units]
         self.mean_ranks_ = (n_kept.sum() + len(found) - leads) / len(found)
-        self._rank(np.lexsort((self.mean_ranks_[heads], -self.frequencies_[heads])))
-        self.ranking_ = self.ranking_[units]
+        self.ranking_ = ranks_of(np.lexsort((self.mean_ranks_[heads], -self.frequencies_[heads])))[units]
         stability = nogueira(self._free_members(self.sizes_))
         self.stability_ = stability.index
         self.stability_interval_ = (stability.lower, stability.upper)
@@ -349,13 +349,11 @@ class StabilitySelector(BaseSelector):
         """Share of the resamples in which a feature, or the group that it is in, was selected."""
         return self.frequencies_
 
-    def _get_support_mask(self) -> Array:
-        check_is_fitted(self)
-        self._check_n_features_to_select()
-        if self.n_features_to_select is None:
+    def _select(self, k: Size) -> Array:
+        if k is None:
             check_share("threshold", self.threshold, 1.0)
             return self.frequencies_ >= self.threshold
-        return (self.ranking_ <= self._n_wanted(len(self._units.heads))) & (self.frequencies_ > 0.0)
+        return (self.ranking_ <= self._n_wanted(k, len(self._units.heads))) & (self.frequencies_ > 0.0)
 
     def selection_frame(self) -> pd.DataFrame:
         """Return a tidy table of the features that were selected in any resample, best first.
@@ -459,7 +457,8 @@ class StabilitySelector(BaseSelector):
         if self.n_features_to_select is None:
             return
         units = self._units
-        wanted, found = self._n_wanted(len(units.heads)), np.count_nonzero(self.frequencies_[units.heads])
+        wanted = self._n_wanted(self.n_features_to_select, len(units.heads))
+        found = np.count_nonzero(self.frequencies_[units.heads])
         if wanted > found:
             warnings.warn(
                 f"n_features_to_select={wanted}, but the resamples selected only {found} of {len(units.heads)} "
@@ -467,9 +466,6 @@ class StabilitySelector(BaseSelector):
                 UserWarning,
                 stacklevel=4,  # the caller of fit
             )
-
-    def _score_features(self, X: Array, targets: Targets) -> Scored:
-        raise NotImplementedError("features are not scored on all samples; see fit")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -544,7 +540,7 @@ def find_units(selector: Any, X: Any, sample_weight: Array | None) -> Units:
         return Units(np.arange(n_features), np.arange(n_features), np.ones(n_features, dtype=bool))
     has_groups = selector.feature_groups is not None
     varies = make_design(X, "zscore", sample_weight).varies if has_groups else np.ones(n_features, dtype=bool)
-    penalty = selector._wished(varies, None)
+    penalty = penalty_of(selector, varies, None)
     heads = np.unique(penalty.unit_of, return_index=True)[1]
     return Units(penalty.unit_of, heads, (penalty.costs > 0.0) & (penalty.costs < np.inf))
 

@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from l20fs import __version__
 from l20fs.estimators.base import BaseSelector
+from l20fs.estimators.scoring import SolvesForOneK
 from l20fs.experiments.plan import NONZERO, Plan, Variant
 from l20fs.experiments.protocol import Split, accuracy, inner_splits, paper_split
 from l20fs.storage.checkpoint import describe, digest, hash_of
@@ -103,6 +104,8 @@ def compute(cell: Cell, dataset: Dataset) -> dict[str, Any]:
     selector.set_params(n_features_to_select=None if largest == NONZERO else largest)
     if "max_features" in selector.get_params() and largest != NONZERO:
         selector.set_params(max_features=largest)
+    if isinstance(selector, SolvesForOneK):
+        selector.set_params(sizes=cell.sizes)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.filterwarnings("ignore", message="n_features_to_select=|No features were selected")
@@ -152,9 +155,7 @@ def selected_of(result: dict[str, Any]) -> dict[int, list[int]]:
 
 def columns_of(selector: BaseSelector, size: int) -> Array:
     """Return the best ``size`` features of a fitted selector, or all with weights, best first."""
-    selector.set_params(n_features_to_select=None if size == NONZERO else size)
-    chosen = np.flatnonzero(selector.support_)
-    return chosen[np.argsort(selector.ranking_[chosen], kind="stable")]
+    return selector.order_for(None if size == NONZERO else size)
 
 
 def load_result(file: Path) -> dict[str, Any] | None:

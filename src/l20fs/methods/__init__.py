@@ -1,4 +1,4 @@
-"""Published methods of feature selection: one file, one method, one class, all under the contract of ``BaseSelector``."""
+"""Published methods of feature selection, one class per module."""
 
 from __future__ import annotations
 

@@ -9,17 +9,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from l20fs.estimators.base import About, BaseSelector, Scored
+from l20fs.estimators.base import About
+from l20fs.estimators.scoring import Scored, ScoringSelector
 from l20fs.inputs.validation import Targets, check_number
 from l20fs.methods._discretise import check_binning, discretise, entropies, symmetrical_uncertainty
 from l20fs.objective.prox import order_descending
-from l20fs.typing import Array
+from l20fs.typing import Array, Size
 
 # A merit that differs by less than rounding is no improvement.
 _LEAST_GAIN = 1e-12
 
 
-class CFS(BaseSelector):
+class CFS(ScoringSelector):
     r"""Search for the subset of features with the largest correlation-based merit.
 
     .. math:: \mathrm{merit}(S) = \sum_{j \in S} SU(j, y) \Big/ \sqrt{|S| + 2 \sum_{i < j \in S} SU(i, j)}
@@ -112,8 +113,8 @@ class CFS(BaseSelector):
         order = np.concatenate([np.array(best.features, dtype=np.intp), rest])
         return Scored(scores=np.arange(len(order), 0, -1.0)[np.argsort(order)], order=order)
 
-    def _n_wanted(self, n_features: int) -> int:
-        return self.n_subset_ if self.n_features_to_select is None else super()._n_wanted(n_features)
+    def _n_wanted(self, k: Size, n_features: int) -> int:
+        return self.n_subset_ if k is None else super()._n_wanted(k, n_features)
 
 
 class Subset(NamedTuple):

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from l20fs.estimators.base import About, BaseSelector, Scored
+from l20fs.estimators.base import About
+from l20fs.estimators.scoring import Scored, ScoringSelector
 from l20fs.inputs.validation import Targets, check_choice, check_number
 from l20fs.methods._discretise import check_binning, discretise, entropies, mutual_information
 from l20fs.methods.fisher import class_scatter
@@ -25,7 +26,7 @@ _COPY = 1.0 - 1e-12
 _LARGEST_F = 1e150
 
 
-class MRMR(BaseSelector):
+class MRMR(ScoringSelector):
     r"""Select features greedily by maximum relevance and minimum redundancy.
 
     The first feature has the largest relevance; every further one maximises
@@ -116,7 +117,7 @@ class MRMR(BaseSelector):
 
     def _score_features(self, X: Array, targets: Targets) -> Scored:
         n_features = X.shape[1]
-        n_steps = self.max_features or max(self._n_wanted(self.n_features_in_), 100)
+        n_steps = self.max_features or max(self._n_wanted(self.n_features_to_select, self.n_features_in_), 100)
         if self.variant in ("mid", "miq"):
             assert targets.codes is not None  # needs_labels
             relevance, redundancy = information_terms(X, targets.codes, self.binning, self.n_bins, self.tau)

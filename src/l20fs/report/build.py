@@ -15,7 +15,9 @@ from l20fs.estimators.base import BaseSelector
 from l20fs.estimators.selection_table import likeness, strongest_class
 from l20fs.estimators.selector import L20Selector
 from l20fs.estimators.stability import StabilitySelector
-from l20fs.evaluation.engine import JUDGES, N_FOLDS, Nested, Predictions, dense_columns, number_of_folds
+from l20fs.evaluation.engine import dense_columns
+from l20fs.evaluation.folds import N_FOLDS, number_of_folds
+from l20fs.evaluation.predictions import JUDGES, Nested, Predictions
 from l20fs.objective.prox import order_descending
 from l20fs.objective.solution_path import RULES, SolutionPath
 from l20fs.report import sentences
