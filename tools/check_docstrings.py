@@ -93,7 +93,9 @@ def public_members(obj: Any) -> Iterator[tuple[str, Any]]:
             continue
         for name, member in vars(owner).items():
             function = member.__func__ if isinstance(member, classmethod | staticmethod) else member
-            if not name.startswith("_") and (inspect.isfunction(function) or isinstance(function, property)):
+            is_member = inspect.isfunction(function) or isinstance(function, property)
+            is_inherited = not function.__doc__ and inspect.getdoc(function) is not None  # documented by the base class
+            if is_member and not is_inherited and not name.startswith("_"):
                 yield f"{owner.__module__}.{owner.__qualname__}.{name}", function
 
 

@@ -63,6 +63,8 @@ class ESFS(SolvesForOneK):
         Loss after every step of stage 2, before the refit.
     n_iter_ : int
         Number of steps of stage 2.
+    solutions_ : dict of int to Solution
+        Solution for each number of features, of which the attributes above are those for ``n_features_to_select``.
     classes_ : array of shape (n_classes,)
         Class labels in sorted order.
 

@@ -80,6 +80,8 @@ class RPMFS(SolvesForOneK):
         Sum of the norms of the residuals of V after every iteration; not monotone.
     n_iter_ : int
         Number of iterations.
+    solutions_ : dict of int to Solution
+        Solution for each number of features, of which the attributes above are those for ``n_features_to_select``.
     classes_ : array of shape (n_classes,)
         Class labels in sorted order, if y holds labels.
 
