@@ -162,8 +162,8 @@ class ActiveSet(ABC):
 class RowActiveSet(ActiveSet):
     """A set of rows that grows, shrinks and changes, and knows at any time what each change would bring.
 
-    Here every row is a unit of its own; :class:`~l20fs.solvers.active_sets.groups.GroupActiveSet` has groups. What is included
-    is there from the start, comes first and stays.
+    Every row is a unit of its own here; :class:`~l20fs.solvers.active_sets.groups.GroupActiveSet` has groups. What is
+    included is there from the start, comes first and stays.
 
     Attributes
     ----------
