@@ -37,6 +37,7 @@ from threadpoolctl import threadpool_limits
 
 from l20fs import L20Selector, paper_settings
 from l20fs.estimators.base import BaseSelector
+from l20fs.estimators.scoring import SolvesForOneK
 from l20fs.evaluation.engine import default_classifiers
 from l20fs.methods import Baseline, discover
 from l20fs.storage.files import write_atomically
@@ -172,9 +173,10 @@ def select(selector: BaseSelector, X: np.ndarray, y: np.ndarray) -> list[np.ndar
     """Return the masks of the selected columns, one for every k."""
     if isinstance(selector, Baseline):
         return [np.ones(X.shape[1], dtype=bool)] * len(PANELS)
+    if isinstance(selector, SolvesForOneK):
+        selector.set_params(sizes=PANELS)
     selector.set_params(n_features_to_select=max(PANELS)).fit(X, y)
-    # From the largest k down: what a method solved for that one is not solved for again.
-    return [selector.set_params(n_features_to_select=k).support_ for k in reversed(PANELS)][::-1]
+    return [selector.support_for(k) for k in PANELS]
 
 
 def accuracies(X: np.ndarray, y: np.ndarray, train: np.ndarray, test: np.ndarray) -> dict[str, float]:

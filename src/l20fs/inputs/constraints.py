@@ -16,7 +16,7 @@ FEATURE_CONSTRAINTS = ("include", "exclude", "penalty_factor", "feature_groups")
 
 
 class Constraints(NamedTuple):
-    """What is asked of each feature.
+    """Constraints on each feature.
 
     ``labels`` (n_features,) are equal within a group. ``factors`` (n_features,) are what lambda is multiplied by: 0 for what
     is included, infinity for what is excluded.
