@@ -410,3 +410,15 @@ def test_more_features_than_the_page_shows(tmp_path, capsys):
     assert len(read_tsv(tmp_path / "out" / "selection.tsv")) == 120
     content = Content.from_json((tmp_path / "out" / "report.json").read_text())
     assert (content.k, content.k_max) == (120, 100)
+
+
+def test_without_a_folder_the_page_is_not_built(table, tmp_path, monkeypatch, capsys):
+    from l20fs.cli import select
+
+    def refuse(findings):
+        raise AssertionError("nobody asked for a page")
+
+    monkeypatch.setattr(select, "build_content", refuse)
+    assert run(["select", table, "--target", "type", "-k", "3"]) == 0
+    with pytest.raises(AssertionError, match="nobody asked"):
+        run(["select", table, "--target", "type", "-k", "3", "-o", str(tmp_path / "out")])

@@ -72,8 +72,9 @@ class Features:
     [1, 0]
     """
 
-    def __init__(self, n_features: int, names: Array | None = None) -> None:
+    def __init__(self, n_features: int, names: Array | None = None, *, source: str = "X") -> None:
         self.n_features = n_features
+        self.source = source  # what has the features, for messages
         self.names = None if names is None else [str(name) for name in names]
         self._index = {name: index for index, name in enumerate(self.names or [])}
 
@@ -143,7 +144,9 @@ class Features:
             )
         if name not in self._index:
             closest = get_close_matches(name, self.names, n=1, cutoff=0.0)
-            raise ValueError(f"{parameter} names {name!r}, which X does not have. The closest name is {closest[0]!r}.")
+            raise ValueError(
+                f"{parameter} names {name!r}, which {self.source} does not have. The closest name is {closest[0]!r}."
+            )
         return self._index[name]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from functools import cache
 from types import NoneType
@@ -189,9 +189,8 @@ class Content:
         """
         if not 0 <= k <= self.k_max:
             raise ValueError(f"k={k} is not valid. The report holds 0 to {self.k_max} features.")
-        guard = _guarded if for_spreadsheets else str
         rows = [self.header(), *(self.row(k, place) for place in range(k))]
-        return "".join("\t".join(guard(_in_one_cell(text)) for text in row) + "\n" for row in rows)
+        return write_tsv(rows, for_spreadsheets=for_spreadsheets)
 
     def header(self) -> list[str]:
         """Return the names of the columns of ``selection.tsv``."""
@@ -218,8 +217,16 @@ class Content:
         return outside[:N_SUBSTITUTES]  # + 0.0: no text ever says -0.00 for a plain zero
 
 
-def _in_one_cell(text: str) -> str:
-    return re.sub(r"[\t\r\n]", " ", text)
+def write_tsv(rows: Iterable[Iterable[str]], *, for_spreadsheets: bool = False) -> str:
+    r"""Return rows of texts as tab-separated lines.
+
+    Examples
+    --------
+    >>> write_tsv([["a\tb", "=c"]]), write_tsv([["a\tb", "=c"]], for_spreadsheets=True)
+    ('a b\t=c\n', "a b\t'=c\n")
+    """
+    guard = _guarded if for_spreadsheets else str
+    return "".join("\t".join(guard(re.sub(r"[\t\r\n]", " ", text)) for text in row) + "\n" for row in rows)
 
 
 def _guarded(text: str) -> str:

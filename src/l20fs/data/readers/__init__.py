@@ -32,8 +32,8 @@ from l20fs.data.readers.table import (
     DataError,
     MissingPackageError,
     Request,
+    Samples,
     SamplesIn,
-    Table,
     UnknownColumnError,
     refuse_repeated,
 )
@@ -42,7 +42,7 @@ from l20fs.data.readers.text import MEMORY_PER_BYTE, read_text
 from l20fs.data.readers.zarr_store import read_zarr
 from l20fs.typing import Array
 
-__all__ = ["DataError", "MissingPackageError", "Table", "UnknownColumnError", "read_table"]
+__all__ = ["DataError", "MissingPackageError", "Samples", "UnknownColumnError", "read_table"]
 
 #: Readers of what is in memory, and of what is too large to be loaded as a whole.
 OF_CONTENT: dict[detect.Kind, Callable[[bytes, Request], Contents]] = {
@@ -75,7 +75,7 @@ def read_table(
     max_memory: int | None = None,
     in_blocks: bool = False,
     in_use: int = 0,
-) -> Table:
+) -> Samples:
     """Read samples with labels from any file that people have.
 
     CSV, TSV, GCT, ARFF, svmlight and 10x files may be gzipped; Excel, .npy, .npz, .mat, Parquet, h5ad and zarr are read as
@@ -109,7 +109,7 @@ def read_table(
 
     Returns
     -------
-    Table
+    Samples
 
     Raises
     ------
@@ -171,7 +171,7 @@ def _load(kind: detect.Kind, request: Request) -> bytes:
     return unpack_gzip(content, request, per_byte) if content[:2] == detect.GZIP else content
 
 
-def _table(contents: Contents, kind: detect.Kind, request: Request) -> Table:
+def _table(contents: Contents, kind: detect.Kind, request: Request) -> Samples:
     """Check what all kinds of files have in common; the hash is not yet known."""
     X, y = contents.X, contents.y
     assert y is not None
@@ -189,7 +189,7 @@ def _table(contents: Contents, kind: detect.Kind, request: Request) -> Table:
     if kind.has_columns and request.samples_in == "rows":
         refuse_row_numbers(contents, request)
     note = (f"{request.name}: {n_samples} samples and {n_features} features. {TURN_HINT}",) if turn_hint else ()
-    return Table(
+    return Samples(
         X=X,
         y=labels,
         feature_names=contents.feature_names,
@@ -199,6 +199,7 @@ def _table(contents: Contents, kind: detect.Kind, request: Request) -> Table:
         target_name=contents.target_name,
         notes=(*contents.notes, *note, *note_on_dates(contents.feature_names)),
         format=contents.format or kind.name,
+        title=request.name,
     )
 
 

@@ -30,7 +30,7 @@ class MissingPackageError(DataError):
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class Samples:
     """Samples with labels and names.
 
     Attributes
@@ -54,6 +54,8 @@ class Table:
         What the user should know, one line each.
     format : str
         ``"CSV"``, ``"h5ad"``...
+    title : str
+        The name of the file, or of the built-in set.
     """
 
     X: Matrix
@@ -65,6 +67,7 @@ class Table:
     target_name: str = ""
     notes: tuple[str, ...] = ()
     format: str = ""
+    title: str = ""
 
 
 @dataclass(frozen=True)
