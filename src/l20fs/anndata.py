@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import numbers
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from l20fs import L20Selector, __version__
 from l20fs.blocks import is_stored
 from l20fs.inputs.constraints import by_index
 from l20fs.inputs.validation import refuse_foreign_array, refuse_non_finite
+from l20fs.text import did_you_mean, listed
 from l20fs.typing import Array
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def _refuse_other_objects(adata: Any, copy: bool) -> None:
     if not adata.var_names.is_unique:
         repeated = adata.var_names[adata.var_names.duplicated()].unique()
         raise ValueError(
-            f"adata.var_names has {len(repeated)} names more than once: {_listed(repeated)}. "
+            f"adata.var_names has {len(repeated)} names more than once: {listed(repeated)}. "
             "Use adata.var_names_make_unique()."
         )
 
@@ -172,12 +172,12 @@ def _stored_matrix(adata: AnnData, layer: str | None) -> tuple[str, Any]:
     """Return the matrix as it is stored, and how to call it."""
     if layer is not None and layer not in adata.layers:
         raise ValueError(
-            f"layer={layer!r} is not in adata.layers, which has {_listed(adata.layers)}. Use one of them, or None for "
-            "adata.X."
+            f"layer={layer!r} is not in adata.layers, which has {listed(adata.layers, 'none')}. Use one of them, or None "
+            "for adata.X."
         )
     place, stored = ("adata.X", adata.X) if layer is None else (f"adata.layers[{layer!r}]", adata.layers[layer])
     if stored is None:
-        raise ValueError(f"adata.X is None. Name a layer instead; adata.layers has {_listed(adata.layers)}.")
+        raise ValueError(f"adata.X is None. Name a layer instead; adata.layers has {listed(adata.layers, 'none')}.")
     refuse_foreign_array(stored, place)
     if stored.dtype.kind not in "biuf":
         raise ValueError(f"{place} holds {stored.dtype} values. Give a matrix of numbers, for example of float32.")
@@ -244,8 +244,7 @@ def _column(adata: AnnData, room: str, parameter: str, name: str) -> tuple[str, 
     place = f"adata.{room}[{name!r}]"
     names = frame.columns.tolist()
     if name not in names:
-        near = difflib.get_close_matches(str(name), map(str, names), n=3)
-        hint = f"Did you mean {' or '.join(map(repr, near))}?" if near else f"It has {_listed(names)}."
+        hint = did_you_mean(name, names, empty="none")
         raise ValueError(f"{parameter}={name!r} is not a column of adata.{room}. {hint}")
     if names.count(name) > 1:
         raise ValueError(f"{place} stands for {names.count(name)} columns of this name. Rename or drop all but one.")
@@ -309,7 +308,7 @@ def _places(genes: Array, place: dict[int, int], included: list[int]) -> list[in
     outside = [genes[gene] for gene in included if gene not in place]
     if outside:
         raise ValueError(
-            f"{len(outside)} of the included genes are outside mask_var: {_listed(outside)}. Add them to the mask, or leave "
+            f"{len(outside)} of the included genes are outside mask_var: {listed(outside)}. Add them to the mask, or leave "
             "them out."
         )
     return [place[gene] for gene in included]
@@ -359,8 +358,3 @@ def _description(selector: L20Selector, params: dict[str, Any]) -> dict[str, Any
     if selector.certify:
         description["gap"] = selector.certificate_.gap
     return description
-
-
-def _listed(names: Iterable[Any]) -> str:
-    names = [repr(str(name)) for name in names]
-    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "") if names else "none"

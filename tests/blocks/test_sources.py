@@ -1,9 +1,8 @@
-"""Blocks, where they come from and how a pass over them runs: the sums, the files, the memory, the journal."""
+"""Sources of blocks: files, memory maps, stored arrays."""
 
 from __future__ import annotations
 
 import json
-import operator
 import resource
 import subprocess
 import sys
@@ -14,12 +13,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import zarr
-from hypothesis import given
-from hypothesis import strategies as st
 
-from l20fs import L20Selector
-from l20fs.blocks import FileBlocks, Journal, as_blocks, bytes_of, columns_of, comes_in_blocks, open_large, shown
-from l20fs.blocks.passes import FAN_IN, combined, extents
+from l20fs.blocks import as_blocks, columns_of, comes_in_blocks, is_blocks, open_large
+from l20fs.blocks.passes import extents
 
 MEMORY = 2**27
 
@@ -35,61 +31,6 @@ def whole(blocks):
         lambda block: block.toarray() if sp.issparse(block) else np.array(block), [()] * len(extents(blocks))
     )
     return np.concatenate(parts, axis=blocks.axis)
-
-
-# Memory
-
-
-@pytest.mark.parametrize(
-    ("said", "size"),
-    [
-        ("4G", 2**32),
-        ("512M", 2**29),
-        ("0.5 gb", 2**29),
-        ("1TiB", 2**40),
-        (3e9, 3_000_000_000),
-        (2**28, 2**28),
-        ("200000K", 204_800_000),
-    ],
-)
-def test_memory_as_people_say_it(said, size):
-    assert bytes_of(said) == size
-
-
-@pytest.mark.parametrize(
-    "said", ["4X", "", "G", ".", "1..2G", -1, 0, 1000, True, "10M", float("nan"), float("inf"), [4], "-4G"]
-)
-def test_memory_that_makes_no_sense_is_refused(said):
-    with pytest.raises(ValueError, match=r"max_memory=.*'4G', at least 128\.0 MiB"):
-        bytes_of(said)
-
-
-def test_memory_of_this_machine():
-    assert 2**27 < bytes_of(None) < 2**50
-    assert shown(2**20) == "1.0 MiB"
-
-
-# Sums
-
-
-@given(st.integers(1, 3 * FAN_IN**2 + 5))
-def test_sums_keep_the_order_and_are_those_of_a_tree(n):
-    """Strings show the order, brackets the tree: neighbours first, FAN_IN of them at a time."""
-    assert combined((chr(i) for i in range(n)), operator.add) == "".join(map(chr, range(n)))
-    parts = [str(i) for i in range(n)]
-    bracket = lambda left, right: f"({left}{right})"  # noqa: E731
-    while len(parts) > 1:
-        groups = [parts[i : i + FAN_IN] for i in range(0, len(parts), FAN_IN)]
-        parts = []
-        for group in groups:
-            total = group[0]
-            for part in group[1:]:
-                total = bracket(total, part)
-            parts.append(total)
-    assert combined((str(i) for i in range(n)), bracket) == parts[0]
-
-
-# Files
 
 
 def stores(tmp_path, X):
@@ -249,6 +190,8 @@ def test_what_comes_in_blocks(tmp_path):
     large = np.lib.stride_tricks.as_strided(mapped, (2**20, 2**10), (0, 0), subok=True)
     assert comes_in_blocks(stored)
     assert comes_in_blocks(as_blocks(X))
+    assert is_blocks(as_blocks(X))
+    assert not any(map(is_blocks, (X, mapped, stored, sp.csr_array(X))))
     assert not comes_in_blocks(X)
     assert not comes_in_blocks(mapped)  # so small that it is loaded
     assert comes_in_blocks(large, "1G")
@@ -268,7 +211,6 @@ def test_a_pass_that_fails_or_is_left_stops(tmp_path):
 MEMORY_CODE = """
 import resource, sys
 import numpy as np
-from l20fs import L20Selector
 X = np.load(sys.argv[1], mmap_mode="r")
 y = np.arange(len(X)) % 3
 L20Selector(5, max_memory="128M").fit(np.array(X[:300]), y[:300])
@@ -292,144 +234,6 @@ def test_memory_stays_within_the_limit(tmp_path):
         [sys.executable, "-c", MEMORY_CODE, str(tmp_path / "x.npy")], capture_output=True, text=True, check=True
     )
     assert int(run.stdout) * 1024 < 2**26
-
-
-# The journal
-
-
-def column_sums(block, factor):
-    return block.sum(axis=0) * factor
-
-
-def count_and_sum(block, factor):
-    return np.array(block.size), block.sum(axis=0) * factor
-
-
-def probe(blocks):
-    return blocks.total(column_sums, [(np.array(0.5),)] * len(extents(blocks)))
-
-
-def cut(X, edges=(0, 10, 30)):
-    return FileBlocks(X.shape, X.dtype, 0, np.array(edges), False, X.__getitem__, MEMORY, "a test")
-
-
-def test_passes_are_noted_and_not_made_again(tmp_path):
-    X = make_matrix()
-    first = Journal(cut(X), tmp_path / "new", probe)
-    arguments = [(first.keep(np.array(2.0)),), (first.send(np.array(3.0)),)]
-    expected = (
-        first.total(column_sums, arguments),
-        first.each(count_and_sum, arguments),
-        first.each(column_sums, arguments, [1]),
-    )
-    assert first.traffic.n_passes == 4  # with the probe
-    second = Journal(cut(X), tmp_path / "new", probe)
-    arguments = [(second.keep(np.array(2.0)),), (second.send(np.array(3.0)),)]
-    found = (
-        second.total(column_sums, arguments),
-        second.each(count_and_sum, arguments),
-        second.each(column_sums, arguments, [1]),
-    )
-    assert second.traffic.n_passes == 1
-    np.testing.assert_array_equal(found[0], expected[0])
-    for mine, theirs in zip(found[1], expected[1], strict=True):
-        assert mine[0] == theirs[0]
-        np.testing.assert_array_equal(mine[1], theirs[1])
-    np.testing.assert_array_equal(found[2], expected[2])
-
-
-def _results(journal, arguments):
-    return (
-        journal.total(column_sums, arguments),
-        journal.each(count_and_sum, arguments),
-        journal.each(column_sums, arguments, [1]),
-    )
-
-
-def test_no_result_of_anything_else_is_taken(tmp_path):
-    X = make_matrix()
-    two, three = np.array(2.0), np.array(3.0)
-
-    def n_passes(X, edges=(0, 10, 30), kernel=column_sums, arguments=(two, two), which=None, how="total"):
-        journal = Journal(cut(X, edges), tmp_path, probe)
-        own = [(value,) for value in arguments]
-        if how == "total":
-            journal.total(kernel, own)
-        else:
-            journal.each(kernel, own, which)
-        return journal.traffic.n_passes - 1
-
-    assert n_passes(X) == 1
-    assert n_passes(X) == 0
-    other = X.copy()
-    other[7, 3] += 1e-9
-    assert n_passes(other) == 1
-    assert n_passes(X, edges=(0, 11, 30)) == 1
-    assert n_passes(X, arguments=(two, three)) == 1
-    assert n_passes(X, arguments=(three, two)) == 1
-    assert n_passes(X, kernel=count_and_sum, how="each") == 1
-    assert n_passes(X, how="each") == 1
-    assert n_passes(X, how="each", which=[0]) == 1
-    assert n_passes(X, how="each", which=[1]) == 1
-    assert n_passes(X) == 0
-    for file in tmp_path.glob("pass-*.npz"):
-        file.write_bytes(file.read_bytes()[:-30])
-    assert n_passes(X) == 1
-    assert n_passes(X) == 0
-
-
-def test_files_that_are_not_what_their_names_say_are_not_taken(tmp_path):
-    X = make_matrix()
-
-    def sums():
-        journal = Journal(cut(X), tmp_path, probe)
-        own = [(np.array(2.0),), (np.array(3.0),)]
-        return journal.total(column_sums, own), journal.each(count_and_sum, own), journal.traffic.n_passes - 1
-
-    expected = sums()
-    first, second = sorted(tmp_path.glob("pass-*.npz"))
-    content = first.read_bytes(), second.read_bytes()
-    first.write_bytes(content[1])
-    second.write_bytes(content[0])
-    np.testing.assert_array_equal(sums()[0], expected[0])
-    for file in (first, second):
-        np.savez(file, other=np.eye(2))
-    found = sums()
-    np.testing.assert_array_equal(found[0], expected[0])
-    assert found[2] == 2
-    assert sums()[2] == 0
-
-
-def test_a_folder_that_is_full(tmp_path, monkeypatch):
-    def fail(file, write):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("l20fs.blocks.pass_cache.write_atomically", fail)
-    with pytest.raises(OSError, match=r"cannot be written to \(No space left on device\)\. What is there stays: make room"):
-        Journal(cut(make_matrix()), tmp_path, probe).total(column_sums, [(np.array(2.0),)] * 2)
-
-
-@pytest.mark.parametrize("folder", [3, "", True])
-def test_what_is_no_folder(folder):
-    X = make_matrix()
-    with pytest.raises(TypeError, match=r"checkpoint=.* is not a folder\. Give the path of one, or None"):
-        L20Selector(3, checkpoint=folder).fit(X, np.arange(30) % 3)
-
-
-def test_a_null_byte_in_the_name_of_a_folder():
-    with pytest.raises(OSError, match=r"checkpoint=.* cannot be written to .*null"):
-        L20Selector(3, checkpoint="a\0b").fit(make_matrix(), np.arange(30) % 3)
-
-
-def test_a_huge_value_hides_nothing_from_the_checkpoint(tmp_path):
-    """A sample of weight 0 may hold anything; another one that differs is another table."""
-    rng = np.random.default_rng(0)
-    first, second = rng.standard_normal((2, 60, 20))
-    first[0] = second[0] = 1e20
-    y, weights = np.arange(60) % 3, np.append(0.0, np.ones(59))
-    L20Selector(4, checkpoint=tmp_path).fit(first, y, sample_weight=weights)
-    found = L20Selector(4, checkpoint=tmp_path).fit(second, y, sample_weight=weights)
-    np.testing.assert_array_equal(found.ranking_, L20Selector(4).fit(second, y, sample_weight=weights).ranking_)
 
 
 def test_stores_that_would_be_unpickled_are_refused(tmp_path):

@@ -21,7 +21,7 @@ import scipy.sparse as sp
 import zarr
 from cli_samples import RESULTS, contents, read_tsv
 
-from l20fs.blocks import FileBlocks, Journal, open_large
+from l20fs.blocks import FileBlocks, PassCache, open_large
 from l20fs.cli import run
 from l20fs.data.readers import DataError, limits, read_table
 
@@ -378,7 +378,7 @@ def test_a_file_that_is_replaced_as_a_whole_is_the_old_one_for_this_run(folder, 
 def test_passes_are_kept_of_fits_that_are_few(folder, tmp_path, monkeypatch, tight):
     """Halves keep what they found, not what they read, and so do the fits inside a fold."""
     made = []
-    monkeypatch.setattr("l20fs.estimators.selector.Journal", lambda *given: made.append(Journal(*given)) or made[-1])
+    monkeypatch.setattr("l20fs.estimators.selector.PassCache", lambda *given: made.append(PassCache(*given)) or made[-1])
     more = ("--stability", "4", "--auto", "best", "--nested")
     assert run(["select", *arguments(folder, "csr.h5ad"), "-o", str(tmp_path / "out"), *more]) == 0
     assert len(made) == 1 + 5
@@ -391,16 +391,16 @@ import os, signal, sys
 from pathlib import Path
 from l20fs.cli import run
 from l20fs.data.readers import limits
-from l20fs.blocks import pass_cache
+from l20fs.storage import keyed_store
 limits.WORK = 10**9
-n_left, write = int(sys.argv[1]), pass_cache._write
+n_left, write = int(sys.argv[1]), keyed_store.write_atomically
 def write_and_die(*arguments):
     global n_left
     write(*arguments)
     n_left -= 1
     if n_left == 0:
         os.kill(os.getpid(), signal.SIGKILL)
-pass_cache._write = write_and_die
+keyed_store.write_atomically = write_and_die
 sys.exit(run(sys.argv[2:]))
 """
 

@@ -42,6 +42,7 @@ from l20fs.experiments.runner import run, selections
 from l20fs.experiments.statistics import corrected_t_test, holm, paired_tests
 from l20fs.experiments.verdict import verdict
 from l20fs.methods import ESFS, FisherScore, discover
+from l20fs.storage.keyed_store import KeyedStore
 
 FILES = {
     "rows.csv",
@@ -183,12 +184,11 @@ def test_units_do_not_matter_unless_asked_for(tmp_path_factory, seed, powers):
 
 
 def test_cells_of_another_scale_have_other_names(tmp_path):
-    data = toy()
-    names = [
-        {cell.file(tmp_path, "") for cell in cells.cells_of(small_plan(data, scale=scale), data)}
-        for scale in ("zscore", "none")
+    data, store = toy(), KeyedStore(tmp_path)
+    keys = [
+        {cell.key(store, "") for cell in cells.cells_of(small_plan(data, scale=scale), data)} for scale in ("zscore", "none")
     ]
-    assert names[0].isdisjoint(names[1])
+    assert keys[0].isdisjoint(keys[1])
 
 
 def test_on_noise_every_method_is_right_by_chance(tmp_path):

@@ -1,6 +1,6 @@
 """Matrices that come in blocks: files larger than memory, and Dask arrays.
 
-A reader that meets a large file returns what :func:`open_large` gives it and passes it to ``L20Selector.fit`` as X:
+:func:`open_large` opens a file without reading it; the result is an X for ``L20Selector.fit``:
 
 >>> import tempfile
 >>> import numpy as np
@@ -11,28 +11,29 @@ A reader that meets a large file returns what :func:`open_large` gives it and pa
 ((6, 6), dtype('float64'), 0)
 >>> del X; folder.cleanup()
 
-What is here knows where the blocks are and how to run a function on each of them; what is computed is said in
-:mod:`l20fs.design`.
+This room knows where the blocks are and how to run a function on each of them; the functions are in :mod:`l20fs.design`.
 """
 
-from l20fs.blocks.inputs import as_blocks, columns_of, comes_in_blocks, is_dask, is_stored, refuse_blocks
-from l20fs.blocks.memory import bytes_of, shown
-from l20fs.blocks.pass_cache import Journal
+from l20fs.blocks.inputs import as_blocks, columns_of, comes_in_blocks, is_blocks, is_dask, is_stored, refuse_blocks
+from l20fs.blocks.memory import format_bytes, memory_limit, parse_bytes
+from l20fs.blocks.pass_cache import PassCache
 from l20fs.blocks.passes import Blocks, FileBlocks, extents
 from l20fs.blocks.sources import open_large
 
 __all__ = [
     "Blocks",
     "FileBlocks",
-    "Journal",
+    "PassCache",
     "as_blocks",
-    "bytes_of",
     "columns_of",
     "comes_in_blocks",
     "extents",
+    "format_bytes",
+    "is_blocks",
     "is_dask",
     "is_stored",
+    "memory_limit",
     "open_large",
+    "parse_bytes",
     "refuse_blocks",
-    "shown",
 ]

@@ -1,8 +1,7 @@
-"""Dask arrays: a function per block on whatever Dask runs on, with the array's own graph as what loads the blocks.
+"""Blocks of a Dask array: a task per block, on any scheduler of Dask, with the graph of the array as the loader.
 
-A worker that is lost takes nothing with it: its blocks are made again by the graph, and what was kept on it is part of
-the graph, too. Values go down as one literal per pass and not once per task. This file is imported where there is a Dask
-array, and nowhere else.
+The loss of a worker loses nothing: its blocks, and the values sent to it, are made again by the graph. A value is sent once
+per pass, not once per task. This module needs dask and is imported only where there is a Dask array.
 """
 
 from __future__ import annotations
@@ -20,22 +19,22 @@ import numpy as np
 from dask.array.utils import meta_from_array
 from dask.delayed import Delayed, delayed
 
-from l20fs.blocks.memory import bytes_of, shown
-from l20fs.blocks.passes import FAN_IN, Blocks, Combine, Kernel, Traffic, plain, size_of
+from l20fs.blocks.memory import format_bytes, memory_limit
+from l20fs.blocks.passes import FAN_IN, Blocks, Combine, Kernel, Traffic, as_plain_block, count_bytes
 
 logger = logging.getLogger("l20fs")
 
-#: The array is held in the memory of the workers, or of this machine, if it takes at most this share of it.
+#: The array is persisted if it takes at most this share of the memory of the workers, or of the limit on this machine.
 SHARE_FOR_X = 0.4
 
-#: Seconds without a single worker, after there were some, before the fit gives up; a nanny starts a new one in less.
+#: Seconds without any worker, after there were some, until the fit fails; a nanny restarts a worker in less.
 PATIENCE = 30.0
 
 AGAIN = "Start workers and fit again; with checkpoint=folder it goes on where it was."
 
 
 def dask_blocks(X: Any, memory: int) -> DaskBlocks:
-    """Take the chunks of a Dask array as blocks, or say how it must be chunked."""
+    """Take the chunks of a Dask array as blocks, or refuse them with the call that makes chunks that can be taken."""
     if X.ndim != 2:
         raise ValueError(f"X has {X.ndim} axes. Give a matrix of two axes, samples and features.")
     if any(np.isnan(size) for chunks in X.chunks for size in chunks):
@@ -70,16 +69,16 @@ class DaskBlocks(Blocks):
 
     @cached_property
     def _blocks(self) -> list[Any]:
-        """The blocks as Dask knows them; from here on they are held in memory if they fit."""
+        """The blocks as tasks of Dask, persisted in memory if they fit."""
         X, workers = self._X, self._workers()
         room = sum(workers.values())
         fits = X.nbytes <= SHARE_FOR_X * room
         how = "held in memory" if fits else "made again by its graph for each pass"
-        logger.info("X takes up to %s and there are %s for it: it is %s", shown(X.nbytes), shown(room), how)
+        logger.info("X takes up to %s and there are %s for it: it is %s", format_bytes(X.nbytes), format_bytes(room), how)
         blocks = [block for block, size in zip(X.to_delayed().ravel(), X.chunks[self.axis], strict=True) if size]
         if not fits or self._client is None:
             return list(dask.base.persist(*blocks)) if fits else blocks
-        # Neighbours on one worker, if it lives: most of a sum is then done where its parts are.
+        # Neighbours on one worker, as long as it lives: most of a sum is then computed where its parts are.
         groups = np.array_split(np.arange(len(blocks)), len(workers))
         held: list[Any] = []
         for worker, group in zip(workers, groups, strict=True):
@@ -88,11 +87,11 @@ class DaskBlocks(Blocks):
         return held
 
     def _workers(self) -> dict[str, int]:
-        """Return the memory of each worker, or what may be used of this machine."""
+        """Return the memory of each worker, or the limit on this machine."""
         if self._client is None:
             return {"": self._memory}
         workers = self._client.scheduler_info(n_workers=-1)["workers"]
-        return {address: int(worker["memory_limit"] or bytes_of(None)) for address, worker in workers.items()}
+        return {address: int(worker["memory_limit"] or memory_limit(None)) for address, worker in workers.items()}
 
     def keep(self, value: Any) -> Any:
         return self._leaf(value).persist()
@@ -101,36 +100,36 @@ class DaskBlocks(Blocks):
         return self._leaf(value)
 
     def _leaf(self, value: Any) -> Any:
-        self.traffic.n_down += size_of(value)
+        self.traffic.n_down += count_bytes(value)
         return delayed(value, pure=False, traverse=False)
 
     def each(self, kernel: Kernel, own: Sequence[tuple[Any, ...]], which: Sequence[int] | None = None) -> list[Any]:
-        return self._computed(self._tasks(kernel, own, range(len(own)) if which is None else which))
+        return self._compute(self._tasks(kernel, own, range(len(own)) if which is None else which))
 
     def total(self, kernel: Kernel, own: Sequence[tuple[Any, ...]], combine: Combine = add) -> Any:
         parts = self._tasks(kernel, own, range(len(own)))
         while len(parts) > 1:
             groups = [parts[start : start + FAN_IN] for start in range(0, len(parts), FAN_IN)]
             parts = [delayed(_in_order, pure=False)(combine, *group) for group in groups]
-        return self._computed(parts)[0]
+        return self._compute(parts)[0]
 
     def _tasks(self, kernel: Kernel, own: Sequence[tuple[Any, ...]], which: Sequence[int]) -> list[Any]:
         self.traffic.n_passes += 1
         task = delayed(_OnPlainBlock(kernel), pure=False)
         self.traffic.n_down += sum(
-            size_of(value) for number in which for value in own[number] if not isinstance(value, Delayed)
+            count_bytes(value) for number in which for value in own[number] if not isinstance(value, Delayed)
         )
         return [task(self._blocks[number], *own[number]) for number in which]
 
-    def _computed(self, tasks: list[Any]) -> list[Any]:
-        # What goes down is what a pass needs, and not larger than that: there is nothing to warn about.
+    def _compute(self, tasks: list[Any]) -> list[Any]:
+        # Dask warns about large graphs; ours hold the values that a pass needs, and no more.
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
-            results = list(dask.base.compute(*tasks)) if self._client is None else self._gathered(tasks)
-        self.traffic.n_up += size_of(results)
+            results = list(dask.base.compute(*tasks)) if self._client is None else self._compute_on_cluster(tasks)
+        self.traffic.n_up += count_bytes(results)
         return results
 
-    def _gathered(self, tasks: list[Any]) -> list[Any]:
-        """Compute on a cluster, and give up when there is nobody left to wait for."""
+    def _compute_on_cluster(self, tasks: list[Any]) -> list[Any]:
+        """Compute on a cluster; raise RuntimeError if all workers are gone for :data:`PATIENCE` seconds."""
         from distributed import CancelledError, KilledWorker
 
         client = self._client
@@ -141,7 +140,7 @@ class DaskBlocks(Blocks):
         try:
             while not _are_done(futures):
                 has_workers = bool(self._workers())
-                had_workers |= has_workers  # one that is still on its way to its first worker may wait
+                had_workers |= has_workers  # a cluster may still wait for its first worker
                 if has_workers or not had_workers:
                     alone_since = time.monotonic()
                 elif time.monotonic() - alone_since > PATIENCE:
@@ -158,23 +157,23 @@ class DaskBlocks(Blocks):
         except CancelledError as error:
             raise RuntimeError(f"The Dask cluster has gone in the middle of a fit ({error}). {AGAIN}") from error
         except BaseException:
-            with suppress(Exception):  # of a client that is closed; what happened before that is what matters
-                client.cancel(futures)  # nobody waits for them any more
+            with suppress(Exception):  # a closed client; the first error is the one to report
+                client.cancel(futures)
             raise
 
 
 class _OnPlainBlock:
-    """A kernel on a block of any kind; Dask calls its tasks by its name."""
+    """A kernel on a block of any kind; the name of the kernel is the name of its tasks in Dask."""
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel, self.__name__ = kernel, kernel.__name__
 
     def __call__(self, block: Any, *own: Any) -> Any:
-        return self.kernel(plain(block), *own)
+        return self.kernel(as_plain_block(block), *own)
 
 
 def _are_done(futures: list[Any]) -> bool:
-    """Wait a moment. What a task itself raises is none of this function's business, even if it is a timeout, too."""
+    """Wait for a second and return whether all are done; the errors of tasks are raised by ``gather``, even timeouts."""
     from distributed import wait
 
     try:

@@ -1,4 +1,4 @@
-"""Files that must not change while they are read: passes over two versions of a file would give the result of neither."""
+"""Guard of a file that is read in several passes: a change in between would give a result of neither version."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ class ChangedFileError(ValueError):
     """A file was changed between two passes over it, or in the middle of one."""
 
 
-class Watch:
-    """Size and time of change of a file that is open, or of all files of a folder.
+class FileGuard:
+    """Check that an open file, or every file of a folder, keeps its size and time of change.
 
-    A file that is replaced or removed as a whole goes on to be what it was for those who have it open; a folder does not.
+    A file that is replaced or removed as a whole stays readable for those who have it open; the files of a folder do not.
 
     Examples
     --------
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "x.npy"
     >>> _ = file.write_bytes(b"before")
-    >>> watch = Watch(file)
-    >>> watch.check()
+    >>> guard = FileGuard(file)
+    >>> guard.check()
     >>> _ = file.write_bytes(b"longer than before")
-    >>> watch.check()
+    >>> guard.check()
     Traceback (most recent call last):
         ...
     l20fs.blocks.file_guard.ChangedFileError: x.npy was changed while it was read. Wait until it is complete, and begin anew.
@@ -41,11 +41,11 @@ class Watch:
 
     @property
     def is_cheap(self) -> bool:
-        """Whether a check is a matter of a moment."""
+        """Whether a check is one call of the system, however large the data are."""
         return self._handle is not None
 
     def check(self) -> None:
-        """Refuse to go on if anything changed."""
+        """Raise ChangedFileError if anything changed."""
         if self._state() != self._before:
             raise ChangedFileError(
                 f"{self._path.name} was changed while it was read. Wait until it is complete, and begin anew."
@@ -61,12 +61,12 @@ def _stamp(status: os.stat_result) -> tuple[int, ...]:
     return status.st_size, status.st_mtime_ns, status.st_ino
 
 
-def watch_of(stored: Any) -> Watch | None:
-    """Return a watch over the file of a memory map, of an HDF5 file that is open for reading, or of a zarr store."""
+def file_guard_of(stored: Any) -> FileGuard | None:
+    """Return a guard of the file of a memory map, of an HDF5 file that is open for reading, or of a zarr store."""
     path = getattr(stored, "filename", None)  # of a memory map
     file = getattr(stored, "file", None)  # of HDF5
     if file is not None:
         path = file.filename if getattr(file, "mode", "") == "r" else None
     root = getattr(getattr(stored, "store", None), "root", None)  # of zarr in a folder
     path = root if path is None else path
-    return Watch(Path(path)) if isinstance(path, str | os.PathLike) and os.path.exists(path) else None
+    return FileGuard(Path(path)) if isinstance(path, str | os.PathLike) and os.path.exists(path) else None

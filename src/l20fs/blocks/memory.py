@@ -1,4 +1,4 @@
-"""How much memory there is, and how it is said."""
+"""Amounts of memory: how they are parsed, limited and written."""
 
 from __future__ import annotations
 
@@ -9,39 +9,57 @@ from typing import Any
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 #: Less makes no sense as a limit: the blocks would be tiny, and Python with its libraries takes more by itself.
-LEAST = 2**27
+LEAST_LIMIT = 2**27
 
 
-def bytes_of(max_memory: Any) -> int:
-    """Return a limit in bytes: a number, a text such as ``"4G"``, or None for half of the memory of this machine.
+def memory_limit(max_memory: Any) -> int:
+    """Return ``max_memory`` in bytes, see :func:`parse_bytes`; None is half of the memory of this machine.
 
     Examples
     --------
-    >>> bytes_of("4G"), bytes_of("512 MB"), bytes_of(2e9)
-    (4294967296, 536870912, 2000000000)
+    >>> memory_limit("4G")
+    4294967296
     """
     if max_memory is None:
         return _installed() // 2
-    size = 0.0
-    if isinstance(max_memory, str):
-        found = re.fullmatch(r"\s*([0-9.]+)\s*([KMGT]?)i?B?\s*", max_memory, re.IGNORECASE)
-        if found and found[1].count(".") < 2 and found[1] != ".":
-            size = float(found[1]) * _UNITS[found[2].upper()]
-    elif isinstance(max_memory, int | float) and not isinstance(max_memory, bool):
-        size = float(max_memory)
-    if not LEAST <= size < float(2**63):
+    size = parse_bytes(max_memory)
+    if size is None or size < LEAST_LIMIT:
         raise ValueError(
-            f"max_memory={max_memory!r} is not valid. Use a number of bytes or a text such as '4G', at least {shown(LEAST)}."
+            f"max_memory={max_memory!r} is not valid. Use a number of bytes or a text such as '4G', at least "
+            f"{format_bytes(LEAST_LIMIT)}."
         )
-    return int(size)
+    return size
 
 
-def shown(size: float) -> str:
-    """Return a number of bytes as people read it.
+def parse_bytes(size: Any) -> int | None:
+    """Return a size in bytes, given as a number or as a text with a binary unit; None if it is no size.
 
     Examples
     --------
-    >>> shown(3_000_000_000), shown(10)
+    >>> parse_bytes("4G"), parse_bytes("512 MiB"), parse_bytes(2e9), parse_bytes("much")
+    (4294967296, 536870912, 2000000000, None)
+    """
+    unit = 1
+    if isinstance(size, str):
+        found = re.fullmatch(r"(.*?)\s*([KMGT]?)I?B?", size.strip().upper())
+        if found is None:
+            return None
+        size, unit = found[1], _UNITS[found[2]]
+    elif not isinstance(size, int | float) or isinstance(size, bool):
+        return None
+    try:
+        n_bytes = float(size) * unit
+    except (ValueError, OverflowError):
+        return None
+    return int(n_bytes) if 0.0 < n_bytes < float(2**63) else None
+
+
+def format_bytes(size: float) -> str:
+    """Write a number of bytes with a binary unit.
+
+    Examples
+    --------
+    >>> format_bytes(3_000_000_000), format_bytes(10)
     ('2.8 GiB', '10 bytes')
     """
     for unit, letter in ((2**40, "T"), (2**30, "G"), (2**20, "M"), (2**10, "K")):

@@ -1,121 +1,111 @@
-"""Passes that were made are not made again: each result in one small file, under a name that says what it is a result of.
+"""Cache of passes over blocks: an interrupted fit is resumed without repeating the passes that are done.
 
-A fit is a sequence of passes over the blocks with little work in between. One that was interrupted or killed does this work
-again, finds the results of its passes in the folder, and goes on where it was, to the last bit as if nothing had happened.
+A fit is a sequence of passes with little work in between. Called again with the same folder, it repeats this work, takes the
+results of its passes from the files, and ends with the same result, to the last bit.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from operator import add
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from l20fs.blocks.passes import Blocks, Combine, Kernel
-from l20fs.storage.checkpoint import digest, hash_of, writable_folder
-from l20fs.storage.files import write_atomically
+from l20fs.storage.files import writable_folder
+from l20fs.storage.hashing import describe, hash_of
+from l20fs.storage.keyed_store import Key, KeyedStore
+from l20fs.typing import Array
 
 
 @dataclass(frozen=True)
-class Noted:
-    """A value where the blocks are, and the digest of what it holds."""
+class Keyed:
+    """A value that was sent to the blocks, and the hash that stands for it in the key of a pass."""
 
     handle: Any
-    digest: str
+    hash: str
 
 
-class Journal(Blocks):
-    """Blocks of which every pass is noted in a folder.
+class PassCache(Blocks):
+    """Blocks that store the result of every pass in a folder.
 
     Parameters
     ----------
     blocks : Blocks
     folder : path
+        The ``checkpoint`` of an estimator.
     probe : callable
-        Called with the blocks, returns arrays that are different for data that are: no result of other data is taken.
+        Called with the blocks; returns arrays that tell their data from any other, so that no result of other data is taken.
     """
 
-    def __init__(self, blocks: Blocks, folder: Any, probe: Any) -> None:
+    def __init__(self, blocks: Blocks, folder: Any, probe: Callable[[Blocks], list[Array]]) -> None:
         self._blocks = blocks
         self.shape, self.dtype, self.axis, self.edges = blocks.shape, blocks.dtype, blocks.axis, blocks.edges
         self.is_sparse, self.budget, self.name, self.traffic = blocks.is_sparse, blocks.budget, blocks.name, blocks.traffic
-        self._folder = writable_folder(folder)
-        layout = [blocks.shape, blocks.dtype.str, blocks.axis, blocks.edges.tolist()]
-        self._data = hash_of(version("l20fs"), layout, _digest(probe(blocks)))
+        writable = writable_folder(folder, "checkpoint")
+        layout = [blocks.shape, blocks.dtype.str, blocks.axis, blocks.edges]
+        self._store = KeyedStore(writable, {"layout": layout, "data": probe(blocks)}, suffix=".npz")
 
-    def keep(self, value: Any) -> Noted:
-        return Noted(self._blocks.keep(value), _digest(value))
+    def keep(self, value: Any) -> Keyed:
+        return Keyed(self._blocks.keep(value), _hash(value))
 
-    def send(self, value: Any) -> Noted:
-        return Noted(self._blocks.send(value), _digest(value))
+    def send(self, value: Any) -> Keyed:
+        return Keyed(self._blocks.send(value), _hash(value))
 
     def each(self, kernel: Kernel, own: Sequence[tuple[Any, ...]], which: Sequence[int] | None = None) -> list[Any]:
-        file = self._file("each", kernel, own, None if which is None else list(which))
-        stored = _read(file)
-        if stored is None:
-            stored = self._blocks.each(kernel, _handles(own), which)
-            self._note(file, stored)
-        return stored
+        key = self._key("each", kernel, own, None if which is None else list(which))
+        stored = self._store.load(key)
+        if stored is not None:
+            return _unpack(stored)
+        results = self._blocks.each(kernel, _handles(own), which)
+        self._store.save(key, _pack(results))
+        return results
 
     def total(self, kernel: Kernel, own: Sequence[tuple[Any, ...]], combine: Combine = add) -> Any:
-        file = self._file("total", kernel, own, combine.__name__)
-        stored = _read(file)
-        if stored is None:
-            stored = [self._blocks.total(kernel, _handles(own), combine)]
-            self._note(file, stored)
-        return stored[0]
+        key = self._key("total", kernel, own, combine.__name__)
+        stored = self._store.load(key)
+        if stored is not None:
+            return _unpack(stored)[0]
+        result = self._blocks.total(kernel, _handles(own), combine)
+        self._store.save(key, _pack([result]))
+        return result
 
-    def _note(self, file: Path, results: list[Any]) -> None:
-        try:
-            _write(file, results)
-        except OSError as error:
-            raise OSError(
-                f"checkpoint={os.fspath(self._folder)!r} cannot be written to ({error.strerror or error}). What is there "
-                "stays: make room and fit again, and it goes on where it was."
-            ) from error
-
-    def _file(self, what: str, kernel: Kernel, own: Sequence[tuple[Any, ...]], how: Any) -> Path:
-        name = hash_of(self._data, what, kernel.__name__, [_digest(arguments) for arguments in own], how)
-        return self._folder / f"pass-{name[:32]}.npz"
+    def _key(self, method: str, kernel: Kernel, own: Sequence[tuple[Any, ...]], how: Any) -> Key:
+        hashes = [[value.hash if isinstance(value, Keyed) else _hash(value) for value in arguments] for arguments in own]
+        return self._store.key("pass", method, kernel.__name__, hashes, how)
 
 
 def _handles(own: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    return [tuple(value.handle if isinstance(value, Noted) else value for value in arguments) for arguments in own]
+    return [tuple(value.handle if isinstance(value, Keyed) else value for value in arguments) for arguments in own]
 
 
-def _digest(value: Any) -> str:
-    if isinstance(value, Noted):
-        return value.digest
-    if isinstance(value, list | tuple):
-        return hash_of([_digest(part) for part in value])
-    return digest(value) if isinstance(value, np.ndarray) else hash_of(value)
+def _hash(value: Any) -> str:
+    return hash_of(describe(value, "an argument of a pass"))
 
 
-def _write(file: Path, results: list[Any]) -> None:
-    """Write results, each of them an array or a tuple of arrays, with the name of the file as a seal."""
-    arrays: dict[str, Any] = {"seal": np.array(file.stem)}
+def _pack(results: list[Any]) -> dict[str, Array]:
+    """Name the arrays of results, each of them an array or a tuple of arrays, by their positions.
+
+    Examples
+    --------
+    >>> list(_pack([np.ones(2), (np.ones(3), np.ones(4))]))
+    ['0', '1.0', '1.1']
+    """
+    arrays: dict[str, Array] = {}
     for number, result in enumerate(results):
-        parts = result if isinstance(result, tuple) else [result]
-        arrays |= {f"{number}-{'p' if isinstance(result, tuple) else 'a'}-{i}": part for i, part in enumerate(parts)}
-    write_atomically(file, lambda stream: np.savez(stream, **arrays))
+        if isinstance(result, tuple):
+            arrays |= {f"{number}.{place}": np.asarray(part) for place, part in enumerate(result)}
+        else:
+            arrays[str(number)] = np.asarray(result)
+    return arrays
 
 
-def _read(file: Path) -> list[Any] | None:
-    """Return what :func:`_write` wrote; None if it is not there, or damaged."""
-    try:
-        with open(file, "rb") as stream, np.load(stream, allow_pickle=False) as stored:
-            if str(stored["seal"]) != file.stem:
-                return None
-            arrays = {name: stored[name] for name in stored.files if name != "seal"}
-    except Exception:  # a damaged archive fails in a dozen ways, in zipfile, zlib, struct and numpy
-        return None
-    results: dict[int, Any] = {}
+def _unpack(arrays: dict[str, Array]) -> list[Any]:
+    """Return the results that :func:`_pack` has named."""
+    results: dict[str, Any] = {}
     for name, array in arrays.items():
-        number, kind, _ = name.split("-")
-        results[int(number)] = array if kind == "a" else (*results.get(int(number), ()), array)
-    return [results[number] for number in sorted(results)]
+        number, _, place = name.partition(".")
+        results[number] = (*results.get(number, ()), array) if place else array
+    return list(results.values())

@@ -1,4 +1,4 @@
-"""A matrix in blocks, and a function run on each of them."""
+"""Passes over a matrix in blocks: a kernel is run on every block, and the results are returned or combined."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from l20fs.blocks.file_guard import Watch
+from l20fs.blocks.file_guard import FileGuard
 from l20fs.typing import Array
 
-#: So many neighbours are summed before the sum is passed on: the order of a sum depends on nothing but the blocks, and
-#: neighbours are on the same machine as a rule.
+#: Fan-in of the tree of sums. The order of a sum depends on the blocks alone, wherever they are, and neighbours are on
+#: the same machine as a rule.
 FAN_IN = 4
 
-#: Blocks that are in memory together: while one is read, the others are worked on.
+#: Blocks in memory at a time: while one is read, the others are worked on.
 AT_ONCE = 2
 
-#: What is run on a block, with whatever else belongs to this block; returns an array or a tuple of arrays.
+#: Function of a block and its arguments; returns an array or a tuple of arrays.
 Kernel = Callable[..., Any]
 Combine = Callable[[Any, Any], Any]
 
 
 @dataclass
 class Traffic:
-    """What a fit has moved so far: how often the blocks were gone through, bytes to them and bytes back.
+    """Number of passes so far, bytes sent to the blocks and bytes returned.
 
-    What a pass sends to all blocks counts once, and so does what comes back as one sum.
+    A value that is sent to all blocks counts once, and so does a sum over all blocks.
     """
 
     n_passes: int = 0
@@ -42,10 +42,10 @@ class Traffic:
 
 
 class Blocks(ABC):
-    """A matrix that is cut along its rows (``axis=0``) or its columns (``axis=1``) at ``edges``.
+    """A matrix cut along its samples (``axis=0``) or its features (``axis=1``) at ``edges``.
 
-    ``budget`` is how many bytes this process may hold beside the blocks. A kernel is called as ``kernel(block, *own)`` with
-    the block, an array or a SciPy sparse matrix, and the arguments of this block.
+    ``budget`` is the number of bytes that this process may hold beside the blocks. A kernel is called as ``kernel(block,
+    *own)`` with a block, an array or a SciPy sparse matrix, and the arguments of this block.
     """
 
     shape: tuple[int, int]
@@ -59,16 +59,16 @@ class Blocks(ABC):
 
     @property
     def has_short_columns(self) -> bool:
-        """Whether columns stay whole and are shorter than rows: vectors over the samples are then what is sent around."""
+        """Whether X is cut along its features and has fewer samples than features: vectors over samples are short."""
         return self.axis == 1 and self.shape[0] < self.shape[1]
 
     @abstractmethod
     def keep(self, value: Any) -> Any:
-        """Put a value where the blocks are, for many passes; it is an argument of kernels from then on."""
+        """Send a value to the blocks for many passes, and return a handle to be used as an argument of kernels."""
 
     @abstractmethod
     def send(self, value: Any) -> Any:
-        """Put a value where the blocks are, for one pass."""
+        """Send a value to the blocks for one pass, and return a handle to be used as an argument of kernels."""
 
     @abstractmethod
     def each(self, kernel: Kernel, own: Sequence[tuple[Any, ...]], which: Sequence[int] | None = None) -> list[Any]:
@@ -76,20 +76,20 @@ class Blocks(ABC):
 
     @abstractmethod
     def total(self, kernel: Kernel, own: Sequence[tuple[Any, ...]], combine: Combine = add) -> Any:
-        """Return the results of all blocks, combined in their order."""
+        """Return the results of all blocks, combine_in_order in their order."""
 
 
 def extents(blocks: Blocks) -> list[slice]:
-    """Return what each block covers along the axis that is cut."""
+    """Return the slice of each block along the axis that is cut."""
     return [slice(int(start), int(stop)) for start, stop in zip(blocks.edges[:-1], blocks.edges[1:], strict=True)]
 
 
-def combined(results: Iterable[Any], combine: Combine) -> Any:
-    """Combine results in their order, :data:`FAN_IN` neighbours at a time; few of them are held at once.
+def combine_in_order(results: Iterable[Any], combine: Combine) -> Any:
+    """Combine results in their order, :data:`FAN_IN` neighbours at a time; only a few are held at once.
 
     Examples
     --------
-    >>> combined(iter("abcdefghijklmnopqrstuvwxyz"), add)
+    >>> combine_in_order(iter("abcdefghijklmnopqrstuvwxyz"), add)
     'abcdefghijklmnopqrstuvwxyz'
     """
     sums: list[list[Any]] = []  # of each level of the tree: the sum so far and of how many
@@ -107,16 +107,16 @@ def combined(results: Iterable[Any], combine: Combine) -> Any:
             sums[level] = [None, 0]
             level += 1
     parts = [value for value, count in reversed(sums) if count]
-    # What is left below is the last child of the level above it.
+    # The rest of a level is the last child of the level above.
     return reduce(lambda right, left: combine(left, right), reversed(parts[:-1]), parts[-1])
 
 
-def plain(block: Any) -> Any:
-    """Return a block as kernels want it: an array, or a SciPy sparse matrix of which rows and columns can be taken.
+def as_plain_block(block: Any) -> Any:
+    """Return a block as an array or a CSR or CSC matrix, of which rows and columns can be taken.
 
     Examples
     --------
-    >>> plain(sp.coo_array(np.eye(3))).format
+    >>> as_plain_block(sp.coo_array(np.eye(3))).format
     'csr'
     """
     if sp.issparse(block):
@@ -131,35 +131,35 @@ def plain(block: Any) -> Any:
     return np.asarray(block)
 
 
-def _picked(block: Any, columns: Array) -> Any:
+def _take_columns(block: Any, columns: Array) -> Any:
     return block[:, columns]
 
 
-def size_of(value: Any) -> int:
-    """Return the bytes of the arrays and numbers in a value; what is there already (:class:`Kept`) has none.
+def count_bytes(value: Any) -> int:
+    """Return the bytes of the arrays and numbers in a value; one that was sent before (:class:`Kept`) has none.
 
     Examples
     --------
-    >>> size_of((np.zeros(3), None, Kept(np.zeros(100)), 0.5))
+    >>> count_bytes((np.zeros(3), None, Kept(np.zeros(100)), 0.5))
     32
     """
     if isinstance(value, Kept) or value is None:
         return 0
     if isinstance(value, list | tuple):
-        return sum(size_of(part) for part in value)
+        return sum(count_bytes(part) for part in value)
     return int(getattr(value, "nbytes", 8))
 
 
 @dataclass(frozen=True)
 class Kept:
-    """A value that was put where the blocks are."""
+    """A value that was sent to the blocks."""
 
     value: Any
 
 
 @dataclass
 class FileBlocks(Blocks):
-    """Blocks that this process reads when it needs them, a few at a time.
+    """Blocks that this process reads from a file, a few at a time.
 
     Parameters
     ----------
@@ -170,9 +170,9 @@ class FileBlocks(Blocks):
     budget : int
         Bytes that may be held beside the blocks.
     name : str
-        What the log calls it.
-    watch : Watch, optional
-        Refuses the result of a pass in which the file changed.
+        Name of the matrix in the log.
+    guard : FileGuard, optional
+        Refuses the result of a pass during which the file changed.
 
     Examples
     --------
@@ -195,53 +195,53 @@ class FileBlocks(Blocks):
     budget: int
     name: str
     traffic: Traffic = field(default_factory=Traffic)
-    watch: Watch | None = None
+    guard: FileGuard | None = None
 
     def keep(self, value: Any) -> Any:
-        self.traffic.n_down += size_of(value)
+        self.traffic.n_down += count_bytes(value)
         return Kept(value)
 
     send = keep
 
     def each(self, kernel: Kernel, own: Sequence[tuple[Any, ...]], which: Sequence[int] | None = None) -> list[Any]:
-        return self._counted(list(self._results(kernel, own, range(len(own)) if which is None else which)))
+        return self._count_up(list(self._results(kernel, own, range(len(own)) if which is None else which)))
 
     def total(self, kernel: Kernel, own: Sequence[tuple[Any, ...]], combine: Combine = add) -> Any:
-        return self._counted(combined(self._results(kernel, own, range(len(own))), combine))
+        return self._count_up(combine_in_order(self._results(kernel, own, range(len(own))), combine))
 
     def __getitem__(self, key: Any) -> Any:
-        """Return ``X[rows]``, which stays in the file, or ``X[:, columns]``, which is read."""
+        """Return ``X[samples]``, which stays in the file, or ``X[:, columns]``, which is read."""
         return self.columns(np.asarray(key[1])) if isinstance(key, tuple) else self.samples(np.asarray(key))
 
     def columns(self, columns: Array) -> Any:
-        """Return a few columns in memory, sparse if X is: a pass over the blocks that have some."""
+        """Return a few columns in memory, sparse if X is sparse: a pass over the blocks that hold some of them."""
         if not len(columns):
             nothing = np.empty((self.shape[0], 0), dtype=self.dtype)
             return sp.csr_array(nothing) if self.is_sparse else nothing
         if self.axis == 0:
-            parts = self.each(_picked, [(columns,)] * len(extents(self)))
+            parts = self.each(_take_columns, [(columns,)] * len(extents(self)))
             return sp.vstack(parts, format="csr") if self.is_sparse else np.concatenate(parts)
         home = np.searchsorted(self.edges, columns, side="right") - 1
         which = np.unique(home)
         places = [(columns[home == number] - self.edges[number],) for number in range(len(extents(self)))]
-        parts = self.each(_picked, places, which.tolist())
+        parts = self.each(_take_columns, places, which.tolist())
         found = sp.hstack(parts, format="csc") if self.is_sparse else np.concatenate(parts, axis=1)
         return found[:, np.argsort(np.argsort(home, kind="stable"), kind="stable")]
 
-    def samples(self, rows: Array) -> FileBlocks:
-        """Return some samples, in increasing order, as blocks that are read where they are."""
-        if np.any(np.diff(rows) <= 0):
+    def samples(self, chosen: Array) -> FileBlocks:
+        """Return some samples, in increasing order, as blocks that stay in the file."""
+        if np.any(np.diff(chosen) <= 0):
             raise ValueError("Samples of a matrix in blocks are taken in increasing order. Sort their numbers.")
 
         def load(span: slice) -> Any:
             if self.axis == 1:
-                return self.load(span)[rows]
-            own = rows[span]
+                return self.load(span)[chosen]
+            own = chosen[span]
             return self.load(slice(int(own[0]), int(own[-1]) + 1))[own - own[0]]
 
-        edges = np.unique(np.searchsorted(rows, self.edges)) if self.axis == 0 else self.edges
-        name = f"{len(rows)} samples of {self.name}"
-        return replace(self, shape=(len(rows), self.shape[1]), edges=edges, load=load, name=name)
+        edges = np.unique(np.searchsorted(chosen, self.edges)) if self.axis == 0 else self.edges
+        name = f"{len(chosen)} samples of {self.name}"
+        return replace(self, shape=(len(chosen), self.shape[1]), edges=edges, load=load, name=name)
 
     def mapped(self, function: Callable[[Any], Any], dtype: Any) -> FileBlocks:
         """Return the matrix with a function applied to every block as it is read."""
@@ -252,8 +252,9 @@ class FileBlocks(Blocks):
         covered = extents(self)
 
         def work(number: int) -> Any:
-            if self.watch is not None and self.watch.is_cheap:  # what is behind the end of a map that shrank kills
-                self.watch.check()
+            # Reading behind the end of a map whose file shrank would kill the process.
+            if self.guard is not None and self.guard.is_cheap:
+                self.guard.check()
             arguments = (value.value if isinstance(value, Kept) else value for value in own[number])
             return kernel(self.load(covered[number]), *arguments)
 
@@ -261,18 +262,18 @@ class FileBlocks(Blocks):
             waiting: deque[Future[Any]] = deque()
             try:
                 for number in which:
-                    self.traffic.n_down += size_of(own[number])
+                    self.traffic.n_down += count_bytes(own[number])
                     waiting.append(pool.submit(work, number))
                     if len(waiting) == AT_ONCE:
                         yield waiting.popleft().result()
                 while waiting:
                     yield waiting.popleft().result()
-                if self.watch is not None:
-                    self.watch.check()
+                if self.guard is not None:
+                    self.guard.check()
             finally:
                 for future in waiting:
                     future.cancel()
 
-    def _counted(self, result: Any) -> Any:
-        self.traffic.n_up += size_of(result)
+    def _count_up(self, result: Any) -> Any:
+        self.traffic.n_up += count_bytes(result)
         return result

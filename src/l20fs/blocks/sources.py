@@ -1,4 +1,4 @@
-"""Files that are read block by block: ``.npy`` memory maps, zarr arrays, dense and sparse matrices of h5ad files."""
+"""Files as sources of blocks: ``.npy`` memory maps, zarr arrays, dense and sparse matrices of h5ad files."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from l20fs.blocks.file_guard import watch_of
-from l20fs.blocks.memory import bytes_of, shown
+from l20fs.blocks.file_guard import file_guard_of
+from l20fs.blocks.memory import format_bytes, memory_limit
 from l20fs.blocks.passes import FileBlocks
 from l20fs.typing import Array
 
 logger = logging.getLogger("l20fs")
 
-#: Bytes of a block at most; larger ones are no faster.
+#: Largest block in bytes; larger ones are no faster.
 LARGEST_BLOCK = 2**26
 
-#: A block may take one part in so many of the memory. Two are held at a time, and work on one makes copies of it.
+#: A block takes at most this fraction (1 / 32) of the memory limit: two are held at a time, and work makes copies.
 SHARE_OF_BLOCK = 32
 
-#: Share of the memory that is left for what the fit keeps beside the blocks.
+#: Share of the memory limit for the values that a fit keeps beside the blocks.
 SHARE_KEPT = 0.5
 
 
 class DamagedFileError(ValueError):
-    """A part of a file cannot be what was written."""
+    """A part of a file is damaged."""
 
 
 def open_large(file: str | os.PathLike[str], *, key: str = "X", max_memory: Any = None) -> FileBlocks:
@@ -44,15 +44,15 @@ def open_large(file: str | os.PathLike[str], *, key: str = "X", max_memory: Any 
     key : str
         Which matrix of an AnnData file, for example ``"layers/counts"``.
     max_memory : int, str or None
-        How much memory a fit may take, in bytes or as ``"4G"``; None: half of this machine's.
+        Memory limit of a fit, in bytes or as ``"4G"``; None: half of the memory of this machine.
 
     Returns
     -------
     FileBlocks
-        With ``shape`` and ``dtype``, to be given to ``L20Selector.fit`` as X.
+        A matrix with ``shape`` and ``dtype``, to be given to ``L20Selector.fit`` as X.
     """
-    path, memory = Path(file), bytes_of(max_memory)
-    stored = _opened(path)
+    path, memory = Path(file), memory_limit(max_memory)
+    stored = _open(path)
     if hasattr(stored, "keys") and "shape" not in stored.attrs:
         if key not in stored:
             raise ValueError(f"{path.name} has no matrix {key!r}. It has {', '.join(map(repr, list(stored.keys())[:5]))}.")
@@ -60,8 +60,8 @@ def open_large(file: str | os.PathLike[str], *, key: str = "X", max_memory: Any 
     return stored_blocks(stored, memory)
 
 
-def _ending(path: Path) -> str:
-    """Return how the name of a file should end: by its content, and by its name where that says nothing."""
+def _suffix_of(path: Path) -> str:
+    """Return the suffix of the format of a file: by its content, else by its name."""
     if path.is_dir():
         return ".zarr"
     try:
@@ -72,9 +72,9 @@ def _ending(path: Path) -> str:
     return ".npy" if head.startswith(b"\x93NUMPY") else ".h5ad" if head == b"\x89HDF\r\n\x1a\n" else path.suffix.lower()
 
 
-def _opened(path: Path) -> Any:
-    ending = _ending(path)
-    if ending == ".npy":
+def _open(path: Path) -> Any:
+    suffix = _suffix_of(path)
+    if suffix == ".npy":
         try:
             mapped = np.load(path, mmap_mode="r", allow_pickle=False)
         except (ValueError, EOFError) as error:
@@ -82,14 +82,14 @@ def _opened(path: Path) -> Any:
         if not isinstance(mapped, np.memmap):
             raise ValueError(f"{path.name} is an archive of arrays. Save the matrix alone, with numpy.save.")
         return mapped
-    if ending == ".zarr":
+    if suffix == ".zarr":
         try:
             import zarr
         except ModuleNotFoundError:
             raise ModuleNotFoundError("A .zarr store needs zarr: pip install zarr.") from None
         refuse_pickled(path)
         return zarr.open(path, mode="r")
-    if ending in (".h5ad", ".h5", ".hdf5"):
+    if suffix in (".h5ad", ".h5", ".hdf5"):
         try:
             import h5py
         except ModuleNotFoundError:
@@ -99,7 +99,7 @@ def _opened(path: Path) -> Any:
 
 
 def refuse_pickled(store: Path) -> None:
-    """Refuse a zarr store with a part that would be unpickled, which can run code: the codecs are in its metadata."""
+    """Refuse a zarr store whose metadata name a pickle codec, which can run code."""
     for name in ("zarr.json", ".zarray", ".zmetadata"):
         for file in sorted(store.rglob(name)):
             if _names_pickle(json.loads(file.read_bytes())):
@@ -130,7 +130,7 @@ def stored_blocks(stored: Any, memory: int) -> FileBlocks:
 
 
 def array_blocks(X: Any, memory: int) -> FileBlocks:
-    """Cut a dense array along the axis on which it lies in the file."""
+    """Cut a dense array along the axis that varies slowest in the file."""
     shape, dtype = tuple(int(size) for size in X.shape), np.dtype(X.dtype)
     if len(shape) != 2:
         raise ValueError(f"X has the shape {shape}. Give a matrix of two axes, samples and features.")
@@ -143,7 +143,7 @@ def array_blocks(X: Any, memory: int) -> FileBlocks:
             "X lies in chunks of %d x %d, of which a row is larger than a block of %s: every chunk is read %d times in a "
             "pass. Smaller chunks, or a larger max_memory, are faster.",
             *chunks,
-            shown(most),
+            format_bytes(most),
             -(-chunks[axis] // step),
         )
     elif chunks:  # whole chunks, or each of them would be read more than once
@@ -153,12 +153,12 @@ def array_blocks(X: Any, memory: int) -> FileBlocks:
 
     def load(span: slice) -> Array:
         block = np.array(X[span] if axis == 0 else X[:, span])
-        if mapped is not None:  # the pages that were read count as memory of this process until they are given back
+        if mapped is not None:  # pages that were read count as memory of this process until they are returned
             mapped.madvise(mmap.MADV_DONTNEED)
         return block
 
-    blocks = FileBlocks((shape[0], shape[1]), dtype, axis, edges, False, load, _kept(memory), _kind_of(X))
-    return replace(blocks, watch=watch_of(X))
+    blocks = FileBlocks((shape[0], shape[1]), dtype, axis, edges, False, load, _budget(memory), _kind_of(X))
+    return replace(blocks, guard=file_guard_of(X))
 
 
 def _kind_of(X: Any) -> str:
@@ -167,7 +167,7 @@ def _kind_of(X: Any) -> str:
 
 
 def _cut_axis(X: Any, shape: tuple[int, ...], chunks: Any, most: int) -> int:
-    """Return the axis to cut: the one on which X lies in the file, or on which whole chunks fit into ``most`` values."""
+    """Return the axis to cut: the slow one in the file, or the one on which whole chunks fit into ``most`` values."""
     if chunks:
         of_rows, of_columns = chunks[0] * shape[1], chunks[1] * shape[0]
         return int(of_columns < of_rows and (of_rows > most or chunks[0] >= shape[0]))
@@ -176,7 +176,7 @@ def _cut_axis(X: Any, shape: tuple[int, ...], chunks: Any, most: int) -> int:
 
 
 def _mapping(X: Any) -> mmap.mmap | None:
-    """Return the memory map behind an array whose pages may be dropped: they are read again from the file."""
+    """Return the memory map behind an array; None if its pages cannot be dropped and read again from the file."""
     if not hasattr(mmap, "MADV_DONTNEED") or not isinstance(X, np.memmap) or X.mode == "c":
         return None
     base: Any = X
@@ -194,7 +194,7 @@ def sparse_blocks(group: Any, kind: str, memory: int) -> FileBlocks:
     is_whole = len(indptr) == shape[axis] + 1 and indptr[0] == 0 and indptr[-1] <= min(data.shape[0], indices.shape[0])
     if not is_whole or np.any(np.diff(indptr) < 0):
         raise ValueError(f"{where} is damaged: its indptr does not fit. Write it again.")
-    # SciPy knows no float16, and takes narrow indices for row pointers, too, which are larger.
+    # SciPy has no float16, and uses the type of the indices for the row pointers, which are larger.
     dtype = np.result_type(data.dtype, np.float32) if data.dtype == np.float16 else np.dtype(data.dtype)
     index = np.result_type(indices.dtype, np.int32)
     n_stored = max(1, _block_bytes(memory) // (dtype.itemsize + np.dtype(indices.dtype).itemsize))
@@ -211,7 +211,7 @@ def sparse_blocks(group: Any, kind: str, memory: int) -> FileBlocks:
         values, places = data[stored].astype(dtype, copy=False), indices[stored].astype(index, copy=False)
         try:
             block = make((values, places, starts), shape=(size, shape[1]) if axis == 0 else (shape[0], size))
-            if (span.start, span.stop) not in checked:  # an index out of bounds would reach memory that is not ours
+            if (span.start, span.stop) not in checked:  # an index out of bounds would read foreign memory
                 block.check_format(full_check=True)
                 checked.add((span.start, span.stop))
         except ValueError as error:
@@ -219,8 +219,8 @@ def sparse_blocks(group: Any, kind: str, memory: int) -> FileBlocks:
             raise DamagedFileError(f"{where} is damaged in {lines}: {error}. Write it again.") from error
         return block
 
-    blocks = FileBlocks((shape[0], shape[1]), dtype, axis, edges, True, load, _kept(memory), f"a {kind.upper()} file")
-    return replace(blocks, watch=watch_of(group))
+    blocks = FileBlocks((shape[0], shape[1]), dtype, axis, edges, True, load, _budget(memory), f"a {kind.upper()} file")
+    return replace(blocks, guard=file_guard_of(group))
 
 
 def _file_of(group: Any) -> str:
@@ -230,17 +230,17 @@ def _file_of(group: Any) -> str:
 
 
 def recut(blocks: FileBlocks, memory: int) -> FileBlocks:
-    """Return the same matrix for another limit, in smaller blocks if need be."""
+    """Return the same matrix for another memory limit, in smaller blocks if need be."""
     n_parts = -(-_block_bytes(int(blocks.budget / SHARE_KEPT)) // _block_bytes(memory))
     edges = blocks.edges
     if n_parts > 1:
         steps = np.linspace(0.0, 1.0, n_parts, endpoint=False)
         edges = np.unique(np.append((edges[:-1, None] + np.diff(edges)[:, None] * steps).astype(edges.dtype), edges[-1]))
-    return replace(blocks, edges=edges, budget=_kept(memory))
+    return replace(blocks, edges=edges, budget=_budget(memory))
 
 
 def _even_edges(indptr: Array, n_stored: int) -> Array:
-    """Cut lines into blocks of at most ``n_stored`` stored values, or of one line."""
+    """Return edges of blocks of at most ``n_stored`` stored values, or of one row or column."""
     edges = [0]
     while edges[-1] < len(indptr) - 1:
         reached = int(np.searchsorted(indptr, indptr[edges[-1]] + n_stored, side="right")) - 1
@@ -252,5 +252,5 @@ def _block_bytes(memory: int) -> int:
     return min(memory // SHARE_OF_BLOCK, LARGEST_BLOCK)
 
 
-def _kept(memory: int) -> int:
+def _budget(memory: int) -> int:
     return int(SHARE_KEPT * memory)

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from l20fs import L20Selector
-from l20fs.blocks import FileBlocks, shown
+from l20fs.blocks import FileBlocks, format_bytes
 from l20fs.cli.options import DataOptions, ModelOptions, flag
 from l20fs.cli.output import note, readable
 from l20fs.cli.parameter_types import SOLVERS, supervised_methods
@@ -44,7 +44,7 @@ def load(data: str, options: DataOptions, *, in_blocks: bool = False) -> Samples
         samples = replace(samples, title=readable(samples.title))
     X = samples.X
     if isinstance(X, FileBlocks):
-        than = f"the {shown(options.max_memory)} of --max-memory" if options.max_memory else "the memory that is free"
+        than = f"the {format_bytes(options.max_memory)} of --max-memory" if options.max_memory else "the memory that is free"
         note(f"work on {samples.title} in memory would take more than {than}: it is read in blocks")
     if not options.is_log:
         return samples

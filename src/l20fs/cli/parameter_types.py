@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, get_args
 
 import click
 
+from l20fs.blocks import parse_bytes
 from l20fs.cli.output import readable
 from l20fs.estimators.base import BaseSelector
 from l20fs.estimators.selector import Solver
 from l20fs.methods import discover
+from l20fs.text import closest
 
 SOLVERS: tuple[str, ...] = get_args(Solver)
-
-UNITS = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
 def supervised_methods() -> dict[str, type[BaseSelector]]:
@@ -44,8 +43,8 @@ class MethodName(click.ParamType[str]):
             return by_lower[value.lower()]
         if value.lower() in {name.lower() for name in discover()}:
             self.fail(f"{value!r} does not look at the labels. Use one that does: {', '.join(known)}.", param, ctx)
-        closest = get_close_matches(value.lower(), by_lower, n=1, cutoff=0.0)[0]
-        self.fail(f"{value!r} is unknown. Did you mean {by_lower[closest]!r}? `l20fs methods` lists all.", param, ctx)
+        meant = by_lower[closest(value.lower(), by_lower)]
+        self.fail(f"{value!r} is unknown. Did you mean {meant!r}? `l20fs methods` lists all.", param, ctx)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
         from click.shell_completion import CompletionItem
@@ -101,15 +100,10 @@ class Bytes(click.ParamType[int]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         if isinstance(value, int):
             return value
-        text = value.strip().upper().removesuffix("B")
-        unit = UNITS.get(text[-1:], 1)
-        try:
-            number = float(text[:-1] if unit > 1 else text)
-        except ValueError:
-            number = 0.0
-        if not 0.0 < number * unit < 2**60:
+        size = parse_bytes(value)
+        if size is None:
             self.fail(f"{value!r} is not a size. Use a number with K, M, G or T, for example 8G.", param, ctx)
-        return int(number * unit)
+        return size
 
 
 def read_lines(file: Path, param: click.Parameter | None, ctx: click.Context | None) -> list[str]:

@@ -28,8 +28,9 @@ from l20fs.cli.select_findings import Findings
 from l20fs.cli.select_pipeline import DEFAULT_K, run_selection
 from l20fs.cli.select_sentences import answer, nested_answer
 from l20fs.report.content import Stability
-from l20fs.report.sentences import RULES, percent
+from l20fs.report.sentences import RULES
 from l20fs.storage.files import claimed
+from l20fs.text import percent
 
 SHOWN_SIZES = (1, 2, 5, 10, 20, 50, 100)
 MOST_ROWS_SHOWN = 20

@@ -32,7 +32,7 @@ from l20fs.evaluation.engine import (
     number_of_folds,
     predictions_by_k,
 )
-from l20fs.report.sentences import counted
+from l20fs.text import counted
 from l20fs.typing import Array
 
 DEFAULT_K = DEFAULTS["n_features_to_select"]

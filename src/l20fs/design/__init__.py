@@ -29,7 +29,7 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
-from l20fs.blocks import Blocks, shown
+from l20fs.blocks import Blocks, format_bytes
 from l20fs.design.blocked import SMALL_GRAM, BlockDesign, BlockedMatrix, probe
 from l20fs.design.columns import ColumnDesign
 from l20fs.design.dense import DenseDesign
@@ -122,14 +122,16 @@ def block_design(blocks: Blocks, deviations: Array | None, sample_weights: Sampl
     design: ColumnDesign | GramDesign
     if blocks.has_short_columns:
         design, plan = ColumnDesign(matrix), "E, fewer samples than features"
-        cost = f"{shown(8.0 * n_samples)} per target to the blocks and the features above the threshold back, per step"
+        cost = (
+            f"{format_bytes(8.0 * n_samples)} per target to the blocks and the features above the threshold back, per step"
+        )
     elif n_features <= SMALL_GRAM:
         design, plan = GramDesign(matrix), "C, few features"
-        cost = f"{shown(8.0 * n_features * n_features)} back once"
+        cost = f"{format_bytes(8.0 * n_features * n_features)} back once"
     else:
         design, plan = GramDesign(matrix), "D, many features and samples"
-        cost = f"{shown(8.0 * n_features)} back for each feature that is touched"
-    logger.info("%s in %s: plan %s, %s; %s may be kept here", size, cut, plan, cost, shown(blocks.budget))
+        cost = f"{format_bytes(8.0 * n_features)} back for each feature that is touched"
+    logger.info("%s in %s: plan %s, %s; %s may be kept here", size, cut, plan, cost, format_bytes(blocks.budget))
     return design
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from l20fs.blocks import shown
+from l20fs.blocks import format_bytes
 from l20fs.typing import Array
 
 #: Lines are fetched in multiples of so many: up to here a pass costs little more than for one line.
@@ -90,8 +90,8 @@ class Lines:
             return
         if len(rows) > self.most:
             raise MemoryError(
-                f"{len(rows)} features at once take {shown(8.0 * len(rows) * self.length)} beside the blocks of X, and "
-                f"{shown(self.budget)} may be kept. Ask for fewer features, or raise max_memory."
+                f"{len(rows)} features at once take {format_bytes(8.0 * len(rows) * self.length)} beside the blocks of X, "
+                f"and {format_bytes(self.budget)} may be kept. Ask for fewer features, or raise max_memory."
             )
         wanted = np.arange(self.n_lines) if self._all_at_once else np.append(missing, self._likely(rows, len(missing)))
         self._make_room(rows, len(wanted))

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from l20fs.design.tiles import BLOCK_ELEMENTS
-from l20fs.storage.checkpoint import digest
+from l20fs.storage.hashing import digest
 from l20fs.typing import Array
 
 #: A feature whose mean is at most so many deviations from 0 may be centred after a product instead of before it: that

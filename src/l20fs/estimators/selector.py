@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from l20fs.blocks import Blocks, Journal, as_blocks, bytes_of, comes_in_blocks
+from l20fs.blocks import Blocks, PassCache, as_blocks, comes_in_blocks, memory_limit
 from l20fs.bounds.certificate import Certificate, certify_penalty, certify_size, lower_bounds, support_loss
 from l20fs.design import Scale, checked_units, probe
 from l20fs.estimators.base import About, BaseSelector, Scored
@@ -308,7 +308,7 @@ class L20Selector(BaseSelector):
         self.ridge_ = default if self.ridge is None else float(self.ridge)
         if isinstance(X, Blocks):
             self._refuse_before_reading(X, targets)
-            X = X if self.checkpoint is None else Journal(X, self.checkpoint, probe)
+            X = X if self.checkpoint is None else PassCache(X, self.checkpoint, probe)
         # The problem itself sets constant features aside, without a copy of X.
         problem = make_problem(
             X,
@@ -575,7 +575,7 @@ class L20Selector(BaseSelector):
             if getattr(self, name) is not None:
                 check_number(name, getattr(self, name), minimum=0.0, strict=name != "eta")
         if self.max_memory is not None:
-            bytes_of(self.max_memory)
+            memory_limit(self.max_memory)
         if self.max_features is not None:
             check_number("max_features", self.max_features, minimum=1, strict=False, whole=True)
         if self.solver in REPLACING and not (isinstance(self.init, str) and self.init == "zeros"):

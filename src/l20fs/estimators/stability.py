@@ -36,7 +36,8 @@ from l20fs.inputs.validation import (
     validate_beside_blocks,
     validate_input,
 )
-from l20fs.storage.checkpoint import Checkpoint, Picked, open_checkpoint
+from l20fs.storage.files import writable_folder
+from l20fs.storage.keyed_store import KeyedStore
 from l20fs.typing import Array
 
 if TYPE_CHECKING:
@@ -220,7 +221,8 @@ class StabilitySelector(BaseSelector):
         if self.checkpoint is not None:
             draws = {"seed": pairs.seed, "fraction": pairs.fraction, "units": pairs.units, "counted": self._units.of}
             data = probe(X) if isinstance(X, Blocks) else X
-            store = open_checkpoint(self.checkpoint, X.shape[1], selector=selector, X=data, y=y, metadata=metadata, **draws)
+            causes = {"selector": selector, "X": data, "y": y, "metadata": metadata, **draws}
+            store = KeyedStore(writable_folder(self.checkpoint, "checkpoint"), causes)
         self._keep_picked(self._run(Work(selector, X, y, metadata, pairs, self._units, store, int(self.n_resamples))))
 
     def _run(self, work: Work) -> list[Picked]:
@@ -479,6 +481,13 @@ class StabilitySelector(BaseSelector):
         return tags
 
 
+class Picked(NamedTuple):
+    """Result of a resample: the best features, best first, of which the selector takes the first ``size``."""
+
+    order: Array
+    size: int
+
+
 class Work(NamedTuple):
     """What every resample needs; it travels to other processes."""
 
@@ -488,14 +497,22 @@ class Work(NamedTuple):
     metadata: dict[str, Array]
     pairs: Pairs
     units: Units
-    store: Checkpoint | None
+    store: KeyedStore | None
     n_resamples: int
 
     def pick(self, resample: int, rows: Array) -> Picked:
-        """Return what the selector finds on the samples of a resample, from the checkpoint if it is there."""
-        picked = None if self.store is None else self.store.load(resample)
-        if picked is not None:
-            return picked
+        """Return the features that the selector finds on the samples of a resample, if need be by a fit."""
+        if self.store is None:
+            return self._compute(resample, rows)
+        key = self.store.key(f"resample-{resample:05d}", resample)
+        stored = self.store.load(key, max_bytes=16 * self.X.shape[1] + 1000)
+        if stored is not None:
+            return Picked(np.array(stored["order"], dtype=np.int32), stored["size"])
+        picked = self._compute(resample, rows)
+        self.store.save(key, {"order": picked.order.tolist(), "size": picked.size})
+        return picked
+
+    def _compute(self, resample: int, rows: Array) -> Picked:
         selector = clone(self.selector)
         seed = self.pairs.selector_seed(resample)
         seedless = [name for name, value in selector.get_params().items() if _is_seed(name) and value is None]
@@ -509,10 +526,7 @@ class Work(NamedTuple):
             raise ValueError(
                 f"Resample {resample + 1} of {self.n_resamples}, with {len(rows)} samples, failed: {error}"
             ) from error
-        picked = pick_best(selector, self.units)
-        if self.store is not None:
-            self.store.save(resample, picked)
-        return picked
+        return pick_best(selector, self.units)
 
 
 class Units(NamedTuple):

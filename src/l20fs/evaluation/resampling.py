@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from l20fs.inputs.validation import Targets
+from l20fs.text import abbreviated
 from l20fs.typing import Array
 
 #: Keys that keep the seeds of the draws and of the selectors apart.
@@ -129,8 +130,7 @@ def _judge_rare_classes(classes: Array, n_holders: Array, unit: str) -> None:
     rare = [str(label) for label in classes[n_holders == 1]]
     if not rare:
         return
-    shown = ", ".join(map(repr, rare[:5])) + (", ..." if len(rare) > 5 else "")
-    found = f"y has {len(rare)} of {len(classes)} classes in one {unit} only: {shown}."
+    found = f"y has {len(rare)} of {len(classes)} classes in one {unit} only: {abbreviated(rare)}."
     if np.count_nonzero(n_holders >= 2) < 2:
         raise ValueError(
             f"{found} A half without them has fewer than 2 classes. Give 2 {unit}s or more of at least 2 classes."

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import time
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
-from l20fs import __version__
 from l20fs.estimators.base import BaseSelector
 from l20fs.experiments.plan import NONZERO, Plan, Variant
 from l20fs.experiments.protocol import Split, accuracy, inner_splits, paper_split
-from l20fs.storage.checkpoint import describe, digest, hash_of
-from l20fs.storage.files import write_atomically
+from l20fs.storage.hashing import digest, hash_of
+from l20fs.storage.keyed_store import Key, KeyedStore
 from l20fs.typing import Array
 
 
@@ -49,20 +46,15 @@ class Cell:
     seed: int
     scale: str = "none"
 
-    def file(self, folder: Path, data_digest: str) -> Path:
-        """Return where the result is kept; the name depends on all that the result depends on."""
-        causes = [
-            __version__,
-            data_digest,
-            self.variant.method,
-            describe(dict(self.variant.params), "params"),
-            [self.split, self.fold, self.n_folds if self.fold is not None else 0, self.seed],
-            [list(self.sizes), list(self.classifiers)],
-        ]
-        if self.scale != "none":  # what was stored before there was a choice keeps its name
-            causes.append(self.scale)
+    def key(self, store: KeyedStore, data_digest: str) -> Key:
+        """Return the key of the result: a label for people, and a hash of all that the result depends on."""
         place = f"{self.split}" if self.fold is None else f"{self.split}.{self.fold}"
-        return folder / self.dataset / f"{self.variant.method}-{place}-{hash_of(*causes)[:24]}.json"
+        return store.key(
+            f"{self.dataset}/{self.variant.method}-{place}",
+            [data_digest, self.variant.method, dict(self.variant.params), self.scale],
+            [self.split, self.fold, self.n_folds if self.fold is not None else 0, self.seed],
+            [self.sizes, self.classifiers],
+        )
 
 
 def cells_of(plan: Plan, dataset: Dataset) -> Iterator[Cell]:
@@ -155,18 +147,3 @@ def columns_of(selector: BaseSelector, size: int) -> Array:
     selector.set_params(n_features_to_select=None if size == NONZERO else size)
     chosen = np.flatnonzero(selector.support_)
     return chosen[np.argsort(selector.ranking_[chosen], kind="stable")]
-
-
-def load_result(file: Path) -> dict[str, Any] | None:
-    """Read what is kept of a cell; None if it is not there or damaged."""
-    try:
-        result = json.loads(file.read_bytes())
-    except (OSError, ValueError):
-        return None
-    return result if isinstance(result, dict) and "accuracy" in result else None
-
-
-def save_result(file: Path, result: dict[str, Any]) -> None:
-    """Keep the result of a cell, whole or not at all."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(file, lambda stream: stream.write(json.dumps(result).encode()))

@@ -17,16 +17,15 @@ from l20fs.data.readers import DataError
 from l20fs.experiments import figures, outcomes
 from l20fs.experiments.agreement import agreement_by_size, agreement_of_choices
 from l20fs.experiments.cells import Dataset, inner_folds
-from l20fs.experiments.plan import Plan, PlanError, Variant, closest, load_plan
+from l20fs.experiments.plan import Plan, PlanError, Variant, load_plan
 from l20fs.experiments.protocol import paper_split
 from l20fs.experiments.runner import RunProgress, run, selections
 from l20fs.experiments.tables import CLASSIFIER_NAMES, Cell, Table, seconds, table_writers, text_writer
 from l20fs.experiments.verdict import in_short, verdict
-from l20fs.experiments.words import joined
 from l20fs.methods import discover
 from l20fs.report.comparison import comparison_page
-from l20fs.report.sentences import counted
 from l20fs.storage.files import write_together
+from l20fs.text import closest_hint, counted, joined
 
 #: What is compared unless told otherwise: quick methods of different kinds, minutes for 100 samples with 5000 features.
 DEFAULT_METHODS = ("Baseline", "L20Selector", "RFS", "mRMR", "ReliefF", "FisherScore")
@@ -65,7 +64,7 @@ def choose_variants(names: Sequence[str]) -> tuple[Variant, ...]:
     for name in names:
         if name.lower() not in known:
             labels = [entry[0].label for entry in known.values()]
-            raise PlanError(f"the method {name!r} is unknown. {closest(name, labels)}")
+            raise PlanError(f"the method {name!r} is unknown. {closest_hint(name, labels)}")
         chosen[name.lower()] = known[name.lower()]
     return tuple(variant for entry in chosen.values() for variant in entry)
 

@@ -7,7 +7,6 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NoReturn
@@ -16,6 +15,7 @@ from l20fs import L20Selector, paper_settings
 from l20fs.estimators.base import BaseSelector
 from l20fs.experiments.protocol import CLASSIFIERS
 from l20fs.methods import discover
+from l20fs.text import closest_hint
 
 #: Stands among sizes for as many features as have non-zero weights at the lambda of the path.
 NONZERO = 0
@@ -166,7 +166,7 @@ class _Method:
         self.name = str(entry.get("method", "L20Selector"))
         known = ["L20Selector", *discover()]
         if self.name not in known:
-            self.refuse(f"the method {self.name!r} is unknown. {closest(self.name, known)}", "method")
+            self.refuse(f"the method {self.name!r} is unknown. {closest_hint(self.name, known)}", "method")
         self.label = str(entry.get("label", self.name))
         solver = entry.get("paper_solver")
         if solver is not None and (self.name != "L20Selector" or solver not in ("ahiht", "hiht")):
@@ -187,7 +187,7 @@ class _Method:
         for source, names in (("params", self.params), ("grid", self.grid)):
             for name in names:
                 if name not in known:
-                    self.refuse(f"{self.name} has no parameter {name!r} here. {closest(name, known)}", source)
+                    self.refuse(f"{self.name} has no parameter {name!r} here. {closest_hint(name, known)}", source)
         for name, values in self.grid.items():
             if not isinstance(values, list) or not values or len(set(map(repr, values))) < len(values):
                 self.refuse(f"the grid of {name!r} is {values!r}. Give a list of different values.", "grid")
@@ -241,12 +241,7 @@ class Lines:
     def refuse_unknown_keys(self, table: Mapping[str, Any], known: set[str], *path: Any) -> None:
         for key in table:
             if key not in known:
-                self.refuse(f"{key!r} means nothing here. {closest(key, sorted(known))}", *path, key)
-
-
-def closest(name: str, known: list[str]) -> str:
-    """Say which known name is most like one that is not."""
-    return f"The closest name is {get_close_matches(name, known, n=1, cutoff=0.0)[0]!r}."
+                self.refuse(f"{key!r} means nothing here. {closest_hint(key, sorted(known))}", *path, key)
 
 
 def _sizes(value: Any, where: Lines, *path: Any) -> tuple[int, ...]:

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from l20fs.evaluation.parallel import results_of
-from l20fs.experiments.cells import Cell, Dataset, cells_of, compute, load_result, save_result, selected_of
+from l20fs.experiments.cells import Cell, Dataset, cells_of, compute, selected_of
 from l20fs.experiments.plan import Plan
+from l20fs.storage.keyed_store import Key, KeyedStore
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,11 +40,11 @@ class RunProgress(NamedTuple):
 
 
 class Job(NamedTuple):
-    """A cell, its data and where its result is kept."""
+    """A cell, its data and the key of its result."""
 
     cell: Cell
     dataset: Dataset
-    file: Path
+    key: Key
 
 
 def run(
@@ -62,44 +63,45 @@ def run(
     """
     for dataset in datasets:
         plan.refuse_small(dataset.name, dataset.X.shape[1])
-    jobs = jobs_of(plan, datasets, folder)
-    results = {job.file: load_result(job.file) for job in jobs}
-    missing = [job for job in jobs if results[job.file] is None]
+    store = KeyedStore(folder)
+    jobs = jobs_of(plan, datasets, store)
+    results = {job.key: store.load(job.key) for job in jobs}
+    missing = [job for job in jobs if results[job.key] is None]
     n_found = len(jobs) - len(missing)
     report = on_progress or (lambda progress: None)
     report(RunProgress(n_found, len(jobs), n_found))
     calls = ((number, job.cell, job.dataset) for number, job in enumerate(missing))
     with closing(results_of(_numbered, calls, n_jobs, in_order=False)) as computed:
         for n_new, (number, result) in enumerate(computed, 1):
-            file = missing[number].file
-            save_result(file, result)
-            results[file] = result
+            key = missing[number].key
+            store.save(key, result)
+            results[key] = result
             report(RunProgress(n_found + n_new, len(jobs), n_found))
-    return rows_of((job.cell, results[job.file]) for job in jobs)
+    return rows_of((job.cell, results[job.key]) for job in jobs)
 
 
 def selections(plan: Plan, datasets: Sequence[Dataset], folder: Path) -> pd.DataFrame:
     """Return dataset, method, choice, split, n_features and ``selected``, best first, for all trials of a finished run."""
     import pandas as pd
 
-    rows = []
-    for job in jobs_of(plan, datasets, folder):
+    store, rows = KeyedStore(folder), []
+    for job in jobs_of(plan, datasets, store):
         if job.cell.fold is not None:
             continue
-        result = load_result(job.file)
+        result = store.load(job.key)
         if result is None:
-            raise FileNotFoundError(f"{job.file} is not there or damaged. Run the plan first.")
+            raise FileNotFoundError(f"{store.file(job.key)} is not there or damaged. Run the plan first.")
         names = (job.cell.dataset, job.cell.variant.label, json.dumps(dict(job.cell.variant.choice)), job.cell.split)
         rows += [(*names, size, selected) for size, selected in selected_of(result).items()]
     return pd.DataFrame(rows, columns=["dataset", "method", "choice", "split", "n_features", "selected"])
 
 
-def jobs_of(plan: Plan, datasets: Sequence[Dataset], folder: Path) -> list[Job]:
+def jobs_of(plan: Plan, datasets: Sequence[Dataset], store: KeyedStore) -> list[Job]:
     """Return all cells of a plan; the trials first, so that the paper's protocol is complete before the honest one."""
     jobs = []
     for dataset in datasets:
         data_digest = dataset.digest
-        jobs += [Job(cell, dataset, cell.file(folder, data_digest)) for cell in cells_of(plan, dataset)]
+        jobs += [Job(cell, dataset, cell.key(store, data_digest)) for cell in cells_of(plan, dataset)]
     return sorted(jobs, key=lambda job: job.cell.fold is not None)
 
 

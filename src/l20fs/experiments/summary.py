@@ -14,8 +14,7 @@ from l20fs.experiments.plan import Plan
 from l20fs.experiments.published import ABOVE, BELOW, PAPER_METHOD, REPRODUCED, SUBSTITUTES, beside_published, published
 from l20fs.experiments.repeats import OTHER_READING
 from l20fs.experiments.tables import CLASSIFIER_NAMES, frame_table, to_markdown
-from l20fs.experiments.words import joined, p_text
-from l20fs.report.sentences import counted
+from l20fs.text import counted, joined, p_text
 
 Case = tuple[str, str, str]
 

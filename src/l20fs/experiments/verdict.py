@@ -14,8 +14,7 @@ from l20fs.experiments.plan import Plan
 from l20fs.experiments.protocol import accuracy, paper_split
 from l20fs.experiments.statistics import LEVEL, paired_tests
 from l20fs.experiments.tables import CLASSIFIER_NAMES, escape_markdown, frame_table, seconds, to_markdown
-from l20fs.experiments.words import joined
-from l20fs.report.sentences import counted
+from l20fs.text import counted, joined
 
 
 def verdict(

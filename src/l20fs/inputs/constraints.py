@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 
 from l20fs.objective.row_penalty import RowPenalty
+from l20fs.text import closest_hint
 from l20fs.typing import Array
 
 #: The parameters of selectors that name features.
@@ -143,10 +143,8 @@ class Features:
                 f"or give indices from 0 to {self.n_features - 1}."
             )
         if name not in self._index:
-            closest = get_close_matches(name, self.names, n=1, cutoff=0.0)
-            raise ValueError(
-                f"{parameter} names {name!r}, which {self.source} does not have. The closest name is {closest[0]!r}."
-            )
+            hint = closest_hint(name, self.names)
+            raise ValueError(f"{parameter} names {name!r}, which {self.source} does not have. {hint}")
         return self._index[name]
 
 

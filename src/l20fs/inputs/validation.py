@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_X_y, column_or_1d, validate_data
 
 from l20fs.inputs.devices import as_numpy, is_device_array
+from l20fs.text import quoted
 from l20fs.typing import Array
 
 #: Beside a class of this weight the others are lost in rounding.
@@ -209,8 +210,8 @@ def weights_of_targets(targets: Targets, class_weight: Any) -> Array | None:
     unknown = [label for label in class_weight if label not in targets.classes]
     if unknown:
         raise ValueError(
-            f"class_weight names {_listed([str(label) for label in unknown])}, which y does not have. Its classes are "
-            f"{_listed([str(label) for label in targets.classes])}."
+            f"class_weight names {quoted([str(label) for label in unknown])}, which y does not have. Its classes are "
+            f"{quoted([str(label) for label in targets.classes])}."
         )
     for label, weight in class_weight.items():
         check_number(f"class_weight[{label!r}]", weight, minimum=0.0, below=LARGEST_CLASS_WEIGHT)
@@ -295,7 +296,7 @@ def refuse_repeated_names(X: Any) -> None:
     if len(set(names)) < len(names):
         repeated = [name for name, count in Counter(names).items() if count > 1]
         raise ValueError(
-            f"X has {len(repeated)} column names more than once: {_listed(repeated)}. Give every column a name of its own."
+            f"X has {len(repeated)} column names more than once: {quoted(repeated)}. Give every column a name of its own."
         )
 
 
@@ -379,7 +380,7 @@ def refuse_counted(n_missing: Array, n_infinite: Array, names: Array | None, fix
         return
     columns = np.flatnonzero(counts)
     labels = [str(names[j]) if names is not None else f"column {j}" for j in columns[:5]]
-    raise ValueError(f"X has {int(counts.sum())} {kind}, first in {_listed(labels)}. {fix}")
+    raise ValueError(f"X has {int(counts.sum())} {kind}, first in {quoted(labels)}. {fix}")
 
 
 def check_number(
@@ -402,7 +403,7 @@ def check_number(
 def check_choice(name: str, value: Any, allowed: tuple[str, ...]) -> None:
     """Refuse a parameter that is not one of a few words."""
     if not isinstance(value, str) or value not in allowed:
-        raise ValueError(f"{name}={value!r} is unknown. Use {_listed(list(allowed), 'or')}.")
+        raise ValueError(f"{name}={value!r} is unknown. Use {quoted(list(allowed), 'or')}.")
 
 
 def _columns(X: Any) -> list[tuple[Any, Any]]:
@@ -422,14 +423,9 @@ def _object_columns(X: Any) -> list[str]:
 
 
 def _not_numbers(found: str, columns: list[str]) -> str:
-    where = f" Columns that are not numbers: {_listed(columns)}." if columns else ""
+    where = f" Columns that are not numbers: {quoted(columns)}." if columns else ""
     return (
         f"X must hold numbers only ({found}).{where} Encode categories first, for example with "
         "make_column_transformer((OneHotEncoder(), [...]), remainder='passthrough'), turn dates into numbers, or drop "
         "these columns."
     )
-
-
-def _listed(names: list[str], word: str = "and") -> str:
-    shown = [repr(name) for name in names[:5]]
-    return f" {word} ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else shown[0]

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from l20fs.report import svg
 from l20fs.report.content import NUMBER, Content, as_plain
 from l20fs.report.html_page import fill
+from l20fs.text import counted, percent
 
 #: What the script needs to show another k; all else is drawn once.
 SCRIPT_FIELDS = (
@@ -123,19 +124,8 @@ def with_error(mean: float, error: float | None) -> str:
 def value_text(content: Content, k: int) -> str:
     """Say what the slider stands at, for those who hear it."""
     mean = content.curves[0].mean[k - 1] if content.curves and k else None
-    features = f"{k} feature{'' if k == 1 else 's'}"
-    return features if mean is None else f"{features}, {percent(mean)} {content.score_name}"
-
-
-def percent(share: float) -> str:
-    """Return a share for people, in one piece.
-
-    Examples
-    --------
-    >>> percent(0.98437) == "98.4\\N{NO-BREAK SPACE}%"
-    True
-    """
-    return f"{100 * share:.1f}\N{NO-BREAK SPACE}%"
+    features = counted(k, "feature")
+    return features if mean is None else f"{features}, {unbroken(percent(mean))} {content.score_name}"
 
 
 def column(name: str) -> tuple[str, str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+
+from l20fs.text import abbreviated, counted, percent
 
 #: With fewer samples than this an accuracy is uncertain.
 FEW_SAMPLES = 30
@@ -24,34 +25,6 @@ RULES = {
     "default": "default",
     "alpha": "what --alpha leaves",
 }
-
-
-def percent(share: float) -> str:
-    """Write a share as a percentage.
-
-    Examples
-    --------
-    >>> percent(0.9841)
-    '98.4 %'
-    """
-    return f"{100.0 * share:.1f} %"
-
-
-def counted(number: int, noun: str) -> str:
-    """Write a number with its noun.
-
-    Examples
-    --------
-    >>> counted(1, "feature"), counted(2308, "feature"), counted(2, "class")
-    ('1 feature', '2308 features', '2 classes')
-    """
-    ending = "" if number == 1 else "es" if noun.endswith("s") else "s"
-    return f"{number} {noun}{ending}"
-
-
-def listed(names: Sequence[Any], most: int = 5) -> str:
-    """Write names in quotes, a few of them."""
-    return ", ".join(repr(str(name)) for name in names[:most]) + (", ..." if len(names) > most else "")
 
 
 def answer(
@@ -182,7 +155,7 @@ def classes_in_one_group(classes: Sequence[str], group_name: str) -> str | None:
         return None
     noun, verb = ("Class", "is") if len(classes) == 1 else ("Classes", "are")
     return (
-        f"{noun} {listed(classes)} {verb} in one {group_name!r} only: differences between classes and between values of "
+        f"{noun} {abbreviated(classes)} {verb} in one {group_name!r} only: differences between classes and between values of "
         f"{group_name!r} cannot be told apart."
     )
 

@@ -1,4 +1,4 @@
-"""Writing files so that a reader never sees half of one."""
+"""Files written whole or not at all, and folders that can be written to."""
 
 from __future__ import annotations
 
@@ -38,6 +38,23 @@ def write_together(writers: dict[Path, Callable[[BinaryIO], object]]) -> None:
             Path(temporary).unlink(missing_ok=True)
     for folder in {file.parent for file in staged}:
         _sync_folder(folder)
+
+
+def writable_folder(folder: str | os.PathLike[str], parameter: str) -> Path:
+    """Return a folder that can be written to, made if it is not there; ``parameter`` is for the error."""
+    if not isinstance(folder, str | os.PathLike) or not os.fspath(folder):
+        raise TypeError(f"{parameter}={folder!r} is not a folder. Give the path of one, or None.")
+    path = Path(folder)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            pass
+    except (OSError, ValueError) as error:  # a name with a null byte is a ValueError
+        reason = getattr(error, "strerror", None) or error
+        raise OSError(
+            f"{parameter}={os.fspath(folder)!r} cannot be written to ({reason}). Give a folder that can."
+        ) from error
+    return path
 
 
 @contextmanager

@@ -17,7 +17,8 @@ from l20fs.data.matlab import read_variables
 from l20fs.data.readers.in_blocks import left_in_file
 from l20fs.data.readers.limits import check_memory, most_unpacked, unpacked_size
 from l20fs.data.readers.svmlight import label_texts, numbered
-from l20fs.data.readers.table import Contents, DataError, Request, UnknownColumnError, find, first_line, listed
+from l20fs.data.readers.table import Contents, DataError, Request, UnknownColumnError, find, first_line
+from l20fs.text import listed
 from l20fs.typing import Array
 
 #: What values and labels are called in files of arrays, by custom; upper and lower case are the same.

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from l20fs.data.readers.svmlight import is_svmlight
-from l20fs.data.readers.table import DataError, Request, first_line, listed
+from l20fs.data.readers.table import DataError, Request, first_line
+from l20fs.text import listed
 
 GZIP = b"\x1f\x8b"
 HEAD = 2**16

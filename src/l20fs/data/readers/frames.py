@@ -13,9 +13,9 @@ from l20fs.data.readers.table import (
     Request,
     UnknownColumnError,
     find,
-    listed,
     refuse_repeated,
 )
+from l20fs.text import listed
 
 #: Rows for each column, from which on a table seems to have its genes in rows.
 TALL = 20

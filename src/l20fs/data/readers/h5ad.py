@@ -20,9 +20,9 @@ from l20fs.data.readers.table import (
     UnknownColumnError,
     find,
     first_line,
-    listed,
     require,
 )
+from l20fs.text import listed
 
 #: The form of tables since anndata 0.8, in which a column can be read by itself.
 BY_COLUMN = "0.2.0"

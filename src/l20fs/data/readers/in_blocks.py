@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from l20fs.blocks import FileBlocks, bytes_of
+from l20fs.blocks import FileBlocks, memory_limit
 from l20fs.blocks.file_guard import ChangedFileError
 from l20fs.blocks.sources import DamagedFileError, stored_blocks
 from l20fs.data.readers.limits import memory_for_blocks
@@ -14,7 +14,7 @@ from l20fs.data.readers.table import DataError, Request, first_line
 
 def left_in_file(stored: Any, request: Request) -> FileBlocks:
     """Cut a stored matrix into blocks, and name the file where one cannot be read."""
-    blocks = stored_blocks(stored, bytes_of(memory_for_blocks(request)))
+    blocks = stored_blocks(stored, memory_limit(memory_for_blocks(request)))
 
     def load(span: slice) -> Any:
         try:

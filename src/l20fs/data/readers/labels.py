@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 
 from l20fs.data.readers.frames import TURN_HINT
 from l20fs.data.readers.limits import unpack_gzip
-from l20fs.data.readers.table import Contents, DataError, Request, UnknownColumnError, find, listed, refuse_repeated
+from l20fs.data.readers.table import Contents, DataError, Request, UnknownColumnError, find, refuse_repeated
 from l20fs.data.readers.text import MEMORY_PER_BYTE, decode, find_separator
+from l20fs.text import listed
 
 GZIP = b"\x1f\x8b"
 

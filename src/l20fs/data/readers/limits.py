@@ -9,7 +9,7 @@ import zipfile
 import zlib
 from pathlib import Path
 
-from l20fs.blocks.memory import LEAST, shown
+from l20fs.blocks.memory import LEAST_LIMIT, format_bytes
 from l20fs.data.readers.table import DataError, Request, first_line
 
 #: A packed file may grow to this many bytes, whatever its own size...
@@ -37,8 +37,8 @@ def refuse_bomb(packed: int, unpacked: int, request: Request) -> None:
     most = most_unpacked(packed)
     if unpacked > most:
         raise DataError(
-            f"{request.name}: {shown(packed)} that unpack to more than {shown(most)}. That is no table of numbers, or a "
-            "damaged one. If you trust it, unpack it yourself."
+            f"{request.name}: {format_bytes(packed)} that unpack to more than {format_bytes(most)}. That is no table of "
+            "numbers, or a damaged one. If you trust it, unpack it yourself."
         )
 
 
@@ -69,11 +69,12 @@ def stays_in_file(needed: int, request: Request) -> bool:
     most = memory_for(request)
     if not request.in_blocks or most is None or WORK * needed <= most:
         return False
-    least = LEAST + request.in_use
+    least = LEAST_LIMIT + request.in_use
     if most < least and needed > most:
         raise DataError(
-            f"{request.name}: work on it takes about {shown(WORK * needed)} of memory. In blocks {shown(least)} would do, "
-            f"but {shown(most)} are {'free' if request.max_memory is None else 'allowed'}. Allow more."
+            f"{request.name}: work on it takes about {format_bytes(WORK * needed)} of memory. In blocks "
+            f"{format_bytes(least)} would do, but {format_bytes(most)} are "
+            f"{'free' if request.max_memory is None else 'allowed'}. Allow more."
         )
     return most >= least
 
@@ -81,7 +82,7 @@ def stays_in_file(needed: int, request: Request) -> bool:
 def memory_for_blocks(request: Request) -> int | None:
     """Return the bytes that work on blocks may take: of what is allowed, the part that is not yet in use."""
     most = memory_for(request)
-    return None if most is None else max(LEAST, most - request.in_use)
+    return None if most is None else max(LEAST_LIMIT, most - request.in_use)
 
 
 def check_memory(needed: int, request: Request) -> None:
@@ -93,8 +94,8 @@ def check_memory(needed: int, request: Request) -> None:
     if most is not None and needed > most:
         which = "are free" if request.max_memory is None else "are allowed"
         raise DataError(
-            f"{request.name}: needs about {shown(needed)} of memory, but {shown(most)} {which}. Remove features that hardly "
-            "vary, keep it sparse (h5ad, .mtx), or use a larger machine."
+            f"{request.name}: needs about {format_bytes(needed)} of memory, but {format_bytes(most)} {which}. Remove "
+            "features that hardly vary, keep it sparse (h5ad, .mtx), or use a larger machine."
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from l20fs.data.readers.table import listed
+from l20fs.text import listed
 
 MONTHS = {"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}
 MONTH = f"(?:{'|'.join(sorted(MONTHS))})[a-z]{{0,6}}"

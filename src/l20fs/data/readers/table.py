@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from l20fs.text import did_you_mean, listed
 from l20fs.typing import Array
 
 #: An array, a csr_array, a csc_array or FileBlocks; SciPy has no types that could say so.
@@ -129,9 +129,7 @@ def find(name: str, names: Sequence[str], what: str, request: Request) -> int:
     """Return the position of a name, or say which one may have been meant."""
     if name in names:
         return names.index(name)
-    near = difflib.get_close_matches(name, names, n=3)
-    hint = f"Did you mean {' or '.join(map(repr, near))}?" if near else f"It has {listed(names)}."
-    raise UnknownColumnError(f"{request.name} has no {what} {name!r}. {hint}")
+    raise UnknownColumnError(f"{request.name} has no {what} {name!r}. {did_you_mean(name, names)}")
 
 
 def refuse_repeated(names: Sequence[str], what: str, request: Request, hint: str = "") -> None:
@@ -139,12 +137,6 @@ def refuse_repeated(names: Sequence[str], what: str, request: Request, hint: str
     if len(set(names)) < len(names):
         repeated = [name for name, count in Counter(names).items() if count > 1]
         raise DataError(f"{request.name}: {what} names occur more than once: {listed(repeated)}. Make them unique.{hint}")
-
-
-def listed(names: Iterable[Any]) -> str:
-    """Return the first five names for a message."""
-    names = [repr(str(name)) for name in names]
-    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "") if names else "nothing"
 
 
 def first_line(error: Exception) -> str:

@@ -12,8 +12,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from l20fs.data.readers.limits import check_memory, unpack_gzip
-from l20fs.data.readers.table import Contents, DataError, Request, first_line, listed, require
+from l20fs.data.readers.table import Contents, DataError, Request, first_line, require
 from l20fs.data.readers.text import MEMORY_PER_BYTE, decode
+from l20fs.text import listed
 from l20fs.typing import Array
 
 MATRIX, FEATURES, BARCODES = ("matrix.mtx",), ("features.tsv", "genes.tsv"), ("barcodes.tsv",)

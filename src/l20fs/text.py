@@ -1,0 +1,125 @@
+"""Pieces of sentences: lists of names, closest names, counts and percentages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+#: Names that a message shows at most.
+MOST = 5
+
+
+def joined(names: Sequence[str], word: str = "and") -> str:
+    """Join names as in a sentence.
+
+    Examples
+    --------
+    >>> joined(["RFS", "mRMR", "ReliefF"]), joined(["RFS", "mRMR"], "or"), joined(["RFS"])
+    ('RFS, mRMR and ReliefF', 'RFS or mRMR', 'RFS')
+    """
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {word} {names[-1]}"
+
+
+def quoted(names: Sequence[str], word: str = "and") -> str:
+    """Join the first five names in quotes, as in a sentence.
+
+    Examples
+    --------
+    >>> quoted(["zscore", "centre", "none"], "or")
+    "'zscore', 'centre' or 'none'"
+    """
+    return joined([repr(name) for name in names[:MOST]], word)
+
+
+def listed(names: Iterable[Any], empty: str = "nothing") -> str:
+    """List the first five names in quotes, and count the others; ``empty`` stands for no names.
+
+    Examples
+    --------
+    >>> listed("abc"), listed("abcdefgh"), listed([])
+    ("'a', 'b', 'c'", "'a', 'b', 'c', 'd', 'e' and 3 more", 'nothing')
+    """
+    texts = [repr(str(name)) for name in names]
+    more = f" and {len(texts) - MOST} more" if len(texts) > MOST else ""
+    return ", ".join(texts[:MOST]) + more if texts else empty
+
+
+def abbreviated(names: Sequence[Any]) -> str:
+    """List the first five names in quotes, and dots for the others.
+
+    Examples
+    --------
+    >>> abbreviated("abc"), abbreviated("abcdefgh")
+    ("'a', 'b', 'c'", "'a', 'b', 'c', 'd', 'e', ...")
+    """
+    return ", ".join(repr(str(name)) for name in names[:MOST]) + (", ..." if len(names) > MOST else "")
+
+
+def closest(name: str, known: Iterable[str]) -> str:
+    """Return the known name that is most like ``name``, however different.
+
+    Examples
+    --------
+    >>> closest("Relief", ["RFS", "mRMR", "ReliefF"])
+    'ReliefF'
+    """
+    return get_close_matches(name, list(known), n=1, cutoff=0.0)[0]
+
+
+def closest_hint(name: str, known: Iterable[str]) -> str:
+    """Write the sentence that names the closest known name.
+
+    Examples
+    --------
+    >>> closest_hint("Relief", ["RFS", "mRMR", "ReliefF"])
+    "The closest name is 'ReliefF'."
+    """
+    return f"The closest name is {closest(name, known)!r}."
+
+
+def did_you_mean(name: Any, known: Iterable[Any], empty: str = "nothing") -> str:
+    """Ask for up to three known names like ``name``, or list the known names if there are none.
+
+    Examples
+    --------
+    >>> did_you_mean("tpye", ["type", "donor"]), did_you_mean("y", ["type", "donor"])
+    ("Did you mean 'type'?", "It has 'type', 'donor'.")
+    """
+    names = [str(other) for other in known]
+    near = get_close_matches(str(name), names, n=3)
+    return f"Did you mean {' or '.join(map(repr, near))}?" if near else f"It has {listed(names, empty)}."
+
+
+def counted(number: int, noun: str) -> str:
+    """Write a number with its noun.
+
+    Examples
+    --------
+    >>> counted(1, "feature"), counted(2308, "feature"), counted(2, "class")
+    ('1 feature', '2308 features', '2 classes')
+    """
+    ending = "" if number == 1 else "es" if noun.endswith("s") else "s"
+    return f"{number} {noun}{ending}"
+
+
+def percent(share: float) -> str:
+    """Write a share as a percentage.
+
+    Examples
+    --------
+    >>> percent(0.9841)
+    '98.4 %'
+    """
+    return f"{100.0 * share:.1f} %"
+
+
+def p_text(value: float) -> str:
+    """Write a p-value with the digits that matter.
+
+    Examples
+    --------
+    >>> p_text(0.0421), p_text(1e-7)
+    ('p = 0.042', 'p < 0.001')
+    """
+    return "p < 0.001" if value < 0.001 else f"p = {value:.3f}"
