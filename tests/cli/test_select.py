@@ -20,7 +20,8 @@ from samples import SOLVERS
 from l20fs import L20Selector, L20SelectorCV, StabilitySelector
 from l20fs.cli import run
 from l20fs.cli.parameter_types import supervised_methods
-from l20fs.evaluation.engine import make_stratified_folds, nested_accuracy, predictions_by_k
+from l20fs.evaluation.folds import make_stratified_folds
+from l20fs.evaluation.predictions import nested_accuracy, predictions_by_k
 from l20fs.methods import discover
 from l20fs.report import Content
 

@@ -21,7 +21,8 @@ from l20fs.data.readers import Samples
 from l20fs.estimators import panels
 from l20fs.estimators.panels import ranked_units
 from l20fs.evaluation.data_checks import Classes
-from l20fs.evaluation.engine import make_stratified_folds, predictions_by_k
+from l20fs.evaluation.folds import make_stratified_folds
+from l20fs.evaluation.predictions import predictions_by_k
 from l20fs.methods import FisherScore
 from l20fs.report import Content, render
 

@@ -32,8 +32,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV
-from l20fs.evaluation.cross_validation import Scores as FoldScores
-from l20fs.evaluation.cross_validation import Setting, choose, tabulate
+from l20fs.evaluation.choice import Setting, choose, tabulate
 
 FOLDS = StratifiedKFold(3, shuffle=True, random_state=0)
 
@@ -115,12 +114,10 @@ def test_the_rules_on_any_scores(data):
     ridges = [0.1, 1.0, 10.0][:n_ridges]
     values = st.sampled_from([0.5, 0.6, 0.7, 0.8])
     scores = {(ridge, k): [data.draw(values) for _ in range(3)] for ridge in ridges for k in range(1, n_sizes + 1)}
-    found = [
-        FoldScores(np.array([scores[ridge, k][fold] for k in range(1, n_sizes + 1)]), np.arange(1, n_sizes + 1), ridge)
-        for ridge in ridges
-        for fold in range(3)
-    ]
-    results = tabulate([Setting(ridge, None) for ridge in ridges], list(range(1, n_sizes + 1)), found, 3)
+    sizes = list(range(1, n_sizes + 1))
+    found = np.array([[[scores[ridge, k][fold] for k in sizes] for fold in range(3)] for ridge in ridges])
+    n_features = np.broadcast_to(sizes, found.shape)
+    results = tabulate([Setting(ridge, None) for ridge in ridges], sizes, found, n_features)
     for rule in ("best", "1se"):
         index = choose(results, rule)
         assert (results["ridge"][index], results["n_features"][index]) == slow_choice(scores, rule)

@@ -13,15 +13,10 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from l20fs import L20Classifier, L20Selector, L20SelectorCV
 from l20fs.data import make_planted
-from l20fs.evaluation.cross_validation import choose
-from l20fs.evaluation.engine import (
-    JUDGES,
-    make_stratified_folds,
-    nearest_neighbours,
-    nested_accuracy,
-    number_of_folds,
-    predictions_by_k,
-)
+from l20fs.evaluation.choice import choose
+from l20fs.evaluation.folds import make_stratified_folds, number_of_folds
+from l20fs.evaluation.judges import nearest_neighbours
+from l20fs.evaluation.predictions import JUDGES, nested_accuracy, predictions_by_k
 from l20fs.methods import MRMR, RPMFS, FisherScore
 
 LETTERS = np.array(["a", "b", "c"])
@@ -171,7 +166,7 @@ def test_neighbours_are_those_of_scikit_learn():
 def test_blocks_of_test_samples_change_nothing(monkeypatch):
     X, y = make_data(n_samples=60)
     expected = nearest_neighbours(X[:40], y[:40], X[40:], np.array([2, 5]), 3)
-    monkeypatch.setattr("l20fs.evaluation.engine.BLOCK_ELEMENTS", 130)
+    monkeypatch.setattr("l20fs.evaluation.judges.BLOCK_ELEMENTS", 130)
     np.testing.assert_array_equal(nearest_neighbours(X[:40], y[:40], X[40:], np.array([2, 5]), 3), expected)
 
 

@@ -24,7 +24,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV, StabilitySelector
 from l20fs.blocks import open_large
 from l20fs.estimators.selection_table import substitutes
-from l20fs.evaluation.engine import make_stratified_folds, predictions_by_k
+from l20fs.evaluation.folds import make_stratified_folds
+from l20fs.evaluation.predictions import predictions_by_k
 from l20fs.methods import FisherScore, discover
 
 

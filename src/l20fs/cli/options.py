@@ -12,8 +12,8 @@ import click
 from l20fs import L20Selector
 from l20fs.cli.parameter_types import SOLVERS, Bytes, Groups, MethodName, Names, TextValue
 from l20fs.design import Scale
-from l20fs.estimators.selector import RIDGE_FOR_LABELS
-from l20fs.evaluation.cross_validation import SizeRule
+from l20fs.evaluation.choice import SizeRule
+from l20fs.objective.linear_rule import RIDGE_FOR_LABELS
 from l20fs.objective.solution_path import Ranking
 
 #: What L20Selector does unless told otherwise: the command line has no defaults of its own.

@@ -18,7 +18,7 @@ from l20fs.cli.select_content import selection_tsv
 from l20fs.cli.select_findings import Findings
 from l20fs.data.readers import Samples
 from l20fs.evaluation.data_checks import Classes
-from l20fs.evaluation.engine import Predictions
+from l20fs.evaluation.predictions import Predictions
 from l20fs.report.content import Content
 from l20fs.report.page import render
 from l20fs.storage.files import write_together

@@ -12,7 +12,7 @@ from l20fs.cli.select_findings import Findings
 from l20fs.cli.select_sentences import answer, describe
 from l20fs.estimators import panels
 from l20fs.estimators.panels import heads_of
-from l20fs.evaluation.engine import Predictions
+from l20fs.evaluation.predictions import Predictions
 from l20fs.objective.solution_path import RULES
 from l20fs.report import sentences
 from l20fs.report.content import MOST_LINES, N_SUBSTITUTES, Content, Curve, PathLines, Stability, write_tsv

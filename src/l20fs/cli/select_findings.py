@@ -13,7 +13,7 @@ from l20fs.cli.options import SelectOptions
 from l20fs.data.readers import Samples
 from l20fs.estimators.base import BaseSelector
 from l20fs.evaluation.data_checks import Classes
-from l20fs.evaluation.engine import Nested, Predictions
+from l20fs.evaluation.predictions import Nested, Predictions
 from l20fs.objective.solution_path import SolutionPath
 from l20fs.typing import Array
 

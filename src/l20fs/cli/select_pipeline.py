@@ -21,17 +21,10 @@ from l20fs.cli.select_sentences import data_warnings, warn_of_few_folds
 from l20fs.data.readers import DataError, Samples
 from l20fs.estimators.base import BaseSelector
 from l20fs.estimators.panels import ranked_units
-from l20fs.evaluation.cross_validation import choose
+from l20fs.evaluation.choice import choose
 from l20fs.evaluation.data_checks import Classes
-from l20fs.evaluation.engine import (
-    JUDGES,
-    Nested,
-    Predictions,
-    make_stratified_folds,
-    nested_accuracy,
-    number_of_folds,
-    predictions_by_k,
-)
+from l20fs.evaluation.folds import make_stratified_folds, number_of_folds
+from l20fs.evaluation.predictions import JUDGES, Nested, Predictions, nested_accuracy, predictions_by_k
 from l20fs.text import counted
 from l20fs.typing import Array
 

@@ -10,7 +10,8 @@ from l20fs.cli.select_findings import Findings
 from l20fs.data.readers import Samples
 from l20fs.evaluation import data_checks
 from l20fs.evaluation.data_checks import Classes
-from l20fs.evaluation.engine import N_FOLDS, dense_columns, number_of_folds
+from l20fs.evaluation.engine import dense_columns
+from l20fs.evaluation.folds import N_FOLDS, number_of_folds
 from l20fs.report import sentences
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import numbers
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -137,7 +138,7 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         try:
             for name in [name for name in before if name.endswith("_")]:
                 delattr(self, name)
-            self._check_n_features_to_select()
+            self._check_size(self.n_features_to_select)
             self._check_parameters()
             X, targets = self._validate(X, y)
             if names is not None:
@@ -252,27 +253,51 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         refuse_foreign_array(X, "X", user)
         return super().inverse_transform(X)
 
+    def support_for(self, k: int | float | str | None) -> Array:
+        """Return the mask of the features that are selected for ``k``, (n_features,).
+
+        Parameters
+        ----------
+        k : int, float, str or None
+            Whatever ``n_features_to_select`` takes.
+        """
+        check_is_fitted(self)
+        self._check_size(k)
+        return self._select(k)
+
+    def order_for(self, k: int | float | str | None) -> Array:
+        """Return the indices of the features that are selected for ``k``, best first."""
+        chosen = np.flatnonzero(self.support_for(k))
+        return chosen[np.argsort(self.ranking_[chosen], kind="stable")]
+
     @property
     def support_(self) -> Array:
         """Mask of the selected features, for the present ``n_features_to_select``."""
-        return self._get_support_mask()
+        return self.support_for(self.n_features_to_select)
 
     def _get_support_mask(self) -> Array:
-        check_is_fitted(self)
-        self._check_n_features_to_select()
-        # A constant feature has the score -inf and is not selected even if it is asked for.
-        return (self.ranking_ <= self._n_wanted(int(self.ranking_.max()))) & np.isfinite(self.scores_)
+        return self.support_for(self.n_features_to_select)
 
-    def _n_wanted(self, n_features: int) -> int:
-        """The number of features that ``n_features_to_select`` means for data with ``n_features``, unclipped."""
-        value = self.n_features_to_select
-        assert isinstance(value, numbers.Real), "a selector that takes None or a word decides itself what it means"
-        return int(value) if isinstance(value, numbers.Integral) else max(1, round(float(value) * n_features))
+    def _select(self, k: int | float | str | None) -> Array:
+        """Return the mask for a valid ``k`` from what was learned, which stays as it is."""
+        # A constant feature has the score -inf and is not selected even if it is asked for.
+        return (self.ranking_ <= self._n_wanted(k, int(self.ranking_.max()))) & np.isfinite(self.scores_)
+
+    def with_size(self, k: int | float | str | None) -> Self:
+        """Return this fitted selector with ``n_features_to_select=k``; it shares all arrays, and this one stays as it is."""
+        other = copy.copy(self)
+        other.n_features_to_select = k
+        return other
+
+    def _n_wanted(self, k: int | float | str | None, n_features: int) -> int:
+        """Return the number of features that ``k`` means for data with ``n_features``, unclipped."""
+        assert isinstance(k, numbers.Real), "a selector that takes None or a word decides itself what it means"
+        return int(k) if isinstance(k, numbers.Integral) else max(1, round(float(k) * n_features))
 
     def _warn_if_short(self) -> None:
         """Warn if fewer features than asked for can be selected."""
         n_units, n_selectable = self._count_units()
-        k = n_selectable if self.n_features_to_select is None else self._n_wanted(n_units)
+        k = n_selectable if self.n_features_to_select is None else self._n_wanted(self.n_features_to_select, n_units)
         if k > n_selectable:
             warnings.warn(f"n_features_to_select={k}{self._shortage(k, n_units, n_selectable)}", UserWarning, stacklevel=3)
 
@@ -286,15 +311,16 @@ class BaseSelector(SelectorMixin, BaseEstimator):
             return f" is greater than n_features={n_units}. All the features will be returned."
         return f", but only {n_selectable} of {n_units} features vary; these are returned."
 
-    def _check_n_features_to_select(self) -> None:
-        value = self.n_features_to_select
-        if (value is None and self.allows_none) or (isinstance(value, str) and value in self.size_rules):
+    def _check_size(self, k: Any) -> None:
+        """Refuse what ``n_features_to_select`` cannot be."""
+        if (k is None and self.allows_none) or (isinstance(k, str) and k in self.size_rules):
             return
-        is_count = isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_) and value >= 1
-        is_share = isinstance(value, numbers.Real) and not isinstance(value, numbers.Integral) and 0.0 < value <= 1.0
+        is_whole = isinstance(k, numbers.Integral)
+        is_count = is_whole and not isinstance(k, bool | np.bool_) and k >= 1
+        is_share = isinstance(k, numbers.Real) and not is_whole and 0.0 < float(k) <= 1.0
         if not (is_count or is_share):
             raise ValueError(
-                f"n_features_to_select={value!r} is not valid. Use a whole number from 1, or a share of the features above "
+                f"n_features_to_select={k!r} is not valid. Use a whole number from 1, or a share of the features above "
                 f"0.0 and up to 1.0{''.join(f', or {rule!r}' for rule in self.size_rules)}."
             )
 
@@ -356,7 +382,7 @@ class SolvesForOneK(BaseSelector):
     def __getattr__(self, name: str) -> Any:
         if name not in vars(self).get("_stale", ()):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        self._check_n_features_to_select()
+        self._check_size(self.n_features_to_select)
         self._check_parameters()
         self._solve()
         self._warn_if_short()

@@ -1,82 +1,20 @@
-r"""Selection and prediction from one object: a classifier and a regression on the refitted rows.
-
-The regression predicts with least squares (and the ridge term) on exactly the selected features. So does the classifier, but
-labels are not read from the largest prediction: the ridge term shrinks the predictions towards the class frequencies, and
-rare or middle classes would never win. Instead the predictions :math:`s = W'x` are the axes of a discriminant analysis,
-
-.. math:: \delta_c(x) = m_c' \Sigma^{-1} s - \tfrac12 m_c' \Sigma^{-1} m_c + \log \pi_c,
-
-where :math:`m_c` are the class means of s, :math:`\Sigma` is its scatter within the classes and :math:`\pi` are the
-shares of the classes, equal ones where ``class_weight`` is balanced. How much each axis was shrunk no longer matters.
-(Hastie, Buja and Tibshirani 1995 call this penalized discriminant analysis.)
-"""
+"""Selection and prediction from one object: a classifier and a regression on the refitted rows."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, validate_data
 
 from l20fs.blocks import columns_of, comes_in_blocks, is_dask
 from l20fs.estimators.selector import L20Selector
-from l20fs.inputs.validation import Targets, numeric_targets, refuse_foreign_array, refuse_other_width, weights_of_targets
+from l20fs.inputs.validation import Targets, numeric_targets, refuse_foreign_array, refuse_other_width
 from l20fs.objective.least_squares import LeastSquares
+from l20fs.objective.linear_rule import ClassScatter
 from l20fs.typing import Array
-
-#: Share of the mean scatter of the predictions that is added to that within the classes, which a perfect fit makes zero.
-LEAST_SCATTER = 1e-6
-
-
-class Rule(NamedTuple):
-    """A linear rule ``x[rows] @ weights + intercept``, one column per target."""
-
-    rows: Array
-    weights: Array
-    intercept: Array
-
-
-class ClassScatter(NamedTuple):
-    """What a discriminant analysis needs to know of the panel, in the units in which the rows competed.
-
-    ``means`` (n_classes, n_rows) of the centred features, ``within`` (n_rows, n_rows) their mean scatter within the classes,
-    ``shares`` (n_classes,) of the classes.
-    """
-
-    means: Array
-    within: Array
-    shares: Array
-
-    @classmethod
-    def of(cls, problem: LeastSquares, rows: Array, targets: Targets, class_weight: Any) -> ClassScatter:
-        """Measure the columns ``rows``."""
-        root, one_hot = problem.design.sample_weights.root, targets.Y
-        membership = one_hot if root is None else one_hot * root[:, None]
-        sizes = (membership * membership).sum(axis=0)
-        sums, gram = problem.products_among(rows, membership)
-        means = sums / np.where(sizes > 0.0, sizes, 1.0)[:, None]
-        within = (gram - (means.T * sizes) @ means) / sizes.sum()
-        weights = weights_of_targets(targets, class_weight)
-        shares = sizes if weights is None else sizes * weights
-        # Equal shares are equal to the last digit, on which the class depends where nothing else decides.
-        return cls(means, within, np.round(shares / shares.sum(), 12))
-
-    def discriminant(self, weights: Array) -> tuple[Array, Array]:
-        """Turn predictions ``x @ weights`` on the first rows into class scores: their weights and intercepts."""
-        k = len(weights)
-        centres = self.means[:, :k] @ weights
-        scatter = weights.T @ self.within[:k, :k] @ weights
-        total = np.trace(scatter) + float(self.shares @ np.square(centres).sum(axis=1))
-        scatter += (LEAST_SCATTER * total / len(centres) or 1.0) * np.eye(len(centres))
-        axes = np.linalg.solve(scatter, centres.T)
-        # A class without samples has no centre and is never predicted.
-        with np.errstate(divide="ignore"):
-            intercept = np.log(self.shares) - 0.5 * np.einsum("cj,jc->c", centres, axes)
-        present = self.shares > 0.0
-        # Only differences between classes matter: what they have in common is taken away.
-        return weights @ (axes - axes[:, present].mean(axis=1, keepdims=True)), intercept - intercept[present].mean()
 
 
 class _Model(L20Selector):
@@ -84,25 +22,10 @@ class _Model(L20Selector):
 
     takes_device_arrays = False
 
-    def _rule(self) -> Rule:
-        """Return the rule of the present selection, in units of X."""
-        check_is_fitted(self)
-        rows = np.flatnonzero(self.support_)
-        rows = rows[np.argsort(self.ranking_[rows], kind="stable")]
-        path = self.path_
-        weights = path.refit(path.ranking[rows[-1]]).coef[:, rows].T if len(rows) else np.zeros((0, len(path.y_mean)))
-        weights, intercept = self._decide(weights * path.x_scale[rows, None])
-        weights = weights / path.x_scale[rows, None]
-        return Rule(rows, weights, intercept - path.x_mean[rows] @ weights)
-
-    def _decide(self, weights: Array) -> tuple[Array, Array]:
-        """Turn least-squares weights of centred and scaled features into weights and intercepts of the rule."""
-        raise NotImplementedError
-
     def _apply(self, X: Any) -> Array:
         """Return the values of the rule at the samples, (n_samples, n_targets)."""
-        rule = self._rule()
-        return np.asarray(self._columns(X, rule.rows) @ rule.weights) + rule.intercept
+        rule = self.model_for(self.n_features_to_select)
+        return rule.apply(self._columns(X, rule.rows))
 
     def _columns(self, X: Any, rows: Array) -> Any:
         """Return a few columns of a valid X in memory."""
@@ -114,25 +37,29 @@ class _Model(L20Selector):
         columns = columns_of(X, rows)
         return check_array(columns.compute() if is_dask(X) else columns, ensure_min_features=0, **kinds)
 
-    @property
-    def coef_(self) -> Array:  # type: ignore[override]
-        """Weights of the rule, one row per target, in units of X; zero for features that are not selected."""
-        rule = self._rule()
+    def coef_for(self, k: int | float | str | None) -> Array:
+        """Return the weights of :meth:`model_for`, (n_targets, n_features); zero for features that are not selected."""
+        rule = self.model_for(k)
         coef = np.zeros((len(rule.intercept), self.n_features_in_))
         coef[:, rule.rows] = rule.weights.T
         return coef
 
     @property
+    def coef_(self) -> Array:  # type: ignore[override]
+        """Weights of the rule, one row per target, in units of X; zero for features that are not selected."""
+        return self.coef_for(self.n_features_to_select)
+
+    @property
     def intercept_(self) -> Array:
         """Intercepts of the rule, one per target."""
-        return self._rule().intercept
+        return self.model_for(self.n_features_to_select).intercept
 
 
 class L20Classifier(ClassifierMixin, _Model):
     """Select features with the exact l2,0 penalty and classify with what was selected.
 
     All parameters are those of :class:`L20Selector`, and so is the selection. The rule is a discriminant analysis of the
-    least-squares predictions (:mod:`l20fs.estimators.models`). Another ``n_features_to_select`` up to ``max_features``
+    least-squares predictions (:mod:`l20fs.objective.linear_rule`). Another ``n_features_to_select`` up to ``max_features``
     changes the selection and the rule, and needs no second fit.
 
     Attributes
@@ -228,9 +155,6 @@ class L20Regressor(RegressorMixin, _Model):
     def _encode(self, y: Array) -> Targets:
         self._is_flat = y.ndim == 1
         return numeric_targets(y)
-
-    def _decide(self, weights: Array) -> tuple[Array, Array]:
-        return weights, self.path_.y_mean
 
     def predict(self, X: Any) -> Array:
         """Return the outputs of each sample, in the shape of the y of the fit."""

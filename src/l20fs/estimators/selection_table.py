@@ -140,8 +140,8 @@ def feature_names(selector: Any) -> Array:
     return np.array([f"x{j}" for j in range(selector.n_features_in_)], dtype=object) if names is None else names
 
 
-def selection_frame(selector: L20Selector, X: Any, stability: Any, n_substitutes: int) -> pd.DataFrame:
-    """Build the table of :meth:`l20fs.L20Selector.selection_frame`."""
+def selection_frame(selector: L20Selector, k: Any, X: Any, stability: Any, n_substitutes: int) -> pd.DataFrame:
+    """Build the table of :meth:`l20fs.L20Selector.selection_frame`, of the features selected for ``k``."""
     try:
         import pandas as pd
     except ModuleNotFoundError:
@@ -149,10 +149,10 @@ def selection_frame(selector: L20Selector, X: Any, stability: Any, n_substitutes
 
     check_is_fitted(selector)
     path = selector.path_
-    chosen = best_first(selector)
+    chosen = selector.order_for(k)
     names = feature_names(selector)
     labels = selector.target_names()
-    coef = selector.coef_[:, chosen]
+    coef = selector.coef_for(k)[:, chosen]
     norms = np.zeros(path.n_features)
     norms[path.coef_rows] = path.stage_norms(-1)
     columns = {

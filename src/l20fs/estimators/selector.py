@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from l20fs.blocks import Blocks, PassCache, as_blocks, comes_in_blocks, memory_limit
@@ -29,6 +30,7 @@ from l20fs.inputs.validation import (
 from l20fs.objective.blockwise import make_problem
 from l20fs.objective.criterion import ebic
 from l20fs.objective.least_squares import LeastSquares
+from l20fs.objective.linear_rule import LinearRule, default_ridge
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.objective.solution_path import Ranking, SolutionPath, Stage
 from l20fs.solvers import Schedule, ahiht, forward, hiht, robust, sbr, starting_weights, swap
@@ -37,14 +39,13 @@ from l20fs.typing import Array
 if TYPE_CHECKING:
     import pandas as pd
 
+    from l20fs.estimators.models import L20Classifier, L20Regressor
+
 Loss = Literal["squared", "l21"]
 Solver = Literal["forward", "sbr", "swap", "ahiht", "hiht"]
 
 #: Solvers that add, remove and exchange single rows; the others follow the gradient and have its parameters.
 REPLACING = {"forward": forward, "sbr": sbr, "swap": swap}
-
-#: What ``ridge=None`` means: docs/defaults.md has the measurements.
-RIDGE_FOR_LABELS, RIDGE_FOR_NUMBERS = 10.0, 0.1
 
 #: How far the path goes by default where the number of features is to be found.
 LARGEST_SEARCHED = 100
@@ -304,8 +305,7 @@ class L20Selector(BaseSelector):
                 raise ValueError(f"{name}={value!r} is not available for X in blocks. Load X into memory, or leave it out.")
 
     def _fit_scores(self, X: Any, targets: Targets) -> None:
-        default = RIDGE_FOR_NUMBERS if targets.classes is None else RIDGE_FOR_LABELS
-        self.ridge_ = default if self.ridge is None else float(self.ridge)
+        self.ridge_ = default_ridge(targets) if self.ridge is None else float(self.ridge)
         if isinstance(X, Blocks):
             self._refuse_before_reading(X, targets)
             X = X if self.checkpoint is None else PassCache(X, self.checkpoint, probe)
@@ -319,8 +319,9 @@ class L20Selector(BaseSelector):
             sample_weight=targets.sample_weight,
         )
         penalty = self._penalty(problem)
-        k = 1 if self.n_features_to_select is None else self._n_wanted(penalty.n_units)
-        self._refuse_less_than_included(k, len(penalty.included))
+        size = self.n_features_to_select
+        k = 1 if size is None else self._n_wanted(size, penalty.n_units)
+        self._refuse_less_than_included(size, k, len(penalty.included))
         n_allowed = int(np.count_nonzero(penalty.costs < np.inf))
         k_max = min(max(k, self.max_features or 1, len(penalty.included)), n_allowed)
         path, problem = self._solve(problem, penalty, k_max)
@@ -344,8 +345,9 @@ class L20Selector(BaseSelector):
         checked_units(X, self.scale, targets.sample_weight)
         penalty = self._wished(np.ones(X.shape[1], dtype=bool), getattr(self, "feature_names_in_", None))
         # A share is one of units, of which there are more if constant features, which are not known yet, leave groups.
-        if isinstance(self.n_features_to_select, numbers.Integral if penalty.has_groups else numbers.Real):
-            self._refuse_less_than_included(self._n_wanted(penalty.n_units), len(penalty.included))
+        size = self.n_features_to_select
+        if isinstance(size, numbers.Integral if penalty.has_groups else numbers.Real):
+            self._refuse_less_than_included(size, self._n_wanted(size, penalty.n_units), len(penalty.included))
         if penalty.has_groups and self.solver in REPLACING and not X.has_short_columns:
             raise ValueError(
                 f"feature_groups with solver={self.solver!r} need X in memory, or in blocks of columns with fewer samples "
@@ -358,9 +360,9 @@ class L20Selector(BaseSelector):
     def _keep_model(self, problem: LeastSquares, targets: Targets) -> None:
         """Keep what a subclass needs to predict."""
 
-    def _n_wanted(self, n_features: int) -> int:
-        if self.n_features_to_select != "ebic":
-            return super()._n_wanted(n_features)
+    def _n_wanted(self, k: int | float | str | None, n_features: int) -> int:
+        if k != "ebic":
+            return super()._n_wanted(k, n_features)
         if not hasattr(self, "path_"):
             return min(self.max_features or LARGEST_SEARCHED, n_features)
         if not hasattr(self, "ebic_"):
@@ -416,10 +418,10 @@ class L20Selector(BaseSelector):
                     stacklevel=5,
                 )
 
-    def _refuse_less_than_included(self, k: int, n_included: int) -> None:
-        if k < n_included and isinstance(self.n_features_to_select, numbers.Real):
+    def _refuse_less_than_included(self, size: Any, k: int, n_included: int) -> None:
+        if k < n_included and isinstance(size, numbers.Real):
             raise ValueError(
-                f"n_features_to_select={self.n_features_to_select!r} is less than the {n_included} features or groups "
+                f"n_features_to_select={size!r} is less than the {n_included} features or groups "
                 "that are included. Ask for more, or include fewer."
             )
 
@@ -442,7 +444,7 @@ class L20Selector(BaseSelector):
             price = float(self.path_.alphas[-1])
             self.certificate_ = certify_penalty(problem, price, support_loss(problem, rows) + price * len(rows))
         else:
-            k = min(self._n_wanted(problem.n_features), self.path_.n_ranked)
+            k = min(self._n_wanted(self.n_features_to_select, problem.n_features), self.path_.n_ranked)
             if not k:  # EBIC chooses nothing, of which there is nothing to prove
                 return
             self.certificate_ = certify_size(problem, k, support_loss(problem, self.path_.support(k)))
@@ -483,16 +485,14 @@ class L20Selector(BaseSelector):
         if self.callback is not None:
             self.callback(stage)
 
-    def _get_support_mask(self) -> Array:
-        check_is_fitted(self)
+    def _select(self, k: int | float | str | None) -> Array:
         path = self.path_
-        if self.n_features_to_select is None:
+        if k is None:
             return path.is_selected
-        self._check_n_features_to_select()
-        self._refuse_less_than_included(self._n_wanted(path.n_units), path.n_included)
+        self._refuse_less_than_included(k, self._n_wanted(k, path.n_units), path.n_included)
         if self.alpha is not None and path.sizes[-1] == path.n_included:
             return path.is_selected  # the user chose a lambda at which nothing else is worth its price
-        return super()._get_support_mask()
+        return super()._select(k)
 
     def _count_units(self) -> tuple[int, int]:
         return self.path_.n_units, self.path_.n_ranked
@@ -511,10 +511,30 @@ class L20Selector(BaseSelector):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "path_")
 
+    def coef_for(self, k: int | float | str | None) -> Array:
+        """Return the weights at the end of the path of the features selected for ``k``, in units of X; zero elsewhere.
+
+        They have the shape (n_targets, n_features); nothing is fitted again, see :meth:`model_for`.
+        """
+        mask = self.support_for(k)
+        return self.path_.coef_of(mask)
+
+    def model_for(self, k: int | float | str | None) -> LinearRule:
+        """Return the linear rule on the features selected for ``k``, best first: least squares with the ridge term."""
+        rows, path = self.order_for(k), self.path_
+        weights = path.refit(path.ranking[rows[-1]]).coef[:, rows].T if len(rows) else np.zeros((0, len(path.y_mean)))
+        weights, intercept = self._decide(weights * path.x_scale[rows, None])
+        weights = weights / path.x_scale[rows, None]
+        return LinearRule(rows, weights, intercept - path.x_mean[rows] @ weights)
+
+    def _decide(self, weights: Array) -> tuple[Array, Array]:
+        """Turn least-squares weights of centred and scaled features into weights and intercepts of the rule."""
+        return weights, self.path_.y_mean
+
     @property
     def coef_(self) -> Array:  # type: ignore[override]  # follows n_features_to_select
         """Weights of the selected features at the end of the path, in units of X; zero elsewhere."""
-        return self.path_.coef_of(self.support_)
+        return self.coef_for(self.n_features_to_select)
 
     @property
     def intercept_(self) -> Array:
@@ -540,7 +560,19 @@ class L20Selector(BaseSelector):
         n_substitutes : int, default=3
             How many features ``could_replace`` names.
         """
-        return selection_frame(self, X, stability, n_substitutes)
+        return selection_frame(self, self.n_features_to_select, X, stability, n_substitutes)
+
+    def as_classifier(self) -> L20Classifier:
+        """Return an unfitted :class:`L20Classifier` with the same parameters: it selects the same, and predicts labels."""
+        from l20fs.estimators.models import L20Classifier
+
+        return L20Classifier(**clone(self).get_params(deep=False))
+
+    def as_regressor(self) -> L20Regressor:
+        """Return an unfitted :class:`L20Regressor` with the same parameters: it selects the same, and predicts numbers."""
+        from l20fs.estimators.models import L20Regressor
+
+        return L20Regressor(**clone(self).get_params(deep=False))
 
     def target_names(self) -> list[str]:
         """Return a name per row of ``coef_``: the class labels, or the numbers of the outputs."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -19,29 +20,30 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from l20fs.blocks import refuse_blocks
 from l20fs.estimators.base import BaseSelector, Scored
 from l20fs.estimators.models import L20Classifier, L20Regressor
+from l20fs.estimators.selection_table import selection_frame
 from l20fs.estimators.selector import L20Selector
-from l20fs.evaluation.cross_validation import (
-    Fold,
-    Model,
-    PathScorer,
-    Samples,
-    Scores,
-    Setting,
-    SizeRule,
-    choose,
-    fit_estimator,
-    learn,
-    make_folds,
-    tabulate,
+from l20fs.evaluation.choice import Setting, SizeRule, choose, tabulate
+from l20fs.evaluation.engine import Judged, Samples, evaluate
+from l20fs.evaluation.folds import Fold, make_folds
+from l20fs.evaluation.judges import FittedEstimator, OwnModel, fit_estimator
+from l20fs.inputs.validation import (
+    Targets,
+    check_number,
+    numeric_targets,
+    refuse_foreign_array,
+    weights_of_targets,
+    with_weights,
 )
-from l20fs.evaluation.parallel import results_of
-from l20fs.inputs.validation import Targets, check_number, numeric_targets, refuse_foreign_array, weights_of_targets
+from l20fs.objective.linear_rule import LinearRule, default_ridge
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.objective.solution_path import SolutionPath
 from l20fs.typing import Array
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+Model = L20Classifier | L20Regressor
 
 
 class CVProgress(NamedTuple):
@@ -219,45 +221,76 @@ class L20SelectorCV(BaseSelector):
 
     def _learn(self, X: Any, targets: Targets, **extra: Any) -> None:
         groups, routed = extra["groups"], extra["routed"]
+        names = getattr(self, "feature_names_in_", None)
         samples = Samples(
-            X.tocsr() if sp.issparse(X) else X, targets, self._labels(targets), getattr(self, "feature_names_in_", None)
+            X.tocsr() if sp.issparse(X) else X,
+            self._labels(targets),
+            targets.sample_weight,
+            routed.estimator.fit,
+            routed.scorer.score,
         )
         template = self._template
         weights_of_targets(targets, template.class_weight)  # a label that y does not have is refused before any fold
-        penalty = template._wished(np.ones(X.shape[1], dtype=bool), samples.names)
+        penalty = template._wished(np.ones(X.shape[1], dtype=bool), names)
         self._tried = sizes = self._sizes(penalty)
-        settings = [Setting(ridge, alpha) for ridge in _listed(self.ridge) for alpha in self._alphas]
+        models = [self._model(targets, ridge, alpha) for ridge in _listed(self.ridge) for alpha in self._alphas]
+        settings = [
+            Setting(default_ridge(targets) if model.ridge is None else float(model.ridge), model.alpha) for model in models
+        ]
         folds = make_folds(self.cv, X, samples.y, groups, classify=self._classifies)
-        task = PathScorer(
-            template=template,
-            samples=samples,
-            sizes=sizes,
-            scorer=self._scorer(),
-            estimator=None if isinstance(self.estimator, str) else self.estimator,
-            fit_params=routed.estimator.fit,
-            score_params=routed.scorer.score,
-        )
-        scores = self._run(task, [(setting, fold) for setting in settings for fold in folds])
+        self.scorer_ = self._scorer()
+        judged = self._run(models, samples, folds, partial(self._fit_part, names))
+        shape = (len(models), len(folds), len(sizes))
         if targets.classes is not None:
             self.classes_ = targets.classes
         self.n_splits_ = len(folds)
-        self.cv_results_ = tabulate(settings, sizes, scores, len(folds))
+        self.cv_results_ = tabulate(
+            settings,
+            sizes,
+            np.reshape([found.by_judge["score"] for found in judged], shape),
+            np.reshape([found.n_features for found in judged], shape),
+        )
         self._chosen_by = self.n_features_to_select
         self.best_index_ = self._choose(penalty.n_units)
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
-        self._fit_finally(task, settings[self.best_index_ // len(sizes)], sizes[self.best_index_ % len(sizes)])
+        self._fit_finally(models[self.best_index_ // len(sizes)], samples, names)
 
-    def _run(self, task: PathScorer, paths: list[tuple[Setting, Fold]]) -> list[Scores]:
-        """Score all paths, side by side if asked to, and tell of the progress."""
-        scores: list[Scores] = []
-        with closing(results_of(task, paths, self.n_jobs)) as results:
+    def _model(self, targets: Targets, ridge: float | None, alpha: float | None) -> Model:
+        """Return the unfitted model of one path."""
+        template = self._template
+        model = template.as_regressor() if targets.classes is None else template.as_classifier()
+        model.set_params(alpha=alpha)
+        return model if ridge is None else model.set_params(ridge=ridge)
+
+    @staticmethod
+    def _fit_part(names: Array | None, model: Model, samples: Samples) -> Model:
+        """Fit a model to some of the samples, which were validated as a whole."""
+        model._check_parameters()
+        model.n_features_in_ = samples.X.shape[1]
+        if names is not None:
+            model.feature_names_in_ = names
+        model._learn(samples.X, with_weights(model._encode(samples.y), samples.sample_weight))
+        if names is not None:
+            del model.feature_names_in_  # from here on it sees arrays
+        return model
+
+    def _run(
+        self, models: list[Model], samples: Samples, folds: list[Fold], fit: Callable[[Any, Samples], object]
+    ) -> list[Judged]:
+        """Score all paths in all folds, and report the progress."""
+        scored = OwnModel(self.scorer_) if isinstance(self.estimator, str) else FittedEstimator(self.estimator, self.scorer_)
+        judged: list[Judged] = []
+        n_paths = len(models) * len(folds)
+        with closing(
+            evaluate(models, samples, folds, self._tried, {"score": scored}, fit=fit, n_jobs=self.n_jobs)
+        ) as results:
             for found in results:
-                scores.append(found)
+                judged.append(found)
                 if self.verbose:
-                    print(f"[L20SelectorCV] {len(scores)} of {len(paths)} paths")
+                    print(f"[L20SelectorCV] {len(judged)} of {n_paths} paths")
                 if self.callback is not None:
-                    self.callback(CVProgress(len(scores), len(paths)))
-        return scores
+                    self.callback(CVProgress(len(judged), n_paths))
+        return judged
 
     @property
     def _template(self) -> L20Selector:
@@ -271,28 +304,23 @@ class L20SelectorCV(BaseSelector):
         rule = self.n_features_to_select
         if isinstance(rule, str):
             return choose(self.cv_results_, rule)  # type: ignore[arg-type]  # checked
-        k = min(self._n_wanted(n_units), self._tried[-1] or n_units)
+        k = min(self._n_wanted(rule, n_units), self._tried[-1] or n_units)
         has_size = np.tile([size == k for size in self._tried], len(self.cv_results_["ridge"]) // len(self._tried))
         return choose(self.cv_results_, None, among=has_size)
 
-    def _fit_finally(self, task: PathScorer, setting: Setting, size: int | None) -> None:
-        """Compute the path on all samples with the chosen setting."""
-        samples, template = task.samples, task.template
-        model = task.model_for(setting)
-        model.set_params(callback=template.callback, verbose=template.verbose, certify=template.certify)
-        if size is not None:
-            model.set_params(n_features_to_select=size)
-        self.model_ = learn(model, samples.encoded_by(model))
-        if samples.names is not None:
-            model.feature_names_in_ = samples.names
+    def _fit_finally(self, model: Model, samples: Samples, names: Array | None) -> None:
+        """Compute the chosen path on all samples."""
+        size, largest = self._tried[self.best_index_ % len(self._tried)], self._tried[-1]
+        self.model_ = self._fit_part(names, model.set_params(n_features_to_select=size, max_features=largest), samples)
+        if names is not None:
+            model.feature_names_in_ = names
         self.path_, self.scores_, self.ranking_ = model.path_, model.scores_, model.ranking_
-        self.ridge_, self.alpha_ = model.ridge_, setting.alpha
+        self.ridge_, self.alpha_ = model.ridge_, model.alpha
         self.n_features_ = int(model.support_.sum())
-        self.scorer_ = task.scorer
         self.estimator_: Any = model
-        if task.estimator is not None:
+        if not isinstance(self.estimator, str):
             self._columns = np.flatnonzero(model.support_)
-            self.estimator_ = fit_estimator(task.estimator, samples.X[:, self._columns], samples.y, task.fit_params)
+            self.estimator_ = fit_estimator(self.estimator, samples.X[:, self._columns], samples.y, samples.fit_params)
 
     def _sizes(self, penalty: RowPenalty) -> list[int | None]:
         """Return the numbers of features, or groups, to be tried; None for as many as alpha leaves."""
@@ -303,7 +331,7 @@ class L20SelectorCV(BaseSelector):
         least, most = len(penalty.included), int(np.count_nonzero(penalty.costs < np.inf))
         sizes = {max(least, min(int(size), most)) for size in tried}
         if not isinstance(rule, str):
-            sizes.add(min(self._n_wanted(penalty.n_units), most))
+            sizes.add(min(self._n_wanted(rule, penalty.n_units), most))
         return list[int | None](sorted(sizes))
 
     @property
@@ -326,10 +354,7 @@ class L20SelectorCV(BaseSelector):
         if self._classifies:
             return L20Classifier()._encode(y)
         self._is_flat = y.ndim == 1
-        try:
-            return numeric_targets(y)
-        except ValueError as error:
-            raise ValueError(str(error).replace("use L20Classifier or L20Selector", "use estimator='classifier'")) from error
+        return numeric_targets(y, for_labels="estimator='classifier'")
 
     def _labels(self, targets: Targets) -> Array:
         """Return y as an estimator or a scorer wants it."""
@@ -340,50 +365,59 @@ class L20SelectorCV(BaseSelector):
     def _score_features(self, X: Array, targets: Targets) -> Scored:
         raise NotImplementedError("the path gives more than scores; see _learn")
 
-    def _n_wanted(self, n_features: int) -> int:
-        if isinstance(self.n_features_to_select, str):
-            return len(np.unique(self.ranking_[self._current().support_]))
-        return super()._n_wanted(n_features)
+    def _n_wanted(self, k: int | float | str | None, n_features: int) -> int:
+        if isinstance(k, str):
+            return len(np.unique(self.ranking_[self._select(k)]))
+        return super()._n_wanted(k, n_features)
 
-    def _current(self) -> Model:
-        """Return the model with as many features as ``n_features_to_select`` asks for now."""
+    def _select(self, k: int | float | str | None) -> Array:
+        return self.model_.support_for(self._size_for(k))
+
+    def _size_for(self, k: int | float | str | None) -> int | float | None:
+        """Return the size that ``k`` means on the path that is there."""
         check_is_fitted(self)
-        self._check_n_features_to_select()
-        size: int | float | str | None = self.n_features_to_select
-        if isinstance(size, str):
-            index = self.best_index_
-            if size != self._chosen_by:
-                # Another rule after the fit chooses on the path that is there.
-                results = self.cv_results_
-                same_path = results["ridge"] == results["ridge"][index]
-                if self._tried == [None]:
-                    raise ValueError(
-                        f"n_features_to_select={size!r} may choose another alpha, and hence another path. Fit again."
-                    )
-                index = choose(results, size, among=same_path)  # type: ignore[arg-type]  # checked
-            size = self._tried[index % len(self._tried)]
-        return self.model_.set_params(n_features_to_select=size)
+        self._check_size(k)
+        if not isinstance(k, str):
+            return k
+        index = self.best_index_
+        if k != self._chosen_by:
+            # Another rule after the fit chooses on the path that is there.
+            results = self.cv_results_
+            same_path = results["ridge"] == results["ridge"][index]
+            if self._tried == [None]:
+                raise ValueError(f"n_features_to_select={k!r} may choose another alpha, and hence another path. Fit again.")
+            index = choose(results, k, among=same_path)  # type: ignore[arg-type]  # checked
+        return self._tried[index % len(self._tried)]
 
-    def _get_support_mask(self) -> Array:
-        return self._current().support_
+    def coef_for(self, k: int | float | str | None) -> Array:
+        """Return the weights of the path's own model for ``k``, see :meth:`L20Classifier.coef_for`."""
+        size = self._size_for(k)
+        return self.model_.coef_for(size)
+
+    def model_for(self, k: int | float | str | None) -> LinearRule:
+        """Return the linear rule of the path's own model for ``k``, see :meth:`L20Classifier.model_for`."""
+        size = self._size_for(k)
+        return self.model_.model_for(size)
 
     @property
     def coef_(self) -> Array:  # type: ignore[override]
         """Weights of the path's own model, see :class:`L20Classifier`."""
-        return self._current().coef_
+        return self.coef_for(self.n_features_to_select)
 
     @property
     def intercept_(self) -> Array:
         """Intercepts of the path's own model."""
-        return self._current().intercept_
+        return self.model_for(self.n_features_to_select).intercept
 
     def selection_frame(self, X: Any = None, *, stability: Any = None, n_substitutes: int = 3) -> pd.DataFrame:
         """Return a tidy table of the selected features, see :meth:`L20Selector.selection_frame`."""
-        return self._current().selection_frame(X, stability=stability, n_substitutes=n_substitutes)
+        size = self._size_for(self.n_features_to_select)
+        return selection_frame(self.model_, size, X, stability, n_substitutes)
 
     def _predictor(self, X: Any) -> tuple[Any, Any]:
         """Return what predicts, and X as it wants it."""
-        model = self._current()
+        size = self._size_for(self.n_features_to_select)
+        model = self.model_.with_size(size)
         if isinstance(self.estimator, str):
             return model, X
         chosen = np.flatnonzero(model.support_)

@@ -351,13 +351,11 @@ class StabilitySelector(BaseSelector):
         """Share of the resamples in which a feature, or the group that it is in, was selected."""
         return self.frequencies_
 
-    def _get_support_mask(self) -> Array:
-        check_is_fitted(self)
-        self._check_n_features_to_select()
-        if self.n_features_to_select is None:
+    def _select(self, k: int | float | str | None) -> Array:
+        if k is None:
             check_share("threshold", self.threshold, 1.0)
             return self.frequencies_ >= self.threshold
-        return (self.ranking_ <= self._n_wanted(len(self._units.heads))) & (self.frequencies_ > 0.0)
+        return (self.ranking_ <= self._n_wanted(k, len(self._units.heads))) & (self.frequencies_ > 0.0)
 
     def selection_frame(self) -> pd.DataFrame:
         """Return a tidy table of the features that were selected in any resample, best first.
@@ -461,7 +459,8 @@ class StabilitySelector(BaseSelector):
         if self.n_features_to_select is None:
             return
         units = self._units
-        wanted, found = self._n_wanted(len(units.heads)), np.count_nonzero(self.frequencies_[units.heads])
+        wanted = self._n_wanted(self.n_features_to_select, len(units.heads))
+        found = np.count_nonzero(self.frequencies_[units.heads])
         if wanted > found:
             warnings.warn(
                 f"n_features_to_select={wanted}, but the resamples selected only {found} of {len(units.heads)} "

@@ -171,8 +171,8 @@ def encode_targets(y: Array) -> Targets:
     return targets._replace(classes=np.arange(targets.Y.shape[1])) if kind == "multilabel-indicator" else targets
 
 
-def numeric_targets(y: Array) -> Targets:
-    """Take validated targets as numbers, whatever they look like.
+def numeric_targets(y: Array, *, for_labels: str = "L20Classifier or L20Selector") -> Targets:
+    """Take validated targets as numbers, whatever they look like; an error says what to use ``for_labels``.
 
     Examples
     --------
@@ -182,7 +182,7 @@ def numeric_targets(y: Array) -> Targets:
     try:
         Y = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"y must hold numbers ({error}). For labels use L20Classifier or L20Selector.") from error
+        raise ValueError(f"y must hold numbers ({error}). For labels use {for_labels}.") from error
     if not np.isfinite(Y).all():
         raise ValueError(f"y has {int((~np.isfinite(Y)).sum())} values that are NaN or infinite. Drop these samples.")
     if not np.ptp(Y, axis=0).any():

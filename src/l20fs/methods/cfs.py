@@ -100,8 +100,8 @@ class CFS(BaseSelector):
         order = np.concatenate([np.array(best.features, dtype=np.intp), rest])
         return Scored(scores=np.arange(len(order), 0, -1.0)[np.argsort(order)], order=order)
 
-    def _n_wanted(self, n_features: int) -> int:
-        return self.n_subset_ if self.n_features_to_select is None else super()._n_wanted(n_features)
+    def _n_wanted(self, k: int | float | str | None, n_features: int) -> int:
+        return self.n_subset_ if k is None else super()._n_wanted(k, n_features)
 
 
 class Subset(NamedTuple):

@@ -87,7 +87,7 @@ class ESFS(SolvesForOneK):
         check_number("tol", self.tol, minimum=0, below=np.inf)
 
     def _score_features(self, X: Array, targets: Targets) -> Scored:
-        k = min(self._n_wanted(self.n_features_in_), X.shape[1])
+        k = min(self._n_wanted(self.n_features_to_select, self.n_features_in_), X.shape[1])
         between, total = class_scatter(X, targets)
         # Rounding may lift a perfect ratio above 1, which belongs to the support.
         ratios = np.minimum(between / total, 1.0)

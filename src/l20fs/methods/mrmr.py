@@ -101,7 +101,7 @@ class MRMR(BaseSelector):
 
     def _score_features(self, X: Array, targets: Targets) -> Scored:
         n_features = X.shape[1]
-        n_steps = self.max_features or max(self._n_wanted(self.n_features_in_), 100)
+        n_steps = self.max_features or max(self._n_wanted(self.n_features_to_select, self.n_features_in_), 100)
         if self.variant in ("mid", "miq"):
             assert targets.codes is not None  # needs_labels
             relevance, redundancy = information_terms(X, targets.codes, self.binning, self.n_bins, self.tau)

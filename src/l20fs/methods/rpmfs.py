@@ -116,7 +116,7 @@ class RPMFS(SolvesForOneK):
         check_number("tol", self.tol, minimum=0, below=np.inf)
 
     def _score_features(self, X: Array, targets: Targets) -> Scored:
-        k = min(self._n_wanted(self.n_features_in_), X.shape[1])
+        k = min(self._n_wanted(self.n_features_to_select, self.n_features_in_), X.shape[1])
         problem, V, E = self._start(X, targets.Y)
         objective: list[float] = []
         for iterate in islice(alm_iterates(problem, k, V, E, mu=self.mu, rho=self.rho), self.max_iter):

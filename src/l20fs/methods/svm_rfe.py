@@ -142,7 +142,9 @@ class SVMRFE(BaseSelector):
 
     def _n_kept(self, n_features: int) -> int:
         """Return how many of the present features the next round is fitted on; 0 ends it."""
-        max_features = self.max_features or max(FINE_FEATURES, self._n_wanted(self.n_features_in_))
+        max_features = self.max_features or max(
+            FINE_FEATURES, self._n_wanted(self.n_features_to_select, self.n_features_in_)
+        )
         if self.step is not None:
             n_kept = n_features - self.step
         elif n_features > 2 * max_features:

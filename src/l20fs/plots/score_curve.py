@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import is_classifier
 
-from l20fs.evaluation.cross_validation import choose
+from l20fs.evaluation.choice import choose
 from l20fs.plots.canvas import (
     BLUE,
     COLOURS,

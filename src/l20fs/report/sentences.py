@@ -155,8 +155,8 @@ def classes_in_one_group(classes: Sequence[str], group_name: str) -> str | None:
         return None
     noun, verb = ("Class", "is") if len(classes) == 1 else ("Classes", "are")
     return (
-        f"{noun} {abbreviated(classes)} {verb} in one {group_name!r} only: differences between classes and between values of "
-        f"{group_name!r} cannot be told apart."
+        f"{noun} {abbreviated(classes)} {verb} in one {group_name!r} only: differences between classes and between values "
+        f"of {group_name!r} cannot be told apart."
     )
 
 

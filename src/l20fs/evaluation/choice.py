@@ -1,0 +1,103 @@
+"""Tables of the scores of all folds and sizes, and the choice of one size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from l20fs.typing import Array
+
+#: ``"best"``: the highest mean score. ``"1se"``: the fewest features at most one standard error below it.
+SizeRule = Literal["best", "1se"]
+
+#: Mean scores closer than this are equal: they differ by the rounding of a sum.
+TIE = 1e-10
+
+
+class Setting(NamedTuple):
+    """One path: its ridge, and the lambda at which it ends, None for the largest size."""
+
+    ridge: float
+    alpha: float | None
+
+
+def tabulate(settings: Sequence[Setting], sizes: Sequence[int | None], scores: Array, n_features: Array) -> dict[str, Array]:
+    """Arrange scores as scikit-learn does, one entry per setting and size.
+
+    Parameters
+    ----------
+    settings : sequence of Setting
+    sizes : sequence of int or None
+    scores, n_features : arrays of shape (n_settings, n_folds, n_sizes)
+        The test score, and how many features were selected.
+
+    Returns
+    -------
+    dict of arrays
+        See ``L20SelectorCV.cv_results_``.
+    """
+    n_splits, n_sizes = scores.shape[1:]
+    per_fold = scores.transpose(0, 2, 1).reshape(-1, n_splits)
+    ridges = np.repeat([setting.ridge for setting in settings], n_sizes)
+    alphas = np.repeat([np.nan if setting.alpha is None else setting.alpha for setting in settings], n_sizes)
+    means = per_fold.mean(axis=1)
+    error = per_fold.std(axis=1, ddof=1) / np.sqrt(n_splits) if n_splits > 1 else np.zeros(len(means))
+    ranks = 1 + np.count_nonzero(means[None, :] > means[:, None] + TIE, axis=1)
+    return {
+        "ridge": ridges,
+        "alpha": alphas,
+        "n_features_to_select": np.tile([np.nan if size is None else float(size) for size in sizes], len(settings)),
+        "n_features": n_features.mean(axis=1).ravel(),
+        **{f"split{number}_test_score": per_fold[:, number] for number in range(n_splits)},
+        "mean_test_score": means,
+        "std_test_score": per_fold.std(axis=1),
+        "standard_error": error,
+        "rank_test_score": ranks,
+    }
+
+
+def choose(results: dict[str, Array], rule: SizeRule | None, among: Array | None = None) -> int:
+    """Return the position of the entry that a rule chooses.
+
+    ``"best"`` and None: the highest mean score. ``"1se"``: of those at most one standard error of the best below it, the
+    one with the fewest features. What is then still equal is decided by the higher score, fewer features, the stronger
+    ridge and the larger lambda, in this order.
+
+    Parameters
+    ----------
+    results : dict
+        Made by :func:`tabulate`.
+    rule : {"best", "1se"} or None
+    among : array of bool, optional
+        The entries to choose from.
+
+    Examples
+    --------
+    >>> results = {
+    ...     "n_features": np.array([1.0, 2.0, 3.0]), "ridge": np.ones(3), "alpha": np.full(3, np.nan),
+    ...     "mean_test_score": np.array([0.7, 0.85, 0.9]), "standard_error": np.array([0.1, 0.06, 0.06]),
+    ... }
+    >>> choose(results, "best"), choose(results, "1se")
+    (2, 1)
+    """
+    means, n_features = results["mean_test_score"], results["n_features"]
+    if not np.isfinite(means).all():
+        raise ValueError(
+            f"{np.count_nonzero(~np.isfinite(means))} of {len(means)} mean scores are not finite: nothing can be chosen. "
+            "Use another scoring, or folds in which it is defined."
+        )
+    candidates = np.arange(len(means)) if among is None else np.flatnonzero(among)
+    best = _highest(results, candidates)
+    if rule == "1se":
+        candidates = candidates[means[candidates] >= means[best] - results["standard_error"][best] - TIE]
+        best = _highest(results, candidates[n_features[candidates] == n_features[candidates].min()])
+    return best
+
+
+def _highest(results: dict[str, Array], candidates: Array) -> int:
+    means = results["mean_test_score"][candidates]
+    top = candidates[means >= means.max() - TIE]
+    order = np.lexsort((-results["alpha"][top], -results["ridge"][top], results["n_features"][top]))
+    return int(top[order[0]])

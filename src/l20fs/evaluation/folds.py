@@ -1,0 +1,108 @@
+"""Folds of a cross-validation: which samples a selection is learned from, and which it is tested on."""
+
+from __future__ import annotations
+
+import numbers
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.model_selection import GroupKFold, StratifiedGroupKFold, StratifiedKFold, check_cv
+
+from l20fs.evaluation.resampling import encode_groups
+from l20fs.typing import Array
+
+#: How many folds there are unless told otherwise.
+N_FOLDS = 5
+
+
+class Fold(NamedTuple):
+    """The samples of one split, by position."""
+
+    train: Array
+    test: Array
+
+
+def make_folds(cv: Any, X: Any, y: Array, groups: Any, *, classify: bool) -> list[Fold]:
+    """Split the samples as scikit-learn does; a number of folds keeps groups together where there are any."""
+    is_number = cv is None or isinstance(cv, numbers.Integral)
+    if groups is not None:
+        groups = encode_groups(groups, len(y))
+        n_splits, n_groups = 5 if cv is None else cv, int(groups.max()) + 1
+        if is_number and n_splits > n_groups:
+            raise ValueError(f"cv={cv} means {n_splits} folds, but there are {n_groups} groups. Use cv={n_groups} or less.")
+        if classify:
+            warn_of_lonely_classes(y, groups)
+        if is_number:
+            cv = (StratifiedGroupKFold if classify else GroupKFold)(int(n_splits))
+    splitter = check_cv(cv, y, classifier=classify)
+    if classify and is_number and groups is None:
+        warn_of_rare_classes(y, splitter.get_n_splits(X, y, groups))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
+        return [Fold(*split) for split in splitter.split(X, y, groups)]
+
+
+def warn_of_rare_classes(y: Array, n_splits: int) -> None:
+    """Warn of classes that some folds cannot be tested on, or of which a fold sees nothing."""
+    labels, counts = np.unique(y, return_counts=True)
+    rare = [f"{str(label)!r} ({count})" for label, count in zip(labels, counts, strict=True) if count < n_splits]
+    if rare and counts.max() >= n_splits:  # otherwise scikit-learn refuses
+        warnings.warn(
+            f"{'Classes' if len(rare) > 1 else 'Class'} {', '.join(rare[:5])} with fewer samples than the {n_splits} folds: "
+            "some folds are not tested on it, and a class of one sample is unknown where it is tested. Use fewer folds, or "
+            "leave it out.",
+            UserWarning,
+            stacklevel=5,
+        )
+
+
+def warn_of_lonely_classes(y: Array, groups: Array) -> None:
+    """Warn of classes that are in one group only: where they are tested, nothing is known of them."""
+    labels, codes = np.unique(y, return_inverse=True)
+    pairs = np.unique(np.stack([codes, groups]), axis=1)
+    lonely = [f"{str(label)!r}" for label, count in zip(labels, np.bincount(pairs[0]), strict=True) if count == 1]
+    if lonely:
+        warnings.warn(
+            f"{len(lonely)} of {len(labels)} classes are in one group only: {', '.join(lonely[:5])}. Where that group is "
+            "tested, nothing is known of them. Drop them, or give more groups.",
+            UserWarning,
+            stacklevel=5,
+        )
+
+
+def number_of_folds(y: Any, groups: Any = None) -> int:
+    """Return how many folds there can be, five at most: every class needs a sample in each, and so do groups.
+
+    Examples
+    --------
+    >>> number_of_folds(["a"] * 9 + ["b"] * 3)
+    3
+    """
+    limits = [N_FOLDS, int(np.unique(np.asarray(y), return_counts=True)[1].min())]
+    if groups is not None:
+        limits.append(len(np.unique(np.asarray(groups))))
+    return min(limits)
+
+
+def make_stratified_folds(y: Any, groups: Any = None, *, seed: int = 0) -> list[Fold]:
+    """Split the samples into :func:`number_of_folds` parts with all classes in each; samples of a group stay together."""
+    y = np.asarray(y)
+    n_splits = number_of_folds(y, groups)
+    if n_splits < 2:
+        raise ValueError("Cross-validation needs 2 samples of every class, and 2 groups where there are any. Give more.")
+    samples = np.zeros((len(y), 1))
+    if groups is None:
+        splits = StratifiedKFold(n_splits, shuffle=True, random_state=seed).split(samples, y)
+    else:
+        codes = encode_groups(groups, len(y))
+        splits = StratifiedGroupKFold(n_splits, shuffle=True, random_state=seed).split(samples, y, codes)
+    folds = [Fold(train, test) for train, test in splits if len(test)]
+    for fold in folds:
+        known = np.unique(y[fold.train])
+        if len(known) < 2:
+            raise ValueError(
+                f"A fold that leaves out some groups trains on class {str(known[0])!r} alone, so nothing can be told apart. "
+                "Give groups that hold samples of several classes, or no groups."
+            )
+    return folds

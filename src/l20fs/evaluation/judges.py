@@ -1,0 +1,202 @@
+"""Judges of a selection: a linear rule, the nearest neighbours, or any estimator and scorer, for every size at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone, is_classifier
+from sklearn.dummy import DummyClassifier, DummyRegressor
+
+from l20fs.design import BLOCK_ELEMENTS
+from l20fs.evaluation.engine import Chain, Samples, Selection
+from l20fs.inputs.validation import Targets, encode_targets, weights_of_targets
+from l20fs.objective.least_squares import LeastSquares
+from l20fs.objective.linear_rule import ClassScatter, LinearRule
+from l20fs.typing import Array
+
+#: Called with a fitted estimator, X and y, and metadata by name; larger is better.
+Scorer = Callable[..., float]
+
+N_NEIGHBOURS = 5
+
+
+# ----------------------------------------------------------------------------------------------------------------- scores
+
+
+@dataclass(frozen=True)
+class OwnModel:
+    """Score a selector that predicts by itself."""
+
+    scorer: Scorer
+
+    def __call__(self, selection: Selection, train: Samples, test: Samples) -> Array:
+        models = (selection.selector.with_size(size) for size in selection.sizes)
+        return _per_size([score(self.scorer, model, test.X, test.y, test.score_params) for model in models])
+
+
+@dataclass(frozen=True)
+class FittedEstimator:
+    """Fit an estimator on the selected columns of the training samples, once per size, and score it.
+
+    It sees the columns in the order of X, as ``transform`` returns them, or ``best_first``.
+    """
+
+    estimator: Any
+    scorer: Scorer
+    best_first: bool = False
+
+    def __call__(self, selection: Selection, train: Samples, test: Samples) -> Array:
+        return _per_size([self.score_on(features, train, test) for features in selection.features])
+
+    def score_on(self, features: Array, train: Samples, test: Samples) -> float:
+        """Return the score of the estimator with some features."""
+        columns = features if self.best_first else np.sort(features)
+        fitted = fit_estimator(self.estimator, train.X[:, columns], train.y, train.fit_params)
+        return score(self.scorer, fitted, test.X[:, columns], test.y, test.score_params)
+
+
+def _per_size(scores: list[float]) -> Array:
+    return np.array(scores, dtype=np.float64)
+
+
+def fit_estimator(estimator: Any, X: Any, y: Array, params: Mapping[str, Any]) -> Any:
+    """Fit a copy of an estimator; without any feature, one that knows the targets only."""
+    if X.shape[1]:
+        return clone(estimator).fit(X, y, **params)
+    dummy = DummyClassifier() if is_classifier(estimator) else DummyRegressor()
+    return dummy.fit(np.zeros((len(y), 1)), y)
+
+
+def score(scorer: Scorer, fitted: Any, X: Any, y: Array, params: Mapping[str, Any]) -> float:
+    """Score a fitted estimator, or say what it lacks."""
+    try:
+        return scorer(fitted, X, y, **params)
+    except AttributeError as error:
+        raise ValueError(
+            f"scoring needs what {type(fitted).__name__} does not have ({error}). Use another scoring, or an estimator "
+            "that has it: estimator=CalibratedClassifierCV(LinearSVC()) has probabilities, for example."
+        ) from error
+
+
+def accuracy(fitted: Any, X: Any, y: Array) -> float:
+    """Return the share of samples whose label is predicted: a scorer."""
+    return float(np.mean(fitted.predict(X) == y))
+
+
+# ------------------------------------------------------------------------------------------------------------ predictions
+
+
+@dataclass(frozen=True)
+class OwnRule:
+    """Predict labels by the linear rules of a classifier that selects."""
+
+    def __call__(self, selection: Selection, train: Samples, test: Samples) -> Array:
+        rules = [selection.selector.model_for(size) for size in selection.sizes]
+        return np.asarray(selection.selector.classes_)[_decide(selection, rules, test)]
+
+
+@dataclass(frozen=True)
+class RefittedRule:
+    """Predict labels by the linear rules of an :class:`~l20fs.L20Classifier` that is given the selected columns only."""
+
+    ridge: float
+    class_weight: Any = "balanced"
+
+    def __call__(self, selection: Selection, train: Samples, test: Samples) -> Array:
+        targets = encode_targets(train.y)
+        assert targets.classes is not None
+        rules = [
+            rule
+            for chain in selection.chains
+            for rule in rules_of(train.columns(chain.order), targets, chain.ends, self.ridge, self.class_weight)
+        ]
+        return np.asarray(targets.classes[_decide(selection, rules, test)])
+
+
+def _decide(selection: Selection, rules: list[LinearRule], test: Samples) -> Array:
+    """Return the position of the highest value of each rule on its own columns, (n_test, n_sizes)."""
+    values = iter(rules)
+    return np.stack(
+        [
+            next(values).apply(columns[:, :end]).argmax(axis=1)
+            for chain in selection.chains
+            for columns in [_as_float64(test.columns(chain.order))]
+            for end in chain.ends
+        ],
+        axis=1,
+    )
+
+
+def _as_float64(columns: Array) -> Array:
+    return columns.astype(np.float64, copy=False)
+
+
+def rules_of(X: Array, targets: Targets, ends: Array, ridge: float, class_weight: Any) -> Iterator[LinearRule]:
+    """Yield the rule of an :class:`~l20fs.L20Classifier` that is given the first columns of X, for several numbers of them.
+
+    One triangle serves all numbers; every feature has deviation 1, so that the ridge term is the same for all, too.
+    """
+    problem = LeastSquares(
+        X, targets.Y, ridge=ridge, scale="zscore", target_weights=weights_of_targets(targets, class_weight)
+    )
+    rows = np.arange(X.shape[1])
+    triangle, right_sides = problem.panel_factor(rows)
+    scatter = ClassScatter.of(problem, rows, targets, class_weight)
+    for end in ends:
+        values = np.linalg.lstsq(triangle[:, :end], right_sides, rcond=None)[0]
+        weights, intercept = scatter.discriminant(values / problem.y_scale)
+        weights = weights / problem.design.scale[:end, None]
+        yield LinearRule(rows[:end], weights, intercept - problem.design.mean[:end] @ weights)
+
+
+@dataclass(frozen=True)
+class NearestNeighbours:
+    """Predict labels by a vote of the five nearest training samples.
+
+    The sample of the lower index is nearer where two are equally near, and the class that comes first wins a tie.
+    """
+
+    def __call__(self, selection: Selection, train: Samples, test: Samples) -> Array:
+        classes, codes = np.unique(train.y, return_inverse=True)
+        votes = [self._vote(chain, train, codes, test, len(classes)) for chain in selection.chains]
+        return np.asarray(classes[np.concatenate(votes, axis=1)])
+
+    @staticmethod
+    def _vote(chain: Chain, train: Samples, codes: Array, test: Samples, n_classes: int) -> Array:
+        return nearest_neighbours(
+            train.columns(chain.order), codes, _as_float64(test.columns(chain.order)), chain.ends, n_classes
+        )
+
+
+def nearest_neighbours(train: Array, codes: Array, test: Array, ends: Array, n_classes: int) -> Array:
+    """Classify by the nearest training samples on the first ``ends[0]``, ``ends[1]``, ... columns, (n_test, n_sizes).
+
+    Squared distances grow column by column, so that all numbers of columns cost as much as the largest.
+    """
+    membership = np.eye(n_classes)[codes]
+    answers = np.empty((len(test), len(ends)), dtype=np.intp)
+    step = max(1, BLOCK_ELEMENTS // len(train))
+    for start in range(0, len(test), step):
+        block = test[start : start + step].astype(np.float64)
+        distances, done = np.zeros((len(block), len(train))), 0
+        for place, end in enumerate(ends):
+            for column in range(done, end):
+                difference = block[:, column, None] - train[:, column]
+                distances += difference * difference
+            done = end
+            # Without any feature all training samples are equally near, and the most common class wins.
+            is_near = _are_nearest(distances, N_NEIGHBOURS if end else len(train))
+            answers[start : start + step, place] = (is_near @ membership).argmax(axis=1)
+    return answers
+
+
+def _are_nearest(distances: Array, n: int) -> Array:
+    """Mark the ``n`` smallest in each row, those of the lower index where some are equal."""
+    n = min(n, distances.shape[1])
+    limit = np.partition(distances, n - 1, axis=1)[:, n - 1, None]
+    is_below, is_at = distances < limit, distances == limit
+    n_missing = n - is_below.sum(axis=1, keepdims=True)
+    return (is_below | (is_at & (is_at.cumsum(axis=1) <= n_missing))).astype(np.float64)
