@@ -20,7 +20,7 @@ from l20fs.data.readers import DataError
 
 if TYPE_CHECKING:
     from l20fs.experiments.plan import Variant
-    from l20fs.experiments.tables import Table
+    from l20fs.report.document import Table
 
 #: Name of a data set in pictures and in the folder of the cells; a file name may be longer, and hold anything.
 MOST_LETTERS = 60

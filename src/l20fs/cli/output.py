@@ -21,6 +21,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from l20fs.blocks import FileBlocks
+from l20fs.report.formats import text_writer
 
 if TYPE_CHECKING:
     from l20fs.experiments.runner import RunProgress
@@ -31,11 +32,6 @@ def tsv_writer(frame: pd.DataFrame) -> Callable[[BinaryIO], object]:
     text = io.StringIO()
     frame.to_csv(text, sep="\t", index=False, float_format="%.10g", lineterminator="\n")
     return text_writer(text.getvalue())
-
-
-def text_writer(text: str) -> Callable[[BinaryIO], object]:
-    """Return a function that writes a text into an open file."""
-    return lambda stream: stream.write(text.encode())
 
 
 def open_in_browser(page: Path) -> None:

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import click
 
-from l20fs.cli.output import open_in_browser, show, text_writer
-from l20fs.report.content import Content, ReportError
+from l20fs.cli.output import open_in_browser, show
+from l20fs.report.content import Content
+from l20fs.report.formats import text_writer
 from l20fs.report.page import render
+from l20fs.report.records import ReportError
 from l20fs.storage.files import write_atomically
 
 

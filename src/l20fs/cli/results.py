@@ -13,13 +13,14 @@ from typing import Any, BinaryIO
 import click
 import pandas as pd
 
-from l20fs.cli.output import text_writer, tsv_writer
+from l20fs.cli.output import tsv_writer
 from l20fs.cli.select_content import selection_tsv
 from l20fs.cli.select_findings import Findings
 from l20fs.data.readers import Samples
 from l20fs.evaluation.data_checks import Classes
 from l20fs.evaluation.predictions import Predictions
 from l20fs.report.content import Content
+from l20fs.report.formats import text_writer
 from l20fs.report.page import render
 from l20fs.storage.files import write_together
 
