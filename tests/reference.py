@@ -5,6 +5,9 @@ from __future__ import annotations
 from itertools import combinations
 
 import numpy as np
+from sklearn.neighbors import KNeighborsClassifier
+
+from l20fs.experiments.protocol import Softmax
 
 
 def centred(X, Y):
@@ -135,3 +138,13 @@ def best_objective(X, Y, lam, mu=0.0):
         for size in sizes
         for support in combinations(range(X.shape[1]), size)
     )
+
+
+def paper_accuracy(classifier, X, y, fold, columns):
+    """Train a classifier of the paper on some columns, and return the share of test samples that it gets right."""
+    if not len(columns):
+        labels, counts = np.unique(y[fold.train], return_counts=True)
+        return float(np.mean(y[fold.test] == labels[counts.argmax()]))
+    neighbours = KNeighborsClassifier(min(5, len(fold.train)), algorithm="brute")
+    model = {"knn": neighbours, "softmax": Softmax()}[classifier].fit(X[np.ix_(fold.train, columns)], y[fold.train])
+    return float(np.mean(model.predict(X[np.ix_(fold.test, columns)]) == y[fold.test]))

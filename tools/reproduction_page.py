@@ -64,36 +64,6 @@ def said_about(folder: Path) -> dict[str, str]:
     for name in CLAIMS:
         shown = "convergence" if name == "traces" else name
         words[f"{shown}_words"] = write_markdown(describe_claim(name, tables[name])).strip()
-    return words[name]
-        return (arguments.folder / f"{name}.md").read_text(encoding="utf-8").strip()
-
-    text = re.sub(r"\{([\w-]+)\}", fill, text)
-    figures = ROOT / "docs" / "reproduction"
-    figures.mkdir(exist_ok=True)
-    for name in re.findall(r"\(reproduction/([\w-]+\.png)\)", text):
-        shutil.copyfile(arguments.folder / name, figures / name)
-    (ROOT / "docs" / "reproduction.md").write_text(text, encoding="utf-8")
-
-
-def said_about(folder: Path) -> dict[str, str]:
-    """Return the summary below headings of this page, and what is said about each figure beside it."""
-    [summary] = [exhibit for exhibit in read_exhibits(folder) if exhibit.name == "summary"]
-    kept: list[Block] = []
-    is_kept = False
-    for block in summary.text:
-        if isinstance(block, Heading):  # the title goes, and so do the claims, which stand beside their figures
-            is_kept = block.level == 2 and block.text != CLAIMS_TITLE
-            block = Heading(block.text, level=3)
-        if is_kept:
-            kept.append(block)
-    words = {"summary": write_markdown(kept).strip()}
-    rows = pd.read_csv(folder / "rows.csv", dtype={"fold": "Int64", "n_nonzero": "Int64"}, low_memory=False)
-    tables = {name: group.drop(columns="plan") for name, group in rows.groupby("plan", sort=False)}
-    tables["traces"] = pd.read_csv(folder / "traces.csv")
-    for name, say in SAYINGS.items():
-        claim, *seen = say(tables[name])
-        shown = "convergence" if name == "traces" else name
-        words[f"{shown}_words"] = claim + "\n\n" + "\n".join(f"- {sentence}" for sentence in seen)
     return words
 
 

@@ -8,3 +8,6 @@ from numpy.typing import NDArray
 
 #: A NumPy array of any shape and dtype; docstrings give both.
 Array: TypeAlias = NDArray[Any]
+
+#: What ``n_features_to_select`` may be: a number of features, a share of them, the name of a rule, or None.
+Size: TypeAlias = int | float | str | None

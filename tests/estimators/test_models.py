@@ -138,7 +138,7 @@ def test_containers_agree(container, dtype):
 def test_another_k_changes_the_rule_and_needs_no_second_fit(monkeypatch):
     X, y = make_data(5)
     model = L20Classifier(6).fit(X, y)
-    monkeypatch.setattr(L20Selector, "_fit_scores", None)
+    monkeypatch.setattr(L20Selector, "_learn", None)
     small = model.set_params(n_features_to_select=2).decision_function(X)
     monkeypatch.undo()
     np.testing.assert_allclose(small, L20Classifier(2).fit(X, y).decision_function(X), rtol=1e-8, atol=1e-10)

@@ -47,7 +47,7 @@ def test_another_k_needs_no_second_fit(planted, monkeypatch, solver):
     X, y, _ = planted
     selector = L20Selector(20, solver=solver, max_features=50, max_iter=5000).fit(X, y)
     ranking = selector.ranking_
-    monkeypatch.setattr(L20Selector, "_fit_scores", None)  # a second fit would fail
+    monkeypatch.setattr(L20Selector, "_learn", None)  # a second fit would fail
     for k in (1, 5, 20, 50, 300):
         selector.set_params(n_features_to_select=k)
         expected = np.flatnonzero(ranking <= k)

@@ -151,8 +151,8 @@ def test_groups_are_kept_together(kind, monkeypatch):
     X, y = make_data(2)
     donors = np.repeat(np.arange(12), 5)
     seen = []
-    fit = L20Classifier._fit_scores
-    monkeypatch.setattr(L20Classifier, "_fit_scores", lambda self, X, targets: seen.append(X[:, 0]) or fit(self, X, targets))
+    fit = L20Classifier._learn
+    monkeypatch.setattr(L20Classifier, "_learn", lambda self, X, targets: seen.append(X[:, 0]) or fit(self, X, targets))
     cv = 4 if kind == "number" else GroupKFold(4)
     selector = L20SelectorCV(cv=cv, max_features=4).fit(X, y, groups=donors)
     donor_of = dict(zip(X[:, 0], donors, strict=True))
@@ -289,7 +289,7 @@ def test_the_rule_can_be_changed_after_the_fit(monkeypatch):
     selector = L20SelectorCV("best", max_features=8, cv=FOLDS).fit(X, y)
     expected = {rule: L20SelectorCV(rule, max_features=8, cv=FOLDS).fit(X, y) for rule in ("1se", 5)}
     assert expected["1se"].n_features_ < selector.n_features_
-    monkeypatch.setattr(L20Selector, "_fit_scores", None)  # a second fit would fail
+    monkeypatch.setattr(L20Selector, "_learn", None)  # a second fit would fail
     for rule, other in expected.items():
         selector.set_params(n_features_to_select=rule)
         assert np.array_equal(selector.support_, other.support_)

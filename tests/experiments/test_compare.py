@@ -20,6 +20,7 @@ from drawing import drawn_texts
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from joblib import parallel_config
+from reference import paper_accuracy
 from rows import as_rows, make_rows
 from samples import make_data
 from scipy.stats import t as student
@@ -29,6 +30,7 @@ from l20fs import L20Selector
 from l20fs.cli import run as run_cli
 from l20fs.cli.compare import name_of
 from l20fs.data.readers import DataError
+from l20fs.evaluation import engine
 from l20fs.evaluation.stability_index import nogueira
 from l20fs.experiments import cells, figures
 from l20fs.experiments import compare as module
@@ -37,7 +39,7 @@ from l20fs.experiments.cells import Dataset, inner_folds
 from l20fs.experiments.compare import DEFAULT_METHODS, choose_variants, compare, comparison_plan, remarks, split_names
 from l20fs.experiments.outcomes import read_rows
 from l20fs.experiments.plan import PlanError, load_plan, parse_plan
-from l20fs.experiments.protocol import accuracy, paper_split
+from l20fs.experiments.protocol import paper_split
 from l20fs.experiments.runner import run, selections
 from l20fs.experiments.statistics import corrected_t_test, holm, paired_tests
 from l20fs.experiments.verdict import verdict
@@ -78,7 +80,7 @@ def small_plan(data, methods=("FisherScore", "L20Selector"), **options):
 def steady_clock(monkeypatch):
     """Let every fit take exactly one second."""
     seconds = itertools.count()
-    monkeypatch.setattr(cells, "time", SimpleNamespace(perf_counter=lambda: float(next(seconds))))
+    monkeypatch.setattr(engine, "time", SimpleNamespace(perf_counter=lambda: float(next(seconds))))
 
 
 def contents(folder):
@@ -110,12 +112,12 @@ def slow_honest(data, make, choices, sizes, n_splits, n_folds, classifier, fixed
                 assert not set(fold.train) & set(fold.test)
                 assert not {*fold.train, *fold.test} & set(trial.test)
                 X, columns = select(fold.train, choice, size)
-                scores.append(accuracy(classifier, X, data.y, fold, columns))
+                scores.append(paper_accuracy(classifier, X, data.y, fold, columns))
             key = (-round(np.mean(scores), 10), size, choices.index(choice))
             if best is None or key < best[0]:
                 best = key, choice, size
         X, columns = select(trial.train, *best[1:])
-        found.append((accuracy(classifier, X, data.y, trial, columns), best[2], set(columns.tolist())))
+        found.append((paper_accuracy(classifier, X, data.y, trial, columns), best[2], set(columns.tolist())))
     return found
 
 

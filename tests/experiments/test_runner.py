@@ -14,14 +14,17 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference import paper_accuracy
 from samples import make_data
 from sklearn.linear_model import LogisticRegression
 
 from l20fs import L20Selector, paper_settings
 from l20fs.data import load_srbct
+from l20fs.evaluation.engine import Samples
+from l20fs.evaluation.folds import Fold
 from l20fs.experiments.cells import Dataset, cells_of, compute
 from l20fs.experiments.plan import NONZERO, PlanError, load_plan, parse_plan
-from l20fs.experiments.protocol import Softmax, accuracy, inner_splits, paper_split
+from l20fs.experiments.protocol import Softmax, inner_splits, judge_by, majority_share, paper_split
 from l20fs.experiments.runner import COLUMNS, run
 from l20fs.experiments.traces import ALPHA, trace_homotopy
 from l20fs.methods import FisherScore
@@ -102,10 +105,28 @@ def test_softmax_is_logistic_regression_without_an_intercept(n_features):
 def test_equal_votes_go_to_the_first_class():
     X = np.array([[0.0], [1.0], [-1.0], [2.0], [-2.0], [0.1]])
     y = np.array([2, 1, 1, 2, 0, 0])
-    split = paper_split(y, 0)._replace(train=np.arange(5), test=np.array([5]))
-    assert accuracy("knn", X, y, split, np.array([0])) == 0.0  # two votes each for 1 and 2; the sample is of class 0
-    assert accuracy("knn", X, np.where(y == 0, 1, y), split, np.array([0])) == 1.0
-    assert accuracy("knn", X, y, split, np.array([], dtype=int)) in (0.0, 1.0)
+
+    def judged(y, columns):
+        samples = Samples(X, y)
+        return judge_by("knn", 5).score_on(np.array(columns, dtype=int), samples.part(np.arange(5)), samples.part([5]))
+
+    assert judged(y, [0]) == 0.0  # two votes each for 1 and 2; the sample is of class 0
+    assert judged(np.where(y == 0, 1, y), [0]) == 1.0
+    assert judged(y, []) == 0.0  # the first of the most frequent classes is 1
+    assert judged(np.where(y == 0, 1, y), []) == 1.0
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=20)
+def test_without_features_the_most_frequent_class_is_predicted(seed):
+    rng = np.random.default_rng(seed)
+    y = np.array(["a", "b", "c"])[rng.integers(0, 3, 20)]
+    fold = Fold(np.arange(12), np.arange(12, 20))
+    samples = Samples(rng.standard_normal((20, 3)), y)
+    for name in ("knn", "softmax"):
+        found = judge_by(name, 12).score_on(np.empty(0, dtype=int), samples.part(fold.train), samples.part(fold.test))
+        assert found == majority_share(y, fold)
+        assert found == paper_accuracy(name, samples.X, y, fold, [])
 
 
 # -------------------------------------------------------------------------------------------------------------------- plan
@@ -177,7 +198,7 @@ def test_rows_are_what_a_slow_loop_finds(tmp_path):
     for number, k in itertools.product(range(3), (2, 5)):
         split = paper_split(data.y, number)
         chosen = FisherScore(k).fit(data.X[split.train], data.y[split.train]).get_support(indices=True)
-        expected = accuracy("knn", data.X, data.y, split, chosen)
+        expected = paper_accuracy("knn", data.X, data.y, split, chosen)
         assert trials.loc["FisherScore", "{}", number, k].accuracy == expected
     assert len(rows[rows.fold.isna()]) == 3 * 3 * 2 * 2
     assert len(rows[rows.fold.notna()]) == 2 * len(rows[rows.fold.isna()])
@@ -294,9 +315,9 @@ def test_the_command_works_without_any_file(tmp_path):
     """SRBCT is built in: the datasets table and a tiny run need nothing."""
     from l20fs.cli import run as run_cli
     from l20fs.cli.reproduce import NAMES
-    from l20fs.experiments.exhibits import EXHIBITS
+    from l20fs.experiments.exhibits import RECIPES
 
-    assert list(EXHIBITS) == list(NAMES), "the command knows every exhibit without loading any"
+    assert list(RECIPES) == list(NAMES), "the command knows every exhibit without loading any"
     assert run_cli(["reproduce", "datasets", "-o", str(tmp_path)]) == 0
     assert "Lung" in (tmp_path / "datasets.md").read_text()
     assert run_cli(["reproduce", "accuracy", "-o", str(tmp_path), "--datasets", "iris"]) == 2

@@ -13,7 +13,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from l20fs import L20Selector, methods
-from l20fs.estimators.base import BaseSelector, SolvesForOneK
+from l20fs.estimators.base import BaseSelector
+from l20fs.estimators.scoring import SolvesForOneK
 from l20fs.methods import discover
 
 CLASSES = [L20Selector, *discover().values()]
@@ -70,8 +71,11 @@ def data():
 INFORMATIVE = {3, 11, 17}
 
 
-def fit(Selector, X, y, k=3):
-    return Selector().set_params(n_features_to_select=k).fit(X, y)
+def fit(Selector, X, y, k=3, sizes=()):
+    selector = Selector().set_params(n_features_to_select=k)
+    if issubclass(Selector, SolvesForOneK):
+        selector.set_params(sizes=sizes)
+    return selector.fit(X, y)
 
 
 @by_name
@@ -92,7 +96,7 @@ def test_every_discovered_class_is_exported():
 @by_name
 def test_any_k_gives_k_distinct_features_and_a_nested_or_solved_answer(Selector, data):
     X, y = data
-    selector = fit(Selector, X, y)
+    selector = fit(Selector, X, y, sizes=(1, 2, 7, 24, 25))
     for k in (1, 2, 7, 24, 25):
         selector.set_params(n_features_to_select=k)
         assert selector.support_.sum() == k
@@ -106,33 +110,59 @@ def test_another_k_needs_no_second_fit(Selector, data, monkeypatch):
     X, y = data
     expected = fit(Selector, X, y, k=7)
     # L20Selector may rank by the weights at the end of its path, which runs as far as max_features says.
-    selector = fit(Selector, X, y) if Selector is not L20Selector else L20Selector(3, max_features=7).fit(X, y)
-    if not issubclass(Selector, SolvesForOneK):
-        monkeypatch.setattr(Selector, "_score_features", None)
-        monkeypatch.setattr(Selector, "_fit_scores", None)
+    selector = fit(Selector, X, y, sizes=[7]) if Selector is not L20Selector else L20Selector(3, max_features=7).fit(X, y)
+    monkeypatch.setattr(Selector, "_learn", None)
+    assert np.array_equal(selector.support_for(7), expected.support_)
+    assert np.array_equal(selector.order_for(7), np.argsort(expected.ranking_, kind="stable")[:7])
+    assert selector.support_.sum() == 3, "asking changes nothing"
     selector.set_params(n_features_to_select=7)
     assert np.array_equal(selector.ranking_ <= 7, expected.support_)
     assert np.array_equal(selector.support_, expected.support_)
     assert np.array_equal(selector.scores_, expected.scores_)
 
 
-@pytest.mark.parametrize("Selector", [s for s in CLASSES if issubclass(s, SolvesForOneK)], ids=lambda s: s.__name__)
-def test_a_method_for_one_k_solves_again_when_it_is_read(Selector, data):
+one_k_by_name = pytest.mark.parametrize(
+    "Selector", [s for s in CLASSES if issubclass(s, SolvesForOneK)], ids=lambda s: s.__name__
+)
+
+
+@one_k_by_name
+def test_a_method_for_one_k_answers_for_the_sizes_that_fit_was_asked_for(Selector, data):
     X, y = data
-    selector = fit(Selector, X, y)
-    assert selector.n_solves_ == 1
-    selector.set_params(n_features_to_select=7)
-    assert selector.n_solves_ == 1, "not before it is needed"
-    for attribute in ("coef_", "objective_", "n_iter_", "ranking_"):
-        assert np.array_equal(getattr(selector, attribute), getattr(fit(Selector, X, y, k=7), attribute))
-    assert selector.n_solves_ == 2
-    selector.set_params(n_features_to_select=7)
-    assert selector.support_.sum() == 7
-    assert selector.n_solves_ == 2, "the same k is not solved again"
-    copy = pickle.loads(pickle.dumps(selector.set_params(n_features_to_select=2)))
-    assert copy.support_.sum() == 2
-    with pytest.raises(ValueError, match="max_iter=0 is not valid"):
-        selector.set_params(max_iter=0, n_features_to_select=5).transform(X)
+    selector = fit(Selector, X, y, sizes=[7, 2, 40])
+    assert sorted(selector.solutions_) == [2, 3, 7, 25]
+    for k in (3, 2, 7, 25, 30):
+        alone = Selector(min(k, 25)).fit(X, y)
+        assert np.array_equal(selector.support_for(k), alone.support_)
+        assert np.array_equal(selector.order_for(k), alone.order_for(k))
+        assert np.array_equal(selector.coef_for(k), alone.coef_)
+        for copy in (selector.with_size(k), pickle.loads(pickle.dumps(selector)).set_params(n_features_to_select=k)):
+            for attribute in ("coef_", "objective_", "n_iter_", "ranking_", "scores_", "loss_"):
+                assert np.array_equal(getattr(copy, attribute), getattr(alone, attribute))
+            assert np.array_equal(copy.transform(X), alone.transform(X))
+    assert selector.n_features_to_select == 3
+
+
+@one_k_by_name
+def test_a_method_for_one_k_says_to_fit_again_for_another(Selector, data):
+    X, y = data
+    selector = fit(Selector, X, y, sizes=[7])
+    message = r"n_features_to_select=5 was not solved for, only 3, 7: each number is a problem of its own\. Fit again"
+    for ask in (selector.support_for, selector.order_for, selector.coef_for):
+        with pytest.raises(ValueError, match=message):
+            ask(5)
+    with pytest.raises(ValueError, match=r"n_features_to_select=0 is not valid"):
+        selector.coef_for(0)
+    selector.set_params(n_features_to_select=5)
+    for attribute in ("support_", "coef_", "scores_", "ranking_", "objective_", "n_iter_", "loss_"):
+        with pytest.raises(ValueError, match=message):
+            getattr(selector, attribute)
+    with pytest.raises(ValueError, match=message):
+        selector.transform(X)
+    assert not any(isinstance(value, np.ndarray) and value.shape == X.shape for value in vars(selector).values())
+    for wrong in (5, [0], ["a"]):
+        with pytest.raises(ValueError, match=r"sizes=.* is not"):
+            Selector(sizes=wrong).fit(X, y)
     with pytest.raises(AttributeError, match="no attribute 'weight_'"):
         _ = selector.weight_
 

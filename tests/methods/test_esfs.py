@@ -183,7 +183,7 @@ def test_equal_and_perfect_features():
     y = np.arange(30) % 2
     X = np.random.default_rng(0).standard_normal((30, 5))
     X[:, 1] = X[:, 3] = 1e-3 * y
-    selector = ESFS(1).fit(X, y)
+    selector = ESFS(1, sizes=[2]).fit(X, y)
     assert selector.get_support(indices=True).tolist() == [1]
     assert selector.ranking_[3] == 2
     selector.set_params(n_features_to_select=2)

@@ -10,7 +10,8 @@ import click
 
 from l20fs import L20Selector
 from l20fs.cli.output import show
-from l20fs.estimators.base import BaseSelector, SolvesForOneK
+from l20fs.estimators.base import BaseSelector
+from l20fs.estimators.scoring import SolvesForOneK
 from l20fs.methods import discover
 
 

@@ -1,4 +1,4 @@
-"""The contract of every selector: validate, encode the targets, score, and answer for any k without a second fit."""
+"""Base of all selectors: validate, learn, and answer for any number of features without a second fit."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ import copy
 import numbers
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
@@ -29,8 +27,7 @@ from l20fs.inputs.validation import (
     validate_input,
     with_weights,
 )
-from l20fs.objective.prox import order_descending
-from l20fs.typing import Array
+from l20fs.typing import Array, Size
 
 
 class About(NamedTuple):
@@ -45,35 +42,12 @@ class About(NamedTuple):
     supervised: bool = True
 
 
-class Scored(NamedTuple):
-    """What a method finds out about the features it was given.
-
-    ``scores``: larger is better. ``order``: best first, where the ranking is not by score alone. ``coef``: weights,
-    (n_targets, n_features). ``objective``: its value after every iteration of an iterative method.
-    """
-
-    scores: Array
-    order: Array | None = None
-    coef: Array | None = None
-    objective: Sequence[float] = ()
-
-
-class Progress(NamedTuple):
-    """What a callback is told after an iteration."""
-
-    n_iter: int
-    objective: float
-
-
-Callback = Callable[[Progress], object]
-
-
 class BaseSelector(SelectorMixin, BaseEstimator):
-    """Base of all selectors.
+    """Base of all selectors: validate, learn, and answer for any number of features.
 
     A subclass stores its parameters in ``__init__``, among them ``n_features_to_select``, describes itself in ``about`` and
-    implements :meth:`_score_features`. The number of features is applied when the answer is read, so that changing it
-    needs no second fit.
+    implements :meth:`_learn`. The number of features is applied when the answer is read (:meth:`support_for`), so that
+    changing it needs no second fit. Reading changes nothing.
 
     Attributes
     ----------
@@ -83,12 +57,6 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         1 is best.
     support_ : array of shape (n_features,)
         Mask of the selected features, for the present ``n_features_to_select``.
-    coef_ : array of shape (n_targets, n_features)
-        Weights in units of X, of methods that have them.
-    objective_ : array of shape (n_iter_,)
-        Value after every iteration, of iterative methods.
-    n_iter_ : int
-        Iterations, of iterative methods.
     classes_ : array of shape (n_classes,)
         The labels in sorted order, if y holds labels.
     """
@@ -107,16 +75,12 @@ class BaseSelector(SelectorMixin, BaseEstimator):
     #: Whether X may come in blocks: a Dask array, or a file larger than memory.
     takes_blocks: ClassVar[bool] = False
 
-    n_features_to_select: int | float | str | None
+    n_features_to_select: Size
     scores_: Array
     ranking_: Array
     n_features_in_: int
 
-    @abstractmethod
-    def _score_features(self, X: Array, targets: Targets) -> Scored:
-        """Judge features that all vary; X is float64, of shape (n_samples, n_features), and must not be changed."""
-
-    def fit(self, X: Any, y: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Learn which features tell the targets apart.
 
         Parameters
@@ -132,7 +96,7 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         """
         return self._fit(X, y)
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any = None, *, names: Array | None = None, **extra: Any) -> Any:
+    def _fit(self, X: Any, y: Any, sample_weight: Any = None, *, names: Array | None = None, **extra: Any) -> Self:
         """Fit to data whose features have ``names`` that X itself does not know."""
         before = vars(self).copy()
         try:
@@ -151,11 +115,9 @@ class BaseSelector(SelectorMixin, BaseEstimator):
             raise
         return self
 
+    @abstractmethod
     def _learn(self, X: Any, targets: Targets, **extra: Any) -> None:
-        """Set everything that is learned from validated data."""
-        self._fit_scores(X, targets)
-        if targets.classes is not None:
-            self.classes_ = targets.classes
+        """Set everything that is learned from validated data; X must not be changed."""
 
     def _check_parameters(self) -> None:
         """Refuse parameters that make no sense, before anything is computed."""
@@ -183,36 +145,6 @@ class BaseSelector(SelectorMixin, BaseEstimator):
             check_classification_targets(y)
             raise ValueError(f"{type(self).__name__} needs one class label per sample; y has several columns.")
         return targets
-
-    def _fit_scores(self, X: Any, targets: Targets) -> None:
-        """Set what is learned; constant features are set aside before the method sees X."""
-        # In float64 a constant column differs from its mean by no more than the rounding of that mean.
-        with np.errstate(over="ignore", invalid="ignore"):
-            varies = np.ptp(X, axis=0) > np.abs(X).max(axis=0) * (np.finfo(np.float64).eps * 4)
-        if not varies.any():
-            raise ValueError(
-                f"All {X.shape[1]} features of X are constant, so none can tell the targets apart. "
-                "Check that X holds the measurements of different samples in its rows."
-            )
-        self._keep(self._score_features(X if varies.all() else X[:, varies], targets), varies)
-
-    def _keep(self, found: Scored, varies: Array) -> None:
-        """Turn what a method found out about the varying features into fitted attributes of all features."""
-        kept = np.flatnonzero(varies)
-        self.scores_ = np.full(len(varies), -np.inf)
-        self.scores_[kept] = np.where(np.isnan(found.scores), -np.finfo(np.float64).max, found.scores)
-        order = order_descending(found.scores) if found.order is None else found.order
-        self._rank(np.concatenate([kept[order], np.flatnonzero(~varies)]))
-        if found.coef is not None:
-            self.coef_ = np.zeros((len(found.coef), len(varies)))
-            self.coef_[:, kept] = found.coef
-        if len(found.objective):
-            self.objective_ = np.asarray(found.objective, dtype=np.float64)
-            self.n_iter_ = len(found.objective)
-
-    def _rank(self, order: Array) -> None:
-        self.ranking_ = np.empty(len(order), dtype=np.intp)
-        self.ranking_[order] = np.arange(1, len(order) + 1)
 
     def transform(self, X: Any) -> Any:
         """Reduce X to the selected features; a Dask array stays lazy."""
@@ -253,7 +185,7 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         refuse_foreign_array(X, "X", user)
         return super().inverse_transform(X)
 
-    def support_for(self, k: int | float | str | None) -> Array:
+    def support_for(self, k: Size) -> Array:
         """Return the mask of the features that are selected for ``k``, (n_features,).
 
         Parameters
@@ -265,10 +197,10 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         self._check_size(k)
         return self._select(k)
 
-    def order_for(self, k: int | float | str | None) -> Array:
+    def order_for(self, k: Size) -> Array:
         """Return the indices of the features that are selected for ``k``, best first."""
         chosen = np.flatnonzero(self.support_for(k))
-        return chosen[np.argsort(self.ranking_[chosen], kind="stable")]
+        return chosen[np.argsort(self._ranked_for(k)[0][chosen], kind="stable")]
 
     @property
     def support_(self) -> Array:
@@ -278,18 +210,23 @@ class BaseSelector(SelectorMixin, BaseEstimator):
     def _get_support_mask(self) -> Array:
         return self.support_for(self.n_features_to_select)
 
-    def _select(self, k: int | float | str | None) -> Array:
+    def _select(self, k: Size) -> Array:
         """Return the mask for a valid ``k`` from what was learned, which stays as it is."""
+        ranking, scores = self._ranked_for(k)
         # A constant feature has the score -inf and is not selected even if it is asked for.
-        return (self.ranking_ <= self._n_wanted(k, int(self.ranking_.max()))) & np.isfinite(self.scores_)
+        return (ranking <= self._n_wanted(k, int(ranking.max()))) & np.isfinite(scores)
 
-    def with_size(self, k: int | float | str | None) -> Self:
+    def _ranked_for(self, k: Size) -> tuple[Array, Array]:
+        """Return the ranks and scores from which ``k`` features are taken; as a rule they are the same for all."""
+        return self.ranking_, self.scores_
+
+    def with_size(self, k: Size) -> Self:
         """Return this fitted selector with ``n_features_to_select=k``; it shares all arrays, and this one stays as it is."""
         other = copy.copy(self)
         other.n_features_to_select = k
         return other
 
-    def _n_wanted(self, k: int | float | str | None, n_features: int) -> int:
+    def _n_wanted(self, k: Size, n_features: int) -> int:
         """Return the number of features that ``k`` means for data with ``n_features``, unclipped."""
         assert isinstance(k, numbers.Real), "a selector that takes None or a word decides itself what it means"
         return int(k) if isinstance(k, numbers.Integral) else max(1, round(float(k) * n_features))
@@ -324,15 +261,6 @@ class BaseSelector(SelectorMixin, BaseEstimator):
                 f"0.0 and up to 1.0{''.join(f', or {rule!r}' for rule in self.size_rules)}."
             )
 
-    def _warn_not_converged(self, reached: float, tol: float, max_iter: int) -> None:
-        """Warn that an iterative method stopped at its limit."""
-        warnings.warn(
-            f"{type(self).__name__} stopped at max_iter={max_iter}; what it stops by was {reached:.2g} "
-            f"(tol={tol:.2g}). Raise max_iter or tol.",
-            ConvergenceWarning,
-            stacklevel=2,
-        )
-
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "ranking_")
 
@@ -344,49 +272,14 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         return tags
 
 
-class SolvesForOneK(BaseSelector):
-    """Base of methods that optimise for one number of features.
+def ranks_of(order: Array) -> Array:
+    """Return the rank of each feature, from 1, of an order that has the best first.
 
-    Another ``n_features_to_select`` after ``fit`` makes the answer stale: what was learned is dropped at once and solved
-    for the new number when it is next read, on the training data, which are kept for that. ``n_solves_`` counts.
+    Examples
+    --------
+    >>> ranks_of(np.array([2, 0, 1]))
+    array([2, 3, 1])
     """
-
-    n_solves_: int
-
-    def _fit_scores(self, X: Any, targets: Targets) -> None:
-        self._training = X, targets
-        self._stale: frozenset[str] = frozenset()
-        self.n_solves_ = 0
-        self._solve()
-
-    def _solve(self) -> None:
-        before = vars(self).copy()
-        try:
-            super()._fit_scores(*self._training)
-        except BaseException:
-            self.__dict__ = before
-            raise
-        self._solution = frozenset(vars(self)) - frozenset(before)
-        self._stale = frozenset()
-        self.n_solves_ += 1
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        is_solved = name == "n_features_to_select" and "_solution" in vars(self)
-        is_same = is_solved and isinstance(value, numbers.Real) and value == vars(self).get(name)
-        super().__setattr__(name, value)
-        if is_solved and not is_same:
-            self._stale |= self._solution
-            for learned in self._solution & frozenset(vars(self)):
-                delattr(self, learned)
-
-    def __getattr__(self, name: str) -> Any:
-        if name not in vars(self).get("_stale", ()):
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        self._check_size(self.n_features_to_select)
-        self._check_parameters()
-        self._solve()
-        self._warn_if_short()
-        return getattr(self, name)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "_solution" in vars(self)
+    ranking = np.empty(len(order), dtype=np.intp)
+    ranking[order] = np.arange(1, len(order) + 1)
+    return ranking

@@ -14,7 +14,7 @@ from l20fs.estimators.selector import L20Selector
 from l20fs.inputs.validation import Targets, numeric_targets, refuse_foreign_array, refuse_other_width
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.linear_rule import ClassScatter
-from l20fs.typing import Array
+from l20fs.typing import Array, Size
 
 
 class _Model(L20Selector):
@@ -37,7 +37,7 @@ class _Model(L20Selector):
         columns = columns_of(X, rows)
         return check_array(columns.compute() if is_dask(X) else columns, ensure_min_features=0, **kinds)
 
-    def coef_for(self, k: int | float | str | None) -> Array:
+    def coef_for(self, k: Size) -> Array:
         """Return the weights of :meth:`model_for`, (n_targets, n_features); zero for features that are not selected."""
         rule = self.model_for(k)
         coef = np.zeros((len(rule.intercept), self.n_features_in_))
@@ -45,7 +45,7 @@ class _Model(L20Selector):
         return coef
 
     @property
-    def coef_(self) -> Array:  # type: ignore[override]
+    def coef_(self) -> Array:
         """Weights of the rule, one row per target, in units of X; zero for features that are not selected."""
         return self.coef_for(self.n_features_to_select)
 

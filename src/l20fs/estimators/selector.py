@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from l20fs.blocks import Blocks, PassCache, as_blocks, comes_in_blocks, memory_limit
 from l20fs.bounds.certificate import Certificate, certify_penalty, certify_size, lower_bounds, support_loss
 from l20fs.design import Scale, checked_units, probe
-from l20fs.estimators.base import About, BaseSelector, Scored
+from l20fs.estimators.base import About, BaseSelector
 from l20fs.estimators.selection_table import selection_frame
 from l20fs.inputs.constraints import WISHES, Features, make_penalty
 from l20fs.inputs.validation import (
@@ -34,7 +34,7 @@ from l20fs.objective.linear_rule import LinearRule, default_ridge
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.objective.solution_path import Ranking, SolutionPath, Stage
 from l20fs.solvers import Schedule, ahiht, forward, hiht, robust, sbr, starting_weights, swap
-from l20fs.typing import Array
+from l20fs.typing import Array, Size
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -304,7 +304,7 @@ class L20Selector(BaseSelector):
             if getattr(self, name) == value:
                 raise ValueError(f"{name}={value!r} is not available for X in blocks. Load X into memory, or leave it out.")
 
-    def _fit_scores(self, X: Any, targets: Targets) -> None:
+    def _learn(self, X: Any, targets: Targets, **extra: Any) -> None:
         self.ridge_ = default_ridge(targets) if self.ridge is None else float(self.ridge)
         if isinstance(X, Blocks):
             self._refuse_before_reading(X, targets)
@@ -338,6 +338,8 @@ class L20Selector(BaseSelector):
         self.objective_ = path.objectives
         self.n_iter_ = max(1, int(path.n_iters.sum()))
         self._keep_model(problem, targets)
+        if targets.classes is not None:
+            self.classes_ = targets.classes
 
     def _refuse_before_reading(self, X: Blocks, targets: Targets) -> None:
         """Refuse what can be refused without a pass over X, which may take an hour; the problem refuses it as well."""
@@ -360,7 +362,7 @@ class L20Selector(BaseSelector):
     def _keep_model(self, problem: LeastSquares, targets: Targets) -> None:
         """Keep what a subclass needs to predict."""
 
-    def _n_wanted(self, k: int | float | str | None, n_features: int) -> int:
+    def _n_wanted(self, k: Size, n_features: int) -> int:
         if k != "ebic":
             return super()._n_wanted(k, n_features)
         if not hasattr(self, "path_"):
@@ -472,9 +474,6 @@ class L20Selector(BaseSelector):
             **common,
         )
 
-    def _score_features(self, X: Array, targets: Targets) -> Scored:
-        raise NotImplementedError("the path gives more than scores; see _fit_scores")
-
     def _report(self, stage: Stage) -> None:
         if self.verbose:
             step_size = "" if math.isnan(stage.lipschitz) else f" L={stage.lipschitz:.4g}"
@@ -485,7 +484,7 @@ class L20Selector(BaseSelector):
         if self.callback is not None:
             self.callback(stage)
 
-    def _select(self, k: int | float | str | None) -> Array:
+    def _select(self, k: Size) -> Array:
         path = self.path_
         if k is None:
             return path.is_selected
@@ -511,7 +510,7 @@ class L20Selector(BaseSelector):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "path_")
 
-    def coef_for(self, k: int | float | str | None) -> Array:
+    def coef_for(self, k: Size) -> Array:
         """Return the weights at the end of the path of the features selected for ``k``, in units of X; zero elsewhere.
 
         They have the shape (n_targets, n_features); nothing is fitted again, see :meth:`model_for`.
@@ -519,7 +518,7 @@ class L20Selector(BaseSelector):
         mask = self.support_for(k)
         return self.path_.coef_of(mask)
 
-    def model_for(self, k: int | float | str | None) -> LinearRule:
+    def model_for(self, k: Size) -> LinearRule:
         """Return the linear rule on the features selected for ``k``, best first: least squares with the ridge term."""
         rows, path = self.order_for(k), self.path_
         weights = path.refit(path.ranking[rows[-1]]).coef[:, rows].T if len(rows) else np.zeros((0, len(path.y_mean)))
@@ -532,7 +531,7 @@ class L20Selector(BaseSelector):
         return weights, self.path_.y_mean
 
     @property
-    def coef_(self) -> Array:  # type: ignore[override]  # follows n_features_to_select
+    def coef_(self) -> Array:
         """Weights of the selected features at the end of the path, in units of X; zero elsewhere."""
         return self.coef_for(self.n_features_to_select)
 

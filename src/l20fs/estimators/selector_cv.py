@@ -18,7 +18,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from l20fs.blocks import refuse_blocks
-from l20fs.estimators.base import BaseSelector, Scored
+from l20fs.estimators.base import BaseSelector
 from l20fs.estimators.models import L20Classifier, L20Regressor
 from l20fs.estimators.selection_table import selection_frame
 from l20fs.estimators.selector import L20Selector
@@ -37,7 +37,7 @@ from l20fs.inputs.validation import (
 from l20fs.objective.linear_rule import LinearRule, default_ridge
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.objective.solution_path import SolutionPath
-from l20fs.typing import Array
+from l20fs.typing import Array, Size
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -362,18 +362,15 @@ class L20SelectorCV(BaseSelector):
             return np.asarray(targets.classes[targets.codes])
         return targets.Y[:, 0] if self._is_flat else targets.Y
 
-    def _score_features(self, X: Array, targets: Targets) -> Scored:
-        raise NotImplementedError("the path gives more than scores; see _learn")
-
-    def _n_wanted(self, k: int | float | str | None, n_features: int) -> int:
+    def _n_wanted(self, k: Size, n_features: int) -> int:
         if isinstance(k, str):
             return len(np.unique(self.ranking_[self._select(k)]))
         return super()._n_wanted(k, n_features)
 
-    def _select(self, k: int | float | str | None) -> Array:
+    def _select(self, k: Size) -> Array:
         return self.model_.support_for(self._size_for(k))
 
-    def _size_for(self, k: int | float | str | None) -> int | float | None:
+    def _size_for(self, k: Size) -> int | float | None:
         """Return the size that ``k`` means on the path that is there."""
         check_is_fitted(self)
         self._check_size(k)
@@ -389,18 +386,18 @@ class L20SelectorCV(BaseSelector):
             index = choose(results, k, among=same_path)  # type: ignore[arg-type]  # checked
         return self._tried[index % len(self._tried)]
 
-    def coef_for(self, k: int | float | str | None) -> Array:
+    def coef_for(self, k: Size) -> Array:
         """Return the weights of the path's own model for ``k``, see :meth:`L20Classifier.coef_for`."""
         size = self._size_for(k)
         return self.model_.coef_for(size)
 
-    def model_for(self, k: int | float | str | None) -> LinearRule:
+    def model_for(self, k: Size) -> LinearRule:
         """Return the linear rule of the path's own model for ``k``, see :meth:`L20Classifier.model_for`."""
         size = self._size_for(k)
         return self.model_.model_for(size)
 
     @property
-    def coef_(self) -> Array:  # type: ignore[override]
+    def coef_(self) -> Array:
         """Weights of the path's own model, see :class:`L20Classifier`."""
         return self.coef_for(self.n_features_to_select)
 

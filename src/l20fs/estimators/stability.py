@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from l20fs.blocks import Blocks, as_blocks, comes_in_blocks, is_dask, refuse_blocks
 from l20fs.design import make_design, probe
-from l20fs.estimators.base import About, BaseSelector, Scored
+from l20fs.estimators.base import About, BaseSelector, ranks_of
 from l20fs.estimators.selection_table import feature_names
 from l20fs.estimators.selector import L20Selector
 from l20fs.evaluation.parallel import results_of
@@ -38,7 +38,7 @@ from l20fs.inputs.validation import (
 )
 from l20fs.storage.files import writable_folder
 from l20fs.storage.keyed_store import KeyedStore
-from l20fs.typing import Array
+from l20fs.typing import Array, Size
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -256,8 +256,7 @@ class StabilitySelector(BaseSelector):
         units, heads = self._units.of, self._units.heads
         leads = np.bincount(self.orders_[resample, position], weights=lead, minlength=self.n_features_in_)[heads][units]
         self.mean_ranks_ = (n_kept.sum() + len(found) - leads) / len(found)
-        self._rank(np.lexsort((self.mean_ranks_[heads], -self.frequencies_[heads])))
-        self.ranking_ = self.ranking_[units]
+        self.ranking_ = ranks_of(np.lexsort((self.mean_ranks_[heads], -self.frequencies_[heads])))[units]
         stability = nogueira(self._free_members(self.sizes_))
         self.stability_ = stability.index
         self.stability_interval_ = (stability.lower, stability.upper)
@@ -351,7 +350,7 @@ class StabilitySelector(BaseSelector):
         """Share of the resamples in which a feature, or the group that it is in, was selected."""
         return self.frequencies_
 
-    def _select(self, k: int | float | str | None) -> Array:
+    def _select(self, k: Size) -> Array:
         if k is None:
             check_share("threshold", self.threshold, 1.0)
             return self.frequencies_ >= self.threshold
@@ -468,9 +467,6 @@ class StabilitySelector(BaseSelector):
                 UserWarning,
                 stacklevel=4,  # the caller of fit
             )
-
-    def _score_features(self, X: Array, targets: Targets) -> Scored:
-        raise NotImplementedError("features are not scored on all samples; see fit")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

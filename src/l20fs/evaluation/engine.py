@@ -22,9 +22,6 @@ from l20fs.evaluation.parallel import results_of
 from l20fs.inputs.validation import forget_absent_classes
 from l20fs.typing import Array
 
-#: A number of features, or of groups where the selector has any; None: as many as the selector leaves by itself.
-Size = int | None
-
 
 @dataclass(frozen=True, eq=False)
 class Samples:
@@ -66,10 +63,14 @@ class Samples:
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """A fitted selector, and the features that it selects for each size, best first."""
+    """A fitted selector, and the features that it selects for each size, best first.
+
+    A size is a number of features, or of groups where the selector has any, or None: as many as the selector leaves by
+    itself. ``fit_seconds`` is the time of one fit, on average where each size is a problem of its own.
+    """
 
     selector: Any
-    sizes: tuple[Size, ...]
+    sizes: tuple[int | None, ...]
     features: list[Array]
     fit_seconds: float
 
@@ -93,7 +94,7 @@ class Selection:
 class Chain(NamedTuple):
     """Sizes whose features are the first ``ends`` of ``order``."""
 
-    sizes: tuple[Size, ...]
+    sizes: tuple[int | None, ...]
     order: Array
     ends: Array
 
@@ -129,7 +130,7 @@ class FoldWork:
     """
 
     samples: Samples
-    sizes: Sequence[Size]
+    sizes: Sequence[int | None]
     judges: Mapping[str, Judge]
     fit: Callable[[Any, Samples], object]
     one_ranking: bool
@@ -152,7 +153,7 @@ def evaluate(
     selectors: Sequence[Any],
     samples: Samples,
     folds: Sequence[Fold],
-    sizes: Sequence[Size],
+    sizes: Sequence[int | None],
     judges: Mapping[str, Judge],
     *,
     fit: Callable[[Any, Samples], object] = fit_quietly,
@@ -171,7 +172,7 @@ def evaluate(
 def select(
     selector: Any,
     train: Samples,
-    sizes: Sequence[Size],
+    sizes: Sequence[int | None],
     *,
     fit: Callable[[Any, Samples], object] = fit_quietly,
     one_ranking: bool = False,
@@ -182,7 +183,7 @@ def select(
     forget_absent_classes(fitted, train.y)
     start = time.perf_counter()
     fit(fitted, train)
-    seconds = time.perf_counter() - start
+    seconds = (time.perf_counter() - start) / len(getattr(fitted, "solutions_", sizes[:1]))
     return Selection(fitted, sizes, _features(fitted, sizes, one_ranking=one_ranking), seconds)
 
 
@@ -191,7 +192,7 @@ def judge(selection: Selection, train: Samples, test: Samples, judges: Mapping[s
     return Judged({name: judge(selection, train, test) for name, judge in judges.items()}, selection.n_features)
 
 
-def _prepared(selector: Any, sizes: tuple[Size, ...], n_features: int, *, one_ranking: bool) -> Any:
+def _prepared(selector: Any, sizes: tuple[int | None, ...], n_features: int, *, one_ranking: bool) -> Any:
     """Return an unfitted copy that answers for all sizes, and does so silently."""
     counts = _counts(sizes)
     largest = min(max(counts), n_features) if len(counts) == len(sizes) else None
@@ -203,11 +204,11 @@ def _prepared(selector: Any, sizes: tuple[Size, ...], n_features: int, *, one_ra
     return clone(selector).set_params(n_features_to_select=largest, **changes)
 
 
-def _counts(sizes: tuple[Size, ...]) -> list[int]:
+def _counts(sizes: tuple[int | None, ...]) -> list[int]:
     return [size for size in sizes if size is not None]
 
 
-def _features(fitted: Any, sizes: tuple[Size, ...], *, one_ranking: bool) -> list[Array]:
+def _features(fitted: Any, sizes: tuple[int | None, ...], *, one_ranking: bool) -> list[Array]:
     """Return the features of every size, best first."""
     if not one_ranking:
         return [fitted.order_for(size) for size in sizes]

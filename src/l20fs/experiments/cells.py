@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,9 +11,10 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
-from l20fs.estimators.base import BaseSelector
+from l20fs.evaluation.engine import Samples, Selection, judge, select
+from l20fs.evaluation.folds import Fold
 from l20fs.experiments.plan import NONZERO, Plan, Variant
-from l20fs.experiments.protocol import Split, accuracy, inner_splits, paper_split
+from l20fs.experiments.protocol import inner_splits, judge_by, paper_split
 from l20fs.storage.hashing import digest, hash_of
 from l20fs.storage.keyed_store import Key, KeyedStore
 from l20fs.typing import Array
@@ -73,13 +73,13 @@ def cells_of(plan: Plan, dataset: Dataset) -> Iterator[Cell]:
                 yield Cell(dataset.name, variant, split, fold, *common)
 
 
-def inner_folds(y: Array, split: int, n_folds: int, seed: int) -> list[Split]:
+def inner_folds(y: Array, split: int, n_folds: int, seed: int) -> list[Fold]:
     """Return the inner folds of a trial, as positions in the whole data set."""
     train = paper_split(y, split, seed).train
-    return [Split(train[fold.train], train[fold.test]) for fold in inner_splits(y[train], n_folds, split, seed)]
+    return [Fold(train[fold.train], train[fold.test]) for fold in inner_splits(y[train], n_folds, split, seed)]
 
 
-def samples_of(cell: Cell, y: Array) -> Split:
+def fold_of(cell: Cell, y: Array) -> Fold:
     """Return the samples on which a cell selects, and those on which it is judged."""
     if cell.fold is None:
         return paper_split(y, cell.split, cell.seed)
@@ -88,48 +88,48 @@ def samples_of(cell: Cell, y: Array) -> Split:
 
 def compute(cell: Cell, dataset: Dataset) -> dict[str, Any]:
     """Select on the training samples of a cell and judge every size on its test samples."""
-    samples = samples_of(cell, dataset.y)
-    X = scaled(dataset.X, samples.train, cell.scale)
-    selector = cell.variant.selector()
-    largest = max(cell.sizes)
-    selector.set_params(n_features_to_select=None if largest == NONZERO else largest)
-    if "max_features" in selector.get_params() and largest != NONZERO:
-        selector.set_params(max_features=largest)
+    fold = fold_of(cell, dataset.y)
+    samples = Samples(scaled(dataset.X, fold.train, cell.scale), dataset.y)
+    train, test = samples.part(fold.train), samples.part(fold.test)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        warnings.filterwarnings("ignore", message="n_features_to_select=|No features were selected")
-        start = time.perf_counter()
-        try:
-            selector.fit(X[samples.train], dataset.y[samples.train])
-        except ValueError as error:
-            where = f"split {cell.split}" if cell.fold is None else f"fold {cell.fold} of split {cell.split}"
-            raise ValueError(f"{cell.variant.label}, {where}: {error} Leave the method out, or mend the data.") from error
-        seconds = time.perf_counter() - start
-        selections = [columns_of(selector, size) for size in cell.sizes]
-        found = {name: [accuracy(name, X, dataset.y, samples, these) for these in selections] for name in cell.classifiers}
-    sizes = [len(these) if size == NONZERO else size for size, these in zip(cell.sizes, selections, strict=True)]
-    path = getattr(selector, "path_", None)
+        selection = _select(cell, train)
+        judges = {name: judge_by(name, len(fold.train)) for name in cell.classifiers}
+        accuracies = judge(selection, train, test, judges).by_judge
+    selected = selection.features
+    sizes = [len(these) if size == NONZERO else size for size, these in zip(cell.sizes, selected, strict=True)]
+    path = getattr(selection.selector, "path_", None)
     is_wanted = cell.fold is None and cell.variant.method != "Baseline"
-    best = selections[-1] if is_wanted else np.empty(0, dtype=int)
+    best = selected[-1] if is_wanted else np.empty(0, dtype=int)
     return {
         "dataset": cell.dataset,
         "label": cell.variant.label,
         "choice": dict(cell.variant.choice),
         "split": cell.split,
         "fold": cell.fold,
-        "n_test": len(samples.test),
+        "n_test": len(fold.test),
         "sizes": sizes,
-        "accuracy": found,
-        "fit_seconds": seconds,
+        "accuracy": {name: values.tolist() for name, values in accuracies.items()},
+        "fit_seconds": selection.fit_seconds,
         "n_nonzero": None if path is None else int(path.n_nonzero[-1]),
         "selected": best.tolist(),
         # A method that solves for one size may select others for a smaller one than the first of a larger one.
         "selected_at": {
             str(size): these.tolist()
-            for size, these in zip(sizes, selections, strict=True)
+            for size, these in zip(sizes, selected, strict=True)
             if is_wanted and not np.array_equal(these, best[: len(these)])
         },
     }
+
+
+def _select(cell: Cell, train: Samples) -> Selection:
+    """Select for all sizes of a cell; an error names the method and the split."""
+    sizes = [None if size == NONZERO else size for size in cell.sizes]
+    try:
+        return select(cell.variant.selector(), train, sizes)
+    except ValueError as error:
+        where = f"split {cell.split}" if cell.fold is None else f"fold {cell.fold} of split {cell.split}"
+        raise ValueError(f"{cell.variant.label}, {where}: {error} Leave the method out, or mend the data.") from error
 
 
 def scaled(X: Array, train: Array, scale: str) -> Array:
@@ -140,10 +140,3 @@ def scaled(X: Array, train: Array, scale: str) -> Array:
 def selected_of(result: dict[str, Any]) -> dict[int, list[int]]:
     """Return which features a trial selected, best first, for each of its sizes; none are known of all features."""
     return {size: result["selected_at"].get(str(size), result["selected"][:size]) for size in result["sizes"]}
-
-
-def columns_of(selector: BaseSelector, size: int) -> Array:
-    """Return the best ``size`` features of a fitted selector, or all with weights, best first."""
-    selector.set_params(n_features_to_select=None if size == NONZERO else size)
-    chosen = np.flatnonzero(selector.support_)
-    return chosen[np.argsort(selector.ranking_[chosen], kind="stable")]

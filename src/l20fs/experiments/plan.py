@@ -28,7 +28,7 @@ METHOD_KEYS = {"label", "method", "paper_solver", "params", "grid", "sizes"}
 SCALES = ("none", "zscore")
 
 #: Parameters that a plan cannot set: the runner does.
-RESERVED = ("n_features_to_select", "max_features", "callback", "verbose")
+RESERVED = ("n_features_to_select", "max_features", "sizes", "callback", "verbose")
 
 
 class PlanError(ValueError):

@@ -8,14 +8,17 @@ first class, and softmax has no intercept and minimises the mean cross-entropy p
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import logsumexp
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 
+from l20fs.evaluation.folds import Fold
+from l20fs.evaluation.judges import FittedEstimator, accuracy
 from l20fs.typing import Array
 
 #: Share of every class that is used for training, rounded up.
@@ -25,14 +28,7 @@ TRAINING_SHARE = 2 / 3
 DECAY, MAX_ITER = 1e-4, 200
 
 
-class Split(NamedTuple):
-    """The samples of one trial, by position."""
-
-    train: Array
-    test: Array
-
-
-def paper_split(y: Array, number: int, seed: int = 0) -> Split:
+def paper_split(y: Array, number: int, seed: int = 0) -> Fold:
     """Draw trial ``number``: of every class two thirds, rounded up, for training.
 
     Trial i depends on the labels, ``seed`` and i alone.
@@ -48,10 +44,10 @@ def paper_split(y: Array, number: int, seed: int = 0) -> Split:
     for label in np.unique(y):
         members = random.permutation(np.flatnonzero(y == label))
         is_train[members[: int(np.ceil(len(members) * TRAINING_SHARE - 1e-9))]] = True
-    return Split(np.flatnonzero(is_train), np.flatnonzero(~is_train))
+    return Fold(np.flatnonzero(is_train), np.flatnonzero(~is_train))
 
 
-def inner_splits(y: Array, n_folds: int, number: int, seed: int = 0) -> list[Split]:
+def inner_splits(y: Array, n_folds: int, number: int, seed: int = 0) -> list[Fold]:
     """Split the training samples of a trial into folds, by class; fewer where the smallest class has fewer samples.
 
     A class with one sample cannot be in both parts and stays in the training parts: it does not limit the folds.
@@ -64,18 +60,12 @@ def inner_splits(y: Array, n_folds: int, number: int, seed: int = 0) -> list[Spl
     others = np.flatnonzero(counts[codes] > 1)
     folds = StratifiedKFold(n_folds, shuffle=True, random_state=np.random.RandomState([seed, number]))
     return [
-        Split(np.sort(np.concatenate([others[train], single])), others[test])
+        Fold(np.sort(np.concatenate([others[train], single])), others[test])
         for train, test in folds.split(others, y[others])
     ]
 
 
-class Classifier(Protocol):
-    def fit(self, X: Array, y: Array) -> Any: ...
-
-    def predict(self, X: Array) -> Array: ...
-
-
-class Softmax:
+class Softmax(ClassifierMixin, BaseEstimator):
     """Multinomial logistic regression as the authors of the paper run it.
 
     No intercept, mean cross-entropy plus half of ``DECAY`` times the squared parameters, L-BFGS with ``MAX_ITER`` steps.
@@ -93,6 +83,8 @@ class Softmax:
     coef_: Array
 
     def fit(self, X: Array, y: Array) -> Softmax:
+        """Learn the parameters."""
+        X = np.ascontiguousarray(X)
         self.classes_, codes = np.unique(y, return_inverse=True)
         n_samples, n_classes = len(X), len(self.classes_)
         basis, axes = _reduced(X)
@@ -113,7 +105,8 @@ class Softmax:
         return self
 
     def predict(self, X: Array) -> Array:
-        return np.asarray(self.classes_[(X @ self.coef_.T).argmax(axis=1)])
+        """Return the label of each sample."""
+        return np.asarray(self.classes_[(np.ascontiguousarray(X) @ self.coef_.T).argmax(axis=1)])
 
 
 def _reduced(X: Array) -> tuple[Array, Array]:
@@ -126,17 +119,20 @@ def _reduced(X: Array) -> tuple[Array, Array]:
     return directions[:, kept] * lengths, (directions[:, kept] / lengths).T @ X
 
 
-#: What judges a selection. Of equal votes scikit-learn takes the first class, too.
-CLASSIFIERS: dict[str, Callable[[int], Classifier]] = {
+#: The classifiers that judge a selection, for a number of training samples. Of equal votes scikit-learn takes the first
+#: class, too.
+CLASSIFIERS: dict[str, Callable[[int], Any]] = {
     "knn": lambda n_samples: KNeighborsClassifier(min(5, n_samples), algorithm="brute"),
     "softmax": lambda n_samples: Softmax(),
 }
 
 
-def accuracy(name: str, X: Array, y: Array, split: Split, columns: Array) -> float:
-    """Train a classifier on some columns of the training samples and return the share of test samples it gets right."""
-    if not len(columns):  # nothing was selected: all that is known is the most frequent class
-        labels, counts = np.unique(y[split.train], return_counts=True)
-        return float(np.mean(y[split.test] == labels[counts.argmax()]))
-    model = CLASSIFIERS[name](len(split.train)).fit(X[np.ix_(split.train, columns)], y[split.train])
-    return float(np.mean(model.predict(X[np.ix_(split.test, columns)]) == y[split.test]))
+def judge_by(name: str, n_samples: int) -> FittedEstimator:
+    """Return the judge that trains a classifier on ``n_samples`` samples and gives its accuracy on the test samples."""
+    return FittedEstimator(CLASSIFIERS[name](n_samples), accuracy, best_first=True)
+
+
+def majority_share(y: Array, fold: Fold) -> float:
+    """Return the share of test samples of the class that is most frequent among the training samples."""
+    labels, counts = np.unique(y[fold.train], return_counts=True)
+    return float(np.mean(y[fold.test] == labels[counts.argmax()]))

@@ -1,4 +1,5 @@
-"""Published methods of feature selection: one file, one method, one class, all under the contract of ``BaseSelector``."""
+"""Published methods of feature selection: one file, one method, one class, each a selector that answers for any
+number of features."""
 
 from __future__ import annotations
 

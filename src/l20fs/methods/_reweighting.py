@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from l20fs.estimators.base import Callback, Progress
+from l20fs.estimators.scoring import Callback, Progress
 from l20fs.objective.prox import squared_row_norms
 from l20fs.typing import Array
 

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from l20fs.estimators.base import About, BaseSelector, Scored
+from l20fs.estimators.base import About
+from l20fs.estimators.scoring import Scored, ScoringSelector
 from l20fs.inputs.validation import Targets
 
 
-class Baseline(BaseSelector):
+class Baseline(ScoringSelector):
     """Keep all features: what a selection is measured against.
 
     Parameters

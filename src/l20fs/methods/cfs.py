@@ -9,17 +9,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from l20fs.estimators.base import About, BaseSelector, Scored
+from l20fs.estimators.base import About
+from l20fs.estimators.scoring import Scored, ScoringSelector
 from l20fs.inputs.validation import Targets, check_number
 from l20fs.methods._discretise import check_binning, discretise, entropies, symmetrical_uncertainty
 from l20fs.objective.prox import order_descending
-from l20fs.typing import Array
+from l20fs.typing import Array, Size
 
 # A merit that differs by less than rounding is no improvement.
 _LEAST_GAIN = 1e-12
 
 
-class CFS(BaseSelector):
+class CFS(ScoringSelector):
     r"""Search the subset of largest merit.
 
     .. math:: \mathrm{merit}(S) = \sum_{j \in S} SU(j, y) \Big/ \sqrt{|S| + 2 \sum_{i < j \in S} SU(i, j)}
@@ -100,7 +101,7 @@ class CFS(BaseSelector):
         order = np.concatenate([np.array(best.features, dtype=np.intp), rest])
         return Scored(scores=np.arange(len(order), 0, -1.0)[np.argsort(order)], order=order)
 
-    def _n_wanted(self, k: int | float | str | None, n_features: int) -> int:
+    def _n_wanted(self, k: Size, n_features: int) -> int:
         return self.n_subset_ if k is None else super()._n_wanted(k, n_features)
 
 

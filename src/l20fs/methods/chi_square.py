@@ -6,13 +6,14 @@ import numpy as np
 from scipy.special import chdtrc, gammaln
 from sklearn.feature_selection import chi2
 
-from l20fs.estimators.base import About, BaseSelector, Scored
+from l20fs.estimators.base import About
+from l20fs.estimators.scoring import Scored, ScoringSelector
 from l20fs.inputs.validation import Targets, check_choice
 from l20fs.methods._discretise import Binned, blocks, check_binning, contingency_tables, discretise
 from l20fs.typing import Array
 
 
-class ChiSquare(BaseSelector):
+class ChiSquare(ScoringSelector):
     r"""Rank features by Pearson's test of independence between their states and the classes.
 
     .. math:: \chi^2_j = \sum_{b, c} \frac{(O_{bc} - E_{bc})^2}{E_{bc}}, \quad

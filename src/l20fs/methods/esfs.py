@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
-from l20fs.estimators.base import About, Callback, Progress, Scored, SolvesForOneK
+from l20fs.estimators.base import About
+from l20fs.estimators.scoring import Callback, Progress, Scored, SolvesForOneK, warn_not_converged
 from l20fs.inputs.validation import Targets, check_number
 from l20fs.methods._linalg import squared_spectral_norm
 from l20fs.methods.fisher import class_scatter
@@ -34,13 +35,17 @@ class ESFS(SolvesForOneK):
     Parameters
     ----------
     n_features_to_select : int or float, default=20
-        k: a number or a share of all features.
+        k: a number or a share of all features. Each is a problem of its own: another one after ``fit`` is an error, unless
+        it is among ``sizes``.
     max_iter : int, default=1000
         Steps of stage 2 at most.
     tol : float, default=1e-6
         Stage 2 ends when a step lowers the loss by less than this share.
+    sizes : sequence of int or None, default=None
+        Other numbers of features that ``fit`` solves for, too: ``support_for`` and ``n_features_to_select`` may then be any
+        of them.
     callback : callable or None, default=None
-        Called with a :class:`~l20fs.estimators.base.Progress` after each step.
+        Called with a :class:`~l20fs.estimators.scoring.Progress` after each step.
 
     Attributes
     ----------
@@ -67,27 +72,27 @@ class ESFS(SolvesForOneK):
         cost="O(N d C) per iteration",
     )
 
-    loss_: float
-
     def __init__(
         self,
         n_features_to_select: int | float = 20,
         *,
         max_iter: int = 1000,
         tol: float = 1e-6,
+        sizes: Sequence[int] | None = None,
         callback: Callback | None = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.max_iter = max_iter
         self.tol = tol
+        self.sizes = sizes
         self.callback = callback
 
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_number("max_iter", self.max_iter, minimum=1, strict=False, whole=True)
         check_number("tol", self.tol, minimum=0, below=np.inf)
 
-    def _score_features(self, X: Array, targets: Targets) -> Scored:
-        k = min(self._n_wanted(self.n_features_to_select, self.n_features_in_), X.shape[1])
+    def _solve_for(self, k: int, X: Array, targets: Targets) -> Scored:
         between, total = class_scatter(X, targets)
         # Rounding may lift a perfect ratio above 1, which belongs to the support.
         ratios = np.minimum(between / total, 1.0)
@@ -97,14 +102,13 @@ class ESFS(SolvesForOneK):
         last, objective = self._descend(centred, coded, separable_start(centred, coded, total, first), k)
         # Descent lowers the loss of W as a whole; what counts is how well its features do once refitted.
         best = min((refit(centred, coded, support) for support in (first, last)), key=lambda refitted: refitted.loss)
-        self.loss_ = best.loss
         norms = np.sqrt(squared_row_norms(best.weights))
         order = np.concatenate([best.support[order_descending(norms)], by_ratio[~np.isin(by_ratio, best.support)]])
         scores = ratios.copy()
         scores[best.support] = 1.0 + norms / max(norms.max(), np.finfo(np.float64).tiny)
         coef = np.zeros((coded.shape[1], X.shape[1]))
         coef[:, best.support] = best.weights.T
-        return Scored(scores, order=order, coef=coef, objective=objective)
+        return Scored(scores, order, coef, objective, loss=best.loss)
 
     def _descend(self, X: Array, Y: Array, W: Array, k: int) -> tuple[Array, list[float]]:
         """Return the support of the best point of descent from W, and the loss after every step."""
@@ -122,7 +126,7 @@ class ESFS(SolvesForOneK):
                 break
             before = loss
         else:
-            self._warn_not_converged(change, self.tol, self.max_iter)
+            warn_not_converged(self, change, self.tol, self.max_iter)
         return np.flatnonzero(best.any(axis=1)), objective
 
 

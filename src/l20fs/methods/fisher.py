@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from l20fs.estimators.base import About, BaseSelector, Scored
+from l20fs.estimators.base import About
+from l20fs.estimators.scoring import Scored, ScoringSelector
 from l20fs.inputs.validation import Targets
 from l20fs.typing import Array
 
 
-class FisherScore(BaseSelector):
+class FisherScore(ScoringSelector):
     r"""Rank features by the ratio of between-class to within-class scatter.
 
     .. math:: F_j = \frac{\sum_c n_c (m_{cj} - m_j)^2}{\sum_c \sum_{i \in c} (x_{ij} - m_{cj})^2}

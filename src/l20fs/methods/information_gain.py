@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from l20fs.estimators.base import About, BaseSelector, Scored
+from l20fs.estimators.base import About
+from l20fs.estimators.scoring import Scored, ScoringSelector
 from l20fs.inputs.validation import Targets, check_choice
 from l20fs.methods._discretise import check_binning, discretise, entropies, mutual_information, symmetrical_uncertainty
 from l20fs.typing import Array
@@ -12,7 +13,7 @@ from l20fs.typing import Array
 CRITERIA = ("gain", "ratio", "su")
 
 
-class InformationGain(BaseSelector):
+class InformationGain(ScoringSelector):
     r"""Rank features by what each one's states say about the class, in bits.
 
     .. math:: IG_j = H(y) - H(y \mid b_j) = I(b_j; y)

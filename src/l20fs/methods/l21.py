@@ -11,13 +11,14 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lasso_path
 
-from l20fs.estimators.base import About, BaseSelector, Callback, Progress, Scored
+from l20fs.estimators.base import About
+from l20fs.estimators.scoring import Callback, Progress, Scored, ScoringSelector, warn_not_converged
 from l20fs.inputs.validation import Targets, check_choice, check_number
 from l20fs.objective.prox import squared_row_norms
 from l20fs.typing import Array
 
 
-class PathSelector(BaseSelector):
+class PathSelector(ScoringSelector):
     """What the methods share that follow a penalty from where the first feature enters down to a share of it."""
 
     def __init__(
@@ -74,7 +75,7 @@ class L21(PathSelector):
     tol : float, default=1e-6
         A penalty is done when its duality gap is at most this share of the objective of W = 0.
     callback : callable or None, default=None
-        Called with a :class:`~l20fs.estimators.base.Progress` after each penalty.
+        Called with a :class:`~l20fs.estimators.scoring.Progress` after each penalty.
 
     Attributes
     ----------
@@ -124,7 +125,7 @@ class L21(PathSelector):
             if self.callback is not None:
                 self.callback(Progress(len(values), solution.objective))
         if self.gap_ > self.tol:
-            self._warn_not_converged(self.gap_, self.tol, self.max_iter)
+            warn_not_converged(self, self.gap_, self.tol, self.max_iter)
         scores = entry_scores(solution, lam_max) if self.ranking == "entry" else norm_scores(solution)
         return Scored(scores=scores, coef=solution.W.T, objective=values)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from l20fs.estimators.base import About, Progress, Scored
+from l20fs.estimators.base import About
+from l20fs.estimators.scoring import Progress, Scored, warn_not_converged
 from l20fs.inputs.validation import Targets
 from l20fs.methods.l21 import PathSelector, Solution, entry_scores, norm_scores, solve_path
 from l20fs.typing import Array
@@ -37,7 +38,7 @@ class LassoOVR(PathSelector):
     tol : float, default=1e-6
         A lasso is done when its duality gap is at most this share of the objective without weights.
     callback : callable or None, default=None
-        Called with a :class:`~l20fs.estimators.base.Progress` after each penalty, for all classes together.
+        Called with a :class:`~l20fs.estimators.scoring.Progress` after each penalty, for all classes together.
 
     Attributes
     ----------
@@ -93,7 +94,7 @@ class LassoOVR(PathSelector):
             if self.callback is not None:
                 self.callback(Progress(len(objective), objective[-1]))
         if self.gap_ > self.tol:
-            self._warn_not_converged(self.gap_, self.tol, self.max_iter)
+            warn_not_converged(self, self.gap_, self.tol, self.max_iter)
         scores = earliest_entry(stage, twice * first) if self.ranking == "entry" else joint_norms(stage)
         return Scored(scores=scores, coef=np.hstack([lasso.W for lasso in stage]).T, objective=objective)
 

@@ -7,14 +7,15 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import eigh
 
-from l20fs.estimators.base import About, BaseSelector, Callback, Progress, Scored
+from l20fs.estimators.base import About
+from l20fs.estimators.scoring import Callback, Progress, Scored, ScoringSelector, warn_not_converged
 from l20fs.inputs.validation import Targets, check_number
 from l20fs.methods._linalg import Form, smooth_row_norms, solve_positive
 from l20fs.objective.prox import squared_row_norms
 from l20fs.typing import Array
 
 
-class LFS(BaseSelector):
+class LFS(ScoringSelector):
     r"""Rank features by their weights in a discriminant analysis with row-sparse directions.
 
     .. math:: \min_W \mathrm{tr}(W' S_w W) + \lambda \|W\|_{2,1} \quad \text{subject to } W' S_b W = I
@@ -38,7 +39,7 @@ class LFS(BaseSelector):
     tol : float, default=1e-6
         Iterations end when one lowers the objective by less than this share.
     callback : callable or None, default=None
-        Called with a :class:`~l20fs.estimators.base.Progress` after each iteration.
+        Called with a :class:`~l20fs.estimators.scoring.Progress` after each iteration.
 
     Attributes
     ----------
@@ -97,7 +98,7 @@ class LFS(BaseSelector):
                 break
             before = objective[-1]
         else:
-            self._warn_not_converged(change, self.tol, self.max_iter)
+            warn_not_converged(self, change, self.tol, self.max_iter)
         return Scored(np.sqrt(squared_row_norms(W)), coef=W.T, objective=objective)
 
 

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from l20fs.estimators.base import About, BaseSelector, Scored
+from l20fs.estimators.base import About
+from l20fs.estimators.scoring import Scored, ScoringSelector
 from l20fs.inputs.validation import Targets, check_choice, check_number
 from l20fs.methods._discretise import check_binning, discretise, entropies, mutual_information
 from l20fs.methods.fisher import class_scatter
@@ -25,7 +26,7 @@ _COPY = 1.0 - 1e-12
 _LARGEST_F = 1e150
 
 
-class MRMR(BaseSelector):
+class MRMR(ScoringSelector):
     r"""Select features of maximum relevance and minimum redundancy.
 
     The first feature is the one of largest relevance; every next one has the largest

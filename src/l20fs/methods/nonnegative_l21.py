@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from l20fs.estimators.base import About, BaseSelector, Callback, Progress, Scored
+from l20fs.estimators.base import About
+from l20fs.estimators.scoring import Callback, Progress, Scored, ScoringSelector, warn_not_converged
 from l20fs.inputs.validation import Targets, check_number
 from l20fs.methods._linalg import squared_spectral_norm
 from l20fs.objective.prox import shrink_rows, squared_row_norms
@@ -19,7 +20,7 @@ from l20fs.typing import Array
 ROUNDING = 1e-14
 
 
-class NonnegativeL21(BaseSelector):
+class NonnegativeL21(ScoringSelector):
     r"""Select features by least squares with the convex row penalty and weights that are not negative.
 
     .. math:: \min_{W \ge 0,\, b} \tfrac12 \|X W + 1 b' - Y\|_F^2 + \lambda \|W\|_{2,1}, \qquad
@@ -45,7 +46,7 @@ class NonnegativeL21(BaseSelector):
     tol : float, default=1e-6
         Stop when the duality gap is at most this share of the objective of W = 0.
     callback : callable or None, default=None
-        Called with a :class:`~l20fs.estimators.base.Progress` after each iteration.
+        Called with a :class:`~l20fs.estimators.scoring.Progress` after each iteration.
 
     Attributes
     ----------
@@ -113,7 +114,7 @@ class NonnegativeL21(BaseSelector):
             if self.gap_ <= self.tol:
                 break
         else:
-            self._warn_not_converged(self.gap_, self.tol, self.max_iter)
+            warn_not_converged(self, self.gap_, self.tol, self.max_iter)
         return Scored(scores=row_scores(step, self.alpha_), coef=step.W.T, objective=objective)
 
 

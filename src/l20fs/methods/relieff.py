@@ -9,7 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
-from l20fs.estimators.base import About, BaseSelector, Scored
+from l20fs.estimators.base import About
+from l20fs.estimators.scoring import Scored, ScoringSelector
 from l20fs.inputs.validation import Targets, check_choice, check_number
 from l20fs.typing import Array
 
@@ -25,7 +26,7 @@ DIFFERENCES_AT_A_TIME = 2**17
 DISTANCE_BITS = 40
 
 
-class ReliefF(BaseSelector):
+class ReliefF(ScoringSelector):
     r"""Rank features by how they differ between each sample and its nearest neighbours of the other and of its own class.
 
     With every feature scaled to the range 0 to 1, Manhattan distances, the k nearest neighbours :math:`M_{ic}` of sample i

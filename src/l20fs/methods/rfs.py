@@ -7,7 +7,8 @@ from typing import Literal
 
 import numpy as np
 
-from l20fs.estimators.base import About, BaseSelector, Callback, Scored
+from l20fs.estimators.base import About
+from l20fs.estimators.scoring import Callback, Scored, ScoringSelector, warn_not_converged
 from l20fs.inputs.validation import Targets, check_choice, check_number
 from l20fs.methods._linalg import Form, weighted_ridge
 from l20fs.methods._reweighting import Point, descend, epsilon_for
@@ -20,7 +21,7 @@ Bias = Literal["none", "unpenalised"]
 EPSILON = 1e-8
 
 
-class RFS(BaseSelector):
+class RFS(ScoringSelector):
     r"""Rank features by the rows of a sparse regression whose loss does not square the residuals.
 
     .. math:: \min_W \sum_i \|x_i W - y_i\| + \gamma \sum_j \|w_j\|
@@ -48,7 +49,7 @@ class RFS(BaseSelector):
     tol : float, default=1e-6
         Stop when the objective falls by less than this share of its value.
     callback : callable or None, default=None
-        Called with a :class:`~l20fs.estimators.base.Progress` after each iteration.
+        Called with a :class:`~l20fs.estimators.scoring.Progress` after each iteration.
 
     Attributes
     ----------
@@ -114,7 +115,7 @@ class RFS(BaseSelector):
             callback=self.callback,
         )
         if change > self.tol:
-            self._warn_not_converged(change, self.tol, self.max_iter)
+            warn_not_converged(self, change, self.tol, self.max_iter)
         self.intercept_ = point.intercept - shift @ point.weights
         return Scored(np.sqrt(squared_row_norms(point.weights)), coef=point.weights.T, objective=objective)
 

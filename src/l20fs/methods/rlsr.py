@@ -7,7 +7,8 @@ import math
 import numpy as np
 from sklearn.utils.validation import column_or_1d
 
-from l20fs.estimators.base import About, BaseSelector, Callback, Scored
+from l20fs.estimators.base import About
+from l20fs.estimators.scoring import Callback, Scored, ScoringSelector, warn_not_converged
 from l20fs.inputs.validation import Targets, check_number, encode_targets
 from l20fs.methods._linalg import Form, project_on_simplex, smooth_row_norms, weighted_ridge
 from l20fs.methods._reweighting import Point, descend, epsilon_for
@@ -20,7 +21,7 @@ EPSILON = 1e-9
 UNLABELLED = -1
 
 
-class RLSR(BaseSelector):
+class RLSR(ScoringSelector):
     r"""Rank features by the scales that a least-squares regression gives them when all scales sum to 1.
 
     .. math:: \min_{W, b, \theta} \|X \operatorname{diag}(\theta)^{q/2} W + 1 b' - Y\|_F^2 + \gamma \|W\|_F^2,
@@ -50,7 +51,7 @@ class RLSR(BaseSelector):
     tol : float, default=1e-8
         Stop when the objective falls by less than this share of its value.
     callback : callable or None, default=None
-        Called with a :class:`~l20fs.estimators.base.Progress` after each iteration.
+        Called with a :class:`~l20fs.estimators.scoring.Progress` after each iteration.
 
     Attributes
     ----------
@@ -127,7 +128,7 @@ class RLSR(BaseSelector):
             callback=self.callback,
         )
         if change > self.tol:
-            self._warn_not_converged(change, self.tol, self.max_iter)
+            warn_not_converged(self, change, self.tol, self.max_iter)
         self.intercept_ = point.intercept - X_mean @ point.weights
         if self.semi_supervised:
             self.label_distributions_ = point.targets

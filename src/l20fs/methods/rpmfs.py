@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from l20fs.estimators.base import About, Callback, Progress, Scored, SolvesForOneK
+from l20fs.estimators.base import About
+from l20fs.estimators.scoring import Callback, Progress, Scored, SolvesForOneK, warn_not_converged
 from l20fs.inputs.validation import Targets, check_choice, check_number
 from l20fs.methods._linalg import Form, smooth_row_norms, squared_spectral_norm
 from l20fs.objective.prox import keep_best_rows, order_descending, shrink_rows, squared_row_norms
@@ -32,7 +33,8 @@ class RPMFS(SolvesForOneK):
     after every iteration, rises and falls. It is not expected to be monotone.
 
     The k rows of V are ranked first, by norm; the other features follow by the norm that their row had when the k were
-    chosen. Every k is a problem of its own, see :class:`~l20fs.estimators.base.SolvesForOneK`.
+    chosen. Every k is a problem of its own, see :class:`~l20fs.estimators.scoring.SolvesForOneK`: another one after ``fit``
+    is an error, unless it is among ``sizes``.
 
     Parameters
     ----------
@@ -55,8 +57,11 @@ class RPMFS(SolvesForOneK):
     tol : float, default=1e-4
         Both constraints must hold to this: the distance of W and V relative to V, and the root mean square distance of the
         residual and E.
+    sizes : sequence of int or None, default=None
+        Other numbers of features that ``fit`` solves for, too: ``support_for`` and ``n_features_to_select`` may then be any
+        of them.
     callback : callable or None, default=None
-        Called with a :class:`~l20fs.estimators.base.Progress` after each iteration.
+        Called with a :class:`~l20fs.estimators.scoring.Progress` after each iteration.
 
     Attributes
     ----------
@@ -82,9 +87,6 @@ class RPMFS(SolvesForOneK):
     )
     needs_labels = False
 
-    intercept_: Array
-    loss_: float
-
     def __init__(
         self,
         n_features_to_select: int | float = 20,
@@ -96,6 +98,7 @@ class RPMFS(SolvesForOneK):
         refit: bool = True,
         max_iter: int = 1000,
         tol: float = 1e-4,
+        sizes: Sequence[int] | None = None,
         callback: Callback | None = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
@@ -106,17 +109,18 @@ class RPMFS(SolvesForOneK):
         self.refit = refit
         self.max_iter = max_iter
         self.tol = tol
+        self.sizes = sizes
         self.callback = callback
 
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_number("mu", self.mu, minimum=0, below=LARGEST_MU)
         check_number("rho", self.rho, minimum=1, strict=False, below=np.inf)
         check_choice("init", self.init, ("zeros", "random"))
         check_number("max_iter", self.max_iter, minimum=1, strict=False, whole=True)
         check_number("tol", self.tol, minimum=0, below=np.inf)
 
-    def _score_features(self, X: Array, targets: Targets) -> Scored:
-        k = min(self._n_wanted(self.n_features_to_select, self.n_features_in_), X.shape[1])
+    def _solve_for(self, k: int, X: Array, targets: Targets) -> Scored:
         problem, V, E = self._start(X, targets.Y)
         objective: list[float] = []
         for iterate in islice(alm_iterates(problem, k, V, E, mu=self.mu, rho=self.rho), self.max_iter):
@@ -126,12 +130,13 @@ class RPMFS(SolvesForOneK):
             if iterate.gap < self.tol:
                 break
         else:
-            self._warn_not_converged(iterate.gap, self.tol, self.max_iter)
+            warn_not_converged(self, iterate.gap, self.tol, self.max_iter)
         support, rest = split_rows(iterate.norms, iterate.V, k)
         W = problem.unscale(iterate.V)
-        W[support] = self._weights(X[:, support], targets.Y, W[support], problem.y_mean + problem.y_scale * iterate.bias)
+        model = self._refitted(X[:, support], targets.Y, W[support], problem.y_mean + problem.y_scale * iterate.bias)
+        W[support] = model.weights
         order = np.concatenate([support, rest])
-        return Scored(problem.unscale(iterate.norms), order=order, coef=W.T, objective=objective)
+        return Scored(problem.unscale(iterate.norms), order, W.T, objective, intercept=model.intercept, loss=model.loss)
 
     def _start(self, X: Array, Y: Array) -> tuple[Centred, Array, Array]:
         """Return the problem and the first V and E."""
@@ -142,14 +147,25 @@ class RPMFS(SolvesForOneK):
         random = check_random_state(self.random_state)
         return problem, random.uniform(size=shape), random.uniform(size=Y.shape)
 
-    def _weights(self, X: Array, Y: Array, V: Array, bias: Array) -> Array:
-        """Return the weights of the k features; set what goes with them. ``bias`` belongs to centred X."""
+    def _refitted(self, X: Array, Y: Array, V: Array, bias: Array) -> Model:
+        """Return the weights of the k features and what goes with them; ``bias`` belongs to centred X."""
         intercept = bias - X.mean(axis=0) @ V
         if self.refit:
             V, intercept = l21_regression(X, Y, X @ V + intercept - Y)
-        self.intercept_ = intercept
-        self.loss_ = sum_of_norms(X @ V + intercept - Y)
-        return V
+        return Model(V, intercept, sum_of_norms(X @ V + intercept - Y))
+
+    @property
+    def intercept_(self) -> Array | None:
+        """The intercept that belongs to ``coef_``."""
+        return self._solution.intercept
+
+
+class Model(NamedTuple):
+    """Weights of k features, their intercept and the loss of both."""
+
+    weights: Array
+    intercept: Array
+    loss: float
 
 
 class Centred(NamedTuple):

@@ -11,7 +11,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from l20fs.design import Scale
-from l20fs.estimators.base import About, BaseSelector, Callback, Progress, Scored
+from l20fs.estimators.base import About
+from l20fs.estimators.scoring import Callback, Progress, Scored, ScoringSelector, warn_not_converged
 from l20fs.inputs.validation import Targets, check_choice, check_number
 from l20fs.objective.prox import order_descending, squared_row_norms
 from l20fs.typing import Array
@@ -22,7 +23,7 @@ FINE_FEATURES = 100
 STALE_SHARE = 0.01
 
 
-class SVMRFE(BaseSelector):
+class SVMRFE(ScoringSelector):
     r"""Rank features by the reverse order in which a linear support vector machine gives them up.
 
     On the surviving features, one machine per class (the class against the rest; one machine in all for two classes) solves
@@ -53,7 +54,7 @@ class SVMRFE(BaseSelector):
     max_iter : int, default=100000
         Iterations of one machine at most.
     callback : callable or None, default=None
-        Called with a :class:`~l20fs.estimators.base.Progress` after each round; the number of features that are left
+        Called with a :class:`~l20fs.estimators.scoring.Progress` after each round; the number of features that are left
         takes the place of the objective.
 
     Attributes
@@ -132,7 +133,7 @@ class SVMRFE(BaseSelector):
             if self.callback is not None:
                 self.callback(Progress(len(sizes), float(n_kept)))
         if violation > self.tol:
-            self._warn_not_converged(violation, self.tol, self.max_iter)
+            warn_not_converged(self, violation, self.tol, self.max_iter)
         self.n_survivors_ = np.array(sizes)
         self.criteria_ = np.concatenate([criteria for _, criteria in reversed(chunks)])
         best_first = np.concatenate([index for index, _ in reversed(chunks)])

@@ -11,14 +11,15 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import StandardScaler
 
 from l20fs.design import Scale
-from l20fs.estimators.base import About, BaseSelector, Callback, Progress, Scored
+from l20fs.estimators.base import About
+from l20fs.estimators.scoring import Callback, Progress, Scored, ScoringSelector, warn_not_converged
 from l20fs.inputs.validation import Targets, check_choice, check_number
 from l20fs.methods._linalg import Form, smooth_row_norms
 from l20fs.objective.prox import squared_row_norms
 from l20fs.typing import Array
 
 
-class UDFS(BaseSelector):
+class UDFS(ScoringSelector):
     r"""Rank features without labels, by weights that keep what varies between neighbourhoods and not within them.
 
     .. math:: \min_{W'W = I} \operatorname{tr}(W' X' L X W) + \gamma \sum_j \|w_j\|, \qquad
@@ -49,7 +50,7 @@ class UDFS(BaseSelector):
     tol : float, default=1e-6
         Relative change of the objective at which to stop.
     callback : callable or None, default=None
-        Called with a :class:`~l20fs.estimators.base.Progress` after each iteration.
+        Called with a :class:`~l20fs.estimators.scoring.Progress` after each iteration.
 
     Examples
     --------
@@ -115,7 +116,7 @@ class UDFS(BaseSelector):
             if self.callback is not None:
                 self.callback(Progress(len(objective), objective[-1]))
         if change > self.tol:
-            self._warn_not_converged(change, self.tol, self.max_iter)
+            warn_not_converged(self, change, self.tol, self.max_iter)
         return Scored(scores=np.sqrt(squared_row_norms(W)), objective=objective)
 
 

@@ -12,7 +12,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 
 from l20fs.design import Scale
-from l20fs.estimators.base import About, BaseSelector, Callback, Progress, Scored
+from l20fs.estimators.base import About
+from l20fs.estimators.scoring import Callback, Progress, Scored, ScoringSelector, warn_not_converged
 from l20fs.inputs.validation import Targets, check_choice, check_number
 from l20fs.methods._linalg import Form, smooth_row_norms, weighted_ridge
 from l20fs.objective.prox import squared_row_norms
@@ -25,7 +26,7 @@ POWER_STEPS = 50
 POWER_TOL = 1e-8
 
 
-class URAFS(BaseSelector):
+class URAFS(ScoringSelector):
     r"""Rank features without labels, by an uncorrelated regression on an adaptive embedding of the samples.
 
     .. math:: \min_{W, F, S} \|\tilde X W - F\|^2 + \lambda \sum_j \|w_j\|
@@ -63,7 +64,7 @@ class URAFS(BaseSelector):
     tol : float, default=1e-3
         Relative change of the objective at which to stop.
     callback : callable or None, default=None
-        Called with a :class:`~l20fs.estimators.base.Progress` after each round.
+        Called with a :class:`~l20fs.estimators.scoring.Progress` after each round.
 
     Attributes
     ----------
@@ -150,7 +151,7 @@ class URAFS(BaseSelector):
             if self.callback is not None:
                 self.callback(Progress(len(objective), objective[-1]))
         if change > self.tol:
-            self._warn_not_converged(change, self.tol, self.max_iter)
+            warn_not_converged(self, change, self.tol, self.max_iter)
         self.embedding_ = F
         return Scored(scores=np.sqrt(squared_row_norms(W)), objective=objective)
 
