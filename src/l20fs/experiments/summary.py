@@ -92,7 +92,7 @@ def _section(title: str, blocks: Iterator[Block]) -> Iterator[Block]:
 
 def _own_method(compared: pd.DataFrame, substitutes: Mapping[str, str]) -> Iterator[Block]:
     cells = comparable(compared[compared.method == OURS])
-    n_close, n_above = (cells.verdict == REPRODUCED).sum(), (cells.verdict == ABOVE).sum()
+    n_close, n_above = len(cells[cells.verdict == REPRODUCED]), len(cells[cells.verdict == ABOVE])
     yield Paragraph(
         f"The paper prints {n_printed(OURS, substitutes)} cells (data set and classifier) of {OURS} on data sets that are "
         f"not substituted. {len(cells)} of them can be compared, {n_close + n_above} are reproduced: {n_close} within two "

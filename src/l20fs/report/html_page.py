@@ -10,6 +10,8 @@ from importlib.metadata import version
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from l20fs.text import shorten
+
 if TYPE_CHECKING:
     from jinja2 import Environment
 
@@ -73,7 +75,6 @@ def _environment() -> Environment:
         from jinja2 import Environment, FunctionLoader, StrictUndefined
     except ModuleNotFoundError:
         raise ModuleNotFoundError("Report pages need jinja2: pip install 'l20fs[cli]', or jinja2 alone.") from None
-    from l20fs.plots.canvas import shorten
 
     environment = Environment(
         loader=FunctionLoader(_read), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
