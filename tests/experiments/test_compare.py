@@ -294,7 +294,7 @@ def test_a_failed_write_leaves_the_results_of_before(tmp_path, monkeypatch):
 
         return {folder / f"{name}.svg": write}
 
-    monkeypatch.setattr(module.figures, "figure_writers", full_disk)
+    monkeypatch.setattr(module, "figure_writers", full_disk)
     with pytest.raises(OSError, match="No space"):
         compare(small_plan(data, n_splits=2), data, tmp_path)
     assert contents(tmp_path) == before

@@ -24,7 +24,7 @@ from l20fs.data.store import (
     load_dataset,
 )
 
-#: What the state of a set means, in words.
+#: Descriptions of the states of a set.
 MEANING = {
     "exact": "the paper's values",
     "substitute": "a substitute for the paper's matrix",

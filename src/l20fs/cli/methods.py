@@ -1,4 +1,4 @@
-"""``l20fs methods``: what this package can do."""
+"""``l20fs methods``: a list of all methods."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def methods(as_json: bool) -> None:
 
 
 def describe(selector: type[BaseSelector]) -> dict[str, Any]:
-    """Return what the list of methods says about one of them."""
+    """Return the entry of one method in the list."""
     return {
         "name": selector.__name__,
         **selector.about._asdict(),

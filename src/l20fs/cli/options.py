@@ -16,7 +16,7 @@ from l20fs.evaluation.choice import SizeRule
 from l20fs.objective.linear_rule import RIDGE_FOR_LABELS
 from l20fs.objective.solution_path import Ranking
 
-#: What L20Selector does unless told otherwise: the command line has no defaults of its own.
+#: The defaults of L20Selector; the command line has none of its own.
 DEFAULTS = L20Selector().get_params() | {"ridge": RIDGE_FOR_LABELS}
 
 #: Options that only the methods of L20Selector take.
@@ -25,7 +25,7 @@ OWN_OPTIONS = ("alpha", "scale", "class_weight", "ranking", "include", "exclude"
 
 @dataclass(frozen=True, kw_only=True)
 class DataOptions:
-    """How the samples are read; declared by :data:`data_options`."""
+    """Options for reading the samples, declared by :data:`data_options`."""
 
     target: str | None = None
     labels: Path | None = None
@@ -39,7 +39,7 @@ class DataOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelOptions:
-    """Which selector is fitted; declared by :data:`model_options`."""
+    """Options for the selector, declared by :data:`model_options`."""
 
     method: str = DEFAULTS["solver"]
     alpha: float | None = None

@@ -19,7 +19,7 @@ from l20fs.cli.parameter_types import SOLVERS
 from l20fs.objective.solution_path import SolutionPath
 from l20fs.storage.files import write_atomically
 
-#: How far the path goes unless told otherwise.
+#: Default number of features to go to.
 DEFAULT_STEPS = 50
 
 

@@ -1,4 +1,4 @@
-"""``l20fs report``: the page again, from stored results."""
+"""``l20fs report``: the page, made again from stored results."""
 
 from __future__ import annotations
 

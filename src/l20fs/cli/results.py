@@ -26,14 +26,14 @@ from l20fs.storage.files import write_together
 
 #: In the order in which they are put in place; run.json marks a complete run.
 RESULT_FILES = ("selection.tsv", "path.npz", "cv.tsv", "stability.tsv", "report.json", "report.html", "run.json")
-#: Folders in the output folder: the resamples, and what fits to a file that is read in blocks keep on their way.
-CELLS, PASSES = "stability", "passes"
+#: Folders in the output folder: the resamples, and the passes over a file that is read in blocks.
+RESAMPLES, PASSES = "stability", "passes"
 
 PACKAGES = ("l20fs", "numpy", "scipy", "scikit-learn")
 
 
 def describe_run(samples: Samples, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Return what a run depends on; without times, so that a rerun gives the same bytes."""
+    """Return everything a run depends on, without times, so that a rerun gives the same bytes."""
     classes = Classes.of(samples.y)
     return {
         "arguments": arguments,
@@ -58,7 +58,7 @@ def check_output(folder: Path | None, *, force: bool, resume: bool) -> None:
         return
     if present:
         raise click.UsageError(f"-o {folder}: holds results already ({', '.join(present)}). Use --force to replace them.")
-    if any(any((folder / name).glob(pattern)) for name, pattern in ((CELLS, "resample-*.json"), (PASSES, "pass-*.npz"))):
+    if any(any((folder / name).glob(pattern)) for name, pattern in ((RESAMPLES, "resample-*.json"), (PASSES, "pass-*.npz"))):
         raise click.UsageError(
             f"-o {folder}: holds a run that was not finished. Use --resume to go on, or --force to begin anew."
         )
@@ -80,19 +80,19 @@ def check_same_run(folder: Path, run: dict[str, Any]) -> None:
         )
 
 
-def clear_leftovers(folder: Path, *, cells: bool) -> None:
-    """Remove halves of files that a killed run left, and its resamples where they are not wanted."""
-    patterns = [f".{name}.*.part" for name in RESULT_FILES] + [f"{CELLS}/.resample-*.part", f"{PASSES}/.pass-*.part"]
-    patterns += [f"{CELLS}/resample-*.json"] if cells else []
+def clear_leftovers(folder: Path, *, resamples: bool) -> None:
+    """Remove incomplete files of a killed run, and its resamples unless they are to be used."""
+    patterns = [f".{name}.*.part" for name in RESULT_FILES] + [f"{RESAMPLES}/.resample-*.part", f"{PASSES}/.pass-*.part"]
+    patterns += [f"{RESAMPLES}/resample-*.json"] if resamples else []
     for pattern in patterns:
         for file in folder.glob(pattern):
             file.unlink(missing_ok=True)
-    if cells:
+    if resamples:
         clear_passes(folder)
 
 
 def clear_passes(folder: Path) -> None:
-    """Remove what fits to a file have kept, which is of no use after them."""
+    """Remove the stored passes over a file, which are of no use after the fits."""
     for file in (folder / PASSES).glob("pass-*.npz"):
         file.unlink(missing_ok=True)
     with suppress(OSError):  # not there, or with something else in it

@@ -89,7 +89,7 @@ def select(data: str, **given: Any) -> None:
         check_output(output, force=options.force, resume=options.resume)
         if options.resume:
             check_same_run(output, run)
-        clear_leftovers(output, cells=not options.resume)
+        clear_leftovers(output, resamples=not options.resume)
         findings = run_selection(samples, options, run, output)
         names = write_results(output, findings, build_content(findings))
         clear_passes(output)

@@ -1,4 +1,4 @@
-"""The record of what ``l20fs select`` was given and what it found."""
+"""The record of a run of ``l20fs select``: samples, options and results."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Findings:
 
     @property
     def n_units(self) -> int:
-        """How many features or groups the ranking orders."""
+        """Number of features or groups in the ranking."""
         return int(self.selector.ranking_.max())
 
     @property
@@ -60,12 +60,12 @@ class Findings:
 
     @property
     def noun(self) -> str:
-        """What k counts."""
+        """The noun for what k counts."""
         return "feature group" if self.has_groups else "feature"
 
     @property
     def k_max(self) -> int:
-        """How many units the page shows at most."""
+        """Largest number of units that the page shows."""
         return min(len(self.units), largest_k(len(self.classes)))
 
     def names_of(self, units: Sequence[Array]) -> list[str]:
@@ -90,7 +90,7 @@ class Findings:
 
 
 def largest_k(n_classes: int) -> int:
-    """Return how many features a page can show with all their weights.
+    """Return the number of features that a page can show with all their weights.
 
     Examples
     --------

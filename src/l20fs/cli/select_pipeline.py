@@ -15,7 +15,7 @@ from l20fs.blocks import FileBlocks
 from l20fs.cli.load import make_selector, refuse_for_blocks
 from l20fs.cli.options import DEFAULTS, SelectOptions
 from l20fs.cli.output import WarningLog, log_of_blocks, note, progress, stated_warnings
-from l20fs.cli.results import CELLS, PASSES
+from l20fs.cli.results import PASSES, RESAMPLES
 from l20fs.cli.select_findings import Findings, largest_k
 from l20fs.cli.select_sentences import data_warnings, warn_of_few_folds
 from l20fs.data.readers import DataError, Samples
@@ -38,7 +38,7 @@ class NothingSelectedError(Exception):
 
 
 def run_selection(samples: Samples, options: SelectOptions, provenance: dict[str, Any], folder: Path | None) -> Findings:
-    """Do all that the options ask for; ``folder`` is for what a long run keeps on its way."""
+    """Run all steps that the options ask for; resamples and passes are kept in ``folder``."""
     log = WarningLog(samples.notes)
     classes = Classes.of(samples.y)
     n_samples, n_features = samples.X.shape
@@ -64,7 +64,7 @@ def run_selection(samples: Samples, options: SelectOptions, provenance: dict[str
     stability = None
     if options.stability:
         with log.step():
-            stability = resample(selector, k, samples, options, folder and folder / CELLS)
+            stability = resample(selector, k, samples, options, folder and folder / RESAMPLES)
     provenance = provenance | {"protocol": describe_protocol(predictions, samples)}
     findings = Findings(samples, options, classes, selector, units, k, rule, predictions, nested, stability, (), provenance)
     warnings = data_warnings(findings)
@@ -74,7 +74,7 @@ def run_selection(samples: Samples, options: SelectOptions, provenance: dict[str
 
 
 def check_options(samples: Samples, options: SelectOptions, classes: Classes) -> None:
-    """Refuse what these data cannot give, before any work."""
+    """Refuse options that these data cannot satisfy, before any work."""
     n_features, k = samples.X.shape[1], options.n_features
     if k is not None and k > n_features:
         raise DataError(f"-k {k}: the data have {counted(n_features, 'feature')} only. Use a smaller k.")
@@ -146,7 +146,7 @@ def cross_validate_choice(selector: BaseSelector, samples: Samples, outer: Predi
 
 
 def resample(
-    selector: BaseSelector, k: int, samples: Samples, options: SelectOptions, cells: Path | None
+    selector: BaseSelector, k: int, samples: Samples, options: SelectOptions, resamples: Path | None
 ) -> StabilitySelector:
     """Repeat the selection of k features on halves of the samples."""
     assert options.stability is not None
@@ -156,7 +156,7 @@ def resample(
             n_resamples=options.stability,
             random_state=options.seed,
             n_jobs=options.n_jobs,
-            checkpoint=cells,
+            checkpoint=resamples,
             callback=lambda _: advance(),
         )
         stability._fit(samples.X, samples.y, names=np.array(samples.feature_names, dtype=object), groups=samples.groups)

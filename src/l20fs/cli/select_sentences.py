@@ -1,4 +1,4 @@
-"""Sentences about the findings of ``l20fs select``, for the terminal and the page: the answer, the way, the warnings."""
+"""Sentences about the findings of ``l20fs select``, for the terminal and the page: answer, description, warnings."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def nested_answer(findings: Findings) -> str | None:
 
 
 def describe(findings: Findings) -> list[str]:
-    """Return what was done and what it means."""
+    """Return a description of the method, the choice of k, the accuracy, the stability, and their limits."""
     options, (n_samples, n_features) = findings.options, findings.samples.X.shape
     reference = findings.selector.about.reference
     said = [
@@ -75,7 +75,7 @@ def data_warnings(findings: Findings) -> list[str]:
 
 
 def warn_of_few_folds(samples: Samples, classes: Classes) -> str | None:
-    """Say why there are fewer folds than usual, or none; None if there are as many as usual."""
+    """Give the reason for fewer folds than usual, or for none; None if there are as many as usual."""
     n_groups = None if samples.groups is None else len(np.unique(samples.groups))
     return sentences.few_folds(number_of_folds(samples.y, samples.groups), N_FOLDS, classes.smallest, n_groups)
 

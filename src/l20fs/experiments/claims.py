@@ -1,4 +1,4 @@
-"""Sentences about the paper's figures: what the paper reads from its own, and what the same figures show here."""
+"""Sentences about the paper's figures: the paper's reading of them, and ours."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from l20fs.report.document import Block, Bullets, Paragraph
 
 
 def claims(rows: Mapping[str, pd.DataFrame]) -> Iterator[Block]:
-    """Say for every figure that there are rows for what the paper reads from its own and what is seen here.
+    """Compare the paper's reading of each of its figures with ours, as far as there are rows.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ def claims(rows: Mapping[str, pd.DataFrame]) -> Iterator[Block]:
 
 
 def describe_claim(name: str, rows: pd.DataFrame) -> Iterator[Block]:
-    """Say what the paper reads from one figure, and what is seen here."""
+    """Compare the paper's reading of one figure with ours."""
     (lead, text), describe = CLAIMS[name]
     yield Paragraph(f" {text}", lead)
     seen = tuple(describe(rows))
@@ -86,7 +86,7 @@ def about_solvers(rows: pd.DataFrame) -> Iterator[str]:
         yield f"{told}."
 
 
-#: What the paper says about the rows of each plan, and what describes ours.
+#: The paper's reading of the rows of each plan, and the function that describes ours.
 CLAIMS: dict[str, tuple[tuple[str, str], Callable[[pd.DataFrame], Iterator[str]]]] = {
     "lambda": (
         ("Lambda.", "The paper sees almost no fluctuation from 1e-5 to 1e-2 and the worst accuracy at 1e-1."),

@@ -131,7 +131,7 @@ def for_people(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def make_summary(rows: dict[str, pd.DataFrame], folder: Path) -> list[Exhibit]:
-    """Say in words what was reproduced, and draw which methods can be told apart."""
+    """Write the summary, and draw the mean ranks of the methods."""
     repeated = repeats_beside_published(repeats(rows["repeats"])) if "repeats" in rows else None
     made = [write_document(folder, "summary", summary(rows["accuracy"], repeated=repeated, others=rows))]
     for protocol, table in protocols_of(rows["accuracy"]).items():
@@ -198,5 +198,5 @@ def plans_of(names: Iterable[str]) -> list[str]:
 
 
 def _of_all_rows(rows: pd.DataFrame) -> pd.DataFrame:
-    """Forget how many features there were: each fit has a number of its own, that of its non-zero rows."""
+    """Set the number of features to 0: each fit has its own, the number of its non-zero rows."""
     return rows.assign(n_features=0)

@@ -1,4 +1,4 @@
-"""Parts that figures share: the style of each method, panels, axes, captions, and files."""
+"""Parts that figures share: the style of each method, subplots, axes, captions, and files."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from l20fs.plots.canvas import COLOURS, GREY, VERBATIM, clear_frame, use_log_axi
 BLUE, VERMILLION, GREEN, PINK, ORANGE, SKY = COLOURS
 BLACK = "#000000"
 
-#: Inches of one panel; a figure has at most four beside each other.
-PANEL_WIDTH, PANEL_HEIGHT, MOST_COLUMNS = 2.9, 2.4, 4
+#: Inches of one subplot; a figure has at most four beside each other.
+SUBPLOT_WIDTH, SUBPLOT_HEIGHT, MOST_COLUMNS = 2.9, 2.4, 4
 
-#: So many numbers of features are written below an axis each, if their steps are uneven.
+#: Largest number of uneven numbers of features that each get a tick.
 MOST_TICKS = 8
 
 #: A picture spans more than so many orders of magnitude: then its axis is logarithmic.
@@ -34,7 +34,7 @@ DECADES = 2.0
 
 
 class Style(NamedTuple):
-    """How a method is drawn, in every figure alike; no two differ in colour alone."""
+    """Style of a method in all figures; no two differ in colour alone."""
 
     color: str
     marker: str
@@ -88,13 +88,13 @@ def make_figure(width: float, height: float) -> Figure:
     return figure
 
 
-def make_panels(
-    titles: list[str], width: float = PANEL_WIDTH, height: float = PANEL_HEIGHT, most_columns: int = MOST_COLUMNS
+def make_subplots(
+    titles: list[str], width: float = SUBPLOT_WIDTH, height: float = SUBPLOT_HEIGHT, most_columns: int = MOST_COLUMNS
 ) -> tuple[Figure, list[Axes]]:
-    """Return a figure with a panel for each title, as even as possible."""
+    """Return a figure with a subplot for each title, as even as possible."""
     n_rows = math.ceil(len(titles) / most_columns)
     n_columns = math.ceil(len(titles) / n_rows)
-    figure = make_figure(max(1.6 * PANEL_WIDTH, width * n_columns), height * n_rows + 0.7)
+    figure = make_figure(max(1.6 * SUBPLOT_WIDTH, width * n_columns), height * n_rows + 0.7)
     grid = figure.subplots(n_rows, n_columns, squeeze=False).ravel().tolist()
     for title, ax in zip(titles, grid, strict=False):
         ax.set_title(title, fontsize=10, **VERBATIM)
@@ -104,24 +104,25 @@ def make_panels(
 
 
 def make_two_rows(titles: list[str]) -> tuple[Figure, list[Axes], list[Axes]]:
-    """Return a figure with two panels for each title, one above the other."""
-    figure = make_figure(max(1.8 * PANEL_WIDTH, 1.15 * PANEL_WIDTH * len(titles)), 2 * PANEL_HEIGHT + 0.7)
+    """Return a figure with two subplots for each title, one above the other."""
+    figure = make_figure(max(1.8 * SUBPLOT_WIDTH, 1.15 * SUBPLOT_WIDTH * len(titles)), 2 * SUBPLOT_HEIGHT + 0.7)
     grid = figure.subplots(2, len(titles), squeeze=False, sharex="col")
     for title, ax in zip(titles, grid[0], strict=True):
         ax.set_title(title, fontsize=10, **VERBATIM)
     return figure, list(grid[0]), list(grid[1])
 
 
-def finish(figure: Figure, panels: list[Axes], x: str, y: str, legend: list[Any] | None) -> None:
+def finish(figure: Figure, subplots: list[Axes], x: str, y: str, legend: list[Any] | None) -> None:
     for ax in figure.axes:
         clear_frame(ax)
         ax.grid(axis="both", color="#E4E4E4", lw=0.6)
         ax.set_axisbelow(True)
-    label_axes(figure, panels, x, y)
+    label_axes(figure, subplots, x, y)
     if legend:
         n_beside = _n_beside(figure, legend)
         figure.legend(handles=legend, loc="outside lower center", ncols=n_beside, frameon=False, fontsize=8)
-        n_more = max(0, math.ceil(len(legend) / n_beside) - 2)  # a long legend makes the figure higher, not its panels lower
+        # A long legend makes the figure higher, not its subplots lower.
+        n_more = max(0, math.ceil(len(legend) / n_beside) - 2)
         figure.set_figheight(figure.get_figheight() + 0.18 * n_more)
 
 
@@ -142,17 +143,17 @@ def use_size_axis(ax: Axes, sizes: list[int]) -> None:
         ax.set_xticks(sizes)
 
 
-def label_axes(figure: Figure, panels: list[Axes], x: str, y: str) -> None:
+def label_axes(figure: Figure, subplots: list[Axes], x: str, y: str) -> None:
     """Name the axes once per column and row."""
-    lowest = {ax.get_subplotspec().colspan.start: ax for ax in panels}  # type: ignore[union-attr]  # all are in a grid
+    lowest = {ax.get_subplotspec().colspan.start: ax for ax in subplots}  # type: ignore[union-attr]  # all are in a grid
     for ax in lowest.values():
         ax.set_xlabel(x)
-    for ax in leftmost(panels):
+    for ax in leftmost(subplots):
         ax.set_ylabel(y)
 
 
-def leftmost(panels: list[Axes]) -> list[Axes]:
-    return [ax for ax in panels if ax.get_subplotspec().is_first_col()]  # type: ignore[union-attr]
+def leftmost(subplots: list[Axes]) -> list[Axes]:
+    return [ax for ax in subplots if ax.get_subplotspec().is_first_col()]  # type: ignore[union-attr]
 
 
 def legend_of(styles: dict[str, Style]) -> list[Any]:
@@ -167,7 +168,7 @@ def line_look(style: Style) -> dict[str, Any]:
 
 
 def add_caption(figure: Figure, text: str) -> Figure:
-    """Write what is shown above the panels, in as many lines as it needs: a letter is some 0.07 inches wide."""
+    """Write a caption above the subplots, in as many lines as it needs: a letter is some 0.07 inches wide."""
     wrapped = textwrap.fill(text, int(figure.get_figwidth() / 0.073))
     figure.suptitle(wrapped, fontsize=9, color="#333333", **VERBATIM)
     return figure
@@ -180,7 +181,7 @@ def power_of_ten(value: float) -> str:
 
 
 def give_room(ax: Axes, means: pd.Series, spread: pd.Series, highest: float) -> None:
-    """Show at least a tenth of the value, so that no last digit fills a panel, and hardly more than ``highest``."""
+    """Show at least a tenth of the value, so that no last digit fills a subplot, and hardly more than ``highest``."""
     centre = float(means.mean())
     half = max(0.05 * abs(centre), 1.3 * float((abs(means - centre) + spread.fillna(0.0)).max()), 0.5)
     ax.set_ylim(centre - half, min(centre + half, highest + 0.1 * half))
@@ -191,7 +192,7 @@ def spans_decades(values: pd.Series) -> bool:
 
 
 def size_words(trials: pd.DataFrame) -> str:
-    """Say how many features there are: 0 stands for as many as have weights."""
+    """Write the number of features: 0 stands for as many as have weights."""
     largest = trials.n_features.max()
     return f"at most {largest} features" if largest else "all features that have weights"
 

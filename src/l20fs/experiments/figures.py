@@ -13,8 +13,8 @@ from l20fs.experiments.effects import select_classifier
 from l20fs.experiments.figure_parts import (
     BLACK,
     BLUE,
-    PANEL_HEIGHT,
-    PANEL_WIDTH,
+    SUBPLOT_HEIGHT,
+    SUBPLOT_WIDTH,
     add_caption,
     classifier_name,
     finish,
@@ -24,7 +24,7 @@ from l20fs.experiments.figure_parts import (
     legend_of,
     line_look,
     make_figure,
-    make_panels,
+    make_subplots,
     make_two_rows,
     power_of_ten,
     range_text,
@@ -37,7 +37,7 @@ from l20fs.experiments.statistics import RankTests
 from l20fs.experiments.tables import seconds
 from l20fs.plots.canvas import GREY, VERBATIM
 
-#: What the caption says about the curves of each protocol.
+#: Captions for the curves of each protocol.
 PROTOCOLS = {
     "optimistic": "each method with the parameters that are best on the test part: optimistic",
     "honest": "parameters chosen inside the training part for each number of features: honest",
@@ -45,7 +45,7 @@ PROTOCOLS = {
 
 
 def curves(table: pd.DataFrame, classifier: str) -> Figure:
-    """Draw accuracy against the number of features, one panel per data set and one line per method.
+    """Draw accuracy against the number of features, one subplot per data set and one line per method.
 
     Parameters
     ----------
@@ -57,8 +57,8 @@ def curves(table: pd.DataFrame, classifier: str) -> Figure:
     [protocol] = table.protocol.unique()
     styles = styles_of(table.method)
     datasets = list(table.dataset.unique())
-    figure, panels = make_panels(datasets)
-    for dataset, ax in zip(datasets, panels, strict=True):
+    figure, subplots = make_subplots(datasets)
+    for dataset, ax in zip(datasets, subplots, strict=True):
         here = table[table.dataset == dataset]
         sizes: set[int] = set()
         for method, line in here.groupby("method", sort=False, observed=True):
@@ -69,14 +69,14 @@ def curves(table: pd.DataFrame, classifier: str) -> Figure:
                 ax.plot(line.n_features, line.accuracy, **line_look(styles[method]), label=method)
                 sizes |= set(line.n_features)
         use_size_axis(ax, sorted(sizes))
-    finish(figure, panels, "number of features", "accuracy (%)", legend_of(styles))
+    finish(figure, subplots, "number of features", "accuracy (%)", legend_of(styles))
     return add_caption(
         figure, f"{classifier_name(classifier)}, mean of {range_text(table.n_splits)} splits, {PROTOCOLS[protocol]}"
     )
 
 
 def lambda_sensitivity(table: pd.DataFrame, classifier: str) -> Figure:
-    """Draw accuracy as numbers on a map, lambda x number of features, one panel per data set; all share their colours.
+    """Draw accuracy as numbers on a map, lambda x number of features, one subplot per data set; all share their colours.
 
     Parameters
     ----------
@@ -86,9 +86,9 @@ def lambda_sensitivity(table: pd.DataFrame, classifier: str) -> Figure:
     """
     means = table.set_index(["dataset", "alpha", "n_features"])["accuracy"]
     datasets = list(table.dataset.unique())
-    figure, panels = make_panels(datasets, width=1.35 * PANEL_WIDTH, height=1.15 * PANEL_HEIGHT, most_columns=2)
+    figure, subplots = make_subplots(datasets, width=1.35 * SUBPLOT_WIDTH, height=1.15 * SUBPLOT_HEIGHT, most_columns=2)
     image = None
-    for dataset, ax in zip(datasets, panels, strict=True):
+    for dataset, ax in zip(datasets, subplots, strict=True):
         grid = means[dataset].unstack("n_features").sort_index().sort_index(axis=1)
         image = ax.imshow(
             grid.to_numpy(), cmap="cividis", vmin=means.min(), vmax=max(means.max(), means.min() + 1e-6), aspect="auto"
@@ -98,9 +98,9 @@ def lambda_sensitivity(table: pd.DataFrame, classifier: str) -> Figure:
             ax.text(j, i, f"{value:.1f}", ha="center", va="center", fontsize=8, color="white" if is_dark else "black")
         ax.set_xticks(range(grid.shape[1]), [f"{k}" for k in grid.columns])
         ax.set_yticks(range(grid.shape[0]), [power_of_ten(value) for value in grid.index])
-    label_axes(figure, panels, "number of features", "λ")
+    label_axes(figure, subplots, "number of features", "λ")
     if image is not None:
-        figure.colorbar(image, ax=panels, label="accuracy (%)", shrink=0.8)
+        figure.colorbar(image, ax=subplots, label="accuracy (%)", shrink=0.8)
     caption = f"{classifier_name(classifier)}, accuracy on the test part, mean of {range_text(table.n_splits)} splits"
     return add_caption(figure, caption)
 
@@ -135,7 +135,7 @@ def initialisation(table: pd.DataFrame, classifier: str) -> Figure:
 
 
 def convergence(table: pd.DataFrame) -> Figure:
-    """Draw the objective against the iteration, each curve relative to its first value, one panel per data set.
+    """Draw the objective against the iteration, each curve relative to its first value, one subplot per data set.
 
     Parameters
     ----------
@@ -143,8 +143,8 @@ def convergence(table: pd.DataFrame) -> Figure:
         What :func:`~l20fs.experiments.effects.relative_objectives` returns.
     """
     styles, datasets = styles_of(table.method), list(table.dataset.unique())
-    figure, panels = make_panels(datasets, width=1.3 * PANEL_WIDTH, height=1.2 * PANEL_HEIGHT)
-    for dataset, ax in zip(datasets, panels, strict=True):
+    figure, subplots = make_subplots(datasets, width=1.3 * SUBPLOT_WIDTH, height=1.2 * SUBPLOT_HEIGHT)
+    for dataset, ax in zip(datasets, subplots, strict=True):
         here = table[table.dataset == dataset]
         for method, line in here.groupby("method", sort=False, observed=True):
             every = max(1, len(line) // 12)
@@ -155,14 +155,14 @@ def convergence(table: pd.DataFrame) -> Figure:
             ax.set_xscale("log")
         else:
             ax.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-    finish(figure, panels, "iteration", "objective / first value", legend_of(styles))
+    finish(figure, subplots, "iteration", "objective / first value", legend_of(styles))
     return add_caption(
         figure, "Objective of each method relative to its own first value; the objectives differ between methods"
     )
 
 
 def stability(table: pd.DataFrame) -> Figure:
-    """Draw how much the selections of the splits agree against the number of features, one panel per classifier.
+    """Draw how much the selections of the splits agree against the number of features, one subplot per classifier.
 
     Parameters
     ----------
@@ -171,10 +171,10 @@ def stability(table: pd.DataFrame) -> Figure:
     """
     styles = styles_of(table.method[table.stability.notna()])
     classifiers = list(table.classifier.unique())
-    figure, panels = make_panels(
-        [f"parameters chosen for {classifier_name(name)}" for name in classifiers], width=1.3 * PANEL_WIDTH
+    figure, subplots = make_subplots(
+        [f"parameters chosen for {classifier_name(name)}" for name in classifiers], width=1.3 * SUBPLOT_WIDTH
     )
-    for classifier, ax in zip(classifiers, panels, strict=True):
+    for classifier, ax in zip(classifiers, subplots, strict=True):
         here = table[(table.classifier == classifier) & table.stability.notna()]
         for number, (method, line) in enumerate(here.groupby("method", sort=False, observed=True)):
             line = line.sort_values("n_features")
@@ -187,13 +187,13 @@ def stability(table: pd.DataFrame) -> Figure:
             continue
         use_size_axis(ax, sorted(here.n_features.unique()))
         ax.set_ylim(min(0.0, float(here.lower.min())), max(1.02, float(here.upper.max())))
-    finish(figure, panels, "number of features", "agreement of the splits", legend_of(styles))
+    finish(figure, subplots, "number of features", "agreement of the splits", legend_of(styles))
     caption = "1: the same features in every split, 0: as by chance (Nogueira's index); bars: 95 % interval"
     return add_caption(figure, caption)
 
 
 def time(times: pd.DataFrame) -> Figure:
-    """Draw the time of a fit, one panel per data set, with a bar per method and the range over splits and parameters.
+    """Draw the time of a fit, one subplot per data set, with a bar per method and the range over splits and parameters.
 
     Parameters
     ----------
@@ -204,8 +204,8 @@ def time(times: pd.DataFrame) -> Figure:
     methods, datasets = list(times.method.unique()), list(times.dataset.unique())
     styles = styles_of(methods)
     low, high = 10.0 ** math.floor(math.log10(times.least.min())), times.most.max() * 8.0
-    figure, panels = make_panels(datasets, height=0.6 + 0.21 * len(methods))
-    for dataset, ax in zip(datasets, panels, strict=True):
+    figure, subplots = make_subplots(datasets, height=0.6 + 0.21 * len(methods))
+    for dataset, ax in zip(datasets, subplots, strict=True):
         here = times[times.dataset == dataset].set_index("method")
         for place, method in enumerate(methods):
             if method not in here.index:
@@ -225,13 +225,13 @@ def time(times: pd.DataFrame) -> Figure:
         ax.set_xlim(low, high)
         ax.set_ylim(len(methods) - 0.4, -0.6)
         ax.xaxis.set_minor_locator(NullLocator())
-        ax.set_yticks(range(len(methods)), methods if ax in leftmost(panels) else [""] * len(methods), **VERBATIM)
-    finish(figure, panels, "seconds for one fit (log)", "", None)
+        ax.set_yticks(range(len(methods)), methods if ax in leftmost(subplots) else [""] * len(methods), **VERBATIM)
+    finish(figure, subplots, "seconds for one fit (log)", "", None)
     return add_caption(figure, "Mean time of a fit on the training part; lines: least and most over splits and parameters")
 
 
 def solvers(table: pd.DataFrame, classifier: str) -> Figure:
-    """Draw accuracy and number of non-zero rows against lambda, a line per solver, two panels per data set.
+    """Draw accuracy and number of non-zero rows against lambda, a line per solver, two subplots per data set.
 
     Parameters
     ----------

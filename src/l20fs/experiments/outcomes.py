@@ -1,4 +1,4 @@
-"""What a method reached on a data set: as the paper reports it, which is optimistic, and honestly.
+"""Accuracy of a method on a data set: as the paper reports it, which is optimistic, and honestly.
 
 Both start from the same *row table*, a DataFrame with one row per trial (``fold`` missing) or inner fold of its training
 part, and for each choice of parameters, number of features and classifier (:data:`COLUMNS`). Whatever is compared has the
@@ -26,7 +26,7 @@ COLUMNS = {
     "n_nonzero": "Int64",
 }
 
-#: What an accuracy is reported for, and what is tried to reach it.
+#: The columns that an accuracy is reported for, and those that are chosen for it.
 CASE = ["dataset", "method", "classifier"]
 CANDIDATE = ["choice", "n_features"]
 

@@ -12,10 +12,10 @@ import pandas as pd
 #: Sets of which a substitute is used, and what it is: its numbers are shown, but never set against the printed ones.
 SUBSTITUTES = {"lung": "the same 203 samples with 1543 genes, chosen and scaled otherwise, instead of 3312"}
 
-#: What the method of the paper is called.
+#: The name of the method of the paper.
 PAPER_METHOD = "l2,0-FS"
 
-#: How many of our standard errors a reproduced accuracy may be away, and what printing with two decimals may have changed.
+#: Largest distance of a reproduced accuracy, in our standard errors, and the rounding of two printed decimals.
 N_ERRORS, ROUNDING = 2.0, 0.005
 
 REPRODUCED, ABOVE, BELOW = "reproduced", "above", "below"

@@ -1,4 +1,4 @@
-"""Are the methods different? Ranks over data sets, the Friedman test, and what may be said about pairs.
+"""Tests of differences between methods: ranks over data sets, the Friedman test, and pairwise tests.
 
 The tests are those that Demsar (2006) recommends for several classifiers over several data sets. All take a *score matrix*:
 a DataFrame with a row per data set and a column per method, more is better.

@@ -1,4 +1,4 @@
-"""The summary of a reproduction: sentences and tables about numbers that others have computed from the rows."""
+"""The summary of a reproduction in sentences and tables; the numbers come from outcomes, published and statistics."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def summary(
     repeated: pd.DataFrame | None = None,
     others: Mapping[str, pd.DataFrame] | None = None,
 ) -> list[Block]:
-    """Say what was reproduced, what was not, and which differences between methods are real.
+    """Describe what was reproduced, what was not, and which differences between methods are significant.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def _miss(row: pd.Series) -> str:
 
 
 def _all_features(miss: pd.Series, compared: pd.DataFrame) -> str:
-    """Say what all features give in the same cell: a gap that is there before any selection does not come from it."""
+    """Give the accuracy of all features in the same cell: a gap that is there before any selection does not come from it."""
     same = compared[(compared.dataset == miss.dataset) & (compared.classifier == miss.classifier)]
     same = comparable(same[same.method == BASELINE])
     if not len(same):
@@ -167,7 +167,7 @@ def _all_methods(cells: pd.DataFrame) -> Iterator[Block]:
 
 
 def _best_cells(cells: pd.DataFrame, classifier: str) -> str:
-    """Say on how many sets the paper's method is first, in print and here, among the same methods."""
+    """Count the sets on which the paper's method is first, in print and here, among the same methods."""
     found = first_places(cells, OURS)
     if not found.n_sets:
         return f"{_name(classifier)}: {OURS} was not run."
@@ -278,7 +278,7 @@ def _planned(plan: Plan | None) -> list[Case]:
 
 
 def _describe(all_cases: list[Case], wanted: list[Case]) -> str:
-    """Say which cases, and whole data sets and whole methods by their name alone."""
+    """List cases; whole data sets and whole methods by their name alone."""
     parts, cases = [], all_cases
     for place, words in ((0, "all methods"), (1, "all data sets")):
         missing, planned = (Counter(case[place] for case in these) for these in (all_cases, wanted))

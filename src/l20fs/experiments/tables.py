@@ -10,7 +10,7 @@ import pandas as pd
 
 from l20fs.report.document import Cell, Table
 
-#: What the classifiers and protocols are called in captions.
+#: Names of classifiers and protocols in captions.
 CLASSIFIER_NAMES = {"knn": "KNN", "softmax": "softmax"}
 PROTOCOL_NAMES = {
     "optimistic": "The paper's protocol, optimistic: parameters and number of features are the best for the test part.",

@@ -21,7 +21,7 @@ from l20fs.text import counted, joined
 def verdict(
     rows: pd.DataFrame, frame: pd.DataFrame, plan: Plan, data: Dataset, remarks: list[str], left_out: list[str]
 ) -> list[Block]:
-    """Say which method is best, by how much, whether that may be chance, how stable and how quick it is.
+    """Describe which method is best, by how much, whether that may be chance, and its stability and time.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def verdict(
     plan : Plan
     data : Dataset
     remarks : list of str
-        What is to be known of the splits.
+        Remarks about the splits.
     left_out : list of str
         Methods that were not run.
     """
@@ -86,7 +86,7 @@ def in_short(rows: pd.DataFrame, frame: pd.DataFrame, plan: Plan, data: Dataset)
 
 
 def _chance(tests: pd.DataFrame) -> Iterator[str]:
-    """Say which differences from the best may be chance."""
+    """Name the differences from the best that may be chance."""
     if tests.empty:
         return
     best, differs = str(tests.method.iloc[0]), tests[tests.difference > 0]
@@ -116,7 +116,7 @@ def _table_of(tests: pd.DataFrame) -> Iterator[Block]:
 
 
 def _stability(here: pd.DataFrame) -> Iterator[str]:
-    """Say how much the selections agree, the most stable first."""
+    """Give the agreement of the selections, the most stable first."""
     known = here[here.stability.notna()].sort_values("stability", ascending=False, kind="stable")
     if len(known):
         found = [

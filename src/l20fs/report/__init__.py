@@ -1,4 +1,4 @@
-"""Pages for people: the report of a selection, methods side by side, and the paper's experiments."""
+"""HTML pages: the report of a selection, a comparison of methods, and the reproduction of the paper."""
 
 from l20fs.report.comparison import comparison_page
 from l20fs.report.content import Content, Curve, PathLines, Stability

@@ -1,4 +1,4 @@
-"""What a report shows: one record, its JSON, and the table of selected features for every number of them."""
+"""Content of a report: one record, its JSON, and the table of selected features for every k."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 from l20fs.report.records import ReportError, dump, read_value
 
 FORMAT = 1
-#: How many substitutes of a feature are shown.
+#: Number of substitutes shown for a feature.
 N_SUBSTITUTES = 3
-#: How many lines the picture of the path has at most.
+#: Largest number of lines in the picture of the path.
 MOST_LINES = 30
 
 #: A plain number, as a text.
@@ -40,7 +40,7 @@ class PathLines:
 
 @dataclass(frozen=True)
 class Stability:
-    """How often each selected feature was selected again, and how much the selections agree, with a 95 % interval."""
+    """Frequencies with which the selected features were selected again, and the stability index with its 95 % interval."""
 
     frequencies: list[float]
     index: float | None
@@ -144,7 +144,7 @@ class Content:
 
     @property
     def shown(self) -> int:
-        """How many of the selected features the page can show."""
+        """Number of selected features that the page shows."""
         return min(self.k, self.k_max)
 
     def to_json(self) -> str:
@@ -225,7 +225,7 @@ def write_tsv(rows: Iterable[Iterable[str]], *, for_spreadsheets: bool = False) 
 
 
 def _guarded(text: str) -> str:
-    """Keep a spreadsheet from computing a name; a plain number, such as a negative weight, stays a number."""
+    """Keep a spreadsheet from reading a name as a formula; a plain number, such as a negative weight, stays a number."""
     return f"'{text}" if text[:1] in ("=", "+", "-", "@") and not NUMBER.fullmatch(text) else text
 
 
@@ -233,7 +233,7 @@ def _guarded(text: str) -> str:
 
 
 def _rules(content: Content) -> Iterator[tuple[bool, str]]:
-    """Yield what must hold, and what is wrong where it does not."""
+    """Yield conditions that must hold, each with the fault if it does not."""
     n, n_classes = content.k_max, len(content.classes)
     yield content.format == FORMAT, f"format is {content.format}, not {FORMAT}"
     yield content.k >= 0 and n >= 0, "k and k_max must not be negative"
@@ -294,7 +294,7 @@ def _rules_of_pictures(content: Content) -> Iterator[tuple[bool, str]]:
 
 
 def as_plain(content: Content) -> dict[str, Any]:
-    """Return what JSON stores; the weights of a panel as one text, which is half as long as a list of texts."""
+    """Return the fields for JSON; the weights of a panel as one text, which is half as long as a list of texts."""
     stored = {item.name: getattr(content, item.name) for item in fields(content)}
     for name in ("path", "stability"):
         stored[name] = vars(stored[name]) if stored[name] is not None else None

@@ -1,4 +1,4 @@
-"""What all pages share: one self-contained file, a strict content policy, and data that no browser takes for markup."""
+"""The frame of all pages: one self-contained file, a strict content policy, embedded data and one script."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ def fill(template: str, *, scripts: tuple[str, ...], data: Any = None, images: s
     Parameters
     ----------
     template : str
-        Which file of ``templates/``; it extends ``base.html``.
+        A file of ``templates/`` that extends ``base.html``.
     scripts : tuple of str
         Files of ``templates/`` that become the one script of the page.
     data : anything JSON can hold
-        What the script works with.
+        Data for the script.
     images : str
-        Where pictures may come from.
+        Allowed sources of pictures.
     **values
-        What the template shows.
+        Values for the template.
     """
     style, script = _read("style.css"), "\n".join(_read(name) for name in scripts)
     policy = (
@@ -60,7 +60,7 @@ def embedded(data: Any) -> str:
 
 
 def _source(text: str) -> str:
-    """Return the name by which a content policy allows exactly this text."""
+    """Return the source expression with which a content policy allows exactly this text."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 

@@ -15,7 +15,7 @@ from l20fs.report.html_page import fill
 from l20fs.report.records import ReportError, dump, read_value
 from l20fs.storage.files import write_atomically
 
-#: In which order the files of one exhibit are named.
+#: Endings of the files of one exhibit, in the order of the links.
 ENDINGS = ("html", "md", "tex", "svg", "png", "csv")
 #: The tables and texts of all exhibits of a folder, for the page.
 STORE = "exhibits.json"

@@ -9,7 +9,7 @@ from l20fs.text import abbreviated, counted, percent
 #: With fewer samples than this an accuracy is uncertain.
 FEW_SAMPLES = 30
 
-#: What each solver does, as the second half of a sentence.
+#: The second half of a sentence about each solver.
 SOLVERS = {
     "forward": "adds, again and again, the feature that lowers the error most",
     "swap": "adds the feature that lowers the error most, and exchanges features as long as that helps",
@@ -18,6 +18,7 @@ SOLVERS = {
     "hiht": "follows the paper's thresholding steps as the price of a feature falls",
 }
 
+#: The rules for the number of features, in words.
 RULES = {
     "best": "highest accuracy",
     "1se": "smallest within one standard error of the best",
@@ -30,7 +31,7 @@ RULES = {
 def answer(
     k: int, n_features: int, n_classes: int, *, score: tuple[float, float] | None, n_folds: int, chance: float, noun: str
 ) -> str:
-    """Answer the question of the user in one sentence.
+    """State the result in one sentence.
 
     Examples
     --------
@@ -51,7 +52,7 @@ def answer(
 
 
 def what_was_done(method: str, n_samples: int, n_features: int, *, reference: str, log: bool) -> str:
-    """Say which method looked at what."""
+    """Name the method and the data."""
     data = f"{counted(n_samples, 'sample')} with {counted(n_features, 'feature')}" + (", taken as log(1 + x)" if log else "")
     if method in SOLVERS:
         return f"The method '{method}' {SOLVERS[method]}; it was run on {data}, and gives a ranking of all features."
@@ -59,7 +60,7 @@ def what_was_done(method: str, n_samples: int, n_features: int, *, reference: st
 
 
 def how_k_was_chosen(k: int, rule: str, noun: str) -> str:
-    """Say where the number of features comes from."""
+    """Give the reason for the number of features."""
     reasons = {
         "best": f"No other number of {noun}s up to the largest that was tried has a higher accuracy than {k}.",
         "1se": f"{k} is the smallest number of {noun}s whose accuracy is at most one standard error below the best.",
@@ -71,7 +72,7 @@ def how_k_was_chosen(k: int, rule: str, noun: str) -> str:
 
 
 def how_accuracy_was_estimated(n_folds: int, n_samples: int, *, groups: str | None) -> str:
-    """Say how the samples were split."""
+    """Describe the cross-validation."""
     together = f" Samples with the same {groups!r} are always in the same part." if groups else ""
     return (
         f"Accuracy: the {n_samples} samples were split into {n_folds} parts with all classes in each. Each part was set "
@@ -82,7 +83,7 @@ def how_accuracy_was_estimated(n_folds: int, n_samples: int, *, groups: str | No
 
 
 def all_were_right(n_samples: int, largest_error_share: float) -> str:
-    """Say how large the error rate may still be if no error was seen."""
+    """Give the upper bound of the error rate if no error was seen."""
     return (
         f"No sample was wrong; with {n_samples} samples, up to {percent(largest_error_share)} of all such samples could "
         "still be (95 % confidence)."
@@ -90,7 +91,7 @@ def all_were_right(n_samples: int, largest_error_share: float) -> str:
 
 
 def what_it_does_not_mean() -> str:
-    """Say how far the result reaches."""
+    """State the limits of the result."""
     return (
         "This holds for new samples of the same kind, measured in the same way. A feature in the list need not be a cause, "
         "and one that is not in it may do as well: see the features that could replace it."
@@ -106,7 +107,7 @@ def nested_estimate(mean: float, error: float, sizes: Sequence[int]) -> str:
 
 
 def how_stable(index: float, lower: float, upper: float, n_resamples: int) -> str:
-    """Say how much the selections on halves of the samples agree."""
+    """Give the agreement of the selections on halves of the samples."""
     return (
         f"Stability: on {n_resamples} random halves of the samples the selections agree by {index:.2f} (95 % interval "
         f"{lower:.2f} to {upper:.2f}; 1 is always the same list, 0 is chance)."
@@ -202,7 +203,7 @@ def separating_feature(name: str | None) -> str | None:
 
 
 def more_than_shown(k: int, k_max: int, noun: str) -> str | None:
-    """Say that the page does not show all selected features."""
+    """Warn that the page does not show all selected features."""
     if k <= k_max:
         return None
     return f"The page shows the first {k_max} of the {counted(k, noun)}; selection.tsv has all of them."
