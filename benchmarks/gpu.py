@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from l20fs import L20Selector, SolutionPath
-from l20fs.design import ArrayDesign
+from l20fs.design import DeviceDesign
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.solvers import Schedule, ahiht, forward, hiht, sbr, swap
 
@@ -73,18 +73,18 @@ class CountedPasses:
     """Count the passes over X while it is in use, and the lines that were multiplied."""
 
     def __enter__(self) -> CountedPasses:
-        self.n_passes, self.n_lines, self._products = 0, 0, ArrayDesign.products
+        self.n_passes, self.n_lines, self._products = 0, 0, DeviceDesign.products
 
         def counted(design, residual):
             self.n_passes += 1
             self.n_lines += residual.shape[0]
             return self._products(design, residual)
 
-        ArrayDesign.products = counted
+        DeviceDesign.products = counted
         return self
 
     def __exit__(self, *_) -> None:
-        ArrayDesign.products = self._products
+        DeviceDesign.products = self._products
 
 
 def show_fits(X: torch.Tensor, y: np.ndarray, read: float) -> None:

@@ -23,7 +23,7 @@ import numpy as np
 
 from l20fs import L20Selector
 from l20fs.blocks import as_blocks, open_large
-from l20fs.objective.blockwise import make_problem
+from l20fs.objective import make_problem
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.solvers import Schedule, ahiht
 

@@ -38,7 +38,7 @@ def load(folder: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
 def solve(X, y, solver, schedule):
     problem = LeastSquares(X, np.eye(y.max() + 1)[y])
     path = solver(problem, schedule)
-    return path.with_panel(problem, min(100, len(y) - 1))
+    return path.with_refits(problem, min(100, len(y) - 1))
 
 
 def accuracies(X, y, train, test, path) -> list[float]:

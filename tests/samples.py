@@ -8,12 +8,20 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from l20fs.solvers import SOLVERS as SOLVERS_BY_NAME
+
 CONTAINERS = [np.asarray, sp.csr_array]
 
 
 REPLACING = ["forward", "sbr", "swap"]
 HOMOTOPIES = ["ahiht", "hiht"]
 SOLVERS = REPLACING + HOMOTOPIES
+
+
+def make_solver(name, **options):
+    """Return a solver by name, with those of the options that it has."""
+    solver = SOLVERS_BY_NAME[name]()
+    return solver.set_params(**{option: value for option, value in options.items() if option in solver.get_params()})
 
 
 INFORMATIVE = [2, 5, 9]

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from samples import SOLVERS
 
 import l20fs.anndata as module
-from l20fs import L20Selector, __version__
+from l20fs import AHIHT, L20Selector, __version__
 from l20fs.anndata import select_genes
 
 ROOT = Path(__file__).parents[1]
@@ -400,14 +400,15 @@ def test_the_result_survives_a_file(tmp_path):
         "ridge": np.float32(2.0),
         "max_features": np.int64(7),
         "callback": lambda stage: None,
-        "random_state": np.random.RandomState(0),
+        "solver": AHIHT(random_state=np.random.RandomState(0), rate=0.8),
     }
     select_genes(adata, "type", n_genes=np.int64(3), mask_var=np.arange(N_GENES) > 2, **params)
     adata.write_h5ad(tmp_path / "cells.h5ad")
     again = anndata.read_h5ad(tmp_path / "cells.h5ad")
     assert_same_result(again, adata)
     described = again.uns["l20fs"]["params"]
-    assert {"callback", "random_state", "alpha", "layer", "mask_var"}.isdisjoint(described)
+    assert {"callback", "solver__random_state", "alpha", "layer", "mask_var"}.isdisjoint(described)
+    assert (described["solver"], described["solver__rate"]) == ("ahiht", 0.8)
     assert described["class_weight"].tolist() == [1.0, 2.0, 1.0]
     assert (described["ridge"], described["max_features"], described["n_genes"]) == (2.0, 7, 3)
     assert described.keys() == adata.uns["l20fs"]["params"].keys()
@@ -418,9 +419,10 @@ def test_the_result_survives_a_file(tmp_path):
 def test_a_starting_point_survives_a_file(tmp_path):
     adata = make_cells()
     start = np.full((3, N_GENES), 1e-3)
-    select_genes(adata, "type", n_genes=3, solver="ahiht", init=start)
+    select_genes(adata, "type", n_genes=3, solver=AHIHT(init=start))
     adata.write_h5ad(tmp_path / "cells.h5ad")
-    np.testing.assert_array_equal(anndata.read_h5ad(tmp_path / "cells.h5ad").uns["l20fs"]["params"]["init"], start)
+    params = anndata.read_h5ad(tmp_path / "cells.h5ad").uns["l20fs"]["params"]
+    np.testing.assert_array_equal(params["solver__init"], start)
 
 
 # Keys

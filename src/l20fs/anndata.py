@@ -12,7 +12,9 @@ import scipy.sparse as sp
 from l20fs import L20Selector, __version__
 from l20fs.blocks import is_stored
 from l20fs.inputs.constraints import by_index
+from l20fs.inputs.names import NamedColumns
 from l20fs.inputs.validation import refuse_foreign_array, refuse_non_finite
+from l20fs.solvers import make_solver
 from l20fs.text import did_you_mean, listed
 from l20fs.typing import Array
 
@@ -127,7 +129,7 @@ def select_genes(
     else:
         X = _in_memory(stored, candidates)
         refuse_non_finite(X, names, type(selector).__name__)
-    selector._fit(X, labels, names=names)
+    selector.fit(NamedColumns(X, names), labels)
 
     read = {"groupby": groupby, "layer": layer, "mask_var": mask_var if isinstance(mask_var, str) else None}
     description = _description(selector, read | _params(asked, genes))
@@ -337,7 +339,7 @@ def _for_all_genes(values: Array, candidates: Array, other: Any) -> Array:
 def _params(asked: L20Selector, genes: Array) -> dict[str, Any]:
     """Return the parameters of a selector that knows all genes by index, as an h5ad file can hold them."""
     params = asked.get_params()
-    params = {"n_genes": params.pop("n_features_to_select"), **params}
+    params = {"n_genes": params.pop("n_features_to_select"), **params, "solver": make_solver(asked.solver).name}
     params |= {name: genes[params[name]] for name in ("include", "exclude") if params[name] is not None}
     return params
 

@@ -21,7 +21,7 @@ from sklearn.base import clone
 
 from l20fs import L20Classifier, L20Selector, L20SelectorCV, StabilitySelector
 from l20fs.blocks import as_blocks
-from l20fs.objective.blockwise import make_problem
+from l20fs.objective import make_problem
 from l20fs.solvers import Schedule, ahiht
 
 distributed = pytest.importorskip("distributed")

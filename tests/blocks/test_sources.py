@@ -211,6 +211,7 @@ def test_a_pass_that_fails_or_is_left_stops(tmp_path):
 MEMORY_CODE = """
 import resource, sys
 import numpy as np
+from l20fs import L20Selector
 X = np.load(sys.argv[1], mmap_mode="r")
 y = np.arange(len(X)) % 3
 L20Selector(5, max_memory="128M").fit(np.array(X[:300]), y[:300])

@@ -23,6 +23,7 @@ from l20fs.estimators.panels import ranked_units
 from l20fs.evaluation.data_checks import Classes
 from l20fs.evaluation.folds import make_stratified_folds
 from l20fs.evaluation.predictions import predictions_by_k
+from l20fs.inputs.names import NamedColumns
 from l20fs.methods import FisherScore
 from l20fs.report import Content, render
 
@@ -41,7 +42,7 @@ def findings(selector=None, k=4, seed=0, X=None, **changes):
     drawn, y = make_data(seed)
     X, y = drawn if X is None else X, LETTERS[y]
     selector = L20Selector(k, max_features=12) if selector is None else selector
-    selector._fit(X, y, names=np.array(NAMES[: X.shape[1]], dtype=object))
+    selector.fit(NamedColumns(X, NAMES[: X.shape[1]]), y)
     folds = make_stratified_folds(y)
     predictions = None if "predictions" in changes else predictions_by_k(selector, X, y, range(1, 11), folds)
     return made(X, y, NAMES[: X.shape[1]], selector, k, **{"predictions": predictions} | changes)

@@ -15,14 +15,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from l20fs import L20Classifier, L20Regressor, L20Selector, StabilitySelector
+from l20fs import AHIHT, L20Classifier, L20Regressor, L20Selector, StabilitySelector
 from l20fs.blocks import as_blocks
-from l20fs.design import kernels, make_design
-from l20fs.design.column_cache import AT_ONCE, Lines
+from l20fs.design import kernels, make_design, moments, tiles
+from l20fs.design.column_cache import AT_ONCE, ColumnCache
+from l20fs.design.moments import MODEST, centre, measure, merge
 from l20fs.estimators.selection_table import likeness
 from l20fs.methods import FisherScore
-from l20fs.objective.blockwise import ColumnLeastSquares, GramLeastSquares, make_problem
+from l20fs.objective import make_problem
 from l20fs.objective.criterion import ebic
+from l20fs.objective.gram_least_squares import GramLeastSquares
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.solvers import Schedule, ahiht, forward, hiht, sbr, swap
@@ -70,7 +72,7 @@ def test_the_support_is_that_of_the_whole_matrix_at_every_stage(shape, kind, dty
             for n_blocks in (1, 3, 16):
                 problem = make_problem(cut(X, axis, n_blocks), Y, ridge=0.5, scale="zscore")
                 assert_same_path(SOLVERS[name](problem), expected, 10 * rtol[np.dtype(dtype)])
-                assert isinstance(problem, ColumnLeastSquares if (shape, axis) == ("wide", 1) else GramLeastSquares)
+                assert isinstance(problem, GramLeastSquares) is ((shape, axis) != ("wide", 1))
 
 
 @pytest.mark.parametrize("axis", [0, 1])
@@ -106,7 +108,7 @@ def test_wishes_of_users(shape, axis):
     grouped = RowPenalty.of_groups(np.arange(X.shape[1]) // 2, np.ones(X.shape[1]))
     for name, solve in SOLVERS.items():
         assert_same_path(solve(parts, penalty=single), solve(whole, penalty=single), 1e-7)
-        if name.endswith("hiht") or isinstance(parts, ColumnLeastSquares):
+        if name.endswith("hiht") or not isinstance(parts, GramLeastSquares):
             assert_same_path(solve(parts, penalty=grouped), solve(whole, penalty=grouped), 1e-7)
         else:
             with pytest.raises(ValueError, match=r"feature_groups with the solvers .* Use solver='ahiht' or 'hiht'"):
@@ -119,7 +121,7 @@ def test_wishes_of_users(shape, axis):
 def test_starts_other_than_zero(shape, init, axis):
     X, y = make_counts(2, *SHAPES[shape])
     start = init if init == "gaussian" else np.random.default_rng(0).standard_normal((3, X.shape[1])) * 1e-4
-    settings = {"solver": "ahiht", "init": start, "random_state": 0}
+    settings = {"solver": AHIHT(init=start, random_state=0)}
     expected = L20Selector(6, **settings).fit(X, y)
     blocks = cut(X, axis, 3, budget=2**12 if (shape, axis) == ("wide", 1) else 2**24)  # in plan E weights travel, if need be
     assert_same_path(L20Selector(6, **settings).fit(blocks, y).path_, expected.path_, 1e-7)
@@ -142,8 +144,8 @@ def test_moments(seed):
     kind = [np.asarray, sp.csr_array, sp.csc_array, sp.csr_matrix, sp.coo_array][rng.integers(5)]
     found = None
     for part in parts:
-        measured = kernels.moments(kind(X[part]), None if weights is None else weights[part])
-        found = measured if found is None else kernels.merged(found, measured)
+        measured = measure(kind(X[part]), None if weights is None else weights[part])
+        found = measured if found is None else merge(found, measured)
     mean = np.average(X, axis=0, weights=weights)
     squares = np.average((X - mean) ** 2, axis=0, weights=weights) * found.weight
     assert found.weight == (n_samples if weights is None else weights.sum())
@@ -165,8 +167,8 @@ def test_moments_of_values_of_any_size(seed):
     found = None
     for start, stop in itertools.pairwise(edges):
         own = None if weights is None else weights[start:stop]
-        measured = kernels.moments(kind(np.ldexp(X, exponents)[start:stop]), own)
-        found = measured if found is None else kernels.merged(found, measured)
+        measured = measure(kind(np.ldexp(X, exponents)[start:stop]), own)
+        found = measured if found is None else merge(found, measured)
     mean = np.average(X, axis=0, weights=weights)
     length = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weights) * found.weight)
     np.testing.assert_allclose(np.ldexp(found.mean, -exponents), mean, rtol=1e-12, atol=1e-12)
@@ -201,8 +203,8 @@ def test_values_too_small_or_too_large_to_be_squared(change, shape, kind):
 
 
 @pytest.mark.parametrize(("factor", "message"), [
-    (1e-200, r"No feature of X deviates .* below 9e-78 the squares vanish"),
-    (1e160, r"X deviates from its mean by up to .* above 1e\+77 the squares overflow"),
+    (1e-200, r"The largest deviation of a feature of X .* below 9e-78 the squares vanish"),
+    (1e160, r"A feature of X has the deviation .* above 1e\+77 the squares overflow"),
 ])  # fmt: skip
 def test_values_too_small_or_too_large_as_they_are(factor, message):
     X, y = make_counts(3, 90, 30)
@@ -214,7 +216,7 @@ def test_values_too_small_or_too_large_as_they_are(factor, message):
 def test_values_that_are_stored_twice_are_summed():
     block = sp.csr_array((np.array([1.0, 2.0, 5.0]), np.array([0, 0, 1]), np.array([0, 2, 3])), shape=(2, 2))
     before = block.data.copy()
-    np.testing.assert_allclose(kernels.moments(block, None).squares, [4.5, 12.5])
+    np.testing.assert_allclose(measure(block, None).squares, [4.5, 12.5])
     np.testing.assert_array_equal(block.data, before)
 
 
@@ -225,7 +227,7 @@ def test_sparse_columns_far_from_zero_are_centred_before_they_are_multiplied(mea
     X[:, ::3] = rng.integers(0, 2, (60, 3))
     X[7, 1] = 0.0  # next to full
     lengths = X.std(axis=0)
-    columns = kernels.Columns(X.mean(axis=0), lengths, np.flatnonzero(X.mean(axis=0) > kernels.MODEST * lengths))
+    columns = kernels.Columns(X.mean(axis=0), np.zeros(9), lengths, np.flatnonzero(X.mean(axis=0) > MODEST * lengths))
     assert columns.far.tolist() == [2, 4, 5, 7, 8]
     for kernel, width in ((kernels.products, 60), (kernels.images, 9)):
         values = rng.standard_normal((2, width))
@@ -296,9 +298,9 @@ def test_refits_and_criterion():
     # Of what depends on others QR makes a direction out of rounding, so that the rows after it are compared with the truth.
     centred = X - X.mean(axis=0)
     left = np.linalg.lstsq(centred[:, [3, 0, 9]], whole.targets.T, rcond=None)[1].sum()
-    explained = np.square(make_problem(cut(X, 0, 3), np.eye(3)[y]).panel_factor(rows)[1]).sum()
+    explained = np.square(make_problem(cut(X, 0, 3), np.eye(3)[y]).factor(rows)[1]).sum()
     np.testing.assert_allclose(2.0 * whole.null_loss - explained, left, rtol=1e-9)
-    expected, found = whole.panel_factor(rows), parts.panel_factor(rows)
+    expected, found = whole.factor(rows), parts.factor(rows)
     for k in range(1, 5):
         weights = [np.linalg.lstsq(triangle[:, :k], sides, rcond=None)[0] for triangle, sides in (expected, found)]
         np.testing.assert_allclose(weights[1], weights[0], rtol=1e-8)
@@ -315,15 +317,16 @@ def test_lines_are_fetched_together_kept_and_dropped():
         fetched.append(rows.tolist())
         return truth[rows]
 
-    lines = Lines(40, 10, 8 * 10 * 20, fetch)
-    lines.rank = lambda: np.arange(40.0)
-    np.testing.assert_array_equal(lines.gathered(np.array([3, 1])), truth[[3, 1]])
+    lines, ranks = ColumnCache(40, 10, 8 * 10 * 20, fetch), lambda: np.arange(40.0)
+    np.testing.assert_array_equal(lines.gathered(np.array([3, 1]), ranks), truth[[3, 1]])
     assert fetched == [[3, 1, *range(40 - AT_ONCE + 2, 40)]]
-    np.testing.assert_allclose(lines.combined(np.array([39, 3]), np.array([[1.0, 2.0]])), truth[[39]] + 2 * truth[[3]])
+    np.testing.assert_allclose(
+        lines.combined(np.array([39, 3]), np.array([[1.0, 2.0]]), ranks), truth[[39]] + 2 * truth[[3]]
+    )
     assert len(fetched) == 1  # the most likely ones came along
-    np.testing.assert_array_equal(lines.gathered(np.array([5])), truth[[5]])
+    np.testing.assert_array_equal(lines.gathered(np.array([5]), ranks), truth[[5]])
     assert len(fetched) == 2
-    lines.gathered(np.array([3]))  # was dropped: there is room for twenty
+    lines.gathered(np.array([3]), ranks)  # was dropped: there is room for twenty
     assert len(fetched) == 3
     with pytest.raises(MemoryError, match=r"21 features at once take .* Ask for fewer features, or raise max_memory"):
         lines.gathered(np.arange(21))
@@ -342,12 +345,11 @@ def test_no_more_lines_are_kept_than_there_is_room_for(seed):
         held.append(lines.n_held + len(rows))
         return truth[rows]
 
-    lines = Lines(n_lines, 3, 8 * 3 * most, fetch)
-    lines.rank = lambda: rng.random(n_lines)
+    lines = ColumnCache(n_lines, 3, 8 * 3 * most, fetch)
     order = rng.permutation(n_lines)
     for size in range(1, most + 1):
         rows = order[rng.integers(3) :][:size]
-        np.testing.assert_array_equal(lines.gathered(rows), truth[rows])
+        np.testing.assert_array_equal(lines.gathered(rows, lambda: rng.random(n_lines)), truth[rows])
         known = len(held)
         values = rng.standard_normal((2, size))
         np.testing.assert_allclose(lines.combined(rows, values), values @ truth[rows], atol=1e-12)
@@ -371,7 +373,7 @@ def test_more_features_are_touched_than_there_is_room_for(axis, monkeypatch):
     np.testing.assert_allclose(
         parts.image(rows, values).products, whole.design.pull(whole.image(rows, values)), rtol=1e-9, atol=1e-8
     )
-    assert parts.design.lines.most == 10
+    assert parts.design.cache.most == 10
     for solve in (ahiht, hiht):
         for start in (None, 1e-4 * rng.standard_normal((3, 60))):
             found, expected = (solve(problem, Schedule(n_rows=6), weights=start) for problem in (parts, whole))
@@ -424,7 +426,7 @@ def test_how_many_passes_and_bytes():
             assert n_passes <= 2.2 * n_steps + 3
             assert n_down <= 1.5 * n_steps * shape[0] * n_classes * 8
             # the columns that are touched, a number for each feature above the threshold, and twice for all
-            n_columns = int((problem.design.lines._batch_of >= 0).sum())
+            n_columns = int((problem.design.cache._batch_of >= 0).sum())
             assert n_up <= 1.5 * (n_columns * shape[0] * 8 + n_steps * n_rows * 16 + 2 * shape[1] * 8)
 
 
@@ -499,7 +501,7 @@ def test_other_refusals(axis):
     with pytest.raises(TypeError, match=r"checkpoint='folder' with X in a csr_array is not available"):
         L20Selector(3, checkpoint="folder").fit(sp.csr_array(X), y)
     with pytest.raises(MemoryError, match="raise max_memory"):
-        make_problem(cut(X, 0, 3, budget=8 * 9 * 2), np.eye(3)[y]).design.lines.gathered(np.arange(5))
+        make_problem(cut(X, 0, 3, budget=8 * 9 * 2), np.eye(3)[y]).design.cache.gathered(np.arange(5))
 
 
 @pytest.mark.parametrize("axis", [0, 1])
@@ -524,8 +526,8 @@ TOO_LATE = [
     ({"include": [0, 1, 2, 3]}, "n_features_to_select=3 is less than the 4 features"),
     ({"include": [0, 1, 2, 3], "n_features_to_select": 0.2}, "n_features_to_select=0.2 is less than the 4 features"),
     ({"exclude": range(9)}, "All 9 features are excluded or constant"),
-    ({"solver": "ahiht", "init": np.zeros((3, 8))}, r"init has the shape \(3, 8\); expected .* = \(3, 9\)"),
-    ({"solver": "ahiht", "init": "ones"}, "init='ones' is unknown"),
+    ({"solver": AHIHT(init=np.zeros((3, 8)))}, r"init has the shape \(3, 8\); expected .* = \(3, 9\)"),
+    ({"solver": AHIHT(init="ones")}, "init='ones' is unknown"),
     ({"class_weight": {7: 1.0}}, "class_weight names '7', which y does not have"),
     ({"scale": np.ones(8)}, "scale has 8 deviations for 9 features"),
 ]
@@ -639,11 +641,12 @@ def test_tiles_of_a_block_make_no_difference(dtype, monkeypatch):
     X = X.astype(dtype)
     rng = np.random.default_rng(0)
     vectors, values, weights = rng.standard_normal((3, 23)), rng.standard_normal((3, 50)), rng.random(23)
-    columns = kernels.Columns(X.mean(axis=0, dtype=float), X.std(axis=0, dtype=float), np.array([3, 40]))
+    columns = kernels.Columns(X.mean(axis=0, dtype=float), np.zeros(50), X.std(axis=0, dtype=float), np.array([3, 40]))
 
     def results():
         return (
-            *kernels.moments(X, weights),
+            measure(X, weights).mean,
+            measure(X, weights).length,
             kernels.products(X, columns, vectors),
             kernels.images(X, columns, values),
             kernels.sample_energies(X, columns, weights),
@@ -651,17 +654,14 @@ def test_tiles_of_a_block_make_no_difference(dtype, monkeypatch):
 
     expected = results()
     shapes = []
-    monkeypatch.setattr(kernels, "_in_units", lambda part, own: shapes.append(part.shape) or in_units(part, own))
+    monkeypatch.setattr(moments, "centre", lambda part, own: shapes.append(part.shape) or centre(part, own))
     for least, wide, elements in ((4, 16, 32), (1, 1, 1), (5, 49, 100)):
         for name, value in (("LEAST_STRIP", least), ("WIDE", wide), ("BLOCK_ELEMENTS", elements)):
-            monkeypatch.setattr(kernels, name, value)
+            monkeypatch.setattr(tiles, name, value)
         for found, whole in zip(results(), expected, strict=True):
             np.testing.assert_allclose(found, whole, rtol=1e-9, atol=1e-9)
     assert min(shapes) == (1, 1)
     assert (4, 8) in shapes
-
-
-in_units = kernels._in_units
 
 
 @pytest.mark.parametrize("axis", [0, 1])
@@ -725,7 +725,7 @@ def test_what_a_fit_held_is_given_back_at_once(axis, solver):
     try:
         selector.fit(blocks, y)
         # Of all things that there are, some of torch warn when isinstance asks for their __class__.
-        assert not any(issubclass(type(thing), LeastSquares | Lines) for thing in gc.get_objects())
+        assert not any(issubclass(type(thing), LeastSquares | ColumnCache) for thing in gc.get_objects())
     finally:
         gc.enable()
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from samples import make_data
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-from l20fs import L20Classifier, L20Selector, L20SelectorCV, StabilitySelector
-from l20fs.design import ArrayDesign, make_design
+from l20fs import HIHT, L20Classifier, L20Selector, L20SelectorCV, StabilitySelector
+from l20fs.design import DeviceDesign, make_design
 from l20fs.inputs.devices import Place, as_numpy, is_device_array, working_dtype
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.solvers import Schedule, ahiht, forward, hiht, sbr, swap
@@ -125,7 +125,7 @@ def test_arrays_go_and_come_back_as_copies(move):
 @pytest.mark.parametrize("shape", SHAPES)
 def test_design_is_that_of_numpy(move, dtype, name, shape):
     host, there = (problem.design for problem in both(move, shape, dtype, name))
-    assert isinstance(there, ArrayDesign)
+    assert isinstance(there, DeviceDesign)
     assert there.varies.tolist() == host.varies.tolist()
     assert there.dtype == host.dtype == dtype
     close = {"rtol": 1e-9, "atol": 1e-9} if dtype == np.float64 else {"rtol": 2e-5, "atol": 2e-4}
@@ -238,7 +238,7 @@ def test_every_stage_is_that_of_numpy(move, dtype, name, shape, solver):
     expected, found = SOLVERS[solver](host), SOLVERS[solver](there)
     assert_same_path(found, expected, dtype)
     k = min(6, len(expected.coef_rows))
-    refits = found.with_panel(there, k).refit(k), expected.with_panel(host, k).refit(k)
+    refits = found.with_refits(there, k).refit(k), expected.with_refits(host, k).refit(k)
     np.testing.assert_allclose(refits[0].coef, refits[1].coef, rtol=1e-6 if dtype == np.float64 else 1e-2, atol=1e-4)
 
 
@@ -336,7 +336,7 @@ def test_the_lines_of_the_basis_are_orthonormal(move, ridge):
     X, Y, _ = make_problem_data(60, 40, np.float64)
     X[:, 20:40] = X[:, :20] + 1e-4 * np.random.default_rng(1).standard_normal((60, 20))  # nearly dependent
     problem = LeastSquares(move(X), Y, ridge=ridge)
-    panel = DevicePanel(problem, problem.design)
+    panel = DevicePanel(problem)
     while len(panel) < 25:
         assert panel.grow(25 - len(panel))
     lines = as_numpy(panel.basis._lines)[:25]
@@ -366,7 +366,7 @@ def test_nearly_dependent_columns_of_one_batch(move, ridge):
     X, Y, _ = make_problem_data(60, 40, np.float64)
     X[:, 20:26] = X[:, :6] + 1e-4 * np.random.default_rng(1).standard_normal((60, 6))
     problem = LeastSquares(move(X), Y, ridge=ridge)
-    basis = DeviceBasis(problem, problem.design)
+    basis = DeviceBasis(problem)
     for rows in ([0, 1, 2, 20, 21, 22], [3, 23, 4, 24]):
         basis.extend(np.array(rows), np.zeros(len(rows)))
     lines = as_numpy(basis._lines)[:10]
@@ -380,7 +380,7 @@ def test_nearly_dependent_columns_of_one_batch(move, ridge):
 def test_products_are_made_anew_with_every_batch(move):
     X, Y, _ = make_problem_data(60, 40, np.float64)
     problem = LeastSquares(move(X), Y, ridge=0.1)
-    panel = DevicePanel(problem, problem.design)
+    panel = DevicePanel(problem)
     panel._products = panel._products + 1e-3  # far more than rounding ever would
     panel.grow(5)
     expected = problem.design.pull(as_numpy(panel._residual))
@@ -430,7 +430,7 @@ def test_forward_moves_little(monkeypatch):
     monkeypatch.setattr(device, "FEWEST_CANDIDATES", 100)
     monkeypatch.setattr(device, "CANDIDATES_PER_ROW", 1)
     monkeypatch.setattr(device, "FIRST_AHEAD", 8)
-    panel = DevicePanel(problem, problem.design)
+    panel = DevicePanel(problem)
     transfers = Transfers(monkeypatch)
     n_batches = 0
     while len(panel) < 24:
@@ -489,7 +489,7 @@ SETTINGS = [
     {"n_features_to_select": 3, "feature_groups": [[0, 20], [1, 2, 3]]},
     {"n_features_to_select": 3, "loss": "l21"},
     {"n_features_to_select": 3, "certify": True},
-    {"n_features_to_select": 4, "solver": "hiht", "init": "gaussian", "random_state": 0, "max_iter": 20},
+    {"n_features_to_select": 4, "solver": HIHT(init="gaussian", random_state=0, max_iter=20)},
     {"n_features_to_select": 4, "solver": "swap", "ranking": "norm"},
 ]
 

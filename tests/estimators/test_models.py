@@ -9,7 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
-from samples import CONTAINERS, SOLVERS, make_data, make_frame
+from samples import CONTAINERS, SOLVERS, make_data, make_frame, make_solver
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import NotFittedError
@@ -113,7 +113,7 @@ def test_the_shape_of_the_outputs_is_kept_and_whole_numbers_are_numbers():
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_selection_is_that_of_the_selector(solver):
     X, y = make_data(2)
-    settings = {"solver": solver, "max_iter": 5000}
+    settings = {"solver": make_solver(solver, max_iter=5000)}
     selector, model = L20Selector(4, **settings).fit(X, y), L20Classifier(4, **settings).fit(X, y)
     assert np.array_equal(selector.ranking_, model.ranking_)
     assert np.array_equal(selector.transform(X), model.transform(X))

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import best_objective, best_subset, minimum
-from samples import HOMOTOPIES, REPLACING, SOLVERS, assert_same_fit, make_data
+from samples import HOMOTOPIES, REPLACING, SOLVERS, assert_same_fit, make_data, make_solver
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from l20fs import L20Selector, paper_settings
+from l20fs import AHIHT, HIHT, SBR, Forward, L20Selector, Swap, paper_settings
 from l20fs.data import load_srbct, make_planted
 from l20fs.objective.least_squares import LeastSquares
 
@@ -45,7 +45,7 @@ def planted():
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_another_k_needs_no_second_fit(planted, monkeypatch, solver):
     X, y, _ = planted
-    selector = L20Selector(20, solver=solver, max_features=50, max_iter=5000).fit(X, y)
+    selector = L20Selector(20, solver=make_solver(solver, max_iter=5000), max_features=50).fit(X, y)
     ranking = selector.ranking_
     monkeypatch.setattr(L20Selector, "_learn", None)  # a second fit would fail
     for k in (1, 5, 20, 50, 300):
@@ -69,7 +69,7 @@ def test_a_share_of_the_features(planted):
 def test_none_keeps_the_rows_at_alpha(planted, solver):
     X, y, _ = planted
     alpha = 0.05 * L20Selector(1, solver=solver).fit(X, y).path_.alphas[0]
-    selector = L20Selector(None, alpha=alpha, solver=solver, max_iter=5000).fit(X, y)
+    selector = L20Selector(None, alpha=alpha, solver=make_solver(solver, max_iter=5000)).fit(X, y)
     k = selector.support_.sum()
     assert k == selector.path_.n_nonzero[-1] > 0
     assert selector.path_.refit(int(k)).coef.any(axis=0).sum() == k
@@ -81,7 +81,7 @@ def test_none_keeps_the_rows_at_alpha(planted, solver):
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_max_features_carries_the_path_further(planted, solver):
     X, y, _ = planted
-    short, long = (L20Selector(10, solver=solver, max_features=n, max_iter=5000).fit(X, y) for n in (None, 60))
+    short, long = (L20Selector(10, solver=make_solver(solver, max_iter=5000), max_features=n).fit(X, y) for n in (None, 60))
     assert short.path_.n_nonzero[-1] < 60 <= long.path_.n_nonzero[-1]
     assert long.support_.sum() == 10
     assert long.path_.refit(60).coef.shape == (4, 300)
@@ -137,7 +137,7 @@ def test_one_hot_indicator_and_numbers_are_targets_too():
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_recovers_planted_features(planted, solver):
     X, y, informative = planted
-    selector = L20Selector(6, solver=solver, max_iter=5000).fit(X, y)
+    selector = L20Selector(6, solver=make_solver(solver, max_iter=5000)).fit(X, y)
     assert set(informative) == set(selector.get_support(indices=True))
 
 
@@ -165,8 +165,8 @@ def test_clone_and_pickle(planted):
 def test_random_start(init):
     """The paper's finding: the start hardly matters. Of the best 20 genes, 18 or more are those of the zero start."""
     X, y = tumours()
-    settings = paper_settings() | {"init": init}
-    one, two, three = (L20Selector(20, **settings, random_state=seed).fit(X, y) for seed in (0, 0, 1))
+    paper = L20Selector(20, **paper_settings()).set_params(solver__init=init)
+    one, two, three = (clone(paper).set_params(solver__random_state=seed).fit(X, y) for seed in (0, 0, 1))
     assert np.array_equal(one.scores_, two.scores_)
     assert not np.array_equal(one.scores_, three.scores_)
     zeros = L20Selector(20, **paper_settings()).fit(X, y)
@@ -177,39 +177,27 @@ def test_start_from_an_array(planted):
     X, y, _ = planted
     start = np.zeros((4, 300))
     expected = L20Selector(6, solver="ahiht").fit(X, y).scores_
-    assert np.array_equal(L20Selector(6, solver="ahiht", init=start).fit(X, y).scores_, expected)
+    assert np.array_equal(L20Selector(6, solver=AHIHT(init=start)).fit(X, y).scores_, expected)
     for bad in (np.nan, np.inf, 1e200):
         with pytest.raises(ValueError, match="init holds values that are missing, infinite or above 1e\\+100"):
-            L20Selector(6, solver="ahiht", init=np.full((4, 300), bad)).fit(X, y)
+            L20Selector(6, solver=AHIHT(init=np.full((4, 300), bad))).fit(X, y)
     with pytest.raises(ValueError, match=r"shape \(3, 300\); expected .* = \(4, 300\)"):
-        L20Selector(6, solver="ahiht", init=start[:3]).fit(X, y)
+        L20Selector(6, solver=AHIHT(init=start[:3])).fit(X, y)
 
 
-@pytest.mark.parametrize(
-    ("init", "shown"),
-    [
-        ("gaussian", "'gaussian'"),
-        ("uniform", "'uniform'"),
-        ("ones", "'ones'"),
-        (np.zeros((4, 300)), r"an array of shape \(4, 300\)"),
-    ],
-    ids=["gaussian", "uniform", "unknown", "array"],
-)
-@pytest.mark.parametrize("solver", REPLACING)
-def test_a_start_that_the_solver_does_not_use_is_refused(planted, solver, init, shown):
-    X, y, _ = planted
-    message = (
-        rf"init is {shown}, but solver='{solver}' starts without any feature\. Use init='zeros', or .*'ahiht' or 'hiht'"
-    )
-    with pytest.raises(ValueError, match=message):
-        L20Selector(6, solver=solver, init=init).fit(X, y)
+@pytest.mark.parametrize("name", ["alpha_start", "rate", "line_search_factor", "eta", "lipschitz_start", "init", "max_iter"])
+def test_options_belong_to_the_solver_that_has_them(name):
+    for kind in (Forward, Swap, SBR, L20Selector):
+        with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):
+            kind(**{name: 1})
+    assert len(L20Selector().get_params()) == 18
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_callback_and_verbose(planted, capsys, solver):
     X, y, _ = planted
     seen = []
-    selector = L20Selector(6, solver=solver, callback=seen.append, verbose=1, max_iter=5000).fit(X, y)
+    selector = L20Selector(6, solver=make_solver(solver, max_iter=5000), callback=seen.append, verbose=1).fit(X, y)
     assert [stage.alpha for stage in seen] == selector.path_.alphas.tolist()
     assert [len(stage.rows) for stage in seen] == selector.path_.n_nonzero.tolist()
     assert selector.path_.n_nonzero[0] == 0
@@ -224,7 +212,9 @@ def test_selection_frame(planted, solver, ranking):
     X, y, _ = planted
     names = np.array(["red", "green", "blue", "grey"])
     frame = pd.DataFrame(X, columns=[f"g{j}" for j in range(300)])
-    selector = L20Selector(5, solver=solver, ranking=ranking, class_weight={"red": 4.0}, max_iter=5000).fit(frame, names[y])
+    selector = L20Selector(5, solver=make_solver(solver, max_iter=5000), ranking=ranking, class_weight={"red": 4.0}).fit(
+        frame, names[y]
+    )
     table = selector.selection_frame()
     assert table["rank"].tolist() == [1, 2, 3, 4, 5]
     assert table["feature"].tolist() == [f"g{j}" for j in selector.path_.support(5)]
@@ -249,22 +239,12 @@ def test_selection_frame(planted, solver, ranking):
     ("name", "value"),
     [
         ("solver", "newton"),
-        ("stopping", "never"),
         ("scale", "minmax"),
         ("ranking", "alphabet"),
         ("class_weight", "equal"),
         ("ridge", -1.0),
-        ("rate", 1.0),
-        ("rate", 0.0),
         ("alpha", 0.0),
         ("alpha", float("nan")),
-        ("alpha_start", -1.0),
-        ("line_search_factor", 1.0),
-        ("eta", -0.1),
-        ("lipschitz_start", "big"),
-        ("max_iter", 0),
-        ("max_iter", 2.5),
-        ("tol", None),
         ("max_features", 0),
         ("max_features", True),
     ],
@@ -275,11 +255,34 @@ def test_bad_parameters_are_named(planted, name, value):
         L20Selector(5, **{name: value}).fit(X, y)
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("stopping", "never"),
+        ("rate", 1.0),
+        ("rate", 0.0),
+        ("alpha_start", -1.0),
+        ("line_search_factor", 1.0),
+        ("eta", -0.1),
+        ("lipschitz_start", "big"),
+        ("max_iter", 0),
+        ("max_iter", 2.5),
+        ("tol", None),
+    ],
+)
+def test_bad_options_of_a_solver_are_named(planted, name, value):
+    X, y, _ = planted
+    for kind in (AHIHT, HIHT):
+        if name in kind().get_params():
+            with pytest.raises(ValueError, match=rf"{name}={value!r} is (unknown|not valid)\. Use "):
+                L20Selector(5, solver=kind(**{name: value})).fit(X, y)
+
+
 @pytest.mark.parametrize("solver", HOMOTOPIES)
 def test_an_unknown_start_is_named(planted, solver):
     X, y, _ = planted
     with pytest.raises(ValueError, match=r"init='ones' is unknown\. Use 'zeros', 'gaussian', 'uniform' or an array of"):
-        L20Selector(5, solver=solver, init="ones").fit(X, y)
+        L20Selector(5, solver=make_solver(solver, init="ones")).fit(X, y)
 
 
 def test_paper_settings_are_the_authors():
@@ -317,11 +320,11 @@ def test_balanced_weights_are_inverse_to_the_sizes(solver, labels):
     sizes = np.bincount(y)
     weights = {label: len(y) / (3 * size) for label, size in zip(labels.tolist(), sizes, strict=True)}
     balanced, given = (
-        L20Selector(4, solver=solver, class_weight=chosen, max_iter=5000).fit(X, labels[y])
+        L20Selector(4, solver=make_solver(solver, max_iter=5000), class_weight=chosen).fit(X, labels[y])
         for chosen in ("balanced", weights)
     )
     assert_same_fit(balanced, given)
-    unweighted = L20Selector(4, solver=solver, class_weight=None, max_iter=5000).fit(X, labels[y])
+    unweighted = L20Selector(4, solver=make_solver(solver, max_iter=5000), class_weight=None).fit(X, labels[y])
     assert not np.allclose(balanced.path_.losses[-1], unweighted.path_.losses[-1])
 
 
@@ -329,7 +332,8 @@ def test_balanced_weights_are_inverse_to_the_sizes(solver, labels):
 def test_classes_of_equal_size_are_balanced_already(solver):
     X, y = make_data(n_samples=60)
     selectors = (
-        L20Selector(4, solver=solver, class_weight=chosen, max_iter=5000).fit(X, y) for chosen in ("balanced", None)
+        L20Selector(4, solver=make_solver(solver, max_iter=5000), class_weight=chosen).fit(X, y)
+        for chosen in ("balanced", None)
     )
     assert_same_fit(*selectors)
 
@@ -338,7 +342,7 @@ def test_classes_of_equal_size_are_balanced_already(solver):
 def test_a_label_without_a_weight_has_weight_1(solver):
     X, y = uneven()
     few, all_given = (
-        L20Selector(4, solver=solver, class_weight=chosen, max_iter=5000).fit(X, y)
+        L20Selector(4, solver=make_solver(solver, max_iter=5000), class_weight=chosen).fit(X, y)
         for chosen in ({1: 5.0}, {0: 1.0, 1: 5.0, 2: 1.0})
     )
     assert_same_fit(few, all_given)
@@ -351,7 +355,7 @@ def test_a_label_without_a_weight_has_weight_1(solver):
 def test_class_weights_choose_the_features_and_leave_the_weights_in_units_of_the_target(solver, scale, seed, ridge, weight):
     """Given the features, the columns of W do not know of each other, so that the weight of a class drops out."""
     X, y = uneven(seed)
-    selector = L20Selector(4, solver=solver, scale=scale, ridge=ridge, class_weight={1: weight}, max_iter=5000)
+    selector = L20Selector(4, solver=make_solver(solver, max_iter=5000), scale=scale, ridge=ridge, class_weight={1: weight})
     path = selector.fit(X, y).path_
     deviations = X.std(axis=0) if scale == "zscore" else np.ones(X.shape[1])
     scaled = X / deviations
@@ -374,7 +378,10 @@ def test_a_heavy_class_gets_its_feature_first(solver):
     X[:, 3] += 2.0 * (y == 0)
     X[:, 7] += 3.0 * (y == 2)
     first = {
-        name: L20Selector(1, solver=solver, class_weight=chosen, max_iter=5000).fit(X, y).get_support(indices=True).tolist()
+        name: L20Selector(1, solver=make_solver(solver, max_iter=5000), class_weight=chosen)
+        .fit(X, y)
+        .get_support(indices=True)
+        .tolist()
         for name, chosen in (("common", None), ("rare", {2: 100.0}))
     }
     assert first == {"common": [3], "rare": [7]}
@@ -386,7 +393,7 @@ def test_numbers_are_not_weighted(solver):
     Y = X[:, :2] @ np.array([[1.0, 2.0], [0.5, -1.0]]) + 0.1 * X[:, 3:5]
     for targets in (Y, Y[:, 0]):
         weighted, plain = (
-            L20Selector(3, solver=solver, class_weight=chosen, max_iter=5000).fit(X, targets)
+            L20Selector(3, solver=make_solver(solver, max_iter=5000), class_weight=chosen).fit(X, targets)
             for chosen in ("balanced", None)
         )
         for name in ("scores_", "coef_", "intercept_", "objective_"):

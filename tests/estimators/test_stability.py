@@ -27,12 +27,12 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.parallel import Parallel
 from sklearn.utils.validation import has_fit_parameter
 
-from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV, StabilitySelector, methods
+from l20fs import AHIHT, L20Classifier, L20Regressor, L20Selector, L20SelectorCV, StabilitySelector, methods
 from l20fs.data import make_planted
 from l20fs.evaluation import parallel as parallel_module
 from l20fs.evaluation.resampling import plan_pairs
 from l20fs.evaluation.stability_index import expected_false, nogueira
-from l20fs.inputs.validation import Targets, encode_targets, numeric_targets, with_weights
+from l20fs.inputs.targets import Targets, encode_targets, numeric_targets, with_weights
 from l20fs.methods import FisherScore
 from l20fs.plots import StabilityDisplay
 
@@ -374,13 +374,13 @@ def test_seeds_of_random_selectors():
 
     class Spy(L20Selector):
         def fit(self, X, y=None, sample_weight=None):
-            seen[wanted].append(self.random_state)
+            seen[wanted].append(self.solver.random_state)
             return super().fit(X, y, sample_weight)
 
     np.random.seed(0)  # noqa: NPY002
     before = np.random.get_state()[1].copy()  # noqa: NPY002
     for wanted in (None, None, 7):
-        fit(Spy(3, solver="ahiht", init="gaussian", random_state=wanted))
+        fit(Spy(3, solver=AHIHT(init="gaussian", random_state=wanted)))
     assert seen[7] == [7] * 10
     assert len(set(seen[None])) == 10
     assert seen[None][:10] == seen[None][10:]
@@ -428,7 +428,7 @@ def test_a_failing_resample_is_named():
     X, y = make_data(0, 60, 20)
     for n_jobs in (1, 2):
         with pytest.raises(ValueError, match=r"Resample \d+ of 10, with 30 samples, failed: rate=2 is not valid"):
-            fit(L20Selector(3, rate=2), data=(X, y), n_jobs=n_jobs)
+            fit(L20Selector(3, solver=AHIHT(rate=2)), data=(X, y), n_jobs=n_jobs)
     # Of three donors one has both classes: whoever has only the first is now and then alone, or with its like.
     donors = np.repeat([0, 1, 2], 20)
     labels = np.where(donors == 1, np.arange(60) % 2, donors // 2)
@@ -484,7 +484,7 @@ def test_e22_the_rest_is_cancelled_at_once(monkeypatch):
 def test_e23_processes_change_nothing():
     X, y = make_data(0, 60, 20)
     seen = []
-    selector = L20Selector(3, solver="ahiht", init="gaussian")
+    selector = L20Selector(3, solver=AHIHT(init="gaussian"))
     parallel = fit(selector, data=(X, y), n_jobs=2, callback=seen.append)
     assert_same(parallel, fit(selector, data=(X, y)))
     assert seen == [(i, 10) for i in range(1, 11)]
@@ -506,7 +506,7 @@ def contents(folder):
 
 def test_c1_an_interrupted_and_resumed_fit_is_an_uninterrupted_one(tmp_path):
     X, y = make_data(0, 60, 20)
-    selector = L20Selector(3, solver="ahiht", init="gaussian", max_features=5)
+    selector = L20Selector(3, solver=AHIHT(init="gaussian"), max_features=5)
 
     def stop(progress):
         if progress.n_done == 4:
@@ -577,6 +577,17 @@ def test_c5_a_changed_configuration_or_other_data_are_computed_again(tmp_path):
         assert run(**other) == 4, other
         assert run(**other) == 0, other
     assert run() == 0, "and the first ones are still there"
+
+
+def test_a_checkpoint_holds_every_order_of_all_features(tmp_path, monkeypatch):
+    """The limit on the size of a file leaves room for all features, whatever their numbers."""
+    X = np.random.default_rng(0).standard_normal((8, 20_000))
+    stable = StabilitySelector(FisherScore(20_000), n_resamples=2, random_state=0, checkpoint=tmp_path)
+    whole = clone(stable).fit(X, np.arange(8) % 2)
+    monkeypatch.setattr(FisherScore, "fit", None)  # nothing is computed again
+    again = clone(stable).fit(X, np.arange(8) % 2)
+    np.testing.assert_array_equal(again.orders_, whole.orders_)
+    assert again.sizes_.tolist() == [20_000, 20_000]
 
 
 def test_c2_a_checkpoint_that_cannot_be_written_is_refused_before_anything_is_computed(tmp_path, monkeypatch):

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from l20fs.evaluation.resampling import draw_pair, encode_groups, plan_pairs
-from l20fs.inputs.validation import Targets, encode_targets, with_weights
+from l20fs.inputs.targets import Targets, encode_targets, with_weights
 
 
 def plan(y, groups=None, fraction=0.5, seed=0, weights=None):

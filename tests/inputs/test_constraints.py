@@ -17,7 +17,8 @@ from sklearn.base import clone
 from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV, SolutionPath
 from l20fs.bounds.branch_and_bound import solve_exactly
 from l20fs.bounds.certificate import support_loss
-from l20fs.inputs.constraints import Features, make_penalty
+from l20fs.estimators.penalty import make_penalty
+from l20fs.inputs.constraints import Features
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.solution_path import RULES
 

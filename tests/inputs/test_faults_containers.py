@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 import zarr
-from samples import SOLVERS, assert_same_fit, make_data, make_frame
+from samples import SOLVERS, assert_same_fit, make_data, make_frame, make_solver
 from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning
 from sklearn.neighbors import KNeighborsClassifier
@@ -117,7 +117,7 @@ def test_e12_memory_layout_changes_neither_result_nor_input(lay_out, shape, solv
     other = lay_out(X)
     before = other.tobytes()
     other.flags.writeable = False
-    selector = L20Selector(5, solver=solver, max_iter=5000)
+    selector = L20Selector(5, solver=make_solver(solver, max_iter=5000))
     assert_same_fit(clone(selector).fit(other, y), selector.fit(X, y))
     assert other.tobytes() == before
 
@@ -184,7 +184,7 @@ def test_e13_sparse_forms_give_the_same_as_dense(form, scale, solver, rtol):
     sparse = form(X)
     parts = [name for name in ("data", "indices", "indptr", "row", "col") if hasattr(sparse, name)]
     before = {name: getattr(sparse, name).copy() for name in parts}
-    selector = L20Selector(5, scale=scale, solver=solver, max_iter=5000)
+    selector = L20Selector(5, scale=scale, solver=make_solver(solver, max_iter=5000))
     dense = clone(selector).fit(X, y)
     selector.fit(sparse, y)
     assert selector.ranking_.tolist() == dense.ranking_.tolist()

@@ -11,13 +11,13 @@ import joblib
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from samples import CONTAINERS, HOMOTOPIES, REPLACING, SOLVERS, assert_same_fit, make_data, make_frame
+from samples import CONTAINERS, HOMOTOPIES, REPLACING, SOLVERS, assert_same_fit, make_data, make_frame, make_solver
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from l20fs import L20Selector
+from l20fs import HIHT, L20Selector
 
 
 def is_fitted(selector):
@@ -67,7 +67,7 @@ def test_e16_numpy_integers_and_shares_work(k):
 def test_e16_the_number_can_be_changed_after_the_fit(k, solver):
     X, y = make_frame()
     stages = []
-    selector = L20Selector(3, solver=solver, max_iter=5000, callback=stages.append).fit(X, y)
+    selector = L20Selector(3, solver=make_solver(solver, max_iter=5000), callback=stages.append).fit(X, y)
     n_stages, ranking = len(stages), selector.ranking_.copy()
     assert selector.transform(X).shape == (60, 3)
     selector.set_params(n_features_to_select=k)
@@ -95,7 +95,7 @@ def test_e17_lambda_above_the_largest_selects_nothing(container, solver, k):
     np.testing.assert_allclose(selector.intercept_, np.bincount(y) / len(y))
     with pytest.warns(UserWarning, match="No features were selected"):
         assert selector.transform(X).shape == (60, 0)
-    below = L20Selector(k, solver=solver, alpha=0.1 * entry, max_iter=5000).fit(X, y)
+    below = L20Selector(k, solver=make_solver(solver, max_iter=5000), alpha=0.1 * entry).fit(X, y)
     assert below.support_.any()
 
 
@@ -130,7 +130,7 @@ def class_weights(class_weight, y):
 @data_of_every_rank
 def test_e20_solvers_are_finite_and_agree_with_their_own_weights(data, container, solver, k, settings, rtol):
     X, y = data
-    selector = L20Selector(k, solver=solver, **settings, max_iter=20000).fit(container(X), y)
+    selector = L20Selector(k, solver=make_solver(solver, max_iter=20000), **settings).fit(container(X), y)
     path = selector.path_
     assert selector.support_.sum() == k
     assert path.n_nonzero[-1] >= min(k, np.linalg.matrix_rank(X))
@@ -164,7 +164,7 @@ def test_e20_solvers_agree_on_the_first_feature(data, settings):
     first = {}
     for solver in SOLVERS:
         # A rate near 1, so that no two features enter together.
-        path = L20Selector(1, solver=solver, rate=0.999, **settings, max_iter=20000).fit(X, y).path_
+        path = L20Selector(1, solver=make_solver(solver, max_iter=20000, rate=0.999), **settings).fit(X, y).path_
         (first[solver],) = path.indices[: path.n_nonzero[path.n_nonzero > 0][0]]
     centred = X - X.mean(axis=0)
     if settings["scale"] == "zscore":
@@ -181,7 +181,7 @@ def test_e21_step_limit_warns_with_reached_and_wanted_tolerance():
     with pytest.warns(
         ConvergenceWarning, match=r"lambdas stopped at max_iter=1 steps.*\(tol=1e-06\)\. Raise max_iter or tol"
     ):
-        selector = L20Selector(3, solver="hiht", max_iter=1).fit(X, y)
+        selector = L20Selector(3, solver=HIHT(max_iter=1)).fit(X, y)
     assert not selector.path_.converged.all()
     assert selector.path_.n_iters.max() == 1
     assert selector.support_.sum() == 3
@@ -193,7 +193,7 @@ def test_e21_the_reached_tolerance_is_above_the_wanted_one():
         X, y = make_data(seed, 50, 40)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", ConvergenceWarning)
-            L20Selector(10, solver="hiht", ridge=0.0, scale="none", max_iter=10, tol=1e-4).fit(X, y)
+            L20Selector(10, solver=HIHT(max_iter=10, tol=1e-4), ridge=0.0, scale="none").fit(X, y)
         messages += [str(warning.message) for warning in caught]
     assert messages
     reached = [float(re.search(r"squared step was (\S+) \(tol=0\.0001\)", message)[1]) for message in messages]
@@ -202,7 +202,7 @@ def test_e21_the_reached_tolerance_is_above_the_wanted_one():
 
 def test_e21_enough_steps_do_not_warn():
     X, y = make_data()
-    assert L20Selector(3, solver="hiht", max_iter=5000).fit(X, y).path_.converged.all()
+    assert L20Selector(3, solver=HIHT(max_iter=5000)).fit(X, y).path_.converged.all()
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
@@ -234,7 +234,7 @@ def test_e22_interrupted_second_fit_keeps_the_first_one_whole(solver, error):
             raise error
 
     X, y = make_frame()
-    selector = L20Selector(3, solver=solver, max_iter=5000).fit(X, y)
+    selector = L20Selector(3, solver=make_solver(solver, max_iter=5000)).fit(X, y)
     expected = clone(selector).fit(X, y)
     selector.set_params(callback=interrupt)
     with pytest.raises(error):
@@ -264,13 +264,13 @@ def test_e23_blas_threads_do_not_change_the_support(solver):
     for n_threads in (1, 2):
         with threadpool_limits(n_threads, user_api="blas"):
             assert {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"} == {n_threads}
-            selectors.append(L20Selector(20, solver=solver, max_iter=5000).fit(X, y))
+            selectors.append(L20Selector(20, solver=make_solver(solver, max_iter=5000)).fit(X, y))
     assert selectors[0].get_support(indices=True).tolist() == selectors[1].get_support(indices=True).tolist()
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_e23_jobs_side_by_side_do_not_change_the_support(solver):
-    tasks = [(L20Selector(5, solver=solver, max_iter=5000), *make_data(seed)) for seed in range(8)]
+    tasks = [(L20Selector(5, solver=make_solver(solver, max_iter=5000)), *make_data(seed)) for seed in range(8)]
     alone = [selector.fit(X, y).support_.tolist() for selector, X, y in tasks]
     together = joblib.Parallel(n_jobs=2, prefer="threads")(
         joblib.delayed(clone(selector).fit)(X, y) for selector, X, y in tasks
@@ -283,7 +283,7 @@ def test_e23_jobs_side_by_side_do_not_change_the_support(solver):
 def test_e24_pickle_and_joblib_keep_the_fit(container, solver, tmp_path):
     X, y = make_data()
     X = container(X)
-    selector = L20Selector(4, solver=solver, max_iter=5000).fit(X, np.array(["a", "b", "c"])[y])
+    selector = L20Selector(4, solver=make_solver(solver, max_iter=5000)).fit(X, np.array(["a", "b", "c"])[y])
     joblib.dump(selector, tmp_path / "selector.joblib")
     for copy in (pickle.loads(pickle.dumps(selector)), joblib.load(tmp_path / "selector.joblib")):
         assert copy.get_params() == selector.get_params()
@@ -299,7 +299,7 @@ def test_e24_pickle_and_joblib_keep_the_fit(container, solver, tmp_path):
 )
 def test_e24_clone_is_unfitted_and_fits_the_same(solver, init):
     X, y = make_data()
-    selector = L20Selector(4, solver=solver, init=init, random_state=3, ridge=0.01, max_iter=5000).fit(X, y)
+    selector = L20Selector(4, solver=make_solver(solver, max_iter=5000, init=init, random_state=3), ridge=0.01).fit(X, y)
     copy = clone(selector)
     assert copy.get_params() == selector.get_params()
     assert not is_fitted(copy)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from samples import CONTAINERS, HOMOTOPIES, INFORMATIVE, SOLVERS, make_data, make_frame
+from samples import CONTAINERS, HOMOTOPIES, INFORMATIVE, SOLVERS, make_data, make_frame, make_solver
 from sklearn.base import clone
 
 from l20fs import L20Selector
@@ -19,7 +19,7 @@ from l20fs import L20Selector
 def test_e01_constant_feature_is_never_selected(container, constant, solver, init, scale):
     X, y = make_data()
     X[:, [3, 7]] = constant
-    selector = L20Selector(10, solver=solver, init=init, random_state=0, scale=scale, max_iter=5000)
+    selector = L20Selector(10, solver=make_solver(solver, max_iter=5000, init=init, random_state=0), scale=scale)
     selector.fit(container(X), y)
     assert selector.support_.sum() == 10
     assert not selector.support_[[3, 7]].any()
@@ -50,7 +50,7 @@ def test_e03_of_duplicate_columns_the_lower_index_comes_first(seed, ridge, conta
     X, y = make_data(seed)
     originals = np.arange(X.shape[1])
     copies = originals + X.shape[1]
-    selector = L20Selector(6, solver=solver, ridge=ridge, scale="zscore", max_iter=5000)
+    selector = L20Selector(6, solver=make_solver(solver, max_iter=5000), ridge=ridge, scale="zscore")
     ranking = selector.fit(container(np.hstack([X, X])), y).ranking_
     assert (ranking[originals] < ranking[copies]).all()
     if solver in HOMOTOPIES:  # to the gradient both are the same; where rows are weighed up, the second brings less
@@ -65,7 +65,7 @@ def test_e03_of_duplicate_columns_the_lower_index_comes_first(seed, ridge, conta
 def test_e03_permuted_columns_permute_the_answer(seed, container, solver):
     X, y = make_data(seed)
     order = np.random.default_rng(seed).permutation(X.shape[1])
-    selector = L20Selector(4, solver=solver, max_iter=5000)
+    selector = L20Selector(4, solver=make_solver(solver, max_iter=5000))
     ranking = selector.fit(container(X), y).ranking_
     permuted = selector.fit(container(X[:, order]), y).ranking_
     assert permuted.tolist() == ranking[order].tolist()
@@ -79,7 +79,7 @@ def test_e04_perfectly_separating_feature_is_first(k, solver, scale):
     rng = np.random.default_rng(1)
     X[:, INFORMATIVE] = rng.standard_normal((len(y), len(INFORMATIVE)))
     X[:, 8] = (2.0 * y - 1.0) * (1.0 + rng.random(len(y)))
-    assert L20Selector(k, solver=solver, scale=scale, max_iter=5000).fit(X, y).ranking_[8] == 1
+    assert L20Selector(k, solver=make_solver(solver, max_iter=5000), scale=scale).fit(X, y).ranking_[8] == 1
 
 
 @pytest.mark.parametrize("label", ["healthy", 3])
@@ -100,7 +100,7 @@ def test_e06_class_with_one_sample_fits(solver):
     X, y = make_data(n_classes=2)
     labels = np.where(y == 0, "a", "b").astype(object)
     labels[7] = "rare"
-    selector = L20Selector(3, solver=solver, max_iter=5000).fit(X, labels)
+    selector = L20Selector(3, solver=make_solver(solver, max_iter=5000)).fit(X, labels)
     assert selector.classes_.tolist() == ["a", "b", "rare"]
     assert selector.coef_.shape == (3, 12)
     assert np.isfinite(selector.coef_).all()
@@ -125,7 +125,7 @@ def test_e07_shapes_that_cannot_be_fitted_give_the_messages_of_scikit_learn(shap
 @pytest.mark.parametrize("container", CONTAINERS)
 def test_e07_single_feature_is_selected(container, solver):
     X, y = make_data()
-    assert L20Selector(1, solver=solver, max_iter=5000).fit(container(X[:, :1]), y).support_.tolist() == [True]
+    assert L20Selector(1, solver=make_solver(solver, max_iter=5000)).fit(container(X[:, :1]), y).support_.tolist() == [True]
 
 
 @pytest.mark.parametrize("k", [1, 4, 12])
@@ -135,7 +135,9 @@ def test_e07_single_feature_is_selected(container, solver):
 @pytest.mark.parametrize("container", CONTAINERS)
 def test_e07_two_samples_of_two_classes_fit(container, scale, ridge, solver, k):
     X = make_data()[0][:2]
-    selector = L20Selector(k, solver=solver, scale=scale, ridge=ridge, max_iter=5000).fit(container(X), ["a", "b"])
+    selector = L20Selector(k, solver=make_solver(solver, max_iter=5000), scale=scale, ridge=ridge).fit(
+        container(X), ["a", "b"]
+    )
     assert selector.support_.sum() == k
     for values in (selector.scores_, selector.coef_, selector.intercept_, selector.path_.refit(k).coef):
         assert np.isfinite(values).all()
@@ -238,7 +240,9 @@ MIXED = np.where(np.arange(12) % 2, 1e-8, 1e8)
 @pytest.mark.parametrize("container", CONTAINERS)
 def test_e09_mixed_scales_give_a_finite_result(container, solver, ridge):
     X, y = make_data()
-    selector = L20Selector(3, solver=solver, scale="none", ridge=ridge, max_iter=5000).fit(container(X * MIXED), y)
+    selector = L20Selector(3, solver=make_solver(solver, max_iter=5000), scale="none", ridge=ridge).fit(
+        container(X * MIXED), y
+    )
     assert np.isfinite(selector.scores_).all()
     assert np.isfinite(selector.coef_).all()
     if ridge or solver in HOMOTOPIES:  # a feature of size 1e-8 has no chance against one of 1e8
@@ -257,7 +261,7 @@ def test_e09_mixed_scales_give_a_finite_result(container, solver, ridge):
 @pytest.mark.parametrize("container", CONTAINERS)
 def test_e09_with_scaling_a_column_rescale_changes_nothing(container, solver, factors, rtol):
     X, y = make_data()
-    selector = L20Selector(4, scale="zscore", solver=solver, max_iter=5000)
+    selector = L20Selector(4, scale="zscore", solver=make_solver(solver, max_iter=5000))
     expected = clone(selector).fit(container(X), y)
     rescaled = selector.fit(container(X * factors), y)
     assert rescaled.ranking_.tolist() == expected.ranking_.tolist()

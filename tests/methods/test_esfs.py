@@ -12,7 +12,7 @@ from samples import make_data
 from scipy.stats import ttest_ind
 from sklearn.exceptions import ConvergenceWarning
 
-from l20fs.inputs.validation import encode_targets
+from l20fs.inputs.targets import encode_targets
 from l20fs.methods.esfs import (
     ESFS,
     code_labels,

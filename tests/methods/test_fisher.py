@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 from sklearn.feature_selection import f_classif
 
-from l20fs.inputs.validation import encode_targets
+from l20fs.inputs.targets import encode_targets
 from l20fs.methods import FisherScore
 from l20fs.methods.fisher import class_scatter
 

@@ -12,7 +12,7 @@ from sklearn.datasets import load_iris
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import ConvergenceWarning
 
-from l20fs.inputs.validation import encode_targets
+from l20fs.inputs.targets import encode_targets
 from l20fs.methods.lfs import LFS, Scatter
 
 seeds = st.integers(0, 2**32 - 1)

@@ -16,7 +16,7 @@ from sklearn.feature_selection import f_classif
 from sklearn.metrics import mutual_info_score
 
 from l20fs.data import load_srbct, make_planted
-from l20fs.inputs.validation import encode_targets
+from l20fs.inputs.targets import encode_targets
 from l20fs.methods.mrmr import MRMR, VARIANTS, f_statistic, greedy_order
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "mrmr.json").read_text())

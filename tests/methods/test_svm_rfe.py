@@ -15,7 +15,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from l20fs.inputs.validation import encode_targets
+from l20fs.inputs.targets import encode_targets
 from l20fs.methods.svm_rfe import SVMRFE, Survivors, class_signs, fit_machines, optimality_violation
 
 seeds = st.integers(0, 2**32 - 1)

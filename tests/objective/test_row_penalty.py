@@ -167,7 +167,7 @@ def test_every_stage_holds_the_minimum_on_its_units(solver, shape, ridge, kind, 
     k = int(path.sizes[-1])
     assert sorted(path.support(k)) == np.flatnonzero(path.is_selected).tolist()
     assert set(path.coef_rows.tolist()) <= set(path.support(k).tolist())  # without a ridge some may have no room
-    path = path.with_panel(problem, k)
+    path = path.with_refits(problem, k)
     for size in range(max(1, path.n_included), k + 1):
         assert path.refit(size).loss == pytest.approx(minimum(X, Y, path.support(size), problem.ridge)[0], abs=1e-9)
 
@@ -466,7 +466,7 @@ def test_a_path_of_groups_counts_units(tmp_path):
     X, Y = draw(3, (30, 8))
     penalty = RowPenalty.of_groups([0, 1, 0, 1, 2, 3, 3, 3], np.ones(8))
     problem = LeastSquares(X, Y, ridge=0.1)
-    path = forward(problem, 4, penalty=penalty).with_panel(problem, 3)
+    path = forward(problem, 4, penalty=penalty).with_refits(problem, 3)
     assert path.sizes.tolist() == [0, 1, 2, 3, 4]
     assert path.costs[-1] == 8.0
     np.testing.assert_allclose(path.objectives, path.losses + path.alphas * path.costs)

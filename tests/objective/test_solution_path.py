@@ -17,7 +17,7 @@ def fitted():
     X = X * 3.0 + 7.0
     Y = np.eye(3)[y]
     problem = LeastSquares(X, Y, ridge=0.1, scale="zscore")
-    return X, Y, problem, ahiht(problem, Schedule(n_rows=30)).with_panel(problem, 50)
+    return X, Y, problem, ahiht(problem, Schedule(n_rows=30)).with_refits(problem, 50)
 
 
 def test_ranking_rules_in_order():
@@ -70,7 +70,7 @@ def test_ranked_by_entry_the_row_that_came_to_stay_first_leads():
 def test_weights_of_targets_count_in_the_loss_and_not_in_the_coefficients(fitted, weights):
     X, Y, _, _ = fitted
     problem = LeastSquares(X, Y, ridge=0.1, scale="zscore", target_weights=np.array(weights))
-    path = ahiht(problem, Schedule(n_rows=10)).with_panel(problem, 10)
+    path = ahiht(problem, Schedule(n_rows=10)).with_refits(problem, 10)
 
     def value(coef, intercept):
         errors = np.square(X @ coef.T + intercept - Y).sum(axis=0) + problem.ridge * np.square(coef * path.x_scale).sum(
@@ -126,7 +126,7 @@ def test_refit_lowers_the_loss(fitted):
 def test_refit_of_more_rows_than_samples_interpolates():
     X, y, _ = make_planted(20, 60, 5, 3)
     problem = LeastSquares(X, np.eye(3)[y])
-    path = ahiht(problem, Schedule(n_rows=40)).with_panel(problem, 40)
+    path = ahiht(problem, Schedule(n_rows=40)).with_refits(problem, 40)
     assert path.refit(40).loss == pytest.approx(0.0, abs=1e-10)
     assert np.isfinite(path.refit(40).coef).all()
 

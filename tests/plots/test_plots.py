@@ -15,7 +15,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
-from samples import SOLVERS, make_data, make_frame
+from samples import SOLVERS, make_data, make_frame, make_solver
 from scipy.optimize import minimize
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
@@ -242,7 +242,7 @@ def assert_lines_are_the_path(display, path, names, selected):
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_path_lines_are_the_norms_of_every_stage(solver):
     X, y = make_frame()
-    selector = L20Selector(3, solver=solver, max_features=6, max_iter=5000).fit(X, y)
+    selector = L20Selector(3, solver=make_solver(solver, max_iter=5000), max_features=6).fit(X, y)
     display = PathDisplay.from_estimator(selector)
     assert_lines_are_the_path(display, selector.path_, X.columns, selector.support_)
     assert {label.get_text() for label in display.labels_} == set(X.columns[selector.support_])

@@ -13,7 +13,7 @@ from scipy.linalg import hadamard
 
 from l20fs.bounds.branch_and_bound import solve_exactly
 from l20fs.data import make_planted
-from l20fs.objective.blockwise import make_problem
+from l20fs.objective import make_problem
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.solvers import active_set as panel_module
 from l20fs.solvers import ahiht, forward, hiht, sbr, swap
@@ -59,7 +59,7 @@ def test_forward_is_greedy_from_scratch(shape, ridge, seed):
 def test_every_stage_holds_the_minimum_on_its_rows(solver, shape, ridge, container, seed):
     X, Y = draw(seed, shape)
     problem = LeastSquares(container(X), Y, ridge=ridge)
-    path = solver(problem, 6).with_panel(problem, 6)
+    path = solver(problem, 6).with_refits(problem, 6)
     for number, value in enumerate(path.losses):
         expected, W = minimum(X, Y, path.stage_rows(number), problem.ridge)
         assert value == pytest.approx(expected, rel=1e-8, abs=1e-10)
@@ -211,7 +211,7 @@ def test_the_minimum_is_lower_than_that_of_the_homotopy():
     fast = forward(problem, 20)
     assert best.losses[-1] <= fast.losses[-1]
     for solver in (ahiht, hiht):
-        path = solver(problem, Schedule(n_rows=20)).with_panel(problem, 20)
+        path = solver(problem, Schedule(n_rows=20)).with_refits(problem, 20)
         assert fast.losses[-1] < path.refit(20).loss
 
 

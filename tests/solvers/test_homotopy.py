@@ -246,7 +246,9 @@ def test_one_pass_per_step_and_only_touched_columns(monkeypatch):
     pulls, pushed = [], []
     pull, push = DenseDesign.pull, DenseDesign.push
     monkeypatch.setattr(DenseDesign, "pull", lambda self, R: pulls.append(1) or pull(self, R))
-    monkeypatch.setattr(DenseDesign, "push", lambda self, r, V: pushed.append(len(r)) or push(self, r, V))
+    monkeypatch.setattr(
+        DenseDesign, "push", lambda self, r, V, **options: pushed.append(len(r)) or push(self, r, V, **options)
+    )
     X, y, _ = make_planted(60, 3000, 5, 3)
     problem = LeastSquares(X, np.eye(3)[y])
     path = ahiht(problem, Schedule(n_rows=40), lazy=False)

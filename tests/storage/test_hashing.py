@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from l20fs import L20Selector, methods
+from l20fs import AHIHT, HIHT, L20Selector, methods
 from l20fs.storage import hashing
 from l20fs.storage.hashing import describe, digest
 
@@ -36,7 +36,9 @@ from l20fs.storage.hashing import describe, digest
         (L20Selector(3), L20Selector(4)),
         (L20Selector(1), L20Selector(1.0)),
         (L20Selector(3), methods.FisherScore(3)),
-        (L20Selector(init=np.zeros((1, 2))), L20Selector(init=np.ones((1, 2)))),
+        (L20Selector(solver=AHIHT(init=np.zeros((1, 2)))), L20Selector(solver=AHIHT(init=np.ones((1, 2))))),
+        (L20Selector(solver=AHIHT()), L20Selector(solver=HIHT())),
+        (AHIHT(rate=0.5), AHIHT(rate=0.6)),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -64,7 +66,7 @@ def test_what_has_the_same_result_is_the_same(one, other):
 )
 def test_what_has_no_name_is_refused(value):
     with pytest.raises(TypeError, match=r"^init is a .*, of which a checkpoint cannot tell whether it is the same"):
-        describe(L20Selector(init=value), "selector")
+        describe(L20Selector(solver=AHIHT(init=value)), "selector")
 
 
 def test_a_digest_sees_every_value_and_copies_little(monkeypatch):

@@ -64,7 +64,7 @@ def support_loss(problem: LeastSquares, rows: Array) -> float:
     >>> round(support_loss(problem, np.array([0])), 6), round(support_loss(problem, np.arange(3)), 6)
     (0.75, 0.4)
     """
-    triangle, targets = problem.panel_factor(rows)
+    triangle, targets = problem.factor(rows)
     columns = _unit_columns(triangle)
     explained = columns @ np.linalg.lstsq(columns, targets, rcond=None)[0]
     return max(0.0, problem.null_loss - 0.5 * float(np.vdot(explained, explained)))
@@ -84,7 +84,7 @@ def least_residual(problem: LeastSquares, rows: Array) -> float:
     """
     without_ridge = copy(problem)
     without_ridge.ridge = 0.0
-    triangle, targets = without_ridge.panel_factor(rows)
+    triangle, targets = without_ridge.factor(rows)
     basis, lengths, _ = np.linalg.svd(_unit_columns(triangle), full_matrices=False)
     is_clear = lengths > 1e-4  # rounding turns these directions by less than 1e-11
     n_blurred = int(np.count_nonzero(lengths[~is_clear] > max(triangle.shape) * np.finfo(np.float64).eps))

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import click
 
 from l20fs.blocks import parse_bytes
 from l20fs.cli.output import readable
 from l20fs.estimators.base import BaseSelector
-from l20fs.estimators.selector import Solver
 from l20fs.methods import discover
+from l20fs.solvers import SOLVERS as SOLVERS_BY_NAME
 from l20fs.text import closest
 
-SOLVERS: tuple[str, ...] = get_args(Solver)
+SOLVERS: tuple[str, ...] = tuple(SOLVERS_BY_NAME)
 
 
 def supervised_methods() -> dict[str, type[BaseSelector]]:

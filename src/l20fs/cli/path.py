@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 import pandas as pd
 
 from l20fs import L20Selector
@@ -16,6 +15,7 @@ from l20fs.cli.load import load, make_selector, refuse_for_blocks
 from l20fs.cli.options import DataOptions, ModelOptions, data_options, model_options
 from l20fs.cli.output import log_of_blocks, note, show, stated_warnings, tsv_writer
 from l20fs.cli.parameter_types import SOLVERS
+from l20fs.inputs.names import NamedColumns
 from l20fs.objective.solution_path import SolutionPath
 from l20fs.storage.files import write_atomically
 
@@ -63,7 +63,7 @@ def path(data: str, **given: Any) -> None:
     assert isinstance(selector, L20Selector)
     selector.set_params(n_features_to_select=k, certify=options.certify)
     with stated_warnings(), log_of_blocks(samples.X):
-        selector._fit(samples.X, samples.y, names=np.array(samples.feature_names, dtype=object))
+        selector.fit(NamedColumns(samples.X, samples.feature_names), samples.y)
     text = tsv_writer(path_frame(selector.path_, samples.feature_names, with_gaps=options.certify))
     if output is not None:
         write_atomically(output, text)

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from sklearn.base import clone
 
 from l20fs import L20Selector, StabilitySelector
@@ -25,6 +24,7 @@ from l20fs.evaluation.choice import choose
 from l20fs.evaluation.data_checks import Classes
 from l20fs.evaluation.folds import make_stratified_folds, number_of_folds
 from l20fs.evaluation.predictions import JUDGES, Nested, Predictions, nested_accuracy, predictions_by_k
+from l20fs.inputs.names import NamedColumns
 from l20fs.text import counted
 from l20fs.typing import Array
 
@@ -92,7 +92,7 @@ def wanted_k(n_features: int, options: SelectOptions) -> tuple[int, str]:
 
 def fit(selector: BaseSelector, samples: Samples) -> list[Array]:
     """Fit on all samples, as far as in the folds, so that both rank alike, and return the ranked units."""
-    selector._fit(samples.X, samples.y, names=np.array(samples.feature_names, dtype=object))
+    selector.fit(NamedColumns(samples.X, samples.feature_names), samples.y)
     units = ranked_units(selector)
     if not units:
         raise NothingSelectedError(f"No feature is selected at --alpha {selector.alpha:g}. Use a smaller one.")
@@ -159,7 +159,7 @@ def resample(
             checkpoint=resamples,
             callback=lambda _: advance(),
         )
-        stability._fit(samples.X, samples.y, names=np.array(samples.feature_names, dtype=object), groups=samples.groups)
+        stability.fit(NamedColumns(samples.X, samples.feature_names), samples.y, groups=samples.groups)
     return stability
 
 

@@ -30,12 +30,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from l20fs.blocks import Blocks, format_bytes
+from l20fs.design.base import Design, Likely
 from l20fs.design.blocked import SMALL_GRAM, BlockDesign, BlockedMatrix, probe
 from l20fs.design.columns import ColumnDesign
 from l20fs.design.dense import DenseDesign
-from l20fs.design.device import ArrayDesign
+from l20fs.design.device import DeviceDesign
 from l20fs.design.gram import GramDesign
-from l20fs.design.protocol import Design
 from l20fs.design.sample_weights import SampleWeights
 from l20fs.design.sparse import SparseDesign
 from l20fs.design.tiles import BLOCK_ELEMENTS
@@ -45,12 +45,13 @@ from l20fs.typing import Array
 
 __all__ = [
     "BLOCK_ELEMENTS",
-    "ArrayDesign",
     "BlockDesign",
     "ColumnDesign",
     "DenseDesign",
     "Design",
+    "DeviceDesign",
     "GramDesign",
+    "Likely",
     "SampleWeights",
     "Scale",
     "SparseDesign",
@@ -107,9 +108,9 @@ def checked_units(X: Any, scale: Scale | Array, sample_weight: Any) -> tuple[Arr
     return deviations, sample_weights
 
 
-def _kind_of(X: Any) -> type[ArrayDesign | DenseDesign | SparseDesign]:
+def _kind_of(X: Any) -> type[DeviceDesign | DenseDesign | SparseDesign]:
     if is_device_array(X):
-        return ArrayDesign
+        return DeviceDesign
     return SparseDesign if sp.issparse(X) else DenseDesign
 
 

@@ -11,10 +11,13 @@ import numpy as np
 from l20fs.blocks import Blocks
 from l20fs.blocks.passes import extents
 from l20fs.design import kernels
-from l20fs.design.kernels import Columns, Moments
+from l20fs.design.base import Design
+from l20fs.design.column_scale import ColumnScale
+from l20fs.design.kernels import Columns
+from l20fs.design.moments import MODEST, Moments, measure, merge, side_by_side
 from l20fs.design.sample_weights import SampleWeights
 from l20fs.design.spectrum import EXACT, lanczos_bound
-from l20fs.design.tolerances import refuse_huge_values, refuse_overflow, safe_limit
+from l20fs.design.tolerances import safe_limit
 from l20fs.inputs.devices import working_dtype
 from l20fs.inputs.validation import refuse_counted
 from l20fs.typing import Array
@@ -60,28 +63,21 @@ class BlockedMatrix:
     def _measure(self, deviations: Array | None) -> None:
         own = [(weights,) for weights in self._weights]
         if self.blocks.axis == 0:
-            found = Moments(*self.blocks.total(kernels.moments, own, kernels.merged))
+            found = Moments(*self.blocks.total(measure, own, merge))
         else:
-            found = kernels.side_by_side([Moments(*part) for part in self.blocks.each(kernels.moments, own)])
+            found = side_by_side([Moments(*part) for part in self.blocks.each(measure, own)])
         refuse_counted(found.n_missing, found.n_infinite, None, FILL_BLOCKS)
-        length = found.length
-        refuse_overflow(length)
-        # The deviations of a constant feature are the rounding of its mean.
-        rounding = np.abs(found.mean) * (np.finfo(np.float64).eps * max(16, self.n_samples))
-        self.varies = length > rounding * self.sample_weights.largest_root
-        deviation = length / np.sqrt(self.sample_weights.total)
-        self.mean = found.mean
-        self.scale = np.where(self.varies & (deviation > 0.0), deviation, 1.0) if deviations is None else deviations
-        with np.errstate(over="ignore"):  # refused below
-            self.largest_deviation = float((deviation / self.scale).max(initial=0.0, where=self.varies))
-            self.column_energy = np.where(self.varies, np.square(length / self.scale), 0.0)
-        refuse_huge_values(np.array([self.largest_deviation]), self.dtype)
-        far = np.flatnonzero(self.varies & (np.abs(found.mean) > kernels.MODEST * deviation))
-        self._columns = self._placed(Columns(self.mean, np.where(self.varies, self.scale, np.inf), far), axis=1)
+        self.columns = columns = ColumnScale.of(found, deviations, self.dtype)
+        self.mean, self.scale, self.varies = columns.mean, columns.scale, columns.varies
+        deviation = columns.deviation
+        far = np.flatnonzero(self.varies & (np.abs(self.mean) > MODEST * deviation))
+        self._columns = self._placed(
+            Columns(self.mean, columns.rest, np.where(self.varies, self.scale, np.inf), far), axis=1
+        )
         # Over a block of rows a residual does not sum to zero, and its products are added up: they keep all their digits.
         # X is scaled after it was multiplied: where its values are extreme their products need the range of float64.
         limit = safe_limit(self.dtype) ** 2
-        is_fair = (np.abs(found.mean) < limit) & (deviation < limit) & ((deviation > 1.0 / limit) | ~self.varies)
+        is_fair = (np.abs(self.mean) < limit) & (deviation < limit) & ((deviation > 1.0 / limit) | ~self.varies)
         self._precision = self.dtype if self.blocks.axis and is_fair.all() else np.dtype(np.float64)
 
     @cached_property
@@ -195,33 +191,30 @@ class BlockedMatrix:
         return self.blocks.total(kernels.twice, own)
 
 
-class BlockDesign:
-    """What the designs on a matrix in blocks share."""
+class BlockDesign(Design):
+    """Base of the designs on a matrix in blocks."""
+
+    location = "blocks"
 
     def __init__(self, matrix: BlockedMatrix) -> None:
         self.matrix = matrix
         self.n_samples, self.n_features = matrix.n_samples, matrix.n_features
         self.sample_weights = matrix.sample_weights
         self.dtype = matrix.dtype
-        self.mean, self.scale = matrix.mean, matrix.scale
-        self.column_energy, self.varies = matrix.column_energy, matrix.varies
-        self.largest_deviation = matrix.largest_deviation
+        self._keep_scale(matrix.columns)
 
     @property
-    def max_sample_energy(self) -> float:
+    def max_sample_energy(self) -> float:  # type: ignore[override]  # a pass over X, made by those who ask
         return self.matrix.max_sample_energy
-
-    def pull_norms(self) -> Array:
-        return np.sqrt(self.column_energy)
 
     def gram_top(self) -> float:
         return self.matrix.gram_top()
 
 
 def _columns_within(columns: Any, extent: slice) -> Columns:
-    mean, scale, far = columns
+    mean, rest, scale, far = columns
     is_in = (far >= extent.start) & (far < extent.stop)
-    return Columns(mean[extent], scale[extent], far[is_in] - extent.start)
+    return Columns(mean[extent], rest[extent], scale[extent], far[is_in] - extent.start)
 
 
 def probe(blocks: Blocks) -> list[Array]:

@@ -1,4 +1,4 @@
-"""Long lines that are dear to make and asked for again: fetched several at a time, and kept as long as there is room."""
+"""Cache of columns fetched in batches from an out-of-core matrix."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from l20fs.typing import Array
 AT_ONCE = 16
 
 
-class Lines:
-    """A line for each feature, of which a few are kept.
+class ColumnCache:
+    """Columns of a matrix, or lines of its Gram matrix, of which as many are kept as there is room for.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class Lines:
 
     Examples
     --------
-    >>> lines = Lines(3, 3, 2**10, lambda rows: np.eye(3)[rows])
+    >>> lines = ColumnCache(3, 3, 2**10, lambda rows: np.eye(3)[rows])
     >>> lines.combined(np.array([0, 2]), np.array([[5.0, 7.0]]))
     array([[5., 0., 7.]])
     """
@@ -44,8 +44,6 @@ class Lines:
         self._batch_of = np.full(n_lines, -1)
         self._place = np.zeros(n_lines, dtype=np.intp)
         self._n_fetched = 0
-        #: Gives a number per feature: those with the largest ones are fetched together with what is asked for.
-        self.rank: Callable[[], Array] | None = None
 
     @property
     def most(self) -> int:
@@ -57,17 +55,20 @@ class Lines:
         """How many lines are kept now."""
         return sum(len(lines) for lines in self._batches.values())
 
-    def gathered(self, rows: Array) -> Array:
-        """Return lines, one below the other."""
-        self._provide(rows)
+    def gathered(self, rows: Array, likely: Callable[[], Array] | None = None) -> Array:
+        """Return lines, one below the other.
+
+        ``likely`` gives a number per feature: those with the largest ones are fetched together with what is asked for.
+        """
+        self._provide(rows, likely)
         found = np.empty((len(rows), self.length))
         for batch, is_in in self._by_batch(rows):
             found[is_in] = self._batches[batch][self._place[rows[is_in]]]
         return found
 
-    def combined(self, rows: Array, values: Array) -> Array:
+    def combined(self, rows: Array, values: Array, likely: Callable[[], Array] | None = None) -> Array:
         """Return ``values @ lines`` of the features ``rows``, (n_values, length)."""
-        self._provide(rows)
+        self._provide(rows, likely)
         found = np.zeros((len(values), self.length))
         for batch, is_in in self._by_batch(rows):
             lines, places = self._batches[batch], self._place[rows[is_in]]
@@ -83,7 +84,7 @@ class Lines:
         batch_of = self._batch_of[rows]
         return [(int(batch), batch_of == batch) for batch in np.unique(batch_of)]
 
-    def _provide(self, rows: Array) -> None:
+    def _provide(self, rows: Array, likely: Callable[[], Array] | None) -> None:
         """Fetch what is missing, with what is likely to be asked for next."""
         missing = rows[self._batch_of[rows] < 0]
         if not len(missing):
@@ -93,19 +94,19 @@ class Lines:
                 f"{len(rows)} features at once take {format_bytes(8.0 * len(rows) * self.length)} beside the blocks of X, "
                 f"and {format_bytes(self.budget)} may be kept. Ask for fewer features, or raise max_memory."
             )
-        wanted = np.arange(self.n_lines) if self._all_at_once else np.append(missing, self._likely(rows, len(missing)))
+        wanted = np.arange(self.n_lines) if self._all_at_once else np.append(missing, self._next(rows, len(missing), likely))
         self._make_room(rows, len(wanted))
         self._batches[self._n_fetched] = self._fetch(wanted)
         self._batch_of[wanted] = self._n_fetched
         self._place[wanted] = np.arange(len(wanted))
         self._n_fetched += 1
 
-    def _likely(self, rows: Array, n_missing: int) -> Array:
-        """Return features of the highest ranks that are not here yet, so many that the batch is a round number."""
+    def _next(self, rows: Array, n_missing: int, likely: Callable[[], Array] | None) -> Array:
+        """Return the likeliest features that are not here yet, so many that the batch is a round number."""
         n_more = min(-n_missing % AT_ONCE, self.n_lines, self.most - len(rows))
-        if self.rank is None or n_more <= 0:
+        if likely is None or n_more <= 0:
             return np.empty(0, dtype=np.intp)
-        ranks = np.where(self._batch_of < 0, self.rank(), 0.0)
+        ranks = np.where(self._batch_of < 0, likely(), 0.0)
         ranks[rows] = 0.0
         best = np.sort(np.argpartition(-ranks, n_more - 1)[:n_more])
         return best[ranks[best] > 0.0]

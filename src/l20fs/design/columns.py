@@ -8,9 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from l20fs.design import kernels
+from l20fs.design.base import Likely, Pull
 from l20fs.design.blocked import BlockDesign, BlockedMatrix
-from l20fs.design.column_cache import Lines
-from l20fs.design.protocol import Pull
+from l20fs.design.column_cache import ColumnCache
 from l20fs.typing import Array
 
 
@@ -19,14 +19,14 @@ class ColumnDesign(BlockDesign):
 
     def __init__(self, matrix: BlockedMatrix) -> None:
         super().__init__(matrix)
-        self.n_stored = 0  # nothing is stored here: bounds that spare a product would spare no pass
-        self.lines = Lines(self.n_features, self.n_samples, matrix.blocks.budget, matrix.lines)
+        self.n_stored = 0  # lazy bounds save products, not passes
+        self.cache = ColumnCache(self.n_features, self.n_samples, matrix.blocks.budget, matrix.lines)
 
-    def pull(self, residual: Array, rows: Array | None = None) -> Array:
-        if rows is None or len(rows) > self.lines.most:
+    def pull(self, residual: Array, rows: Array | None = None, *, likely: Likely | None = None) -> Array:
+        if rows is None or len(rows) > self.cache.most:
             products = self.matrix.products(residual)
             return products if rows is None else products[:, rows]
-        return residual @ self.lines.gathered(rows).T
+        return residual @ self.cache.gathered(rows, likely).T
 
     def pull_among(self, rows: Array | slice) -> Pull:
         if isinstance(rows, slice):  # neighbours, perhaps all of X: they stay where they are
@@ -44,7 +44,7 @@ class ColumnDesign(BlockDesign):
 
     def _stored(self, rows: Array) -> tuple[Any, kernels.Columns]:
         """Return a few columns side by side, sparse if X is, and how they are to be centred and scaled."""
-        matrix, nowhere = self.matrix, np.arange(0)
+        matrix, nowhere, nothing = self.matrix, np.arange(0), np.zeros(len(rows))
         which, places, is_in = matrix.located(rows)
         parts = matrix.blocks.each(kernels.stored_columns, matrix.spread(which, [(places[i],) for i in which]), which)
         if not matrix.blocks.is_sparse:
@@ -52,23 +52,30 @@ class ColumnDesign(BlockDesign):
             for number, part in zip(which, parts, strict=True):
                 found[:, is_in[number]] = part
             found -= self.mean[rows]
-            return found, kernels.Columns(np.zeros(len(rows)), self.scale[rows], nowhere)
+            found -= matrix.columns.rest[rows]
+            return found, kernels.Columns(nothing, nothing, self.scale[rows], nowhere)
         made = [sp.csc_array(part, shape=(self.n_samples, len(part[2]) - 1)) for part in parts]
         order = np.concatenate([np.flatnonzero(is_in[number]) for number in which])
         picked = sp.hstack(made, format="csc")[:, np.argsort(order)]
-        return picked, kernels.Columns(self.mean[rows], self.scale[rows], nowhere)
+        return picked, kernels.Columns(self.mean[rows], nothing, self.scale[rows], nowhere)
 
-    def push(self, rows: Array, values: Array) -> Array:
-        if len(rows) <= self.lines.most:
-            return self.lines.combined(rows, values)
+    def push(self, rows: Array, values: Array, *, likely: Likely | None = None) -> Array:
+        if len(rows) <= self.cache.most:
+            return self.cache.combined(rows, values, likely)
         weights = np.zeros((len(values), self.n_features))
         weights[:, rows] = values
         return self.matrix.images(weights)
 
     def take(self, rows: Array, samples: slice) -> Array:
-        step = max(1, self.lines.most // 2)
-        parts = [self.lines.gathered(rows[start : start + step])[:, samples] for start in range(0, len(rows), step)]
+        step = max(1, self.cache.most // 2)
+        parts = [self.cache.gathered(rows[start : start + step])[:, samples] for start in range(0, len(rows), step)]
         return np.vstack(parts).T if parts else np.zeros((len(range(*samples.indices(self.n_samples))), 0))
 
-    def column(self, row: int) -> Array:
-        return self.lines.gathered(np.array([row]))[0]
+    def column(self, row: int, *, likely: Likely | None = None) -> Array:
+        return self.cache.gathered(np.array([row]), likely)[0]
+
+    def squared_lengths(self, residual: Array) -> Array:
+        return self.matrix.squared_lengths(residual)
+
+    def long_columns(self, residual: Array, threshold: float) -> tuple[Array, Array]:
+        return self.matrix.long_columns(residual, threshold)

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from l20fs.design.protocol import Pull
+from l20fs.design.base import Design, Likely, Pull
+from l20fs.design.column_scale import ColumnScale
+from l20fs.design.moments import Moments, centre, is_varying, powers_of_two
 from l20fs.design.sample_weights import SampleWeights
-from l20fs.design.spectrum import largest_eigenvalue
-from l20fs.design.tolerances import refuse_huge_values, rounding_of_mean, safe_limit
+from l20fs.design.tolerances import refuse_huge_values, safe_limit
 from l20fs.inputs.devices import Place, working_dtype
 from l20fs.typing import Array
 
@@ -21,7 +22,7 @@ PART_ELEMENTS = 1 << 26
 SMALL_SHARE = {np.dtype(np.float32): 1e-2, np.dtype(np.float64): 1e-6}
 
 
-class ArrayDesign:
+class DeviceDesign(Design):
     """A dense X of a library with the array API, which stays where it is.
 
     X~ is ``(base - root shift') / scale``. The base is X itself, unless samples have weights or a feature has a mean beyond
@@ -33,24 +34,25 @@ class ArrayDesign:
     :meth:`lines`, which answer with arrays of X's library.
     """
 
+    location = "device"
+
     def __init__(self, X: Any, deviations: Array | None, sample_weights: SampleWeights) -> None:
         self.place = Place(X)
         self.n_samples, self.n_features = X.shape
-        self.n_stored = self.n_samples * self.n_features
+        self.n_stored = 0  # lazy bounds, made on the host, would cost more than the products they save
         self.dtype, self.array_dtype = working_dtype(X), X.dtype
         self.sample_weights = sample_weights
+        self._weights = None if sample_weights.values is None else self.place.send(sample_weights.values)
         self._root = None if sample_weights.root is None else self.place.send(sample_weights.root)
         self._unit = float(np.sqrt(sample_weights.total))  # the length of a feature of deviation 1
         with np.errstate(over="ignore", invalid="ignore"):  # refused below
             shift, length = self._centre(X)
         self._refuse_overflow(length)
-        if deviations is None:
-            self.scale = np.where(self.varies, length / self._unit, 1.0)
-        else:
-            self.scale = deviations
-            refuse_huge_values(length / deviations, self.dtype)
-        self.column_energy = np.square(length / self.scale)
-        self.largest_deviation = float(length.max()) / self._unit
+        deviation = length / self._unit
+        scale = np.where(self.varies, deviation, 1.0) if deviations is None else deviations
+        refuse_huge_values(deviation / scale, self.dtype)
+        energy = np.square(length / scale)
+        self._keep_scale(ColumnScale(self.mean, np.zeros_like(length), scale, self.varies, energy, deviation))
         # What is left to subtract from the base, and what to multiply it by.
         self._units = self.place.send(np.where(self.varies, [shift, 1.0 / self.scale], 0.0))
         self._inverse = self.place.xp.astype(self._units[1, :], self.array_dtype)
@@ -76,7 +78,7 @@ class ArrayDesign:
         limit = safe_limit(self.dtype) ** 2
         if not float(length.max()) < limit:
             raise ValueError(
-                f"X deviates from its mean by more than {limit / self._unit:.1g}; on a device the sums of such values may "
+                f"A feature of X has a deviation above {limit / self._unit:.1g}; on a device the sums of such values may "
                 f"overflow in {self.dtype.name}. Divide X by a constant."
             )
 
@@ -117,25 +119,15 @@ class ArrayDesign:
         return means, lengths
 
     def _measure_part(self, X: Any, features: Array) -> tuple[Array, Array]:
-        xp, place, weights = self.place.xp, self.place, self.sample_weights
+        xp, place = self.place.xp, self.place
         part = xp.take(X, place.send(features), axis=1)
-        if weights.share is None:
-            mean = xp.min(part, axis=0)
-            is_constant = place.fetch(mean == xp.max(part, axis=0))
-            if is_constant.all():  # as a rule: features that are zero
-                return place.fetch(mean).astype(np.float64), np.zeros(len(features))
-        part = xp.astype(part, xp.float64)
-        share = np.full(self.n_samples, 1.0 / self.n_samples) if weights.share is None else weights.share
-        mean = xp.matmul(place.send(share)[None, :], part)
-        part = part - mean
-        if self._root is not None:
-            part = part * self._root[:, None]
-        peak = xp.max(xp.abs(part), axis=0)
-        # Through the peak, so that neither 1e150 overflows nor 1e-300 vanishes when squared.
-        length = place.fetch(peak * xp.linalg.vector_norm(part / xp.where(peak > 0.0, peak, xp.ones_like(peak)), axis=0))
-        means = place.fetch(mean)[0]
-        is_constant = place.fetch(peak) <= rounding_of_mean(means, self.n_samples) * weights.largest_root
-        return means, np.where(is_constant, 0.0, length)
+        low, high = (place.fetch(extremes(part, axis=0)).astype(np.float64) for extremes in (xp.min, xp.max))
+        if not is_varying(low, high).any():  # as a rule: features that are zero
+            return low, np.zeros(len(features))
+        unit = powers_of_two(np.maximum(np.abs(low), np.abs(high)))
+        part = xp.astype(part, xp.float64) / place.send(unit)
+        found = Moments(*map(place.fetch, centre(part, self._weights, xp)))
+        return found.mean * unit, found.length * unit
 
     def products(self, residual: Any) -> Any:
         """Return ``R @ X~`` beside X, (n_rows, n_features), for a residual beside X: one pass over X."""
@@ -156,7 +148,7 @@ class ArrayDesign:
     def _lines(self, rows: Array) -> Any:
         return self.lines(self.place.send(rows), self.array_dtype)
 
-    def pull(self, residual: Array, rows: Array | None = None) -> Array:
+    def pull(self, residual: Array, rows: Array | None = None, *, likely: Likely | None = None) -> Array:
         if rows is not None:
             return self.pull_among(rows)(residual)
         return self.place.fetch(self.products(self.place.send(residual, self.array_dtype)))
@@ -166,10 +158,7 @@ class ArrayDesign:
         lines = self._lines(rows)
         return lambda residual: self.place.fetch(self.place.send(residual, self.array_dtype) @ lines.T)
 
-    def pull_norms(self) -> Array:
-        return np.sqrt(self.column_energy)
-
-    def push(self, rows: Array, values: Array) -> Array:
+    def push(self, rows: Array, values: Array, *, likely: Likely | None = None) -> Array:
         image: Any = 0.0
         step = max(64, PART_ELEMENTS // self.n_samples)
         scaled = np.where(self.varies[rows], values / self.scale[rows], 0.0)
@@ -185,7 +174,7 @@ class ArrayDesign:
         start, stop, _ = samples.indices(self.n_samples)
         return self.place.fetch(self._lines(rows)[:, start:stop]).T
 
-    def column(self, row: int) -> Array:
+    def column(self, row: int, *, likely: Likely | None = None) -> Array:
         return self.place.fetch(self._lines(np.array([row])))[0].astype(np.float64)
 
     def triangle(self, rows: Array, targets: Array, ridge: float) -> Array:
@@ -196,7 +185,7 @@ class ArrayDesign:
         return place.fetch(xp.linalg.qr(xp.concat([place.send(ridge_rows), columns])).R)
 
     @cached_property
-    def max_sample_energy(self) -> float:
+    def max_sample_energy(self) -> float:  # type: ignore[override]  # a pass over X, made by those who ask
         """The largest ``min(1, w_i) ||x_i||^2``."""
         xp, values = self.place.xp, self.sample_weights.values
         energy, step = 0.0, max(1, PART_ELEMENTS // self.n_samples)
@@ -211,6 +200,3 @@ class ArrayDesign:
         counts = np.ones(self.n_samples) if values is None else values
         energies = self.place.fetch(energy).astype(np.float64) + beyond * counts
         return float((energies / np.maximum(counts, 1.0)).max())
-
-    def gram_top(self) -> float:
-        return largest_eigenvalue(self)

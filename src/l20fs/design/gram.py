@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from l20fs.design.base import Likely, Pull
 from l20fs.design.blocked import SMALL_GRAM, BlockDesign, BlockedMatrix
-from l20fs.design.column_cache import Lines
-from l20fs.design.protocol import Pull
+from l20fs.design.column_cache import ColumnCache
 from l20fs.design.spectrum import EXACT, lanczos_bound
 from l20fs.typing import Array
 
@@ -20,12 +20,14 @@ from l20fs.typing import Array
 class GramDesign(BlockDesign):
     """X~ in blocks through its Gram matrix, of which only the lines of touched features are made."""
 
+    vectors = "features"
+
     def __init__(self, matrix: BlockedMatrix) -> None:
         super().__init__(matrix)
         self.n_stored = matrix.n_features  # what a pull goes through
         #: Whether the whole matrix is so small that it is made by the first pass that needs a line.
         self.is_small = self.n_features <= SMALL_GRAM
-        self.lines = Lines(
+        self.cache = ColumnCache(
             self.n_features, self.n_features, matrix.blocks.budget, matrix.gram_lines, all_at_once=self.is_small
         )
 
@@ -33,26 +35,26 @@ class GramDesign(BlockDesign):
         """Return what stands for vectors over the samples: a pass over X."""
         return self.matrix.products(vectors)
 
-    def pull(self, residual: Array, rows: Array | None = None) -> Array:
+    def pull(self, residual: Array, rows: Array | None = None, *, likely: Likely | None = None) -> Array:
         return residual.copy() if rows is None else residual[:, rows]
 
     def pull_among(self, rows: Array | slice) -> Pull:
         return lambda residual: residual[:, rows]
 
-    def push(self, rows: Array, values: Array) -> Array:
-        if len(rows) <= self.lines.most:
-            return self.lines.combined(rows, values)
+    def push(self, rows: Array, values: Array, *, likely: Likely | None = None) -> Array:
+        if len(rows) <= self.cache.most:
+            return self.cache.combined(rows, values, likely)
         weights = np.zeros((len(values), self.n_features))
         weights[:, rows] = values
         return self.matrix.twice(weights)
 
-    def column(self, row: int) -> Array:
-        return self.lines.gathered(np.array([row]))[0]
+    def column(self, row: int, *, likely: Likely | None = None) -> Array:
+        return self.cache.gathered(np.array([row]), likely)[0]
 
     def inner(self, rows: Array) -> Array:
         """Return ``X~[:, rows]' X~[:, rows]``."""
-        step = max(1, self.lines.most // 2)
-        parts = [self.lines.gathered(rows[start : start + step])[:, rows] for start in range(0, len(rows), step)]
+        step = max(1, self.cache.most // 2)
+        parts = [self.cache.gathered(rows[start : start + step])[:, rows] for start in range(0, len(rows), step)]
         return np.vstack(parts) if parts else np.zeros((0, 0))
 
     def take(self, rows: Array, samples: slice) -> Array:

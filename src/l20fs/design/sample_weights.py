@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from l20fs.design.tiles import segment_sums
-from l20fs.inputs.validation import checked_weights
+from l20fs.inputs.targets import checked_weights
 from l20fs.typing import Array
 
 
@@ -31,6 +30,8 @@ class SampleWeights:
         self.total, self.largest_root = float(n_samples), 1.0
         if values is not None:
             self.values = checked_weights(values, n_samples)
+            # A sample that weighs less than the rounding of another one changes no sum: it does not count at all.
+            self.values[self.values < np.finfo(np.float64).eps * self.values.max()] = 0.0
             self.root = np.sqrt(self.values)
             self.n_counted = int(np.count_nonzero(self.values))
             with np.errstate(over="ignore"):  # refused by make_design
@@ -51,15 +52,3 @@ class SampleWeights:
         if self.root is None:
             return images - images.mean(axis=1, keepdims=True, dtype=np.float64)
         return images - (images @ self.root / self.total)[:, np.newaxis] * self.root
-
-    def outside(self, samples: Array, starts: Array, counts: Array) -> Array:
-        """Return for each segment of ``samples``, all of positive weight, how much the samples weigh that are not in it."""
-        n_outside = self.n_counted - counts
-        if self.values is None:
-            return n_outside
-        # A difference of sums is rounding where next to nothing is left, and must then neither be negative nor appear
-        # from nowhere: the number of samples is exact.
-        least = n_outside * self.values.min(where=self.values > 0.0, initial=np.inf)
-        return np.where(
-            n_outside > 0, np.maximum(self.total - segment_sums(self.values[samples], starts, counts), least), 0.0
-        )

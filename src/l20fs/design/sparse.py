@@ -7,16 +7,15 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from l20fs.design.kernels import MODEST
-from l20fs.design.protocol import Pull
+from l20fs.design.base import Design, Likely, Pull
+from l20fs.design.column_scale import ColumnScale
+from l20fs.design.moments import MODEST, measure_entries
 from l20fs.design.sample_weights import SampleWeights
-from l20fs.design.spectrum import largest_eigenvalue
-from l20fs.design.tiles import blocks, segment_peaks, segment_sums
-from l20fs.design.tolerances import refuse_huge_values, refuse_overflow, rounding_of_mean
+from l20fs.design.tiles import blocks
 from l20fs.typing import Array
 
 
-class SparseDesign:
+class SparseDesign(Design):
     """A sparse X in CSC form; centring is done by algebra, so that zeros stay zeros."""
 
     def __init__(self, X: Any, deviations: Array | None, sample_weights: SampleWeights) -> None:
@@ -29,77 +28,45 @@ class SparseDesign:
             columns.eliminate_zeros()  # from here on all that is stored counts
         self.n_stored = columns.nnz
         self.dtype = columns.dtype
-        self.scale = np.ones(self.n_features) if deviations is None else deviations
-        self.mean = np.empty(self.n_features)
         self._shift = np.empty(self.n_features)  # what is left of the mean to be taken away, in units of the scale
-        self.column_energy = np.empty(self.n_features)
-        self.varies = np.empty(self.n_features, dtype=bool)
-        self.largest_deviation = 0.0
         indptr, data = columns.indptr, columns.data
         self._stored_per_column = max(1, self.n_stored // max(1, self.n_features))
+        scales = []
         for block in blocks(self.n_features, self._stored_per_column):
-            first, last = indptr[block.start], indptr[block.stop]
-            starts = (indptr[block.start : block.stop] - first).astype(np.intp)
+            stored = slice(indptr[block.start], indptr[block.stop])
             counts = np.diff(indptr[block.start : block.stop + 1])
-            self._measure(block, data[first:last], columns.indices[first:last], starts, counts, deviations is None)
-            self._centre_far(block, data[first:last], counts)
-            if np.any(self.scale[block] != 1.0):
-                data[first:last] /= np.repeat(self.scale[block], counts).astype(self.dtype)
-        self.columns = columns
+            owner = np.repeat(np.arange(len(counts)), counts)
+            values = data[stored].astype(np.float64)
+            shape = (self.n_samples, len(counts))
+            found = measure_entries(values, columns.indices[stored], owner, shape, sample_weights.values)
+            scale = ColumnScale.of(found, None if deviations is None else deviations[block], self.dtype)
+            self._shift[block] = self._centre_far(scale, data[stored], counts)
+            if np.any(scale.scale != 1.0):
+                data[stored] /= np.repeat(scale.scale, counts).astype(self.dtype)
+            scales.append(scale)
+        self._matrix = columns
+        self._keep_scale(ColumnScale.side_by_side(scales))
         self.max_sample_energy = self._largest_sample_energy()
 
-    def _measure(self, block: slice, values: Array, samples: Array, starts: Array, counts: Array, set_scale: bool) -> None:
-        """Set mean, energy and, where it is not given, deviation of a block of columns from their stored values."""
-        weights = self.sample_weights
-        values = values.astype(np.float64)
-        weight_of_zeros = weights.outside(samples, starts, counts)
-        with np.errstate(over="ignore", invalid="ignore"):  # refused below
-            if weights.share is None:
-                mean = segment_sums(values, starts, counts) / self.n_samples
-            else:
-                mean = segment_sums(values * weights.share[samples], starts, counts)
-            values -= np.repeat(mean, counts)
-            if weights.root is not None:
-                values *= weights.root[samples]
-            # No zero weighs more than all of them, nor more than the heaviest sample.
-            peak = np.abs(mean) * np.minimum(np.sqrt(weight_of_zeros), weights.largest_root)
-        peak = np.maximum(peak, segment_peaks(np.abs(values), starts, counts))
-        refuse_overflow(peak)
-        is_constant = peak <= rounding_of_mean(mean, self.n_samples) * weights.largest_root
-        unit = np.where(is_constant, 1.0, peak)
-        relative = values / np.repeat(unit, counts)
-        energy = segment_sums(relative * relative, starts, counts) + weight_of_zeros * (mean / unit) ** 2
-        energy[is_constant] = 0.0
-        if set_scale:
-            self.scale[block] = np.where(is_constant, 1.0, unit * np.sqrt(energy / weights.total))
-            energy, unit = np.where(is_constant, 0.0, weights.total), np.ones_like(unit)
-        else:
-            with np.errstate(over="ignore"):
-                peak, unit = peak / self.scale[block], unit / self.scale[block]
-            refuse_huge_values(peak, self.dtype)
-        self.largest_deviation = max(self.largest_deviation, float(peak.max()))
-        self.varies[block] = ~is_constant
-        self.mean[block] = mean
-        self.column_energy[block] = energy * unit * unit
-
-    def _centre_far(self, block: slice, values: Array, counts: Array) -> None:
+    def _centre_far(self, scale: ColumnScale, values: Array, counts: Array) -> Array:
         """Centre the full columns whose mean is far from zero where they are stored: there is no zero to be lost.
 
-        By algebra the digits of their deviations would be, behind those of the mean.
+        By algebra the digits of their deviations would be, behind those of the mean. Return the part of the mean that is
+        left to algebra, in units of the scale.
         """
-        deviation = self.scale[block] * np.sqrt(self.column_energy[block] / self.sample_weights.total)
-        is_full = self.varies[block] & (counts == self.sample_weights.n_counted)
-        is_far = is_full & (np.abs(self.mean[block]) > MODEST * deviation)
+        is_full = scale.varies & (counts == self.sample_weights.n_counted)
+        is_far = is_full & (np.abs(scale.mean) > MODEST * scale.deviation)
         if is_far.any():
-            is_in = np.repeat(is_far, counts)
-            values[is_in] = values[is_in] - np.repeat(self.mean[block][is_far], counts[is_far])
-        self._shift[block] = np.where(is_far, 0.0, self.mean[block] / self.scale[block])
+            is_in, own = np.repeat(is_far, counts), counts[is_far]
+            far = values[is_in].astype(np.float64) - np.repeat(scale.mean[is_far], own)
+            values[is_in] = far - np.repeat(scale.rest[is_far], own)
+        return np.where(is_far, 0.0, scale.mean / scale.scale)
 
     def _largest_sample_energy(self) -> float:
         """Return ``max_i min(1, w_i) ||x_i - mean||^2``: the zeros of a column add mean^2 to every sample."""
         energy = np.zeros(self.n_samples)
         for block in blocks(self.n_features, self._stored_per_column):
-            part = self.columns[:, block]
+            part = self._matrix[:, block]
             counts, shift = np.diff(part.indptr), self._shift[block]
             # A full column has no zeros, and its mean, however large, must not come in and go out again.
             has_zeros = self.varies[block] & (counts < self.sample_weights.n_counted)
@@ -112,9 +79,9 @@ class SparseDesign:
             energy *= np.minimum(self.sample_weights.values, 1.0)
         return float(energy.max())
 
-    def pull(self, residual: Array, rows: Array | None = None) -> Array:
+    def pull(self, residual: Array, rows: Array | None = None, *, likely: Likely | None = None) -> Array:
         if rows is None:
-            return self._products(self.columns.T, self.varies, self._for_products(residual))
+            return self._products(self._matrix.T, self.varies, self._for_products(residual))
         residual = self._for_products(residual)
         products = np.empty((residual.shape[1], len(rows)), dtype=self.dtype)
         for block in blocks(len(rows), self._stored_per_column):
@@ -144,35 +111,32 @@ class SparseDesign:
     def _lines(self, rows: Array | slice) -> Any:
         """Pick columns as lines; neighbours share the memory of X, of which they may be the greater part."""
         if not isinstance(rows, slice):
-            return self.columns[:, rows].T
+            return self._matrix[:, rows].T
         start, stop, _ = rows.indices(self.n_features)
-        indptr = self.columns.indptr[start : stop + 1]
+        indptr = self._matrix.indptr[start : stop + 1]
         stored = slice(indptr[0], indptr[-1])
         lines = sp.csr_array((stop - start, self.n_samples), dtype=self.dtype)
         # Filled from outside: SciPy would copy what it makes a matrix of, if that is a small part of another array.
-        lines.data, lines.indices, lines.indptr = self.columns.data[stored], self.columns.indices[stored], indptr - indptr[0]
+        lines.data, lines.indices, lines.indptr = self._matrix.data[stored], self._matrix.indices[stored], indptr - indptr[0]
         return lines
 
-    def push(self, rows: Array, values: Array) -> Array:
+    def push(self, rows: Array, values: Array, *, likely: Likely | None = None) -> Array:
         if 4 * len(rows) > self.n_features:  # picking so many columns would copy much of X
             weights = np.zeros((self.n_features, len(values)), dtype=self.dtype)
             weights[rows] = values.T
-            image = (self.columns @ weights).T
+            image = (self._matrix @ weights).T
         else:
-            image = (self.columns[:, rows] @ np.ascontiguousarray(values.T.astype(self.dtype, copy=False))).T
+            image = (self._matrix[:, rows] @ np.ascontiguousarray(values.T.astype(self.dtype, copy=False))).T
         # The mean over the samples is what centring takes away; taken from the image itself, the sum is zero to the last
         # digit, on which pull relies.
         return self.sample_weights.centred(self.sample_weights.times_root(image))
 
     def take(self, rows: Array, samples: slice) -> Array:
-        part = self.columns[:, rows][samples].toarray() - self._shift[rows]
+        part = self._matrix[:, rows][samples].toarray() - self._shift[rows]
         part[:, ~self.varies[rows]] = 0.0
         if self.sample_weights.root is not None:
             part *= self.sample_weights.root[samples, np.newaxis]
         return part
 
-    def column(self, row: int) -> Array:
+    def column(self, row: int, *, likely: Likely | None = None) -> Array:
         return self.take(np.array([row]), slice(None))[:, 0].astype(np.float64, copy=False)
-
-    def gram_top(self) -> float:
-        return largest_eigenvalue(self)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import eigvalsh
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from l20fs.design.protocol import Design
 from l20fs.design.tiles import blocks
 from l20fs.typing import Array
+
+if TYPE_CHECKING:
+    from l20fs.design.base import Design
 
 #: Up to this size the eigenvalues of a Gram matrix are computed.
 EXACT = 256

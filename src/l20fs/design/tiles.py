@@ -1,13 +1,15 @@
-"""Passes in blocks that stay in the cache."""
+"""Tiles of a matrix that stay in the cache of the processor."""
 
 from __future__ import annotations
 
-import numpy as np
-
-from l20fs.typing import Array
+from collections.abc import Iterator
 
 #: Elements that one block of a streamed pass may hold: small enough for the cache, large against a Python call.
 BLOCK_ELEMENTS = 1 << 18
+
+
+#: Samples of a strip at least, and columns of a block at most that is not cut along them, too.
+LEAST_STRIP, WIDE = 64, 1 << 14
 
 
 def blocks(n_lines: int, line_length: int) -> list[slice]:
@@ -19,20 +21,15 @@ def blocks(n_lines: int, line_length: int) -> list[slice]:
     return [slice(start, min(start + step, n_lines)) for start in range(0, n_lines, step)]
 
 
-def segment_sums(values: Array, starts: Array, counts: Array) -> Array:
-    """Sum ``values`` over consecutive segments, some of which may be empty."""
-    return _reduce_segments(np.add, values, starts, counts)
+def strips(n_samples: int, width: int) -> Iterator[slice]:
+    """Cut the samples of a block so that a copy of a part stays close to the processor; few enough to be worth a call."""
+    step = max(LEAST_STRIP, BLOCK_ELEMENTS // max(1, width))
+    return (slice(start, min(start + step, n_samples)) for start in range(0, n_samples, step))
 
 
-def segment_peaks(values: Array, starts: Array, counts: Array) -> Array:
-    """Return the largest of ``values``, none of which is negative, in each of consecutive segments; 0 in an empty one."""
-    return _reduce_segments(np.maximum, values, starts, counts)
-
-
-def _reduce_segments(operation: np.ufunc, values: Array, starts: Array, counts: Array) -> Array:
-    result = np.zeros(len(starts))
-    # reduceat gives an empty segment one value of its neighbour: it must see the filled ones alone, which touch.
-    is_filled = counts > 0
-    if is_filled.any():
-        result[is_filled] = operation.reduceat(values, starts[is_filled])
-    return result
+def tiles(shape: tuple[int, ...]) -> Iterator[tuple[slice, slice]]:
+    """Cut a block into strips of its samples, and one that is too wide for that along its columns before."""
+    width = shape[1] if shape[1] <= WIDE else BLOCK_ELEMENTS // LEAST_STRIP
+    for start in range(0, shape[1], max(1, width)):
+        columns = slice(start, min(start + width, shape[1]))
+        yield from ((rows, columns) for rows in strips(shape[0], columns.stop - start))

@@ -1,18 +1,15 @@
-"""Numbers that squares can still hold, and the refusal of others."""
+"""Numerical tolerances, and refusals of values whose squares vanish or overflow."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from l20fs.design.protocol import Design
 from l20fs.typing import Array
 
-
-def rounding_of_mean(mean: Array, n_samples: int) -> Array:
-    """How far from zero the deviations of a constant feature may lie for rounding alone."""
-    return np.abs(mean) * (np.finfo(np.float64).eps * n_samples)
+if TYPE_CHECKING:
+    from l20fs.design.base import Design
 
 
 def equality_tolerance(dtype: np.dtype[Any]) -> float:
@@ -25,11 +22,12 @@ def safe_limit(dtype: np.dtype[Any]) -> float:
     return float(np.finfo(dtype).max) ** 0.25
 
 
-def refuse_huge_values(peak: Array, dtype: np.dtype[Any]) -> None:
-    largest = float(peak.max(initial=0.0))
+def refuse_huge_values(deviations: Array, dtype: np.dtype[Any]) -> None:
+    """Refuse deviations whose squares overflow."""
+    largest = float(deviations.max(initial=0.0))
     if not largest < safe_limit(dtype):
         raise ValueError(
-            f"X deviates from its mean by up to {largest:.3g}; above {safe_limit(dtype):.1g} the squares overflow in "
+            f"A feature of X has the deviation {largest:.3g}; above {safe_limit(dtype):.1g} the squares overflow in "
             f"{np.dtype(dtype).name}. Divide X by a constant, or use scale='zscore'."
         )
 
@@ -43,7 +41,7 @@ def refuse_vanishing_values(design: Design) -> None:
     limit = 1.0 / safe_limit(design.dtype)
     if float(np.sqrt(design.column_energy.max())) < limit:
         raise ValueError(
-            f"No feature of X deviates from its mean by more than {design.largest_deviation:.3g}; below {limit:.1g} the "
+            f"The largest deviation of a feature of X is {design.largest_deviation:.3g}; below {limit:.1g} the "
             f"squares vanish in {np.dtype(design.dtype).name}. Multiply X by a constant, or use scale='zscore'."
         )
 

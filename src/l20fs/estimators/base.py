@@ -17,15 +17,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from l20fs.blocks import columns_of, comes_in_blocks, refuse_blocks
 from l20fs.inputs.devices import Place, is_device_array
+from l20fs.inputs.names import NamedColumns
+from l20fs.inputs.targets import Targets, encode_targets, with_weights
 from l20fs.inputs.validation import (
-    Targets,
-    encode_targets,
     refuse_foreign_array,
     refuse_odd_tensor,
     refuse_other_width,
     validate_device_input,
     validate_input,
-    with_weights,
 )
 from l20fs.typing import Array, Size
 
@@ -96,17 +95,19 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         """
         return self._fit(X, y)
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any = None, *, names: Array | None = None, **extra: Any) -> Self:
-        """Fit to data whose features have ``names`` that X itself does not know."""
+    def _fit(self, X: Any, y: Any, sample_weight: Any = None, **extra: Any) -> Self:
+        """Validate and learn; a fit that fails leaves no trace."""
+        names = None
+        if isinstance(X, NamedColumns):
+            X, names = X.X, X.names
         before = vars(self).copy()
         try:
             for name in [name for name in before if name.endswith("_")]:
                 delattr(self, name)
-            self._check_size(self.n_features_to_select)
-            self._check_parameters()
+            self.check_parameters()
             X, targets = self._validate(X, y)
             if names is not None:
-                self.feature_names_in_ = names
+                self.feature_names_in_ = np.asarray(names, dtype=object)
             self._learn(X, with_weights(targets, sample_weight), **extra)
             self._warn_if_short()
         except BaseException:
@@ -118,6 +119,11 @@ class BaseSelector(SelectorMixin, BaseEstimator):
     @abstractmethod
     def _learn(self, X: Any, targets: Targets, **extra: Any) -> None:
         """Set everything that is learned from validated data; X must not be changed."""
+
+    def check_parameters(self) -> None:
+        """Refuse parameters that make no sense, as ``fit`` does before it looks at any data."""
+        self._check_size(self.n_features_to_select)
+        self._check_parameters()
 
     def _check_parameters(self) -> None:
         """Refuse parameters that make no sense, before anything is computed."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
@@ -11,7 +11,8 @@ from sklearn.utils.validation import check_array, validate_data
 
 from l20fs.blocks import columns_of, comes_in_blocks, is_dask
 from l20fs.estimators.selector import L20Selector
-from l20fs.inputs.validation import Targets, numeric_targets, refuse_foreign_array, refuse_other_width
+from l20fs.inputs.targets import Targets, numeric_targets
+from l20fs.inputs.validation import refuse_foreign_array, refuse_other_width
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.linear_rule import ClassScatter
 from l20fs.typing import Array, Size
@@ -135,7 +136,7 @@ class L20Regressor(RegressorMixin, _Model):
     ([4, 7], 1.0)
     """
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn which features explain the outputs.
 
         Parameters

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from l20fs.solvers import AHIHT, HIHT
+
 
 def paper_settings(solver: Literal["ahiht", "hiht"] = "ahiht") -> dict[str, Any]:
     """Return the arguments of :class:`L20Selector` with which the authors of the paper run their method.
@@ -18,23 +20,15 @@ def paper_settings(solver: Literal["ahiht", "hiht"] = "ahiht") -> dict[str, Any]
     --------
     >>> from l20fs import L20Selector
     >>> selector = L20Selector(60, **paper_settings("hiht"))
-    >>> selector.alpha, selector.rate
+    >>> selector.alpha, selector.solver.rate
     (0.0001, 0.4)
     """
+    constants: dict[str, Any] = {"alpha_start": 1.0, "rate": 0.4, "line_search_factor": 2.0, "eta": 0.1}
     return {
-        "solver": solver,
+        "solver": AHIHT(**constants) if solver == "ahiht" else HIHT(**constants, stopping="absolute"),
         "alpha": 1e-4,
         "ridge": 0.0,
         "scale": "none",
         "class_weight": None,
         "ranking": "norm",
-        "alpha_start": 1.0,
-        "rate": 0.4,
-        "line_search_factor": 2.0,
-        "eta": 0.1,
-        "lipschitz_start": None,
-        "init": "zeros",
-        "max_iter": 200,
-        "tol": 1e-6,
-        "stopping": "absolute",
     }

@@ -10,8 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from l20fs.design.moments import varying_columns
 from l20fs.estimators.base import BaseSelector, ranks_of
-from l20fs.inputs.validation import Targets, check_number
+from l20fs.inputs.targets import Targets
+from l20fs.inputs.validation import check_number
 from l20fs.objective.prox import order_descending
 from l20fs.typing import Array, Size
 
@@ -196,15 +198,13 @@ class SolvesForOneK(BaseSelector):
 
 def find_varying(X: Array) -> Array:
     """Return the mask of the features that vary; there must be one."""
-    # In float64 a constant column differs from its mean by no more than the rounding of that mean.
-    with np.errstate(over="ignore", invalid="ignore"):
-        varies = np.ptp(X, axis=0) > np.abs(X).max(axis=0) * (np.finfo(np.float64).eps * 4)
+    varies = varying_columns(X)
     if not varies.any():
         raise ValueError(
             f"All {X.shape[1]} features of X are constant, so none can tell the targets apart. "
             "Check that X holds the measurements of different samples in its rows."
         )
-    return np.asarray(varies)
+    return varies
 
 
 def spread(found: Scored, varies: Array) -> Solution:

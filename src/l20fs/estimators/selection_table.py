@@ -18,7 +18,7 @@ from l20fs.typing import Array
 if TYPE_CHECKING:
     import pandas as pd
 
-    from l20fs.estimators.selector import L20Selector
+    from l20fs.estimators.path_selector import PathSelector
 
 
 #: Correlations of at least so many features with all others are taken from a pass over X in blocks.
@@ -140,7 +140,7 @@ def feature_names(selector: Any) -> Array:
     return np.array([f"x{j}" for j in range(selector.n_features_in_)], dtype=object) if names is None else names
 
 
-def selection_frame(selector: L20Selector, k: Any, X: Any, stability: Any, n_substitutes: int) -> pd.DataFrame:
+def selection_frame(selector: PathSelector, k: Any, X: Any, stability: Any, n_substitutes: int) -> pd.DataFrame:
     """Build the table of :meth:`l20fs.L20Selector.selection_frame`, of the features selected for ``k``."""
     try:
         import pandas as pd
@@ -186,7 +186,7 @@ def best_first(selector: Any) -> Array:
     return chosen[np.argsort(selector.ranking_[chosen], kind="stable")]
 
 
-def _could_replace(selector: L20Selector, X: Any, chosen: Array, n: int) -> list[str]:
+def _could_replace(selector: PathSelector, X: Any, chosen: Array, n: int) -> list[str]:
     """Write the substitutes of each chosen feature in one line."""
     if comes_in_blocks(X, selector.max_memory):
         refuse_other_width(selector, X)
@@ -203,7 +203,7 @@ def _could_replace(selector: L20Selector, X: Any, chosen: Array, n: int) -> list
     return [", ".join(texts[feature]) for feature in chosen]
 
 
-def _frequencies(stability: Any, selector: L20Selector) -> Array:
+def _frequencies(stability: Any, selector: PathSelector) -> Array:
     """Return how often a stability selection chose each feature, if it speaks of the same features."""
     check_is_fitted(stability)
     if not hasattr(stability, "frequencies_"):

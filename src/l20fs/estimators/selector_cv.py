@@ -3,37 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn import get_config
-from sklearn.base import is_classifier, is_regressor
-from sklearn.metrics import check_scoring
-from sklearn.utils import Bunch, ClassifierTags, RegressorTags, Tags, get_tags
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils import Tags
+from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from l20fs.blocks import refuse_blocks
 from l20fs.estimators.base import BaseSelector
+from l20fs.estimators.judged_model import JudgedModel
 from l20fs.estimators.models import L20Classifier, L20Regressor
-from l20fs.estimators.selection_table import selection_frame
+from l20fs.estimators.penalty import penalty_of
+from l20fs.estimators.search_grid import SearchGrid
 from l20fs.estimators.selector import L20Selector
 from l20fs.evaluation.choice import Setting, SizeRule, choose, tabulate
-from l20fs.evaluation.engine import Judged, Samples, evaluate
-from l20fs.evaluation.folds import Fold, make_folds
-from l20fs.evaluation.judges import FittedEstimator, OwnModel, fit_estimator
-from l20fs.inputs.validation import (
-    Targets,
-    check_number,
-    numeric_targets,
-    refuse_foreign_array,
-    weights_of_targets,
-    with_weights,
-)
+from l20fs.evaluation.engine import Samples, score_sizes
+from l20fs.evaluation.folds import make_folds
+from l20fs.evaluation.judges import fit_estimator
+from l20fs.inputs.targets import Targets, numeric_targets, weights_of_targets, with_weights
+from l20fs.inputs.validation import refuse_foreign_array
 from l20fs.objective.linear_rule import LinearRule, default_ridge
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.objective.solution_path import SolutionPath
@@ -41,7 +33,6 @@ from l20fs.typing import Array, Size
 
 if TYPE_CHECKING:
     import pandas as pd
-
 
 Model = L20Classifier | L20Regressor
 
@@ -140,7 +131,7 @@ class L20SelectorCV(BaseSelector):
     __metadata_request__fit = {"groups": True}  # noqa: RUF012
 
     path_: SolutionPath
-    model_: L20Classifier | L20Regressor
+    model_: Model
 
     def __init__(
         self,
@@ -171,7 +162,7 @@ class L20SelectorCV(BaseSelector):
         self.callback = callback
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None, **params: Any) -> Any:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None, **params: Any) -> Self:
         """Choose the number of features by cross-validation and select them on all samples.
 
         Parameters
@@ -190,66 +181,40 @@ class L20SelectorCV(BaseSelector):
         -------
         self
         """
-        if params and not get_config()["enable_metadata_routing"]:
-            raise TypeError(
-                f"fit() got {', '.join(map(repr, params))}, which only metadata routing can pass on. Enable it with "
-                "sklearn.set_config(enable_metadata_routing=True)."
-            )
-        routed = self._routed(params | {"sample_weight": sample_weight, "groups": groups})
+        routed = self._judged.route(self, params, sample_weight=sample_weight, groups=groups)
         return self._fit(X, y, sample_weight, groups=groups, routed=routed)
-
-    def _routed(self, params: dict[str, Any]) -> Bunch:
-        """Return the metadata for the estimator and the scorer; nobody gets any unless routing is enabled."""
-        given = {name: value for name, value in params.items() if value is not None}
-        if given and get_config()["enable_metadata_routing"]:
-            routed = process_routing(self, "fit", **given)
-            return Bunch(**{"estimator": Bunch(fit={}), **routed})
-        weights = {"sample_weight": given["sample_weight"]} if self._weighs_scores and "sample_weight" in given else {}
-        return Bunch(estimator=Bunch(fit={}), scorer=Bunch(score=weights))
-
-    @property
-    def _weighs_scores(self) -> bool:
-        """Whether test samples count by their weights without being told so: where it is known that this works."""
-        return isinstance(self.estimator, str) and self.scoring is None
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Say which metadata go where: groups to the splits, the rest to whoever asks for it."""
-        router = MetadataRouter(owner=self).add_self_request(self)
-        if not isinstance(self.estimator, str):
-            router.add(estimator=self.estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
-        return router.add(scorer=self._scorer(), method_mapping=MethodMapping().add(caller="fit", callee="score"))
+        return self._judged.router(self)
 
     def _learn(self, X: Any, targets: Targets, **extra: Any) -> None:
-        groups, routed = extra["groups"], extra["routed"]
-        names = getattr(self, "feature_names_in_", None)
-        samples = Samples(
-            X.tocsr() if sp.issparse(X) else X,
-            self._labels(targets),
-            targets.sample_weight,
-            routed.estimator.fit,
-            routed.scorer.score,
-        )
-        template = self._template
+        names, template = getattr(self, "feature_names_in_", None), self._template
+        grid, judged, routed = self._grid, self._judged, extra["routed"]
+        X = X.tocsr() if sp.issparse(X) else X  # of which samples can be taken
+        samples = Samples(X, self._labels(targets), targets.sample_weight, routed.estimator.fit, routed.scorer.score)
         weights_of_targets(targets, template.class_weight)  # a label that y does not have is refused before any fold
-        penalty = template._wished(np.ones(X.shape[1], dtype=bool), names)
+        penalty = penalty_of(template, np.ones(X.shape[1], dtype=bool), names)
         self._tried = sizes = self._sizes(penalty)
-        models = [self._model(targets, ridge, alpha) for ridge in _listed(self.ridge) for alpha in self._alphas]
-        settings = [
-            Setting(default_ridge(targets) if model.ridge is None else float(model.ridge), model.alpha) for model in models
-        ]
-        folds = make_folds(self.cv, X, samples.y, groups, classify=self._classifies)
-        self.scorer_ = self._scorer()
-        judged = self._run(models, samples, folds, partial(self._fit_part, names))
-        shape = (len(models), len(folds), len(sizes))
+        models = [self._model(targets, ridge, alpha) for ridge in grid.ridges for alpha in grid.alphas]
+        folds = make_folds(self.cv, X, samples.y, extra["groups"], classify=judged.classifies)
+        self.scorer_ = judged.scorer()
+        scores = score_sizes(
+            models,
+            samples,
+            folds,
+            sizes,
+            judged.judge(self.scorer_),
+            fit=partial(self._fit_part, names),
+            n_jobs=self.n_jobs,
+            on_path=partial(self._report, n_paths=len(models) * len(folds)),
+        )
         if targets.classes is not None:
             self.classes_ = targets.classes
         self.n_splits_ = len(folds)
-        self.cv_results_ = tabulate(
-            settings,
-            sizes,
-            np.reshape([found.by_judge["score"] for found in judged], shape),
-            np.reshape([found.n_features for found in judged], shape),
-        )
+        ridges = [default_ridge(targets) if model.ridge is None else float(model.ridge) for model in models]
+        settings = [Setting(ridge, model.alpha) for ridge, model in zip(ridges, models, strict=True)]
+        self.cv_results_ = tabulate(settings, sizes, *scores)
         self._chosen_by = self.n_features_to_select
         self.best_index_ = self._choose(penalty.n_units)
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
@@ -258,9 +223,8 @@ class L20SelectorCV(BaseSelector):
     def _model(self, targets: Targets, ridge: float | None, alpha: float | None) -> Model:
         """Return the unfitted model of one path."""
         template = self._template
-        model = template.as_regressor() if targets.classes is None else template.as_classifier()
-        model.set_params(alpha=alpha)
-        return model if ridge is None else model.set_params(ridge=ridge)
+        model: Model = template.as_regressor() if targets.classes is None else template.as_classifier()
+        return model.set_params(alpha=alpha, ridge=template.ridge if ridge is None else ridge)
 
     @staticmethod
     def _fit_part(names: Array | None, model: Model, samples: Samples) -> Model:
@@ -274,31 +238,20 @@ class L20SelectorCV(BaseSelector):
             del model.feature_names_in_  # from here on it sees arrays
         return model
 
-    def _run(
-        self, models: list[Model], samples: Samples, folds: list[Fold], fit: Callable[[Any, Samples], object]
-    ) -> list[Judged]:
-        """Score all paths in all folds, and report the progress."""
-        scored = OwnModel(self.scorer_) if isinstance(self.estimator, str) else FittedEstimator(self.estimator, self.scorer_)
-        judged: list[Judged] = []
-        n_paths = len(models) * len(folds)
-        with closing(
-            evaluate(models, samples, folds, self._tried, {"score": scored}, fit=fit, n_jobs=self.n_jobs)
-        ) as results:
-            for found in results:
-                judged.append(found)
-                if self.verbose:
-                    print(f"[L20SelectorCV] {len(judged)} of {n_paths} paths")
-                if self.callback is not None:
-                    self.callback(CVProgress(len(judged), n_paths))
-        return judged
+    def _report(self, n_done: int, n_paths: int) -> None:
+        if self.verbose:
+            print(f"[L20SelectorCV] {n_done} of {n_paths} paths")
+        if self.callback is not None:
+            self.callback(CVProgress(n_done, n_paths))
 
     @property
     def _template(self) -> L20Selector:
         return L20Selector() if self.selector is None else self.selector
 
     @property
-    def _alphas(self) -> list[Any]:
-        return _listed(self._template.alpha if self.alpha is None else self.alpha)
+    def _grid(self) -> SearchGrid:
+        alpha = self._template.alpha if self.alpha is None else self.alpha
+        return SearchGrid(self.ridge, alpha, self.max_features, self.sizes)
 
     def _choose(self, n_units: int) -> int:
         rule = self.n_features_to_select
@@ -318,40 +271,23 @@ class L20SelectorCV(BaseSelector):
         self.ridge_, self.alpha_ = model.ridge_, model.alpha
         self.n_features_ = int(model.support_.sum())
         self.estimator_: Any = model
-        if not isinstance(self.estimator, str):
+        if not self._judged.is_own:
             self._columns = np.flatnonzero(model.support_)
             self.estimator_ = fit_estimator(self.estimator, samples.X[:, self._columns], samples.y, samples.fit_params)
 
     def _sizes(self, penalty: RowPenalty) -> list[int | None]:
         """Return the numbers of features, or groups, to be tried; None for as many as alpha leaves."""
         rule = self.n_features_to_select
-        if isinstance(rule, str) and self._alphas != [None]:
-            return [None]
-        tried = range(1, self.max_features + 1) if self.sizes is None else self.sizes
-        least, most = len(penalty.included), int(np.count_nonzero(penalty.costs < np.inf))
-        sizes = {max(least, min(int(size), most)) for size in tried}
-        if not isinstance(rule, str):
-            sizes.add(min(self._n_wanted(rule, penalty.n_units), most))
-        return list[int | None](sorted(sizes))
+        if isinstance(rule, str):
+            return self._grid.counts(penalty, None) if self._grid.alphas == [None] else [None]
+        return self._grid.counts(penalty, self._n_wanted(rule, penalty.n_units))
 
     @property
-    def _classifies(self) -> bool:
-        return bool(self.estimator == "classifier" if isinstance(self.estimator, str) else is_classifier(self.estimator))
-
-    def _judged(self) -> Any:
-        """Return an unfitted estimator of the kind that is scored."""
-        if isinstance(self.estimator, str):
-            return L20Classifier() if self._classifies else L20Regressor()
-        return self.estimator
-
-    def _scorer(self) -> Any:
-        judged = self._judged()
-        if get_config()["enable_metadata_routing"] and self._weighs_scores:
-            judged.set_score_request(sample_weight=True)
-        return check_scoring(judged, self.scoring)
+    def _judged(self) -> JudgedModel:
+        return JudgedModel(self.estimator, self.scoring)
 
     def _encode(self, y: Array) -> Targets:
-        if self._classifies:
+        if self._judged.classifies:
             return L20Classifier()._encode(y)
         self._is_flat = y.ndim == 1
         return numeric_targets(y, for_labels="estimator='classifier'")
@@ -368,7 +304,12 @@ class L20SelectorCV(BaseSelector):
         return super()._n_wanted(k, n_features)
 
     def _select(self, k: Size) -> Array:
-        return self.model_.support_for(self._size_for(k))
+        return self._sized(k).support_
+
+    def _sized(self, k: Size) -> Model:
+        """Return the path's own model, which selects what ``k`` means here."""
+        size = self._size_for(k)
+        return self.model_.with_size(size)
 
     def _size_for(self, k: Size) -> int | float | None:
         """Return the size that ``k`` means on the path that is there."""
@@ -388,13 +329,12 @@ class L20SelectorCV(BaseSelector):
 
     def coef_for(self, k: Size) -> Array:
         """Return the weights of the path's own model for ``k``, see :meth:`L20Classifier.coef_for`."""
-        size = self._size_for(k)
-        return self.model_.coef_for(size)
+        return self._sized(k).coef_
 
     def model_for(self, k: Size) -> LinearRule:
         """Return the linear rule of the path's own model for ``k``, see :meth:`L20Classifier.model_for`."""
-        size = self._size_for(k)
-        return self.model_.model_for(size)
+        model = self._sized(k)
+        return model.model_for(model.n_features_to_select)
 
     @property
     def coef_(self) -> Array:
@@ -408,14 +348,13 @@ class L20SelectorCV(BaseSelector):
 
     def selection_frame(self, X: Any = None, *, stability: Any = None, n_substitutes: int = 3) -> pd.DataFrame:
         """Return a tidy table of the selected features, see :meth:`L20Selector.selection_frame`."""
-        size = self._size_for(self.n_features_to_select)
-        return selection_frame(self.model_, size, X, stability, n_substitutes)
+        model = self._sized(self.n_features_to_select)
+        return model.selection_frame(X, stability=stability, n_substitutes=n_substitutes)
 
     def _predictor(self, X: Any) -> tuple[Any, Any]:
         """Return what predicts, and X as it wants it."""
-        size = self._size_for(self.n_features_to_select)
-        model = self.model_.with_size(size)
-        if isinstance(self.estimator, str):
+        model = self._sized(self.n_features_to_select)
+        if self._judged.is_own:
             return model, X
         chosen = np.flatnonzero(model.support_)
         if not np.array_equal(chosen, self._columns):
@@ -433,13 +372,13 @@ class L20SelectorCV(BaseSelector):
         predictor, X = self._predictor(X)
         return np.asarray(predictor.predict(X))
 
-    @available_if(lambda self: hasattr(self._judged(), "decision_function"))  # type: ignore[untyped-decorator]
+    @available_if(lambda self: hasattr(self._judged.unfitted, "decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> Array:
         """Score the classes with the selected features."""
         predictor, X = self._predictor(X)
         return np.asarray(predictor.decision_function(X))
 
-    @available_if(lambda self: hasattr(self._judged(), "predict_proba"))  # type: ignore[untyped-decorator]
+    @available_if(lambda self: hasattr(self._judged.unfitted, "predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:
         """Return the probabilities of the classes, if ``estimator`` has them."""
         predictor, X = self._predictor(X)
@@ -452,47 +391,10 @@ class L20SelectorCV(BaseSelector):
         return float(self.scorer_(predictor, X, y, **weights))
 
     def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        judged = self._judged()
-        tags.estimator_type = "classifier" if self._classifies else "regressor"
-        tags.classifier_tags = ClassifierTags() if self._classifies else None
-        tags.regressor_tags = None if self._classifies else RegressorTags()
-        tags.target_tags.multi_output = not self._classifies and get_tags(judged).target_tags.multi_output
-        tags.input_tags.sparse = get_tags(judged).input_tags.sparse
-        return tags
+        return self._judged.tag(super().__sklearn_tags__())
 
     def _check_parameters(self) -> None:
         if self.selector is not None and not isinstance(self.selector, L20Selector):
             raise TypeError(f"selector={self.selector!r} is not an L20Selector. Use one, or None for its defaults.")
-        is_known = (
-            self.estimator in ("classifier", "regressor")
-            if isinstance(self.estimator, str)
-            else (is_classifier(self.estimator) or is_regressor(self.estimator))
-        )
-        if not is_known:
-            raise ValueError(
-                f"estimator={self.estimator!r} is unknown. Use 'classifier', 'regressor', or a classifier or regressor of "
-                "scikit-learn's kind."
-            )
-        if self.scoring is not None and not (isinstance(self.scoring, str) or callable(self.scoring)):
-            raise ValueError(f"scoring={self.scoring!r} is not valid: one score decides. Use a name, a callable, or None.")
-        check_number("max_features", self.max_features, minimum=1, strict=False, whole=True)
-        for name in ("ridge", "alpha"):
-            values = _listed(getattr(self, name))
-            if not values:
-                raise ValueError(f"{name}=[] leaves nothing to choose from. Give one value or more, or None.")
-            for value in values:
-                if value is not None:
-                    check_number(name, value, minimum=0.0, strict=name == "alpha")
-        if self.sizes is not None:
-            if np.ndim(self.sizes) != 1:
-                raise ValueError(f"sizes={self.sizes!r} is not a list. Give numbers of features, or max_features instead.")
-            for size in self.sizes:
-                check_number("sizes", size, minimum=1, strict=False, whole=True)
-            if not len(self.sizes):
-                raise ValueError("sizes=[] leaves nothing to choose from. Give one number of features or more, or None.")
-
-
-def _listed(values: Any) -> list[Any]:
-    """Return what a parameter offers to choose from; one value, or None, is a list of its own."""
-    return [values] if values is None or np.ndim(values) == 0 else list(values)
+        self._judged.check()
+        self._grid.check()

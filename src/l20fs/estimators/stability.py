@@ -8,7 +8,7 @@ import os
 import warnings
 from collections.abc import Callable
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,22 +20,15 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from l20fs.blocks import Blocks, as_blocks, comes_in_blocks, is_dask, refuse_blocks
 from l20fs.design import make_design, probe
 from l20fs.estimators.base import About, BaseSelector, ranks_of
+from l20fs.estimators.penalty import penalty_of
 from l20fs.estimators.selection_table import feature_names
 from l20fs.estimators.selector import L20Selector
 from l20fs.evaluation.parallel import results_of
 from l20fs.evaluation.resampling import Pairs, plan_pairs
 from l20fs.evaluation.stability_index import Bound, Stability, expected_false, nogueira
 from l20fs.inputs.constraints import by_index
-from l20fs.inputs.validation import (
-    Targets,
-    check_choice,
-    check_number,
-    encode_targets,
-    forget_absent_classes,
-    numeric_targets,
-    validate_beside_blocks,
-    validate_input,
-)
+from l20fs.inputs.targets import Targets, encode_targets, forget_absent_classes, numeric_targets
+from l20fs.inputs.validation import check_choice, check_number, validate_beside_blocks, validate_input
 from l20fs.storage.files import writable_folder
 from l20fs.storage.keyed_store import KeyedStore
 from l20fs.typing import Array, Size
@@ -180,7 +173,7 @@ class StabilitySelector(BaseSelector):
         self.callback = callback
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None) -> StabilitySelector:
+    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None) -> Self:
         """Fit the selector to every half.
 
         Parameters
@@ -553,7 +546,7 @@ def find_units(selector: Any, X: Any, sample_weight: Array | None) -> Units:
         return Units(np.arange(n_features), np.arange(n_features), np.ones(n_features, dtype=bool))
     has_groups = selector.feature_groups is not None
     varies = make_design(X, "zscore", sample_weight).varies if has_groups else np.ones(n_features, dtype=bool)
-    penalty = selector._wished(varies, None)
+    penalty = penalty_of(selector, varies, None)
     heads = np.unique(penalty.unit_of, return_index=True)[1]
     return Units(penalty.unit_of, heads, (penalty.costs > 0.0) & (penalty.costs < np.inf))
 

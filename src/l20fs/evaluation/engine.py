@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
@@ -19,7 +20,7 @@ from sklearn.base import clone
 
 from l20fs.evaluation.folds import Fold
 from l20fs.evaluation.parallel import results_of
-from l20fs.inputs.validation import forget_absent_classes
+from l20fs.inputs.targets import forget_absent_classes
 from l20fs.typing import Array
 
 
@@ -167,6 +168,39 @@ def evaluate(
     """
     work = FoldWork(samples, sizes, judges, fit, one_ranking)
     return results_of(work, [(selector, fold) for selector in selectors for fold in folds], n_jobs)
+
+
+class Scores(NamedTuple):
+    """Scores and numbers of features, arrays of shape (n_selectors, n_folds, n_sizes)."""
+
+    values: Array
+    n_features: Array
+
+
+def score_sizes(
+    selectors: Sequence[Any],
+    samples: Samples,
+    folds: Sequence[Fold],
+    sizes: Sequence[int | None],
+    judge: Judge,
+    *,
+    on_path: Callable[[int], object],
+    **options: Any,
+) -> Scores:
+    """Let one judge score every size of every selector in every fold.
+
+    ``options`` are those of :func:`evaluate`; ``on_path`` is called with the number of paths that are done.
+    """
+    found: list[Judged] = []
+    with closing(evaluate(selectors, samples, folds, sizes, {"score": judge}, **options)) as results:
+        for judged in results:
+            found.append(judged)
+            on_path(len(found))
+    shape = (len(selectors), len(folds), len(sizes))
+    return Scores(
+        np.reshape([judged.by_judge["score"] for judged in found], shape),
+        np.reshape([judged.n_features for judged in found], shape),
+    )
 
 
 def select(

@@ -12,7 +12,7 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from l20fs.design import BLOCK_ELEMENTS
 from l20fs.evaluation.engine import Chain, Samples, Selection
-from l20fs.inputs.validation import Targets, encode_targets, weights_of_targets
+from l20fs.inputs.targets import Targets, encode_targets, weights_of_targets
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.linear_rule import ClassScatter, LinearRule
 from l20fs.typing import Array
@@ -143,7 +143,7 @@ def rules_of(X: Array, targets: Targets, ends: Array, ridge: float, class_weight
         X, targets.Y, ridge=ridge, scale="zscore", target_weights=weights_of_targets(targets, class_weight)
     )
     rows = np.arange(X.shape[1])
-    triangle, right_sides = problem.panel_factor(rows)
+    triangle, right_sides = problem.factor(rows)
     scatter = ClassScatter.of(problem, rows, targets, class_weight)
     for end in ends:
         values = np.linalg.lstsq(triangle[:, :end], right_sides, rcond=None)[0]

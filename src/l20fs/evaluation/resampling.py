@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from l20fs.inputs.validation import Targets
+from l20fs.inputs.targets import Targets
 from l20fs.text import abbreviated
 from l20fs.typing import Array
 

@@ -15,6 +15,7 @@ from l20fs import L20Selector, paper_settings
 from l20fs.estimators.base import BaseSelector
 from l20fs.experiments.protocol import CLASSIFIERS
 from l20fs.methods import discover
+from l20fs.solvers import SOLVERS, make_solver
 from l20fs.text import closest_hint
 
 #: Stands among sizes for as many features as have non-zero weights at the lambda of the path.
@@ -37,7 +38,10 @@ class PlanError(ValueError):
 
 @dataclass(frozen=True)
 class Variant:
-    """A method with one choice of its parameters; ``choice`` is the part that comes from a grid."""
+    """A method with one choice of its parameters; ``choice`` is the part that comes from a grid.
+
+    The options of a solver stand among the parameters by their own names.
+    """
 
     label: str
     method: str
@@ -47,7 +51,13 @@ class Variant:
 
     def selector(self) -> BaseSelector:
         """Return the unfitted selector."""
-        return selector_class(self.method)(**self.params)
+        kind = selector_class(self.method)
+        own = kind().get_params()
+        params = {name: value for name, value in self.params.items() if name in own}
+        options = {name: value for name, value in self.params.items() if name not in own}
+        if options:
+            params["solver"] = make_solver(params.get("solver", own.get("solver"))).set_params(**options)
+        return kind(**params)
 
 
 @dataclass(frozen=True)
@@ -171,7 +181,7 @@ class _Method:
         solver = entry.get("paper_solver")
         if solver is not None and (self.name != "L20Selector" or solver not in ("ahiht", "hiht")):
             self.refuse(f"paper_solver={solver!r}. Use 'ahiht' or 'hiht' of L20Selector.", "paper_solver")
-        self.params = ({} if solver is None else paper_settings(solver)) | dict(entry.get("params", {}))
+        self.params = ({} if solver is None else _flat(paper_settings(solver))) | dict(entry.get("params", {}))
         self.grid = dict(entry.get("grid", {}))
         self.sizes = _sizes(entry["sizes"], where, "methods", number, "sizes") if "sizes" in entry else None
         self._refuse_bad_parameters()
@@ -184,6 +194,8 @@ class _Method:
 
     def _refuse_bad_parameters(self) -> None:
         known = [name for name in selector_class(self.name)().get_params() if name not in RESERVED]
+        for solver in self.grid.get("solver", [self.params.get("solver")]):
+            known += SOLVERS[solver]().get_params() if solver in SOLVERS else []
         for source, names in (("params", self.params), ("grid", self.grid)):
             for name in names:
                 if name not in known:
@@ -193,7 +205,7 @@ class _Method:
                 self.refuse(f"the grid of {name!r} is {values!r}. Give a list of different values.", "grid")
         for variant in self.variants():
             try:
-                variant.selector()._check_parameters()
+                variant.selector().check_parameters()
             except (ValueError, TypeError) as error:
                 self.refuse(f"{self.label}: {error}", "grid" if self.grid else "params")
 
@@ -201,6 +213,12 @@ class _Method:
         for values in itertools.product(*self.grid.values()):
             choice = dict(zip(self.grid, values, strict=True))
             yield Variant(self.label, self.name, self.params | choice, choice, self.sizes)
+
+
+def _flat(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of a selector as a plan names them: the solver by its name, and its options beside it."""
+    solver = settings["solver"]
+    return settings | {"solver": solver.name} | solver.get_params()
 
 
 class Lines:

@@ -12,7 +12,6 @@ from l20fs import paper_settings
 from l20fs.experiments.cells import Dataset
 from l20fs.methods import ESFS, RPMFS
 from l20fs.objective.least_squares import LeastSquares
-from l20fs.solvers import Schedule
 from l20fs.solvers.homotopy import Walk, target_grid
 from l20fs.typing import Array
 
@@ -53,16 +52,9 @@ def traces(datasets: list[Dataset]) -> pd.DataFrame:
 
 def trace_homotopy(X: Array, one_hot: Array, *, max_steps: int, one_lambda: bool = False) -> list[float]:
     """Return f + lambda * (number of rows) at the start and after every accepted step, for the lambda of the end."""
-    problem, settings = LeastSquares(X, one_hot), paper_settings("ahiht")
-    schedule = Schedule(
-        target=ALPHA,
-        start=settings["alpha_start"],
-        rate=settings["rate"],
-        line_search_factor=settings["line_search_factor"],
-        eta=settings["eta"],
-    )
-    walk = Walk(problem, schedule)
-    lambdas = [ALPHA] if one_lambda else target_grid(settings["alpha_start"], ALPHA, settings["rate"], with_start=False)
+    problem, solver = LeastSquares(X, one_hot), paper_settings("ahiht")["solver"]
+    walk = Walk(problem, solver.schedule(n_rows=X.shape[1], target=ALPHA))
+    lambdas = [ALPHA] if one_lambda else target_grid(solver.alpha_start, ALPHA, solver.rate, with_start=False)
     values = [problem.null_loss]
     for lam in lambdas:
         for _ in range(max_steps):

@@ -1,22 +1,32 @@
-"""What users ask of a selection, by name or index: turned into a penalty, or refused with the way out."""
+"""Resolve include, exclude, penalty_factor and feature_groups, by name or index, into a label and a factor per feature."""
 
 from __future__ import annotations
 
 import numbers
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from l20fs.objective.row_penalty import RowPenalty
 from l20fs.text import closest_hint
 from l20fs.typing import Array
 
 #: The parameters of selectors that name features.
-WISHES = ("include", "exclude", "penalty_factor", "feature_groups")
+FEATURE_CONSTRAINTS = ("include", "exclude", "penalty_factor", "feature_groups")
 
 
-def make_penalty(
+class Constraints(NamedTuple):
+    """What is asked of each feature.
+
+    ``labels`` (n_features,) are equal within a group. ``factors`` (n_features,) are what lambda is multiplied by: 0 for what
+    is included, infinity for what is excluded.
+    """
+
+    labels: Array
+    factors: Array
+
+
+def resolve_constraints(
     varies: Array,
     names: Array | None = None,
     *,
@@ -24,8 +34,8 @@ def make_penalty(
     exclude: Any = None,
     penalty_factor: Any = None,
     feature_groups: Any = None,
-) -> RowPenalty:
-    """Turn what users ask for into a penalty, or say what is wrong with it.
+) -> Constraints:
+    """Resolve what is asked of the features, or say what is wrong with it.
 
     Parameters
     ----------
@@ -43,8 +53,8 @@ def make_penalty(
     Examples
     --------
     >>> varies, names = np.ones(4, dtype=bool), np.array(["age", "red", "green", "blue"])
-    >>> make_penalty(varies, names, include=["age"], feature_groups={"colour": ["red", "green", "blue"]})
-    RowPenalty(unit_of=array([0, 1, 1, 1]), costs=array([0., 3.]))
+    >>> resolve_constraints(varies, names, include=["age"], feature_groups={"colour": ["red", "green", "blue"]})
+    Constraints(labels=array([0, 1, 1, 1]), factors=array([0., 1., 1., 1.]))
     """
     features = Features(len(varies), names)
     factors = _factors(features, penalty_factor)
@@ -60,7 +70,7 @@ def make_penalty(
     stands_alone = ~varies & ~included
     factors[stands_alone & is_in] = 1.0
     labels[stands_alone] = len(varies) + np.flatnonzero(stands_alone)
-    return RowPenalty.of_groups(labels, factors)
+    return Constraints(labels, factors)
 
 
 class Features:
@@ -258,16 +268,16 @@ def by_index(estimator: Any, names: Array | None) -> Any:
     if names is None:
         return estimator
     features = Features(len(names), names)
-    for key, wish in estimator.get_params().items():
+    for key, given in estimator.get_params().items():
         parameter = key.rpartition("__")[2]
-        if parameter in WISHES and wish is not None:
-            estimator.set_params(**{key: _by_index(features, parameter, wish)})
+        if parameter in FEATURE_CONSTRAINTS and given is not None:
+            estimator.set_params(**{key: _by_index(features, parameter, given)})
     return estimator
 
 
-def _by_index(features: Features, parameter: str, wish: Any) -> Any:
+def _by_index(features: Features, parameter: str, given: Any) -> Any:
     if parameter in ("include", "exclude"):
-        return features.find_all(parameter, wish)
+        return features.find_all(parameter, given)
     if parameter == "penalty_factor":
-        return _factors(features, wish)
-    return _labels(features, wish)
+        return _factors(features, given)
+    return _labels(features, given)

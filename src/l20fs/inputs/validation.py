@@ -5,20 +5,16 @@ from __future__ import annotations
 import math
 import numbers
 from collections import Counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import array_api_compat as xpc
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import check_X_y, column_or_1d, validate_data
+from sklearn.utils.validation import check_X_y, validate_data
 
 from l20fs.inputs.devices import as_numpy, is_device_array
 from l20fs.text import quoted
 from l20fs.typing import Array
-
-#: Beside a class of this weight the others are lost in rounding.
-LARGEST_CLASS_WEIGHT = 1e15
 
 _TO_NUMPY = {
     "torch": "{}.cpu().numpy()",
@@ -27,20 +23,6 @@ _TO_NUMPY = {
     "array_api_strict": "numpy.asarray({})",
     "dask": "{}.compute()",
 }
-
-
-class Targets(NamedTuple):
-    """The targets of a fit, encoded.
-
-    ``Y`` is (n_samples, n_targets): one-hot labels, label indicators or numbers. ``classes`` holds the labels in
-    sorted order, None for numbers; ``codes`` their positions, None unless each sample has one label. ``sample_weight``
-    says how often each sample counts, None if all count once.
-    """
-
-    Y: Array
-    classes: Array | None
-    codes: Array | None
-    sample_weight: Array | None = None
 
 
 def validate_input(
@@ -138,143 +120,6 @@ def refuse_other_width(estimator: Any, X: Any) -> None:
             f"X has {X.shape[1]} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_} features "
             "as input."
         )
-
-
-def encode_targets(y: Array) -> Targets:
-    """Encode validated targets: labels one-hot in sorted order, indicators and numbers as they are.
-
-    Examples
-    --------
-    >>> encode_targets(np.array(["b", "a", "b"])).Y
-    array([[0., 1.],
-           [1., 0.],
-           [0., 1.]])
-    """
-    if y.ndim == 2 and y.shape[1] == 1:
-        y = column_or_1d(y, warn=True)
-    try:
-        kind = type_of_target(y, input_name="y", raise_unknown=True)
-    except TypeError as error:
-        raise ValueError(
-            f"y has labels that cannot be compared ({error}). Drop samples without a label and use one type of label, "
-            "for example y.astype(str)."
-        ) from error
-    if kind in ("binary", "multiclass"):
-        classes, codes = np.unique(y, return_inverse=True)
-        if len(classes) < 2:
-            raise ValueError(
-                f"y has one class only, {str(classes[0])!r}: there is nothing to tell apart. "
-                "Give samples of 2 or more classes."
-            )
-        return Targets(np.eye(len(classes))[codes], classes, codes)
-    targets = numeric_targets(y)
-    return targets._replace(classes=np.arange(targets.Y.shape[1])) if kind == "multilabel-indicator" else targets
-
-
-def numeric_targets(y: Array, *, for_labels: str = "L20Classifier or L20Selector") -> Targets:
-    """Take validated targets as numbers, whatever they look like; an error says what to use ``for_labels``.
-
-    Examples
-    --------
-    >>> numeric_targets(np.array([3, 1, 3])).Y.T
-    array([[3., 1., 3.]])
-    """
-    try:
-        Y = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"y must hold numbers ({error}). For labels use {for_labels}.") from error
-    if not np.isfinite(Y).all():
-        raise ValueError(f"y has {int((~np.isfinite(Y)).sum())} values that are NaN or infinite. Drop these samples.")
-    if not np.ptp(Y, axis=0).any():
-        raise ValueError("y is constant: there is nothing to explain. Give targets that differ between samples.")
-    return Targets(Y, None, None)
-
-
-def weights_of_targets(targets: Targets, class_weight: Any) -> Array | None:
-    """Return a weight per column of ``targets.Y`` as ``class_weight`` asks for; None if all are equal.
-
-    Examples
-    --------
-    >>> weights_of_targets(encode_targets(np.array(["a", "b", "b", "b"])), "balanced")
-    array([2.        , 0.66666667])
-    """
-    is_balanced = isinstance(class_weight, str) and class_weight == "balanced"
-    if not (is_balanced or class_weight is None or isinstance(class_weight, dict)):
-        raise ValueError(f"class_weight={class_weight!r} is unknown. Use 'balanced', a dict of label: weight, or None.")
-    if class_weight is None or targets.classes is None:
-        return None
-    if is_balanced:
-        counts = np.ones(len(targets.Y)) if targets.sample_weight is None else targets.sample_weight
-        sizes = counts @ targets.Y
-        return np.asarray(counts.sum() / (len(sizes) * np.where(sizes > 0.0, sizes, 1.0)))
-    unknown = [label for label in class_weight if label not in targets.classes]
-    if unknown:
-        raise ValueError(
-            f"class_weight names {quoted([str(label) for label in unknown])}, which y does not have. Its classes are "
-            f"{quoted([str(label) for label in targets.classes])}."
-        )
-    for label, weight in class_weight.items():
-        check_number(f"class_weight[{label!r}]", weight, minimum=0.0, below=LARGEST_CLASS_WEIGHT)
-    return np.array([class_weight.get(label, 1.0) for label in targets.classes], dtype=np.float64)
-
-
-def forget_absent_classes(estimator: Any, y: Array | None) -> None:
-    """Take the weights of classes that a part of the samples does not have from an estimator that is fitted to it."""
-    for key, weights in estimator.get_params().items():
-        if key.rpartition("__")[2] == "class_weight" and isinstance(weights, dict) and y is not None:
-            present = set(np.unique(y).tolist())
-            estimator.set_params(**{key: {label: weight for label, weight in weights.items() if label in present}})
-
-
-def with_weights(targets: Targets, sample_weight: Any) -> Targets:
-    """Return the targets with weights of the samples, unless there are none.
-
-    Examples
-    --------
-    >>> with_weights(encode_targets(np.array(["a", "b", "b"])), [1, 2, 0]).sample_weight
-    array([1., 2., 0.])
-    """
-    if sample_weight is None:
-        return targets
-    refuse_odd_tensor(sample_weight, "sample_weight")
-    sample_weight = as_numpy(sample_weight)
-    refuse_foreign_array(sample_weight, "sample_weight")
-    weights = checked_weights(sample_weight, len(targets.Y))
-    counted = targets.Y[weights > 0.0]
-    if targets.codes is not None and targets.classes is not None:
-        present = np.flatnonzero(counted.any(axis=0))
-        if len(present) < 2:
-            raise ValueError(
-                f"sample_weight leaves one class only, {str(targets.classes[present[0]])!r}: nothing is to be told apart. "
-                "Give samples of 2 or more classes a weight above 0."
-            )
-    elif not np.ptp(counted, axis=0).any():
-        raise ValueError(
-            f"y is constant over the {len(counted)} samples with a positive weight: there is nothing to explain. "
-            "Give samples with different targets a weight above 0."
-        )
-    return targets._replace(sample_weight=weights)
-
-
-def checked_weights(sample_weight: Any, n_samples: int) -> Array:
-    """Return weights of the samples as a float64 array of their own, or say what is wrong with them."""
-    try:
-        weights = np.array(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"sample_weight must hold numbers only ({error}). Give one number per sample.") from error
-    if weights.shape != (n_samples,):
-        raise ValueError(f"sample_weight has shape {weights.shape} for {n_samples} samples. Give one number per sample.")
-    bad = np.flatnonzero(~((weights >= 0.0) & np.isfinite(weights)))
-    if len(bad):
-        raise ValueError(
-            f"sample_weight[{bad[0]}]={weights[bad[0]]:g} is not valid ({len(bad)} such values): a weight is a finite "
-            "number of at least 0. Use 0 to leave a sample out."
-        )
-    if not weights.any():
-        raise ValueError(
-            f"sample_weight is zero for all {n_samples} samples, which leaves none to fit. Give samples a weight above 0."
-        )
-    return weights
 
 
 def refuse_odd_targets(y: Any) -> None:

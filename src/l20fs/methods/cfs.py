@@ -11,7 +11,8 @@ import numpy as np
 
 from l20fs.estimators.base import About
 from l20fs.estimators.scoring import Scored, ScoringSelector
-from l20fs.inputs.validation import Targets, check_number
+from l20fs.inputs.targets import Targets
+from l20fs.inputs.validation import check_number
 from l20fs.methods._discretise import check_binning, discretise, entropies, symmetrical_uncertainty
 from l20fs.objective.prox import order_descending
 from l20fs.typing import Array, Size

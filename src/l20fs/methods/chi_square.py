@@ -8,7 +8,8 @@ from sklearn.feature_selection import chi2
 
 from l20fs.estimators.base import About
 from l20fs.estimators.scoring import Scored, ScoringSelector
-from l20fs.inputs.validation import Targets, check_choice
+from l20fs.inputs.targets import Targets
+from l20fs.inputs.validation import check_choice
 from l20fs.methods._discretise import Binned, blocks, check_binning, contingency_tables, discretise
 from l20fs.typing import Array
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from l20fs.estimators.base import About
 from l20fs.estimators.scoring import Callback, Progress, Scored, SolvesForOneK, warn_not_converged
-from l20fs.inputs.validation import Targets, check_number
+from l20fs.inputs.targets import Targets
+from l20fs.inputs.validation import check_number
 from l20fs.methods._linalg import squared_spectral_norm
 from l20fs.methods.fisher import class_scatter
 from l20fs.objective.prox import keep_best_rows, order_descending, squared_row_norms

@@ -6,7 +6,7 @@ import numpy as np
 
 from l20fs.estimators.base import About
 from l20fs.estimators.scoring import Scored, ScoringSelector
-from l20fs.inputs.validation import Targets
+from l20fs.inputs.targets import Targets
 from l20fs.typing import Array
 
 

@@ -6,7 +6,8 @@ import numpy as np
 
 from l20fs.estimators.base import About
 from l20fs.estimators.scoring import Scored, ScoringSelector
-from l20fs.inputs.validation import Targets, check_choice
+from l20fs.inputs.targets import Targets
+from l20fs.inputs.validation import check_choice
 from l20fs.methods._discretise import check_binning, discretise, entropies, mutual_information, symmetrical_uncertainty
 from l20fs.typing import Array
 

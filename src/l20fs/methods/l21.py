@@ -13,7 +13,8 @@ from sklearn.linear_model import lasso_path
 
 from l20fs.estimators.base import About
 from l20fs.estimators.scoring import Callback, Progress, Scored, ScoringSelector, warn_not_converged
-from l20fs.inputs.validation import Targets, check_choice, check_number
+from l20fs.inputs.targets import Targets
+from l20fs.inputs.validation import check_choice, check_number
 from l20fs.objective.prox import squared_row_norms
 from l20fs.typing import Array
 

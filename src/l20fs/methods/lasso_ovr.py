@@ -6,7 +6,7 @@ import numpy as np
 
 from l20fs.estimators.base import About
 from l20fs.estimators.scoring import Progress, Scored, warn_not_converged
-from l20fs.inputs.validation import Targets
+from l20fs.inputs.targets import Targets
 from l20fs.methods.l21 import PathSelector, Solution, entry_scores, norm_scores, solve_path
 from l20fs.typing import Array
 

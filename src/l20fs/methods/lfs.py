@@ -9,7 +9,8 @@ from scipy.linalg import eigh
 
 from l20fs.estimators.base import About
 from l20fs.estimators.scoring import Callback, Progress, Scored, ScoringSelector, warn_not_converged
-from l20fs.inputs.validation import Targets, check_number
+from l20fs.inputs.targets import Targets
+from l20fs.inputs.validation import check_number
 from l20fs.methods._linalg import Form, smooth_row_norms, solve_positive
 from l20fs.objective.prox import squared_row_norms
 from l20fs.typing import Array

@@ -9,7 +9,8 @@ import numpy as np
 
 from l20fs.estimators.base import About
 from l20fs.estimators.scoring import Scored, ScoringSelector
-from l20fs.inputs.validation import Targets, check_choice, check_number
+from l20fs.inputs.targets import Targets
+from l20fs.inputs.validation import check_choice, check_number
 from l20fs.methods._discretise import check_binning, discretise, entropies, mutual_information
 from l20fs.methods.fisher import class_scatter
 from l20fs.objective.prox import order_descending

@@ -11,7 +11,8 @@ from scipy.spatial.distance import cdist
 
 from l20fs.estimators.base import About
 from l20fs.estimators.scoring import Scored, ScoringSelector
-from l20fs.inputs.validation import Targets, check_choice, check_number
+from l20fs.inputs.targets import Targets
+from l20fs.inputs.validation import check_choice, check_number
 from l20fs.typing import Array
 
 Variant = Literal["relieff", "nearest", "feast"]

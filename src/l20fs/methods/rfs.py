@@ -9,7 +9,8 @@ import numpy as np
 
 from l20fs.estimators.base import About
 from l20fs.estimators.scoring import Callback, Scored, ScoringSelector, warn_not_converged
-from l20fs.inputs.validation import Targets, check_choice, check_number
+from l20fs.inputs.targets import Targets
+from l20fs.inputs.validation import check_choice, check_number
 from l20fs.methods._linalg import Form, weighted_ridge
 from l20fs.methods._reweighting import Point, descend, epsilon_for
 from l20fs.objective.prox import squared_row_norms

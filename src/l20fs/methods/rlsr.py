@@ -9,7 +9,8 @@ from sklearn.utils.validation import column_or_1d
 
 from l20fs.estimators.base import About
 from l20fs.estimators.scoring import Callback, Scored, ScoringSelector, warn_not_converged
-from l20fs.inputs.validation import Targets, check_number, encode_targets
+from l20fs.inputs.targets import Targets, encode_targets
+from l20fs.inputs.validation import check_number
 from l20fs.methods._linalg import Form, project_on_simplex, smooth_row_norms, weighted_ridge
 from l20fs.methods._reweighting import Point, descend, epsilon_for
 from l20fs.typing import Array

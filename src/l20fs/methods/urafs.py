@@ -14,7 +14,8 @@ from sklearn.utils import check_random_state
 from l20fs.design import Scale
 from l20fs.estimators.base import About
 from l20fs.estimators.scoring import Callback, Progress, Scored, ScoringSelector, warn_not_converged
-from l20fs.inputs.validation import Targets, check_choice, check_number
+from l20fs.inputs.targets import Targets
+from l20fs.inputs.validation import check_choice, check_number
 from l20fs.methods._linalg import Form, smooth_row_norms, weighted_ridge
 from l20fs.objective.prox import squared_row_norms
 from l20fs.typing import Array

@@ -68,7 +68,7 @@ def _residuals(problem: LeastSquares, rows: Array) -> Array:
     """Return the squared error that least squares on the first 0, 1, 2, ... rows leaves, without a ridge term."""
     without_ridge = copy(problem)
     without_ridge.ridge = 0.0
-    triangle, targets = without_ridge.panel_factor(rows)
+    triangle, targets = without_ridge.factor(rows)
     energy = 2.0 * problem.null_loss
     # Each row of a triangle is what its column adds to those before it; one that adds rounding only explains nothing.
     lengths = np.abs(np.diagonal(triangle))

@@ -1,106 +1,15 @@
-"""The data term: least squares with an unpenalised intercept and an optional ridge term, on top of a design."""
+"""Data term: least squares with an unpenalised intercept and an optional ridge term, on top of a design."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from l20fs.design import BLOCK_ELEMENTS, ArrayDesign, Scale, equality_tolerance, make_design
-from l20fs.inputs.devices import Place
-from l20fs.objective.prox import is_heavy
-from l20fs.objective.row_penalty import RowPenalty
+from l20fs.design import BLOCK_ELEMENTS, Design, Likely, Scale, equality_tolerance, make_design
+from l20fs.objective.gradients import BlockGradient, DeviceGradient, Gradient, HostGradient
 from l20fs.typing import Array
-
-
-class Gradient(NamedTuple):
-    """The gradient of the data term at one point, one column per feature."""
-
-    values: Array
-    squared_norms: Array
-
-    @classmethod
-    def of(cls, values: Array) -> Gradient:
-        """Measure the columns of ``values``, (n_targets, n_features)."""
-        return cls(values, np.einsum("ij,ij->j", values, values))
-
-    def at(self, rows: Array) -> Array:
-        """Return the gradient of a few features, (n_targets, n_rows), in float64."""
-        return self.values.take(rows, axis=1).astype(np.float64, copy=False)
-
-    def above(self, threshold: float, penalty: RowPenalty | None = None) -> Array:
-        """Return a mask of the features whose gradient may be longer than ``threshold``, for what their units cost.
-
-        The last digits are left to the proximal map, which decides; this mask only spares it the hopeless rows.
-        """
-        return may_be_heavy(self.squared_norms, threshold, penalty)
-
-    def touched(self, threshold: float, penalty: RowPenalty, is_active: Array) -> Array:
-        """Return the features with weights and those whose gradient may be longer than ``threshold``, ascending."""
-        return (self.above(threshold, penalty) | is_active).nonzero()[0]
-
-    def largest_outside(self, is_active: Array, penalty: RowPenalty) -> float:
-        """Return the largest squared norm per cost of a unit without weights."""
-        return largest_outside(self.squared_norms, is_active, penalty)
-
-
-class DeviceGradient:
-    """The gradient at one point beside an X of another library, like :class:`Gradient`; a few features come to the host.
-
-    ``products`` are without the ridge term, which is that of the features ``rows``.
-    """
-
-    def __init__(self, place: Place, products: Any, rows: Array, ridge_term: Array) -> None:
-        self._place, self._products, self._rows, self._ridge_term = place, products, rows, ridge_term
-        # Those with weights lack their ridge term here; they are looked at in any case.
-        self._squares = place.xp.sum(products * products, axis=0)
-
-    def at(self, rows: Array) -> Array:
-        """Return the gradient of a few features, (n_targets, n_rows), in float64."""
-        values = self._place.fetch(self._place.xp.take(self._products, self._place.send(rows), axis=1)).astype(np.float64)
-        if len(rows) and len(self._rows):
-            place = np.minimum(np.searchsorted(rows, self._rows), len(rows) - 1)
-            is_in = rows[place] == self._rows
-            values[:, place[is_in]] += self._ridge_term[:, is_in]
-        return values
-
-    def touched(self, threshold: float, penalty: RowPenalty, is_active: Array) -> Array:
-        """Return the features with weights and those whose gradient may be longer than ``threshold``, ascending."""
-        if not penalty.is_plain:
-            return (self.above(threshold, penalty) | is_active).nonzero()[0]
-        above = self._place.fetch(self._place.xp.nonzero(may_be_heavy(self._squares, threshold))[0])
-        return np.union1d(above, self._rows)
-
-    def above(self, threshold: float, penalty: RowPenalty | None = None) -> Array:
-        """Return a mask of the features whose gradient may be longer than ``threshold``, for what their units cost."""
-        return may_be_heavy(self.squared_norms, threshold, penalty)
-
-    def largest_outside(self, is_active: Array, penalty: RowPenalty) -> float:
-        """Return the largest squared norm per cost of a unit without weights."""
-        if not penalty.is_plain:
-            return largest_outside(self.squared_norms, is_active, penalty)
-        xp = self._place.xp
-        return float(xp.max(xp.where(self._place.send(is_active), xp.zeros_like(self._squares), self._squares)))
-
-    @property
-    def squared_norms(self) -> Array:
-        """The squared norm of the gradient of every feature."""
-        squares = self._place.fetch(self._squares)
-        squares[self._rows] = np.square(self.at(self._rows)).sum(axis=0)
-        return squares
-
-
-def largest_outside(squared_norms: Array, is_active: Array, penalty: RowPenalty) -> float:
-    """Return the largest squared norm per cost of a unit without weights."""
-    return float(np.max(penalty.per_cost(np.where(is_active, 0.0, squared_norms)), initial=0.0))
-
-
-def may_be_heavy(squared_norms: Array, threshold: float, penalty: RowPenalty | None = None) -> Array:
-    """Say which rows may survive the threshold, with room for the last digits."""
-    lowered = threshold * (1.0 - 1e-6)
-    return is_heavy(squared_norms, lowered) if penalty is None else penalty.is_heavy(squared_norms, lowered)
 
 
 class LeastSquares:
@@ -117,8 +26,8 @@ class LeastSquares:
     X : array or sparse matrix of shape (n_samples, n_features)
     Y : array of shape (n_samples, n_targets)
     ridge : float
-        Strength of the ridge term in units of the mean squared norm of a centred feature,
-        ``mu = ridge * mean_j ||x_j||^2``, so that multiplying X by a constant changes nothing.
+        Strength of the ridge term in units of the mean squared norm of a centred feature that varies,
+        ``mu = ridge * mean_j ||x_j||^2``, so that neither a multiple of X nor further constant features change anything.
     scale : {"none", "zscore"} or array of shape (n_features,)
         What each feature is divided by: nothing, its deviation, or the number given.
     target_weights : array of shape (n_targets,), optional
@@ -142,14 +51,15 @@ class LeastSquares:
         scale: Scale | Array = "none",
         target_weights: Array | None = None,
         sample_weight: Any = None,
+        design: Design | None = None,
     ) -> None:
         self._X, self._Y, self._target_weights = X, Y, target_weights
-        self.design = make_design(X, scale, sample_weight)
+        self.design = make_design(X, scale, sample_weight) if design is None else design
         weights = self.design.sample_weights
         self.y_mean = weights.mean(np.asarray(Y, dtype=np.float64))
         self.y_scale = np.ones(Y.shape[1]) if target_weights is None else np.sqrt(target_weights)
         self.targets = np.ascontiguousarray(weights.times_root(((Y - self.y_mean) * self.y_scale).T), dtype=np.float64)
-        self.ridge = float(ridge) * float(self.design.column_energy.mean())
+        self.ridge = float(ridge) * float(self.design.column_energy.mean(where=self.design.varies))
         self.null_loss = 0.5 * float(np.vdot(self.targets, self.targets))
 
     def reweighted(self, sample_weight: Any) -> LeastSquares:
@@ -195,9 +105,9 @@ class LeastSquares:
         """Return ``X~ W - Y~`` for the weights ``values`` of the features ``rows``, (n_targets, n_samples)."""
         return self.image(rows, values) - self.targets if len(rows) else -self.targets
 
-    def image(self, rows: Array, values: Array) -> Array:
+    def image(self, rows: Array, values: Array, likely: Likely | None = None) -> Array:
         """Return ``X~ W`` for the weights ``values`` of the features ``rows``; touches these columns only."""
-        return self.design.push(rows, values).astype(np.float64, copy=False)
+        return self.design.push(rows, values, likely=likely).astype(np.float64, copy=False)
 
     def value(self, residual: Array, values: Array) -> float:
         """Return f from a residual and the non-zero weights that belong to it."""
@@ -209,31 +119,27 @@ class LeastSquares:
         bend = float(np.vdot(image, image))
         return bend + self.ridge * float(np.vdot(values, values)) if self.ridge else bend
 
-    def gradient(self, residual: Array, rows: Array, values: Array) -> Gradient | DeviceGradient:
+    def gradient(self, residual: Array, rows: Array, values: Array) -> Gradient:
         """Return the gradient of f at the weights ``values`` of the features ``rows``: one pass over X."""
-        if isinstance(self.design, ArrayDesign):
-            place = self.design.place
-            return DeviceGradient(place, self.design.products(place.send(residual)), rows, self._ridge_term(values))
-        products = self.design.pull(residual)
+        design, ridge_term = self.design, self._ridge_term(values)
+        if design.location == "device":
+            return DeviceGradient(design.place, design.products(design.place.send(residual)), rows, ridge_term)
+        if design.location == "blocks":
+            return BlockGradient(design, residual, rows, ridge_term)
+        products = design.pull(residual)
         if self.ridge:
-            products[:, rows] += self._ridge_term(values)
-        return Gradient.of(products)
+            products[:, rows] += ridge_term
+        return HostGradient(products)
 
-    def partial_gradient(self, residual: Array, rows: Array, values: Array | None = None) -> Gradient:
+    def partial_gradient(self, residual: Array, rows: Array, values: Array | None = None) -> HostGradient:
         """Return the gradient of the features ``rows`` alone, which have the weights ``values`` or none."""
         products = self.design.pull(residual, rows)
         if self.ridge and values is not None:
             products += self._ridge_term(values)
-        return Gradient.of(products)
+        return HostGradient(products)
 
     def _ridge_term(self, values: Array) -> Array:
         return (self.ridge * values).astype(self.dtype, copy=False)
-
-    def foresee(self, rank: Callable[[], Array] | None) -> None:
-        """Learn what ranks the features by how soon they may be asked for; of use where columns come from afar.
-
-        None: nothing does any more. Whoever ranks them knows this problem, and the two would keep each other in memory.
-        """
 
     @property
     def lipschitz_lower(self) -> float:
@@ -261,11 +167,10 @@ class LeastSquares:
             gram += columns.T @ columns
         return products, gram
 
-    def panel_factor(self, rows: Array) -> tuple[Array, Array]:
+    def factor(self, rows: Array) -> tuple[Array, Array]:
         """Return a triangle R and right-hand sides B with which least squares on ``rows[:k]`` is solved for every k.
 
-        ``min_W ||X~_k W - Y~||^2 + mu ||W||^2`` has the solution of ``R[:, :k] W = B``. The samples are read in
-        blocks, so that the working memory is that of the triangle and not that of the columns.
+        ``min_W ||X~_k W - Y~||^2 + mu ||W||^2`` has the solution of ``R[:, :k] W = B``.
         """
         return self._factor(rows, self.ridge)
 
@@ -285,14 +190,5 @@ class LeastSquares:
 
     def _factor(self, rows: Array, ridge: float) -> tuple[Array, Array]:
         n_rows = len(rows)
-        if isinstance(self.design, ArrayDesign):
-            whole = self.design.triangle(rows, self.targets, ridge)
-            return whole[:n_rows, :n_rows], whole[:n_rows, n_rows:]
-        ridge_rows = np.eye(n_rows if ridge else 0, n_rows + self.n_targets)
-        triangle = np.sqrt(ridge) * ridge_rows
-        step = max(n_rows, BLOCK_ELEMENTS // max(1, n_rows))
-        for start in range(0, self.design.n_samples, step):
-            block = slice(start, start + step)
-            samples = np.hstack([self.design.take(rows, block), self.targets[:, block].T])
-            triangle = np.linalg.qr(np.vstack([triangle, samples]), mode="r")
-        return triangle[:n_rows, :n_rows], triangle[:n_rows, n_rows:]
+        whole = self.design.triangle(rows, self.targets, ridge)
+        return whole[:n_rows, :n_rows], whole[:n_rows, n_rows:]

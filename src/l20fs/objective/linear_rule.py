@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from l20fs.inputs.validation import Targets, weights_of_targets
+from l20fs.inputs.targets import Targets, weights_of_targets
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.typing import Array
 

@@ -371,9 +371,9 @@ class SolutionPath:
         """Return the intercept that belongs to :meth:`coef`."""
         return self.y_mean - self.coef(k) @ self.x_mean
 
-    def with_panel(self, problem: LeastSquares, k_max: int) -> SolutionPath:
+    def with_refits(self, problem: LeastSquares, k_max: int) -> SolutionPath:
         """Return this path with what :meth:`refit` needs for every k up to ``k_max``."""
-        triangle, targets = problem.panel_factor(self.support(k_max))
+        triangle, targets = problem.factor(self.support(k_max))
         return replace(self, panel_triangle=triangle, panel_targets=targets)
 
     @property

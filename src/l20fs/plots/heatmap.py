@@ -9,7 +9,8 @@ import numpy as np
 
 from l20fs.design import make_design
 from l20fs.estimators.selection_table import feature_names
-from l20fs.inputs.validation import encode_targets, validate_input
+from l20fs.inputs.targets import encode_targets
+from l20fs.inputs.validation import validate_input
 from l20fs.plots.canvas import (
     LINE,
     SMALL,

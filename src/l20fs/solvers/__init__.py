@@ -1,10 +1,51 @@
 """One file, one way to walk the path: each solver takes a problem and returns a SolutionPath."""
 
-from l20fs.solvers.ahiht import ahiht
+from __future__ import annotations
+
+from typing import Any
+
+from l20fs.inputs.validation import check_choice
+from l20fs.solvers.ahiht import AHIHT, ahiht
 from l20fs.solvers.greedy import forward, sbr, swap
-from l20fs.solvers.hiht import hiht
+from l20fs.solvers.hiht import HIHT, hiht
 from l20fs.solvers.homotopy import Schedule
 from l20fs.solvers.initial_weights import starting_weights
+from l20fs.solvers.options import Solver
+from l20fs.solvers.replacing import SBR, Forward, Swap
 from l20fs.solvers.robust import robust
 
-__all__ = ["Schedule", "ahiht", "forward", "hiht", "robust", "sbr", "starting_weights", "swap"]
+__all__ = [
+    "AHIHT",
+    "HIHT",
+    "SBR",
+    "SOLVERS",
+    "Forward",
+    "Schedule",
+    "Solver",
+    "Swap",
+    "ahiht",
+    "forward",
+    "hiht",
+    "make_solver",
+    "robust",
+    "sbr",
+    "starting_weights",
+    "swap",
+]
+
+#: The solvers by the word that stands for each with its defaults.
+SOLVERS: dict[str, type[Solver]] = {solver.name: solver for solver in (Forward, SBR, Swap, AHIHT, HIHT)}
+
+
+def make_solver(solver: Any) -> Solver:
+    """Return a solver that is given as an object, or by name.
+
+    Examples
+    --------
+    >>> make_solver("ahiht")
+    AHIHT()
+    """
+    if isinstance(solver, Solver):
+        return solver
+    check_choice("solver", solver, tuple(SOLVERS))
+    return SOLVERS[solver]()

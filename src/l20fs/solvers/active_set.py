@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from l20fs.design import BLOCK_ELEMENTS, GramDesign
+from l20fs.design import BLOCK_ELEMENTS
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.prox import squared_row_norms
 from l20fs.objective.row_penalty import RowPenalty
@@ -198,7 +198,7 @@ class Panel(RowSet):
         self._needed_room = self._smallest_room.copy()  # infinite for the selected and the included rows
         self._n_changes = 0
         # With the Gram matrix at hand, or on its way, there is no pass to be spared.
-        is_near = isinstance(design, GramDesign) or (
+        is_near = design.vectors == "features" or (
             design.n_features * design.n_samples * problem.dtype.itemsize <= SMALL_BYTES
         )
         self._ahead = 1 if is_near else FIRST_AHEAD
@@ -376,8 +376,8 @@ class Panel(RowSet):
 
     def _extend(self, row: int) -> tuple[Array, Array]:
         """Put a row into the basis; return its direction u and its target b."""
-        self.problem.foresee(lambda: self.merits()[self.penalty.unit_of])
-        direction, target = self.basis.extend(row, self.problem.design.column(row), self.residual)
+        column = self.problem.design.column(row, likely=lambda: self.merits()[self.penalty.unit_of])
+        direction, target = self.basis.extend(row, column, self.residual)
         self.losses.append(max(0.0, self.loss - 0.5 * float(target @ target)))
         self._needed_room[row] = np.inf
         return direction, target

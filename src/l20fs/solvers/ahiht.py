@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from numpy.typing import NDArray
@@ -10,6 +11,7 @@ from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.objective.solution_path import SolutionPath
 from l20fs.solvers.homotopy import Callback, Schedule, run_homotopy
+from l20fs.solvers.options import HomotopySolver
 
 
 def ahiht(
@@ -56,3 +58,52 @@ def ahiht(
         lazy=lazy,
         penalty=penalty,
     )
+
+
+@dataclass(repr=False, eq=False, kw_only=True)
+class AHIHT(HomotopySolver):
+    """Take one thresholded gradient step per lambda: the fast homotopy of the paper, :func:`ahiht`.
+
+    Parameters
+    ----------
+    alpha_start : float or None, default=None
+        The first lambda, from which the path descends by ``rate``. None: where the first feature is about to enter.
+    rate : float, default=0.9
+        Factor between two lambdas (rho in the paper).
+    line_search_factor : float, default=2.0
+        Factor by which the step parameter L grows after a rejected trial (gamma in the paper).
+    eta : float or None, default=None
+        Decrease that a step must bring, per half its squared length. None: 1e-4 times the starting L.
+    lipschitz_start : float or None, default=None
+        Starting value of L. None: the largest squared norm of a centred sample.
+    init : {"zeros", "gaussian", "uniform"} or array of shape (n_targets, n_features), default="zeros"
+        Where the path starts. The random starts are small against the threshold of the first lambda, since parts of W that
+        do not change XW are never undone by a gradient step.
+    random_state : int, RandomState or None, default=None
+        Seed of a random start.
+
+    References
+    ----------
+    Sun and Yu, Robust multi-class feature selection via l2,0-norm regularization minimization (2020), Algorithm 2.
+
+    Examples
+    --------
+    >>> from l20fs import L20Selector
+    >>> selector = L20Selector(3, solver=AHIHT(rate=0.5))
+    >>> selector.set_params(solver__rate=0.8).solver
+    AHIHT(rate=0.8)
+    """
+
+    name = "ahiht"
+
+    def walk(
+        self,
+        problem: LeastSquares,
+        n_rows: int,
+        *,
+        target: float | None = None,
+        penalty: RowPenalty | None = None,
+        callback: Callback | None = None,
+    ) -> SolutionPath:
+        schedule = self.schedule(n_rows, target)
+        return ahiht(problem, schedule, weights=self.weights(problem), penalty=penalty, callback=callback)

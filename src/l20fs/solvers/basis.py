@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from l20fs.design import GramDesign
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.prox import squared_row_norms
 from l20fs.typing import Array
@@ -22,7 +21,7 @@ from l20fs.typing import Array
 def make_basis(problem: LeastSquares) -> Basis:
     """Choose the form whose lines are shorter."""
     design = problem.design
-    if isinstance(design, GramDesign):
+    if design.vectors == "features":
         return GramBasis(problem)
     return SampleBasis(problem) if design.n_samples <= design.n_features else FeatureBasis(problem)
 

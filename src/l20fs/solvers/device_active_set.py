@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 
-from l20fs.design import ArrayDesign
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.solvers.active_set import RowSet, best_of, smallest_rooms
@@ -50,8 +49,9 @@ class DeviceBasis(Triangle):
     :math:`(x_j; \\sqrt\\mu e_j)`.
     """
 
-    def __init__(self, problem: LeastSquares, design: ArrayDesign) -> None:
+    def __init__(self, problem: LeastSquares) -> None:
         super().__init__(problem)
+        design: Any = problem.design
         self._design, self._place = design, design.place
         self._lines = self._place.send(np.zeros((0, design.n_samples)))
         self._y = self._place.send(problem.targets)
@@ -120,8 +120,6 @@ class DevicePanel(RowSet):
     Parameters
     ----------
     problem : LeastSquares
-    design : ArrayDesign
-        That of the problem.
     penalty : RowPenalty, optional
         A plain one.
 
@@ -129,18 +127,19 @@ class DevicePanel(RowSet):
     --------
     >>> import array_api_strict
     >>> problem = LeastSquares(array_api_strict.asarray(np.diag([1.0, 2.0, 3.0, 4.0])[:, :3]), np.eye(4))
-    >>> panel = DevicePanel(problem, problem.design)
+    >>> panel = DevicePanel(problem)
     >>> panel.grow(2), len(panel.rows)
     (2, 2)
     """
 
     basis: DeviceBasis
 
-    def __init__(self, problem: LeastSquares, design: ArrayDesign, penalty: RowPenalty | None = None) -> None:
+    def __init__(self, problem: LeastSquares, penalty: RowPenalty | None = None) -> None:
+        design: Any = problem.design
         super().__init__(problem, penalty)
         self._design, self._place = design, design.place
         xp = self._place.xp
-        self.basis = DeviceBasis(problem, design)
+        self.basis = DeviceBasis(problem)
         self._residual = self._place.send(problem.targets)
         self._products = xp.astype(design.products(self._residual), xp.float64)
         self._energies = self._place.send(design.column_energy)
@@ -163,7 +162,7 @@ class DevicePanel(RowSet):
         return may_gain
 
     def _merits_alone(self) -> Array:
-        return DevicePanel(self.problem, self._design).merits()
+        return DevicePanel(self.problem).merits()
 
     def grow(self, n_units: int, least: float = 0.0) -> int:
         foreseen = self._look_ahead(min(self._ahead, n_units), least)

@@ -19,7 +19,6 @@ from collections.abc import Collection
 
 import numpy as np
 
-from l20fs.design import ArrayDesign
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.prox import squared_row_norms
 from l20fs.objective.row_penalty import RowPenalty
@@ -87,8 +86,8 @@ def forward(
 
 def _row_set(problem: LeastSquares, penalty: RowPenalty | None) -> RowSet:
     """Return an empty set of rows: beside X where that is on a device, unless units have costs or groups."""
-    if isinstance(problem.design, ArrayDesign) and (penalty is None or penalty.is_plain):
-        return DevicePanel(problem, problem.design, penalty)
+    if problem.design.location == "device" and (penalty is None or penalty.is_plain):
+        return DevicePanel(problem, penalty)
     return make_panel(problem, (), penalty)
 
 

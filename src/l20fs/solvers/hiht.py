@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from l20fs.inputs.validation import check_choice, check_number
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.objective.solution_path import SolutionPath, Stage
 from l20fs.solvers.homotopy import Callback, Schedule, Trial, run_homotopy
+from l20fs.solvers.options import HomotopySolver
+
+Stopping = Literal["relative", "absolute"]
 
 
 def hiht(
@@ -22,7 +27,7 @@ def hiht(
     weights: NDArray[Any] | None = None,
     max_iter: int = 200,
     tol: float = 1e-6,
-    stopping: Literal["relative", "absolute"] = "relative",
+    stopping: Stopping = "relative",
     callback: Callback | None = None,
     lazy: bool | None = None,
     penalty: RowPenalty | None = None,
@@ -73,3 +78,76 @@ def hiht(
             stacklevel=2,
         )
     return path
+
+
+@dataclass(repr=False, eq=False, kw_only=True)
+class HIHT(HomotopySolver):
+    """Take thresholded gradient steps until convergence at every lambda: the homotopy of the paper, :func:`hiht`.
+
+    Parameters
+    ----------
+    alpha_start : float or None, default=None
+        The first lambda, from which the path descends by ``rate``. None: where the first feature is about to enter.
+    rate : float, default=0.9
+        Factor between two lambdas (rho in the paper).
+    line_search_factor : float, default=2.0
+        Factor by which the step parameter L grows after a rejected trial (gamma in the paper).
+    eta : float or None, default=None
+        Decrease that a step must bring, per half its squared length. None: 1e-4 times the starting L.
+    lipschitz_start : float or None, default=None
+        Starting value of L. None: the largest squared norm of a centred sample.
+    init : {"zeros", "gaussian", "uniform"} or array of shape (n_targets, n_features), default="zeros"
+        Where the path starts. The random starts are small against the threshold of the first lambda, since parts of W that
+        do not change XW are never undone by a gradient step.
+    random_state : int, RandomState or None, default=None
+        Seed of a random start.
+    max_iter : int, default=200
+        Steps per lambda at most.
+    tol : float, default=1e-6
+        A lambda is done when the squared step is this short.
+    stopping : {"relative", "absolute"}, default="relative"
+        Whether ``tol`` is relative to the squared norm of W.
+
+    References
+    ----------
+    Sun and Yu, Robust multi-class feature selection via l2,0-norm regularization minimization (2020), Algorithm 1.
+
+    Examples
+    --------
+    >>> from l20fs import L20Selector
+    >>> selector = L20Selector(3, solver=HIHT(tol=1e-8))
+    >>> selector.get_params()["solver__tol"]
+    1e-08
+    """
+
+    name = "hiht"
+
+    max_iter: int = 200
+    tol: float = 1e-6
+    stopping: Stopping = "relative"
+
+    def check(self) -> None:
+        super().check()
+        check_choice("stopping", self.stopping, ("relative", "absolute"))
+        check_number("tol", self.tol, minimum=0.0, strict=False)
+        check_number("max_iter", self.max_iter, minimum=1, strict=False, whole=True)
+
+    def walk(
+        self,
+        problem: LeastSquares,
+        n_rows: int,
+        *,
+        target: float | None = None,
+        penalty: RowPenalty | None = None,
+        callback: Callback | None = None,
+    ) -> SolutionPath:
+        return hiht(
+            problem,
+            self.schedule(n_rows, target),
+            weights=self.weights(problem),
+            max_iter=self.max_iter,
+            tol=self.tol,
+            stopping=self.stopping,
+            penalty=penalty,
+            callback=callback,
+        )

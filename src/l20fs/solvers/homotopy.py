@@ -19,10 +19,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from l20fs.objective.least_squares import DeviceGradient, Gradient, LeastSquares
+from l20fs.objective.gradients import Gradient
+from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.objective.solution_path import SolutionPath, Stage
-from l20fs.solvers.lazy import GradientRule, LazyGradient, LazyGradients, laziness_pays
+from l20fs.solvers.lazy import GradientRule, LazyGradients, laziness_pays
 from l20fs.typing import Array
 
 Callback = Callable[[Stage], object]
@@ -71,7 +72,7 @@ class Iterate:
     values: Array
     is_active: Array
     residual: Array
-    gradient: Gradient | LazyGradient | DeviceGradient
+    gradient: Gradient
 
 
 class Trial(NamedTuple):
@@ -138,7 +139,7 @@ class Walk:
         kept = penalty.is_heavy(squared_norms, threshold, touched)
         new *= kept
         change = new - old
-        image = problem.image(touched, change)
+        image = problem.image(touched, change, point.gradient.likely)
         squared_length = float(np.vdot(change, change))
         # f(W + D) - f(W) = <gradient, D> + (||X D||^2 + mu ||D||^2) / 2, without the cancellation of two values of f.
         descent = -float(np.vdot(slope, change))

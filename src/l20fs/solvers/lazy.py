@@ -16,8 +16,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from l20fs.design import ArrayDesign
-from l20fs.objective.least_squares import DeviceGradient, Gradient, LeastSquares, largest_outside, may_be_heavy
+from l20fs.objective.gradients import Gradient, may_be_heavy
+from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.typing import Array
 
@@ -131,13 +131,13 @@ class LazyGradients:
         self._n_whole = 1  # the first point has nothing to refer to
         self._rest = 0
 
-    def __call__(self, residual: Array, rows: Array, values: Array) -> Gradient | DeviceGradient | LazyGradient:
+    def __call__(self, residual: Array, rows: Array, values: Array) -> Gradient:
         if not self._n_whole:
             return LazyGradient(self, residual, rows, values)
         self._n_whole -= 1
         return self.whole(residual, rows, values)
 
-    def whole(self, residual: Array, rows: Array, values: Array) -> Gradient | DeviceGradient:
+    def whole(self, residual: Array, rows: Array, values: Array) -> Gradient:
         """Evaluate all features, and note them unless the next point will be evaluated whole too."""
         gradient = self.problem.gradient(residual, rows, values)
         if not self._n_whole:
@@ -155,7 +155,7 @@ class LazyGradients:
             self._rest = min(2 * self._rest + 1, LONGEST_REST)
 
 
-class LazyGradient:
+class LazyGradient(Gradient):
     """The gradient at one point; a feature is evaluated when it has to be."""
 
     def __init__(self, gradients: LazyGradients, residual: Array, rows: Array, values: Array) -> None:
@@ -167,7 +167,7 @@ class LazyGradient:
         self._is_known[rows] = True
         self._rows = rows
         self._values: Array | None = None
-        self._whole: Gradient | DeviceGradient | None = None
+        self._whole: Gradient | None = None
 
     def above(self, threshold: float, penalty: RowPenalty | None = None) -> Array:
         """Return a mask of the features with weights and of those whose gradient may be longer than ``threshold``."""
@@ -181,20 +181,15 @@ class LazyGradient:
             self._whole = self._gradients.whole(*self._point)
         return self._whole.above(threshold, penalty)
 
-    def touched(self, threshold: float, penalty: RowPenalty, is_active: Array) -> Array:
-        """Return the features with weights and those whose gradient may be longer than ``threshold``, ascending."""
-        return (self.above(threshold, penalty) | is_active).nonzero()[0]
-
-    def largest_outside(self, is_active: Array, penalty: RowPenalty) -> float:
-        """Return the largest squared norm per cost of a unit without weights."""
-        return largest_outside(self.squared_norms, is_active, penalty)
-
     def at(self, rows: Array) -> Array:
         """Return the gradient of a few features, (n_targets, n_rows), in float64."""
         if self._whole is not None:
             return self._whole.at(rows)
         values = self._evaluate(rows)
         return values.take(np.searchsorted(self._rows, rows), axis=1).astype(np.float64, copy=False)
+
+    def likely(self) -> Array:
+        return self._squared_bounds
 
     @property
     def squared_norms(self) -> Array:
@@ -210,7 +205,8 @@ class LazyGradient:
             self._values = problem.partial_gradient(*self._point).values
         new = rows[~self._is_known[rows]]
         if len(new):
-            values, squared_norms = problem.partial_gradient(residual, new)
+            gradient = problem.partial_gradient(residual, new)
+            values, squared_norms = gradient.values, gradient.squared_norms
             bounds.note(residual, new, np.sqrt(squared_norms))
             self._squared_bounds[new] = squared_norms
             self._is_known[new] = True
@@ -222,12 +218,10 @@ class LazyGradient:
 
 
 #: What gives the gradient at a residual and the non-zero rows and weights that belong to it.
-GradientRule = Callable[[Array, Array, Array], Gradient | DeviceGradient | LazyGradient]
+GradientRule = Callable[[Array, Array, Array], Gradient]
 
 
 def laziness_pays(problem: LeastSquares) -> bool:
     """Say whether a pass over X costs so much more than the bounds, made on the host, that it pays to try and spare it."""
-    if isinstance(problem.design, ArrayDesign):
-        return False
     n_stored, size_of_kept = problem.design.n_stored, N_KEPT * problem.targets.size
     return n_stored >= max(LARGE, 4 * size_of_kept)

@@ -1,0 +1,128 @@
+"""Interface of a centred and scaled feature matrix."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from l20fs.design.column_scale import ColumnScale
+from l20fs.design.sample_weights import SampleWeights
+from l20fs.design.spectrum import largest_eigenvalue
+from l20fs.design.tiles import BLOCK_ELEMENTS
+from l20fs.inputs.devices import Place
+from l20fs.typing import Array
+
+#: Products of some features with a residual.
+Pull: TypeAlias = Callable[[Array], Array]
+
+#: Gives a number per feature: the larger, the sooner its column may be asked for.
+Likely: TypeAlias = Callable[[], Array]
+
+
+class Design(ABC):
+    """The centred and scaled feature matrix X~.
+
+    Attributes
+    ----------
+    location : {"memory", "device", "blocks"}
+        Where products with X are made.
+    vectors : {"samples", "features"}
+        What stands for a vector over the samples: itself, or its products with all features
+        (:mod:`l20fs.design.gram`).
+    n_stored : int
+        Elements of X that a product on the host goes through; 0 where products are made elsewhere.
+    mean, scale, varies, column_energy : arrays of shape (n_features,)
+        Of :class:`~l20fs.design.column_scale.ColumnScale`.
+    largest_deviation : float
+        The largest deviation of a feature, in units of the scale.
+    place : Place
+        Library and device of X, where products are made on a device.
+    max_sample_energy : float
+        The largest ``min(1, w_i) ||x_i||^2``. It counts a sample of weight 2 as two samples, not as one that is longer, and
+        is at most the largest squared row norm of X~.
+    """
+
+    location: Literal["memory", "device", "blocks"] = "memory"
+    vectors: Literal["samples", "features"] = "samples"
+
+    n_samples: int
+    n_features: int
+    sample_weights: SampleWeights
+    n_stored: int
+    dtype: np.dtype[Any]
+    mean: Array
+    scale: Array
+    column_energy: Array
+    varies: Array
+    largest_deviation: float
+    max_sample_energy: float
+    place: Place
+
+    def _keep_scale(self, columns: ColumnScale) -> None:
+        """Set what is known of the columns."""
+        self.mean, self.scale = columns.mean, columns.scale
+        self.varies, self.column_energy = columns.varies, columns.energy
+        self.largest_deviation = float((columns.deviation / columns.scale).max(initial=0.0))
+
+    @abstractmethod
+    def pull(self, residual: Array, rows: Array | None = None, *, likely: Likely | None = None) -> Array:
+        """Return the products of all features, or of ``rows``, with a residual: one pass over X.
+
+        ``likely`` tells a design that fetches columns which others to fetch along with them.
+        """
+
+    @abstractmethod
+    def pull_among(self, rows: Array | slice) -> Pull:
+        """Return a function like :meth:`pull` for a few features that are going to be asked for again and again."""
+
+    @abstractmethod
+    def push(self, rows: Array, values: Array, *, likely: Likely | None = None) -> Array:
+        """Return ``values @ X~[:, rows]'``, the predictions of weights of a few features."""
+
+    @abstractmethod
+    def take(self, rows: Array, samples: slice) -> Array:
+        """Return ``X~[samples, rows]`` as a dense array."""
+
+    @abstractmethod
+    def column(self, row: int, *, likely: Likely | None = None) -> Array:
+        """Return one column of X~, in float64."""
+
+    def products(self, residual: Any) -> Any:
+        """Return :meth:`pull` of all features beside X, for a residual beside X."""
+        return self.pull(residual)
+
+    def squared_lengths(self, residual: Array) -> Array:
+        """Return the squared norm of the products of each feature with a residual."""
+        products = self.pull(residual)
+        return np.einsum("ij,ij->j", products, products)
+
+    def long_columns(self, residual: Array, threshold: float) -> tuple[Array, Array]:
+        """Return the features whose products with a residual are longer than ``threshold``, and their squares."""
+        squares = self.squared_lengths(residual)
+        rows = np.flatnonzero(squares > threshold * threshold)
+        return rows, squares[rows]
+
+    def pull_norms(self) -> Array:
+        """Return the norm of each feature as :meth:`pull` multiplies it."""
+        return np.sqrt(self.column_energy)
+
+    def gram_top(self) -> float:
+        """Return an upper bound of the largest eigenvalue of ``X~ X~'``."""
+        return largest_eigenvalue(self)
+
+    def triangle(self, rows: Array, targets: Array, ridge: float) -> Array:
+        """Return the triangle of a QR factorisation of the features ``rows``, the ridge below them, and the targets.
+
+        The samples are read in blocks, so that the working memory is that of the triangle and not that of the columns.
+        """
+        n_rows = len(rows)
+        triangle = np.sqrt(ridge) * np.eye(n_rows if ridge else 0, n_rows + len(targets))
+        step = max(n_rows, BLOCK_ELEMENTS // max(1, n_rows))
+        for start in range(0, self.n_samples, step):
+            block = slice(start, start + step)
+            samples = np.hstack([self.take(rows, block), targets[:, block].T])
+            triangle = np.linalg.qr(np.vstack([triangle, samples]), mode="r")
+        return triangle

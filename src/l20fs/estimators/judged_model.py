@@ -1,0 +1,106 @@
+"""The model that a cross-validation scores: that of the path itself, or another estimator on the selected columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sklearn import get_config
+from sklearn.base import is_classifier, is_regressor
+from sklearn.metrics import check_scoring
+from sklearn.utils import Bunch, ClassifierTags, RegressorTags, Tags, get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+
+from l20fs.estimators.models import L20Classifier, L20Regressor
+from l20fs.evaluation.engine import Judge
+from l20fs.evaluation.judges import FittedEstimator, OwnModel, Scorer
+
+
+@dataclass(frozen=True)
+class JudgedModel:
+    """The parameters ``estimator`` and ``scoring`` of :class:`~l20fs.L20SelectorCV`."""
+
+    estimator: Any
+    scoring: Any
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the path's own model is scored, which needs no fit for another number of features."""
+        return isinstance(self.estimator, str)
+
+    @property
+    def classifies(self) -> bool:
+        """Whether labels are predicted."""
+        return bool(self.estimator == "classifier" if self.is_own else is_classifier(self.estimator))
+
+    @property
+    def unfitted(self) -> Any:
+        """An unfitted estimator of the kind that is scored."""
+        if self.is_own:
+            return L20Classifier() if self.classifies else L20Regressor()
+        return self.estimator
+
+    @property
+    def weighs_scores(self) -> bool:
+        """Whether test samples count by their weights without being told so: where it is known that this works."""
+        return self.is_own and self.scoring is None
+
+    def tag(self, tags: Tags) -> Tags:
+        """Add to the tags of a selector what follows from the kind of the model."""
+        own = get_tags(self.unfitted)
+        tags.estimator_type = "classifier" if self.classifies else "regressor"
+        tags.classifier_tags = ClassifierTags() if self.classifies else None
+        tags.regressor_tags = None if self.classifies else RegressorTags()
+        tags.target_tags.multi_output = not self.classifies and own.target_tags.multi_output
+        tags.input_tags.sparse = own.input_tags.sparse
+        return tags
+
+    def check(self) -> None:
+        """Refuse what cannot be scored."""
+        is_known = (
+            self.estimator in ("classifier", "regressor")
+            if self.is_own
+            else (is_classifier(self.estimator) or is_regressor(self.estimator))
+        )
+        if not is_known:
+            raise ValueError(
+                f"estimator={self.estimator!r} is unknown. Use 'classifier', 'regressor', or a classifier or regressor of "
+                "scikit-learn's kind."
+            )
+        if self.scoring is not None and not (isinstance(self.scoring, str) or callable(self.scoring)):
+            raise ValueError(f"scoring={self.scoring!r} is not valid: one score decides. Use a name, a callable, or None.")
+
+    def scorer(self) -> Scorer:
+        """Return the scorer as scikit-learn makes it."""
+        unfitted = self.unfitted
+        if get_config()["enable_metadata_routing"] and self.weighs_scores:
+            unfitted.set_score_request(sample_weight=True)
+        return check_scoring(unfitted, self.scoring)
+
+    def judge(self, scorer: Scorer) -> Judge:
+        """Return the judge that scores it in a fold."""
+        return OwnModel(scorer) if self.is_own else FittedEstimator(self.estimator, scorer)
+
+    def router(self, owner: Any) -> MetadataRouter:
+        """Say which metadata of ``owner.fit`` go where."""
+        router = MetadataRouter(owner=owner).add_self_request(owner)
+        if not self.is_own:
+            router.add(estimator=self.estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
+        return router.add(scorer=self.scorer(), method_mapping=MethodMapping().add(caller="fit", callee="score"))
+
+    def route(self, owner: Any, params: dict[str, Any], **own: Any) -> Bunch:
+        """Return the metadata for the estimator and the scorer; nobody gets any unless routing is enabled.
+
+        ``own`` are those that ``owner.fit`` takes itself, ``params`` all others.
+        """
+        is_routed = get_config()["enable_metadata_routing"]
+        if params and not is_routed:
+            raise TypeError(
+                f"fit() got {', '.join(map(repr, params))}, which only metadata routing can pass on. Enable it with "
+                "sklearn.set_config(enable_metadata_routing=True)."
+            )
+        given = {name: value for name, value in (params | own).items() if value is not None}
+        if given and is_routed:
+            return Bunch(**{"estimator": Bunch(fit={}), **process_routing(owner, "fit", **given)})
+        weights = {"sample_weight": given["sample_weight"]} if self.weighs_scores and "sample_weight" in given else {}
+        return Bunch(estimator=Bunch(fit={}), scorer=Bunch(score=weights))

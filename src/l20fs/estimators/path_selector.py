@@ -1,0 +1,135 @@
+"""Selectors whose fitted state is a path: they answer for any number of features without another fit."""
+
+from __future__ import annotations
+
+import numbers
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from l20fs.estimators.base import BaseSelector
+from l20fs.estimators.selection_table import selection_frame
+from l20fs.objective.linear_rule import LinearRule
+from l20fs.objective.solution_path import SolutionPath
+from l20fs.typing import Array, Size
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: How far the path goes by default where the number of features is to be found.
+LARGEST_SEARCHED = 100
+
+
+class PathSelector(BaseSelector):
+    """Base of selectors with a :class:`~l20fs.SolutionPath`.
+
+    ``_learn`` of a subclass sets ``path_`` and ``scores_``, and ``ebic_`` if ``n_features_to_select`` is ``"ebic"``.
+    """
+
+    path_: SolutionPath
+    ebic_: Array
+    alpha: float | None
+    max_features: int | None
+    max_memory: int | str | None
+
+    def _select(self, k: Size) -> Array:
+        path = self.path_
+        if k is None:
+            return path.is_selected
+        self._refuse_less_than_included(k, self._n_wanted(k, path.n_units), path.n_included)
+        if self.alpha is not None and path.sizes[-1] == path.n_included:
+            return path.is_selected  # the user chose a lambda at which nothing else is worth its price
+        return super()._select(k)
+
+    def _count_units(self) -> tuple[int, int]:
+        return self.path_.n_units, self.path_.n_ranked
+
+    def _shortage(self, k: int, n_units: int, n_selectable: int) -> str:
+        if self.path_.n_selectable == self.n_features_in_:
+            return super()._shortage(k, n_units, n_selectable)
+        what = "features" if n_units == self.n_features_in_ else "features and groups"
+        return f", but only {n_selectable} of {n_units} {what} may be selected; these are returned."
+
+    @property
+    def ranking_(self) -> Array:  # type: ignore[override]  # of all features, which are only sorted when one asks for it
+        """The rank of each feature; 1 is best, and the features of a group share a rank."""
+        return self.path_.ranking
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "path_")
+
+    def coef_for(self, k: Size) -> Array:
+        """Return the weights at the end of the path of the features selected for ``k``, in units of X; zero elsewhere.
+
+        They have the shape (n_targets, n_features); nothing is fitted again, see :meth:`model_for`.
+        """
+        mask = self.support_for(k)
+        return self.path_.coef_of(mask)
+
+    def model_for(self, k: Size) -> LinearRule:
+        """Return the linear rule on the features selected for ``k``, best first: least squares with the ridge term."""
+        rows, path = self.order_for(k), self.path_
+        weights = path.refit(path.ranking[rows[-1]]).coef[:, rows].T if len(rows) else np.zeros((0, len(path.y_mean)))
+        weights, intercept = self._decide(weights * path.x_scale[rows, None])
+        weights = weights / path.x_scale[rows, None]
+        return LinearRule(rows, weights, intercept - path.x_mean[rows] @ weights)
+
+    def _decide(self, weights: Array) -> tuple[Array, Array]:
+        """Turn least-squares weights of centred and scaled features into weights and intercepts of the rule."""
+        return weights, self.path_.y_mean
+
+    @property
+    def coef_(self) -> Array:
+        """Weights of the selected features at the end of the path, in units of X; zero elsewhere."""
+        return self.coef_for(self.n_features_to_select)
+
+    @property
+    def intercept_(self) -> Array:
+        """The intercept that belongs to ``coef_``."""
+        return self.path_.y_mean - self.coef_ @ self.path_.x_mean
+
+    def selection_frame(self, X: Any = None, *, stability: Any = None, n_substitutes: int = 3) -> pd.DataFrame:
+        """Return a tidy table of the selected features, best first.
+
+        Columns: ``feature``, ``rank``, ``score``, ``norm`` (of its weights at the end of the path), ``entry_alpha`` (the
+        largest lambda at which the row was non-zero), ``rule`` (what ranked it, see :class:`~l20fs.SolutionPath`),
+        ``stability`` and ``could_replace`` (where asked for), ``strongest`` (the class with the largest absolute weight,
+        of two opposite ones the class it is high in) and the weight of each class.
+
+        Parameters
+        ----------
+        X : array, DataFrame or sparse matrix of shape (n_samples, n_features), optional
+            Samples, as a rule those of the fit, on which ``could_replace`` is measured: the other features with the
+            largest absolute correlation, as in ``"gene7 (0.93), gene2 (-0.88)"``;
+            :func:`l20fs.estimators.selection_table.substitutes` gives the numbers.
+        stability : StabilitySelector, optional
+            Fitted on the same features: how often each one was selected in its resamples.
+        n_substitutes : int, default=3
+            How many features ``could_replace`` names.
+        """
+        return selection_frame(self, self.n_features_to_select, X, stability, n_substitutes)
+
+    def target_names(self) -> list[str]:
+        """Return a name per row of ``coef_``: the class labels, or the numbers of the outputs."""
+        check_is_fitted(self)
+        names = getattr(self, "classes_", range(len(self.path_.y_mean)))
+        return [str(name) for name in names]
+
+    def _n_wanted(self, k: Size, n_features: int) -> int:
+        if k != "ebic":
+            return super()._n_wanted(k, n_features)
+        if not hasattr(self, "path_"):
+            return min(self.max_features or LARGEST_SEARCHED, n_features)
+        if not hasattr(self, "ebic_"):
+            raise ValueError("n_features_to_select='ebic' was set after fit, which did not compute it. Fit again.")
+        # With more included features than samples allow for, all are infinite and none is added.
+        return max(self.path_.n_included, int(np.argmin(self.ebic_)))
+
+    def _refuse_less_than_included(self, size: Any, k: int, n_included: int) -> None:
+        """Refuse a number of features that leaves no room for those that are included."""
+        if k < n_included and isinstance(size, numbers.Real):
+            raise ValueError(
+                f"n_features_to_select={size!r} is less than the {n_included} features or groups "
+                "that are included. Ask for more, or include fewer."
+            )
