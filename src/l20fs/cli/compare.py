@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from functools import partial
 from pathlib import Path
@@ -15,7 +14,7 @@ from rich.table import Table as RichTable
 
 from l20fs.cli.load import load
 from l20fs.cli.options import DataOptions, data_options
-from l20fs.cli.output import cell_bars, note, open_in_browser, plain, show_tables
+from l20fs.cli.output import cell_bars, note, plain, show_tables, tell_results
 from l20fs.data.readers import DataError
 
 if TYPE_CHECKING:
@@ -98,11 +97,7 @@ def compare(
         found = comparison.compare(plan, dataset, folder, n_jobs=n_jobs, on_progress=partial(on_progress, "comparison"))
     show_tables(*shown(found.table))
     note(found.table.caption)
-    note(f"Results are in {folder}{os.sep}: {', '.join(file.name for file in found.files)}")
-    page = folder / "report.html"
-    note(f"Look at {page}")
-    if open_page:
-        open_in_browser(page)
+    tell_results(folder, [file.name for file in found.files], open_page=open_page)
 
 
 def wanted_variants(methods: str | None) -> tuple[Variant, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import logging
 import os
 import sys
@@ -32,6 +33,20 @@ def tsv_writer(frame: pd.DataFrame) -> Callable[[BinaryIO], object]:
     text = io.StringIO()
     frame.to_csv(text, sep="\t", index=False, float_format="%.10g", lineterminator="\n")
     return text_writer(text.getvalue())
+
+
+def show_json(value: Any) -> None:
+    """Print a value as JSON to stdout."""
+    show(json.dumps(value, indent=2) + "\n")
+
+
+def tell_results(folder: Path, names: Iterable[str], *, open_page: bool) -> None:
+    """Say where the result files and the report page are, and open the page if asked for."""
+    note(f"Results are in {folder}{os.sep}: {', '.join(names)}")
+    page = folder / "report.html"
+    note(f"Look at {page}")
+    if open_page:
+        open_in_browser(page)
 
 
 def open_in_browser(page: Path) -> None:

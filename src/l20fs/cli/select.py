@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +10,7 @@ from rich.table import Table as RichTable
 
 from l20fs.cli.load import load
 from l20fs.cli.options import SelectOptions, data_options, model_options
-from l20fs.cli.output import note, open_in_browser, plain, readable, show, show_tables
+from l20fs.cli.output import note, plain, readable, show, show_json, show_tables, tell_results
 from l20fs.cli.parameter_types import SOLVERS
 from l20fs.cli.results import (
     accuracy_table,
@@ -94,11 +92,7 @@ def select(data: str, **given: Any) -> None:
         names = write_results(output, findings, build_content(findings))
         clear_passes(output)
     tell(findings)
-    note(f"Results are in {output}{os.sep}: {', '.join(names)}")
-    page = output / "report.html"
-    note(f"Look at {page}")
-    if options.open_page:
-        open_in_browser(page)
+    tell_results(output, names, open_page=options.open_page)
 
 
 def check_combination(options: SelectOptions) -> None:
@@ -131,7 +125,7 @@ def tell(findings: Findings) -> None:
     """Print the result, as JSON or as tables."""
     panel, stability = panel_of(findings), stability_of(findings)
     if findings.options.as_json:
-        show(json.dumps(summary(findings, panel, stability), indent=2) + "\n")
+        show_json(summary(findings, panel, stability))
         return
     accuracy = [accuracy_at_a_few(findings)] if findings.predictions is not None else []
     show_tables(features_table(findings, panel, stability), *accuracy)

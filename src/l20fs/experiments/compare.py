@@ -21,7 +21,7 @@ from l20fs.experiments.figure_parts import figure_writers
 from l20fs.experiments.plan import Plan, PlanError, Variant, load_plan
 from l20fs.experiments.protocol import paper_split
 from l20fs.experiments.runner import RunProgress, run, selections
-from l20fs.experiments.tables import CLASSIFIER_NAMES, seconds
+from l20fs.experiments.tables import CLASSIFIER_NAMES, csv_writer, seconds
 from l20fs.experiments.verdict import in_short, verdict
 from l20fs.methods import discover
 from l20fs.report.comparison import comparison_page
@@ -189,10 +189,10 @@ def compare(
     table = comparison_table(frame, plan)
     said = verdict(rows, frame, plan, data, [*remarks(data, plan)], [*_left_out(plan)])
     writers: dict[Path, Callable[[BinaryIO], object]] = {
-        folder / "rows.csv": _csv(rows),
-        folder / "comparison.csv": _csv(frame),
+        folder / "rows.csv": csv_writer(rows),
+        folder / "comparison.csv": csv_writer(frame),
         **table_writers(folder, "comparison", table),
-        folder / "stability.csv": _csv(by_size),
+        folder / "stability.csv": csv_writer(by_size),
         **figure_writers(figures.stability(by_size), folder, "stability"),
         **figure_writers(figures.time(outcomes.fit_times(rows)), folder, "time"),
         folder / "summary.md": text_writer(write_markdown(said)),
@@ -235,10 +235,6 @@ def _left_out(plan: Plan) -> Iterator[str]:
     for entry in _known().values():
         if _is_supervised(entry[0]) and entry[0].label not in plan.labels:
             yield entry[0].label
-
-
-def _csv(frame: pd.DataFrame) -> Callable[[BinaryIO], object]:
-    return text_writer(frame.to_csv(index=False, lineterminator="\n"))
 
 
 # -------------------------------------------------------------------------------------------------------------- results

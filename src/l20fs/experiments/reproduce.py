@@ -15,8 +15,8 @@ from l20fs.experiments.cells import Dataset
 from l20fs.experiments.exhibits import RECIPES, TRACED, plans_of
 from l20fs.experiments.plan import Plan, load_plan
 from l20fs.experiments.runner import RunProgress, run
+from l20fs.experiments.tables import csv_writer
 from l20fs.experiments.traces import traces
-from l20fs.report.formats import text_writer
 from l20fs.report.index import Exhibit
 from l20fs.storage.files import write_atomically
 
@@ -113,5 +113,4 @@ class Reproduction:
         return run(plan, datasets, cells, n_jobs=n_jobs, on_progress=partial(self.on_progress, name))
 
     def _write_csv(self, name: str, table: pd.DataFrame) -> None:
-        text = table.to_csv(index=False, lineterminator="\n")
-        write_atomically(self.folder / name, text_writer(text))
+        write_atomically(self.folder / name, csv_writer(table))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, BinaryIO
 
 import pandas as pd
 
 from l20fs.report.document import Cell, Table
+from l20fs.report.formats import text_writer
 
 #: Names of classifiers and protocols in captions.
 CLASSIFIER_NAMES = {"knn": "KNN", "softmax": "softmax"}
@@ -123,3 +124,8 @@ def seconds(value: float) -> str:
     """
     decimals = max(0, 1 - math.floor(math.log10(value))) if value > 0 else 0
     return f"{value:.{decimals}f}"
+
+
+def csv_writer(frame: pd.DataFrame) -> Callable[[BinaryIO], object]:
+    """Return a function that writes a frame into an open file as CSV."""
+    return text_writer(frame.to_csv(index=False, lineterminator="\n"))
