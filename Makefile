@@ -15,6 +15,7 @@ test: lint types
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python tools/check_docstrings.py
 
 types: $(VENV)/dev.stamp
 	$(BIN)/mypy

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import combinations
 
 import numpy as np
@@ -148,3 +149,10 @@ def paper_accuracy(classifier, X, y, fold, columns):
     neighbours = KNeighborsClassifier(min(5, len(fold.train)), algorithm="brute")
     model = {"knn": neighbours, "softmax": Softmax()}[classifier].fit(X[np.ix_(fold.train, columns)], y[fold.train])
     return float(np.mean(model.predict(X[np.ix_(fold.test, columns)]) == y[fold.test]))
+
+
+def vote(X_train, y_train, sample, n=5):
+    """Vote among the nearest; of equally near ones the first, and on a tie the first label in the alphabet."""
+    distances = [((x - sample) ** 2).sum() for x in X_train]
+    votes = Counter(y_train[i] for i in np.argsort(distances, kind="stable")[:n])
+    return min(votes, key=lambda label: (-votes[label], label))

@@ -1,4 +1,4 @@
-"""Genes that tell groups of cells apart: from an AnnData object, and into it."""
+"""Gene selection for AnnData objects."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from anndata import AnnData
 
 
-#: The mark in ``.uns`` by which results of an earlier call are known, which may be overwritten.
+#: Mark in ``.uns`` of results of an earlier call, which may be overwritten.
 WRITTEN_BY = "l20fs.anndata.select_genes"
 
-#: Values that are looked at together when counts are searched for: log-normalised data are known from the first ones.
+#: Number of values per step of the check for raw counts; the first step recognises log-normalised data.
 VALUES_AT_ONCE = 1 << 18
 
-#: Cells times genes that are read together from a file of which only some genes are needed.
+#: Number of values (cells times genes) to read at once from a file of which only some genes are needed.
 READ_AT_ONCE = 1 << 23
 
 
@@ -44,60 +44,60 @@ def select_genes(
     copy: bool = False,
     **params: Any,
 ) -> AnnData | None:
-    """Select the few genes that tell groups of cells apart, and write them into the AnnData object.
+    """Select a few genes that distinguish groups of cells, and write them into the AnnData object.
 
-    A sparse matrix stays sparse and float32 stays float32. ``adata.raw`` is never read. All is computed before anything is
-    written: after an error ``adata`` is as it was.
+    A sparse matrix stays sparse and float32 stays float32. ``adata.raw`` is never read. Everything is computed before
+    anything is written: after an error ``adata`` is unchanged.
 
     Parameters
     ----------
     adata : AnnData
-        Log-normalised expression, cells in rows. Of a file opened with ``backed=`` only the matrix in question is loaded,
-        and of that only the genes of ``mask_var``. With ``max_memory="4G"``, for example, and all genes, it is not loaded,
-        but read in blocks.
+        Log-normalised expression, cells in rows. From a file opened with ``backed=`` only the requested matrix is loaded,
+        and of that only the genes of ``mask_var``. With ``max_memory="4G"``, for example, and without ``mask_var``, it is
+        not loaded but read in blocks.
     groupby : str
         Column of ``adata.obs`` with the label of each cell: categories, text or booleans. Labels are compared as text.
     n_genes : int, float or None, default=50
-        How many genes to select: ``n_features_to_select`` of :class:`~l20fs.L20Selector`.
+        Number of genes to select: ``n_features_to_select`` of :class:`~l20fs.L20Selector`.
     layer : str, optional
-        The layer to read instead of ``adata.X``.
+        Layer to read instead of ``adata.X``.
     mask_var : str or array of bool, optional
-        The genes that may be selected, for example ``"highly_variable"``: a column of ``adata.var``, or a mask.
+        Genes that may be selected: a column of ``adata.var``, for example ``"highly_variable"``, or a mask.
     allow_counts : bool, default=False
-        Whether raw counts are taken as they are. Otherwise a matrix of whole numbers from 0 is refused, unless it holds no
-        number above 1 (open or closed chromatin).
+        Whether to accept raw counts. Otherwise a matrix of integers from 0 is an error, unless it holds zeros and ones only
+        (open or closed chromatin).
     key_added : str, default="l20fs"
-        Where results are written. What an earlier call wrote there is replaced; anything else is not overwritten.
+        Key of the results. Results of an earlier call under this key are replaced; anything else is not overwritten.
     copy : bool, default=False
-        Return a copy of ``adata`` with the results, and leave ``adata`` as it is.
+        Whether to write to a copy of ``adata`` and return it.
     **params
         Other parameters of :class:`~l20fs.L20Selector`. A dict of ``class_weight`` has a weight per label. ``include``,
-        ``exclude``, ``penalty_factor`` and ``feature_groups`` take names of genes; indices, masks and arrays count all
+        ``exclude``, ``penalty_factor`` and ``feature_groups`` take names of genes; indices, masks and arrays refer to all
         genes of ``adata``, also with ``mask_var``. A gene outside ``mask_var`` cannot be included, and need not be excluded.
 
     Returns
     -------
     AnnData or None
-        None, or the copy. It has these new fields:
+        The copy with ``copy=True``, else None. These fields are written:
 
         ``.var[key_added]`` : bool
             Whether the gene is selected.
         ``.var[key_added + "_rank"]`` : float
-            1 is best; NaN for genes outside ``mask_var``.
+            Rank of the gene, 1 is best; NaN outside ``mask_var``.
         ``.var[key_added + "_score"]`` : float
-            Larger is better, ``-inf`` for a gene that does not vary, NaN outside ``mask_var``.
+            Score of the gene, larger is better; ``-inf`` for a constant gene, NaN outside ``mask_var``.
         ``.varm[key_added]`` : array of shape (n_vars, n_classes)
-            The weights of the selected genes in units of the matrix; 0 elsewhere. A plain array, since names of cell types
-            like ``"B/T doublet"`` cannot be names of columns in an h5ad file.
+            Weights of the selected genes in units of the matrix; 0 elsewhere. An array and not a DataFrame, since names of
+            cell types such as ``"B/T doublet"`` are not valid column names in an h5ad file.
         ``.uns[key_added]`` : dict
-            ``classes`` (which name the columns of ``.varm``), ``intercept``, ``params``, ``version``, with ``certify=True``
-            also ``gap``. Parameters that no h5ad file can hold (None, functions) are left out; a ``class_weight`` by label
-            is an array in the order of ``classes``.
+            ``classes`` (the columns of ``.varm``), ``intercept``, ``params`` and ``version``, and ``gap`` with
+            ``certify=True``. Parameters that an h5ad file cannot hold (None, functions) are left out; a ``class_weight`` by
+            label is an array in the order of ``classes``.
 
     Notes
     -----
-    A view becomes an object of its own when the results are written, as in scanpy. Of a file opened with ``backed="r"``
-    the results are in memory and not in the file: ``adata.write_h5ad(other_file)`` keeps them.
+    A view becomes an actual AnnData object when the results are written, as in scanpy. With a file opened with
+    ``backed="r"`` the results are in memory only: ``adata.write_h5ad(other_file)`` saves them.
 
     Examples
     --------
@@ -125,7 +125,7 @@ def select_genes(
     if not allow_counts:
         _refuse_counts(stored, place)
     if is_stored(stored) and candidates.all() and selector.max_memory is not None:
-        X = stored  # which the selector reads in blocks; it finds what is not finite itself
+        X = stored  # the selector reads it in blocks and checks that it is finite
     else:
         X = _in_memory(stored, candidates)
         refuse_non_finite(X, names, type(selector).__name__)
@@ -139,7 +139,7 @@ def select_genes(
 
 
 def _refuse_other_objects(adata: Any, copy: bool) -> None:
-    """Refuse what is not an AnnData object, and one into which nothing can be written."""
+    """Raise an error for anything but an AnnData object, and for one that cannot be written to."""
     try:
         from anndata import AnnData
     except ModuleNotFoundError:
@@ -158,7 +158,7 @@ def _refuse_other_objects(adata: Any, copy: bool) -> None:
 
 
 def _refuse_taken_key(adata: AnnData, key: str) -> None:
-    """Refuse a key under which something stands that is not ours, or that no h5ad file can hold."""
+    """Raise an error for a key that is taken by something else, or that an h5ad file cannot hold."""
     if not isinstance(key, str) or not key or "/" in key:
         raise ValueError(f"key_added={key!r} is not valid. Use a name without '/', which an h5ad file can hold.")
     before = adata.uns.get(key)
@@ -171,7 +171,7 @@ def _refuse_taken_key(adata: AnnData, key: str) -> None:
 
 
 def _stored_matrix(adata: AnnData, layer: str | None) -> tuple[str, Any]:
-    """Return the matrix as it is stored, and how to call it."""
+    """Return the name of the matrix for messages, and the matrix as it is stored."""
     if layer is not None and layer not in adata.layers:
         raise ValueError(
             f"layer={layer!r} is not in adata.layers, which has {listed(adata.layers, 'none')}. Use one of them, or None "
@@ -187,7 +187,7 @@ def _stored_matrix(adata: AnnData, layer: str | None) -> tuple[str, Any]:
 
 
 def _in_memory(stored: Any, candidates: Array) -> Any:
-    """Return the columns of the candidates; of a file that backs the matrix, little else is loaded at a time."""
+    """Load the columns of the candidate genes; from a file, a few cells at a time."""
     if sp.issparse(stored) or isinstance(stored, np.ndarray):
         X = stored if sp.issparse(stored) else np.asarray(stored)
         return X if candidates.all() else X[:, candidates]
@@ -201,7 +201,7 @@ def _in_memory(stored: Any, candidates: Array) -> Any:
 
 
 def _labels(adata: AnnData, groupby: str) -> Array:
-    """Return the label of each cell as text, or say why they are no labels."""
+    """Return the label of each cell as text, or raise an error if the column does not hold labels."""
     place, labels = _column(adata, "obs", "groupby", groupby)
     n_missing = int(labels.isna().sum())
     if n_missing:
@@ -241,7 +241,7 @@ def _candidates(adata: AnnData, mask_var: Any) -> Array:
 
 
 def _column(adata: AnnData, room: str, parameter: str, name: str) -> tuple[str, Any]:
-    """Return how to call a column of ``.obs`` or ``.var``, and the column."""
+    """Return the name of a column of ``.obs`` or ``.var`` for messages, and the column."""
     frame = getattr(adata, room)
     place = f"adata.{room}[{name!r}]"
     names = frame.columns.tolist()
@@ -254,7 +254,7 @@ def _column(adata: AnnData, room: str, parameter: str, name: str) -> tuple[str, 
 
 
 def _refuse_counts(stored: Any, place: str) -> None:
-    """Refuse whole numbers from 0, of which some are above 1."""
+    """Raise an error if the matrix holds raw counts: integers from 0, some of them above 1."""
     largest = 0.0
     for values in _pieces(stored):
         if not (np.all(values >= 0) and np.all(values == np.floor(values))):
@@ -262,13 +262,13 @@ def _refuse_counts(stored: Any, place: str) -> None:
         largest = max(largest, float(values.max(initial=0)))
     if largest > 1.0:
         raise ValueError(
-            f"{place} holds raw counts (whole numbers from 0 to {largest:g}), of which deeply sequenced cells have more. "
+            f"{place} holds raw counts (whole numbers from 0 to {largest:g}), which depend on the depth of each cell. "
             "Use sc.pp.normalize_total(adata) and sc.pp.log1p(adata), name a normalised layer, or pass allow_counts=True."
         )
 
 
 def _pieces(stored: Any) -> Iterator[Array]:
-    """Go through the stored values, so many at a time that nothing large is made or loaded."""
+    """Yield the stored values in small pieces."""
     values = stored
     if sp.issparse(stored):
         values = stored.data
@@ -288,7 +288,7 @@ def _make_selector(n_genes: Any, params: dict[str, Any]) -> L20Selector:
 
 
 def _restricted(asked: L20Selector, genes: Array, candidates: Array) -> L20Selector:
-    """Return the selector for the candidates alone, of one that knows all genes by index."""
+    """Return the selector for the candidate genes, from one whose parameters refer to all genes by index."""
     selector = L20Selector(**asked.get_params(deep=False))  # no clone: a callback must stay the same object
     if candidates.all():
         return selector
@@ -306,7 +306,7 @@ def _restricted(asked: L20Selector, genes: Array, candidates: Array) -> L20Selec
 
 
 def _places(genes: Array, place: dict[int, int], included: list[int]) -> list[int]:
-    """Return the positions of included genes among the candidates."""
+    """Return the positions of the included genes among the candidates."""
     outside = [genes[gene] for gene in included if gene not in place]
     if outside:
         raise ValueError(
@@ -317,27 +317,27 @@ def _places(genes: Array, place: dict[int, int], included: list[int]) -> list[in
 
 
 def _write(adata: AnnData, key: str, selector: L20Selector, candidates: Array, description: dict[str, Any]) -> None:
-    """Write what was found; nothing is computed from here on."""
+    """Write the results into ``adata``."""
     columns = {
         key: _for_all_genes(selector.support_, candidates, False),
         f"{key}_rank": _for_all_genes(selector.ranking_.astype(np.float64), candidates, np.nan),
         f"{key}_score": _for_all_genes(selector.scores_, candidates, np.nan),
     }
     weights = _for_all_genes(selector.coef_.T, candidates, 0.0)
-    adata.var = adata.var.assign(**columns)  # first: this makes a view an object of its own, without a warning
+    adata.var = adata.var.assign(**columns)  # first: this turns a view into an actual object without a warning
     adata.varm[key] = weights
     adata.uns[key] = description
 
 
 def _for_all_genes(values: Array, candidates: Array, other: Any) -> Array:
-    """Give the candidates their values, and all other genes ``other``."""
+    """Return an array over all genes with the values of the candidates, and ``other`` elsewhere."""
     spread = np.full((len(candidates), *values.shape[1:]), other, dtype=values.dtype)
     spread[candidates] = values
     return spread
 
 
 def _params(asked: L20Selector, genes: Array) -> dict[str, Any]:
-    """Return the parameters of a selector that knows all genes by index, as an h5ad file can hold them."""
+    """Return the parameters of a selector, with ``include`` and ``exclude`` as names of genes."""
     params = asked.get_params()
     params = {"n_genes": params.pop("n_features_to_select"), **params, "solver": make_solver(asked.solver).name}
     params |= {name: genes[params[name]] for name in ("include", "exclude") if params[name] is not None}
@@ -345,7 +345,7 @@ def _params(asked: L20Selector, genes: Array) -> dict[str, Any]:
 
 
 def _description(selector: L20Selector, params: dict[str, Any]) -> dict[str, Any]:
-    """Say what was done, in values that an h5ad file can hold; None is not among them before anndata 0.12."""
+    """Return the content of ``.uns``, restricted to what an h5ad file can hold: no None before anndata 0.12."""
     params = {**params, "ridge": selector.ridge_}
     if isinstance(selector.class_weight, dict):
         params["class_weight"] = np.array([selector.class_weight.get(label, 1.0) for label in selector.classes_])

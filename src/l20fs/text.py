@@ -126,7 +126,7 @@ def p_text(value: float) -> str:
 
 
 def shorten(name: object, limit: int = 28) -> str:
-    """Return a name in one line, with an ellipsis in its middle if it is long.
+    """Return a name on one line, with an ellipsis in the middle if it is long.
 
     Examples
     --------

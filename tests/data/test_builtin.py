@@ -42,5 +42,5 @@ def test_planted_data_are_the_published_recipe():
 
 
 def test_planted_data_refuse_too_many_informative_features():
-    with pytest.raises(ValueError, match="n_informative=11 is outside 1 to n_features=10"):
+    with pytest.raises(ValueError, match=r"n_informative=11 is not valid\. Use a number from 1 to n_features=10"):
         make_planted(20, 10, 11)

@@ -19,8 +19,8 @@ from l20fs.design import DeviceDesign, make_design
 from l20fs.inputs.devices import Place, as_numpy, is_device_array, working_dtype
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.solvers import Schedule, ahiht, forward, hiht, sbr, swap
-from l20fs.solvers import device_active_set as device
-from l20fs.solvers.device_active_set import DeviceBasis, DevicePanel, leading_triangle, n_leading
+from l20fs.solvers.active_sets import device as device
+from l20fs.solvers.active_sets.device import DeviceActiveSet, DeviceBasis, leading_triangle, n_leading
 from l20fs.solvers.homotopy import Walk
 
 
@@ -280,13 +280,13 @@ def test_wrong_foresight_changes_nothing(move, monkeypatch):
         return [first, *others][:n_rows]
 
     calls = []
-    settle = DevicePanel._settle
+    settle = DeviceActiveSet._settle
 
     def count(self, rows, directions, least):
         calls.append((len(rows), settle(self, rows, directions, least)))
         return calls[-1][1]
 
-    monkeypatch.setattr(DevicePanel, "_settle", count)
+    monkeypatch.setattr(DeviceActiveSet, "_settle", count)
     forward(problem, 16)
     n_batches = len(calls)
     monkeypatch.setattr(device, "foresee", foresee_badly)
@@ -336,28 +336,28 @@ def test_the_lines_of_the_basis_are_orthonormal(move, ridge):
     X, Y, _ = make_problem_data(60, 40, np.float64)
     X[:, 20:40] = X[:, :20] + 1e-4 * np.random.default_rng(1).standard_normal((60, 20))  # nearly dependent
     problem = LeastSquares(move(X), Y, ridge=ridge)
-    panel = DevicePanel(problem)
-    while len(panel) < 25:
-        assert panel.grow(25 - len(panel))
-    lines = as_numpy(panel.basis._lines)[:25]
+    active = DeviceActiveSet(problem)
+    while len(active) < 25:
+        assert active.grow(25 - len(active))
+    lines = as_numpy(active.basis._lines)[:25]
     np.testing.assert_allclose(lines @ lines.T, np.eye(25), atol=1e-12)
-    rows = np.array(panel.rows)
+    rows = np.array(active.rows)
     columns = problem.design.take(rows, slice(None))
     stacked, target = np.vstack([columns, np.sqrt(problem.ridge) * np.eye(25)]), np.zeros((85, 3))
     target[:60] = problem.targets.T
     weights = np.linalg.lstsq(stacked, target)[0]
-    np.testing.assert_allclose(panel.weights.T, weights, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(active.weights.T, weights, rtol=1e-5, atol=1e-6)
     residual = problem.targets - (columns @ weights).T
-    np.testing.assert_allclose(as_numpy(panel._residual), residual, atol=1e-8)
+    np.testing.assert_allclose(as_numpy(active._residual), residual, atol=1e-8)
     energies = problem.ridge * np.vdot(weights, weights)
-    assert panel.loss == pytest.approx(0.5 * np.vdot(residual, residual) + 0.5 * energies, rel=1e-8)
+    assert active.loss == pytest.approx(0.5 * np.vdot(residual, residual) + 0.5 * energies, rel=1e-8)
     outside = np.setdiff1d(np.flatnonzero(problem.design.varies), rows)
     for row in outside[:5]:
         with_it = problem.design.take(np.append(rows, row), slice(None))
         stacked = np.vstack([with_it, np.sqrt(problem.ridge) * np.eye(26)])
         target = np.vstack([problem.targets.T, np.zeros((26, 3))])
         left = target - stacked @ np.linalg.lstsq(stacked, target)[0]
-        assert panel.merits()[row] == pytest.approx(panel.loss - 0.5 * np.vdot(left, left), rel=1e-5, abs=1e-9)
+        assert active.merits()[row] == pytest.approx(active.loss - 0.5 * np.vdot(left, left), rel=1e-5, abs=1e-9)
 
 
 @move_to_each
@@ -380,11 +380,11 @@ def test_nearly_dependent_columns_of_one_batch(move, ridge):
 def test_products_are_made_anew_with_every_batch(move):
     X, Y, _ = make_problem_data(60, 40, np.float64)
     problem = LeastSquares(move(X), Y, ridge=0.1)
-    panel = DevicePanel(problem)
-    panel._products = panel._products + 1e-3  # far more than rounding ever would
-    panel.grow(5)
-    expected = problem.design.pull(as_numpy(panel._residual))
-    np.testing.assert_allclose(as_numpy(panel._products), expected, atol=1e-9)
+    active = DeviceActiveSet(problem)
+    active._products = active._products + 1e-3  # far more than rounding ever would
+    active.grow(5)
+    expected = problem.design.pull(as_numpy(active._residual))
+    np.testing.assert_allclose(as_numpy(active._products), expected, atol=1e-9)
 
 
 def test_of_equal_rows_the_lowest_counts():
@@ -430,11 +430,11 @@ def test_forward_moves_little(monkeypatch):
     monkeypatch.setattr(device, "FEWEST_CANDIDATES", 100)
     monkeypatch.setattr(device, "CANDIDATES_PER_ROW", 1)
     monkeypatch.setattr(device, "FIRST_AHEAD", 8)
-    panel = DevicePanel(problem)
+    active = DeviceActiveSet(problem)
     transfers = Transfers(monkeypatch)
     n_batches = 0
-    while len(panel) < 24:
-        panel.grow(24 - len(panel))
+    while len(active) < 24:
+        active.grow(24 - len(active))
         n_batches += 1
     assert n_batches <= 4
     assert len(transfers.sizes) <= 6 * n_batches

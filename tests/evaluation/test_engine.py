@@ -1,300 +1,268 @@
-from __future__ import annotations
+"""The fold engine against loops that fit everything anew, and its four users against each other."""
 
-from collections import Counter
+from __future__ import annotations
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from samples import CONTAINERS, make_data
-from sklearn.model_selection import StratifiedKFold
+from reference import vote
+from samples import make_data
+from sklearn import config_context
+from sklearn.base import BaseEstimator, clone
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import make_scorer, mean_absolute_error
+from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold
 from sklearn.neighbors import KNeighborsClassifier
 
-from l20fs import L20Classifier, L20Selector, L20SelectorCV
-from l20fs.data import make_planted
-from l20fs.evaluation.choice import choose
-from l20fs.evaluation.folds import make_stratified_folds, number_of_folds
-from l20fs.evaluation.judges import nearest_neighbours
-from l20fs.evaluation.predictions import JUDGES, nested_accuracy, predictions_by_k
-from l20fs.methods import MRMR, RPMFS, FisherScore
+from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV
+from l20fs.evaluation.engine import Samples, evaluate, score_sizes, select
+from l20fs.evaluation.folds import Fold, make_folds
+from l20fs.evaluation.judges import FittedEstimator, NearestNeighbours, OwnModel, RefittedRule, accuracy
+from l20fs.evaluation.predictions import predictions_by_k
+from l20fs.experiments.cells import Dataset
+from l20fs.experiments.plan import parse_plan
+from l20fs.experiments.protocol import paper_split
+from l20fs.experiments.runner import run
+from l20fs.methods import ESFS, MRMR, FisherScore
 
-LETTERS = np.array(["a", "b", "c"])
-
-
-def labelled(seed=0, **sizes):
-    X, y = make_data(seed, **sizes)
-    return X, LETTERS[y]
+SIZES = [1, 2, 4, 7]
 
 
-def vote(X_train, y_train, sample, n=5):
-    """Vote among the nearest; of equally near ones the first, and on a tie the first label in the alphabet."""
-    distances = [((x - sample) ** 2).sum() for x in X_train]
-    votes = Counter(y_train[i] for i in np.argsort(distances, kind="stable")[:n])
-    return min(votes, key=lambda label: (-votes[label], label))
+def noisy(seed=0):
+    X, y = make_data(seed)
+    return X + np.random.default_rng(seed).standard_normal(X.shape), y
 
 
-def slow_predictions(selector, X, y, sizes, folds, ridge):
-    """Fit everything anew for every fold and every size."""
-    found = {judge: np.empty((len(y), len(sizes)), dtype=y.dtype) for judge in JUDGES}
-    for train, test in folds:
-        for column, k in enumerate(sizes):
-            if isinstance(selector, L20Selector):
-                parameters = selector.get_params() | {"n_features_to_select": k, "max_features": max(sizes)}
-                model = L20Classifier(**parameters).fit(X[train], y[train])
-                order = model.path_.support(k)
-                found["linear"][test, column] = model.predict(X[test])
-            else:
-                fitted = type(selector)(**selector.get_params() | {"n_features_to_select": max(sizes)}).fit(
-                    X[train], y[train]
-                )
-                order = np.argsort(fitted.ranking_)[:k]
-                model = L20Classifier(k, ridge=ridge).fit(X[train][:, order], y[train])
-                found["linear"][test, column] = model.predict(X[test][:, order])
-            found["KNN-5"][test, column] = [vote(X[train][:, order], y[train], X[i, order]) for i in test]
-    return found
+def slow_scores(make_selector, folds, score_on):
+    """Return (n_folds, n_sizes): for every fold and size a selector of its own, and a score with its features."""
+    return np.array([[score_on(make_selector(k), train, test) for k in SIZES] for train, test in folds])
 
 
-SELECTORS = [
-    L20Selector(2),
-    L20Selector(solver="ahiht", ridge=0.5),
-    L20Selector(solver="swap", scale="none", class_weight=None, ranking="norm"),
-    L20Selector(include=[3], exclude=[0]),
-    FisherScore(),
-    MRMR(),
-    RPMFS(tol=0.1),
-]
+# ------------------------------------------------------------------------------------------------- four users, one engine
 
 
-@pytest.mark.parametrize("selector", SELECTORS, ids=lambda selector: repr(selector)[:40])
-def test_predictions_are_those_of_a_slow_loop(selector):
-    X, y = labelled(n_samples=60)
-    kept = (y != "b") | (np.arange(60) < 30)  # classes of unequal size have unequal weights
-    X, y = X[kept], y[kept]
-    sizes, folds = [1, 2, 4, 7], make_stratified_folds(y, seed=3)
-    found = predictions_by_k(selector, X, y, sizes, folds, ridge=3.0)
-    expected = slow_predictions(selector, X, y, sizes, folds, 3.0)
-    for judge in JUDGES:
-        np.testing.assert_array_equal(found.classes[found.predicted[judge]], expected[judge])
-        right = expected[judge] == y[:, None]
-        np.testing.assert_allclose(found.accuracy(judge), [right[fold.test].mean(axis=0) for fold in folds])
-    assert len(np.unique(found.accuracy(), axis=1).T) > 1  # sizes differ, so a mix-up would be seen
+def knn(X, y, fold, columns):
+    train, test = fold
+    return np.mean([vote(X[train][:, columns], y[train], X[i, columns]) == y[i] for i in test])
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("rule", ["best", "1se"])
-def test_the_choice_is_that_of_the_selector_with_cross_validation(seed, rule):
-    X, y = labelled(seed)
-    X += np.random.default_rng(seed).standard_normal(X.shape)
-    folds = make_stratified_folds(y, seed=seed)
-    selector = L20Selector(ridge=1.0)
-    found = predictions_by_k(selector, X, y, range(1, 11), folds)
-    cv = L20SelectorCV(rule, selector=selector, max_features=10, cv=folds).fit(X, y)
-    assert found.sizes[choose(found.results(), rule)] == cv.n_features_
-    for key in ("mean_test_score", "standard_error", "n_features"):
-        np.testing.assert_array_equal(found.results()[key], cv.cv_results_[key])
-
-
-@pytest.mark.parametrize("rule", ["best", "1se"])
-@pytest.mark.parametrize("groups", [None, np.arange(60) % 12])
-def test_the_nested_accuracy_is_that_of_a_choice_in_each_fold(groups, rule):
-    X, y = labelled(1)
-    X = X[:, [2, 5, 9, 2, 5, 9, 2, 5]] + 2.0 * np.random.default_rng(0).standard_normal((60, 8))  # every feature helps
-    folds = make_stratified_folds(y, groups, seed=2)
-    outer = predictions_by_k(L20Selector(), X, y, range(1, 8), folds)
-    nested = nested_accuracy(L20Selector(), X, y, outer, rule, groups=groups, seed=2)
-    for place, (train, test) in enumerate(folds):
-        inner = make_stratified_folds(y[train], None if groups is None else groups[train], seed=2)
-        cv = L20SelectorCV(rule, max_features=7, cv=inner).fit(X[train], y[train])
-        assert nested.sizes[place] == cv.n_features_
-        assert nested.accuracies[place] == pytest.approx(cv.score(X[test], y[test]))
-    assert len(set(nested.sizes)) > 1
-
-
-def test_the_confusion_counts_every_sample_once():
-    X, y = labelled()
-    found = predictions_by_k(L20Selector(), X, y, [2, 5], make_stratified_folds(y))
-    for judge in JUDGES:
-        for column, size in enumerate(found.sizes):
-            predicted = found.classes[found.predicted[judge][:, column]]
-            expected = [[((y == a) & (predicted == b)).sum() for b in LETTERS] for a in LETTERS]
-            np.testing.assert_array_equal(found.confusion(size, judge), expected)
-    assert (found.confusion(2) != found.confusion(5)).any()
-
-
-@pytest.mark.parametrize("selector", [L20Selector(), L20Selector(solver="ahiht")], ids=["forward", "ahiht"])
-def test_sparse_is_as_dense_and_never_made_dense(selector, monkeypatch):
-    X, y = labelled()
-    X = X * (np.abs(X) > 0.7)
-    folds = make_stratified_folds(y)
-    expected = predictions_by_k(selector, X, y, [1, 3, 6], folds)
-    densified = []
-    original = sp.csr_array.toarray
-    monkeypatch.setattr(
-        sp.csr_array, "toarray", lambda self, *a, **k: densified.append(self.shape) or original(self, *a, **k)
+@pytest.mark.parametrize("params", ["", 'solver = "swap"', "ridge = 0.5", 'scale = "none"'])
+def test_cv_select_compare_and_reproduce_give_the_same_scores_on_the_same_fold(tmp_path, seed, params):
+    X, y = noisy(seed)
+    plan = parse_plan(
+        f'datasets = ["toy"]\nsizes = {SIZES}\nn_splits = 1\nseed = {seed}\n[[methods]]\nmethod = "L20Selector"\n'
+        f"params = {{ {params} }}"
     )
-    found = predictions_by_k(selector, sp.csc_array(X), y, [1, 3, 6], folds)
-    for judge in JUDGES:
-        np.testing.assert_array_equal(found.predicted[judge], expected.predicted[judge])
-    assert densified
-    assert max(n_columns for _, n_columns in densified) <= 6
+    fold, template = paper_split(y, 0, seed), plan.variants[0].selector()
+    rows = run(plan, [Dataset("toy", X, y)], tmp_path)
+    by_cells = rows.accuracy[rows.classifier == "knn"].to_numpy()
+    neighbours = KNeighborsClassifier(5, algorithm="brute")
+    by_cv = L20SelectorCV("best", selector=template, sizes=SIZES, cv=[fold], estimator=neighbours).fit(X, y)
+    by_select = predictions_by_k(template, X, y, SIZES, [fold])
+    expected = [
+        knn(X, y, fold, clone(template).set_params(n_features_to_select=k, max_features=7).fit(X[fold.train], y[fold.train])
+            .get_support(indices=True))
+        for k in SIZES
+    ]  # fmt: skip
+    assert by_cells.tolist() == pytest.approx(expected)
+    assert by_select.accuracy("KNN-5")[0].tolist() == pytest.approx(expected)
+    assert by_cv.cv_results_["split0_test_score"].tolist() == pytest.approx(expected)
+    own = L20SelectorCV("best", selector=template, sizes=SIZES, cv=[fold]).fit(X, y)
+    assert by_select.accuracy("linear")[0].tolist() == own.cv_results_["split0_test_score"].tolist()
+    assert len(set(expected)) > 1, "sizes differ, so a mix-up would be seen"
 
 
-@given(st.integers(0, 2**32 - 1))
-def test_neighbours_vote_as_in_a_plain_loop_whatever_ties_there_are(seed):
+# ------------------------------------------------------------------------------------------------------------- slow loops
+
+
+def worst(model, X, y):
+    """A scorer of one's own: minus the largest error in any target."""
+    return -np.abs(model.predict(X) - y).max()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n_targets", [1, 3])
+def test_several_targets_and_weights_with_a_scorer_of_ones_own(n_targets, weighted):
+    rng = np.random.default_rng(n_targets)
+    X = rng.standard_normal((60, 12))
+    Y = X[:, [2, 5, 9]] @ rng.standard_normal((3, n_targets)) + rng.standard_normal((60, n_targets))
+    Y = Y[:, 0] if n_targets == 1 else Y
+    weights = rng.integers(0, 4, 60).astype(float) if weighted else None
+    folds = make_folds(KFold(4), X, Y, None, classify=False)
+
+    def part(chosen):
+        return {} if weights is None else {"sample_weight": weights[chosen]}
+
+    samples = Samples(X, Y, weights, fit_params={} if weights is None else {"sample_weight": weights})
+    judges = {"own": OwnModel(worst), "ridge": FittedEstimator(Ridge(), worst)}
+    found = [judged.by_judge for judged in evaluate([L20Regressor()], samples, folds, SIZES, judges)]
+    for number, (train, test) in enumerate(folds):
+        for place, k in enumerate(SIZES):
+            model = L20Regressor(k, max_features=7).fit(X[train], Y[train], **part(train))
+            assert found[number]["own"][place] == pytest.approx(worst(model, X[test], Y[test]))
+            chosen = model.support_
+            other = Ridge().fit(X[train][:, chosen], Y[train], **part(train))
+            assert found[number]["ridge"][place] == pytest.approx(worst(other, X[test][:, chosen], Y[test]))
+
+
+@pytest.mark.parametrize("selector", [FisherScore(), MRMR(), L20Selector(), ESFS()], ids=lambda each: type(each).__name__)
+def test_any_selector_with_any_estimator(selector):
+    X, y = noisy(1)
+    donors = np.repeat(np.arange(12), 5)
+    folds = make_folds(4, X, y, donors, classify=True)
+    assert [set(donors[fold.test]) for fold in folds] == [
+        set(donors[test]) for _, test in StratifiedGroupKFold(4).split(X, y, donors)
+    ]
+
+    def score_on(each, train, test):
+        chosen = each.fit(X[train], y[train]).support_
+        return LogisticRegression().fit(X[train][:, chosen], y[train]).score(X[test][:, chosen], y[test])
+
+    def make(k):
+        return clone(selector).set_params(n_features_to_select=k)
+
+    judge = FittedEstimator(LogisticRegression(), accuracy)
+    for container in (np.asarray, sp.csr_array) if selector.takes_sparse else (np.asarray,):
+        found = score_sizes([selector], Samples(container(X), y), folds, SIZES, judge, on_path=id)
+        np.testing.assert_allclose(found.values[0], slow_scores(make, folds, score_on))
+        assert found.n_features.tolist() == [[SIZES] * 4]
+
+
+def test_weights_groups_and_a_routed_scorer_in_the_selector_with_cross_validation():
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((60, 12))
+    Y = X[:, [2, 9]] @ rng.standard_normal((2, 2)) + rng.standard_normal((60, 2))
+    weights, donors = rng.integers(1, 4, 60).astype(float), np.repeat(np.arange(12), 5)
+    with config_context(enable_metadata_routing=True):
+        scorer = make_scorer(mean_absolute_error, greater_is_better=False).set_score_request(sample_weight=True)
+        selector = L20SelectorCV(
+            "best", cv=3, sizes=SIZES, scoring=scorer, estimator=Ridge().set_fit_request(sample_weight=True)
+        )
+        selector.set_fit_request(sample_weight=True).fit(X, Y, sample_weight=weights, groups=donors)
+    for number, (train, test) in enumerate(GroupKFold(3).split(X, Y, donors)):
+        for place, k in enumerate(SIZES):
+            chosen = L20Regressor(k, max_features=7).fit(X[train], Y[train], weights[train]).support_
+            model = Ridge().fit(X[train][:, chosen], Y[train], sample_weight=weights[train])
+            expected = -mean_absolute_error(Y[test], model.predict(X[test][:, chosen]), sample_weight=weights[test])
+            assert selector.cv_results_[f"split{number}_test_score"][place] == pytest.approx(expected)
+
+
+# ---------------------------------------------------------------------------------------------------- sizes and selections
+
+
+class Listed(BaseEstimator):
+    """Nothing but the contract: it selects the features that it was given, for each size others."""
+
+    def __init__(self, features, n_features_to_select=1):
+        self.features = features
+        self.n_features_to_select = n_features_to_select
+
+    def fit(self, X, y):
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def order_for(self, k):
+        return np.array(self.features[k], dtype=int)
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=20)
+def test_judges_do_not_need_selections_within_each_other(seed):
     rng = np.random.default_rng(seed)
-    n_train, n_test, n_columns = rng.integers(1, 12), rng.integers(1, 5), rng.integers(1, 5)
-    train, test = (
-        rng.integers(0, 3, (n_train, n_columns)).astype(float),
-        rng.integers(0, 3, (n_test, n_columns)).astype(float),
+    X, y = noisy(seed % 100)
+    fold = Fold(np.arange(40), np.arange(40, 60))
+    features = {k: rng.permutation(12)[:k].tolist() for k in SIZES}
+    if rng.random() < 0.3:
+        features = {k: features[7][:k] for k in SIZES}
+    judges = {"linear": RefittedRule(3.0), "neighbours": NearestNeighbours()}
+    (found,) = evaluate([Listed(features)], Samples(X, y), [fold], SIZES, judges)
+    assert found.n_features.tolist() == SIZES
+    for place, k in enumerate(SIZES):
+        columns = features[k]
+        model = L20Classifier(k, ridge=3.0).fit(X[fold.train][:, columns], y[fold.train])
+        assert found.by_judge["linear"][:, place].tolist() == model.predict(X[fold.test][:, columns]).tolist()
+        votes = [vote(X[fold.train][:, columns], y[fold.train], X[i, columns]) for i in fold.test]
+        assert found.by_judge["neighbours"][:, place].tolist() == votes
+
+
+def test_a_method_that_solves_for_one_size_is_asked_for_each_unless_one_ranking_is_wanted():
+    X, y = make_data(3)
+    train = Samples(X, y)
+    each = select(ESFS(), train, SIZES)
+    alone = [ESFS(k).fit(X, y).order_for(k) for k in SIZES]
+    assert all(np.array_equal(*pair) for pair in zip(each.features, alone, strict=True))
+    assert len(each.chains) == len(SIZES), "otherwise this test says nothing"
+    one = select(ESFS(), train, SIZES, one_ranking=True)
+    assert [features.tolist() for features in one.features] == [alone[-1][:k].tolist() for k in SIZES]
+    assert len(one.chains) == 1
+
+
+def test_groups_of_features_and_an_end_of_the_path_are_as_the_selector_says():
+    X, y = make_data()
+    train = Samples(X, y)
+    grouped = L20Selector(feature_groups=[[2, 3, 4], [5, 6]], include=[0])
+    for one_ranking in (False, True):
+        found = select(grouped, train, [1, 2, 5], one_ranking=one_ranking)
+        for k, features in zip([1, 2, 5], found.features, strict=True):
+            expected = clone(grouped).set_params(n_features_to_select=k, max_features=5).fit(X, y).order_for(k)
+            assert features.tolist() == expected.tolist()
+    alpha = 0.999 * L20Selector(3).fit(X, y).path_.alphas[0]
+    for one_ranking in (False, True):
+        found = select(L20Selector(alpha=alpha), train, [1, 3], one_ranking=one_ranking)
+        assert found.n_features.tolist() == [found.selector.support_for(k).sum() for k in (1, 3)]
+    (nonzero,) = select(L20Selector(alpha=0.1), train, [None]).features
+    assert set(nonzero) == set(np.flatnonzero(L20Selector(None, alpha=0.1).fit(X, y).support_))
+
+
+def test_selectors_samples_and_folds_stay_as_they_were():
+    X, y = make_data()
+    weights = np.arange(60.0)
+    selector = L20Classifier(5, verbose=1, callback=print, certify=True).fit(X, y)
+    state = {name: value for name, value in vars(selector).items() if not name.startswith("_")}
+    samples, folds = Samples(X, y, weights), make_folds(3, X, y, None, classify=True)
+    before = X.copy(), y.copy(), weights.copy()
+    scores = score_sizes([selector], samples, folds, SIZES, OwnModel(accuracy), on_path=id)
+    assert scores.values.shape == (1, 3, 4)
+    assert {name: vars(selector)[name] for name in state} == state
+    for old, new in zip(before, (X, y, weights), strict=True):
+        np.testing.assert_array_equal(old, new)
+
+
+def test_several_selectors_come_in_order_whoever_computes_them():
+    X, y = noisy()
+    samples, folds = Samples(X, y), make_folds(3, X, y, None, classify=True)
+    selectors, seen = [L20Classifier(ridge=ridge) for ridge in (0.1, 10.0)], []
+    one, two = (
+        score_sizes(selectors, samples, folds, SIZES, OwnModel(accuracy), on_path=seen.append, n_jobs=n) for n in (1, 2)
     )
-    codes = rng.integers(0, 3, n_train)
-    ends = np.sort(rng.integers(1, n_columns + 1, 3))
-    found = nearest_neighbours(train, codes, test, ends, 3)
-    for column, end in enumerate(ends):
-        assert found[:, column].tolist() == [vote(train[:, :end], codes, sample[:end]) for sample in test]
+    assert seen == [1, 2, 3, 4, 5, 6] * 2
+    np.testing.assert_array_equal(one.values, two.values)
+    for selector, values in zip(selectors, one.values, strict=True):
+        np.testing.assert_array_equal(
+            score_sizes([selector], samples, folds, SIZES, OwnModel(accuracy), on_path=id).values[0], values
+        )
+    assert (one.values[0] != one.values[1]).any()
 
 
-def test_neighbours_are_those_of_scikit_learn():
-    X, y = make_data(n_samples=200)
-    found = nearest_neighbours(X[:150], y[:150], X[150:], np.array([1, 4, 12]), 3)
-    for column, end in enumerate([1, 4, 12]):
-        expected = KNeighborsClassifier(5).fit(X[:150, :end], y[:150]).predict(X[150:, :end])
-        np.testing.assert_array_equal(found[:, column], expected)
+def test_columns_are_read_once_for_all_judges():
+    X, y = make_data()
+    read = []
 
+    class Counted(np.ndarray):
+        def __getitem__(self, key):
+            if isinstance(key, tuple):
+                read.append(key)
+            return super().__getitem__(key)
 
-def test_blocks_of_test_samples_change_nothing(monkeypatch):
-    X, y = make_data(n_samples=60)
-    expected = nearest_neighbours(X[:40], y[:40], X[40:], np.array([2, 5]), 3)
-    monkeypatch.setattr("l20fs.evaluation.judges.BLOCK_ELEMENTS", 130)
-    np.testing.assert_array_equal(nearest_neighbours(X[:40], y[:40], X[40:], np.array([2, 5]), 3), expected)
-
-
-def test_without_a_feature_the_most_common_class_wins():
-    codes = np.array([1, 2, 0, 2, 2, 1, 0, 1, 1, 1])
-    assert nearest_neighbours(np.zeros((10, 0)), codes, np.zeros((2, 0)), np.array([0]), 3).tolist() == [[1], [1]]
-
-
-def test_noise_has_chance_accuracy_and_a_leak_would_be_seen():
-    honest, leaky = [], []
-    rng = np.random.default_rng(0)
-    for seed in range(4):
-        X, y = rng.standard_normal((60, 2000)), rng.permutation(np.repeat(LETTERS, 20))
-        folds = make_stratified_folds(y, seed=seed)
-        found = predictions_by_k(L20Selector(), X, y, [20], folds)
-        honest.append([found.accuracy(judge).mean() for judge in JUDGES])
-        chosen = L20Selector(20).fit_transform(X, y)
-        cheat = predictions_by_k(L20Selector(), chosen, y, [20], folds)
-        leaky.append([cheat.accuracy(judge).mean() for judge in JUDGES])
-    # Three classes of equal size. On one such set the accuracy has deviation 0.08, so the mean of four has 0.04.
-    np.testing.assert_allclose(np.mean(honest, axis=0), 1 / 3, atol=0.16)
-    assert (np.mean(leaky, axis=0) > 0.6).all()
-
-
-def test_selection_never_sees_the_test_samples():
-    X, y = labelled()
-    seen = []
-
-    class Recording(FisherScore):
-        def fit(self, X, y):
-            seen.append((X.copy(), y.copy()))
-            return super().fit(X, y)
-
-    folds = make_stratified_folds(y, seed=2)
-    predictions_by_k(Recording(), X, y, [3], folds)
-    for (X_seen, y_seen), fold in zip(seen, folds, strict=True):
-        np.testing.assert_array_equal(X_seen, X[fold.train])
-        np.testing.assert_array_equal(y_seen, y[fold.train])
-
-
-@pytest.mark.parametrize("make", CONTAINERS)
-def test_selector_and_data_stay_as_they_were_and_every_fold_is_reported(make):
-    X, y = labelled()
-    X = make(X)
-    X_before, y_before = X.copy(), y.copy()
-    selector = L20Selector(5).fit(X, y)
-    support, parameters = selector.support_.copy(), selector.get_params()
-    calls = []
-    folds = make_stratified_folds(y)
-    found = predictions_by_k(selector, X, y, [2, 3], folds, on_fold=lambda: calls.append(1))
-    assert len(calls) == len(folds)
-    assert found.n_features.tolist() == [[2, 3]] * 5
-    assert selector.get_params() == parameters
-    np.testing.assert_array_equal(selector.support_, support)
-    assert abs(X - X_before).max() == 0.0
-    np.testing.assert_array_equal(y, y_before)
-
-
-def test_processes_change_nothing():
-    X, y = labelled()
-    folds = make_stratified_folds(y)
-    one, two = (predictions_by_k(L20Selector(), X, y, [1, 4], folds, n_jobs=n_jobs) for n_jobs in (1, 2))
-    for judge in JUDGES:
-        np.testing.assert_array_equal(one.predicted[judge], two.predicted[judge])
-
-
-def test_a_class_that_a_fold_does_not_know_is_never_right_there():
-    X, y = labelled()
-    y = np.where(np.arange(60) < 4, "ab", y)  # between the others, so that its absence shifts their positions
-    groups = np.where(np.arange(60) < 4, 0, 1 + np.arange(60) % 6)
-    folds = make_stratified_folds(y, groups)
-    for selector in (L20Selector(), L20Selector(class_weight={"ab": 2.0}), FisherScore()):
-        found = predictions_by_k(selector, X, y, [3], folds)
-        for judge in JUDGES:
-            assert (found.classes[found.predicted[judge][:4, 0]] != "ab").all()
-            assert found.accuracy(judge)[:, 0].max() > 0.5
-
-
-def test_an_alpha_that_leaves_a_fold_without_features_is_no_error():
-    X, y, _ = make_planted(60, 12, 3, 3, noise=0.1, random_state=0)
-    alpha = 0.999 * L20Selector(3).fit(X, y).path_.alphas[0]  # just below where the first feature enters
-    found = predictions_by_k(L20Selector(3, alpha=alpha), X, y, [3], make_stratified_folds(y))
-    assert 0 in found.n_features
-    assert all(np.isfinite(found.accuracy(judge)).all() for judge in JUDGES)
-
-
-def test_features_that_are_constant_in_a_fold_are_not_counted():
-    X, y = labelled()
-    X[:, 3:] = 1.0
-    for selector in (L20Selector(), FisherScore()):
-        found = predictions_by_k(selector, X, y, [2, 3, 6], make_stratified_folds(y))
-        assert found.n_features.tolist() == [[2, 3, 3]] * 5
-
-
-def test_folds_are_those_of_scikit_learn_and_follow_the_seed():
-    _, y = labelled()
-    for seed in (0, 1):
-        expected = StratifiedKFold(5, shuffle=True, random_state=seed).split(np.zeros((60, 1)), y)
-        for fold, (train, test) in zip(make_stratified_folds(y, seed=seed), expected, strict=True):
-            np.testing.assert_array_equal(fold.train, train)
-            np.testing.assert_array_equal(fold.test, test)
-    assert any(
-        (one.test != other.test).any()
-        for one, other in zip(make_stratified_folds(y, seed=0), make_stratified_folds(y, seed=1), strict=True)
+    samples = Samples(X.view(Counted), y)
+    judges = {"linear": RefittedRule(1.0), "neighbours": NearestNeighbours()}
+    list(
+        evaluate(
+            [Listed({k: list(range(k)) for k in SIZES})], samples, [Fold(np.arange(40), np.arange(40, 60))], SIZES, judges
+        )
     )
-
-
-@given(st.integers(0, 2**32 - 1))
-def test_groups_are_never_on_both_sides(seed):
-    rng = np.random.default_rng(seed)
-    groups = rng.integers(0, 8, 80)
-    y = rng.permutation(np.repeat(["a", "b"], 40))
-    folds = make_stratified_folds(y, groups, seed=1)
-    for train, test in folds:
-        assert not set(groups[train]) & set(groups[test])
-    assert sorted(np.concatenate([fold.test for fold in folds])) == list(range(80))
-
-
-def test_rare_classes_and_few_groups_mean_fewer_folds():
-    assert number_of_folds(["a"] * 50 + ["b"] * 7) == 5
-    assert number_of_folds(["a"] * 50 + ["b"] * 3) == 3
-    assert number_of_folds(["a"] * 50 + ["b"]) == 1
-    assert number_of_folds(["a", "b"] * 20, np.arange(40) % 4) == 4
-    with pytest.raises(ValueError, match="2 samples of every class"):
-        make_stratified_folds(["a"] * 5 + ["b"])
-
-
-def test_groups_that_leave_one_class_are_refused():
-    y = np.repeat(["a", "b"], 10)
-    with pytest.raises(ValueError, match="trains on class"):
-        make_stratified_folds(y, np.repeat([0, 1], 10))
+    of_samples = [key for key in read if isinstance(key[1], np.ndarray) and key[1].tolist() == list(range(7))]
+    assert len(of_samples) == 2, "once of the training samples, once of the test samples"

@@ -286,7 +286,7 @@ def test_codes_of_open_samples():
     [
         ([-1, -1, -1, -1], "y has no label: all samples are -1"),
         ([2, -1, 2, -1], "y has one class only, '2'"),
-        (["a", "b", "-1", "-1"], "text labels will not do. Turn the labels into numbers"),
+        (["a", "b", "-1", "-1"], "y holds text labels. Turn the labels into numbers"),
     ],
 )
 def test_bad_labels_are_refused(y, message):

@@ -18,8 +18,8 @@ from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.objective.solution_path import RULES, SolutionPath, Stage
 from l20fs.solvers import Schedule, ahiht, forward, hiht, lazy, robust, sbr, swap
-from l20fs.solvers import active_set as panel_module
-from l20fs.solvers.group_active_set import GroupPanel
+from l20fs.solvers.active_sets import rows as rows_module
+from l20fs.solvers.active_sets.groups import GroupActiveSet
 from l20fs.solvers.homotopy import Walk
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -220,7 +220,7 @@ def test_a_target_is_reached_and_never_below_the_global_minimum(solver, kind, se
     X, Y = draw(seed, (20, 8))
     penalty = draw_penalty(seed, 8, kind)
     problem = LeastSquares(X, Y, ridge=ridge)
-    target = share * float(panel_module.Panel(problem).gains().max())
+    target = share * float(rows_module.RowActiveSet(problem).gains().max())
     path = solve(solver, problem, 3, penalty, target)
     assert path.alphas[-1] == target
     assert path.objectives[-1] >= best_units(X, Y, target, penalty.unit_of, penalty.costs, problem.ridge)[0] * (1.0 - 1e-9)
@@ -375,8 +375,8 @@ def test_looking_ahead_gives_the_same_path(solver, kind, monkeypatch):
     penalty = draw_penalty(5, 2000, kind)
     problem = LeastSquares(X, np.eye(4)[y], ridge=0.01)
     plain = solver(problem, 25, penalty=penalty)
-    monkeypatch.setattr(panel_module, "SMALL_BYTES", 0)
-    monkeypatch.setattr(panel_module, "FEWEST_CANDIDATES", 30)
+    monkeypatch.setattr(rows_module, "SMALL_BYTES", 0)
+    monkeypatch.setattr(rows_module, "FEWEST_CANDIDATES", 30)
     ahead = solver(problem, 25, penalty=penalty)
     assert ahead.order[:25].tolist() == plain.order[:25].tolist()
     np.testing.assert_allclose(ahead.losses, plain.losses, rtol=1e-9)
@@ -430,9 +430,9 @@ def test_columns_that_add_up_within_a_group_do_not_slow_it_down(monkeypatch):
     random = np.random.default_rng(0)
     X = np.hstack([np.eye(3)[random.integers(0, 3, 30)] for _ in range(4)])
     problem = LeastSquares(X, random.standard_normal((30, 2)))
-    panel = GroupPanel(problem, [0, 1, 2], RowPenalty.of_groups(np.arange(12) // 3, np.ones(12)))
+    panel = GroupActiveSet(problem, [0, 1, 2], RowPenalty.of_groups(np.arange(12) // 3, np.ones(12)))
     assert len(panel.rows) == 6
-    monkeypatch.setattr(GroupPanel, "__init__", None)
+    monkeypatch.setattr(GroupActiveSet, "__init__", None)
     panel.remove(1)
     assert panel.units == [0, 2]
     assert panel.loss == pytest.approx(minimum(X, problem.targets.T, [0, 1, 2, 6, 7, 8])[0])
@@ -445,17 +445,17 @@ def test_members_that_were_passed_over_come_back_when_they_have_room():
     X[:, 1] = X[:, 2]
     problem = LeastSquares(X, random.standard_normal((20, 2)))
     penalty = RowPenalty.of_groups([0, 0, 1, 2], np.ones(4))
-    panel = GroupPanel(problem, [1, 0], penalty)
+    panel = GroupActiveSet(problem, [1, 0], penalty)
     assert panel.rows == [2, 0]
     # Unit 0 is selected: that it could do more without unit 1 is no exchange.
     without_others = RowPenalty(penalty.unit_of, np.array([2.0, 1.0, np.inf]))
-    assert GroupPanel(problem, [1, 0], without_others).best_exchange().unit == -1
+    assert GroupActiveSet(problem, [1, 0], without_others).best_exchange().unit == -1
     panel.remove(1)
     both = minimum(X, problem.targets.T, [0, 2])[0]
     assert panel.gains()[0] == pytest.approx(panel.loss - both)
     panel.remove(0)
     assert panel.gains()[0] == pytest.approx(panel.loss - minimum(X, problem.targets.T, [0, 1])[0])
-    panel = GroupPanel(problem, [1, 0], penalty)
+    panel = GroupActiveSet(problem, [1, 0], penalty)
     panel.remove(0)
     assert panel.units == [0]
     assert panel.rows == [0, 1]

@@ -208,9 +208,9 @@ def test_score_curve_from_arrays_in_any_order():
 
 
 def test_score_curve_refuses_what_does_not_belong_together():
-    with pytest.raises(ValueError, match="needs n_features or alpha, one of the two"):
+    with pytest.raises(ValueError, match="needs either n_features or alpha"):
         ScoreCurveDisplay(mean=[1.0], error=[1.0])
-    with pytest.raises(ValueError, match="needs n_features or alpha, one of the two"):
+    with pytest.raises(ValueError, match="needs either n_features or alpha"):
         ScoreCurveDisplay(n_features=[1], alpha=[1.0], mean=[1.0], error=[1.0])
     with pytest.raises(ValueError, match="error has 1 entries for 2 points"):
         ScoreCurveDisplay(n_features=[1, 2], mean=[1.0, 1.0], error=[1.0])

@@ -15,9 +15,9 @@ from l20fs.bounds.branch_and_bound import solve_exactly
 from l20fs.data import make_planted
 from l20fs.objective import make_problem
 from l20fs.objective.least_squares import LeastSquares
-from l20fs.solvers import active_set as panel_module
 from l20fs.solvers import ahiht, forward, hiht, sbr, swap
-from l20fs.solvers.active_set import Exchange, Panel
+from l20fs.solvers.active_sets import rows as rows_module
+from l20fs.solvers.active_sets.rows import Exchange, RowActiveSet
 from l20fs.solvers.greedy import exchange
 from l20fs.solvers.homotopy import Schedule
 
@@ -90,17 +90,17 @@ def test_swap_leaves_no_exchange_that_helps(shape, ridge, seed):
 @settings(max_examples=20)
 def test_every_exchange_lowers_the_objective(seed):
     X, Y = draw(seed, (20, 60), n_classes=4)
-    panel = Panel(LeastSquares(X, Y, ridge=0.01), np.random.default_rng(seed).permutation(60)[:6])
+    active = RowActiveSet(LeastSquares(X, Y, ridge=0.01), np.random.default_rng(seed).permutation(60)[:6])
     values = []
 
-    def watch(self, row, add=Panel.add):
+    def watch(self, row, add=RowActiveSet.add):
         add(self, row)
         values.append(self.loss)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Panel, "add", watch)
-        before = panel.loss
-        assert exchange(panel) == len(values)
+        patch.setattr(RowActiveSet, "add", watch)
+        before = active.loss
+        assert exchange(active) == len(values)
     assert (np.diff([before, *values]) < 0.0).all()
 
 
@@ -121,8 +121,8 @@ def test_every_replacement_lowers_the_objective(ridge, seed):
         return watched
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Panel, "add", record(Panel.add))
-        patch.setattr(Panel, "remove", record(Panel.remove))
+        patch.setattr(RowActiveSet, "add", record(RowActiveSet.add))
+        patch.setattr(RowActiveSet, "remove", record(RowActiveSet.remove))
         path = sbr(problem, 15)
     assert path.n_iters.sum() == len(moves) / 2
     alphas = np.repeat(path.alphas, path.n_iters)
@@ -163,7 +163,7 @@ def test_sbr_ends_where_no_single_replacement_helps(shape, ridge, seed):
 def test_a_target_is_reached_and_solved(solver, ridge, seed, share):
     X, Y = draw(seed, (20, 7))
     problem = LeastSquares(X, Y, ridge=ridge)
-    target = share * float(Panel(problem).gains().max())
+    target = share * float(RowActiveSet(problem).gains().max())
     path = solver(problem, 2, target=target)
     assert path.alphas[-1] == target
     assert (path.alphas[:-1] > target).all()
@@ -250,7 +250,7 @@ def test_permuting_the_features_permutes_the_answer(solver, shape, ridge, seed):
 @pytest.mark.parametrize("small", [True, False])
 def test_of_equal_columns_the_first_is_taken(solver, ridge, small, monkeypatch):
     if not small:
-        monkeypatch.setattr(panel_module, "SMALL_BYTES", 0)
+        monkeypatch.setattr(rows_module, "SMALL_BYTES", 0)
     X, Y = draw(0, (30, 20))
     X = np.hstack([X, X])
     path = solver(LeastSquares(X, Y, ridge=ridge), 5)
@@ -295,7 +295,7 @@ def limit_changes(monkeypatch, most):
         return counting
 
     for name in ("add", "remove"):
-        monkeypatch.setattr(Panel, name, counted(getattr(Panel, name)))
+        monkeypatch.setattr(RowActiveSet, name, counted(getattr(RowActiveSet, name)))
 
 
 @pytest.mark.parametrize("solver", [sbr, swap])
@@ -319,21 +319,21 @@ def test_float32_ends_where_all_is_explained(solver, container, is_weighted, n_s
 
 def test_an_exchange_that_does_not_keep_its_promise_is_taken_back(monkeypatch):
     X, Y = draw(0, (25, 8))
-    panel = Panel(LeastSquares(X, Y), forward(LeastSquares(X, Y), 3).rows_at(3))
-    units, loss = set(panel.units), panel.loss
+    active = RowActiveSet(LeastSquares(X, Y), forward(LeastSquares(X, Y), 3).rows_at(3))
+    units, loss = set(active.units), active.loss
     limit_changes(monkeypatch, 4)
     worst = next(unit for unit in range(2, 8) if unit not in units)
-    monkeypatch.setattr(Panel, "best_exchange", lambda self, alpha: Exchange(0, worst, 1.0))
-    assert exchange(panel) == 0
-    assert set(panel.units) == units
-    assert panel.loss == pytest.approx(loss)
+    monkeypatch.setattr(RowActiveSet, "best_exchange", lambda self, alpha: Exchange(0, worst, 1.0))
+    assert exchange(active) == 0
+    assert set(active.units) == units
+    assert active.loss == pytest.approx(loss)
 
 
 def test_a_replacement_that_does_not_keep_its_promise_is_the_last(monkeypatch):
     X, Y = draw(0, (25, 8))
     problem = LeastSquares(X, Y)
     limit_changes(monkeypatch, 400)
-    monkeypatch.setattr(Panel, "gains", lambda self, gains=Panel.gains: (1.0 + 5e-6) * gains(self))
+    monkeypatch.setattr(RowActiveSet, "gains", lambda self, gains=RowActiveSet.gains: (1.0 + 5e-6) * gains(self))
     path = sbr(problem, 6)
     assert (np.diff(path.alphas) < 0.0).all()
     assert path.n_nonzero.max() == 6
@@ -349,7 +349,7 @@ def test_looking_ahead_gives_the_same_path(solver, monkeypatch):
     X, y, _ = make_planted(50, 2000, 8, 4, random_state=2)
     problem = LeastSquares(X, np.eye(4)[y], ridge=0.01)
     plain = solver(problem, 25)
-    monkeypatch.setattr(panel_module, "SMALL_BYTES", 0)
+    monkeypatch.setattr(rows_module, "SMALL_BYTES", 0)
     ahead = solver(problem, 25)
     assert ahead.order[:25].tolist() == plain.order[:25].tolist()
     np.testing.assert_allclose(ahead.losses, plain.losses, rtol=1e-9)

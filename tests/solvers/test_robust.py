@@ -69,8 +69,8 @@ def test_the_objective_never_rises(with_exchanges, ridge, seed):
     problem = LeastSquares(X[:, :30], Y, ridge=ridge)
     values: list[float] = []
 
-    def watch(loss, panel, function=robust_module.RobustLoss.value):
-        values.append(function(loss, panel))
+    def watch(loss, active, function=robust_module.RobustLoss.value):
+        values.append(function(loss, active))
         return values[-1]
 
     with pytest.MonkeyPatch.context() as patch:

@@ -1,4 +1,4 @@
-"""Data: the built-in set, the catalogue of the paper's sets, a generator with known answers, and readers for files."""
+"""Data sets: a built-in set, the catalogue of the paper's sets, a generator, and readers for files."""
 
 from l20fs.data.builtin import load_srbct
 from l20fs.data.catalogue import CatalogueEntry, paper_sets

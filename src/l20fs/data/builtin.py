@@ -1,4 +1,4 @@
-"""The built-in data set: small round blue cell tumours (Khan et al. 2001)."""
+"""Built-in data set: small round blue cell tumours (Khan et al. 2001)."""
 
 from __future__ import annotations
 
@@ -27,19 +27,24 @@ def load_srbct(
     subset: Literal["train", "test", "all"] = "train",
     scale: Literal["log", "paper"] = "log",
 ) -> Bunch:
-    """Load the SRBCT tumours.
+    """Load the SRBCT data set: 2308 genes of four types of small round blue cell tumours.
 
     Parameters
     ----------
-    subset : {"train", "test", "all"}
-        The 63 samples of the original training set, the 20 of its test set, or both in this order.
-    scale : {"log", "paper"}
-        Natural logarithms, or the scale on which the paper works.
+    subset : {"train", "test", "all"}, default="train"
+        The 63 samples of the original training set, the 20 samples of its test set, or both in this order.
+    scale : {"log", "paper"}, default="log"
+        Natural logarithms, or the scale of the paper (see ``DESCR``).
 
     Returns
     -------
     Bunch
         ``data`` (n_samples, 2308), ``target`` (labels such as ``"EWS"``), ``feature_names``, ``target_names``, ``DESCR``.
+
+    References
+    ----------
+    .. [1] J. Khan et al., "Classification and diagnostic prediction of cancers using gene expression profiling and
+       artificial neural networks", Nature Medicine 7 (2001).
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The catalogue of the paper's data sets: what each is, and how its values are recognised whatever file they come in."""
+"""Catalogue of the paper's data sets, with content digests that identify them in any file format."""
 
 from __future__ import annotations
 
@@ -15,29 +15,44 @@ from l20fs.data.containers import LabelledArrays
 from l20fs.data.readers import DataError
 from l20fs.typing import Array
 
-#: exact: the paper's values. substitute: another matrix of the same study. unverified: the paper's shape and classes, of
-#: which the catalogue knows no values. built-in: comes with the package. own: not of the catalogue.
+#: exact: the paper's values. substitute: another matrix of the same study. unverified: the paper's shape and classes, but no
+#: digest is known. built-in: part of the package. own: not in the catalogue.
 Status = Literal["exact", "substitute", "unverified", "built-in", "own"]
 
 
 @dataclass(frozen=True)
 class CatalogueEntry:
-    """What is known of one data set of the paper.
+    """Entry of the catalogue: one data set of the paper.
 
     Attributes
     ----------
-    n_samples, n_features, class_names, class_sizes
-        Of the copy that the catalogue knows.
+    name, title : str
+        Short name, and title of the data set.
+    reference : str
+        Publication of the data.
+    n_samples, n_features : int
+        Shape of the known copy.
+    class_names : tuple of str
+        Classes of the known copy.
+    class_sizes : tuple of int
+        Number of samples of each class.
     paper_shape : tuple of int
-        Samples and features as the paper prints them.
-    differs : str
-        How the known copy differs from the paper's; empty if it does not.
-    scale, source : str
-        What the values are, and where they can be had, in words.
-    log10 : bool
-        Whether methods are to see logarithms of the stored values.
+        Numbers of samples and features in the paper.
+    scale : str
+        Scale of the values, in words.
+    source : str
+        Source of the data, in words.
     sha256 : str
-        :func:`content_digest` of the values and classes.
+        Digest of values and classes, see :func:`~l20fs.data.catalogue.content_digest`.
+    differs : str
+        Difference between the known copy and the paper's; empty if there is none.
+    log10 : bool
+        Whether the stored values are loaded as decimal logarithms.
+
+    Examples
+    --------
+    >>> paper_sets()["brain"].class_sizes
+    (10, 10, 10, 4, 8)
     """
 
     name: str
@@ -56,17 +71,23 @@ class CatalogueEntry:
 
     @property
     def shape(self) -> tuple[int, int]:
+        """Numbers of samples and features of the known copy."""
         return self.n_samples, self.n_features
 
     @property
     def exact(self) -> bool:
-        """Whether the known copy is the paper's."""
+        """Whether the known copy has the paper's values."""
         return not self.differs
 
 
 @cache
 def paper_sets() -> dict[str, CatalogueEntry]:
     """Return the data sets of the paper by name.
+
+    Returns
+    -------
+    dict of str to CatalogueEntry
+        The catalogue.
 
     Examples
     --------
@@ -84,7 +105,7 @@ def _entry(name: str, facts: dict[str, Any]) -> CatalogueEntry:
 
 
 def content_digest(X: Array, codes: Array) -> str:
-    """Return the SHA-256 of values and classes, the same for every kind of file that holds them.
+    """Return the SHA-256 of values and classes, independent of the file format.
 
     Hashed are the values as little-endian float32, sample by sample, then the classes as little-endian int64, counted from
     0 in the order of the catalogue.
@@ -100,16 +121,16 @@ def content_digest(X: Array, codes: Array) -> str:
 
 
 def as_float32(X: Array) -> Array:
-    """Return what of the values of a catalogue's set counts; too large ones become infinite."""
+    """Return the values as little-endian float32, the precision of the catalogue; too large ones become infinite."""
     with np.errstate(over="ignore"):
         return np.asarray(X).astype("<f4", order="C")
 
 
 def class_codes(labels: Array, entry: CatalogueEntry | None = None) -> tuple[Array, list[Any]]:
-    """Number the classes from 0 and return the number of every sample, and the labels in this order.
+    """Return the class of every sample, counted from 0, and the labels in this order.
 
-    Names of the catalogue are taken in its order, numbers by size, whether they are written as text or not, and other
-    texts by alphabet.
+    Class names of the catalogue keep its order; numbers, also as text, are sorted by value, and other text
+    alphabetically.
 
     Examples
     --------
@@ -137,7 +158,7 @@ def _as_numbers(texts: Array) -> Array | None:
 
 
 def recognise(found: LabelledArrays) -> CatalogueEntry | None:
-    """Return the entry of the catalogue that has exactly these values and classes, if any."""
+    """Return the entry of the catalogue with exactly these values and classes, if any."""
     for entry in paper_sets().values():
         if found.X.shape == entry.shape and content_digest(found.X, class_codes(found.y, entry)[0]) == entry.sha256:
             return entry
@@ -145,7 +166,7 @@ def recognise(found: LabelledArrays) -> CatalogueEntry | None:
 
 
 def judge(found: LabelledArrays, entry: CatalogueEntry, where: str) -> Status:
-    """Say what ``found`` is to an entry of the catalogue, or refuse it with what was expected and found."""
+    """Compare data with an entry of the catalogue; raise an error that names both if they do not match."""
     known = recognise(found)
     if known is entry:
         return "exact" if entry.exact else "substitute"

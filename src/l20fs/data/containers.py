@@ -1,4 +1,4 @@
-"""Labelled values from .npz, .mat, .csv and .tsv files, as data sets are made of them."""
+"""Labelled matrices from .npz, .mat, .csv and .tsv files, for import as data sets."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from l20fs.typing import Array
 
 @dataclass(frozen=True, eq=False)
 class LabelledArrays:
-    """What a file holds: a matrix of finite numbers, a label for each row, and names where it has them.
+    """Content of a file: a matrix of finite numbers, a label for each sample, and names if there are any.
 
-    ``y`` are whole numbers or texts. ``class_names``, if any, are those of the numbers in ``y``, smallest first.
+    ``y`` holds integers or text. ``class_names``, if any, belong to the integers in ``y`` in ascending order.
     """
 
     X: Array
@@ -27,9 +27,9 @@ class LabelledArrays:
 
 
 def read_labelled(file: Path, target: str | None = None) -> LabelledArrays:
-    """Read a file by its ending; ``target`` is the column of the labels in a table."""
+    """Read a file according to its extension; ``target`` is the column with the labels of a table."""
     ending = file.name.lower().removesuffix(".gz").rpartition(".")[2]
-    if ending in ("csv", "tsv", "txt", "pkl", "pickle", "joblib", "rds"):  # those that can run code are refused there
+    if ending in ("csv", "tsv", "txt", "pkl", "pickle", "joblib", "rds"):  # read_table refuses those that can run code
         if target is None:
             raise UnknownColumnError(f"{file.name}: a table has its labels in a column. Name it (--target COLUMN).")
         table = read_table(file, target)
@@ -44,7 +44,7 @@ def read_labelled(file: Path, target: str | None = None) -> LabelledArrays:
 
 
 def read_npz(file: Path) -> LabelledArrays:
-    """Read the arrays X and y of an .npz file, with ``class_names`` and ``feature_names`` where it has them."""
+    """Read the arrays X and y of an .npz file, and ``class_names`` and ``feature_names`` if there are any."""
     return _checked_arrays(load_npz(file.read_bytes(), Request(file)), file)
 
 
@@ -54,14 +54,14 @@ def read_mat(file: Path) -> LabelledArrays:
 
 
 def _checked_arrays(found: Arrays, file: Path) -> LabelledArrays:
-    assert found.y is not None  # without a file of labels, none is a refusal
+    assert found.y is not None  # missing labels are an error, unless there is a separate file of labels
     return checked(found.X, found.y, file, found.class_names, found.feature_names)
 
 
 def checked(
     X: Array, y: Array, file: Path, class_names: list[str] | None = None, feature_names: list[str] | None = None
 ) -> LabelledArrays:
-    """Return values and labels that can be used, or say what is wrong with them."""
+    """Return validated values and labels, or raise a :class:`DataError`."""
     if X.ndim != 2 or X.dtype.kind not in "biuf" or not X.size:
         raise DataError(
             f"{file.name}: the values are {X.dtype} of shape {X.shape}. They must be numbers, one sample per row."

@@ -1,7 +1,7 @@
-"""Matrices and texts of MATLAB files, versions 5 to 7.2.
+"""Reader of MATLAB files, versions 5 to 7.2: full matrices of real numbers, and text.
 
-SciPy reads such files too, but a single damaged byte of one can end the interpreter. Only what data sets need is read here:
-full matrices of real numbers and of characters. Everything is checked against the bytes that are there.
+SciPy reads such files as well, but a damaged byte can crash the interpreter. This reader is limited to what data sets need
+and checks every size against the bytes of the file.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-#: How the numbers of an element are stored, and which of them may be characters.
+#: NumPy types of the numeric element types, and encodings of those that may hold characters.
 NUMBERS = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
 CHARACTERS = {2: "latin-1", 4: "utf-16", 16: "utf-8", 17: "utf-16"}
 INT32, MATRIX, COMPRESSED = 5, 14, 15
@@ -27,31 +27,31 @@ KINDS = {1: "cell", 2: "struct", 3: "object", 4: "char", 5: "sparse", 6: "double
 )
 IS_COMPLEX = 0x800
 
-#: What stands for an element that is not there.
+#: Stands for a missing element.
 NOTHING = (0, memoryview(b""))
 
-#: The name of a variable is within its first bytes.
+#: Number of leading bytes that contain the name of a variable.
 HEAD = 2**16
 
 
 class MatlabError(ValueError):
-    """What is not a whole MATLAB file, or not one that is read here."""
+    """Damaged or unsupported MATLAB file."""
 
 
 @dataclass(frozen=True, eq=False)
 class Variable:
-    """A variable of a file, not yet read."""
+    """Variable of a file, not yet read."""
 
     name: str
     kind: str
     shape: tuple[int, ...]
-    #: The bytes as they are stored, and "<" or ">" for the order of those of a number.
+    #: The stored bytes, and "<" or ">" for their byte order.
     stored: memoryview
     is_compressed: bool
     order: str
 
     def array(self, most_bytes: int) -> NDArray[Any]:
-        """Return the matrix, or one text per row; no more than ``most_bytes`` are unpacked."""
+        """Read the matrix, or one text per row; at most ``most_bytes`` are decompressed."""
         if self.kind in ("cell", "struct", "object", "sparse", "complex"):
             raise MatlabError(f"{self.name} is a {self.kind}; it must be a full matrix of real numbers")
         content = _unpack(self.stored, most_bytes) if self.is_compressed else self.stored
@@ -80,7 +80,7 @@ def read_variables(content: bytes) -> dict[str, Variable]:
 
 
 def _variable(kind: int, stored: memoryview, order: str) -> Variable | None:
-    """Read the head of a variable; None for what has another form, such as MATLAB's own objects."""
+    """Read the header of a variable; None for unsupported elements such as MATLAB objects."""
     is_compressed = kind == COMPRESSED
     if not is_compressed and kind != MATRIX:
         return None
@@ -97,7 +97,7 @@ def _variable(kind: int, stored: memoryview, order: str) -> Variable | None:
 
 
 def _unpack(stored: memoryview, most_bytes: int) -> memoryview:
-    """Return the elements of a compressed matrix, after the eight bytes that say that it is one."""
+    """Decompress a matrix and return its elements, without the eight bytes of its tag."""
     unpacker = zlib.decompressobj()
     content = unpacker.decompress(stored, most_bytes)
     if not unpacker.eof:
@@ -110,12 +110,12 @@ def _unpack_head(stored: memoryview) -> memoryview:
 
 
 def _elements(data: memoryview, order: str) -> Iterator[tuple[int, memoryview]]:
-    """Return the kind and the bytes of each element."""
+    """Yield the type and the bytes of each element."""
     place = 0
     while place < len(data):
         (word,) = struct.unpack(order + "I", data[place : place + 4])
         kind, size = word & 0xFFFF, word >> 16
-        if size:  # up to four bytes stand beside their kind
+        if size:  # small elements of up to four bytes share a word with their type
             start, end = place + 4, place + 8
         else:
             (size,) = struct.unpack(order + "I", data[place + 4 : place + 8])
@@ -123,7 +123,7 @@ def _elements(data: memoryview, order: str) -> Iterator[tuple[int, memoryview]]:
         if start + size > min(end, len(data)):
             raise MatlabError("an element is cut off")
         yield kind, data[start : start + size]
-        # Only what is compressed is not filled up to eight bytes.
+        # All elements but compressed ones are padded to eight bytes.
         place = start + size + (0 if kind == COMPRESSED else -(start + size - place) % 8)
 
 

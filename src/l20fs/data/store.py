@@ -1,4 +1,4 @@
-"""The folder with data sets: where it is, what is in it, and how a set gets in."""
+"""Folder of data sets: finding, loading and importing them."""
 
 from __future__ import annotations
 
@@ -21,34 +21,43 @@ from l20fs.typing import Array
 
 ENVIRONMENT = "L20FS_DATA_DIR"
 
-#: Where caches are kept: the variable that says so, and the place below the home otherwise.
+#: Cache folder by platform: environment variable, and path below the home folder if it is not set.
 CACHES = {"win32": ("LOCALAPPDATA", "AppData/Local"), "darwin": ("", "Library/Caches")}
 
-#: What a set may be called: never a path, and the same file on systems that ignore upper and lower case.
+#: Valid names of data sets: never a path, and unique on case-insensitive file systems.
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
 
 class MissingDataError(DataError):
-    """A data set that is not in the folder; the message says where it can be had."""
+    """Missing data set; the message names its source."""
 
 
 @dataclass(frozen=True, eq=False)
 class LabelledSet:
-    """A data set by name, ready for use.
+    """Data set with labels and names.
 
     Attributes
     ----------
+    name : str
+        Name of the data set.
     X : ndarray of shape (n_samples, n_features)
-        float64.
+        Values, float64.
     y : ndarray of shape (n_samples,)
-        Positions in ``class_names``, int64.
+        Indices into ``class_names``, int64.
     class_names, feature_names : list of str
+        Names of the classes and of the features.
     status : {"exact", "substitute", "unverified", "built-in", "own"}
-        What it is to the paper's set of this name.
+        Relation to the paper's data set of this name.
     origin : str
-        The file, or ``"built-in"``.
+        Path of the file, or ``"built-in"``.
     sha256 : str
-        Of the stored content, see :func:`~l20fs.data.catalogue.content_digest`.
+        Digest of the stored content, see :func:`~l20fs.data.catalogue.content_digest`.
+
+    Examples
+    --------
+    >>> tumours = load_dataset("srbct", "a folder that does not exist")
+    >>> tumours.y[:5], tumours.class_names[0]
+    (array([0, 0, 0, 0, 0]), 'EWS')
     """
 
     name: str
@@ -62,9 +71,19 @@ class LabelledSet:
 
 
 def find_data_dir(option: str | os.PathLike[str] | None = None) -> Path:
-    """Return the folder with data sets: ``option``, else ``$L20FS_DATA_DIR``, else the platform's folder for caches.
+    """Return the folder of data sets: ``option``, else ``$L20FS_DATA_DIR``, else the cache folder of the platform.
 
-    The folder need not exist. Without a home it is ``l20fs-data`` in the current folder.
+    The folder need not exist. Without a home folder it is ``l20fs-data`` in the current folder.
+
+    Parameters
+    ----------
+    option : path, optional
+        Folder to use.
+
+    Returns
+    -------
+    Path
+        The folder.
 
     Examples
     --------
@@ -77,15 +96,15 @@ def find_data_dir(option: str | os.PathLike[str] | None = None) -> Path:
         return Path(stated)
     variable, below_home = CACHES.get(sys.platform, ("XDG_CACHE_HOME", ".cache"))
     caches = Path(os.environ.get(variable, ""))
-    if caches.is_absolute():  # a relative one is to be ignored, says the XDG specification
+    if caches.is_absolute():  # the XDG specification asks to ignore a relative path
         return caches / "l20fs"
     home = Path(os.path.expanduser("~"))
-    # Where there is no home, "~" stays as it is; where HOME is empty, it becomes the root.
+    # Without a home folder, "~" is not expanded; with an empty HOME, it becomes the root.
     return home / below_home / "l20fs" if len(home.parts) > 1 else Path("l20fs-data")
 
 
 def check_name(name: str) -> str:
-    """Return a name under which a set can be kept, or refuse it: a name is never a path."""
+    """Return a valid name of a data set, or raise an error."""
     if not NAME.fullmatch(name):
         shown = repr(name if len(name) <= 64 else name[:61] + "...")
         raise DataError(
@@ -95,37 +114,43 @@ def check_name(name: str) -> str:
 
 
 def find_file(name: str, folder: Path) -> Path | None:
-    """Return the file of a set, if it is in the folder or in its subfolder ``paper``."""
+    """Return the file of a data set, if it is in the folder or in its subfolder ``paper``."""
     places = (folder / f"{check_name(name)}.npz", folder / "paper" / f"{name}.npz")
     return next((file for file in places if file.is_file()), None)
 
 
 def known_names(folder: Path) -> list[str]:
-    """Return the names of the catalogue, then those of all other sets in the folder."""
+    """Return the names of the catalogue, followed by those of the other data sets in the folder."""
     files = [file for place in (folder, folder / "paper") for file in place.glob("*.npz") if file.is_file()]
     own = {file.stem for file in files if NAME.fullmatch(file.stem)}
     return [*paper_sets(), *sorted(own - set(paper_sets()))]
 
 
 def load_dataset(name: str, data_dir: str | os.PathLike[str] | None = None) -> LabelledSet:
-    """Load a data set by name: one of the paper's, checked against the catalogue, or one that was imported.
+    """Load a data set by name: one of the paper's, verified against the catalogue, or an imported one.
 
-    ``srbct`` needs no file: without one, the built-in set is taken on the paper's scale. The substitute for ``lung`` is
-    kept on its linear scale, as it is published, and loaded as log10, since every other set is a logarithm or a ratio; the
-    paper's own ``lung``, if it was imported instead, is loaded as it is.
+    ``srbct`` needs no file: without one, the built-in set is returned on the paper's scale. The substitute for ``lung`` is
+    stored on its linear scale, as published, and loaded as log10, since every other set holds logarithms or ratios; the
+    paper's own ``lung``, if it was imported instead, is loaded unchanged.
 
     Parameters
     ----------
     name : str
+        Name of the data set.
     data_dir : path, optional
-        See :func:`find_data_dir`.
+        Folder of data sets, see :func:`find_data_dir`.
+
+    Returns
+    -------
+    LabelledSet
+        The data set.
 
     Raises
     ------
     MissingDataError
-        If there is no such file; the message says where it can be had.
+        If there is no such file; the message names the source of the data.
     DataError
-        If the file is damaged, or holds other values than the catalogue says.
+        If the file is damaged, or its values differ from the catalogue.
 
     Examples
     --------
@@ -153,26 +178,38 @@ def load_dataset(name: str, data_dir: str | os.PathLike[str] | None = None) -> L
 def import_dataset(
     file: str | os.PathLike[str], name: str, data_dir: str | os.PathLike[str] | None = None, *, target: str | None = None
 ) -> LabelledSet:
-    """Bring a data set into the folder: checked, and written whole or not at all.
+    """Validate a data set and copy it into the folder of data sets, atomically.
 
-    Under a name of the catalogue only what the catalogue knows is accepted, or what has the paper's shape where the
-    catalogue has a substitute only. A file that is there already is left as it is.
+    Under a name of the catalogue only the values of the catalogue are accepted or, where it knows a substitute only, data
+    with the paper's shape. An existing file is not overwritten.
 
     Parameters
     ----------
     file : path
         ``.mat`` (X and Y, fea and gnd, or data and label), ``.npz`` (the same names), ``.csv`` or ``.tsv`` (``.gz`` too).
     name : str
-        ``brain``, for one, or any other name for a set of your own.
+        A name of the catalogue, such as ``"brain"``, or any other name for your own data.
     data_dir : path, optional
-        See :func:`find_data_dir`.
+        Folder of data sets, see :func:`find_data_dir`.
     target : str, optional
-        The column with the labels, for tables.
+        Column with the labels, for tables.
 
     Returns
     -------
     LabelledSet
-        As :func:`load_dataset` gives it from now on.
+        The data set as :func:`load_dataset` returns it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> file = Path(folder.name) / "own.csv"
+    >>> _ = file.write_text("type,TP53\\na,1\\na,2\\nb,3\\nb,4\\n")
+    >>> import_dataset(file, "own", folder.name, target="type").class_names
+    ['a', 'b']
+    >>> load_dataset("own", folder.name).X.shape
+    (4, 1)
+    >>> folder.cleanup()
     """
     check_name(name)
     source, folder = Path(file), find_data_dir(data_dir)
@@ -189,7 +226,7 @@ def import_dataset(
 
 
 def _as_set(name: str, found: LabelledArrays, origin: str, shown: str | None = None) -> LabelledSet:
-    """Check values against the catalogue, where it has the name, and return them as methods are to see them."""
+    """Verify values against the catalogue, if it has the name, and return them on the scale for methods."""
     entry = paper_sets().get(name)
     status: Status = "own" if entry is None else judge(found, entry, shown or origin)
     codes, labels = class_codes(found.y, entry)
@@ -218,7 +255,7 @@ def _built_in_srbct() -> LabelledSet:
 
 
 def _holds(file: Path, wanted: LabelledSet) -> bool:
-    """Say whether a file has the values and classes that would be written."""
+    """Return whether a file already has the values and classes that would be written."""
     try:
         stored = _as_set(wanted.name, read_npz(file), str(file))
     except (DataError, OSError):
@@ -231,7 +268,7 @@ def _holds(file: Path, wanted: LabelledSet) -> bool:
 
 
 def _writer(found: LabelledArrays, result: LabelledSet) -> Callable[[BinaryIO], object]:
-    """Return what writes a set: of what the catalogue knows the values that are hashed, of any other set all digits."""
+    """Return a function that writes a data set: in float32 if the catalogue knows it, else in full precision."""
     content = {
         "X": as_float32(found.X) if result.status in ("exact", "substitute") else found.X,
         "y": result.y,

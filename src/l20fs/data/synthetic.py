@@ -1,4 +1,4 @@
-"""Multi-class data with known relevant features."""
+"""Synthetic multi-class data with known informative features."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 class Planted(NamedTuple):
-    """Data and the features that made the labels."""
+    """Synthetic data with the indices of the informative features."""
 
     X: NDArray[Any]
     y: NDArray[Any]
@@ -25,10 +25,25 @@ def make_planted(
     noise: float = 0.5,
     random_state: int = 0,
 ) -> Planted:
-    """Draw Gaussian features of which ``n_informative`` decide the class.
+    """Generate Gaussian features of which ``n_informative`` determine the class.
 
-    The class of a sample is the largest of ``n_classes`` random combinations of the informative features, each with noise
-    of ``noise`` times its own spread.
+    The class of a sample is the index of the largest of ``n_classes`` random linear combinations of the informative
+    features, after adding noise.
+
+    Parameters
+    ----------
+    n_samples : int, default=200
+        Number of samples.
+    n_features : int, default=2000
+        Number of features.
+    n_informative : int, default=20
+        Number of informative features.
+    n_classes : int, default=4
+        Number of classes.
+    noise : float, default=0.5
+        Standard deviation of the noise relative to that of the linear combinations.
+    random_state : int, default=0
+        Seed of the random numbers.
 
     Returns
     -------
@@ -42,7 +57,7 @@ def make_planted(
     ((50, 100), 2)
     """
     if not 1 <= n_informative <= n_features:
-        raise ValueError(f"n_informative={n_informative} is outside 1 to n_features={n_features}.")
+        raise ValueError(f"n_informative={n_informative} is not valid. Use a number from 1 to n_features={n_features}.")
     random = np.random.default_rng(random_state)
     X = random.standard_normal((n_samples, n_features))
     informative = np.sort(random.choice(n_features, n_informative, replace=False))

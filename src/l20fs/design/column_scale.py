@@ -28,19 +28,28 @@ class ColumnScale(NamedTuple):
     @classmethod
     def of(cls, found: Moments, deviations: Array | None, dtype: np.dtype[Any]) -> ColumnScale:
         """Scale columns by the given deviations, or by their own; refuse those whose squares would overflow."""
-        varies, deviation = found.varies, found.deviation
-        with np.errstate(invalid="ignore"):
-            refuse_overflow(deviation)
-        rest = np.where(varies, found.rest, 0.0)
+        varies, length, mean = found.varies, found.length, found.mean
+        deviation = length / np.sqrt(found.weight)
+        refuse_overflow(deviation)
+        rest = found.rest if found.offset.any() else found.offset
         if deviations is None:
-            energy = np.where(varies, found.weight, 0.0)
-            return cls(found.mean, rest, np.where(varies, deviation, 1.0), varies, energy, deviation)
+            return cls(mean, rest, np.where(varies, deviation, 1.0), varies, varies * found.weight, deviation)
         with np.errstate(over="ignore"):
-            relative, length = deviation / deviations, found.length / deviations
-        refuse_huge_values(relative, dtype)
-        return cls(found.mean, rest, deviations, varies, np.square(length), deviation)
+            refuse_huge_values(deviation / deviations, dtype)
+            return cls(mean, rest, deviations, varies, np.square(length / deviations), deviation)
 
     @classmethod
     def side_by_side(cls, parts: list[ColumnScale]) -> ColumnScale:
         """Return the scales of columns next to each other."""
         return cls(*map(np.concatenate, zip(*parts, strict=True)))
+
+
+def scale_factors(found: Moments, deviations: Array | None) -> Array | None:
+    """Return the factors that scale columns in their units, 0 for a constant one; None if all are 1."""
+    varies = found.varies
+    if deviations is None:
+        squares = np.where(varies, found.squares, np.inf)
+        return np.sqrt(found.weight / squares)
+    if np.array_equal(deviations, found.unit) and varies.all():
+        return None
+    return np.where(varies, found.unit / deviations, 0.0)

@@ -7,8 +7,8 @@ from typing import Literal
 import numpy as np
 
 from l20fs.design.base import Design, Likely, Pull
-from l20fs.design.column_scale import ColumnScale
-from l20fs.design.moments import centre
+from l20fs.design.column_scale import ColumnScale, scale_factors
+from l20fs.design.moments import centre, side_by_side
 from l20fs.design.sample_weights import SampleWeights
 from l20fs.design.tiles import BLOCK_ELEMENTS, blocks
 from l20fs.typing import Array
@@ -30,18 +30,20 @@ class DenseDesign(Design):
         order: Literal["C", "F"] = "F" if X.size * X.itemsize <= CACHE_BYTES else "C"
         self.features = np.empty((self.n_features, self.n_samples), dtype=X.dtype, order=order)
         sample_energy = np.zeros(self.n_samples)
-        scales = []
+        measured = []
         for block in blocks(self.n_features, self.n_samples):
             # In float64 and in this memory order whatever X is: the result does not depend on X's layout, and a
             # float32 feature with mean 1000 and deviation 1 keeps all its digits.
             part = np.array(X[:, block], dtype=np.float64, order="C")
             found = centre(part, sample_weights.values)
-            scale = ColumnScale.of(found, None if deviations is None else deviations[block], self.dtype)
-            part *= np.where(scale.varies, found.unit / scale.scale, 0.0)
-            sample_energy += np.einsum("ij,ij->i", part, part)
-            self.features[block] = part.T
-            scales.append(scale)
-        self._keep_scale(ColumnScale.side_by_side(scales))
+            with np.errstate(over="ignore", invalid="ignore"):  # refused below
+                factors = scale_factors(found, None if deviations is None else deviations[block])
+                if factors is not None:
+                    part *= factors
+                sample_energy += np.einsum("ij,ij->i", part, part)
+                self.features[block] = part.T
+            measured.append(found)
+        self._keep_scale(ColumnScale.of(side_by_side(measured), deviations, self.dtype))
         if sample_weights.values is not None:
             sample_energy /= np.maximum(sample_weights.values, 1.0)
         self.max_sample_energy = float(sample_energy.max())

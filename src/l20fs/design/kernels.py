@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from l20fs.design.moments import entries
 from l20fs.design.tiles import BLOCK_ELEMENTS, strips, tiles
 from l20fs.storage.hashing import digest
 from l20fs.typing import Array
@@ -42,7 +41,7 @@ def sample_energies(block: Any, columns: Columns, weights: Array | None) -> Arra
     """Return ``min(1, w_i) ||x_i||^2`` of the centred and scaled samples, over the columns of this block."""
     mean, _, scale, _ = columns
     if sp.issparse(block):
-        values, samples, places = entries(block)
+        values, samples, places = _entries(block)
         shift = mean / scale
         # A full column has no zeros, and its mean, however large, must not come in and go out again.
         counts = np.bincount(places, minlength=len(shift))
@@ -175,3 +174,14 @@ def squared_lengths(block: Any, columns: Columns, vectors: Array) -> Array:
     """Return the squared length of the products of each column with the vectors."""
     found = products(block, columns, vectors)
     return np.einsum("ij,ij->j", found, found)
+
+
+def _entries(block: Any) -> tuple[Array, Array, Array]:
+    """Return what a sparse block stores: values of its own in float64, and the sample and the column of each."""
+    block = block if block.format in ("csr", "csc") else block.tocsr()
+    if not block.has_canonical_format:
+        block = block.copy()
+        block.sum_duplicates()
+    lines = np.repeat(np.arange(len(block.indptr) - 1), np.diff(block.indptr))
+    values = block.data.astype(np.float64)
+    return (values, lines, block.indices) if block.format == "csr" else (values, block.indices, lines)

@@ -32,6 +32,9 @@ MODEST = 8.0
 #: vanish or overflow.
 SAFE_EXPONENT = 400
 
+#: Rows of at least so many numbers are reduced at full speed.
+FOLDED_WIDTH = 512
+
 #: The unit of a column of zeros, which gives way to any other: as small as one can be divided by.
 LEAST_UNIT = 2.0**-1000
 
@@ -154,24 +157,21 @@ def centre(part: Any, weights: Any = None, xp: Any = np) -> Moments:
     ([-0.5, 0.5], [0.5])
     """
     n_samples, n_columns = part.shape
-    total, low, high = float(n_samples), xp.min(part, axis=0), xp.max(part, axis=0)
+    total = float(n_samples) if weights is None else float(xp.sum(weights))
+    low, high = _extremes(part, xp)
     n_missing = n_infinite = xp.zeros(n_columns, dtype=xp.int64)
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused when all is known
         if xp is np and not np.isfinite(high - low).all():
             n_missing, n_infinite = np.isnan(part).sum(axis=0), np.isinf(part).sum(axis=0)
-        if weights is not None:
-            total = float(xp.sum(weights))
+        if weights is not None and xp.any(weights == 0.0):
             low, high = _counted_extremes(part, weights, xp)
-        peak = xp.maximum(xp.abs(low), xp.abs(high))
-        peak = xp.where(low <= high, peak, xp.zeros_like(peak))  # where no sample counts there is nothing
-        unit = powers_of_two(peak) if xp is np else xp.ones_like(peak)
-        is_extreme = (unit != 1.0) & (unit != LEAST_UNIT)
-        if xp.any(is_extreme):
-            part /= xp.where(is_extreme, unit, xp.ones_like(unit))
+        unit, own_unit = _units(low, high) if xp is np else (xp.ones_like(low), None)
+        if own_unit is not None:
+            part /= own_unit
         mean = _mean(part, weights, total, xp)
         part -= mean
         # The mean is rounded, and a sum of n terms by n times as much: what is left of it matters where it is far away.
-        is_far = n_samples * CONSTANT_SHARE * peak > NEGLIGIBLE_SHARE * (high - low)
+        is_far = xp.maximum(xp.abs(low), xp.abs(high)) * (n_samples * CONSTANT_SHARE / NEGLIGIBLE_SHARE) > high - low
         rest = xp.zeros_like(mean)
         if xp.any(is_far):
             rest = xp.where(is_far, _mean(part, weights, total, xp), rest)
@@ -179,24 +179,37 @@ def centre(part: Any, weights: Any = None, xp: Any = np) -> Moments:
         if weights is not None:
             part *= xp.sqrt(weights)[:, None]
         squares = np.einsum("ij,ij->j", part, part) if xp is np else xp.sum(part * part, axis=0)
-        if xp.any(is_extreme):
-            own_unit = xp.where(is_extreme, unit, xp.ones_like(unit))
+        if own_unit is not None:
             mean, rest = mean * own_unit, rest * own_unit
     return Moments(xp.asarray(total), mean, rest, squares, unit, low, high, n_missing, n_infinite)
 
 
 def _mean(part: Any, weights: Any, total: float, xp: Any) -> Any:
     if weights is None:
-        return xp.mean(part, axis=0)
+        return _down(np.add, part) / total if xp is np else xp.mean(part, axis=0)
     return xp.matmul((weights / total if total else weights)[None, :], part)[0, :]
+
+
+def _extremes(part: Any, xp: Any) -> tuple[Any, Any]:
+    if xp is np:
+        return _down(np.minimum, part), _down(np.maximum, part)
+    return xp.min(part, axis=0), xp.max(part, axis=0)
+
+
+def _down(operation: np.ufunc, part: Array) -> Array:
+    """Reduce an array along its samples; those of a narrow one side by side, which takes fewer steps."""
+    n_samples, width = part.shape
+    fold = FOLDED_WIDTH // max(1, width)
+    if fold < 2 or not part.flags.c_contiguous or n_samples < 2 * fold:
+        return operation.reduce(part, axis=0)
+    n_folded = n_samples // fold * fold
+    folded = operation.reduce(part[:n_folded].reshape(-1, fold * width), axis=0).reshape(fold, width)
+    return operation.reduce(np.vstack([folded, part[n_folded:]]), axis=0)
 
 
 def _counted_extremes(part: Any, weights: Any, xp: Any) -> tuple[Any, Any]:
     """Return the extremes over the samples with a positive weight; infinite where there is none."""
-    is_out = (weights == 0.0)[:, None]
-    if not xp.any(is_out):
-        return xp.min(part, axis=0), xp.max(part, axis=0)
-    nothing = xp.full_like(part, np.inf)
+    is_out, nothing = (weights == 0.0)[:, None], xp.full_like(part, np.inf)
     return xp.min(xp.where(is_out, nothing, part), axis=0), xp.max(xp.where(is_out, -nothing, part), axis=0)
 
 
@@ -209,7 +222,7 @@ def measure(block: Any, weights: Array | None = None) -> Moments:
     array([26.])
     """
     if sp.issparse(block):
-        return measure_entries(*entries(block), block.shape, None if weights is None else weights.astype(np.float64))
+        return measure_stored(canonical_columns(block), weights)
     parts: dict[int, Moments] = {}  # by their first column
     for rows, columns in tiles(block.shape):
         found = centre(block[rows, columns].astype(np.float64), None if weights is None else weights[rows])
@@ -218,82 +231,86 @@ def measure(block: Any, weights: Array | None = None) -> Moments:
     return side_by_side(list(parts.values()))
 
 
-def entries(block: Any) -> tuple[Array, Array, Array]:
-    """Return the stored entries of a sparse block: values of its own in float64, and the sample and the column of each."""
-    block = block if block.format in ("csr", "csc") else block.tocsr()
-    if not block.has_canonical_format:
-        block = block.copy()
-        block.sum_duplicates()
-    lines = np.repeat(np.arange(len(block.indptr) - 1), np.diff(block.indptr))
-    values = block.data.astype(np.float64)
-    return (values, lines, block.indices) if block.format == "csr" else (values, block.indices, lines)
+def canonical_columns(block: Any) -> Any:
+    """Return a sparse matrix in CSC form without duplicates; itself if it is like that."""
+    if block.format == "csc" and block.has_canonical_format:
+        return block
+    columns = block.tocsc(copy=block.format == "csc")
+    columns.sum_duplicates()
+    return columns
 
 
-def measure_entries(
-    values: Array, samples: Array, columns: Array, shape: tuple[int, ...], weights: Array | None = None
-) -> Moments:
-    """Return the moments of the columns of a sparse matrix from its entries; ``values`` are used up."""
-    n_samples, n_columns = shape
-    own = None if weights is None else weights[samples]
+def measure_stored(block: Any, weights: Array | None = None) -> Moments:
+    """Return the moments of the columns of a sparse matrix in canonical CSC form."""
+    n_samples, n_columns = block.shape
+    total = float(n_samples) if weights is None else float(weights.sum())
+    n_counted = n_samples if weights is None else int(np.count_nonzero(weights))
+    counts, values = np.diff(block.indptr), block.data.astype(np.float64)
+    own = None if weights is None else weights[block.indices].astype(np.float64)
+    if own is not None and n_counted < n_samples:  # what does not count is not there
+        is_in = own > 0.0
+        counts = _reduce(np.add, is_in.astype(np.intp), counts).astype(np.intp)
+        values, own = values[is_in], own[is_in]
 
-    def sums(of: Array | None) -> Array:
-        return np.bincount(columns, of, minlength=n_columns).astype(np.float64, copy=False)
+    def weighted_sums(of: Array) -> Array:
+        return _reduce(np.add, of if own is None else of * own, counts)
 
     n_missing = n_infinite = np.zeros(n_columns, dtype=np.int64)
-    with np.errstate(over="ignore", invalid="ignore"):
+    n_zeros = n_counted - counts
+    with np.errstate(over="ignore", invalid="ignore"):  # refused when all is known
         if not np.isfinite(values.sum()):
-            n_missing = np.bincount(columns[np.isnan(values)], minlength=n_columns)
-            n_infinite = np.bincount(columns[np.isinf(values)], minlength=n_columns)
-        total = float(n_samples) if weights is None else float(weights.sum())
-        n_stored = sums(None if own is None else own != 0.0)
-        n_zeros = (n_samples if weights is None else int(np.count_nonzero(weights))) - n_stored
-        is_full = n_zeros == 0
-        weight_of_zeros = n_zeros if own is None else _weight_of_zeros(total, sums(own), n_zeros, weights)
-        low, high, peak = _sparse_extremes(values, columns, is_full, own)
-        unit = powers_of_two(peak)
-        is_extreme = (unit != 1.0) & (unit != LEAST_UNIT)
-        own_unit = np.where(is_extreme, unit, 1.0)
-        if is_extreme.any():
-            values /= own_unit[columns]
-        mean = sums(values if own is None else values * own) / (total or 1.0)
-        values -= mean[columns]
-        rest = (sums(values if own is None else values * own) - weight_of_zeros * mean) / (total or 1.0)
+            n_missing, n_infinite = (
+                _reduce(np.add, is_odd(values).astype(np.int64), counts).astype(np.int64) for is_odd in (np.isnan, np.isinf)
+            )
+        low, high = _reduce(np.minimum, values, counts), _reduce(np.maximum, values, counts)
+        low, high = np.where(n_zeros, np.minimum(low, 0.0), low), np.where(n_zeros, np.maximum(high, 0.0), high)
+        if not n_counted:
+            low, high = np.full(n_columns, np.inf), np.full(n_columns, -np.inf)
+        unit, own_unit = _units(low, high)
+        if own_unit is not None:
+            values /= np.repeat(own_unit, counts)
+        weight_of_zeros = n_zeros if own is None else _weight_of_zeros(_reduce(np.add, own, counts), n_zeros, weights)
+        mean = weighted_sums(values) / (total or 1.0)
+        values -= np.repeat(mean, counts)
+        rest = (weighted_sums(values) - weight_of_zeros * mean) / (total or 1.0)
         values *= values
-        squares = sums(values if own is None else values * own) + weight_of_zeros * mean * mean
+        squares = weighted_sums(values) + weight_of_zeros * mean * mean
         squares = np.maximum(squares - total * rest * rest, 0.0)
-    origin, offset = mean * own_unit, rest * own_unit
-    return Moments(np.array(total), origin, offset, squares, unit, low, high, n_missing, n_infinite)
+        if own_unit is not None:
+            mean, rest = mean * own_unit, rest * own_unit
+    return Moments(np.array(total), mean, rest, squares, unit, low, high, n_missing, n_infinite)
 
 
-def _weight_of_zeros(total: float, stored: Array, n_zeros: Array, weights: Any) -> Array:
+def _reduce(operation: np.ufunc, values: Array, counts: Array) -> Array:
+    """Reduce consecutive segments of so many values; 0 for an empty one."""
+    result = np.zeros(len(counts))
+    # reduceat gives an empty segment one value of its neighbour: it must see the filled ones alone, which touch.
+    is_filled = counts > 0
+    starts = np.cumsum(counts) - counts
+    if is_filled.any():
+        result[is_filled] = operation.reduceat(values, starts[is_filled])
+    return result
+
+
+def _weight_of_zeros(stored: Array, n_zeros: Array, weights: Any) -> Array:
     """Return the weight of the samples that are not stored, from that of the others.
 
     A difference of sums is rounding where next to nothing is left, and must then neither be negative nor appear from
     nowhere: the number of samples is exact.
     """
-    least = n_zeros * weights.min(where=weights > 0.0, initial=np.inf)
+    total = float(weights.sum())
+    least = n_zeros * weights.min(where=weights > 0.0, initial=total)
     return np.where(n_zeros > 0, np.maximum(total - stored, least), 0.0)
 
 
-def _sparse_extremes(values: Array, columns: Array, is_full: Array, own: Array | None) -> tuple[Array, Array, Array]:
-    """Return low, high and the largest absolute value of sparse columns; see :class:`Moments` for those with zeros."""
-    if own is not None:
-        values, columns = values[own != 0.0], columns[own != 0.0]
-    witness = np.zeros(len(is_full))
-    is_other = values != 0.0
-    witness[columns[is_other]] = values[is_other]
-    low, high = np.minimum(witness, 0.0), np.maximum(witness, 0.0)
-    if is_full.any():
-        low[is_full], high[is_full] = np.inf, -np.inf
-        is_in = is_full[columns]
-        np.minimum.at(low, columns[is_in], values[is_in])
-        np.maximum.at(high, columns[is_in], values[is_in])
-    peak = np.zeros(len(is_full))
-    sizes = np.abs(values[is_other])
-    if 2.0**-SAFE_EXPONENT < sizes.min(initial=1.0) and sizes.max(initial=1.0) < 2.0**SAFE_EXPONENT:
-        return low, high, np.abs(witness)
-    np.maximum.at(peak, columns[is_other], sizes)
-    return low, high, peak
+def _units(low: Array, high: Array) -> tuple[Array, Array | None]:
+    """Return the units of columns with these extremes, and what to divide them by: None if that is 1 for all."""
+    peak = np.maximum(np.abs(low), np.abs(high))
+    if 2.0**-SAFE_EXPONENT < peak.min(initial=1.0) and peak.max(initial=1.0) < 2.0**SAFE_EXPONENT:
+        return np.ones(len(peak)), None
+    unit = powers_of_two(np.where(low <= high, peak, 0.0))  # where no sample counts there is nothing
+    divisor = np.where(unit == LEAST_UNIT, 1.0, unit)
+    return unit, divisor if np.any(divisor != 1.0) else None
 
 
 def merge(left: Any, right: Any) -> Moments:

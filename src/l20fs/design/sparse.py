@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from l20fs.design.base import Design, Likely, Pull
 from l20fs.design.column_scale import ColumnScale
-from l20fs.design.moments import MODEST, measure_entries
+from l20fs.design.moments import MODEST, measure_stored
 from l20fs.design.sample_weights import SampleWeights
 from l20fs.design.tiles import blocks
 from l20fs.typing import Array
@@ -35,10 +35,7 @@ class SparseDesign(Design):
         for block in blocks(self.n_features, self._stored_per_column):
             stored = slice(indptr[block.start], indptr[block.stop])
             counts = np.diff(indptr[block.start : block.stop + 1])
-            owner = np.repeat(np.arange(len(counts)), counts)
-            values = data[stored].astype(np.float64)
-            shape = (self.n_samples, len(counts))
-            found = measure_entries(values, columns.indices[stored], owner, shape, sample_weights.values)
+            found = measure_stored(columns[:, block], sample_weights.values)
             scale = ColumnScale.of(found, None if deviations is None else deviations[block], self.dtype)
             self._shift[block] = self._centre_far(scale, data[stored], counts)
             if np.any(scale.scale != 1.0):

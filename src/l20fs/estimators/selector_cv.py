@@ -229,7 +229,7 @@ class L20SelectorCV(BaseSelector):
     @staticmethod
     def _fit_part(names: Array | None, model: Model, samples: Samples) -> Model:
         """Fit a model to some of the samples, which were validated as a whole."""
-        model._check_parameters()
+        model.check_parameters()
         model.n_features_in_ = samples.X.shape[1]
         if names is not None:
             model.feature_names_in_ = names
@@ -257,9 +257,8 @@ class L20SelectorCV(BaseSelector):
         rule = self.n_features_to_select
         if isinstance(rule, str):
             return choose(self.cv_results_, rule)  # type: ignore[arg-type]  # checked
-        k = min(self._n_wanted(rule, n_units), self._tried[-1] or n_units)
-        has_size = np.tile([size == k for size in self._tried], len(self.cv_results_["ridge"]) // len(self._tried))
-        return choose(self.cv_results_, None, among=has_size)
+        sizes = self.cv_results_["n_features_to_select"]
+        return choose(self.cv_results_, None, among=sizes == min(self._n_wanted(rule, n_units), sizes.max()))
 
     def _fit_finally(self, model: Model, samples: Samples, names: Array | None) -> None:
         """Compute the chosen path on all samples."""

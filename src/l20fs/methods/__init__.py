@@ -1,5 +1,4 @@
-"""Published methods of feature selection: one file, one method, one class, each a selector that answers for any
-number of features."""
+"""Published methods of feature selection, one class per module."""
 
 from __future__ import annotations
 
@@ -51,7 +50,12 @@ __all__ = [
 
 
 def discover() -> dict[str, type[BaseSelector]]:
-    """Return every method of this package by name, found by looking into its files.
+    """Return every published method of this package, found by importing its modules.
+
+    Returns
+    -------
+    dict of str to type
+        The classes by name, in alphabetical order.
 
     Examples
     --------

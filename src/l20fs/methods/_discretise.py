@@ -1,4 +1,4 @@
-"""Numbers into few states, and what states say about each other: counts, entropies and mutual information in bits."""
+"""Discretisation of features, and entropies and mutual information of discrete variables in bits."""
 
 from __future__ import annotations
 
@@ -12,20 +12,19 @@ from l20fs.typing import Array
 
 BINNINGS = ("width", "quantile", "sigma3", "floor", "mdlp")
 
-# Features are counted in blocks of about this many samples or cells: small enough for the cache of one core.
+# Number of values per block of features: small enough for the cache of one core.
 _BLOCK = 1 << 16
-# Tables with more cells per sample than this are mostly empty; sorting is then cheaper than counting, and never runs out of
-# memory.
+# Contingency tables with more cells per sample are mostly empty: sorting is then cheaper than counting, in bounded memory.
 _CELLS_PER_SAMPLE = 8
-# What is left of a zero by rounding: sums of entropies of a few bits are exact to less than this.
+# Rounding error of sums of entropies of a few bits.
 _ZERO_BITS = 1e-14
 
 
 class Binned(NamedTuple):
-    """States instead of numbers.
+    """Discretised features.
 
-    ``codes`` is (n_samples, n_features): the state of each sample, counted from 0 in every feature. ``n_states`` is
-    (n_features,): one more than the largest code; some states in between may be empty.
+    ``codes`` has shape (n_samples, n_features): the bin of each sample, counted from 0 in every feature. ``n_states`` has
+    shape (n_features,): the largest code plus 1; some bins may be empty.
     """
 
     codes: Array
@@ -33,7 +32,7 @@ class Binned(NamedTuple):
 
 
 def check_binning(binning: Any, n_bins: Any, tau: Any) -> None:
-    """Refuse what :func:`discretise` cannot do."""
+    """Raise an error for invalid parameters of :func:`discretise`."""
     check_choice("binning", binning, BINNINGS)
     check_number("n_bins", n_bins, minimum=2, strict=False, whole=True)
     check_number("tau", tau, minimum=0, strict=False)
@@ -42,27 +41,28 @@ def check_binning(binning: Any, n_bins: Any, tau: Any) -> None:
 def discretise(
     X: Array, binning: str = "width", *, n_bins: int = 10, tau: float = 1.0, labels: Array | None = None
 ) -> Binned:
-    """Put every feature into a few states.
+    """Discretise every feature.
 
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
         Finite numbers.
     binning : {"width", "quantile", "sigma3", "floor", "mdlp"}, default="width"
-        ``"width"`` cuts the range into ``n_bins`` parts of equal width; ``"quantile"`` puts an equal number of samples into
-        each of ``n_bins`` states, equal values into the same; ``"sigma3"`` has three states, below, between and above
-        mean -/+ ``tau`` standard deviations; ``"floor"`` rounds down to whole numbers; ``"mdlp"`` cuts where the classes
-        change, as often as the description length of Fayyad and Irani allows, perhaps never.
+        ``"width"``: ``n_bins`` bins of equal width. ``"quantile"``: ``n_bins`` bins with equal numbers of samples, equal
+        values in the same bin. ``"sigma3"``: three bins, below, between and above mean -/+ ``tau`` standard deviations.
+        ``"floor"``: values rounded down to integers. ``"mdlp"``: supervised binning by the minimum description length
+        principle of Fayyad and Irani, which may leave a feature uncut.
     n_bins : int, default=10
-        States of "width" and "quantile".
+        Number of bins of ``"width"`` and ``"quantile"``.
     tau : float, default=1.0
-        Standard deviations of "sigma3".
+        Half width of the middle bin of ``"sigma3"`` in standard deviations.
     labels : array of shape (n_samples,), default=None
-        Class codes from 0, needed by "mdlp".
+        Class codes from 0, required by ``"mdlp"``.
 
     Returns
     -------
     Binned
+        Bin of every sample in every feature.
 
     Examples
     --------
@@ -88,20 +88,20 @@ def discretise(
 
 
 def bin_codes(codes: Array) -> Binned:
-    """Take whole numbers from 0 as they are for the states of features.
+    """Return features that are already coded by integers from 0 as :class:`Binned`.
 
     Examples
     --------
     >>> bin_codes(np.array([[0, 3], [1, 0]])).n_states
     array([2, 4])
     """
-    # Feature-major: counting goes feature by feature.
+    # Column-major, since counting goes feature by feature.
     codes = np.asarray(codes, dtype=np.int32, order="F")
     return Binned(codes, codes.max(axis=0).astype(np.intp) + 1)
 
 
 def _in_safe_range(X: Array) -> Array:
-    """Scale features whose squares would overflow or vanish by a power of two: their states do not depend on the unit."""
+    """Scale features whose squares would overflow or underflow by powers of two, which does not change their bins."""
     exponents = np.frexp(np.maximum(X.max(axis=0), -X.min(axis=0)))[1]
     return np.ldexp(X, -exponents) if np.abs(exponents).max() > 400 else X
 
@@ -110,7 +110,7 @@ def _equal_width(X: Array, n_bins: int) -> Array:
     X = _in_safe_range(X)
     low, high = X.min(axis=0), X.max(axis=0)
     width = np.where(high > low, high - low, 1.0)
-    # Multiplied before divided: a value on the edge of a bin stays exactly there.
+    # Multiplication before division keeps values on the edge of a bin exact.
     position = X - low
     position *= n_bins
     position /= width
@@ -142,7 +142,7 @@ def _floor(X: Array) -> Array:
     with np.errstate(over="ignore"):
         floored -= floored.min(axis=0)
     is_wide = floored.max(axis=0) >= len(X)
-    # A feature with more states than samples keeps those that occur: the information is the same.
+    # A feature with more bins than samples keeps those that occur, with the same information.
     for feature in np.flatnonzero(is_wide):
         floored[:, feature] = np.unique(np.floor(X[:, feature]), return_inverse=True)[1]
     return floored.astype(np.int32)
@@ -156,7 +156,7 @@ def _mdlp(X: Array, labels: Array) -> Array:
         order = np.argsort(X[:, block].T, axis=1, kind="stable")
         ordered = np.take_along_axis(X[:, block].T, order, axis=1)
         ordered_labels = labels[order]
-        # Most features have no cut at all: all are tried at once, and only the others are looked at one by one.
+        # Most features have no cut: the first cut is tried for all at once, further cuts feature by feature.
         is_cut = _best_cuts(ordered, indicators[ordered_labels]) > 0
         for row in np.flatnonzero(is_cut):
             cuts = _all_cuts(ordered[row], indicators[ordered_labels[row]])
@@ -165,7 +165,7 @@ def _mdlp(X: Array, labels: Array) -> Array:
 
 
 def _all_cuts(values: Array, indicators: Array) -> list[int]:
-    """Return the places where one sorted feature is cut, in ascending order."""
+    """Return the positions of all cuts of one sorted feature, in ascending order."""
     cuts: list[int] = []
     open_parts = [(0, len(values))]
     while open_parts:
@@ -178,18 +178,26 @@ def _all_cuts(values: Array, indicators: Array) -> list[int]:
 
 
 def _best_cuts(values: Array, indicators: Array) -> Array:
-    r"""Return for every sorted feature how many samples lie before its best cut; 0 where no cut is worth its description.
+    r"""Return the number of samples before the best cut of every sorted feature; 0 if no cut is accepted.
 
     A cut is accepted if its gain exceeds
 
     .. math:: [\log_2(n - 1) + \log_2(3^m - 2) - (m H - m_1 H_1 - m_2 H_2)] / n,
 
-    where n, m and H are the size, the number of classes and the entropy of the whole, and of the halves with an index.
+    where n, m and H are the number of samples, the number of classes and the entropy of the whole; indices denote the two
+    parts.
 
     Parameters
     ----------
-    values : array of shape (n_features, n_samples), ascending along the samples
-    indicators : array of shape (n_features, n_samples, n_classes), the one-hot classes in the same order
+    values : array of shape (n_features, n_samples)
+        Values of each feature, ascending.
+    indicators : array of shape (n_features, n_samples, n_classes)
+        One-hot classes in the same order.
+
+    Returns
+    -------
+    array of shape (n_features,)
+        Number of samples before the best cut.
     """
     n_samples = values.shape[1]
     if n_samples < 2:
@@ -200,11 +208,11 @@ def _best_cuts(values: Array, indicators: Array) -> Array:
     left = left[:, :-1]
     right = total[:, None] - left
     sizes = np.arange(1, n_samples)
-    # n times the entropy of each part, from whole counts.
+    # n times the entropy of each part.
     left_bits, right_bits = log[sizes] - log[left].sum(axis=2), log[n_samples - sizes] - log[right].sum(axis=2)
     total_bits = log[n_samples] - log[total].sum(axis=1)
     bits = np.where(values[:, 1:] > values[:, :-1], left_bits + right_bits, np.inf)
-    # Equal up to rounding counts as equal, so that the lowest of the best cuts is taken.
+    # Ties up to rounding errors go to the lowest cut.
     cut = np.argmax(bits <= bits.min(axis=1)[:, None] + _ZERO_BITS * n_samples, axis=1)
     row = np.arange(len(values))
     n_classes, n_left, n_right = (np.count_nonzero(part, axis=1) for part in (total, left[row, cut], right[row, cut]))
@@ -216,7 +224,7 @@ def _best_cuts(values: Array, indicators: Array) -> Array:
 
 
 def log_table(n: int) -> Array:
-    """Return ``i log2(i)`` for i from 0 to ``n``: all that an entropy of counts needs.
+    """Return ``i log2(i)`` for i from 0 to ``n``, a table for entropies of counts.
 
     Examples
     --------
@@ -228,18 +236,18 @@ def log_table(n: int) -> Array:
 
 
 def blocks(n_features: int, size: int) -> Iterator[slice]:
-    """Split the features into slices, for work on ``size`` numbers per feature at a time."""
+    """Split the features into slices of bounded memory, for ``size`` numbers per feature."""
     step = max(1, _BLOCK // max(1, size))
     return (slice(begin, min(begin + step, n_features)) for begin in range(0, n_features, step))
 
 
 def contingency_tables(binned: Binned, other: Array) -> Array:
-    """Count every feature's states against those of one more variable.
+    """Return the contingency table of every feature with another variable.
 
     Returns
     -------
     array of shape (n_features, n_states, n_other)
-        With as many states as the feature with the most has.
+        Counts; ``n_states`` is the largest number of bins of a feature.
 
     Examples
     --------
@@ -253,7 +261,7 @@ def contingency_tables(binned: Binned, other: Array) -> Array:
 
 
 def _count_cells(codes: Array, n_states: int, other: Array, n_other: int) -> Array:
-    """Count the cells of the tables of all rows of ``codes``, (n_rows, n_states * n_other)."""
+    """Return the contingency tables of all rows of ``codes``, flattened to (n_rows, n_states * n_other)."""
     n_cells = n_states * n_other
     cells = codes * np.intp(n_other)
     cells += other
@@ -273,7 +281,7 @@ def entropies(binned: Binned) -> Array:
 
 
 def joint_entropies(binned: Binned, other: Array) -> Array:
-    """Return the entropy in bits of every feature together with one more variable, given by its codes from 0."""
+    """Return the joint entropy in bits of every feature and another variable, given by its codes from 0."""
     codes, n_other = binned.codes.T, int(other.max()) + 1
     n_features, n_samples = codes.shape
     log = log_table(n_samples)
@@ -300,15 +308,21 @@ def _sum_over_runs(ordered: Array, log: Array) -> Array:
 
 
 def mutual_information(binned: Binned, other: Array, *, own: Array | None = None) -> Array:
-    """Return what every feature says about one more variable, in bits: ``I(x; z) = H(x) + H(z) - H(x, z)``.
+    """Return the mutual information ``I(x; z) = H(x) + H(z) - H(x, z)`` of every feature with another variable, in bits.
 
     Parameters
     ----------
     binned : Binned
+        Discretised features x.
     other : array of shape (n_samples,)
-        Codes from 0, for example of the classes or of a feature.
+        Codes of z from 0, for example of the classes or of a feature.
     own : array of shape (n_features,), default=None
-        The entropies of the features, if they are known.
+        Entropies of the features, if they are known.
+
+    Returns
+    -------
+    array of shape (n_features,)
+        Mutual information; 0 if it is within rounding error.
 
     Examples
     --------
@@ -321,9 +335,9 @@ def mutual_information(binned: Binned, other: Array, *, own: Array | None = None
 
 
 def symmetrical_uncertainty(binned: Binned, other: Array, *, own: Array | None = None) -> Array:
-    """Return ``2 I(x; z) / (H(x) + H(z))`` for every feature: 0 if they are independent, 1 if each gives the other away.
+    """Return the symmetrical uncertainty ``2 I(x; z) / (H(x) + H(z))`` of every feature with another variable.
 
-    A pair without any entropy has 0.
+    It is 0 for independent variables, 1 if each determines the other, and 0 if both are constant.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Linear algebra that several methods share: weighted ridge regression in its cheaper form, smoothed norms, projections."""
+"""Linear algebra shared by several methods: weighted ridge regression, smoothed norms, projections."""
 
 from __future__ import annotations
 
@@ -14,22 +14,29 @@ Form = Literal["auto", "dual", "primal"]
 
 
 def weighted_ridge(X: Array, Y: Array, feature_weights: Array, sample_weights: Array, *, form: Form = "auto") -> Array:
-    r"""Solve a ridge regression whose penalty differs by feature and whose noise differs by sample.
+    r"""Solve a ridge regression with weighted features and samples.
 
-    Minimises :math:`\sum_i \|x_i W - y_i\|^2 / s_i + \sum_j \|w_j\|^2 / p_j` for feature weights p and sample weights s,
-    with :math:`W = P X' (X P X' + S)^{-1} Y` (dual, N x N) or its primal twin (d x d); ``"auto"`` takes the smaller system.
-    Neither form divides by p, so a feature may have weight 0.
+    Minimises :math:`\sum_i \|x_i W - y_i\|^2 / s_i + \sum_j \|w_j\|^2 / p_j` for feature weights p and sample weights s by
+    :math:`W = P X' (X P X' + S)^{-1} Y` (dual, N x N) or the equivalent primal system (d x d). Neither form divides by p, so
+    a feature may have weight 0.
 
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
+        Data.
     Y : array of shape (n_samples, n_targets)
-    feature_weights : array of shape (n_features,), not negative
-    sample_weights : array of shape (n_samples,), positive
+        Targets.
+    feature_weights : array of shape (n_features,)
+        Non-negative weights p.
+    sample_weights : array of shape (n_samples,)
+        Positive weights s.
+    form : {"auto", "dual", "primal"}, default="auto"
+        System to solve; ``"auto"`` takes the smaller one.
 
     Returns
     -------
     array of shape (n_features, n_targets)
+        Weights W.
 
     Examples
     --------
@@ -49,12 +56,12 @@ def weighted_ridge(X: Array, Y: Array, feature_weights: Array, sample_weights: A
 def solve_positive(A: Array, diagonal: Array, B: Array) -> Array:
     """Solve ``(A + diag(diagonal)) Z = B`` for a positive semi-definite A, which is overwritten."""
     A.flat[:: len(A) + 1] += diagonal
-    # NumPy's solver and not SciPy's Cholesky: the two carry a BLAS of their own each, and when products and solutions take
-    # turns on a busy machine, the idle threads of one keep the other waiting for many times the work itself.
+    # NumPy's solver instead of SciPy's Cholesky: each package brings its own BLAS, and when products and solves alternate
+    # on a busy machine, the idle threads of one slow down the other many times over.
     try:
         return np.linalg.solve(A, B)
     except np.linalg.LinAlgError:
-        # Positive definite on paper, singular in float64: lift the diagonal by the rounding of its trace.
+        # Singular in float64 although positive definite: raise the diagonal by the rounding error of the trace.
         A.flat[:: len(A) + 1] += 1e-12 * np.trace(A) / len(A)
         return np.linalg.solve(A, B)
 
@@ -73,12 +80,12 @@ def squared_spectral_norm(X: Array) -> float:
 
 
 def smooth_row_norms(V: Array, epsilon: float) -> Array:
-    """Return ``sqrt(||v||^2 + epsilon^2)`` for every row: a norm that reweighting may divide by."""
+    """Return ``sqrt(||v||^2 + epsilon^2)`` for every row, a norm that is never zero."""
     return np.sqrt(squared_row_norms(V) + epsilon * epsilon)
 
 
 def project_on_simplex(V: Array) -> Array:
-    """Return for every row of ``V`` the closest point with non-negative entries that sum to 1.
+    """Project every row of ``V`` onto the probability simplex.
 
     Examples
     --------

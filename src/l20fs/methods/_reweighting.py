@@ -1,4 +1,4 @@
-"""Reweighted least squares: the loop that methods share whose norms are majorised by weighted squares."""
+"""Iteratively reweighted least squares with optional momentum, shared by RFS and RLSR."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from l20fs.typing import Array
 
 
 class Point(NamedTuple):
-    """One iterate of a reweighting method.
+    """Iterate of a reweighting method.
 
-    ``weights`` is (n_features, n_targets), ``intercept`` (n_targets,); ``norms`` are the smoothed norms by which the next
-    iteration weights its terms, ``objective`` is the value that must not rise, and ``targets``, (n_samples, n_targets), is
-    what is regressed on.
+    ``weights`` has shape (n_features, n_targets), ``intercept`` (n_targets,) and ``targets``, the regression targets,
+    (n_samples, n_targets). ``norms`` are the smoothed norms that weight the terms of the next iteration. ``objective`` must
+    not rise.
     """
 
     weights: Array
@@ -38,16 +38,20 @@ def descend(
     accelerate: bool,
     callback: Callback | None = None,
 ) -> tuple[Point, list[float], float]:
-    """Repeat ``step(norms, point)`` until the objective falls by no more than ``tol`` of itself.
+    """Repeat ``step(norms, point)`` until the relative decrease of the objective is at most ``tol``.
 
-    Reweighting creeps once most rows are small: such a row shrinks by a factor near 1 per step. Nesterov's momentum on the
-    logarithms of the norms raises that factor to a power. A step from ``point.norms`` itself never raises the objective, so
-    an extrapolation that does is replaced by it.
+    Reweighting converges slowly once most rows are small: such a row shrinks by a factor near 1 per step. Nesterov's
+    momentum on the logarithms of the norms raises that factor to a power. A step from ``point.norms`` never raises the
+    objective, so it replaces an extrapolated step that does.
 
     Returns
     -------
-    point, objective, change
-        The last iterate, the objective after every iteration (``point`` counts as the first) and its last relative fall.
+    point : Point
+        Last iterate.
+    objective : list of float
+        Objective after every iteration; the given ``point`` is the first.
+    change : float
+        Last relative decrease.
     """
     objective: list[float] = []
     previous, inertia, change = point, 1.0, math.inf
@@ -64,18 +68,18 @@ def descend(
         if momentum and trial.objective > point.objective:
             trial, following = step(point.norms, point), 1.0
         if trial.objective > point.objective:
-            return point, objective, 0.0  # nothing is left to gain but rounding
+            return point, objective, 0.0  # converged up to rounding errors
         previous, point, inertia = point, trial, following
         change = (previous.objective - point.objective) / point.objective
 
 
 def epsilon_for(V: Array, share: float) -> float:
-    """Return how small a row norm counts as zero: a share of the typical one, so that units do not matter.
+    """Return the smoothing of row norms: a fraction of the mean row norm, so that units do not matter.
 
     Examples
     --------
     >>> epsilon_for(np.array([[3.0, 4.0], [0.0, 15.0]]), 1e-8)
     1e-07
     """
-    # The floor is there for V = 0 only; its square is still a normal number.
+    # The lower bound matters for V = 0 only; its square does not underflow.
     return max(share * float(np.sqrt(squared_row_norms(V)).mean()), 1e-150)

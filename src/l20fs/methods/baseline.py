@@ -1,4 +1,4 @@
-"""Baseline: all features, as they come."""
+"""Baseline: all features, in the order of the columns."""
 
 from __future__ import annotations
 
@@ -12,12 +12,23 @@ from l20fs.inputs.targets import Targets
 
 
 class Baseline(ScoringSelector):
-    """Keep all features: what a selection is measured against.
+    """Keep all features, as a reference for every selection.
 
     Parameters
     ----------
     n_features_to_select : int or float, default=1.0
-        A number or a share; the first columns of X are taken. All of them by default.
+        Number of features, or fraction of all features; the first columns of X are taken.
+
+    Attributes
+    ----------
+    scores_ : array of shape (n_features,)
+        Falls from the first column to the last; ``-inf`` for a constant feature.
+    ranking_ : array of shape (n_features,)
+        Rank of each feature; 1 is best.
+    support_ : array of shape (n_features,)
+        Mask of the selected features.
+    classes_ : array of shape (n_classes,)
+        Class labels in sorted order.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""CFS: the subset whose features agree with the class and not with each other."""
+"""CFS: subset search by correlation with the class and redundancy within the subset."""
 
 from __future__ import annotations
 
@@ -22,34 +22,46 @@ _LEAST_GAIN = 1e-12
 
 
 class CFS(ScoringSelector):
-    r"""Search the subset of largest merit.
+    r"""Search for the subset of features with the largest correlation-based merit.
 
     .. math:: \mathrm{merit}(S) = \sum_{j \in S} SU(j, y) \Big/ \sqrt{|S| + 2 \sum_{i < j \in S} SU(i, j)}
 
-    with the symmetrical uncertainty SU of binned features. The search goes forward from the empty set, best first: the most
-    promising subset found so far is extended by every further feature, until ``max_stale`` extensions in a row have brought
-    nothing better. The features of the best subset come first, in the order in which they were added, then the others
-    by SU(j, y).
+    with the symmetrical uncertainty SU of binned features. Best-first search goes forward from the empty set: the subset of
+    largest merit that has not been expanded is extended by every other feature, until ``max_stale`` expansions in a row
+    have not improved the merit. The features of the best subset are ranked first, in the order in which they were added,
+    then the others by SU(j, y).
 
     Parameters
     ----------
     n_features_to_select : int, float or None, default=20
-        A number or a share of all features; None takes the best subset as it is.
+        Number of features to select, or fraction of all features; None selects the best subset.
     binning : {"width", "quantile", "sigma3", "floor", "mdlp"}, default="mdlp"
-        How numbers become states, see :func:`l20fs.methods._discretise.discretise`.
+        Discretisation of the features, see :func:`l20fs.methods._discretise.discretise`.
     n_bins : int, default=10
-        States of the binnings "width" and "quantile".
+        Number of bins for ``binning="width"`` and ``"quantile"``.
     tau : float, default=1.0
-        Standard deviations of the binning "sigma3".
+        Half width of the middle bin in standard deviations, for ``binning="sigma3"``.
     max_stale : int, default=5
-        How many extensions in a row may bring nothing before the search ends; 1 is a greedy forward search.
+        Number of consecutive expansions without improvement after which the search ends; 1 is greedy forward selection.
 
     Attributes
     ----------
+    scores_ : array of shape (n_features,)
+        Reversed rank, so that larger is better; ``-inf`` for a constant feature.
+    ranking_ : array of shape (n_features,)
+        Rank of each feature; 1 is best.
+    support_ : array of shape (n_features,)
+        Mask of the selected features.
     merit_ : float
         Merit of the best subset.
     n_subset_ : int
-        Its size; 0 if no feature says anything about the class.
+        Size of the best subset; 0 if no feature is informative about the class.
+    classes_ : array of shape (n_classes,)
+        Class labels in sorted order.
+
+    References
+    ----------
+    .. [1] M. A. Hall, "Correlation-based feature selection for machine learning", PhD thesis, University of Waikato (1999).
 
     Examples
     --------
@@ -107,10 +119,10 @@ class CFS(ScoringSelector):
 
 
 class Subset(NamedTuple):
-    """Features in the order in which they were added, and the sums that their merit is made of.
+    """Features in the order in which they were added, with the running sums that make up their merit.
 
-    ``relevance`` is the sum over the features, ``redundancy`` that over their pairs, and ``redundancy_with`` the sum of
-    their redundancies with every feature there is: with these a further feature costs no more than an addition.
+    ``relevance`` is summed over the features, ``redundancy`` over their pairs; ``redundancy_with`` is the sum of their
+    redundancies with each of all features. With these sums, adding a feature is one vector addition.
     """
 
     features: tuple[int, ...]
@@ -120,12 +132,12 @@ class Subset(NamedTuple):
 
     @property
     def merit(self) -> float:
-        """0 for the empty set."""
+        """Merit of the subset; 0 if it is empty."""
         return float(merit_of(max(len(self.features), 1), self.relevance, self.redundancy))
 
 
 class Extensions(NamedTuple):
-    """A subset, the features that it may be extended by, best first, and the merits that this would give."""
+    """Subset with its candidate features, best first, and the merit of each extended subset."""
 
     subset: Subset
     features: Array
@@ -133,7 +145,7 @@ class Extensions(NamedTuple):
 
 
 def merit_of(n: int, relevance: Any, redundancy: Any) -> Any:
-    """Return the merit of ``n`` features from the sums of their relevances and of the redundancies of their pairs.
+    """Compute the merit of ``n`` features from their summed relevances and their summed pairwise redundancies.
 
     Examples
     --------
@@ -144,10 +156,10 @@ def merit_of(n: int, relevance: Any, redundancy: Any) -> Any:
 
 
 def best_first(relevance: Array, redundancy_with: Callable[[int], Array], *, max_stale: int) -> Subset:
-    """Find a subset of large merit.
+    """Search for a subset of large merit, best first.
 
-    ``redundancy_with(j)`` gives the redundancy of all features with feature j; it is called once for each feature that
-    enters a subset which is looked at.
+    ``redundancy_with(j)`` returns the redundancy of all features with feature j; it is called once for each feature that
+    enters an expanded subset.
     """
     column_of = functools.cache(redundancy_with)
     best = Subset((), 0.0, 0.0, np.zeros(len(relevance)))
@@ -167,7 +179,7 @@ def best_first(relevance: Array, redundancy_with: Callable[[int], Array], *, max
 
 
 def extend(subset: Subset, relevance: Array) -> Extensions:
-    """Weigh a subset's extensions by each of the other features."""
+    """Return the extensions of a subset by each of the other features."""
     merits = merit_of(len(subset.features) + 1, subset.relevance + relevance, subset.redundancy + subset.redundancy_with)
     merits[list(subset.features)] = -np.inf
     order = order_descending(merits)[: len(merits) - len(subset.features)]
@@ -175,7 +187,7 @@ def extend(subset: Subset, relevance: Array) -> Extensions:
 
 
 def add_feature(subset: Subset, feature: int, relevance: Array, column_of: Callable[[int], Array]) -> Subset:
-    """Extend a subset by one feature."""
+    """Return a subset extended by one feature."""
     return Subset(
         (*subset.features, feature),
         subset.relevance + float(relevance[feature]),
@@ -185,7 +197,7 @@ def add_feature(subset: Subset, feature: int, relevance: Array, column_of: Calla
 
 
 class Frontier:
-    """The subsets that wait to be looked at, each one once, whatever the order in which its features were added."""
+    """Priority queue of subsets to expand, each set of features at most once."""
 
     def __init__(self) -> None:
         self._lists: list[Extensions] = []
@@ -193,12 +205,12 @@ class Frontier:
         self._seen: set[frozenset[int]] = set()
 
     def add(self, extensions: Extensions) -> None:
-        """Take in a list of extensions; only its best one enters the heap until that is taken."""
+        """Add a list of extensions; only its best remaining one is in the heap."""
         self._lists.append(extensions)
         self._push(len(self._lists) - 1, 0)
 
     def pop(self) -> tuple[Subset, int] | None:
-        """Return the subset and the further feature that promise the most; None if all have been looked at."""
+        """Remove and return the subset and the feature to add with the largest merit; None if the queue is empty."""
         while self._heads:
             _, number, place = heapq.heappop(self._heads)
             self._push(number, place + 1)

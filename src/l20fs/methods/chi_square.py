@@ -1,4 +1,4 @@
-"""ChiSquare: how far the states of each feature and the classes are from being independent."""
+"""ChiSquare: test of independence between single binned features and the class."""
 
 from __future__ import annotations
 
@@ -15,31 +15,50 @@ from l20fs.typing import Array
 
 
 class ChiSquare(ScoringSelector):
-    r"""Rank features by Pearson's test of independence between their states and the classes.
+    r"""Rank features by Pearson's test of independence between their bins and the classes.
 
     .. math:: \chi^2_j = \sum_{b, c} \frac{(O_{bc} - E_{bc})^2}{E_{bc}}, \quad
         E_{bc} = \frac{1}{N} \sum_{c'} O_{bc'} \sum_{b'} O_{b'c}
 
-    where O counts the samples of class c in state b. Empty states are left out.
+    where :math:`O_{bc}` counts the samples of class c in bin b. Empty bins are left out.
 
     Parameters
     ----------
     n_features_to_select : int or float, default=20
-        A number or a share of all features.
+        Number of features to select, or fraction of all features.
     counts : bool, default=False
-        Take X for counts, such as words in texts, and test their sums by class, as ``sklearn.feature_selection.chi2`` does;
-        X must not be negative, nothing is binned and ``rank_by`` has no effect, as all features have the same degrees of
-        freedom.
+        Whether X holds counts, such as words in texts. Their sums by class are then tested without binning, as in
+        ``sklearn.feature_selection.chi2``; X must not be negative, and ``rank_by`` has no effect, since all features have
+        the same degrees of freedom.
     binning : {"width", "quantile", "sigma3", "floor", "mdlp"}, default="width"
-        How numbers become states, see :func:`l20fs.methods._discretise.discretise`.
+        Discretisation of the features, see :func:`l20fs.methods._discretise.discretise`.
     n_bins : int, default=10
-        States of the binnings "width" and "quantile".
+        Number of bins for ``binning="width"`` and ``"quantile"``.
     tau : float, default=1.0
-        Standard deviations of the binning "sigma3".
+        Half width of the middle bin in standard deviations, for ``binning="sigma3"``.
     rank_by : {"auto", "statistic", "p_value"}, default="auto"
-        What ``scores_`` holds: the statistic, or minus the decimal logarithm of its p-value, which compares features that
-        have different numbers of states. "auto" is the p-value for "floor" and "mdlp", whose numbers of states differ, and
-        the statistic otherwise.
+        Score: the statistic, or minus the decimal logarithm of its p-value, which is comparable between features with
+        different numbers of bins. ``"auto"``: the p-value for the binnings ``"floor"`` and ``"mdlp"``, whose numbers of bins
+        differ, and the statistic otherwise.
+
+    Attributes
+    ----------
+    scores_ : array of shape (n_features,)
+        The statistic, or minus the decimal logarithm of its p-value; ``-inf`` for a constant feature.
+    ranking_ : array of shape (n_features,)
+        Rank of each feature; 1 is best.
+    support_ : array of shape (n_features,)
+        Mask of the selected features.
+    classes_ : array of shape (n_classes,)
+        Class labels in sorted order.
+
+    References
+    ----------
+    .. [1] K. Pearson, "On the criterion that a given system of deviations from the probable in the case of a correlated
+       system of variables is such that it can be reasonably supposed to have arisen from random sampling", Philosophical
+       Magazine 50 (1900).
+    .. [2] H. Liu and R. Setiono, "Chi2: feature selection and discretization of numeric attributes", Proceedings of the 7th
+       IEEE International Conference on Tools with Artificial Intelligence (1995).
 
     Examples
     --------
@@ -90,7 +109,7 @@ class ChiSquare(ScoringSelector):
 
 
 def refuse_negative(X: Array) -> None:
-    """Refuse data that cannot be counts."""
+    """Raise an error if X holds negative values, which cannot be counts."""
     n_negative = int(np.count_nonzero(X < 0.0))
     if n_negative:
         raise ValueError(
@@ -100,9 +119,9 @@ def refuse_negative(X: Array) -> None:
 
 
 def chi_square(binned: Binned, other: Array) -> tuple[Array, Array]:
-    """Return the statistic of every feature against one more variable, and its degrees of freedom.
+    """Return the statistic of every feature against another variable, and its degrees of freedom.
 
-    States that do not occur are left out of both.
+    Empty bins are left out of both.
 
     Examples
     --------
@@ -125,9 +144,9 @@ def chi_square(binned: Binned, other: Array) -> tuple[Array, Array]:
 
 
 def log10_p_value(statistic: Array, freedom: Array) -> Array:
-    """Return the decimal logarithm of the chance of a larger statistic, also where the chance itself underflows.
+    """Return the decimal logarithm of the p-value, also where the p-value itself underflows.
 
-    With no degree of freedom the statistic is 0 and the chance 1.
+    With no degree of freedom the statistic is 0 and the p-value 1.
 
     Examples
     --------
@@ -142,7 +161,7 @@ def log10_p_value(statistic: Array, freedom: Array) -> Array:
 
 
 def _log_far_tail(shape: Array, x: Array) -> Array:
-    """Return the logarithm of the upper incomplete gamma function ratio, by its continued fraction (x far above shape)."""
+    """Return the logarithm of the regularised upper incomplete gamma function by its continued fraction (x >> shape)."""
     fraction = np.zeros_like(x)
     for i in range(200, 0, -1):
         fraction = i * (i - shape) / (x + 2 * i + 1 - shape - fraction)

@@ -19,45 +19,60 @@ from l20fs.typing import Array
 
 
 class ESFS(SolvesForOneK):
-    r"""Select k features by sparse regression on labels coded for linear discriminant analysis.
+    r"""Select k features by l2,0-constrained regression on labels coded for linear discriminant analysis.
 
     .. math:: \min_{W, b} \|X W + 1 b' - Y Q\|_F^2 \quad \text{subject to } \|W\|_{2,0} = k,
               \qquad Q = \mathrm{diag}(n_c^{-1/2})
 
-    With this coding the loss of a support S is a constant less the trace criterion
-    :math:`\mathrm{tr}[(S_t)_{SS}^{-1} (S_b)_{SS}]`. Stage 1 takes the k features with the largest ratio
-    :math:`(S_b)_{jj} / (S_t)_{jj}`, which is the exact answer for uncorrelated features. Stage 2 is projected gradient
-    descent from there, and least squares on the support that it finds.
+    With this coding the least squares loss on a support S is a constant minus the trace criterion
+    :math:`\mathrm{tr}[(S_t)_{SS}^{-1} (S_b)_{SS}]`. Stage 1 selects the k features with the largest ratio
+    :math:`(S_b)_{jj} / (S_t)_{jj}`, which is optimal for uncorrelated features. Stage 2 runs projected gradient descent from
+    there and refits by least squares on the resulting support.
 
-    **This is a reconstruction** from the abstract of the publication; no code is public. The coding follows from what it
-    says, while the start and the step of stage 2 are ours. Stage 2 seldom changes the support, so that the selection is
-    close to that of :class:`~l20fs.methods.FisherScore`.
+    **This is a reconstruction** from the abstract of the publication; no code is public. The coding follows from the
+    abstract; the initial weights and the step size of stage 2 are our choice. Stage 2 rarely changes the support, so that
+    the selection is close to that of :class:`~l20fs.methods.FisherScore`.
 
     Parameters
     ----------
     n_features_to_select : int or float, default=20
-        k: a number or a share of all features. Each is a problem of its own: another one after ``fit`` is an error, unless
-        it is among ``sizes``.
+        Number k of features to select, or fraction of all features. Each number is a separate problem: after ``fit``,
+        numbers other than this one and ``sizes`` are an error.
     max_iter : int, default=1000
-        Steps of stage 2 at most.
+        Maximum number of steps of stage 2.
     tol : float, default=1e-6
-        Stage 2 ends when a step lowers the loss by less than this share.
+        Relative decrease of the loss below which stage 2 stops.
     sizes : sequence of int or None, default=None
-        Other numbers of features that ``fit`` solves for, too: ``support_for`` and ``n_features_to_select`` may then be any
-        of them.
+        Other numbers of features to solve for in ``fit``, for ``support_for`` and ``n_features_to_select``.
     callback : callable or None, default=None
         Called with a :class:`~l20fs.estimators.scoring.Progress` after each step.
 
     Attributes
     ----------
     scores_ : array of shape (n_features,)
-        On the support 1 plus the norm of the weights relative to the largest, elsewhere the ratio of stage 1.
+        On the support 1 plus the norm of the weights relative to the largest, elsewhere the ratio of stage 1; ``-inf`` for a
+        constant feature.
+    ranking_ : array of shape (n_features,)
+        Rank of each feature; 1 is best.
+    support_ : array of shape (n_features,)
+        Mask of the selected features.
     coef_ : array of shape (n_classes, n_features)
         Weights of the k features for the coded labels, in units of X; zero elsewhere.
     loss_ : float
-        The loss of ``coef_``; never above that of least squares on the features of stage 1.
+        Loss of ``coef_``; never above that of least squares on the features of stage 1.
     objective_ : array of shape (n_iter_,)
-        The loss after every step of stage 2, before the final least squares.
+        Loss after every step of stage 2, before the refit.
+    n_iter_ : int
+        Number of steps of stage 2.
+    solutions_ : dict of int to Solution
+        Solution for each number of features, of which the attributes above are those for ``n_features_to_select``.
+    classes_ : array of shape (n_classes,)
+        Class labels in sorted order.
+
+    References
+    ----------
+    .. [1] T. Pang, F. Nie, J. Han and X. Li, "Efficient feature selection via l2,0-norm constrained sparse regression", IEEE
+       Transactions on Knowledge and Data Engineering 31 (2019).
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""FisherScore: between-class over within-class scatter of each feature on its own."""
+"""FisherScore: ratio of between-class to within-class scatter of single features."""
 
 from __future__ import annotations
 
@@ -15,13 +15,28 @@ class FisherScore(ScoringSelector):
 
     .. math:: F_j = \frac{\sum_c n_c (m_{cj} - m_j)^2}{\sum_c \sum_{i \in c} (x_{ij} - m_{cj})^2}
 
-    The order is that of the one-way analysis of variance. A feature that is constant within every class but differs between
-    classes has an infinite ratio; it gets the largest finite number.
+    The ranking is that of the F statistic of a one-way analysis of variance. A feature that is constant within every class
+    but differs between classes has an infinite ratio; its score is the largest finite number.
 
     Parameters
     ----------
     n_features_to_select : int or float, default=20
-        A number or a share of all features.
+        Number of features to select, or fraction of all features.
+
+    Attributes
+    ----------
+    scores_ : array of shape (n_features,)
+        Fisher ratio; ``-inf`` for a constant feature.
+    ranking_ : array of shape (n_features,)
+        Rank of each feature; 1 is best.
+    support_ : array of shape (n_features,)
+        Mask of the selected features.
+    classes_ : array of shape (n_classes,)
+        Class labels in sorted order.
+
+    References
+    ----------
+    .. [1] R. A. Fisher, "The use of multiple measurements in taxonomic problems", Annals of Eugenics 7 (1936).
 
     Examples
     --------
@@ -42,14 +57,14 @@ class FisherScore(ScoringSelector):
     def _score_features(self, X: Array, targets: Targets) -> Scored:
         between, total = class_scatter(X, targets)
         within = total - between
-        # What is left of the within-class scatter by rounding alone counts as none.
+        # A within-class scatter within rounding error counts as zero.
         is_pure = within <= total * (len(X) * np.finfo(np.float64).eps)
         ratio = np.divide(between, within, out=np.full_like(between, np.finfo(np.float64).max), where=~is_pure)
         return Scored(scores=ratio)
 
 
 def class_scatter(X: Array, targets: Targets) -> tuple[Array, Array]:
-    """Return the between-class and the total scatter of every feature: the diagonals of S_b and S_t."""
+    """Return the between-class and the total scatter of every feature, the diagonals of S_b and S_t."""
     sizes = targets.Y.sum(axis=0)
     centred = X - X.mean(axis=0)
     class_sums = targets.Y.T @ centred

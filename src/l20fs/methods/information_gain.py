@@ -1,4 +1,4 @@
-"""InformationGain: how many bits each binned feature tells about the class."""
+"""InformationGain: mutual information of single binned features with the class."""
 
 from __future__ import annotations
 
@@ -15,26 +15,43 @@ CRITERIA = ("gain", "ratio", "su")
 
 
 class InformationGain(ScoringSelector):
-    r"""Rank features by what each one's states say about the class, in bits.
+    r"""Rank features by their mutual information with the class, in bits.
 
     .. math:: IG_j = H(y) - H(y \mid b_j) = I(b_j; y)
 
-    where b_j is the binned feature. The gain ratio divides by H(b_j), which keeps features with many states from winning by
-    their number alone; the symmetrical uncertainty is 2 IG_j / (H(y) + H(b_j)).
+    where b_j is the binned feature. The gain ratio divides by H(b_j), so that features do not score high merely because
+    they have many bins; the symmetrical uncertainty is 2 IG_j / (H(y) + H(b_j)).
 
     Parameters
     ----------
     n_features_to_select : int or float, default=20
-        A number or a share of all features.
+        Number of features to select, or fraction of all features.
     criterion : {"gain", "ratio", "su"}, default="gain"
         Information gain, gain ratio or symmetrical uncertainty.
     binning : {"width", "quantile", "sigma3", "floor", "mdlp"}, default="mdlp"
-        How numbers become states, see :func:`l20fs.methods._discretise.discretise`. A feature that "mdlp" does not cut
-        scores 0.
+        Discretisation of the features, see :func:`l20fs.methods._discretise.discretise`. A feature that ``"mdlp"``
+        does not cut scores 0.
     n_bins : int, default=10
-        States of the binnings "width" and "quantile".
+        Number of bins for ``binning="width"`` and ``"quantile"``.
     tau : float, default=1.0
-        Standard deviations of the binning "sigma3".
+        Half width of the middle bin in standard deviations, for ``binning="sigma3"``.
+
+    Attributes
+    ----------
+    scores_ : array of shape (n_features,)
+        Value of ``criterion``; ``-inf`` for a constant feature.
+    ranking_ : array of shape (n_features,)
+        Rank of each feature; 1 is best.
+    support_ : array of shape (n_features,)
+        Mask of the selected features.
+    classes_ : array of shape (n_classes,)
+        Class labels in sorted order.
+
+    References
+    ----------
+    .. [1] J. R. Quinlan, "Induction of decision trees", Machine Learning 1 (1986).
+    .. [2] U. M. Fayyad and K. B. Irani, "Multi-interval discretization of continuous-valued attributes for classification
+       learning", IJCAI (1993); the binning "mdlp".
 
     Examples
     --------

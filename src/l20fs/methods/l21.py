@@ -1,4 +1,4 @@
-"""L21: least squares with the l2,1 penalty, solved along its regularisation path with a certificate."""
+"""L21: least squares with the l2,1 penalty along its regularisation path, with duality gaps."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from l20fs.typing import Array
 
 
 class PathSelector(ScoringSelector):
-    """What the methods share that follow a penalty from where the first feature enters down to a share of it."""
+    """Base of the methods that follow a path of decreasing penalties from the entry of the first feature."""
 
     def __init__(
         self,
@@ -54,48 +54,58 @@ class L21(PathSelector):
 
     .. math:: \min_{W, b} \|X W + 1 b' - Y\|_F^2 + \lambda \|W\|_{2,1}, \qquad \|W\|_{2,1} = \sum_j \|w_j\|
 
-    The penalty falls from the smallest one at which W is zero, :math:`\lambda_{max} = 2 \max_j \|x_j'(Y - 1 \bar y')\|` for
-    centred features :math:`x_j`, to ``alpha`` times that value in equal ratios. Rows are exactly zero or not; scikit-learn's
-    coordinate descent solves each problem on the rows that matter, and the duality gap of the whole problem says how well.
+    The penalties form a geometric grid from the smallest one at which W is zero,
+    :math:`\lambda_{max} = 2 \max_j \|x_j'(Y - 1 \bar y')\|` for centred features :math:`x_j`, down to ``alpha`` times that
+    value. Rows are exactly zero or not. Block coordinate descent of scikit-learn solves each problem, and the duality gap
+    certifies its accuracy.
 
     Parameters
     ----------
     n_features_to_select : int or float, default=20
-        A number or a share of all features.
+        Number of features to select, or fraction of all features.
     alpha : float, default=0.1
-        The penalty at the end of the path as a share of ``lambda_max``, above 0 and below 1. A smaller one lets more rows
-        in and takes longer.
+        Last penalty of the path as a fraction of :math:`\lambda_{max}`, above 0 and below 1. A smaller value selects more
+        rows and takes longer.
     n_alphas : int, default=50
-        Penalties on the path, both ends included.
+        Number of penalties on the path, both ends included.
     ranking : {"entry", "norm"}, default="entry"
-        ``"entry"``: the earlier a row enters along the path, the better the feature. ``"norm"``: the larger the row at the
-        end of the path, the better. Either way, rows that are zero come last, by :math:`\|x_j' R\|` for the residual R at
-        the end of the path.
+        ``"entry"`` ranks rows by the penalty at which they enter the path, largest first; ``"norm"`` by their norm at the
+        end of the path. Either way zero rows come last, by :math:`\|x_j' R\|` for the residual R at the end of the path.
     max_iter : int, default=10000
-        Sweeps of coordinate descent over the rows that matter, per call of the solver.
+        Maximum number of sweeps of coordinate descent per penalty.
     tol : float, default=1e-6
-        A penalty is done when its duality gap is at most this share of the objective of W = 0.
+        Tolerance of the duality gap at each penalty, relative to the objective of W = 0.
     callback : callable or None, default=None
         Called with a :class:`~l20fs.estimators.scoring.Progress` after each penalty.
 
     Attributes
     ----------
     scores_ : array of shape (n_features,)
-        For ``ranking="entry"`` the share of ``lambda_max`` at which a row enters, read off between the two penalties of the
-        path on either side; for a row that stays zero :math:`2 \|x_j' R\| / \lambda_{max}`. For ``ranking="norm"`` the norm
-        of the row; for a zero row :math:`2 \|x_j' R\| / \lambda - 1`, which is not positive.
+        For ``ranking="entry"`` the penalty at which a row enters as a fraction of :math:`\lambda_{max}`, interpolated
+        between the two penalties of the path on either side; for a row that stays zero
+        :math:`2 \|x_j' R\| / \lambda_{max}`. For ``ranking="norm"`` the norm of the row; for a zero row
+        :math:`2 \|x_j' R\| / \lambda - 1`, which is not positive. ``-inf`` for a constant feature.
     ranking_ : array of shape (n_features,)
-        1 is best.
+        Rank of each feature; 1 is best.
+    support_ : array of shape (n_features,)
+        Mask of the selected features.
     coef_ : array of shape (n_targets, n_features)
         Weights at the end of the path.
     alphas_ : array of shape (n_alphas,)
-        The penalties :math:`\lambda` of the path, largest first.
+        Penalties :math:`\lambda` of the path, largest first.
     gap_ : float
-        The largest duality gap on the path, relative to the objective of W = 0.
+        Largest duality gap on the path, relative to the objective of W = 0.
     objective_ : array of shape (n_alphas,)
-        The minimum at each penalty of the path.
+        Minimum at each penalty of the path.
     n_iter_ : int
-        The number of penalties.
+        Number of penalties.
+    classes_ : array of shape (n_classes,)
+        Class labels in sorted order, if y holds labels.
+
+    References
+    ----------
+    .. [1] G. Obozinski, B. Taskar and M. I. Jordan, "Joint covariate selection and joint subspace selection for multiple
+       classification problems", Statistics and Computing 20 (2010).
 
     Examples
     --------
@@ -132,10 +142,10 @@ class L21(PathSelector):
 
 
 class Solution(NamedTuple):
-    """The minimum at one penalty: ``W``, what the residual R leaves in ``products`` = X'R, and how good it is.
+    """Minimum at one penalty: weights ``W``, correlations ``products`` = X'R with the residual R, objective and duality gap.
 
-    ``gap`` is relative to the objective of W = 0. ``entries`` holds the penalty at which each row first was not zero, 0 for
-    rows that have been zero all along.
+    ``gap`` is relative to the objective of W = 0. ``entries`` holds the penalty at which each row became non-zero, 0 for
+    rows that have been zero so far.
     """
 
     lam: float
@@ -152,7 +162,7 @@ def largest_penalty(X: Array, Y: Array) -> float:
 
 
 def solve_path(X: Array, Y: Array, penalties: Array, *, tol: float, max_iter: int) -> Iterator[Solution]:
-    """Yield the minimum at each of the falling ``penalties``, each found from the one before; X and Y are centred."""
+    """Yield the minimum at each of the decreasing ``penalties``, with warm starts; X and Y are centred."""
     X, Y = np.asfortranarray(X), np.asfortranarray(Y)
     W = np.zeros((X.shape[1], Y.shape[1]))
     entries = np.zeros(len(W))
@@ -166,8 +176,8 @@ def solve_path(X: Array, Y: Array, penalties: Array, *, tol: float, max_iter: in
         value = objective(residual, W, lam)
         gap = (value - dual_value(Y, residual, products, lam)) / empty
         is_new = (entries == 0.0) & W.any(axis=1)
-        # A row enters where its product with the residual that leaves it out reaches lambda / 2. That product is known
-        # here, not there; for orthogonal features it is the same, and the two penalties are bounds in any case.
+        # A row enters where its product with its partial residual reaches lambda / 2. That product is known at this penalty
+        # only; for orthogonal features it is the same everywhere, and the two penalties bound the entry in any case.
         apart = products[is_new] + squared_norms[is_new, None] * W[is_new]
         entries[is_new] = np.clip(2.0 * row_norms(apart), lam, above)
         yield Solution(lam, W, products, value, gap, entries.copy())
@@ -175,10 +185,10 @@ def solve_path(X: Array, Y: Array, penalties: Array, *, tol: float, max_iter: in
 
 
 def descend(X: Array, Y: Array, W: Array, lam: float, *, tol: float, max_iter: int) -> Array:
-    """Return the minimum at one penalty, found by scikit-learn's coordinate descent from ``W``; X and Y in Fortran order."""
-    is_single = Y.shape[1] == 1  # there is a faster kernel for that
+    """Minimise at one penalty by scikit-learn's coordinate descent, from ``W``; X and Y are in Fortran order."""
+    is_single = Y.shape[1] == 1  # scikit-learn has a faster kernel for one target
     with warnings.catch_warnings():
-        # The duality gap tells the same, and the selector warns once for the whole path.
+        # The selector checks the duality gap itself and warns once for the whole path.
         warnings.simplefilter("ignore", ConvergenceWarning)
         _, coefs, _ = lasso_path(
             X,
@@ -201,14 +211,14 @@ def objective(residual: Array, W: Array, lam: float) -> float:
 
 
 def dual_value(Y: Array, residual: Array, products: Array, lam: float) -> float:
-    """Return the dual objective ``<T, Y> - ||T||_F^2 / 4`` at T, which is 2 R shortened until ``||x_j' T|| <= lambda``."""
+    """Return the dual objective ``<T, Y> - ||T||_F^2 / 4`` at T = 2 R scaled to be feasible, ``||x_j' T|| <= lambda``."""
     steepest = 2.0 * float(row_norms(products).max())
     dual = residual * (2.0 * (lam / steepest if steepest > lam else 1.0))
     return float(np.sum(dual * Y) - np.sum(dual * dual) / 4.0)
 
 
 def duality_gap(X: Array, Y: Array, W: Array, lam: float) -> float:
-    """Return by how much the objective at ``W`` can exceed the minimum, for centred X and Y.
+    """Return the duality gap at ``W``, an upper bound on its distance to the minimum, for centred X and Y.
 
     Examples
     --------
@@ -221,13 +231,13 @@ def duality_gap(X: Array, Y: Array, W: Array, lam: float) -> float:
 
 
 def entry_scores(solution: Solution, lam_max: float) -> Array:
-    """Return the share of ``lam_max`` at which each row enters; for a row that has not, the share that it reaches."""
+    """Return the penalty at which each row enters relative to ``lam_max``; for a zero row, the one at which it would."""
     reached = np.minimum(2.0 * row_norms(solution.products), solution.lam)
     return np.where(solution.entries > 0.0, solution.entries, reached) / (lam_max or 1.0)
 
 
 def norm_scores(solution: Solution) -> Array:
-    """Return the norms of the rows; for a zero row, by how much of the penalty it falls short, as a negative number."""
+    """Return the row norms; for a zero row, minus the fraction of the penalty that it lacks to enter."""
     reached = np.minimum(2.0 * row_norms(solution.products) / (solution.lam or 1.0), 1.0)
     return np.where(solution.W.any(axis=1), row_norms(solution.W), reached - 1.0)
 

@@ -1,4 +1,4 @@
-"""LassoOVR: one lasso per class, against the rest."""
+"""LassoOVR: one lasso per class, one versus rest."""
 
 from __future__ import annotations
 
@@ -12,52 +12,62 @@ from l20fs.typing import Array
 
 
 class LassoOVR(PathSelector):
-    r"""Select features by a lasso for every class against the rest.
+    r"""Select features by one lasso per class, one versus rest.
 
     .. math:: \min_{w_c, b_c} \tfrac{1}{2N} \|y_c - X w_c - b_c\|^2 + \alpha_c \|w_c\|_1, \qquad y_{ic} \in \{0, 1\}
 
-    The penalty of class c that makes all its weights zero is :math:`\alpha_{max,c} = \max_j |x_j'(y_c - \bar y_c)| / N` for
-    centred features :math:`x_j`. The penalties fall from there in equal ratios, and scikit-learn's coordinate descent
-    solves one problem after the other.
+    The smallest penalty of class c at which all its weights are zero is
+    :math:`\alpha_{max,c} = \max_j |x_j'(y_c - \bar y_c)| / N` for centred features :math:`x_j`. The penalties form a
+    geometric grid from there, and coordinate descent of scikit-learn solves the problems with warm starts.
 
     Parameters
     ----------
     n_features_to_select : int or float, default=20
-        A number or a share of all features.
+        Number of features to select, or fraction of all features.
     alpha : float, default=0.1
-        The penalty at the end of the path as a share of its largest value, above 0 and below 1.
+        Last penalty of the path as a fraction of the largest one, above 0 and below 1.
     n_alphas : int, default=50
-        Penalties on the path, both ends included.
+        Number of penalties on the path, both ends included.
     ranking : {"entry", "norm"}, default="entry"
-        ``"entry"``: the earlier a feature enters the path of any class, the better; every class has its own penalty,
-        :math:`\alpha_c` relative to :math:`\alpha_{max,c}`. ``"norm"``: by :math:`\sqrt{\sum_c w_{jc}^2}` at the end of the
-        path; all classes have one penalty, relative to the largest :math:`\alpha_{max,c}`. Features without a weight come
-        last, by :math:`\max_c |x_j' r_c| / (N \alpha_c)` for the residuals :math:`r_c`.
+        ``"entry"`` ranks features by the largest penalty at which they enter the path of any class; every class has its own
+        penalty, :math:`\alpha_c` relative to :math:`\alpha_{max,c}`. ``"norm"`` ranks them by
+        :math:`\sqrt{\sum_c w_{jc}^2}` at the end of the path; all classes share one penalty, relative to the largest
+        :math:`\alpha_{max,c}`. Features with zero weights come last, by :math:`\max_c |x_j' r_c| / (N \alpha_c)` for the
+        residuals :math:`r_c`.
     max_iter : int, default=10000
-        Sweeps of coordinate descent per penalty and class.
+        Maximum number of sweeps of coordinate descent per penalty and class.
     tol : float, default=1e-6
-        A lasso is done when its duality gap is at most this share of the objective without weights.
+        Tolerance of the duality gap of each lasso, relative to its objective with zero weights.
     callback : callable or None, default=None
         Called with a :class:`~l20fs.estimators.scoring.Progress` after each penalty, for all classes together.
 
     Attributes
     ----------
     scores_ : array of shape (n_features,)
-        For ``ranking="entry"`` the largest share of a class's :math:`\alpha_{max,c}` at which the feature enters, read off
-        between the two penalties of the path on either side. For ``ranking="norm"`` the norm over the classes, and a number
-        that is not positive for features without a weight.
+        For ``ranking="entry"`` the largest penalty at which the feature enters, as a fraction of :math:`\alpha_{max,c}` of
+        the class, interpolated between the two penalties of the path on either side. For ``ranking="norm"`` the norm over
+        the classes, and a number that is not positive for features with zero weights. ``-inf`` for a constant feature.
     ranking_ : array of shape (n_features,)
-        1 is best.
+        Rank of each feature; 1 is best.
+    support_ : array of shape (n_features,)
+        Mask of the selected features.
     coef_ : array of shape (n_classes, n_features)
         Weights at the end of the path.
     alpha_ : array of shape (n_classes,)
-        The penalty of each class at the end of the path.
+        Penalty of each class at the end of the path.
     gap_ : float
-        The largest duality gap of a lasso on the path, relative to its objective without weights.
+        Largest duality gap of a lasso on the path, relative to its objective with zero weights.
     objective_ : array of shape (n_alphas,)
-        The sum of the minima of all classes at each penalty of the path.
+        Sum of the minima of all classes at each penalty of the path.
     n_iter_ : int
-        The number of penalties.
+        Number of penalties.
+    classes_ : array of shape (n_classes,)
+        Class labels in sorted order.
+
+    References
+    ----------
+    .. [1] R. Tibshirani, "Regression shrinkage and selection via the lasso", Journal of the Royal Statistical Society,
+       Series B 58 (1996).
 
     Examples
     --------
@@ -83,7 +93,7 @@ class LassoOVR(PathSelector):
         alphas = np.outer(np.geomspace(1.0, self.alpha, self.n_alphas), first)
         self.alpha_, self.gap_ = alphas[-1], 0.0
         objective: list[float] = []
-        # One target and lambda = 2 N alpha make the l2,1 problem 2 N times the lasso.
+        # With one target and lambda = 2 N alpha, the l2,1 objective is 2 N times that of the lasso.
         twice = 2 * len(X)
         paths = [
             solve_path(X, Y[:, [c]], twice * alphas[:, c], tol=self.tol, max_iter=self.max_iter) for c in range(Y.shape[1])
@@ -105,11 +115,11 @@ def largest_alphas(X: Array, Y: Array) -> Array:
 
 
 def earliest_entry(stage: tuple[Solution, ...], lam_max: Array) -> Array:
-    """Return for every feature the largest share of a class's largest penalty at which it enters there."""
+    """Return for every feature the largest relative penalty at which it enters the path of a class."""
     return np.max([entry_scores(lasso, lam) for lasso, lam in zip(stage, lam_max.tolist(), strict=True)], axis=0)
 
 
 def joint_norms(stage: tuple[Solution, ...]) -> Array:
-    """Return the norms over the classes; for a feature without a weight its largest score in a class, not positive."""
+    """Return the norms over the classes; for a feature with zero weights its largest score in a class, at most 0."""
     W = np.hstack([lasso.W for lasso in stage])
     return np.where(W.any(axis=1), np.sqrt(np.sum(W * W, axis=1)), np.max([norm_scores(lasso) for lasso in stage], axis=0))

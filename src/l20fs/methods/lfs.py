@@ -1,4 +1,4 @@
-"""LFS: the Fisher criterion with an l2,1 penalty, by a sequence of generalised eigenproblems."""
+"""LFS: Fisher criterion with an l2,1 penalty, by a sequence of generalised eigenproblems."""
 
 from __future__ import annotations
 
@@ -17,37 +17,53 @@ from l20fs.typing import Array
 
 
 class LFS(ScoringSelector):
-    r"""Rank features by their weights in a discriminant analysis with row-sparse directions.
+    r"""Rank features by their weights in a linear discriminant analysis with an l2,1 penalty.
 
     .. math:: \min_W \mathrm{tr}(W' S_w W) + \lambda \|W\|_{2,1} \quad \text{subject to } W' S_b W = I
 
-    :math:`S_w` and :math:`S_b` are the scatter matrices within and between classes; W has as many columns as the class means
-    have dimensions, one less than there are classes as a rule. Each iteration replaces the norm of a row by a square,
-    :math:`D_{jj} = 1 / (2 \|w_j\|)`, and solves the generalised eigenproblem :math:`(S_w + \lambda D) w = \mu S_b w` for the
+    :math:`S_w` and :math:`S_b` are the scatter matrices within and between classes; the number of columns of W is the rank
+    of :math:`S_b`, usually the number of classes minus 1. Each iteration majorises the row norms by quadratics with weights
+    :math:`D_{jj} = 1 / (2 \|w_j\|)` and solves the generalised eigenproblem :math:`(S_w + \lambda D) w = \mu S_b w` for the
     smallest :math:`\mu`. The score of a feature is the norm of its row.
 
     **This is a reconstruction** from the abstract of the publication, which names the criterion, the constraint and the
-    iteration; the start, the smoothing and the default penalty are ours.
+    iteration; the initial weights, the smoothing and the default penalty are our choice.
 
     Parameters
     ----------
     n_features_to_select : int or float, default=20
-        A number or a share of all features.
+        Number of features to select, or fraction of all features.
     penalty : float, default=1.0
-        :math:`\lambda`, in units of X: if X is multiplied by c, so must the penalty be.
+        Penalty :math:`\lambda`, in units of X: multiplying both X and the penalty by c leaves the ranking unchanged.
     max_iter : int, default=50
-        Iterations at most.
+        Maximum number of iterations.
     tol : float, default=1e-6
-        Iterations end when one lowers the objective by less than this share.
+        Relative decrease of the objective below which the iterations stop.
     callback : callable or None, default=None
         Called with a :class:`~l20fs.estimators.scoring.Progress` after each iteration.
 
     Attributes
     ----------
+    scores_ : array of shape (n_features,)
+        Norm of the row of W; ``-inf`` for a constant feature.
+    ranking_ : array of shape (n_features,)
+        Rank of each feature; 1 is best.
+    support_ : array of shape (n_features,)
+        Mask of the selected features.
     coef_ : array of shape (n_directions, n_features)
-        W transposed. Only its row norms and products such as :math:`W W'` are determined: W may be turned in its columns.
+        W transposed. W is determined up to a rotation of its columns, which changes neither its row norms nor
+        :math:`W W'`.
     objective_ : array of shape (n_iter_,)
-        The objective, with norms smoothed by 1e-8 of their first mean; never rises.
+        Objective after every iteration, with norms smoothed by 1e-8 of their first mean; it never rises.
+    n_iter_ : int
+        Number of iterations.
+    classes_ : array of shape (n_classes,)
+        Class labels in sorted order.
+
+    References
+    ----------
+    .. [1] J. Zhang, J. Yu, J. Wan and Z. Zeng, "l2,1 norm regularized Fisher criterion for optimal feature selection",
+       Neurocomputing 166 (2015).
 
     Examples
     --------
@@ -104,7 +120,7 @@ class LFS(ScoringSelector):
 
 
 class Scatter(NamedTuple):
-    """The scatter of classes in factors, which are never multiplied out: S_w = within' within and S_b = between between'.
+    """Scatter matrices in factored form, S_w = within' within and S_b = between between', which are never multiplied out.
 
     ``n_directions`` is the rank of S_b.
     """
@@ -115,24 +131,24 @@ class Scatter(NamedTuple):
 
     @classmethod
     def of(cls, X: Array, targets: Targets) -> Scatter:
-        """Measure the scatter of the classes of ``targets``."""
+        """Compute the factors for the classes of ``targets``."""
         sizes = targets.Y.sum(axis=0)
         centred = X - X.mean(axis=0)
         means = targets.Y.T @ centred / sizes[:, None]
         between = (np.sqrt(sizes)[:, None] * means).T
         values = np.linalg.svd(between, compute_uv=False)
-        # The means weighted by class size sum to zero, so one value is rounding; so is what is left of equal means.
+        # The weighted class means sum to zero, so one singular value is rounding error; so are those of equal means.
         noise = len(X) * np.finfo(np.float64).eps * np.linalg.norm(centred)
         n_directions = min(int((values > noise).sum()), len(sizes) - 1)
         if n_directions == 0:
             raise ValueError(
                 "All classes have the same mean in every feature, so there is no direction between them. Use a method that "
-                "looks beyond means, such as one based on neighbours or on mutual information."
+                "does not compare means, such as ReliefF or InformationGain."
             )
         return cls(centred - targets.Y @ means, between, n_directions)
 
     def start_variances(self, penalty: float) -> Array:
-        """Return equal variances for the first solve, in the units that the later ones have."""
+        """Return equal variances for the first iteration, of the same order as the later ones."""
         n_features = len(self.between)
         total = np.sum(self.within**2) + np.sum(self.between**2)
         return np.full(n_features, 1.0 / (penalty * np.sqrt(total / n_features)))
@@ -140,7 +156,7 @@ class Scatter(NamedTuple):
     def directions(self, variances: Array, *, form: Form = "auto") -> Array:
         r"""Return the W with :math:`W'S_bW = I` that minimises :math:`\mathrm{tr}\,W'(S_w + \Delta^{-1})W`.
 
-        Of ``variances``, the diagonal of Delta, none is divided by. With :math:`K = (S_w + \Delta^{-1})^{-1} B` and
+        There is no division by ``variances``, the diagonal of Delta. With :math:`K = (S_w + \Delta^{-1})^{-1} B` and
         :math:`B'K = U \Theta U'`, W is :math:`K U \Theta^{-1}` for the largest values of Theta.
         """
         pulled = self._solve(variances, form)

@@ -1,4 +1,4 @@
-"""MRMR: features that say much about the class and little about each other, one after the other."""
+"""MRMR: greedy selection by maximum relevance and minimum redundancy."""
 
 from __future__ import annotations
 
@@ -18,52 +18,67 @@ from l20fs.typing import Array
 
 VARIANTS = ("mid", "miq", "fcq", "fcd")
 
-# The least redundancy that a quotient divides by.
+# Lower bounds on the redundancy in a quotient.
 _LEAST_CORRELATION = 1e-3
 _LEAST_INFORMATION = 1e-12
-# A correlation this close to 1 is that of a copy.
+# Correlations from here on are those of duplicates.
 _COPY = 1.0 - 1e-12
-# An infinite F is cut to this, so that redundancy still tells such features apart.
+# An infinite F is replaced by this number, so that redundancy still distinguishes such features.
 _LARGEST_F = 1e150
 
 
 class MRMR(ScoringSelector):
-    r"""Select features of maximum relevance and minimum redundancy.
+    r"""Select features greedily by maximum relevance and minimum redundancy.
 
-    The first feature is the one of largest relevance; every next one has the largest
+    The first feature has the largest relevance; every further one maximises
 
     .. math:: \mathrm{rel}_j - \frac{1}{|S|} \sum_{s \in S} \mathrm{red}_{js}
         \quad\text{or}\quad \mathrm{rel}_j \Big/ \frac{1}{|S|} \sum_{s \in S} \mathrm{red}_{js}
 
-    over the features not yet in S; on a tie the lower index.
+    over the features not yet in S; ties go to the lower index.
 
     Parameters
     ----------
     n_features_to_select : int or float, default=20
-        A number or a share of all features.
+        Number of features to select, or fraction of all features.
     variant : {"mid", "miq", "fcq", "fcd"}, default="mid"
-        ``"mid"`` and ``"miq"``: mutual information in bits of binned features with the class and with each other, as a
-        difference or as a quotient. ``"fcq"`` and ``"fcd"``: F statistic and absolute correlation of the numbers as they
-        are, as a quotient or as a difference.
+        ``"mid"`` and ``"miq"``: relevance and redundancy are mutual information of binned features with the class and with
+        each other, in bits, combined as difference or quotient. ``"fcq"`` and ``"fcd"``: F statistic and absolute
+        correlation of the values, combined as quotient or difference.
     binning : {"width", "quantile", "sigma3", "floor", "mdlp"}, default="width"
-        How "mid" and "miq" turn numbers into states, see :func:`l20fs.methods._discretise.discretise`. ``"floor"`` takes
-        whole numbers as states as they are.
+        Discretisation for ``"mid"`` and ``"miq"``, see :func:`l20fs.methods._discretise.discretise`. ``"floor"`` keeps
+        integers as they are.
     n_bins : int, default=10
-        States of the binnings "width" and "quantile".
+        Number of bins for ``binning="width"`` and ``"quantile"``.
     tau : float, default=1.0
-        Standard deviations of the binning "sigma3".
+        Half width of the middle bin in standard deviations, for ``binning="sigma3"``.
     max_features : int or None, default=None
-        How many features are found one after the other; the rest follow in the order of the last criterion. None: as many
-        as ``n_features_to_select`` asks for, but at least 100.
+        Number of features to select greedily; the others follow in the order of the last criterion. None:
+        ``n_features_to_select``, but at least 100.
 
     Attributes
     ----------
+    scores_ : array of shape (n_features,)
+        Reversed rank, so that larger is better; ``-inf`` for a constant feature.
+    ranking_ : array of shape (n_features,)
+        Rank of each feature; 1 is best.
+    support_ : array of shape (n_features,)
+        Mask of the selected features.
     step_scores_ : array of shape (n_steps,)
-        Value of the criterion with which each feature was taken, in the order of ``ranking_``.
+        Value of the criterion at which each feature was selected, in the order of ``ranking_``.
+    classes_ : array of shape (n_classes,)
+        Class labels in sorted order.
+
+    References
+    ----------
+    .. [1] H. Peng, F. Long and C. Ding, "Feature selection based on mutual information: criteria of max-dependency,
+       max-relevance, and min-redundancy", IEEE Transactions on Pattern Analysis and Machine Intelligence 27 (2005).
+    .. [2] C. Ding and H. Peng, "Minimum redundancy feature selection from microarray gene expression data", Journal of
+       Bioinformatics and Computational Biology 3 (2005); the variants "fcq" and "fcd".
 
     Examples
     --------
-    The second column repeats the first; the third is weaker than either, but new.
+    The second column repeats the first; the third is less relevant, but not redundant.
 
     >>> y = np.arange(8)
     >>> X = np.column_stack([y // 2, y // 2, y % 2])
@@ -115,7 +130,7 @@ class MRMR(ScoringSelector):
 
 
 class GreedyOrder(NamedTuple):
-    """All features in the order of a greedy search, and the criterion of those it took one by one."""
+    """Greedy order of all features, and the criterion of those that were selected greedily."""
 
     order: Array
     step_scores: Array
@@ -124,10 +139,10 @@ class GreedyOrder(NamedTuple):
 def greedy_order(
     relevance: Array, redundancy_with: Callable[[int], Array], criterion: Callable[[Array, Array], Array], n_steps: int
 ) -> GreedyOrder:
-    """Take ``n_steps`` features one by one; the rest follow in the order of the last criterion.
+    """Select ``n_steps`` features greedily; the others follow in the order of the last criterion.
 
-    ``redundancy_with(s)`` gives the redundancy of all features with feature s, ``criterion(relevance, mean_redundancy)``
-    what is to be large. Only a sum of redundancies is kept, so that a step costs one call.
+    ``redundancy_with(s)`` returns the redundancy of all features with feature s, ``criterion(relevance, mean_redundancy)``
+    the value to maximise. A running sum of redundancies is kept, so that a step costs one call.
     """
     is_left = np.ones(len(relevance), dtype=bool)
     total = np.zeros(len(relevance))
@@ -149,7 +164,7 @@ def greedy_order(
 
 
 def first_largest(values: Array) -> int:
-    """Return the lowest index of the largest value; what differs by rounding alone counts as equal.
+    """Return the lowest index of the largest value; values that differ by rounding error are tied.
 
     Examples
     --------
@@ -163,19 +178,19 @@ def first_largest(values: Array) -> int:
 
 
 def information_terms(X: Array, codes: Array, binning: str, n_bins: int, tau: float) -> tuple[Array, Callable[[int], Array]]:
-    """Return the mutual information of every binned feature with the class, and a function for that with a feature."""
+    """Return the mutual information of binned features with the class, and a function that returns that with a feature."""
     binned = discretise(X, binning, n_bins=n_bins, tau=tau, labels=codes)
     own = entropies(binned)
     return mutual_information(binned, codes, own=own), lambda s: mutual_information(binned, binned.codes[:, s], own=own)
 
 
 def correlation_terms(X: Array, targets: Targets) -> tuple[Array, Callable[[int], Array]]:
-    """Return the F statistic of every feature, and a function for the absolute correlations with a feature.
+    """Return the F statistic of every feature, and a function that returns the absolute correlations with a feature.
 
-    Features without any relevance get ``-inf``: they come after all others, copies included.
+    Features without relevance get ``-inf`` and come after all others, duplicates included.
     """
     unit = X - X.mean(axis=0)
-    unit /= np.abs(unit).max(axis=0)  # neither statistic depends on the unit, but squares of huge numbers overflow
+    unit /= np.abs(unit).max(axis=0)  # both statistics are scale invariant, but squares of huge values overflow
     relevance = f_statistic(unit, targets)
     unit /= np.sqrt(np.einsum("ij,ij->j", unit, unit))
 
@@ -188,7 +203,7 @@ def correlation_terms(X: Array, targets: Targets) -> tuple[Array, Callable[[int]
 
 
 def f_statistic(X: Array, targets: Targets) -> Array:
-    """Return the F statistic of the one-way analysis of variance for every feature, 1e150 if no class varies in it."""
+    """Return the F statistic of a one-way analysis of variance for every feature, 1e150 if it is constant in each class."""
     n_samples, n_classes = targets.Y.shape
     between, total = class_scatter(X, targets)
     within = total - between
@@ -198,17 +213,17 @@ def f_statistic(X: Array, targets: Targets) -> Array:
 
 
 def difference(relevance: Array, redundancy: Array) -> Array:
-    """Relevance minus redundancy."""
+    """Return relevance minus redundancy."""
     return relevance - redundancy
 
 
 def information_quotient(relevance: Array, redundancy: Array) -> Array:
-    """Relevance over redundancy, both in bits."""
+    """Return relevance over redundancy, both in bits."""
     return relevance / (redundancy + _LEAST_INFORMATION)
 
 
 def correlation_quotient(relevance: Array, redundancy: Array) -> Array:
-    """Relevance over redundancy; a copy of all that is selected is worth nothing."""
+    """Return relevance over redundancy; 0 for a duplicate of every selected feature."""
     return np.where(redundancy == 1.0, np.minimum(relevance, 0.0), relevance / redundancy)
 
 

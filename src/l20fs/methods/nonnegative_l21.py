@@ -1,4 +1,4 @@
-"""NonnegativeL21: least squares with the l2,1 penalty and weights that are not negative."""
+"""NonnegativeL21: least squares with the l2,1 penalty and non-negative weights."""
 
 from __future__ import annotations
 
@@ -17,54 +17,63 @@ from l20fs.methods._linalg import squared_spectral_norm
 from l20fs.objective.prox import shrink_rows, squared_row_norms
 from l20fs.typing import Array
 
-#: By how much equal values of the objective may differ. Such a rise is no reason to give up momentum.
+#: Relative rounding error of the objective. A smaller rise does not restart the momentum.
 ROUNDING = 1e-14
 
 
 class NonnegativeL21(ScoringSelector):
-    r"""Select features by least squares with the convex row penalty and weights that are not negative.
+    r"""Select features by least squares with the l2,1 penalty and non-negative weights.
 
     .. math:: \min_{W \ge 0,\, b} \tfrac12 \|X W + 1 b' - Y\|_F^2 + \lambda \|W\|_{2,1}, \qquad
               \|W\|_{2,1} = \sum_j \|w_j\|
 
-    A feature that is high in one class pulls up the weight of that class; one that is low in a class pulls up the weights of
-    the others. Features are ranked by :math:`\|w_j\|`; the rows that are exactly zero follow, by
-    :math:`\|\max(x_j' R, 0)\|` for the residual R. The minimum is found by an accelerated proximal gradient method that
-    starts afresh whenever its momentum would raise the objective.
+    A feature that is high in one class gets a positive weight for that class; one that is low in a class gets positive
+    weights for the others. Features are ranked by :math:`\|w_j\|`; zero rows follow, by :math:`\|\max(x_j' R, 0)\|` for
+    the residual R. An accelerated proximal gradient method finds the minimum; its momentum restarts whenever it would raise
+    the objective.
 
-    This is a reconstruction: the original article was not at hand, only a sentence about it that names the penalty and the
-    constraint.
+    **This is a reconstruction** from one sentence about the original article, which names the penalty and the constraint.
 
     Parameters
     ----------
     n_features_to_select : int or float, default=20
-        A number or a share of all features.
+        Number of features to select, or fraction of all features.
     alpha : float, default=0.1
-        The penalty as a share of :math:`\lambda_{max} = \max_j \|\max(x_j' (Y - 1 \bar y'), 0)\|` for centred features
-        :math:`x_j`, above which W is zero. Above 0 and below 1.
+        Penalty as a fraction of :math:`\lambda_{max} = \max_j \|\max(x_j' (Y - 1 \bar y'), 0)\|`, the smallest penalty at
+        which W is zero, for centred features :math:`x_j`. Above 0 and below 1.
     max_iter : int, default=10000
-        Iterations at most.
+        Maximum number of iterations.
     tol : float, default=1e-6
-        Stop when the duality gap is at most this share of the objective of W = 0.
+        Tolerance of the duality gap, relative to the objective of W = 0.
     callback : callable or None, default=None
         Called with a :class:`~l20fs.estimators.scoring.Progress` after each iteration.
 
     Attributes
     ----------
     scores_ : array of shape (n_features,)
-        The norm of the row; for a zero row :math:`\|\max(x_j' R, 0)\| / \lambda - 1`, which is not positive.
+        Norm of the row; for a zero row :math:`\|\max(x_j' R, 0)\| / \lambda - 1`, which is not positive. ``-inf`` for a
+        constant feature.
     ranking_ : array of shape (n_features,)
-        1 is best.
+        Rank of each feature; 1 is best.
+    support_ : array of shape (n_features,)
+        Mask of the selected features.
     coef_ : array of shape (n_classes, n_features)
-        Weights, none of them negative.
+        Non-negative weights.
     alpha_ : float
-        The penalty :math:`\lambda` itself.
+        Penalty :math:`\lambda`.
     gap_ : float
-        The duality gap at the end, relative to the objective of W = 0.
+        Duality gap at the end, relative to the objective of W = 0.
     objective_ : array of shape (n_iter_,)
-        Value after every iteration; it does not rise by more than rounding.
+        Objective after every iteration; it rises by rounding errors at most.
     n_iter_ : int
-        Iterations.
+        Number of iterations.
+    classes_ : array of shape (n_classes,)
+        Class labels in sorted order.
+
+    References
+    ----------
+    .. [1] Yan et al. (2016), the l2,1 method with non-negative weights that [2]_ mentions.
+    .. [2] Z. Sun and Y. Yu, "Robust multi-class feature selection via l2,0-norm regularization minimization" (2020).
 
     Examples
     --------
@@ -120,7 +129,7 @@ class NonnegativeL21(ScoringSelector):
 
 
 class Step(NamedTuple):
-    """An iterate: weights, residual ``Y - X W``, its products with the features ``X' R`` and the objective."""
+    """Iterate: weights, residual ``R = Y - X W``, products ``X' R`` and objective."""
 
     W: Array
     residual: Array
@@ -134,12 +143,12 @@ def largest_penalty(X: Array, Y: Array) -> float:
 
 
 def pulls(products: Array) -> Array:
-    """Return the norm of the positive part of every row: with what force a zero row is drawn into the orthant."""
+    """Return the norm of the positive part of every row of ``X' R``; a zero row enters where it exceeds the penalty."""
     return np.sqrt(squared_row_norms(np.maximum(products, 0.0)))
 
 
 def prox(V: Array, amount: float) -> Array:
-    """Return the proximal map of ``amount * ||W||_{2,1}`` on ``W >= 0``: cut off what is negative, then shorten the rows.
+    """Return the proximal map of ``amount * ||W||_{2,1}`` on ``W >= 0``: clip at zero, then shrink the rows.
 
     Examples
     --------
@@ -152,7 +161,7 @@ def prox(V: Array, amount: float) -> Array:
 
 
 def descend(X: Array, Y: Array, lam: float) -> Iterator[Step]:
-    """Yield the iterates of the accelerated proximal gradient method from W = 0, without end; X and Y are centred."""
+    """Yield the iterates of the accelerated proximal gradient method from W = 0 indefinitely; X and Y are centred."""
     lipschitz = squared_spectral_norm(X)
     now = take_stock(X, Y, np.zeros((X.shape[1], Y.shape[1])), lam)
     ahead, ahead_products, momentum = now.W, now.products, 1.0
@@ -172,7 +181,7 @@ def descend(X: Array, Y: Array, lam: float) -> Iterator[Step]:
 
 
 def take_stock(X: Array, Y: Array, W: Array, lam: float) -> Step:
-    """Return the residual, its products and the objective at ``W``."""
+    """Compute the residual, its products with the features and the objective at ``W``."""
     rows = np.flatnonzero(W.any(axis=1))
     residual = Y - X[:, rows] @ W[rows]
     value = float(np.sum(residual * residual)) / 2.0 + lam * float(np.sqrt(squared_row_norms(W[rows])).sum())
@@ -180,9 +189,9 @@ def take_stock(X: Array, Y: Array, W: Array, lam: float) -> Step:
 
 
 def duality_gap(Y: Array, step: Step, lam: float) -> float:
-    """Return by how much the objective can exceed the minimum, for a positive penalty.
+    """Return the duality gap, an upper bound on the distance to the minimum, for a positive penalty.
 
-    The dual objective is ``<T, Y> - ||T||_F^2 / 2``, taken at the residual shortened until ``||max(x_j' T, 0)|| <= lam``.
+    The dual objective is ``<T, Y> - ||T||_F^2 / 2`` at the residual scaled to be feasible, ``||max(x_j' T, 0)|| <= lam``.
     """
     steepest = float(pulls(step.products).max())
     dual = step.residual * (lam / steepest if steepest > lam else 1.0)
@@ -190,6 +199,6 @@ def duality_gap(Y: Array, step: Step, lam: float) -> float:
 
 
 def row_scores(step: Step, lam: float) -> Array:
-    """Return the norms of the rows; for a zero row, by how much of the penalty it falls short, as a negative number."""
+    """Return the row norms; for a zero row, minus the fraction of the penalty that it lacks to enter."""
     reached = np.minimum(pulls(step.products) / (lam or 1.0), 1.0)
     return np.where(step.W.any(axis=1), np.sqrt(squared_row_norms(step.W)), reached - 1.0)

@@ -1,4 +1,4 @@
-"""ReliefF and Relief: a good feature differs between near samples of different classes and agrees within a class."""
+"""ReliefF and Relief: differences of features between nearest neighbours of different classes and of one class."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from l20fs.inputs.validation import check_choice, check_number
 from l20fs.typing import Array
 
 Variant = Literal["relieff", "nearest", "feast"]
-#: From distances and "same class" of each pair, both (n_rows, n_samples), to the hit and the miss of each row.
+#: Maps distances and same-class masks, both (n_rows, n_samples), to the hit and the miss of each row.
 Search = Callable[[Array, Array], tuple[Array, Array]]
 
 #: Distances held in memory at a time: 32 MB of float64.
 DISTANCES_AT_A_TIME = 2**22
-#: Differences held in memory at a time: 1 MB, which stays in the cache of a processor.
+#: Differences held in memory at a time: 1 MB, which fits into the cache of a processor.
 DIFFERENCES_AT_A_TIME = 2**17
-#: Distances that agree in so many bits, which is 12 decimal digits, are equal.
+#: Distances that agree to this many bits, 12 decimal digits, are tied.
 DISTANCE_BITS = 40
 
 
 class ReliefF(ScoringSelector):
-    r"""Rank features by how they differ between each sample and its nearest neighbours of the other and of its own class.
+    r"""Rank features by their differences to near misses less their differences to near hits.
 
     With every feature scaled to the range 0 to 1, Manhattan distances, the k nearest neighbours :math:`M_{ic}` of sample i
     in class c (without i itself) and the class shares :math:`\pi_c`,
@@ -37,22 +37,39 @@ class ReliefF(ScoringSelector):
               \operatorname*{mean}_{m \in M_{ic}} |x_{ij} - x_{mj}|
               - \operatorname*{mean}_{h \in M_{i y_i}} |x_{ij} - x_{hj}| \Big]
 
-    A class with fewer than k neighbours to offer gives those it has; the only sample of a class has no second mean.
-    Unlike scores of single features, neighbours are found in all features together, so that features that matter only
-    jointly are seen, as long as noise features do not drown the distances.
+    A hit is a neighbour of the same class, a miss one of another class. A class with fewer than k neighbours contributes
+    those it has; the only sample of a class has no hits. Neighbours are found in all features together, so that features
+    that are informative only jointly score high, as long as noise features do not dominate the distances.
 
     Parameters
     ----------
     n_features_to_select : int or float, default=20
-        A number or a share of all features.
+        Number of features to select, or fraction of all features.
     variant : {"relieff", "nearest", "feast"}, default="relieff"
-        ``"relieff"`` is the formula above. ``"nearest"`` is the older Relief: one nearest hit (same class) and one nearest
-        miss (any other class) by Euclidean distance on X as it is, and squared differences of scaled features.
-        ``"feast"`` is Relief as the FEAST toolbox runs it, which walks outward from a sample until it has met both a hit
-        and a miss and keeps the last of each: where several hits come before the first miss, the farthest of
-        them is used, and likewise for misses.
+        ``"relieff"`` is the formula above. ``"nearest"`` is the original Relief: one nearest hit and one nearest miss (of
+        any other class) by Euclidean distance on the unscaled X, and squared differences of scaled features. ``"feast"`` is
+        Relief as in the FEAST toolbox, which visits samples by increasing distance until it has met both a hit and a miss
+        and uses the last of each: where several hits precede the first miss, the farthest of them, and likewise for misses.
     n_neighbors : int, default=10
-        Neighbours per class, k in the formula (``variant="relieff"``).
+        Number of neighbours per class, k in the formula (``variant="relieff"``).
+
+    Attributes
+    ----------
+    scores_ : array of shape (n_features,)
+        Weight :math:`w_j`; ``-inf`` for a constant feature.
+    ranking_ : array of shape (n_features,)
+        Rank of each feature; 1 is best.
+    support_ : array of shape (n_features,)
+        Mask of the selected features.
+    classes_ : array of shape (n_classes,)
+        Class labels in sorted order.
+
+    References
+    ----------
+    .. [1] I. Kononenko, "Estimating attributes: analysis and extensions of RELIEF", European Conference on Machine Learning
+       (1994).
+    .. [2] K. Kira and L. A. Rendell, "A practical approach to feature selection", International Conference on Machine
+       Learning (1992); the variant "nearest".
 
     Examples
     --------
@@ -88,20 +105,23 @@ class ReliefF(ScoringSelector):
 
 
 def relieff_scores(X: Array, codes: Array, priors: Array, n_neighbors: int) -> Array:
-    """Score features by ReliefF.
+    """Compute the ReliefF scores.
 
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
+        Data.
     codes : array of shape (n_samples,)
-        The class of each sample, from 0 to n_classes - 1.
-    priors : array of shape (n_classes,), with sum 1
-        How much each class counts among the others.
+        Class of each sample, from 0 to n_classes - 1.
+    priors : array of shape (n_classes,)
+        Weight of each class among the misses; their sum is 1.
     n_neighbors : int
+        Number of neighbours per class.
 
     Returns
     -------
     array of shape (n_features,)
+        Scores.
 
     Examples
     --------
@@ -118,9 +138,9 @@ def relieff_scores(X: Array, codes: Array, priors: Array, n_neighbors: int) -> A
 
 
 def relief_scores(X: Array, codes: Array, search: Search) -> Array:
-    """Score features by Relief, with one hit and one miss per sample as ``search`` finds them.
+    """Compute the Relief scores from one hit and one miss per sample, which ``search`` finds.
 
-    A sample that is alone in its class has no hit.
+    The only sample of a class has no hit.
 
     Examples
     --------
@@ -128,7 +148,7 @@ def relief_scores(X: Array, codes: Array, search: Search) -> Array:
     >>> relief_scores(X, np.array([0, 0, 1, 1]), find_nearest)
     array([ 1., -1.])
     """
-    # Far from 1, squares leave the range of float64; a power of two changes no digit.
+    # Squares of huge or tiny values leave the range of float64; scaling by a power of two is exact.
     raw = np.ldexp(X, -np.frexp(np.abs(X).max())[1])
     hits, misses = np.empty(len(X), dtype=np.intp), np.empty(len(X), dtype=np.intp)
     for rows, distances in distances_by_row(raw, "euclidean"):
@@ -140,7 +160,7 @@ def relief_scores(X: Array, codes: Array, search: Search) -> Array:
 
 
 def scale_to_unit_range(X: Array) -> Array:
-    """Map the smallest value of every feature to 0 and the largest to 1.
+    """Scale every feature to the range from 0 to 1.
 
     Examples
     --------
@@ -149,7 +169,7 @@ def scale_to_unit_range(X: Array) -> Array:
            [0.5, 1. ],
            [1. , 0. ]])
     """
-    half = X / 2  # the range itself may be beyond the largest float64
+    half = X / 2  # max - min may overflow
     low = half.min(axis=0)
     half -= low
     half /= half.max(axis=0)
@@ -157,10 +177,9 @@ def scale_to_unit_range(X: Array) -> Array:
 
 
 def distances_by_row(X: Array, metric: str) -> Iterator[tuple[Array, Array]]:
-    """Yield sample numbers and their distances to all samples, block by block; that to itself is infinite.
+    """Yield blocks of sample indices with their distances to all samples; the distance to itself is infinite.
 
-    Distances are rounded to ``DISTANCE_BITS``: which of two equal distances is the smaller must not depend on the
-    rounding of a sum.
+    Distances are rounded to ``DISTANCE_BITS``, so that rounding errors do not decide between equal distances.
     """
     n_rows = max(1, DISTANCES_AT_A_TIME // len(X))
     for start in range(0, len(X), n_rows):
@@ -173,9 +192,9 @@ def distances_by_row(X: Array, metric: str) -> Iterator[tuple[Array, Array]]:
 
 
 def weigh_neighbours(distances: Array, rows: Array, codes: Array, priors: Array, n_neighbors: int) -> Array:
-    """Return the weight of each pair in the ReliefF sum: minus for near hits, plus for near misses, else 0.
+    """Return the weight of each pair in the ReliefF sum: negative for near hits, positive for near misses, else 0.
 
-    ``rows`` are the samples that ``distances``, of shape (n_rows, n_samples), belong to.
+    ``rows`` are the samples of the rows of ``distances``, which has shape (n_rows, n_samples).
     """
     weights = np.zeros_like(distances)
     for label, prior in enumerate(priors):
@@ -192,7 +211,7 @@ def weigh_neighbours(distances: Array, rows: Array, codes: Array, priors: Array,
 
 
 def nearest(distances: Array, k: int) -> Array:
-    """Mark the k smallest distances of each row; of equal ones those furthest to the right.
+    """Return a mask of the k smallest distances of each row; ties go to the higher index.
 
     Examples
     --------
@@ -214,7 +233,7 @@ def weighted_differences(X: Array, weights: sp.csr_array) -> Array:
     >>> weighted_differences(np.array([[0.0, 5.0], [2.0, 2.0]]), sp.csr_array([[0.0, 10.0], [1.0, 0.0]]))
     array([22., 33.])
     """
-    # The difference is the same both ways, and most neighbours are mutual: half the work.
+    # The difference is symmetric and most neighbours are mutual, so adding both weights halves the work.
     pairs = sp.triu(weights + weights.T, k=1, format="csr")
     most = max(1, int(np.diff(pairs.indptr).max()))
     width = max(64, DIFFERENCES_AT_A_TIME // most)
@@ -230,7 +249,7 @@ def weighted_differences(X: Array, weights: sp.csr_array) -> Array:
 
 
 def find_nearest(distances: Array, is_same: Array) -> tuple[Array, Array]:
-    """Return the nearest hit and the nearest miss of each row; of equal distances the first.
+    """Return the nearest hit and the nearest miss of each row; ties go to the lower index.
 
     Examples
     --------
@@ -242,10 +261,10 @@ def find_nearest(distances: Array, is_same: Array) -> tuple[Array, Array]:
 
 
 def walk_like_feast(distances: Array, is_same: Array) -> tuple[Array, Array]:
-    """Return the last hit and the last miss met on the way outward until one of each has been met.
+    """Visit samples by increasing distance until both a hit and a miss are met, and return the last of each.
 
-    These two are next to each other in the order of distance: the walk ends where the class first changes. A row without
-    a hit would end nowhere; it gets its nearest miss.
+    These two are adjacent in the order of distance: the search stops where the class first changes. A row without a hit
+    gets its nearest miss.
 
     Examples
     --------

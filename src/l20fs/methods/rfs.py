@@ -1,4 +1,4 @@
-"""RFS: robust feature selection by one and the same norm, l2,1, for the residuals and for the weights."""
+"""RFS: robust feature selection with the l2,1 norm of the residuals and of the weights."""
 
 from __future__ import annotations
 
@@ -23,43 +23,59 @@ EPSILON = 1e-8
 
 
 class RFS(ScoringSelector):
-    r"""Rank features by the rows of a sparse regression whose loss does not square the residuals.
+    r"""Rank features by a sparse regression with l2,1 loss and l2,1 penalty.
 
     .. math:: \min_W \sum_i \|x_i W - y_i\| + \gamma \sum_j \|w_j\|
 
-    A sample that fits badly counts by its distance, not by its square, so single outliers weigh little. The score of a
-    feature is :math:`\|w_j\|`. The problem is convex and is solved by reweighted ridge regressions of N equations, or of d
-    where there are fewer features than samples. No row becomes exactly zero.
+    Residuals enter by their norm and not by its square, so that single outliers have little influence. The score of a
+    feature is :math:`\|w_j\|`. The problem is convex and is solved by iteratively reweighted ridge regressions with
+    min(N, d) equations. No row becomes exactly zero.
 
     Parameters
     ----------
     n_features_to_select : int or float, default=20
-        A number or a share of all features.
+        Number of features to select, or fraction of all features.
     gamma : float, default=1.0
-        Strength of the penalty. With more features than samples all small values give one and the same ranking, that of
-        the smallest weights that fit every sample exactly; from :func:`gamma_max` on all weights vanish. Useful values
-        lie between, for example ``gamma_max(X, Y)`` times 0.02, 0.05, 0.1, 0.2 or 0.5.
+        Strength of the penalty. With more features than samples all small values give the same ranking, that of the
+        smallest weights that fit every sample exactly; from :func:`gamma_max` on all weights are zero. Useful values lie
+        between, for example ``gamma_max(X, Y)`` times 0.02, 0.05, 0.1, 0.2 or 0.5.
     bias : {"none", "unpenalised"}, default="none"
-        ``"none"`` fits without intercept, as published. ``"unpenalised"`` adds one that costs nothing, so that shifting a
-        feature changes no score.
+        ``"none"`` fits without intercept, as published. ``"unpenalised"`` adds an intercept without penalty, so that
+        shifting a feature does not change the scores.
     accelerate : bool, default=True
-        Extrapolate the weights between iterations; a step that raises the objective is taken back. False is the published
-        iteration, which needs about four times as many steps.
+        Whether to extrapolate the weights between iterations; a step that raises the objective is repeated without
+        extrapolation. False is the published iteration, which needs about four times as many steps.
     max_iter : int, default=100
-        Iterations at most.
+        Maximum number of iterations.
     tol : float, default=1e-6
-        Stop when the objective falls by less than this share of its value.
+        Relative decrease of the objective below which the iterations stop.
     callback : callable or None, default=None
         Called with a :class:`~l20fs.estimators.scoring.Progress` after each iteration.
 
     Attributes
     ----------
+    scores_ : array of shape (n_features,)
+        Norm of the row of W; ``-inf`` for a constant feature.
+    ranking_ : array of shape (n_features,)
+        Rank of each feature; 1 is best.
+    support_ : array of shape (n_features,)
+        Mask of the selected features.
     coef_ : array of shape (n_targets, n_features)
-        The weights W, transposed.
+        Weights, W transposed.
     intercept_ : array of shape (n_targets,)
-        Zero unless ``bias="unpenalised"``.
+        Intercept; zero unless ``bias="unpenalised"``.
     objective_ : array of shape (n_iter_,)
-        The objective above, each norm smoothed as in :func:`~l20fs.methods._linalg.smooth_row_norms`; it never rises.
+        Objective after every iteration, each norm smoothed as in
+        :func:`~l20fs.methods._linalg.smooth_row_norms`; it never rises.
+    n_iter_ : int
+        Number of iterations.
+    classes_ : array of shape (n_classes,)
+        Class labels in sorted order, if y holds labels.
+
+    References
+    ----------
+    .. [1] F. Nie, H. Huang, X. Cai and C. Ding, "Efficient and robust feature selection via joint l2,1-norms minimization",
+       Advances in Neural Information Processing Systems 23 (2010).
 
     Examples
     --------
@@ -103,7 +119,7 @@ class RFS(ScoringSelector):
         check_number("tol", self.tol, minimum=0.0, strict=False)
 
     def _score_features(self, X: Array, targets: Targets) -> Scored:
-        # The intercept takes up any shift of X; without one, the zero of X means something and stays.
+        # The intercept absorbs any shift of X; without one, X must not be centred.
         shift = X.mean(axis=0) if self.bias == "unpenalised" else np.zeros(X.shape[1])
         problem = JointNorms(X - shift if shift.any() else X, targets.Y, self.gamma, bias=self.bias)
         point, objective, change = descend(
@@ -122,9 +138,9 @@ class RFS(ScoringSelector):
 
 
 class JointNorms:
-    """The problem of :class:`RFS` as a series of weighted ridge regressions.
+    """Problem of :class:`RFS` as a sequence of weighted ridge regressions.
 
-    ``norms`` holds the norms of the rows of W, then those of the residuals.
+    ``norms`` holds the norms of the rows of W, followed by those of the residuals.
     """
 
     def __init__(self, X: Array, Y: Array, gamma: float, *, bias: Bias = "none", form: Form = "auto") -> None:
@@ -132,16 +148,16 @@ class JointNorms:
         self.epsilon = np.zeros(sum(X.shape))
 
     def start(self) -> Point:
-        """Return the ridge regression with equal weights; its size says how small a norm counts as zero."""
+        """Return the ridge regression with equal weights, and set the smoothing of the norms relative to its size."""
         n_samples, n_features = self.X.shape
-        # The published start has 1 for the size of X. Far from it, the first steps change so little that they seem the last.
+        # The published start assumes X of size 1; otherwise the first steps would be short enough to end the iteration.
         size = math.sqrt(float(np.einsum("ij,ij->", self.X, self.X)) / self.X.size)
         weights, intercept = self._regress(np.repeat([0.5 / size, 0.5], [n_features, n_samples]))
         self.epsilon = np.repeat([epsilon_for(weights, EPSILON), epsilon_for(self.Y, EPSILON)], [n_features, n_samples])
         return self._measure(weights, intercept)
 
     def step(self, norms: Array, point: Point) -> Point:
-        """Minimise the quadratic that touches the objective where the norms are ``norms``."""
+        """Minimise the quadratic majoriser of the objective at ``norms``."""
         return self._measure(*self._regress(norms))
 
     def _regress(self, norms: Array) -> tuple[Array, Array]:
@@ -150,7 +166,7 @@ class JointNorms:
         if self.bias == "none":
             weights = weighted_ridge(self.X, self.Y, feature_weights, sample_weights, form=self.form)
             return weights, np.zeros(self.Y.shape[1])
-        # The best intercept passes through the means, each sample counted as much as its residual is.
+        # The optimal intercept passes through the means, each sample weighted as its residual is.
         shares = 1.0 / sample_weights
         shares /= shares.sum()
         X_mean, Y_mean = shares @ self.X, shares @ self.Y
@@ -167,17 +183,23 @@ class JointNorms:
 
 
 def gamma_max(X: Array, Y: Array) -> float:
-    r"""Return the gamma from which on the solution without intercept is zero.
+    r"""Return the smallest gamma at which the solution without intercept is zero.
 
     .. math:: \gamma_{max} = \max_j \Bigl\| \sum_i x_{ij} \, y_i / \|y_i\| \Bigr\|
 
-    Samples with :math:`y_i = 0` are left out; where there are any, a smaller gamma may do.
+    Samples with :math:`y_i = 0` are left out; with such samples a smaller gamma may suffice.
 
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
+        Data.
     Y : array of shape (n_samples, n_targets)
         One-hot labels, or any numbers.
+
+    Returns
+    -------
+    float
+        The value of gamma.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""RLSR: regression on rescaled features, whose scales are shares of one whole and rank the features."""
+"""RLSR: least squares on rescaled features, ranked by their scales."""
 
 from __future__ import annotations
 
@@ -18,53 +18,68 @@ from l20fs.typing import Array
 #: Smoothing of a norm to the power p, relative to the typical norm of a row to that power.
 EPSILON = 1e-9
 
-#: The label of a sample without label, as in scikit-learn.
+#: Label of unlabelled samples, as in scikit-learn.
 UNLABELLED = -1
 
 
 class RLSR(ScoringSelector):
-    r"""Rank features by the scales that a least-squares regression gives them when all scales sum to 1.
+    r"""Rank features by the scales of a rescaled linear regression.
 
     .. math:: \min_{W, b, \theta} \|X \operatorname{diag}(\theta)^{q/2} W + 1 b' - Y\|_F^2 + \gamma \|W\|_F^2,
               \quad \theta_j \ge 0, \; \sum_j \theta_j = 1, \; q = 2 / p - 1
 
     With :math:`V = \operatorname{diag}(\theta)^{q/2} W` this is regression with the penalty
-    :math:`\gamma \|V\|_{2,p}^2 = \gamma (\sum_j \|v_j\|^p)^{2/p}`, and :math:`\theta_j` is the share of
-    :math:`\|v_j\|^p` in the sum. The score of a feature is :math:`\theta_j`.
+    :math:`\gamma \|V\|_{2,p}^2 = \gamma (\sum_j \|v_j\|^p)^{2/p}`, and
+    :math:`\theta_j = \|v_j\|^p / \sum_k \|v_k\|^p`. The score of a feature is its scale :math:`\theta_j`.
 
     Parameters
     ----------
     n_features_to_select : int or float, default=20
-        A number or a share of all features.
+        Number of features to select, or fraction of all features.
     gamma : float, default=1.0
-        Strength of the penalty; multiplying X by c asks for c squared times as much.
+        Strength of the penalty; if X is multiplied by c, multiply gamma by c squared.
     p : float, default=1.0
-        Above 0 and up to 1. With 1 the problem is convex, and is least squares with an l2,1 penalty in other clothes;
-        smaller values concentrate the scales on fewer features and may end in a local minimum.
+        Exponent of the row norms, above 0 and up to 1. With 1 the problem is convex and equivalent to least squares with an
+        l2,1 penalty; smaller values concentrate the scales on fewer features and may end in a local minimum.
     semi_supervised : bool, default=False
-        Whether samples with the label -1 have no label. They then take part, each with shares of all classes that are
-        estimated along with the weights. Labels must be numbers in this case.
+        Whether the label -1 marks unlabelled samples. Their class probabilities are then estimated along with the weights.
+        Labels must be numbers in this case.
     accelerate : bool, default=True
-        Extrapolate the scales between iterations; a step that raises the objective is taken back. False is the published
-        iteration, which needs about five times as many steps.
+        Whether to extrapolate the scales between iterations; a step that raises the objective is repeated without
+        extrapolation. False is the published iteration, which needs about five times as many steps.
     max_iter : int, default=1000
-        Iterations at most.
+        Maximum number of iterations.
     tol : float, default=1e-8
-        Stop when the objective falls by less than this share of its value.
+        Relative decrease of the objective below which the iterations stop.
     callback : callable or None, default=None
         Called with a :class:`~l20fs.estimators.scoring.Progress` after each iteration.
 
     Attributes
     ----------
     scores_ : array of shape (n_features,)
-        The scales theta, which sum to 1; ``-inf`` for a constant feature.
+        Scales :math:`\theta_j`, which sum to 1; ``-inf`` for a constant feature.
+    ranking_ : array of shape (n_features,)
+        Rank of each feature; 1 is best.
+    support_ : array of shape (n_features,)
+        Mask of the selected features.
     coef_ : array of shape (n_classes, n_features)
-        The weights V, transposed.
+        Weights, V transposed.
     intercept_ : array of shape (n_classes,)
+        Intercept.
     label_distributions_ : array of shape (n_samples, n_classes)
-        The share of every class in every sample, if ``semi_supervised``; one-hot where the label is given.
+        Class probabilities of every sample, with ``semi_supervised=True``; one-hot for labelled samples.
     objective_ : array of shape (n_iter_,)
-        Loss plus penalty, its norms smoothed as in :func:`~l20fs.methods._linalg.smooth_row_norms`; it never rises.
+        Loss plus penalty after every iteration, its norms smoothed as in
+        :func:`~l20fs.methods._linalg.smooth_row_norms`; it never rises.
+    n_iter_ : int
+        Number of iterations.
+    classes_ : array of shape (n_classes,)
+        Class labels in sorted order.
+
+    References
+    ----------
+    .. [1] X. Chen, G. Yuan, F. Nie and J. Z. Huang, "Semi-supervised feature selection via rescaled linear regression",
+       International Joint Conference on Artificial Intelligence (2017).
 
     Examples
     --------
@@ -137,10 +152,10 @@ class RLSR(ScoringSelector):
 
 
 class RescaledRegression:
-    """The problem of :class:`RLSR` as a series of ridge regressions on centred, rescaled features.
+    """Problem of :class:`RLSR` as a sequence of ridge regressions on centred, rescaled features.
 
-    Each step finds the best weights, then the best scales, then the best classes of the samples without label; none of the
-    three raises the objective.
+    Each step minimises over the weights, then over the scales, then over the class probabilities of unlabelled samples;
+    none of the three raises the objective.
     """
 
     def __init__(self, X: Array, is_open: Array, gamma: float, p: float = 1.0, *, form: Form = "auto") -> None:
@@ -148,7 +163,7 @@ class RescaledRegression:
         self.epsilon = np.zeros(X.shape[1])
 
     def start(self, Y: Array) -> Point:
-        """Return the regression with equal scales; its size says how small a norm counts as zero."""
+        """Return the regression with equal scales, and set the smoothing of the norms relative to its size."""
         n_features = self.X.shape[1]
         power = 2.0 / self.p - 1.0
         # The first weights are of the order of the scales to this power, and their squares must not underflow.
@@ -158,7 +173,7 @@ class RescaledRegression:
                 f"p={self.p!r} is too small for {n_features} features: their scales underflow. Use p={smallest:g} or more."
             )
         weights = self._regress(np.ones(n_features), Y)
-        # What counts is epsilon to the power p, once for every feature.
+        # Every feature adds epsilon to the power p to the norm.
         self.epsilon = np.full(n_features, epsilon_for(weights, EPSILON ** (1.0 / self.p)))
         return self._measure(weights, Y)
 
@@ -182,7 +197,7 @@ class RescaledRegression:
 
 
 def scales(norms: Array, p: float) -> Array:
-    """Return the scales that suit rows of these norms best: shares of the norms to the power p.
+    """Return the optimal scales for rows of these norms: the norms to the power p, normalised to sum 1.
 
     Examples
     --------
@@ -206,7 +221,7 @@ def squared_norm(norms: Array, p: float) -> float:
 
 
 def encode_some(y: Array) -> Targets:
-    """Encode labels of which some are -1, for none: such a sample starts with equal shares of all classes.
+    """Encode labels in which -1 means unlabelled; such a sample starts with equal class probabilities.
 
     Examples
     --------
@@ -218,7 +233,7 @@ def encode_some(y: Array) -> Targets:
     y = column_or_1d(y, warn=True)
     if any(isinstance(label, str) for label in y):
         raise ValueError(
-            "semi_supervised=True marks samples without label by the number -1, so that text labels will not do. "
+            "semi_supervised=True marks samples without label by the number -1, but y holds text labels. "
             "Turn the labels into numbers, for example with LabelEncoder, and keep -1 for samples without label."
         )
     is_labelled = y != UNLABELLED

@@ -1,4 +1,4 @@
-"""RPMFS: exactly k features under the robust l2,1 loss, by an augmented Lagrangian."""
+"""RPMFS: l2,1 loss with an l2,0 constraint, by an augmented Lagrangian method."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from l20fs.methods._linalg import Form, smooth_row_norms, squared_spectral_norm
 from l20fs.objective.prox import keep_best_rows, order_descending, shrink_rows, squared_row_norms
 from l20fs.typing import Array
 
-#: Spectral norm that centred X is brought to: both constraints share one mu, so neither may dwarf the other.
+#: Spectral norm to which centred X is scaled: both constraints share one mu, so neither may dominate the other.
 SPECTRAL_NORM = 10.0
-#: The penalty of the constraints grows no further than this.
+#: Upper limit of the penalty mu.
 LARGEST_MU = 1e10
 
 
@@ -28,51 +28,68 @@ class RPMFS(SolvesForOneK):
 
     .. math:: \min_{W, b} \sum_i \|x_i W + b - y_i\| \quad \text{subject to } \|W\|_{2,0} = k
 
-    The loss is a sum of norms, not of squares, so that single samples pull less. An augmented Lagrangian splits off a copy V
-    of W with k non-zero rows and a copy E of the residual, and tightens both constraints while its penalty mu grows. The
-    problem is not convex: the support depends on the start and on the schedule of mu, and ``objective_``, the loss of V
-    after every iteration, rises and falls. It is not expected to be monotone.
+    The loss is a sum of norms, not of squares, so that single outliers have little influence. The augmented Lagrangian
+    method introduces a copy V of W with k non-zero rows and a copy E of the residual, and enforces both constraints with a
+    growing penalty mu. The problem is not convex: the support depends on the initial values and on the schedule of mu, and
+    ``objective_``, the loss of V after every iteration, need not be monotone.
 
-    The k rows of V are ranked first, by norm; the other features follow by the norm that their row had when the k were
-    chosen. Every k is a problem of its own, see :class:`~l20fs.estimators.scoring.SolvesForOneK`: another one after ``fit``
-    is an error, unless it is among ``sizes``.
+    The k rows of V are ranked first, by norm; the other features follow, by the norm of their row of W when the k rows were
+    chosen.
 
     Parameters
     ----------
     n_features_to_select : int or float, default=20
-        k: a number or a share of all features.
+        Number k of features to select, or fraction of all features. Each number is a separate problem: after ``fit``,
+        numbers other than this one and ``sizes`` are an error.
     mu : float, default=0.01
         Penalty of the constraints in the first iteration.
     rho : float, default=1.02
-        Factor by which mu grows; 1 keeps it. Faster growth freezes the support earlier.
+        Factor by which mu grows; 1 keeps it constant. Faster growth fixes the support earlier.
     init : {"zeros", "random"}, default="zeros"
         ``"zeros"`` starts from V = 0 and E = -Y, with centred X scaled to spectral norm 10 and centred Y to mean squared row
-        norm 1, so that mu means the same for all data. ``"random"`` starts from uniform random V and E on unscaled data, as
-        the public routine does; it is slower and ends at larger losses.
+        norm 1, so that mu does not depend on the units of the data. ``"random"`` starts from uniform random V and E on
+        unscaled data, as in the authors' public code; it is slower and ends at larger losses.
     random_state : int, RandomState or None, default=0
-        Seed of the random start.
+        Seed of the random initial values.
     refit : bool, default=True
-        Whether ``coef_`` minimises the loss on the k features anew, instead of being V.
+        Whether to minimise the loss on the k features again; otherwise ``coef_`` is V.
     max_iter : int, default=1000
-        Iterations at most.
+        Maximum number of iterations.
     tol : float, default=1e-4
-        Both constraints must hold to this: the distance of W and V relative to V, and the root mean square distance of the
+        Tolerance of both constraints: the distance of W and V relative to V, and the root mean square distance of the
         residual and E.
     sizes : sequence of int or None, default=None
-        Other numbers of features that ``fit`` solves for, too: ``support_for`` and ``n_features_to_select`` may then be any
-        of them.
+        Other numbers of features to solve for in ``fit``, for ``support_for`` and ``n_features_to_select``.
     callback : callable or None, default=None
         Called with a :class:`~l20fs.estimators.scoring.Progress` after each iteration.
 
     Attributes
     ----------
+    scores_ : array of shape (n_features,)
+        Norm of the row of W when the k rows of V were last chosen; ``-inf`` for a constant feature.
+    ranking_ : array of shape (n_features,)
+        Rank of each feature; 1 is best.
+    support_ : array of shape (n_features,)
+        Mask of the selected features.
     coef_ : array of shape (n_targets, n_features)
         Weights of the k features in units of X; zero elsewhere.
     intercept_ : array of shape (n_targets,)
+        Intercept.
     loss_ : float
         Sum of the norms of the residuals of ``coef_`` and ``intercept_``.
     objective_ : array of shape (n_iter_,)
-        The same sum for V after every iteration; not monotone.
+        Sum of the norms of the residuals of V after every iteration; not monotone.
+    n_iter_ : int
+        Number of iterations.
+    solutions_ : dict of int to Solution
+        Solution for each number of features, of which the attributes above are those for ``n_features_to_select``.
+    classes_ : array of shape (n_classes,)
+        Class labels in sorted order, if y holds labels.
+
+    References
+    ----------
+    .. [1] X. Cai, F. Nie and H. Huang, "Exact top-k feature selection via l2,0-norm constraint", International Joint
+       Conference on Artificial Intelligence (2013).
 
     Examples
     --------
@@ -170,7 +187,7 @@ class Model(NamedTuple):
 
 
 class Centred(NamedTuple):
-    """Centred data, scaled so that one mu suits both constraints, and the way back."""
+    """Centred data, scaled so that one mu suits both constraints, with the scales to undo it."""
 
     X: Array
     Y: Array
@@ -181,7 +198,7 @@ class Centred(NamedTuple):
 
     @classmethod
     def of(cls, X: Array, Y: Array, *, scaled: bool) -> Centred:
-        """Centre X, and Y too if both are to be scaled."""
+        """Centre X; with ``scaled`` centre Y as well and scale both."""
         form: Form = "dual" if X.shape[0] <= X.shape[1] else "primal"
         X = X - X.mean(axis=0)
         if not scaled:
@@ -198,7 +215,7 @@ class Centred(NamedTuple):
 
 
 class Iterate(NamedTuple):
-    """Where an iteration ended: V, its bias and loss, the row norms it was chosen by, how far the constraints are off."""
+    """Iterate: V with its bias and loss, the row norms by which its rows were chosen, and the constraint violation."""
 
     V: Array
     bias: Array
@@ -208,7 +225,7 @@ class Iterate(NamedTuple):
 
 
 def alm_iterates(problem: Centred, k: int, V: Array, E: Array, *, mu: float, rho: float) -> Iterator[Iterate]:
-    """Yield the iterates of the augmented Lagrangian method, without end."""
+    """Yield the iterates of the augmented Lagrangian method indefinitely."""
     X, Y = problem.X, problem.Y
     solve = ridge_solver(X, problem.form)
     dual_W, dual_E = np.zeros_like(V), np.zeros_like(E)
@@ -259,7 +276,7 @@ def gram(X: Array, form: Form) -> Array:
 
 
 def relative_gap(difference: Array, V: Array) -> float:
-    """Return the norm of a difference relative to V; a V that is still zero has not begun."""
+    """Return the norm of a difference relative to V; infinity while V is zero."""
     norm = float(np.linalg.norm(V))
     return float(np.linalg.norm(difference)) / norm if norm > 0 else np.inf
 
@@ -270,9 +287,9 @@ def sum_of_norms(residual: Array) -> float:
 
 
 def split_rows(norms: Array, V: Array, k: int) -> tuple[Array, Array]:
-    """Return k features, those with a row in V, and the others; both parts by norm."""
+    """Return the k features with a row in V and the other features, each ordered by norm."""
     order = order_descending(norms)
-    # Rows of V first: the tolerance for ties must not exchange a row with its equal that V left out.
+    # Rows of V first: the tie tolerance must not exchange a row of V with a tied row outside V.
     order = order[np.argsort(~V[order].any(axis=1), kind="stable")]
     return order[:k], order[k:]
 

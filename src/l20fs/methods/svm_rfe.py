@@ -1,4 +1,4 @@
-"""SVMRFE: fit linear support vector machines, drop the features of least weight, and again with the rest."""
+"""SVMRFE: recursive feature elimination with linear support vector machines."""
 
 from __future__ import annotations
 
@@ -18,55 +18,68 @@ from l20fs.inputs.validation import check_choice, check_number
 from l20fs.objective.prox import order_descending, squared_row_norms
 from l20fs.typing import Array
 
-#: Until how many features, at least, the elimination goes one by one if ``max_features`` is not given.
+#: Minimum of the default of ``max_features``.
 FINE_FEATURES = 100
-#: A Gram matrix is computed afresh once its trace has fallen below this share: what was subtracted left its rounding.
+#: Relative trace below which the Gram matrix is recomputed, since rounding errors of the subtractions add up.
 STALE_SHARE = 0.01
 
 
 class SVMRFE(ScoringSelector):
-    r"""Rank features by the reverse order in which a linear support vector machine gives them up.
+    r"""Rank features by recursive elimination with linear support vector machines.
 
-    On the surviving features, one machine per class (the class against the rest; one machine in all for two classes) solves
+    On the remaining features, one machine per class (one versus rest; a single machine for two classes) solves
 
     .. math:: \min_{w_c, b_c} \tfrac12 \|w_c\|^2 + C \sum_i \max(0, 1 - y_{ic} (x_i' w_c + b_c)), \qquad y_{ic} = \pm 1
 
-    and the features with the least :math:`c_j = \sum_c w_{jc}^2` are dropped. The machines see the samples through their
-    Gram matrix only, so that the time of a fit does not depend on the number of features.
+    and the features with the smallest :math:`c_j = \sum_c w_{jc}^2` are eliminated. The machines are fitted on the Gram
+    matrix of the samples, so that their cost does not depend on the number of features.
 
     Parameters
     ----------
     n_features_to_select : int or float, default=20
-        A number or a share of all features.
+        Number of features to select, or fraction of all features.
     C : float, default=1.0
         Cost of a violated margin.
     scale : {"zscore", "none"}, default="zscore"
-        ``"zscore"`` gives every feature deviation 1. With ``"none"`` a feature of small variance needs a large weight, and
-        the machines may need very many iterations.
+        ``"zscore"`` scales every feature to standard deviation 1. With ``"none"`` a feature of small variance needs a large
+        weight, and the machines may need many iterations.
     max_features : int or None, default=None
-        Half of the features are dropped per round until at most twice this many survive, from there on one per round. None:
-        100, or ``n_features_to_select`` at the time of the fit if that is more.
+        Half of the features are eliminated per round while more than twice this number remain, then one per round. None:
+        100, or ``n_features_to_select`` at the time of the fit if that is larger.
     step : int or None, default=None
-        Drop this many features per round, throughout. ``step=1`` is the slow and most careful way. None: the schedule of
+        Number of features to eliminate per round, throughout; 1 is the slowest and most careful. None: the schedule of
         ``max_features``.
     tol : float, default=1e-4
-        How far the optimality conditions of a machine may be violated; a margin has width 1. The solver keeps its kernel in
-        single precision, so that less than 1e-5 is rarely reached.
+        Tolerance of the optimality conditions of a machine. Its kernel is stored in single precision, so that less than
+        1e-5 is rarely reached.
     max_iter : int, default=100000
-        Iterations of one machine at most.
+        Maximum number of iterations of a machine.
     callback : callable or None, default=None
-        Called with a :class:`~l20fs.estimators.scoring.Progress` after each round; the number of features that are left
-        takes the place of the objective.
+        Called with a :class:`~l20fs.estimators.scoring.Progress` after each round, in which ``objective`` is the number of
+        remaining features.
 
     Attributes
     ----------
+    scores_ : array of shape (n_features,)
+        Reversed rank, so that larger is better; ``-inf`` for a constant feature.
+    ranking_ : array of shape (n_features,)
+        Rank of each feature; 1 is best.
+    support_ : array of shape (n_features,)
+        Mask of the selected features.
     n_survivors_ : array of shape (n_rounds,)
-        The number of features that each round was fitted on.
+        Number of features in each round.
     criteria_ : array of shape (n_varying_features,)
-        :math:`c_j` of each feature in the round that dropped it, best feature first; numbers of different rounds come from
-        different machines and need not fall.
+        :math:`c_j` of each feature in the round that eliminated it, best feature first. Values of different rounds come
+        from different machines and are not comparable.
     n_iter_ : int
-        Iterations of the machine that took most.
+        Largest number of iterations of a machine.
+    classes_ : array of shape (n_classes,)
+        Class labels in sorted order.
+
+    References
+    ----------
+    .. [1] I. Guyon, J. Weston, S. Barnhill and V. Vapnik, "Gene selection for cancer classification using support vector
+       machines", Machine Learning 46 (2002).
 
     Examples
     --------
@@ -116,7 +129,7 @@ class SVMRFE(ScoringSelector):
                 check_number(name, getattr(self, name), minimum=1, strict=False, whole=True)
 
     def _score_features(self, X: Array, targets: Targets) -> Scored:
-        # The bias is free, so that centring changes no machine; it keeps digits in the Gram matrix.
+        # The bias is not penalised, so centring does not change the machines; it keeps the Gram matrix accurate.
         survivors = Survivors(StandardScaler(with_std=self.scale == "zscore").fit_transform(X))
         signs = class_signs(targets)
         chunks: list[tuple[Array, Array]] = []
@@ -143,7 +156,7 @@ class SVMRFE(ScoringSelector):
         return Scored(scores=scores, order=best_first)
 
     def _n_kept(self, n_features: int) -> int:
-        """Return how many of the present features the next round is fitted on; 0 ends it."""
+        """Return the number of features to keep for the next round; 0 ends the elimination."""
         max_features = self.max_features or max(
             FINE_FEATURES, self._n_wanted(self.n_features_to_select, self.n_features_in_)
         )
@@ -153,15 +166,15 @@ class SVMRFE(ScoringSelector):
             n_kept = n_features // 2
         else:
             n_kept = n_features - 1
-        # One feature needs no machine to be told from itself: the last two are ordered by their round.
+        # A single feature needs no machine: the last two are ordered within their round.
         return n_kept if n_kept > 1 else 0
 
 
 class Survivors:
-    """The features still in play: their positions, their columns as rows, and the Gram matrix of the samples.
+    """Remaining features: their indices, their columns stored as rows, and the Gram matrix of the samples.
 
-    A dropped column x is subtracted from the Gram matrix as x x', so that an update does not depend on the number of
-    features that stay.
+    An eliminated column x is subtracted from the Gram matrix as x x', so that the cost of an update does not depend on the
+    number of remaining features.
     """
 
     def __init__(self, X: Array) -> None:
@@ -174,12 +187,12 @@ class Survivors:
         self._fresh_trace = np.trace(self.gram)
 
     def keep(self, kept: Array) -> None:
-        """Drop all features but those at the positions ``kept``."""
+        """Eliminate all features except those at the positions ``kept``."""
         is_dropped = np.ones(len(self.index), dtype=bool)
         is_dropped[kept] = False
         dropped = self.columns[is_dropped]
         self.index, self.columns = self.index[kept], self.columns[kept]
-        # A subtraction of more than what stays costs more than a new product.
+        # Subtracting more columns than remain costs more than a new product.
         if len(dropped) < len(kept):
             self.gram -= dropped.T @ dropped
         if len(dropped) >= len(kept) or np.trace(self.gram) < STALE_SHARE * self._fresh_trace:
@@ -187,9 +200,9 @@ class Survivors:
 
 
 class Machines(NamedTuple):
-    """Machines of one round: dual weights (n_samples, n_machines), worst violation where one stopped early, iterations.
+    """Machines of one round: dual weights (n_samples, n_machines), largest violation of those stopped early, iterations.
 
-    The weights of the features are ``X.T @ dual``.
+    The feature weights are ``X.T @ dual``.
     """
 
     dual: Array
@@ -200,7 +213,7 @@ class Machines(NamedTuple):
 def class_signs(targets: Targets) -> Array:
     """Return a row of signs per machine: 1 for the class, -1 for the rest.
 
-    Two classes share one machine, for the class of the first sample: the names of the classes decide nothing.
+    Two classes share one machine, for the class of the first sample, so that renaming the classes changes nothing.
     """
     signs = np.where(targets.Y.T > 0.0, 1.0, -1.0)
     return signs[signs[:, 0] > 0.0] if len(signs) == 2 else signs
@@ -213,7 +226,7 @@ def fit_machines(gram: Array, signs: Array, *, C: float, tol: float, max_iter: i
     for column, sign in enumerate(signs):
         machine = SVC(kernel="precomputed", C=C, tol=tol, max_iter=max_iter)
         with warnings.catch_warnings():
-            # The violation says the same, once for all rounds and with a number.
+            # The selector warns once for all rounds, with the largest violation.
             warnings.simplefilter("ignore", ConvergenceWarning)
             machine.fit(gram, sign)
         dual[machine.support_, column] = machine.dual_coef_[0]
@@ -224,10 +237,10 @@ def fit_machines(gram: Array, signs: Array, *, C: float, tol: float, max_iter: i
 
 
 def optimality_violation(gram: Array, sign: Array, dual: Array, C: float) -> float:
-    """Return by how much a dual solution fails the conditions of Karush, Kuhn and Tucker; not positive at a solution.
+    """Return the violation of the Karush-Kuhn-Tucker conditions by a dual solution; not positive at an optimum.
 
-    With e = sign - gram @ dual, that is the largest e among the samples whose dual weight may rise, minus the smallest
-    among those whose may fall; a free bias asks that no rise can be paired with a fall at a profit.
+    With e = sign - gram @ dual, it is the largest e among the samples whose dual weight can increase minus the smallest
+    among those whose dual weight can decrease.
     """
     error = sign - gram @ dual
     may_rise = np.where(sign > 0.0, dual < C, dual < 0.0)

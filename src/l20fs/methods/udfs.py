@@ -1,4 +1,4 @@
-"""UDFS: features whose projections vary least within neighbourhoods, with a joint penalty on their weights."""
+"""UDFS: unsupervised discriminative feature selection with an l2,1 penalty."""
 
 from __future__ import annotations
 
@@ -21,37 +21,56 @@ from l20fs.typing import Array
 
 
 class UDFS(ScoringSelector):
-    r"""Rank features without labels, by weights that keep what varies between neighbourhoods and not within them.
+    r"""Rank features without labels, by projections that vary little within neighbourhoods.
 
     .. math:: \min_{W'W = I} \operatorname{tr}(W' X' L X W) + \gamma \sum_j \|w_j\|, \qquad
               L = \sum_i S_i H (H X_i X_i' H + \lambda I)^{-1} H S_i'
 
-    :math:`X_i` holds sample i and its nearest neighbours, H centres them, and :math:`S_i` puts them back in their places
-    among all samples. The sum of norms is smoothed, :math:`\sqrt{\|w_j\|^2 + \epsilon^2}`, and reweighted; each step
-    takes the eigenvectors of :math:`X'LX + \gamma D` with the smallest eigenvalues.
+    :math:`X_i` holds sample i and its nearest neighbours, H centres them, and :math:`S_i` maps them to their indices among
+    all samples. The norms are smoothed, :math:`\sqrt{\|w_j\|^2 + \epsilon^2}`, and majorised by quadratics with weights D;
+    each iteration computes the eigenvectors of :math:`X'LX + \gamma D` with the smallest eigenvalues. The score of a feature
+    is :math:`\|w_j\|`.
 
     Parameters
     ----------
     n_features_to_select : int or float, default=20
-        A number or a share of all features.
+        Number of features to select, or fraction of all features.
     n_clusters : int, default=5
-        Columns of W, m in the paper: the number of clusters that are expected. At most the number of features is used.
+        Number of columns of W (m in the paper), the expected number of clusters; at most the number of features.
     n_neighbors : int, default=5
-        Neighbours of each sample, without itself. At most all the other samples are used.
+        Number of neighbours of each sample, without itself; at most all other samples.
     alpha : float, default=0.01
-        The penalty :math:`\gamma` of the row norms.
+        Penalty :math:`\gamma` of the row norms.
     local_ridge : float, default=10.0
-        :math:`\lambda`, in units of the mean squared distance of a sample to the centre of its neighbourhood, so that X may
-        come in any unit.
+        Ridge :math:`\lambda` relative to the mean squared distance of a sample to the centre of its neighbourhood, so that
+        it does not depend on the units of X.
     scale : {"zscore", "none"}, default="zscore"
-        ``"zscore"`` gives every feature deviation 1. With ``"none"`` a feature of small variance varies little within
-        neighbourhoods, too, and comes first for that alone.
+        ``"zscore"`` scales every feature to standard deviation 1. With ``"none"`` features of small variance also vary
+        little within neighbourhoods and rank first for that reason alone.
     max_iter : int, default=20
-        Eigenproblems at most.
+        Maximum number of eigenproblems.
     tol : float, default=1e-6
-        Relative change of the objective at which to stop.
+        Relative change of the objective below which the iterations stop.
     callback : callable or None, default=None
         Called with a :class:`~l20fs.estimators.scoring.Progress` after each iteration.
+
+    Attributes
+    ----------
+    scores_ : array of shape (n_features,)
+        Norm of the row of W; ``-inf`` for a constant feature.
+    ranking_ : array of shape (n_features,)
+        Rank of each feature; 1 is best.
+    support_ : array of shape (n_features,)
+        Mask of the selected features.
+    objective_ : array of shape (n_iter_,)
+        Objective after every iteration, with smoothed norms.
+    n_iter_ : int
+        Number of iterations.
+
+    References
+    ----------
+    .. [1] Y. Yang, H. T. Shen, Z. Ma, Z. Huang and X. Zhou, "l2,1-norm regularized discriminative feature selection for
+       unsupervised learning", International Joint Conference on Artificial Intelligence (2011).
 
     Examples
     --------
@@ -122,12 +141,12 @@ class UDFS(ScoringSelector):
 
 
 def smoothing(n_columns: int, n_features: int) -> float:
-    """Return epsilon of the smoothed norms: tiny against sqrt(m / d), the mean norm of a row of W."""
+    """Return epsilon of the smoothed norms, relative to sqrt(m / d), the root mean square row norm of W."""
     return max(1e-8 * float(np.sqrt(n_columns / n_features)), 1e-12)
 
 
 def neighbourhoods(X: Array, n_neighbors: int) -> Array:
-    """Return per sample its own index and those of its nearest neighbours, (n_samples, n_neighbors + 1).
+    """Return the index of each sample followed by those of its nearest neighbours, (n_samples, n_neighbors + 1).
 
     Examples
     --------
@@ -137,21 +156,21 @@ def neighbourhoods(X: Array, n_neighbors: int) -> Array:
            [2, 1]])
     """
     search = NearestNeighbors(n_neighbors=min(n_neighbors, len(X) - 1)).fit(X)
-    # Asked without data, the search leaves each sample out of its own neighbours, even if another one equals it.
+    # Without an argument, kneighbors() excludes each sample from its own neighbours, also if there are duplicates.
     return np.column_stack([np.arange(len(X)), search.kneighbors(return_distance=False)])
 
 
 def local_matrix(gram: Array, table: Array, local_ridge: float) -> Array:
     r"""Return :math:`L = \sum_i S_i H (H G_i H + \lambda I)^{-1} H S_i'` from the Gram matrix of the samples.
 
-    :math:`G_i` is the part of the Gram matrix that belongs to row i of ``table``; :math:`\lambda` is ``local_ridge`` times
+    :math:`G_i` is the Gram matrix of the samples in row i of ``table``; :math:`\lambda` is ``local_ridge`` times
     the mean diagonal entry of all :math:`H G_i H`.
     """
     size = table.shape[1]
     centring = np.eye(size) - 1.0 / size
     scatter = centring @ gram[table[:, :, None], table[:, None, :]] @ centring
     ridge = local_ridge * np.trace(scatter, axis1=1, axis2=2).mean() / size
-    # Neighbourhoods of equal samples only have no scatter and no unit for the ridge.
+    # If all neighbourhoods consist of equal samples, the scatter is zero and the ridge cannot be relative to it.
     inverse = np.linalg.inv(scatter + (ridge or local_ridge) * np.eye(size))
     L = np.zeros_like(gram)
     np.add.at(L, (table[:, :, None], table[:, None, :]), centring @ inverse @ centring)
@@ -161,16 +180,16 @@ def local_matrix(gram: Array, table: Array, local_ridge: float) -> Array:
 def local_root(X: Array, table: Array, local_ridge: float) -> Array:
     """Return Z with Z'Z = X'LX and at most n_samples rows."""
     eigenvalues, vectors = eigh(local_matrix(X @ X.T, table, local_ridge))
-    # L is positive semi-definite; what is below zero, or next to it, is rounding.
+    # L is positive semi-definite; negative and tiny eigenvalues are rounding errors.
     is_positive = eigenvalues > eigenvalues[-1] * (len(X) * np.finfo(np.float64).eps)
     return (np.sqrt(eigenvalues[is_positive])[:, None] * vectors[:, is_positive].T) @ X
 
 
 def starting_weights(Z: Array, n_columns: int) -> Array:
-    """Return the first diagonal of P: ones as published, where these determine W.
+    """Return the initial diagonal of P: ones, as published, if W is then unique.
 
-    If Z'Z has more than ``n_columns`` eigenvalues of zero, any of their eigenvectors would do and the solver's choice would
-    decide; then features start with weights in inverse proportion to what they vary within neighbourhoods.
+    If Z'Z has more than ``n_columns`` zero eigenvalues, the eigenvectors would depend on the eigensolver; then the initial
+    weights are inversely proportional to the variation of the features within neighbourhoods.
     """
     if Z.shape[1] - Z.shape[0] <= n_columns:
         return np.ones(Z.shape[1])
@@ -182,14 +201,15 @@ def starting_weights(Z: Array, n_columns: int) -> Array:
 def smallest_eigenvectors(Z: Array, inverse_weights: Array, alpha: float, n_columns: int, *, form: Form = "auto") -> Array:
     r"""Return the eigenvectors of :math:`Z'Z + \gamma D` with the smallest eigenvalues, (n_features, n_columns).
 
-    Both forms look for the largest eigenvalues of :math:`\gamma (Z'Z + \gamma D)^{-1}` with :math:`P = D^{-1}`, which is the
-    diagonal of ``inverse_weights``, and divide by no entry of P: ``"primal"`` is dense, d x d; ``"dual"`` multiplies by
-    :math:`P - P Z' (\gamma I + Z P Z')^{-1} Z P` and holds N x N numbers. ``"auto"`` takes the smaller.
+    Both forms compute the largest eigenvalues of :math:`\gamma (Z'Z + \gamma D)^{-1}` without dividing by
+    :math:`P = D^{-1}`, the diagonal matrix of ``inverse_weights``: ``"primal"`` by a dense d x d matrix, ``"dual"`` by
+    Lanczos iterations with :math:`P - P Z' (\gamma I + Z P Z')^{-1} Z P`, which needs an N x N matrix. ``"auto"`` takes the
+    smaller.
     """
     n_rows, n_features = Z.shape
     root = np.sqrt(inverse_weights)
     scaled = Z * root
-    # The iteration of the dual form cannot find all eigenvectors there are.
+    # Lanczos iterations cannot compute all eigenvectors.
     if n_columns < n_features and (form == "dual" or (form == "auto" and n_rows < n_features)):
         return _iterate(scaled, root, alpha, n_columns)
     dense = scaled.T @ scaled
@@ -199,7 +219,7 @@ def smallest_eigenvectors(Z: Array, inverse_weights: Array, alpha: float, n_colu
 
 
 def _iterate(scaled: Array, root: Array, alpha: float, n_columns: int) -> Array:
-    """Find the leading eigenvectors of the dual operator by the method of Lanczos."""
+    """Compute the leading eigenvectors of the dual operator by Lanczos iterations."""
     n_rows, n_features = scaled.shape
     factor = cho_factor(scaled @ scaled.T + alpha * np.eye(n_rows))
 
@@ -209,7 +229,7 @@ def _iterate(scaled: Array, root: Array, alpha: float, n_columns: int) -> Array:
 
     operator = LinearOperator((n_features, n_features), matvec=multiply, dtype=np.float64)
     random = np.random.default_rng(0)
-    # Where the operator has few different eigenvalues, newer SciPy draws further directions; these must repeat, too.
+    # With few distinct eigenvalues, newer SciPy draws more random directions; the seed makes them reproducible.
     seed = {"rng": random} if "rng" in signature(eigsh).parameters else {}
     n_basis = min(n_features, max(4 * n_columns, 40))
     return eigsh(operator, k=n_columns, which="LA", v0=random.standard_normal(n_features), ncv=n_basis, **seed)[1]

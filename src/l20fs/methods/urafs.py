@@ -1,4 +1,4 @@
-"""URAFS: uncorrelated regression on an embedding of the samples that is learned along with the graph behind it."""
+"""URAFS: uncorrelated regression on an adaptive graph embedding, without labels."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from l20fs.typing import Array
 
 Init = Literal["pca", "random"]
 
-#: Steps of the generalised power iteration per update of the embedding, and the relative change that ends them.
+#: Maximum number of generalised power iterations per update of the embedding, and their relative tolerance.
 POWER_STEPS = 50
 POWER_TOL = 1e-8
 
 
 class URAFS(ScoringSelector):
-    r"""Rank features without labels, by an uncorrelated regression on an adaptive embedding of the samples.
+    r"""Rank features without labels, by an uncorrelated regression on an adaptive graph embedding of the samples.
 
     .. math:: \min_{W, F, S} \|\tilde X W - F\|^2 + \lambda \sum_j \|w_j\|
               + 2 a \Big[\operatorname{tr}(F' L_S F) + b \sum_{ij} s_{ij} \log s_{ij}\Big]
@@ -37,40 +37,55 @@ class URAFS(ScoringSelector):
     1, where :math:`\tilde X` is centred, :math:`L_S` is the Laplacian of the graph S and
     :math:`G_{jj} = 1 / (2 \sqrt{\|w_j\|^2 + \epsilon^2})`. Graph, weights and embedding are updated in turn.
 
-    The steps are reconstructed from the abstract of the paper and from related methods with the same parts; the numbers of
-    the paper may differ. See the page of this method in the documentation.
+    **This is a reconstruction** from the abstract of the publication and from related methods with the same parts; its
+    results may differ from the published ones. See the page of this method in the documentation.
 
     Parameters
     ----------
     n_features_to_select : int or float, default=20
-        A number or a share of all features.
+        Number of features to select, or fraction of all features.
     n_clusters : int, default=5
-        Columns of W and F. At most the number of features, and one less than the number of samples, is used.
+        Number of columns of W and F; at most the number of features, and at most the number of samples minus 1.
     alpha : float, default=1.0
-        The penalty :math:`\lambda` of the row norms, in units of the root mean squared deviation of a feature, so that X may
-        come in any unit.
+        Penalty :math:`\lambda` of the row norms, for X divided by the root mean square deviation of its features, so that it
+        does not depend on the units of X.
     graph_weight : float, default=0.1
-        a, the weight of the graph against the regression.
+        Weight a of the graph relative to the regression.
     entropy : float, default=0.1
-        b in units of ``n_clusters / n_samples``, which is half the mean squared distance of two rows of F: a graph weight
-        falls by a factor e over ``entropy`` times the mean squared distance.
+        Weight b relative to ``n_clusters / n_samples``, which is half the mean squared distance of two rows of F. A graph
+        weight decreases by a factor e over ``entropy`` times the mean squared distance.
     scale : {"none", "zscore"}, default="none"
-        ``"zscore"`` gives every feature deviation 1. With ``"none"`` features of large variance enter more easily.
+        ``"zscore"`` scales every feature to standard deviation 1. With ``"none"`` features of large variance are favoured.
     init : {"pca", "random"}, default="pca"
-        Where F starts: the leading principal components of the samples, or random orthonormal columns.
+        Initial F: the leading principal components of the samples, or random orthonormal columns.
     random_state : int, RandomState or None, default=0
-        Seed of a random start.
+        Seed of ``init="random"``.
     max_iter : int, default=100
-        Rounds of updates at most.
+        Maximum number of rounds of updates.
     tol : float, default=1e-3
-        Relative change of the objective at which to stop.
+        Relative change of the objective below which the iterations stop.
     callback : callable or None, default=None
         Called with a :class:`~l20fs.estimators.scoring.Progress` after each round.
 
     Attributes
     ----------
+    scores_ : array of shape (n_features,)
+        Norm of the row of W; ``-inf`` for a constant feature.
+    ranking_ : array of shape (n_features,)
+        Rank of each feature; 1 is best.
+    support_ : array of shape (n_features,)
+        Mask of the selected features.
     embedding_ : array of shape (n_samples, n_clusters)
-        F after the last round; its columns may be rotated at will.
+        F after the last round, determined up to a rotation of its columns.
+    objective_ : array of shape (n_iter_,)
+        Objective after every round, with smoothed norms.
+    n_iter_ : int
+        Number of rounds.
+
+    References
+    ----------
+    .. [1] X. Li, H. Zhang, R. Zhang, Y. Liu and F. Nie, "Generalized uncorrelated regression with adaptive graph for
+       unsupervised feature selection", IEEE Transactions on Neural Networks and Learning Systems 30 (2019).
 
     Examples
     --------
@@ -147,7 +162,7 @@ class URAFS(ScoringSelector):
             penalties = self.alpha / (2.0 * norms)
             objective.append(self._objective(image, F, norms, graph, beta))
             if len(objective) > 1:
-                # The entropy is negative and the objective may pass zero; the regression is of the order of n_columns.
+                # The entropy is negative, so the objective may be near zero; the regression term is of order n_columns.
                 change = abs(objective[-2] - objective[-1]) / max(abs(objective[-1]), n_columns)
             if self.callback is not None:
                 self.callback(Progress(len(objective), objective[-1]))
@@ -157,7 +172,7 @@ class URAFS(ScoringSelector):
         return Scored(scores=np.sqrt(squared_row_norms(W)), objective=objective)
 
     def _curvature(self, graph: Array) -> Array:
-        """Return A = H + 2 a L_S, where H centres; its quadratic form is what F pays for itself."""
+        """Return A = H + 2 a L_S with the centring matrix H, the quadratic form in F of the objective."""
         return np.eye(len(graph)) - 1.0 / len(graph) + 2.0 * self.graph_weight * laplacian(graph)
 
     def _objective(self, image: Array, F: Array, norms: Array, graph: Array, beta: float) -> float:
@@ -178,7 +193,7 @@ def entropy_graph(F: Array, beta: float) -> Array:
 
 
 def laplacian(graph: Array) -> Array:
-    """Return the Laplacian of a graph made symmetric by averaging."""
+    """Return the Laplacian of the symmetrised graph."""
     symmetric = (graph + graph.T) / 2.0
     return np.diag(symmetric.sum(axis=1)) - symmetric
 
@@ -186,7 +201,7 @@ def laplacian(graph: Array) -> Array:
 def uncorrelated_weights(X: Array, F: Array, penalties: Array, *, form: Form = "auto") -> Array:
     r"""Return the W that maximises tr(W'K), with K = X'F, among those with W'MW = I, M = X'X + diag(penalties).
 
-    :math:`W = M^{-1} K (K' M^{-1} K)^{-1/2}`, with the inverse root on the range only if K has lost rank.
+    :math:`W = M^{-1} K (K' M^{-1} K)^{-1/2}`, with the inverse square root on the range if K is rank deficient.
     """
     solved = weighted_ridge(X, F, 1.0 / penalties, np.ones(len(X)), form=form)
     inner = F.T @ (X @ solved)
@@ -197,24 +212,25 @@ def uncorrelated_weights(X: Array, F: Array, penalties: Array, *, form: Form = "
 
 
 class Power(NamedTuple):
-    """What the generalised power iteration found, with the value at its start and after each step."""
+    """Result of the generalised power iteration, with the objective at its start and after each step."""
 
     F: Array
     values: list[float]
 
 
 def power_iteration(A: Array, B: Array, F: Array) -> Power:
-    r"""Lower :math:`\operatorname{tr}(F'AF) - 2 \operatorname{tr}(F'B)` over centred F with F'F = I, from a given F.
+    r"""Decrease :math:`\operatorname{tr}(F'AF) - 2 \operatorname{tr}(F'B)` over centred F with F'F = I, from a given F.
 
-    Each step takes the orthonormal factor of :math:`(aI - A) F + B`, where a bounds the eigenvalues of A from above.
+    Each step computes the orthonormal polar factor of :math:`(aI - A) F + B`, where a is an upper bound on the eigenvalues
+    of A.
     """
-    # By Gershgorin: no eigenvalue is above the largest sum of absolute values of a row.
+    # Gershgorin: no eigenvalue exceeds the largest absolute row sum.
     bound = np.abs(A).sum(axis=1).max()
     A_F = A @ F
     values = [float(np.sum(F * (A_F - 2.0 * B)))]
     for _ in range(POWER_STEPS):
         step = bound * F - A_F + B
-        # A and B know no constant vector, but rounding does, and the iteration would blow it up.
+        # A and B are orthogonal to the constant vector up to rounding errors, which the iteration would amplify.
         left, _, right = svd(step - step.mean(axis=0), full_matrices=False)
         F = left @ right
         A_F = A @ F
@@ -225,11 +241,11 @@ def power_iteration(A: Array, B: Array, F: Array) -> Power:
 
 
 def starting_embedding(X: Array, n_columns: int, init: Init, random_state: Any) -> Array:
-    """Return centred orthonormal columns, (n_samples, n_columns), to start from; X is centred."""
+    """Return the initial embedding, centred orthonormal columns of shape (n_samples, n_columns); X is centred."""
     if init == "random":
         draw = check_random_state(random_state).standard_normal((len(X), n_columns))
         return np.linalg.qr(draw - draw.mean(axis=0))[0]
     gram = X @ X.T
-    # The constant vector has eigenvalue zero; lowered, it stays last if others are zero, too.
+    # The constant vector has eigenvalue zero; shifting it keeps it last if other eigenvalues are zero as well.
     lowered = gram - np.trace(gram) / len(X)
     return eigh(lowered, subset_by_index=[len(X) - n_columns, len(X) - 1])[1]

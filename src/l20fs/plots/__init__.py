@@ -1,7 +1,7 @@
-"""Pictures of a fit, as display objects in the manner of scikit-learn; they need matplotlib, importing them does not.
+"""Plots of fitted estimators as display objects, as in scikit-learn; matplotlib is loaded when one is drawn.
 
-``Display.from_estimator(...)`` reads a fitted estimator and draws. The object keeps the data, so that it can be drawn again
-with ``plot(ax=...)``, and everything drawn is an attribute that ends with ``_``: ``ax_``, ``figure_`` and the artists.
+``Display.from_estimator(...)`` reads a fitted estimator and draws. The display keeps the data, so that it can be drawn again
+with ``plot(ax=...)``; what was drawn is in attributes that end with ``_``: ``ax_``, ``figure_`` and the artists.
 """
 
 from l20fs.plots.heatmap import SelectionHeatmapDisplay

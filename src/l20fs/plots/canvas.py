@@ -1,4 +1,4 @@
-"""What the pictures share: axes, colours, and text that is shown as it is and does not overlap."""
+"""Axes, colours and labels shared by the displays."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-#: Colours of Okabe and Ito, which colour-blind readers can tell apart; their yellow is too pale for a line.
+#: Colours of Okabe and Ito, distinguishable for colour-blind readers, without their yellow, which is too pale for a line.
 BLUE, VERMILLION = "#0072B2", "#D55E00"
 COLOURS = (BLUE, VERMILLION, "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 GREY, PALE = "#767676", "#C4C4C4"
 
-#: Size of the names of features, in points.
+#: Font size of feature names, in points.
 SMALL = 8.0
 #: Distance between two lines of small text, in points.
 LINE = 1.3 * SMALL
-#: How many names a picture of its own grows for.
+#: Number of names up to which a new figure grows.
 MOST_NAMES = 50
 
-#: Names are shown letter by letter: a ``$`` begins no formula.
+#: Names are shown verbatim: a ``$`` does not start a formula.
 VERBATIM: dict[str, Any] = {"parse_math": False, "usetex": False}
 
 
@@ -44,12 +44,12 @@ def axes(ax: Axes | None, *, width: float = 6.4, height: float = 4.8) -> Axes:
 
 
 def height_for(n_names: int) -> float:
-    """Return the height in inches of a figure with so many names one below the other; it grows up to a limit."""
+    """Return the height in inches of a figure with one name per row, up to a limit."""
     return max(2.0, 1.3 + min(n_names, MOST_NAMES) * LINE / 72.0)
 
 
 class Extent(NamedTuple):
-    """The size of axes in points, once the layout has made room for all that is drawn so far."""
+    """Size of axes in points after the layout of everything drawn so far."""
 
     width: float
     height: float
@@ -59,7 +59,7 @@ class Extent(NamedTuple):
         from matplotlib.figure import Figure
 
         engine = ax.figure.get_layout_engine()
-        if engine is not None and isinstance(ax.figure, Figure):  # of a part of a figure only the whole knows the layout
+        if engine is not None and isinstance(ax.figure, Figure):  # a subfigure has no layout of its own
             engine.execute(ax.figure)
         box = ax.get_window_extent()
         points = 72.0 / ax.figure.dpi
@@ -67,12 +67,12 @@ class Extent(NamedTuple):
 
 
 def clear_frame(ax: Axes) -> None:
-    """Leave only the two sides of the frame that carry numbers."""
+    """Hide the top and the right side of the frame."""
     ax.spines[["top", "right"]].set_visible(False)
 
 
 def use_log_axis(ax: Axes, low: float, high: float) -> None:
-    """Make the x axis logarithmic, with plain numbers as labels and enough of them also where it is short."""
+    """Make the x axis logarithmic, with plain numbers as labels, also over a short range."""
     from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
     ratio = high / low
@@ -85,21 +85,22 @@ def use_log_axis(ax: Axes, low: float, high: float) -> None:
 
 
 def label_rows(ax: Axes, names: Array) -> None:
-    """Write a name beside each row 0, 1, ... from the top; if there is no room for all, beside every second, third, ..."""
+    """Label the rows 0, 1, ... from the top with names; without room for all, every second, third, ... row."""
     step = max(1, math.ceil(len(names) * LINE / Extent.of(ax).height)) if len(names) else 1
     ax.set_yticks(np.arange(len(names))[::step], [shorten(name) for name in names[::step]], fontsize=SMALL, **VERBATIM)
     ax.set_ylim(max(len(names), 1) - 0.5, -0.5)
 
 
 def say_nothing_selected(ax: Axes) -> None:
+    """Write "no features selected" in the middle of the axes."""
     ax.text(0.5, 0.5, "no features selected", transform=ax.transAxes, ha="center", va="center", color=GREY)
 
 
 def spread(places: Array, gap: float, low: float, high: float) -> Array:
-    """Move labels apart as little as possible, so that they are ``gap`` apart and between ``low`` and ``high``.
+    """Move labels by the least squares needed for them to be ``gap`` apart and between ``low`` and ``high``.
 
-    Least squares: with the gaps taken out, all that is left to ask for is that the order stays. The order of ``places`` is
-    kept, also where there is no room for all gaps, which then shrink.
+    After subtracting the gaps, this is isotonic regression. The order of ``places`` is kept; if there is no room for all
+    gaps, they shrink.
 
     Examples
     --------
@@ -117,7 +118,7 @@ def spread(places: Array, gap: float, low: float, high: float) -> Array:
 
 
 def check_attributes(estimator: Any, needed: tuple[str, ...], display: type, example: str) -> None:
-    """Refuse an estimator that is not fitted, or of which there is no such picture."""
+    """Raise an error if an estimator is not fitted or lacks an attribute that the display needs."""
     check_is_fitted(estimator)
     missing = [name for name in needed if not hasattr(estimator, name)]
     if missing:
@@ -128,6 +129,6 @@ def check_attributes(estimator: Any, needed: tuple[str, ...], display: type, exa
 
 
 def check_length(name: str, values: Any, length: int, of_what: str) -> None:
-    """Refuse data for a picture that do not belong together."""
+    """Raise an error if ``values`` does not have one entry for each of ``length`` items."""
     if len(values) != length:
         raise ValueError(f"{name} has {len(values)} entries for {length} {of_what}. Give one for each.")

@@ -1,4 +1,4 @@
-"""What the selected features are like in each class."""
+"""Heatmap of the selected features by class."""
 
 from __future__ import annotations
 
@@ -34,22 +34,31 @@ if TYPE_CHECKING:
 
 
 class SelectionHeatmapDisplay:
-    """Mean z-score of the selected features in each class: red is above the mean of all samples, blue is below.
+    """Heatmap of the mean z-score of the selected features in each class.
+
+    Red is above the mean of all samples, blue is below.
 
     Parameters
     ----------
     means : array of shape (n_shown, n_classes)
+        Mean z-score of each feature in each class.
     names : array of shape (n_shown,)
+        Feature names.
     classes : array of shape (n_classes,)
+        Class labels.
     sizes : array of shape (n_classes,)
-        Numbers of samples.
+        Number of samples of each class.
 
     Attributes
     ----------
     image_ : AxesImage
+        The heatmap.
     colorbar_ : Colorbar
+        Its colour bar.
     ax_ : Axes
+        Axes of the plot.
     figure_ : Figure
+        Figure of the axes.
 
     Examples
     --------
@@ -78,17 +87,23 @@ class SelectionHeatmapDisplay:
 
     @classmethod
     def from_estimator(cls, selector: Any, X: Any, y: Any, *, ax: Axes | None = None) -> SelectionHeatmapDisplay:
-        """Draw the features that a fitted selector selects, each beside those that are highest in the same class.
+        """Draw the selected features of a fitted selector, grouped by the class in which they are highest.
 
         Parameters
         ----------
         selector : L20Selector, or any selector of scikit-learn
+            Fitted selector.
         X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
-            With the features of the fit; the z-scores are those of these samples.
+            Samples with the features of the fit, over which the z-scores are computed.
         y : array of shape (n_samples,)
             One class label per sample.
         ax : Axes, optional
-            Where to draw; None: a new figure.
+            Axes to draw on; None: a new figure.
+
+        Returns
+        -------
+        SelectionHeatmapDisplay
+            The display, drawn.
         """
         check_attributes(selector, ("get_support",), cls, "selector, such as L20Selector")
         X, y = validate_input(
@@ -101,7 +116,7 @@ class SelectionHeatmapDisplay:
         chosen = selector.get_support(indices=True)
         means = np.zeros((0, len(sizes)))
         if len(chosen):
-            # Class mean minus mean of all, which is 0: in this form the weights add up to 0, as products need it.
+            # Class mean minus overall mean, which is 0: contrasts sum to 0, as products with a centred design require.
             contrasts = (targets.Y / sizes - 1.0 / len(targets.Y)).T
             means = make_design(X[:, chosen], "zscore").pull(contrasts).T
         highest = means.argmax(axis=1)
@@ -114,10 +129,21 @@ class SelectionHeatmapDisplay:
         ).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> SelectionHeatmapDisplay:
-        """Draw on ``ax``, or on a new figure that is tall enough for up to 50 names."""
+        """Draw the display.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Axes to draw on; None: a new figure, tall enough for up to 50 names.
+
+        Returns
+        -------
+        SelectionHeatmapDisplay
+            The display itself.
+        """
         longest = max(len(label) for label in self._class_names())
         width = 3.0 + len(self.classes) * max(0.4, 0.08 * longest)
-        # Class names that are too long to lie side by side are written upright and take from the height.
+        # Class names that are too long for their columns are rotated and need extra height.
         ax = axes(ax, width=min(12.0, max(4.8, width)), height=height_for(len(self.names)) + 0.08 * longest)
         self.ax_, self.figure_ = ax, ax.figure
         limit = float(np.abs(self.means).max(initial=0.0)) or 1.0
@@ -134,14 +160,14 @@ class SelectionHeatmapDisplay:
         return self
 
     def _extent(self) -> tuple[float, float, float, float]:
-        """Return left, right, bottom and top: one unit per cell, and not nothing where there are none."""
+        """Return left, right, bottom and top: one unit per cell, and one row if there are no features."""
         return -0.5, len(self.classes) - 0.5, max(1, len(self.names)) - 0.5, -0.5
 
     def _class_names(self) -> list[str]:
         return [shorten(label, 18) for label in self.classes]
 
     def _label_classes(self, ax: Axes) -> None:
-        """Write the classes with their sizes above the columns, upright where there is no room, and not all of 100."""
+        """Label the columns with classes and their sizes: rotated, or only some of them, if there is no room."""
         room = Extent.of(ax).width / len(self.classes)
         step = max(1, math.ceil(LINE / room))
         names = self._class_names()

@@ -1,4 +1,4 @@
-"""How the weights of the features grow as lambda falls."""
+"""Plot of row norms along the regularisation path."""
 
 from __future__ import annotations
 
@@ -37,28 +37,33 @@ if TYPE_CHECKING:
 
 
 class PathDisplay:
-    """Row norms along lambda: a line begins with a dot where its feature enters, and ends where it leaves.
+    """Plot of row norms against lambda, one line per feature.
+
+    A line starts with a dot where its feature enters, and ends where it leaves.
 
     Parameters
     ----------
     alphas : array of shape (n_stages,)
-        The lambdas, largest first.
+        Values of lambda, largest first.
     norms : array of shape (n_lines, n_stages)
         Norm of the weights of each feature, 0 where it is not in the model; best feature first.
     names : array of shape (n_lines,)
+        Feature names.
     selected : array of bool of shape (n_lines,)
-        Which lines are coloured and named; the others are grey.
+        Mask of the lines to colour and name; the others are grey.
 
     Attributes
     ----------
     lines_ : list of Line2D
-        One per row of ``norms``.
+        One line per row of ``norms``.
     labels_ : list of Text
-        The names of the selected lines, as many as there is room for.
+        Names of the selected lines, as many as there is room for.
     leaders_ : LineCollection
-        From the end of each of these lines to its name.
+        Connections from the ends of these lines to their names.
     ax_ : Axes
+        Axes of the plot.
     figure_ : Figure
+        Figure of the axes.
 
     Examples
     --------
@@ -91,13 +96,19 @@ class PathDisplay:
     def from_estimator(cls, selector: Any, *, ax: Axes | None = None) -> PathDisplay:
         """Draw the path of a fitted selector that has ``path_``, such as L20Selector.
 
-        A feature that is selected by its rank alone, without having been non-zero at any lambda, has no line.
+        A feature that is selected by its rank alone, without a non-zero row at any lambda, has no line.
 
         Parameters
         ----------
         selector : L20Selector
+            Fitted selector.
         ax : Axes, optional
-            Where to draw; None: a new figure.
+            Axes to draw on; None: a new figure.
+
+        Returns
+        -------
+        PathDisplay
+            The display, drawn.
         """
         check_attributes(selector, ("path_", "support_"), cls, "L20Selector")
         return cls.from_path(selector.path_, feature_names(selector), selected=selector.support_, ax=ax)
@@ -111,12 +122,18 @@ class PathDisplay:
         Parameters
         ----------
         path : SolutionPath
+            Path to draw.
         names : array of shape (n_features,), optional
-            None: ``x0``, ``x1``, ...
+            Feature names; None: ``x0``, ``x1``, and so on.
         selected : array of bool of shape (n_features,), optional
-            None: the features of the last lambda.
+            Mask of the features to colour and name; None: those of the last lambda.
         ax : Axes, optional
-            Where to draw; None: a new figure.
+            Axes to draw on; None: a new figure.
+
+        Returns
+        -------
+        PathDisplay
+            The display, drawn.
         """
         names = np.array([f"x{j}" for j in range(path.n_features)]) if names is None else np.asarray(names)
         selected = path.is_nonzero if selected is None else np.asarray(selected)
@@ -132,13 +149,24 @@ class PathDisplay:
         return cls(alphas=path.alphas, norms=norms, names=names[shown], selected=selected[shown]).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> PathDisplay:
-        """Draw on ``ax``, or on a new figure that is tall enough for up to 50 names."""
+        """Draw the display.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Axes to draw on; None: a new figure, tall enough for up to 50 names.
+
+        Returns
+        -------
+        PathDisplay
+            The display itself.
+        """
         ax = axes(ax, height=max(4.8, height_for(int(self.selected.sum()))))
         self.ax_, self.figure_ = ax, ax.figure
         colours = self._colours()
         is_in = self.norms > 0.0
         enters = is_in & ~np.hstack([np.zeros((len(is_in), 1), dtype=bool), is_in[:, :-1]])
-        # Where a feature is not in the model there is nothing to see: a line along zero would lie on all others.
+        # No line where a feature is not in the model: lines along zero would overlap.
         heights = np.where(is_in, self.norms, np.nan)
         self.lines_ = []
         for line, is_selected in enumerate(self.selected):
@@ -156,7 +184,7 @@ class PathDisplay:
         return self.norms.shape[1] - 1 - (self.norms[lines, ::-1] > 0.0).argmax(axis=1)
 
     def _colours(self) -> list[str]:
-        """Give the selected lines colours in turn, by height at their ends: neighbours are told apart."""
+        """Return the colours of the lines, in turn by height at their ends so that neighbours differ."""
         colours = [PALE] * len(self.norms)
         selected = np.flatnonzero(self.selected)
         heights = self.norms[selected, self._ends(selected)]
@@ -175,7 +203,7 @@ class PathDisplay:
         clear_frame(ax)
 
     def _label_ends(self, ax: Axes, colours: list[str]) -> None:
-        """Name the best of the selected lines beside their ends, as many as there is room for."""
+        """Write the names of the best selected lines beside their ends, as many as there is room for."""
         from matplotlib.collections import LineCollection
 
         selected = np.flatnonzero(self.selected)
@@ -194,7 +222,7 @@ class PathDisplay:
         ]
         if is_short:
             ax.text(1.06, 0.0, f"… and {len(selected) - len(named)} more", color=GREY, **style)
-        # In data units, on a logarithmic axis: 5 % of its length beyond its end.
+        # Data units on a logarithmic axis: 5 % of its length beyond its end.
         beside = np.column_stack([np.full(len(named), right * (right / left) ** 0.05), low + places * (high - low)])
         self.leaders_ = LineCollection(
             list(np.stack([tips, beside], axis=1)), colors=[colours[line] for line in named], linewidths=0.5, clip_on=False

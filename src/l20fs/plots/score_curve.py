@@ -1,4 +1,4 @@
-"""How the score depends on the number of features."""
+"""Plot of the cross-validated score against the number of features."""
 
 from __future__ import annotations
 
@@ -30,45 +30,50 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 
-#: Where the steps between the numbers of features grow by more than this, they are even on a logarithmic axis.
+#: Ratio of the largest to the smallest step between numbers of features above which the axis is logarithmic.
 UNEVEN = 4.0
-#: With more points than this a curve has no dots.
+#: Number of points above which a curve has no markers.
 MOST_DOTS = 40
 
 
 class ScoreCurveDisplay:
-    """Cross-validated score against the number of features, or against lambda.
+    """Plot of the cross-validated score against the number of features, or against lambda.
 
     Parameters
     ----------
-    n_features, alpha : array of shape (n_points,)
-        What the score depends on; one of the two is given.
     mean : array of shape (n_points,)
         Mean score over the folds.
     error : array of shape (n_points,)
-        Its standard error, drawn as a band.
+        Standard error of the mean, drawn as a band.
+    n_features : array of shape (n_points,), optional
+        Number of features of each point. Give either ``n_features`` or ``alpha``.
+    alpha : array of shape (n_points,), optional
+        Lambda of each point.
     chosen : float, optional
-        The number of features, or the lambda, that was chosen.
+        Number of features, or lambda, that was chosen.
     ridge : array of shape (n_points,), optional
-        The ridge parameter of each point: one curve for each of its values.
+        Ridge parameter of each point: one curve for each of its values.
     chosen_ridge : float, optional
-        The ridge parameter that was chosen: its curve is drawn with the band. Needed where there are several.
+        Ridge parameter that was chosen, whose curve is drawn with the band. Required if there are several.
     score_name : str, default="score"
+        Name of the score, for the label of the axis.
 
     Attributes
     ----------
     line_ : Line2D
-        The curve of the chosen ridge parameter.
+        Curve of the chosen ridge parameter.
     band_ : PolyCollection
-        One standard error to each side of it.
+        Band of one standard error to each side of it.
     other_lines_ : dict of float to Line2D
-        The curves of the other ridge parameters, where they are drawn.
+        Curves of the other ridge parameters, if they are drawn.
     chosen_ : Line2D or None
-        The upright line at what was chosen.
+        Vertical line at the chosen number of features or lambda.
     best_, rule_ : Line2D
-        The highest score of all ridge parameters, and the line one standard error below it.
+        Highest score of all ridge parameters, and the line one standard error below it.
     ax_ : Axes
+        Axes of the plot.
     figure_ : Figure
+        Figure of the axes.
 
     Examples
     --------
@@ -100,7 +105,7 @@ class ScoreCurveDisplay:
         score_name: str = "score",
     ) -> None:
         if (n_features is None) == (alpha is None):
-            raise ValueError("ScoreCurveDisplay needs n_features or alpha, one of the two: what the score depends on.")
+            raise ValueError("ScoreCurveDisplay needs either n_features or alpha. Give one of them, and not both.")
         self.n_features = None if n_features is None else np.asarray(n_features)
         self.alpha = None if alpha is None else np.asarray(alpha)
         self.mean = np.asarray(mean, dtype=np.float64)
@@ -124,18 +129,24 @@ class ScoreCurveDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, all_ridges: bool = False, ax: Axes | None = None) -> ScoreCurveDisplay:
-        """Draw what a fitted cross-validation has seen.
+        """Draw the scores of a fitted cross-validation.
 
-        The scores are drawn against lambda where it was chosen in place of the number of features, and otherwise against
-        that number, along the paths that end at the chosen lambda.
+        The scores are drawn against lambda if lambda was chosen instead of the number of features, and otherwise against
+        the number of features, along the paths that end at the chosen lambda.
 
         Parameters
         ----------
         estimator : L20SelectorCV
+            Fitted cross-validation.
         all_ridges : bool, default=False
-            Whether to draw the curves of the other ridge parameters, too.
+            Whether to draw the curves of the other ridge parameters as well.
         ax : Axes, optional
-            Where to draw; None: a new figure.
+            Axes to draw on; None: a new figure.
+
+        Returns
+        -------
+        ScoreCurveDisplay
+            The display, drawn.
         """
         check_attributes(estimator, ("cv_results_", "ridge_", "alpha_"), cls, "L20SelectorCV")
         results = estimator.cv_results_
@@ -158,7 +169,20 @@ class ScoreCurveDisplay:
         ).plot(ax, all_ridges=all_ridges)
 
     def plot(self, ax: Axes | None = None, *, all_ridges: bool = False) -> ScoreCurveDisplay:
-        """Draw on ``ax``, or on a new figure; with ``all_ridges`` also the curves that were not chosen."""
+        """Draw the display.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Axes to draw on; None: a new figure.
+        all_ridges : bool, default=False
+            Whether to draw the curves of the other ridge parameters as well.
+
+        Returns
+        -------
+        ScoreCurveDisplay
+            The display itself.
+        """
         ax = axes(ax)
         self.ax_, self.figure_ = ax, ax.figure
         self.other_lines_ = {}
@@ -183,7 +207,7 @@ class ScoreCurveDisplay:
         return self
 
     def _mark_best(self, ax: Axes) -> None:
-        """Mark the highest score of all ridge parameters, as the choice sees it, and what is one standard error below."""
+        """Mark the highest score of all ridge parameters, and the line one standard error below."""
         # A larger lambda leaves fewer features.
         sparsity = {
             "n_features": -self._places if self.n_features is None else self._places,
@@ -205,7 +229,7 @@ class ScoreCurveDisplay:
             self.other_lines_[ridge] = ax.plot(places, mean, color=colour, lw=1.0, label=self._name(ridge))[0]
 
     def _curve(self, ridge: float | None) -> tuple[Array, Array, Array]:
-        """Return the points of one ridge parameter from left to right: from the sparsest model on."""
+        """Return the points of one ridge parameter, sparsest model first."""
         points = np.flatnonzero(self.ridge == ridge)
         points = points[np.argsort(self._places[points] if self.alpha is None else -self.alpha[points], kind="stable")]
         return self._places[points], self.mean[points], self.error[points]
@@ -235,7 +259,7 @@ class ScoreCurveDisplay:
 
 
 def _score_name(estimator: Any) -> str:
-    """Return what a cross-validation calls its score."""
+    """Return the name of the score of a cross-validation."""
     scoring = getattr(estimator, "scoring", None)
     if isinstance(scoring, str):
         return scoring.replace("_", " ")

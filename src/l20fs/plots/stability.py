@@ -1,4 +1,4 @@
-"""How often each feature is selected when the samples change."""
+"""Plot of selection frequencies over resamples."""
 
 from __future__ import annotations
 
@@ -30,33 +30,37 @@ if TYPE_CHECKING:
 
 
 class StabilityDisplay:
-    """Bars of how often features were selected in resamples, the most frequent on top.
+    """Bar chart of selection frequencies over resamples, the most frequent feature on top.
 
     Parameters
     ----------
     frequencies : array of shape (n_shown,)
-        Shares of the resamples, in the order in which they are drawn from the top.
+        Selection frequencies, from 0 to 1, in the order in which they are drawn from the top.
     names : array of shape (n_shown,)
+        Feature names.
     selected : array of bool of shape (n_shown,), optional
-        Which bars are coloured; None: all.
+        Mask of the bars to colour; None: all.
     threshold : float, optional
-        The share from which a feature is selected, drawn as a line.
+        Frequency from which on a feature is selected, drawn as a line.
     errors : array of shape (n_shown,), optional
-        Standard errors of the shares, drawn as whiskers to each side.
+        Standard errors of the frequencies, drawn as error bars.
     n_resamples : int, optional
-        Of which the shares are.
+        Number of resamples.
     stability : float, optional
-        Stability of the whole selection, written above.
+        Stability of the whole selection, written below the axis.
     interval : pair of floats, optional
-        Its confidence interval.
+        Confidence interval of the stability.
 
     Attributes
     ----------
     bars_ : BarContainer
-        With the whiskers in ``bars_.errorbar``.
+        The bars, with the error bars in ``bars_.errorbar``.
     threshold_line_ : Line2D or None
+        Vertical line at the threshold.
     ax_ : Axes
+        Axes of the plot.
     figure_ : Figure
+        Figure of the axes.
 
     Examples
     --------
@@ -103,10 +107,16 @@ class StabilityDisplay:
         Parameters
         ----------
         estimator : StabilitySelector
+            Fitted stability selection.
         max_features : int, default=30
-            How many bars to draw at most: the best of ``ranking_`` that were selected at all.
+            Maximum number of bars: the best features of ``ranking_`` that were selected at least once.
         ax : Axes, optional
-            Where to draw; None: a new figure.
+            Axes to draw on; None: a new figure.
+
+        Returns
+        -------
+        StabilityDisplay
+            The display, drawn.
         """
         check_attributes(estimator, ("frequencies_", "standard_errors_"), cls, "StabilitySelector")
         frequencies = np.asarray(estimator.frequencies_)
@@ -124,7 +134,18 @@ class StabilityDisplay:
         ).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> StabilityDisplay:
-        """Draw on ``ax``, or on a new figure that is tall enough for up to 50 names."""
+        """Draw the display.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Axes to draw on; None: a new figure, tall enough for up to 50 names.
+
+        Returns
+        -------
+        StabilityDisplay
+            The display itself.
+        """
         ax = axes(ax, height=height_for(len(self.names)))
         self.ax_, self.figure_ = ax, ax.figure
         colours = [BLUE if is_selected else PALE for is_selected in self.selected]
@@ -155,8 +176,8 @@ class StabilityDisplay:
         return self
 
     def _whiskers(self) -> Array | None:
-        """Return the standard error to the left and to the right of each bar, cut off where shares end."""
-        if self.errors is None or np.isnan(self.errors).any():  # a single pair has none
+        """Return the error bars to the left and to the right of each bar, clipped to 0 and 1."""
+        if self.errors is None or np.isnan(self.errors).any():  # no standard errors from a single pair of resamples
             return None
         return np.minimum(self.errors, [self.frequencies, 1.0 - self.frequencies])
 

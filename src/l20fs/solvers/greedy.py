@@ -1,7 +1,7 @@
 r"""Solvers that add, remove and exchange single rows, or units of rows, each time by what it really brings.
 
 The homotopy of HIHT and AHIHT decides by the gradient, which ignores how rows overlap. Here every decision compares the
-exact minima of the data term with and without a row (see :mod:`l20fs.solvers.active_set`), and the objective ends far lower:
+exact minima of the data term with and without a row (:mod:`l20fs.solvers.active_sets`), and the objective ends far lower:
 
 * :func:`forward` adds the best row again and again. The sets are nested: one run gives the ranking and f for every k.
 * :func:`sbr` minimises f + lambda * (number of rows) by the single best replacement, an addition or a removal, and follows
@@ -23,10 +23,9 @@ from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.prox import squared_row_norms
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.objective.solution_path import SolutionPath, Stage
-from l20fs.solvers.active_set import NEGLIGIBLE, Panel, RowSet
-from l20fs.solvers.basis import Triangle
-from l20fs.solvers.device_active_set import DevicePanel
-from l20fs.solvers.group_active_set import make_panel
+from l20fs.solvers.active_sets import ActiveSet, RowActiveSet, make_active_set, make_growing_set
+from l20fs.solvers.active_sets.basis import Triangle
+from l20fs.solvers.active_sets.rows import NEGLIGIBLE
 from l20fs.solvers.homotopy import Callback
 from l20fs.typing import Array
 
@@ -71,24 +70,17 @@ def forward(
     >>> path.n_nonzero.tolist()
     [0, 1, 2, 3]
     """
-    panel = _row_set(problem, penalty)
-    limit, least = growth_limits(panel, n_rows, target)
+    active = make_growing_set(problem, penalty)
+    limit, least = growth_limits(active, n_rows, target)
     stages: list[Stage] = []
-    record(stages, stage_of(panel, first_alpha(panel), n_steps=0), callback)
-    while panel.size < limit:
-        n_before = len(panel)
-        if not panel.grow(limit - panel.size, least):
+    record(stages, stage_of(active, first_alpha(active), n_steps=0), callback)
+    while active.size < limit:
+        n_before = len(active)
+        if not active.grow(limit - active.size, least):
             break
-        for stage in _stages_since(panel, n_before, stages[-1].alpha):
+        for stage in _stages_since(active, n_before, stages[-1].alpha):
             record(stages, stage, callback)
-    return path_of(panel, ended_at(stages, target))
-
-
-def _row_set(problem: LeastSquares, penalty: RowPenalty | None) -> RowSet:
-    """Return an empty set of rows: beside X where that is on a device, unless units have costs or groups."""
-    if problem.design.location == "device" and (penalty is None or penalty.is_plain):
-        return DevicePanel(problem, penalty)
-    return make_panel(problem, (), penalty)
+    return path_of(active, ended_at(stages, target))
 
 
 def swap(
@@ -113,11 +105,11 @@ def swap(
     2
     """
     exchange_at = range(1, problem.n_features) if sizes is None else sizes
-    fallback = make_panel(problem, (), penalty)
+    fallback = make_active_set(problem, (), penalty)
     limit, least = growth_limits(fallback, n_rows, target)
     while fallback.size < limit and fallback.grow(limit - fallback.size, least):
         pass
-    return _grow(make_panel(problem, (), penalty), n_rows, target, callback, exchange_at, fallback)
+    return _grow(make_active_set(problem, (), penalty), n_rows, target, callback, exchange_at, fallback)
 
 
 def sbr(
@@ -140,103 +132,103 @@ def sbr(
     >>> bool((np.diff(path.alphas) < 0.0).all())
     True
     """
-    panel = make_panel(problem, (), penalty)
-    limit = min(n_rows, panel.penalty.n_units) if target is None else panel.penalty.n_units + 1
-    alpha = first_alpha(panel)
+    active = make_active_set(problem, (), penalty)
+    limit = min(n_rows, active.penalty.n_units) if target is None else active.penalty.n_units + 1
+    alpha = first_alpha(active)
     stages: list[Stage] = []
-    record(stages, stage_of(panel, alpha if target is None else max(alpha, target), n_steps=0), callback)
-    while panel.size < limit and alpha > (target or 0.0):
+    record(stages, stage_of(active, alpha if target is None else max(alpha, target), n_steps=0), callback)
+    while active.size < limit and alpha > (target or 0.0):
         # A little below what the next row brings, so that it is worth its price; never below what was asked for. A promise
         # above the last lambda was not kept there, and is no reason to go back.
-        alpha = max(min(panel.best_merit(), alpha) * (1.0 - MARGIN[problem.dtype]), target or 0.0)
-        if alpha <= least_merit(panel):
+        alpha = max(min(active.best_merit(), alpha) * (1.0 - MARGIN[problem.dtype]), target or 0.0)
+        if alpha <= least_merit(active):
             break
-        n_replaced = _replace(panel, alpha)
-        if alpha == target and (best := best_stage(stages, alpha)).loss + alpha * best.price < panel.objective(alpha):
+        n_replaced = _replace(active, alpha)
+        if alpha == target and (best := best_stage(stages, alpha)).loss + alpha * best.price < active.objective(alpha):
             # An earlier stage may have more rows that are worth this lambda: what a larger one removed does not come back.
-            panel = panel_of(best, panel)
-            n_replaced += _replace(panel, alpha)
-        record(stages, stage_of(panel, alpha, n_steps=n_replaced), callback)
-    return path_of(panel, stages)
+            active = active_set_of(best, active)
+            n_replaced += _replace(active, alpha)
+        record(stages, stage_of(active, alpha, n_steps=n_replaced), callback)
+    return path_of(active, stages)
 
 
-def _replace(panel: Panel, alpha: float) -> int:
+def _replace(active: RowActiveSet, alpha: float) -> int:
     """Add or remove single units while the objective falls; return how often.
 
     What a change promises comes from products in the precision of X, and what it brings from columns in float64. Where the
     promise was rounding, the objective does not fall: that is the end, and nothing can turn in circles.
     """
-    n_replaced, objective, before = 0, panel.objective(alpha), math.inf
+    n_replaced, objective, before = 0, active.objective(alpha), math.inf
     while objective < before:
-        unit, by_adding = panel.best_addition(alpha)
-        position, by_removing = panel.best_removal(alpha)
+        unit, by_adding = active.best_addition(alpha)
+        position, by_removing = active.best_removal(alpha)
         is_addition = by_adding >= by_removing
-        price = alpha * float(panel.penalty.prices[unit] if is_addition else panel.unit_costs[position])
-        if max(by_adding, by_removing) <= panel.problem.tie * price:
+        price = alpha * float(active.penalty.prices[unit] if is_addition else active.unit_costs[position])
+        if max(by_adding, by_removing) <= active.problem.tie * price:
             break
         if is_addition:
-            panel.add(unit)
+            active.add(unit)
         else:
-            panel.remove(position)
+            active.remove(position)
         n_replaced += 1
-        before, objective = objective, panel.objective(alpha)
+        before, objective = objective, active.objective(alpha)
     return n_replaced
 
 
-def first_alpha(panel: RowSet) -> float:
+def first_alpha(active: ActiveSet) -> float:
     """Return a lambda at which no unit is worth its price yet."""
-    return panel.best_merit() * (1.0 + 1e-6) or panel.problem.null_loss
+    return active.best_merit() * (1.0 + 1e-6) or active.problem.null_loss
 
 
-def least_merit(panel: RowSet) -> float:
-    """Return the merit below which there is nothing but rounding; where costs differ, the panel knows by itself."""
-    return NEGLIGIBLE * panel.problem.null_loss if panel.penalty.is_even else 0.0
+def least_merit(active: ActiveSet) -> float:
+    """Return the merit below which there is nothing but rounding; where costs differ, the active set knows by itself."""
+    return NEGLIGIBLE * active.problem.null_loss if active.penalty.is_even else 0.0
 
 
-def growth_limits(panel: RowSet, n_rows: int, target: float | None) -> tuple[int, float]:
+def growth_limits(active: ActiveSet, n_rows: int, target: float | None) -> tuple[int, float]:
     """Return how many units there may be, and what one must bring per cost."""
-    n_units = panel.penalty.n_units
-    return min(n_rows, n_units) if target is None else n_units, max(target or 0.0, least_merit(panel))
+    n_units = active.penalty.n_units
+    return min(n_rows, n_units) if target is None else n_units, max(target or 0.0, least_merit(active))
 
 
 def _grow(
-    panel: Panel,
+    active: RowActiveSet,
     n_rows: int,
     target: float | None,
     callback: Callback | None,
     exchange_at: Collection[int],
-    fallback: Panel | None = None,
+    fallback: RowActiveSet | None = None,
 ) -> SolutionPath:
     """Add units one by one and exchange units at some sizes; return to the fallback where that was better."""
-    limit, least = growth_limits(panel, n_rows, target)
+    limit, least = growth_limits(active, n_rows, target)
     stages: list[Stage] = []
-    record(stages, stage_of(panel, first_alpha(panel), n_steps=0), callback)
-    while panel.size < limit:
-        first = panel.size
+    record(stages, stage_of(active, first_alpha(active), n_steps=0), callback)
+    while active.size < limit:
+        first = active.size
         until_exchange = next((size for size in range(first + 1, limit) if size in exchange_at), limit)
-        n_before = len(panel)
-        if not panel.grow(until_exchange - first, least):
+        n_before = len(active)
+        if not active.grow(until_exchange - first, least):
             break
-        grown = _stages_since(panel, n_before, stages[-1].alpha)
-        if panel.size in exchange_at:
-            alpha, n_units = grown[-1].alpha, len(panel)
+        grown = _stages_since(active, n_before, stages[-1].alpha)
+        if active.size in exchange_at:
+            alpha, n_units = grown[-1].alpha, len(active)
             if (
                 fallback is not None
                 and len(fallback) >= n_units
-                and fallback.objective_at(n_units, alpha) < panel.objective(alpha)
+                and fallback.objective_at(n_units, alpha) < active.objective(alpha)
             ):
-                panel = make_panel(panel.problem, fallback.units[:n_units], panel.penalty)
-            n_exchanged = exchange(panel, alpha)
-            grown[-1] = stage_of(panel, alpha, n_steps=1 + n_exchanged)
+                active = make_active_set(active.problem, fallback.units[:n_units], active.penalty)
+            n_exchanged = exchange(active, alpha)
+            grown[-1] = stage_of(active, alpha, n_steps=1 + n_exchanged)
         for stage in grown:
             record(stages, stage, callback)
-    if target is not None and fallback is not None and not panel.penalty.is_even:
+    if target is not None and fallback is not None and not active.penalty.is_even:
         # An exchange for something cheaper was right at the lambda of its stage, and may not be at a smaller one.
         best = best_stage(stages, target)
         if best is not stages[-1]:
-            panel = panel_of(best, panel)
-            stages.append(stage_of(panel, stages[-1].alpha))
-    return path_of(panel, ended_at(stages, target))
+            active = active_set_of(best, active)
+            stages.append(stage_of(active, stages[-1].alpha))
+    return path_of(active, ended_at(stages, target))
 
 
 def best_stage(stages: list[Stage], alpha: float) -> Stage:
@@ -244,9 +236,9 @@ def best_stage(stages: list[Stage], alpha: float) -> Stage:
     return min(stages, key=lambda stage: stage.loss + alpha * stage.price)
 
 
-def panel_of(stage: Stage, like: Panel) -> Panel:
-    """Return a panel of the units of a stage."""
-    return make_panel(like.problem, np.unique(like.penalty.unit_of[stage.rows]), like.penalty)
+def active_set_of(stage: Stage, like: RowActiveSet) -> RowActiveSet:
+    """Return an active set of the units of a stage."""
+    return make_active_set(like.problem, np.unique(like.penalty.unit_of[stage.rows]), like.penalty)
 
 
 def record(stages: list[Stage], stage: Stage, callback: Callback | None) -> None:
@@ -267,34 +259,34 @@ def ended_at(stages: list[Stage], target: float | None) -> list[Stage]:
     return [*(stage for stage in stages if stage.alpha > target), stages[-1]._replace(alpha=target)]
 
 
-def exchange(panel: Panel, alpha: float = 0.0) -> int:
+def exchange(active: RowActiveSet, alpha: float = 0.0) -> int:
     """Exchange one unit for another while that lowers f + alpha * cost, each time the best pair; return how often.
 
     An exchange that does not keep its promise is taken back, and is the last (see :func:`_replace`).
     """
-    least = LEAST_DECREASE[panel.problem.dtype] * panel.problem.null_loss
-    n_exchanged, objective = 0, panel.objective(alpha)
-    while panel.n_fixed < len(panel) < panel.penalty.n_units:
-        best = panel.best_exchange(alpha)
+    least = LEAST_DECREASE[active.problem.dtype] * active.problem.null_loss
+    n_exchanged, objective = 0, active.objective(alpha)
+    while active.n_fixed < len(active) < active.penalty.n_units:
+        best = active.best_exchange(alpha)
         if best.decrease <= least:
             break
-        left = panel.units[best.position]
-        panel.remove(best.position)
-        panel.add(best.unit)
-        before, objective = objective, panel.objective(alpha)
+        left = active.units[best.position]
+        active.remove(best.position)
+        active.add(best.unit)
+        before, objective = objective, active.objective(alpha)
         if objective >= before:
-            panel.remove(len(panel) - 1)
-            panel.add(left)
+            active.remove(len(active) - 1)
+            active.add(left)
             break
         n_exchanged += 1
     return n_exchanged
 
 
-def _stages_since(panel: RowSet, first: int, alpha: float) -> list[Stage]:
-    """Describe the panel after each unit from ``first`` on; lambda starts from ``alpha`` and never rises."""
-    rows, basis, costs = np.array(panel.rows, dtype=np.intp), panel.basis, panel.unit_costs
-    ends = [panel.n_rows_at(n_units) for n_units in range(first, len(panel) + 1)]
-    losses = np.array(panel.losses)[ends]
+def _stages_since(active: ActiveSet, first: int, alpha: float) -> list[Stage]:
+    """Describe the active set after each unit from ``first`` on; lambda starts from ``alpha`` and never rises."""
+    rows, basis, costs = np.array(active.rows, dtype=np.intp), active.basis, active.unit_costs
+    ends = [active.n_rows_at(n_units) for n_units in range(first, len(active) + 1)]
+    losses = np.array(active.losses)[ends]
     alphas = np.minimum.accumulate([alpha, *-np.diff(losses) / costs[first:]])[1:]
     n_before = ends[0]
     norms = _norms_since(basis, n_before)
@@ -323,17 +315,17 @@ def _norms_since(basis: Triangle, first: int) -> Array:
     return norms
 
 
-def stage_of(panel: RowSet, alpha: float, *, loss: float | None = None, n_steps: int = 1) -> Stage:
-    """Describe the rows of the panel as the solution at a lambda."""
-    rows = np.array(panel.rows, dtype=np.intp)
-    norms = np.sqrt(squared_row_norms(panel.weights.T))
+def stage_of(active: ActiveSet, alpha: float, *, loss: float | None = None, n_steps: int = 1) -> Stage:
+    """Describe the rows of the active set as the solution at a lambda."""
+    rows = np.array(active.rows, dtype=np.intp)
+    norms = np.sqrt(squared_row_norms(active.weights.T))
     order = np.argsort(rows)
-    loss = panel.loss if loss is None else loss
-    return Stage(alpha, rows[order], norms[order], loss, n_steps=n_steps, cost=panel.cost)
+    loss = active.loss if loss is None else loss
+    return Stage(alpha, rows[order], norms[order], loss, n_steps=n_steps, cost=active.cost)
 
 
-def path_of(panel: RowSet, stages: list[Stage]) -> SolutionPath:
-    """Assemble the path that ends with the rows of a panel, ranked by entry."""
-    values = panel.weights[:, np.argsort(panel.rows)]
-    path = SolutionPath.from_stages(panel.problem, stages, values, panel.closeness(), panel.penalty)
+def path_of(active: ActiveSet, stages: list[Stage]) -> SolutionPath:
+    """Assemble the path that ends with the rows of an active set, ranked by entry."""
+    values = active.weights[:, np.argsort(active.rows)]
+    path = SolutionPath.from_stages(active.problem, stages, values, active.closeness(), active.penalty)
     return path.ranked_by("entry")

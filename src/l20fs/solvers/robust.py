@@ -20,9 +20,8 @@ from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.prox import squared_row_norms
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.objective.solution_path import SolutionPath, Stage
-from l20fs.solvers.active_set import Panel
+from l20fs.solvers.active_sets import RowActiveSet, make_active_set
 from l20fs.solvers.greedy import ended_at, exchange, first_alpha, growth_limits, path_of, record, stage_of
-from l20fs.solvers.group_active_set import make_panel
 from l20fs.solvers.homotopy import Callback
 from l20fs.typing import Array
 
@@ -62,38 +61,40 @@ def robust(
     >>> robust(LeastSquares(X, np.eye(4)), 2).path.n_nonzero.tolist()
     [0, 1, 2]
     """
-    panel = make_panel(problem, (), penalty)
-    limit, least = growth_limits(panel, n_rows, target)
+    active = make_active_set(problem, (), penalty)
+    limit, least = growth_limits(active, n_rows, target)
     loss = RobustLoss(problem)
-    panel, value = _settle(panel, loss, TOLERANCE)
-    alpha = first_alpha(panel)
+    active, value = _settle(active, loss, TOLERANCE)
+    alpha = first_alpha(active)
     stages: list[Stage] = []
-    record(stages, stage_of(panel, alpha, loss=value, n_steps=0), callback)
-    while panel.size < limit:
-        before = panel.loss
-        if not panel.grow(1, least):
+    record(stages, stage_of(active, alpha, loss=value, n_steps=0), callback)
+    while active.size < limit:
+        before = active.loss
+        if not active.grow(1, least):
             break
-        cost = float(panel.unit_costs[-1])
-        exchange_at = min(alpha, (before - panel.loss) / cost) if with_exchanges else None
-        panel, value = _settle(panel, loss, TOLERANCE if panel.size == limit else ROUGH_TOLERANCE, exchange_at)
+        cost = float(active.unit_costs[-1])
+        exchange_at = min(alpha, (before - active.loss) / cost) if with_exchanges else None
+        active, value = _settle(active, loss, TOLERANCE if active.size == limit else ROUGH_TOLERANCE, exchange_at)
         # An exchange for something cheaper may let F rise again.
         alpha = min(alpha, max(0.0, stages[-1].loss - value) / cost)
-        record(stages, stage_of(panel, alpha, loss=value), callback)
-    return RobustFit(path_of(panel, ended_at(stages, target)), panel.problem)
+        record(stages, stage_of(active, alpha, loss=value), callback)
+    return RobustFit(path_of(active, ended_at(stages, target)), active.problem)
 
 
-def _settle(panel: Panel, loss: RobustLoss, tolerance: float, exchange_at: float | None = None) -> tuple[Panel, float]:
-    """Reweight the samples, and exchange units at a lambda if asked to, until F stands still; return the panel and F."""
-    objective, cost = np.inf, panel.cost
+def _settle(
+    active: RowActiveSet, loss: RobustLoss, tolerance: float, exchange_at: float | None = None
+) -> tuple[RowActiveSet, float]:
+    """Reweight the samples, and exchange units at a lambda if asked to, until F stands still."""
+    objective, cost = np.inf, active.cost
     for _ in range(MAX_REWEIGHTINGS):
         if exchange_at is not None:
-            exchange(panel, exchange_at)
-        value = loss.value(panel)
-        before, objective = objective, value + (exchange_at or 0.0) * (panel.cost - cost)
+            exchange(active, exchange_at)
+        value = loss.value(active)
+        before, objective = objective, value + (exchange_at or 0.0) * (active.cost - cost)
         if before - objective <= tolerance * value:
             break
-        panel = make_panel(panel.problem.reweighted(loss.weights(panel)), panel.units, panel.penalty)
-    return panel, value
+        active = make_active_set(active.problem.reweighted(loss.weights(active)), active.units, active.penalty)
+    return active, value
 
 
 class RobustLoss:
@@ -105,19 +106,19 @@ class RobustLoss:
         self.unit = float(np.sqrt(2.0 * problem.null_loss / given.total))
         self.delta = DELTA * self.unit
 
-    def value(self, panel: Panel) -> float:
-        """Return F at the weights of a panel."""
-        errors = self.errors(panel)
+    def value(self, active: RowActiveSet) -> float:
+        """Return F at the weights of an active set."""
+        errors = self.errors(active)
         lengths = np.where(errors >= self.delta, errors, (errors * errors / self.delta + self.delta) / 2.0)
-        ridge = 0.5 * panel.problem.ridge * float(np.vdot(panel.weights, panel.weights))
+        ridge = 0.5 * active.problem.ridge * float(np.vdot(active.weights, active.weights))
         return self.unit * float(self.given @ lengths) + ridge
 
-    def weights(self, panel: Panel) -> Array:
-        """Return the weights of the squares that touch F at the weights of a panel."""
-        return self.given * (self.unit / np.maximum(self.errors(panel), self.delta))
+    def weights(self, active: RowActiveSet) -> Array:
+        """Return the weights of the squares that touch F at the weights of an active set."""
+        return self.given * (self.unit / np.maximum(self.errors(active), self.delta))
 
-    def errors(self, panel: Panel) -> Array:
+    def errors(self, active: RowActiveSet) -> Array:
         """Return the length of each sample's error, free of the weights under which it was fitted; 0 if left out."""
-        root = panel.problem.design.sample_weights.root
-        lengths: Array = np.sqrt(squared_row_norms(panel.residual.T))
+        root = active.problem.design.sample_weights.root
+        lengths: Array = np.sqrt(squared_row_norms(active.residual.T))
         return lengths if root is None else np.divide(lengths, root, out=np.zeros_like(lengths), where=root > 0.0)

@@ -1,6 +1,7 @@
-"""Read a table of samples from a file: numbers, labels and names, or a clear refusal.
+"""Readers of tables of samples: values, labels and names.
 
-The kind of a file is found in its content; its name is only asked where that says nothing. Nothing is ever unpickled.
+The format of a file is detected by its content, and by its name only where the content is ambiguous. Nothing is ever
+unpickled.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ from l20fs.typing import Array
 
 __all__ = ["DataError", "MissingPackageError", "Samples", "UnknownColumnError", "read_table"]
 
-#: Readers of what is in memory, and of what is too large to be loaded as a whole.
+#: Readers of content in memory, and readers of files that may be too large to load as a whole.
 OF_CONTENT: dict[detect.Kind, Callable[[bytes, Request], Contents]] = {
     detect.TEXT: read_text,
     detect.GCT: read_gct,
@@ -76,47 +77,49 @@ def read_table(
     in_blocks: bool = False,
     in_use: int = 0,
 ) -> Samples:
-    """Read samples with labels from any file that people have.
+    """Read samples with labels from a file of any supported format.
 
-    CSV, TSV, GCT, ARFF, svmlight and 10x files may be gzipped; Excel, .npy, .npz, .mat, Parquet, h5ad and zarr are read as
-    well. A 10x matrix is a folder, or its file ``matrix.mtx``.
+    Supported are CSV, TSV, GCT, ARFF, svmlight and 10x, which may be gzipped, and Excel, .npy, .npz, .mat, Parquet, h5ad
+    and zarr. A 10x matrix is given by its folder or its file ``matrix.mtx``.
 
     Parameters
     ----------
     file : path
+        File or folder to read.
     target : str, optional
-        The column with the labels: of the table, of ``obs`` in an h5ad file, or of the file ``labels``; the variable in a
-        file of arrays; with samples in columns, the row. Not needed where a format has labels by custom: ``y`` in .npz,
-        ``Y`` or ``gnd`` in .mat, the last nominal attribute of ARFF, svmlight.
+        Column with the labels: of the table, of ``obs`` in an h5ad file, or of the file ``labels``; the variable in a file
+        of arrays; the row, if samples are in columns. Not needed where a format has a convention: ``y`` in .npz, ``Y`` or
+        ``gnd`` in .mat, the last nominal attribute of ARFF, svmlight.
     labels : path, optional
-        A CSV or TSV file with the labels: sample names in its first column, in any order, or one label per line in the
-        order of the samples.
+        CSV or TSV file with the labels: sample names in its first column, in any order, or one label per line in the order
+        of the samples.
     groups : str, optional
-        A column that says which samples belong together, such as donors; found where ``target`` is.
+        Column of groups of samples that belong together, such as donors, beside ``target``.
     samples_in : {"rows", "columns"}, default="rows"
         Whether a sample is a row or a column. GCT and 10x always have samples in columns.
     layer : str, optional
-        The layer of an h5ad file or a zarr store to read instead of ``X``.
+        Layer of an h5ad file or a zarr store to read instead of ``X``.
     sheet : str, optional
-        The sheet of a workbook to read instead of the first one.
+        Sheet of a workbook to read instead of the first one.
     max_memory : int, optional
-        The most bytes that reading may take, by estimate. By default, what is free.
+        Maximum number of bytes for reading, by estimate; None: the free memory.
     in_blocks : bool, default=False
-        Whether the matrix of an h5ad, zarr or npy file that needs more than that may stay in the file; it is checked for
-        values that are not finite, and is a :class:`~l20fs.blocks.FileBlocks` then.
+        Whether the matrix of an h5ad, zarr or npy file that needs more memory may stay in the file, as a
+        :class:`~l20fs.blocks.FileBlocks`, after a check for values that are not finite.
     in_use : int, default=0
-        How many bytes of ``max_memory`` are taken before: work on blocks is left the rest.
+        Number of bytes of ``max_memory`` that are in use already and not available to blocks.
 
     Returns
     -------
     Samples
+        Values, labels and names.
 
     Raises
     ------
     DataError
-        If the file is damaged, unsafe or too large, or cannot be used as it is; the message says what to change.
+        If the file is damaged, unsafe, too large or unusable; the message says what to change.
     UnknownColumnError
-        If something is asked for by name that is not there.
+        If a requested column, sheet, layer or variable does not exist.
 
     Examples
     --------
@@ -146,7 +149,7 @@ def read_table(
 
 
 def _refuse_options(kind: detect.Kind, request: Request) -> None:
-    """Refuse what has no meaning for this kind of file, before anything large is read."""
+    """Raise an error for options that do not apply to this format, before anything large is read."""
     if request.samples_in not in ("rows", "columns"):
         raise ValueError(f"samples_in={request.samples_in!r}: samples are in 'rows' or in 'columns'.")
     for option, value, where in (
@@ -164,7 +167,7 @@ def _refuse_options(kind: detect.Kind, request: Request) -> None:
 
 
 def _load(kind: detect.Kind, request: Request) -> bytes:
-    """Return the content of a file, unpacked; refused before, if there is not enough memory for it."""
+    """Read and decompress a file, after a check that there is enough memory for it."""
     per_byte = MEMORY_PER_BYTE if kind.is_text else 1
     check_memory(per_byte * request.file.stat().st_size, request)
     content = request.file.read_bytes()
@@ -172,7 +175,7 @@ def _load(kind: detect.Kind, request: Request) -> bytes:
 
 
 def _table(contents: Contents, kind: detect.Kind, request: Request) -> Samples:
-    """Check what all kinds of files have in common; the hash is not yet known."""
+    """Validate the contents and return them as samples, without the hash."""
     X, y = contents.X, contents.y
     assert y is not None
     n_samples, n_features = X.shape
@@ -212,7 +215,7 @@ def _as_floats(X: Any) -> Any:
 
 
 def _texts(values: Sequence[str], what: str, contents: Contents, request: Request) -> Array:
-    """Return labels or groups, of which every sample must have one."""
+    """Return labels or groups as text, or raise an error if a sample has none."""
     texts = np.array(list(values), dtype=str)
     empty = np.flatnonzero(np.char.strip(texts) == "")
     if len(empty):
@@ -233,7 +236,7 @@ def _refuse_no_classes(labels: Array, what: str, request: Request, turn_hint: st
 
 
 def _files(kind: detect.Kind, request: Request) -> list[Path]:
-    """Return all files that are read."""
+    """Return all files to read."""
     if kind == detect.ZARR:
         files = sorted(file for file in request.file.rglob("*") if file.is_file())
     else:

@@ -1,4 +1,4 @@
-"""ARFF, the format of Weka: a list of attributes, then one sample per line."""
+"""Reader of ARFF, the format of Weka."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def read_arff(content: bytes, request: Request) -> Contents:
 
 
 def _attributes(lines: list[str], request: Request) -> tuple[list[tuple[str, str]], int]:
-    """Return name and type of each attribute, and the position of the first line of data."""
+    """Return name and type of each attribute, and the index of the first line of data."""
     attributes: list[tuple[str, str]] = []
     for number, line in enumerate(lines, 1):
         word = line.strip().lower()

@@ -1,4 +1,4 @@
-"""Files of arrays: .npy, .npz and .mat. Nothing is unpickled; damaged files give a :class:`DataError`."""
+"""Readers of arrays: .npy, .npz and .mat. Nothing is unpickled; damaged files raise a :class:`DataError`."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from l20fs.data.readers.table import Contents, DataError, Request, UnknownColumn
 from l20fs.text import listed
 from l20fs.typing import Array
 
-#: What values and labels are called in files of arrays, by custom; upper and lower case are the same.
+#: Conventional names of values and labels, without regard to case.
 VALUES, LABELS = ("x", "fea", "data"), ("y", "gnd", "label", "labels")
 
-#: Bytes that a .npy file takes in memory, by the bytes of the file.
+#: Memory that reading a .npy file takes, in bytes per byte of the file.
 NPY_MEMORY = 3
 
-#: The arrays by which a sparse matrix is known that scipy.sparse.save_npz wrote.
+#: Arrays in a file written by scipy.sparse.save_npz.
 SPARSE = {"indices", "indptr", "format", "shape", "data"}
 
 
 @dataclass(frozen=True, eq=False)
 class Arrays:
-    """What a file of arrays holds, as it stands. Names of features and classes, and labels, need not be there."""
+    """Unvalidated content of a file of arrays; labels and names are optional."""
 
     X: Array | sp.csr_array | sp.csc_array
     y: Array | None = None
@@ -45,13 +45,13 @@ class Arrays:
 
 
 def read_arrays(content: bytes, request: Request) -> Contents:
-    """Read .npy, .npz or .mat; the labels are the variable ``target``, or one that is called as labels are by custom."""
+    """Read .npy, .npz or .mat; the labels are the variable ``target``, or one with a conventional name."""
     load = load_npy if content[:6] == b"\x93NUMPY" else load_mat if content[:2] != b"PK" else load_npz
     return contents_of(load(content, request), request)
 
 
 def contents_of(found: Arrays, request: Request) -> Contents:
-    """Check arrays, and turn them as they are wanted."""
+    """Validate arrays, and transpose them if samples are in columns."""
     X = found.X.T if request.samples_in == "columns" else found.X
     if len(X.shape) != 2 or X.dtype.kind not in "biuf" or not math.prod(X.shape):
         raise DataError(
@@ -71,7 +71,7 @@ def contents_of(found: Arrays, request: Request) -> Contents:
 
 
 def map_npy(request: Request) -> Contents:
-    """Leave a single matrix, which has no labels, in its file."""
+    """Return the matrix of a .npy file as blocks that stay in the file."""
     _refuse_no_labels(request)
     try:
         mapped = np.load(request.file, mmap_mode="r", allow_pickle=False)
@@ -87,7 +87,7 @@ def _refuse_no_labels(request: Request) -> None:
 
 
 def load_npy(content: bytes, request: Request) -> Arrays:
-    """Load a single matrix, which has no labels."""
+    """Load the matrix of a .npy file, which has no labels."""
     check_memory(NPY_MEMORY * len(content), request)
     _refuse_no_labels(request)
     try:
@@ -97,7 +97,7 @@ def load_npy(content: bytes, request: Request) -> Arrays:
 
 
 def load_npz(content: bytes, request: Request) -> Arrays:
-    """Load the arrays X and y, with ``class_names``, ``feature_names`` and ``sample_names`` where they are there."""
+    """Load the arrays X and y, and ``class_names``, ``feature_names`` and ``sample_names`` if there are any."""
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as stored:
             check_memory(3 * unpacked_size(stored.zip, len(content), request), request)
@@ -138,7 +138,7 @@ def load_mat(content: bytes, request: Request) -> Arrays:
 
 
 def find_variables(names: Iterable[str], request: Request) -> tuple[str, str | None, str | None]:
-    """Return which of the variables of a file are the values, the labels and the groups."""
+    """Return the names of the variables with the values, the labels and the groups."""
     names = list(names)
     labels = groups = None
     if request.labels is None:
@@ -159,7 +159,7 @@ def _by_custom(names: list[str], known: tuple[str, ...], what: str, request: Req
 
 
 def _sparse(stored: Any, request: Request) -> sp.csr_array | sp.csc_array:
-    """Return the matrix that scipy.sparse.save_npz wrote, after a check of its indices."""
+    """Return the matrix written by scipy.sparse.save_npz, after a check of its indices."""
     if request.labels is None:
         raise DataError(f"{request.name}: a sparse .npz file has no labels. Give a file with them (--labels FILE).")
     kind = stored["format"].item()

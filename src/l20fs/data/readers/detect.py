@@ -1,4 +1,4 @@
-"""Which kind of file it is: by its content, and by its name only where the content could be anything."""
+"""Detection of file formats, by content first and by name where the content is ambiguous."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ HEAD = 2**16
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of file: what it is called, how the names of such files end, and what can be asked for.
+    """File format: its name, its file extensions, and the options that it supports.
 
-    ``has_columns``: features are columns with a heading, among them perhaps one that is none.
+    ``has_columns``: features are columns with a header, among which there may be other columns.
     """
 
     name: str
@@ -45,13 +45,13 @@ H5AD = Kind("h5ad", (".h5ad",), can_be_gzipped=False)
 ZARR = Kind("zarr", (".zarr",), can_be_gzipped=False)
 KINDS = (TEXT, GCT, ARFF, SVMLIGHT, TENX, EXCEL, NPY, NPZ, MAT, PARQUET, H5AD, ZARR)
 
-#: What is in the folder of a zarr store, and in no other.
+#: Files that identify the folder of a zarr store.
 ZARR_METADATA = ("zarr.json", ".zgroup", ".zarray")
 
-#: Files that can run code when they are read, by the ends of their names.
+#: Extensions of files that can run code when they are read.
 UNSAFE = (".pkl", ".pickle", ".joblib", ".rds", ".rda", ".rdata", ".dill")
 
-#: How files begin that are known but not read, what they are, and the way out.
+#: First bytes of refused formats, their description, and the way out.
 REFUSED = (
     (re.compile(rb"\x80[\x02-\x05]"), "a pickle, which can run code when it is read", "Export a CSV"),
     (
@@ -68,7 +68,7 @@ REFUSED = (
     (re.compile(rb"%PDF"), "a PDF", "Export a CSV"),
 )
 
-#: How files of a known kind begin.
+#: First bytes of supported formats.
 BEGINNINGS = (
     (re.compile(rb"\x89HDF\r\n\x1a\n"), H5AD),
     (re.compile(rb"\x93NUMPY"), NPY),
@@ -81,14 +81,14 @@ BEGINNINGS = (
 
 
 def refuse_unsafe(file: Path) -> None:
-    """Refuse files by name that can run code when they are read, without opening them."""
+    """Raise an error for files that can run code when they are read, by name, without opening them."""
     ending = Path(file.name.lower().removesuffix(".gz")).suffix
     if ending in UNSAFE:
         raise DataError(f"{file.name}: {file.suffix} files can run code when they are read and are refused. Export a CSV.")
 
 
 def detect(request: Request) -> Kind:
-    """Return the kind of a file or folder."""
+    """Return the format of a file or folder."""
     if request.file.is_dir():
         return ZARR if any((request.file / name).is_file() for name in ZARR_METADATA) else TENX
     with open(request.file, "rb") as stream:
@@ -101,13 +101,13 @@ def detect(request: Request) -> Kind:
 
 
 def named_kind(file: Path) -> Kind | None:
-    """Return the kind that the name of a file promises."""
+    """Return the format that the name of a file suggests."""
     name = file.name.lower().removesuffix(".gz")
     return next((kind for kind in KINDS if name.endswith(kind.endings)), None)
 
 
 def note_on_name(kind: Kind, request: Request) -> tuple[str, ...]:
-    """Return what to tell the user if the name promises another kind than was found."""
+    """Return a note for the user if the name suggests another format than the content."""
     promised = named_kind(request.file)
     if request.file.is_dir() or promised is None or promised == kind:
         return ()
@@ -160,5 +160,5 @@ def _is_text(head: bytes) -> bool:
     try:
         head[:HEAD].decode("utf-8")
     except UnicodeDecodeError as error:
-        return error.start > len(head) - 4  # cut within a character
+        return error.start > len(head) - 4  # truncated within a character
     return b"\0" not in head

@@ -1,4 +1,4 @@
-"""The hash of what is read."""
+"""Hash of the files that are read."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from threading import Thread
 
 
 class Digest:
-    """The SHA-256 of files, one after the other, taken beside the reading: it takes as long as to load a sparse matrix.
+    """SHA-256 of the concatenation of files, computed in a thread while they are read.
 
-    Nobody waits for it after a refusal: the thread ends with the program.
+    Hashing takes as long as loading a sparse matrix. The thread is a daemon: after an error nothing waits for it.
     """
 
     def __init__(self, files: Sequence[Path]) -> None:

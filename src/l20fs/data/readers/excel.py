@@ -1,4 +1,4 @@
-"""Excel workbooks (.xlsx), read by python-calamine."""
+"""Reader of Excel workbooks (.xlsx), based on python-calamine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from l20fs.data.readers.frames import check_header, contents_of_frame
 from l20fs.data.readers.limits import repack
 from l20fs.data.readers.table import Contents, DataError, Request, find, first_line, require
 
-#: Memory that reading takes, in bytes for each byte of the unpacked file.
+#: Memory that reading takes, in bytes per byte of the decompressed file.
 MEMORY_PER_BYTE = 8
 
 Cell = Any
@@ -49,14 +49,14 @@ def read_excel(content: bytes, request: Request) -> Contents:
 
 
 def _series(cells: tuple[Cell, ...], pandas: Any) -> Any:
-    """Return a column of numbers, in which an empty cell is a missing value, or of whatever else it holds."""
+    """Return a column as numbers, with NaN for empty cells, or as objects if it holds anything else."""
     if all(isinstance(cell, int | float) or cell == "" for cell in cells):
         return pandas.Series([math.nan if cell == "" else cell for cell in cells], dtype=np.float64)
     return pandas.Series(cells, dtype=object)
 
 
 def as_text(cell: Cell) -> str:
-    """Return a cell as it is shown; a name that Excel took for a date as year-month-day.
+    """Return a cell as text; a name that Excel converted to a date as year-month-day.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Values that are missing or infinite: refused, with the place of the first one."""
+"""Check for missing and infinite values, in memory or in blocks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ARE_BAD = (np.isnan, np.isinf)
 
 
 def refuse_non_finite(X: Any, contents: Contents, request: Request) -> None:
-    """Refuse a matrix in memory or in blocks with values that are not finite; the missing ones are named first."""
+    """Raise an error that names the first missing or, if there is none, the first infinite value."""
     blocks = extents(X) if isinstance(X, FileBlocks) else [slice(0, X.shape[0])]
     counts = np.array(X.each(_counts, [()] * len(blocks)) if isinstance(X, FileBlocks) else [_counts(X)])
     total = counts.sum(axis=0)
@@ -39,7 +39,7 @@ def refuse_non_finite(X: Any, contents: Contents, request: Request) -> None:
 
 
 def _counts(X: Any) -> Array:
-    """Return how many values of each kind there are."""
+    """Count the missing and the infinite values."""
     values = X.data if sp.issparse(X) else X
     if np.isfinite(values).all():
         return np.zeros(len(KINDS), dtype=np.intp)
@@ -47,7 +47,7 @@ def _counts(X: Any) -> Array:
 
 
 def _first(X: Any, kind: int) -> tuple[int, int]:
-    """Return the sample and the feature of the first value of a kind."""
+    """Return the sample and the feature of the first missing or infinite value."""
     bad = ARE_BAD[kind](X.data if sp.issparse(X) else X)
     rows, columns = (part[bad] for part in X.tocoo().coords) if sp.issparse(X) else np.nonzero(bad)
     return int(rows[0]), int(columns[0])

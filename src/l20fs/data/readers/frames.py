@@ -1,4 +1,4 @@
-"""Columns of numbers and text, one sample per row: which of them are the labels, the names and the features."""
+"""Assignment of table columns to labels, groups, sample names and features."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from l20fs.data.readers.table import (
 )
 from l20fs.text import listed
 
-#: Rows for each column, from which on a table seems to have its genes in rows.
+#: Ratio of rows to columns above which a table seems to have its genes in rows.
 TALL = 20
 
-#: The most values that a column may have which is named as one that could be the labels.
+#: Maximum number of distinct values of a column that is suggested as labels.
 FEW_VALUES = 20
 
 TURN_HINT = "If its samples are in columns, say so (--samples-in columns)."
 
 
 def check_header(header: Sequence[str], request: Request) -> None:
-    """Refuse names of columns that cannot be told apart, and a target that is not among them."""
+    """Raise an error for duplicate column names, or if a requested column is missing."""
     refuse_repeated(header, "column", request)
     for wanted in wanted_columns(request):
         find(wanted, header, "column", request)
 
 
 def wanted_columns(request: Request) -> list[str]:
-    """Return the columns that must be there: the target, and the groups unless a file of labels may have them."""
+    """Return the required columns: the target, and the groups unless there is a file of labels."""
     groups = request.groups if request.labels is None else None
     return [name for name in (request.table_target, groups) if name is not None]
 
@@ -46,18 +46,25 @@ def contents_of_frame(
     lines: Sequence[int] | None = None,
     has_names: bool = False,
 ) -> Contents:
-    """Turn columns into features, labels and names.
+    """Split a table into features, labels, groups and sample names.
 
     Parameters
     ----------
     frame : pandas.DataFrame
-        All columns, whose names are texts of which no two are alike.
+        All columns, with unique names.
     texts : dict
-        The columns as they stand, by name: those of :func:`wanted_columns` and the first column.
+        Columns as verbatim text by name: those of :func:`wanted_columns` and the first column.
+    request : Request
+        Names of the target and the groups.
     lines : sequence of int, optional
-        The line of each row in the file.
-    has_names : bool
-        Whether the first column is known to hold names.
+        Line of each row in the file.
+    has_names : bool, default=False
+        Whether the first column is known to hold sample names.
+
+    Returns
+    -------
+    Contents
+        Features, labels, groups and sample names.
     """
     columns = frame.columns.tolist()
     wanted = wanted_columns(request)
@@ -65,7 +72,7 @@ def contents_of_frame(
         raise UnknownColumnError(_labels_wanted(frame, request))
     groups = request.groups if request.groups in columns else None
     if groups is not None:
-        wanted.append(groups)  # also if the labels are in a file of their own
+        wanted.append(groups)  # also if the labels are in a separate file
     first = columns[0] if columns and columns[0] not in wanted else None
     samples = None
     if first is not None and (has_names or not first.strip() or not _is_number(frame[first].dtype)):
@@ -85,7 +92,7 @@ def contents_of_frame(
 
 
 def looks_turned(n_rows: int, n_columns: int) -> bool:
-    """Say whether a table has so many more rows than columns that its genes seem to be in rows."""
+    """Return whether a table has so many more rows than columns that its genes seem to be in rows."""
     return n_rows > TALL * n_columns
 
 
@@ -94,7 +101,7 @@ def _turned(frame: Any) -> str:
 
 
 def _labels_wanted(frame: Any, request: Request) -> str:
-    """Say that the labels are missing, and which columns could be them."""
+    """Return the message for missing labels, with the columns that could hold them."""
     possible = [name for name, dtype in frame.dtypes.items() if not _is_number(dtype) and has_classes(frame[name])]
     if not possible:
         whole = [name for name, dtype in frame.dtypes.items() if dtype.kind in "biu"]
@@ -107,7 +114,7 @@ def _labels_wanted(frame: Any, request: Request) -> str:
 
 
 def has_classes(column: Any) -> bool:
-    """Say whether the values of a column could be classes: a few, which occur twice on average."""
+    """Return whether a column could hold classes: few distinct values that occur at least twice on average."""
     n_values = column.nunique()
     return 2 <= n_values <= min(FEW_VALUES, len(column) // 2)
 
@@ -121,9 +128,9 @@ def _precision(features: Any) -> type[np.floating[Any]]:
 
 
 def refuse_row_numbers(contents: Contents, request: Request) -> None:
-    """Refuse a first column that counts the samples: sorted by class, it would be the best feature of all."""
+    """Raise an error if the first column counts the samples: sorted by class, it would be the best feature."""
     values = contents.X[:, 0]
-    if len(values) < 10 or contents.sample_names is not None:  # few numbers may well follow each other by chance
+    if len(values) < 10 or contents.sample_names is not None:  # a few numbers may be consecutive by chance
         return
     if np.array_equal(np.sort(values), values.min() + np.arange(len(values))):
         raise DataError(

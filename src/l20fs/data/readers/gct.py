@@ -1,4 +1,4 @@
-"""GCT 1.2 and 1.3, the format of GenePattern and of the Broad Institute: genes in rows, samples in columns."""
+"""Reader of GCT 1.2 and 1.3, the format of GenePattern: genes in rows, samples in columns."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from l20fs.data.readers.text import decode, feature_rows, sample_rows, split_lin
 
 VERSIONS = ("#1.2", "#1.3")
 
-#: A number of rows or columns; never so large that counting to it would take a while.
+#: Number of rows or columns, with at most nine digits.
 SIZE = re.compile(r"[0-9]{1,9}")
 
 
 def read_gct(content: bytes, request: Request) -> Contents:
-    """Read a GCT file. The first column names the genes; the second one, of descriptions, is passed over.
+    """Read a GCT file; the first column holds the names of the genes, the second one, descriptions, is ignored.
 
-    Version 1.3 has columns that describe genes and rows that describe samples; target and groups are among the latter.
+    Version 1.3 has columns of gene annotations and rows of sample annotations; the latter include target and groups.
     """
     lines = decode(content, request).split("\n")
     version = lines[0].strip()
@@ -34,7 +34,7 @@ def read_gct(content: bytes, request: Request) -> Contents:
 
 
 def _sizes(line: str, version: str, request: Request) -> tuple[int, int, int, int]:
-    """Return the numbers of genes, of samples, of columns about genes and of rows about samples."""
+    """Return the numbers of genes, samples, columns of gene annotations and rows of sample annotations."""
     fields = line.split("\t") if "\t" in line else line.split()
     wanted = 2 if version == "#1.2" else 4
     sizes = [int(field) for field in fields if SIZE.fullmatch(field.strip())]

@@ -1,4 +1,4 @@
-"""AnnData files: of the matrix, the names and the labels only what is needed is loaded; sparse stays sparse."""
+"""Reader of h5ad files, which loads only the requested matrix, names and labels."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from l20fs.data.readers.table import (
 )
 from l20fs.text import listed
 
-#: The form of tables since anndata 0.8, in which a column can be read by itself.
+#: Encoding of tables since anndata 0.8, in which single columns can be read.
 BY_COLUMN = "0.2.0"
 
 
 def read_h5ad(request: Request) -> Contents:
-    """Read ``X`` or a layer, the names of genes and cells, and labels from a column of ``obs``."""
+    """Read ``X`` or a layer, the names of genes and cells, and the labels in a column of ``obs``."""
     h5py = require("h5py", "h5ad", request)
     try:
         with h5py.File(request.file, "r") as stored:
@@ -41,7 +41,7 @@ def read_h5ad(request: Request) -> Contents:
 
 
 def read_anndata(stored: Any, request: Request, open_again: Callable[[Any], Any]) -> Contents:
-    """Read from an open store, of HDF5 or zarr; ``open_again`` opens it for those who read after this."""
+    """Read from an open HDF5 or zarr store; ``open_again`` opens it for blocks that are read later."""
     read = require("anndata.io", "h5ad", request).read_elem
     if "obs" not in stored or "var" not in stored:
         raise DataError(
@@ -61,7 +61,7 @@ def read_anndata(stored: Any, request: Request, open_again: Callable[[Any], Any]
 
 
 def _wanted(obs: Any, read: Any, request: Request) -> list[str]:
-    """Return the columns of ``obs`` with labels and groups, as far as they are to be there."""
+    """Return the columns of ``obs`` to read, with labels and groups, unless a separate file has them."""
     if request.labels is None and request.target is None:
         table = read(obs)
         few = [name for name in table.columns if has_classes(table[name])]
@@ -83,7 +83,7 @@ def _column_names(group: Any, read: Any) -> list[str]:
 
 
 def _columns(group: Any, read: Any, names: list[str]) -> tuple[list[str], dict[str, list[str]]]:
-    """Return the names of the rows of a table, and some of its columns as text; of an older file, all of it is read."""
+    """Return the row names of a table and the requested columns as text; tables of older files are read entirely."""
     if group.attrs.get("encoding-version") == BY_COLUMN:
         index, columns = read(group[group.attrs["_index"]]), {name: read(group[name]) for name in names}
     else:
@@ -93,14 +93,14 @@ def _columns(group: Any, read: Any, names: list[str]) -> tuple[list[str], dict[s
 
 
 def _texts(column: Any) -> list[str]:
-    """Return a column as text; what is missing is empty."""
+    """Return a column as text; missing values are empty."""
     import pandas as pd  # comes with anndata
 
     return ["" if missing else str(value) for value, missing in zip(column.tolist(), pd.isna(column), strict=True)]
 
 
 def _key(stored: Any, request: Request) -> str:
-    """Return where in the file the matrix is."""
+    """Return the key of the matrix in the store."""
     layers = list(stored["layers"]) if "layers" in stored else []
     if request.layer is not None:
         find(request.layer, layers, "layer", request)
@@ -111,7 +111,7 @@ def _key(stored: Any, request: Request) -> str:
 
 
 def _matrix(element: Any, key: str, read: Any, request: Request, open_again: Callable[[Any], Any]) -> Matrix:
-    """Load the matrix, or leave it where it is if it is too large."""
+    """Load the matrix, or return blocks that stay in the file if it is too large."""
     needed = _memory(element)
     if stays_in_file(needed, request):
         return left_in_file(open_again(request.file)[key], request)
@@ -120,14 +120,14 @@ def _matrix(element: Any, key: str, read: Any, request: Request, open_again: Cal
 
 
 def _memory(element: Any) -> int:
-    """Return the bytes that a matrix takes, twice: as it is stored, and as floating-point numbers."""
+    """Return the memory in bytes for a matrix as it is stored and as floating-point numbers."""
     is_sparse = hasattr(element, "keys")
     parts = [element[name] for name in ("data", "indices", "indptr")] if is_sparse else [element]
     return 2 * sum(8 * math.prod(part.shape) for part in parts)
 
 
 def _checked(X: Any) -> Matrix:
-    """Return a matrix of floating-point numbers, dense, CSR or CSC; the indices of a damaged one are refused."""
+    """Return a dense, CSR or CSC matrix of floating-point numbers, after a check of its indices."""
     X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
     if not sp.issparse(X):
         return np.asarray(X)

@@ -1,4 +1,4 @@
-"""Matrices that stay in their files: faults of a block are told as those of a file are."""
+"""Blocks of matrices that stay in their files, with errors that name the file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from l20fs.data.readers.table import DataError, Request, first_line
 
 
 def left_in_file(stored: Any, request: Request) -> FileBlocks:
-    """Cut a stored matrix into blocks, and name the file where one cannot be read."""
+    """Split a stored matrix into blocks; an unreadable block raises an error that names the file."""
     blocks = stored_blocks(stored, memory_limit(memory_for_blocks(request)))
 
     def load(span: slice) -> Any:

@@ -1,4 +1,4 @@
-"""Labels in a file of their own: by the names of the samples, or one per line in their order."""
+"""Labels from a separate file, matched by sample names or in the order of the lines."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ GZIP = b"\x1f\x8b"
 
 @dataclass(frozen=True)
 class LabelFile:
-    """Fields of a file of labels; ``header`` is None where it has none."""
+    """Fields of a file of labels; ``header`` is None if there is none."""
 
     header: list[str] | None
     rows: list[list[str]]
 
 
 def add_labels(contents: Contents, request: Request) -> Contents:
-    """Return the contents with the labels, and the groups if they are there, of the file ``request.labels``."""
+    """Return the contents with the labels, and the groups if there are any, of the file ``request.labels``."""
     assert request.labels is not None
-    asked = replace(request, file=request.labels)  # messages are about the file of labels from here on
+    asked = replace(request, file=request.labels)  # from here on messages name the file of labels
     content = asked.file.read_bytes()
     content = unpack_gzip(content, asked, MEMORY_PER_BYTE) if content[:2] == GZIP else content
     return match_labels(content, contents, request, asked)
 
 
 def match_labels(content: bytes, contents: Contents, request: Request, asked: Request) -> Contents:
-    """Find the label of each sample in the content of a file of labels, which ``asked`` is about."""
+    """Match the labels in ``content``, the content of the file that ``asked`` names, to the samples."""
     n_samples = contents.X.shape[0]
     rows = _split_rows(content, asked)
     found = _without_header(rows, contents.sample_names, n_samples, asked)
@@ -65,7 +65,7 @@ def match_labels(content: bytes, contents: Contents, request: Request, asked: Re
 def _split_rows(content: bytes, asked: Request) -> list[list[str]]:
     lines = decode(content, asked).split("\n")
     separator = find_separator(lines[0])
-    # A line of one label may hold a blank, but no comma: where the first line has no separator, there is one column.
+    # A single label may contain a blank but no separator: without one in the first line, there is one column.
     try:
         numbered = [(i + 1, row) for i, row in enumerate(csv.reader(lines, delimiter=separator)) if row]
     except csv.Error as error:
@@ -80,7 +80,7 @@ def _split_rows(content: bytes, asked: Request) -> list[list[str]]:
 
 
 def _without_header(rows: list[list[str]], samples: list[str] | None, n_samples: int, asked: Request) -> LabelFile:
-    """Tell a header from a first line of labels, by the names or the number of samples."""
+    """Split off the header, if there is one, according to the names or the number of the samples."""
     if any(name in rows[0] for name in (asked.target, asked.groups) if name is not None):
         return LabelFile(rows[0], rows[1:])
     if asked.target is not None and len(rows[0]) > 1:
@@ -101,7 +101,7 @@ def _label_column(found: LabelFile, asked: Request) -> int:
 
 
 def _by_name(contents: Contents, names: list[str], request: Request, asked: Request) -> list[int]:
-    """Return the line of each sample; every sample needs one line, and every line a sample."""
+    """Return the row of each sample; samples and rows must match one to one."""
     refuse_repeated(names, "sample", asked)
     samples = contents.sample_names or []
     place = {name: i for i, name in enumerate(names)}

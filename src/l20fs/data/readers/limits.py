@@ -1,4 +1,4 @@
-"""How much a file may grow when it is unpacked, and how much memory there is."""
+"""Limits of decompressed size and of memory."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from pathlib import Path
 from l20fs.blocks.memory import LEAST_LIMIT, format_bytes
 from l20fs.data.readers.table import DataError, Request, first_line
 
-#: A packed file may grow to this many bytes, whatever its own size...
+#: A compressed file may grow to this many bytes, whatever its size...
 FREE_BYTES = 2**30
 
-#: ...or to this many times its own size. Tables of numbers grow 3 to 20 times; a file made to fill the memory, 1000 times.
+#: ...or to this many times its size. Tables of numbers grow 3 to 20 times, a decompression bomb 1000 times.
 MOST_GROWTH = 200
 
-#: The most features a file may state that it has without naming each of them.
+#: Maximum number of features of a file without feature names.
 MOST_UNNAMED = 10**7
 
 CHUNK = 2**20
 
-#: Work on a matrix takes so many times the memory of reading it: folds of cross-validation are copies of most of it.
+#: Memory of a fit relative to that of reading the matrix: folds of cross-validation copy most of it.
 WORK = 2
 
 
 def most_unpacked(packed: int) -> int:
-    """Return the most bytes that so many packed bytes may grow to."""
+    """Return the maximum decompressed size of a file with ``packed`` bytes."""
     return max(FREE_BYTES, MOST_GROWTH * packed)
 
 
 def refuse_bomb(packed: int, unpacked: int, request: Request) -> None:
-    """Refuse a packed file that grows out of proportion."""
+    """Raise an error for a decompression bomb, a file that grows out of proportion."""
     most = most_unpacked(packed)
     if unpacked > most:
         raise DataError(
@@ -43,7 +43,7 @@ def refuse_bomb(packed: int, unpacked: int, request: Request) -> None:
 
 
 def available_memory() -> int | None:
-    """Return the bytes of memory that are free for use, or None where the system does not tell."""
+    """Return the available memory in bytes, or None if it is unknown."""
     try:
         for line in Path("/proc/meminfo").read_text().splitlines():
             if line.startswith("MemAvailable:"):
@@ -57,14 +57,14 @@ def available_memory() -> int | None:
 
 
 def memory_for(request: Request) -> int | None:
-    """Return the bytes of memory that may be used, if that is known."""
+    """Return the memory limit in bytes, if it is known."""
     return available_memory() if request.max_memory is None else request.max_memory
 
 
 def stays_in_file(needed: int, request: Request) -> bool:
-    """Say whether a matrix is to be read in blocks, because work on it needs more memory than there is.
+    """Return whether a matrix is to be read in blocks, because a fit needs more memory than is allowed.
 
-    ``needed`` is what it takes to read it, as for :func:`check_memory`.
+    ``needed`` is the memory for reading it, as in :func:`check_memory`.
     """
     most = memory_for(request)
     if not request.in_blocks or most is None or WORK * needed <= most:
@@ -80,15 +80,15 @@ def stays_in_file(needed: int, request: Request) -> bool:
 
 
 def memory_for_blocks(request: Request) -> int | None:
-    """Return the bytes that work on blocks may take: of what is allowed, the part that is not yet in use."""
+    """Return the memory for work on blocks: the limit less what is in use already."""
     most = memory_for(request)
     return None if most is None else max(LEAST_LIMIT, most - request.in_use)
 
 
 def check_memory(needed: int, request: Request) -> None:
-    """Refuse to read what needs more memory than ``max_memory``, or than there is.
+    """Raise an error if reading needs more memory than ``max_memory``, or than is available.
 
-    ``needed`` is an estimate from the size of the file or from what its header says.
+    ``needed`` is an estimate from the size of the file or from its header.
     """
     most = memory_for(request)
     if most is not None and needed > most:
@@ -100,7 +100,7 @@ def check_memory(needed: int, request: Request) -> None:
 
 
 def unpack_gzip(packed: bytes, request: Request, memory_per_byte: int) -> bytes:
-    """Unpack a gzip file, a piece at a time, and stop as soon as it grows out of proportion or out of memory."""
+    """Decompress a gzip file piece by piece, and stop as soon as it exceeds a limit."""
     pieces: list[bytes] = []
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(packed)) as stream:
@@ -115,16 +115,16 @@ def unpack_gzip(packed: bytes, request: Request, memory_per_byte: int) -> bytes:
 
 
 def unpacked_size(archive: zipfile.ZipFile, packed: int, request: Request) -> int:
-    """Return the bytes that the entries of an archive state, after a check; no entry is read beyond what it states."""
+    """Return the decompressed size that an archive declares, after a check; entries are not read beyond it."""
     total = sum(entry.file_size for entry in archive.infolist())
     refuse_bomb(packed, total, request)
     return total
 
 
 def repack(content: bytes, request: Request, memory_per_byte: int) -> bytes:
-    """Return an archive with the same entries, not compressed.
+    """Return an uncompressed archive with the same entries.
 
-    Whatever reads it next cannot be given more bytes than the entries state; an entry that holds more fails its checksum.
+    The next reader then cannot receive more bytes than the entries declare; an entry that holds more fails its checksum.
     """
     stored = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(content)) as packed, zipfile.ZipFile(stored, "w", zipfile.ZIP_STORED) as plain:

@@ -1,4 +1,4 @@
-"""Names of genes that a spreadsheet may have turned into dates: MARCH1 into 1-Mar, SEPT2 into 2-Sep or 44441."""
+"""Detection of gene names that a spreadsheet converted to dates, such as 1-Mar for MARCH1."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ DATE = re.compile(
     re.IGNORECASE,
 )
 
-#: Days as spreadsheets count them: from the year 2000 to 2050.
+#: Serial numbers of days in spreadsheets, from the year 2000 to 2050.
 DAYS = range(36526, 55154)
 
 
 def date_like(names: Sequence[str]) -> list[str]:
     """Return the names that look like dates.
 
-    A number of five digits may be a day, but where half of all names are numbers they are identifiers.
+    A number of five digits may be a date, unless at least half of all names are numbers: these are identifiers.
 
     Examples
     --------
@@ -33,7 +33,7 @@ def date_like(names: Sequence[str]) -> list[str]:
     >>> date_like(["44256", "7157", "672"])
     []
     """
-    possible = [name for name in names if name[:1].isdigit() or name[:3].lower() in MONTHS]  # a cheap look at many names
+    possible = [name for name in names if name[:1].isdigit() or name[:3].lower() in MONTHS]  # a cheap filter for many names
     are_numbered = 2 * sum(name.isdecimal() for name in possible) >= len(names)
     return [name for name in possible if DATE.fullmatch(name) or (not are_numbered and _is_day(name))]
 
@@ -43,7 +43,7 @@ def _is_day(name: str) -> bool:
 
 
 def note_on_dates(names: Sequence[str]) -> tuple[str, ...]:
-    """Return what to tell the user about names that look like dates."""
+    """Return a note for the user about names that look like dates."""
     dates = date_like(names)
     if not dates:
         return ()

@@ -1,4 +1,4 @@
-"""Parquet files, as pandas, polars and Arrow write them, read by pyarrow."""
+"""Reader of Parquet files, based on pyarrow."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from l20fs.data.readers.table import Contents, DataError, Request, UnknownColumn
 
 
 def read_parquet(request: Request) -> Contents:
-    """Read columns of numbers, and of text for labels and names. The index of pandas holds names.
+    """Read columns of numbers, and of text for labels and names; an index of pandas holds the names.
 
-    With samples in columns, the labels come from a file of their own.
+    If samples are in columns, the labels come from a separate file.
     """
     parquet = require("pyarrow.parquet", "io", request)
     try:
@@ -37,13 +37,13 @@ def read_parquet(request: Request) -> Contents:
 
 
 def _index_names(metadata: dict[bytes, bytes] | None) -> list[str]:
-    """Return the column that was the index of a pandas frame, if there is one."""
+    """Return the name of the column that was the index in pandas, if there is one."""
     described = json.loads((metadata or {}).get(b"pandas", b"{}"))
     return [name for name in described.get("index_columns", []) if isinstance(name, str)][:1]
 
 
 def _columns(table: Any, index: list[str], request: Request) -> tuple[Any, dict[str, list[str]]]:
-    """Return a frame with the index first, and as text what may be names or labels."""
+    """Return the columns with the index first, and those that may hold names or labels as text."""
     pa = require("pyarrow", "io", request)
     names = table.column_names
     order = [*index, *(name for name in names if name not in index)]
@@ -58,7 +58,7 @@ def _columns(table: Any, index: list[str], request: Request) -> tuple[Any, dict[
 
 
 def _numbers(column: Any, pa: Any) -> Any:
-    """Return a column as floating-point numbers, or as it is."""
+    """Return a column as numbers, or as objects if it is not numeric."""
     kind = column.type
     if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return column.cast(kind if pa.types.is_float32(kind) else pa.float64()).to_numpy()
@@ -69,12 +69,12 @@ def _numbers(column: Any, pa: Any) -> Any:
 
 
 def _texts(column: Any) -> list[str]:
-    """Return a column as text; what is missing is empty."""
+    """Return a column as text; missing values are empty."""
     return ["" if value is None or value != value else str(value) for value in column.to_pylist()]
 
 
 def _turned(frame: Any, texts: dict[str, list[str]], request: Request) -> Contents:
-    """Return what a table with one feature per row holds, whose names are in the first column."""
+    """Return the contents of a table with features in rows and their names in the first column."""
     if request.labels is None:
         raise UnknownColumnError(f"{request.name}: where are the labels? Give a file with them (--labels FILE).")
     genes = frame.columns[0]

@@ -1,4 +1,4 @@
-"""svmlight (LIBSVM): a label and the non-zero values of one sample per line."""
+"""Reader of svmlight (LIBSVM) files."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ import scipy.sparse as sp
 from l20fs.data.readers.limits import MOST_UNNAMED
 from l20fs.data.readers.table import Contents, DataError, Request, first_line
 
-#: A line of such a file: how it is told from a table of text.
+#: Pattern of a line of an svmlight file.
 LINE = re.compile(rb"\s*[-+0-9.eE]+(?:\s+qid:\d+)?(?:\s+\d+:[-+0-9.eE]+)+\s*(?:#.*)?")
 
 
 def is_svmlight(head: bytes) -> bool:
-    """Say whether the first line that is no comment is one of svmlight."""
+    """Return whether the first line that is not a comment has the svmlight format."""
     lines = (line for line in head.split(b"\n") if line.strip() and not line.lstrip().startswith(b"#"))
     return LINE.fullmatch(next(lines, b"").rstrip(b"\r")) is not None
 
 
 def read_svmlight(content: bytes, request: Request) -> Contents:
-    """Read a sparse table; features have numbers instead of names."""
+    """Read a sparse matrix with labels; features are numbered."""
     from sklearn.datasets import load_svmlight_file
 
     try:
@@ -41,10 +41,10 @@ def read_svmlight(content: bytes, request: Request) -> Contents:
 
 
 def numbered(n_features: int) -> list[str]:
-    """Return names for features without names."""
+    """Return default names for unnamed features."""
     return [f"feature{j + 1}" for j in range(n_features)]
 
 
 def label_texts(labels: np.ndarray) -> list[str]:
-    """Return labels as text; whole numbers without a point."""
+    """Return labels as text; integers without a decimal point."""
     return [str(int(label)) if float(label).is_integer() else repr(float(label)) for label in labels.tolist()]

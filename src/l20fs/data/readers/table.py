@@ -1,4 +1,4 @@
-"""What readers take and give: the table, what was asked for, and how everything else is refused."""
+"""Types and errors shared by the readers: request, contents, table."""
 
 from __future__ import annotations
 
@@ -18,44 +18,54 @@ SamplesIn = Literal["rows", "columns"]
 
 
 class DataError(ValueError):
-    """The data cannot be used as they are; the message says what to change."""
+    """Unusable data; the message says what to change."""
 
 
 class UnknownColumnError(ValueError):
-    """A column, sheet or layer that was asked for is not in the file, or none was asked for where one is needed."""
+    """Missing column, sheet, layer or variable: not in the file, or required but not named."""
 
 
 class MissingPackageError(DataError):
-    """A package that reads this kind of file is not installed."""
+    """Missing package that is required to read a format."""
 
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Samples with labels and names.
+    """Samples with labels and names, as :func:`~l20fs.data.readers.read_table` returns them.
 
     Attributes
     ----------
     X : ndarray, csr_array or csc_array of shape (n_samples, n_features)
-        float64, or float32 where the file has float32. All values are finite. What is sparse in the file is sparse here.
-        A :class:`~l20fs.blocks.FileBlocks` if it is too large for the memory and was allowed to stay in the file.
+        Finite values, float64, or float32 if the file has float32; sparse if the file is sparse. A
+        :class:`~l20fs.blocks.FileBlocks` if it exceeds the memory limit and may stay in the file.
     y : ndarray of str, shape (n_samples,)
-        The label of each sample, as text.
+        Label of each sample, as text.
     feature_names : list of str
-        As they stand in the file, no two alike.
+        Unique names of the features, as in the file.
     sha256 : str
-        Of the file; of all files, in the order of their names, where a folder was read.
+        Digest of the file; of all files in the order of their names, if a folder was read.
     sample_names : list of str, optional
-        No two alike.
+        Unique names of the samples.
     groups : ndarray of str, optional
-        What the column named by ``groups`` says, such as the donor of each sample.
+        Group of each sample, such as its donor.
     target_name : str
-        What the labels are called in the file.
+        Name of the labels in the file.
     notes : tuple of str
-        What the user should know, one line each.
+        Notes for the user, one line each.
     format : str
-        ``"CSV"``, ``"h5ad"``...
+        Format of the file, such as ``"CSV"`` or ``"h5ad"``.
     title : str
-        The name of the file, or of the built-in set.
+        Name of the file, or of the built-in set.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from l20fs.data.readers import read_table
+    >>> file = Path(tempfile.mkdtemp()) / "tumours.csv"
+    >>> _ = file.write_text("type,TP53,MYC\\nwild,1,2\\nwild,3,4\\nmutant,5,6\\nmutant,7,8\\n")
+    >>> table = read_table(file, "type")
+    >>> table.format, table.target_name, table.feature_names
+    ('CSV', 'type', ['TP53', 'MYC'])
     """
 
     X: Matrix
@@ -72,7 +82,7 @@ class Samples:
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be read from a file; see :func:`l20fs.data.readers.read_table`."""
+    """Options of a reader, see :func:`l20fs.data.readers.read_table`."""
 
     file: Path
     target: str | None = None
@@ -82,25 +92,25 @@ class Request:
     layer: str | None = None
     sheet: str | None = None
     max_memory: int | None = None
-    #: Whether a matrix that is too large for the memory may stay in its file.
+    #: Whether a matrix that exceeds the memory limit may stay in its file.
     in_blocks: bool = False
-    #: How much of the memory is taken before anything is read.
+    #: Bytes of the memory limit that are in use before anything is read.
     in_use: int = 0
 
     @property
     def name(self) -> str:
-        """The name of the file, with which every message begins."""
+        """Name of the file, with which every message begins."""
         return self.file.name
 
     @property
     def table_target(self) -> str | None:
-        """The column of the labels, if it is to be in the table itself."""
+        """Column of the labels, if they are in the table itself."""
         return self.target if self.labels is None else None
 
 
 @dataclass(frozen=True, eq=False)
 class Contents:
-    """What a reader found in a file. Labels are None where a separate file has them."""
+    """Content of a file before validation. Labels are None if a separate file has them."""
 
     X: Matrix
     feature_names: list[str]
@@ -108,14 +118,14 @@ class Contents:
     y: Sequence[str] | None = None
     groups: Sequence[str] | None = None
     target_name: str = ""
-    #: The line of each sample, for messages, if the file has lines.
+    #: Line of each sample in a text file, for messages.
     lines: Sequence[int] | None = None
     notes: tuple[str, ...] = ()
     format: str = ""
 
 
 def require(package: str, extra: str, request: Request) -> Any:
-    """Import an optional package, or say how to get it."""
+    """Import an optional package, or raise an error that says how to install it."""
     try:
         return importlib.import_module(package)
     except ModuleNotFoundError:
@@ -126,19 +136,19 @@ def require(package: str, extra: str, request: Request) -> Any:
 
 
 def find(name: str, names: Sequence[str], what: str, request: Request) -> int:
-    """Return the position of a name, or say which one may have been meant."""
+    """Return the position of a name, or raise an error with similar names."""
     if name in names:
         return names.index(name)
     raise UnknownColumnError(f"{request.name} has no {what} {name!r}. {did_you_mean(name, names)}")
 
 
 def refuse_repeated(names: Sequence[str], what: str, request: Request, hint: str = "") -> None:
-    """Refuse names of which one stands for two things."""
+    """Raise an error for duplicate names."""
     if len(set(names)) < len(names):
         repeated = [name for name, count in Counter(names).items() if count > 1]
         raise DataError(f"{request.name}: {what} names occur more than once: {listed(repeated)}. Make them unique.{hint}")
 
 
 def first_line(error: Exception) -> str:
-    """Return what another package says about a fault, short enough for a line."""
+    """Return the first line of the message of an exception, shortened."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:200].rstrip(".")

@@ -1,4 +1,4 @@
-"""10x Genomics: a folder with matrix.mtx, features.tsv (or genes.tsv) and barcodes.tsv, gzipped or not."""
+"""Reader of 10x Genomics matrices: matrix.mtx, features.tsv (or genes.tsv) and barcodes.tsv, gzipped or not."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from l20fs.typing import Array
 MATRIX, FEATURES, BARCODES = ("matrix.mtx",), ("features.tsv", "genes.tsv"), ("barcodes.tsv",)
 GZIP = b"\x1f\x8b"
 
-#: What one entry takes while it is read: its two positions and its value, as they come and sorted.
+#: Memory of one entry in bytes: two indices and a value, unsorted and sorted.
 BYTES_PER_ENTRY = 64
 
 
 def tenx_files(place: Path) -> list[Path]:
-    """Return the matrix, the names of genes and those of cells, as far as they are there.
+    """Return the existing files among the matrix, the names of genes and the names of cells.
 
-    ``place`` is a folder, or the matrix itself, whose name may have more before ``matrix.mtx``, as in GEO; the other files
-    begin alike.
+    ``place`` is a folder, or the matrix itself, whose name may have a prefix before ``matrix.mtx``, as in GEO; the other
+    files have the same prefix.
     """
     folder, prefix = (place, "") if place.is_dir() else (place.parent, place.name.rpartition("matrix.mtx")[0])
     matrix = _present(folder, prefix, MATRIX) if place.is_dir() else place
@@ -41,7 +41,7 @@ def _present(folder: Path, prefix: str, names: tuple[str, ...]) -> Path | None:
 
 
 def read_tenx(request: Request) -> Contents:
-    """Read a sparse matrix with genes in rows and cells in columns, and the names of both."""
+    """Read a sparse matrix with genes in rows and cells in columns, with the names of both."""
     files = {_role(file): file for file in tenx_files(request.file)}
     for role, names in (("matrix", MATRIX), ("features", FEATURES)):
         if role not in files:
@@ -79,7 +79,7 @@ def _lines(request: Request) -> list[str]:
 
 
 def _gene_names(lines: list[str]) -> tuple[list[str], tuple[str, ...]]:
-    """Return symbols, which are in the second column; those that occur more than once with their identifiers."""
+    """Return the gene symbols of the second column; identifiers are appended to duplicates."""
     fields = [line.split("\t") for line in lines]
     symbols = [row[1] if len(row) > 1 else row[0] for row in fields]
     repeated = {name for name, count in Counter(symbols).items() if count > 1}
@@ -92,9 +92,9 @@ def _gene_names(lines: list[str]) -> tuple[list[str], tuple[str, ...]]:
 
 
 def parse_matrix_market(content: bytes, request: Request) -> sp.csr_array:
-    """Read a sparse Matrix Market file, and return it with its columns as rows.
+    """Read a sparse Matrix Market file and return its transpose.
 
-    The header must tell the truth: SciPy would believe any number of entries.
+    The header is checked against the content: SciPy trusts any declared number of entries.
     """
     shape, n_entries, start = _header(content, request)
     n_lines = content.count(b"\n", start) + (not content.endswith(b"\n"))
@@ -115,7 +115,7 @@ def parse_matrix_market(content: bytes, request: Request) -> sp.csr_array:
 
 
 def _header(content: bytes, request: Request) -> tuple[tuple[int, int], int, int]:
-    """Return the shape, the number of entries, and where they begin."""
+    """Return the shape, the number of entries and the offset of the first one."""
     end = content.find(b"\n")
     words = content[: max(end, 0)].decode("latin-1").lower().split()
     kind = ("%%matrixmarket", "matrix", "coordinate")

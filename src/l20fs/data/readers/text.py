@@ -1,4 +1,4 @@
-"""Tables of text: CSV and TSV, with samples in rows or in columns. Other text formats use the same lines and numbers."""
+"""Reader of CSV and TSV tables, with functions for the other text formats."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from l20fs.data.readers.table import Contents, DataError, Request, UnknownColumn
 
 SEPARATORS = ("\t", ",", ";")
 
-#: Memory that reading takes, in bytes for each byte of text: the text three times, its
-#: fields, and the numbers twice. Measured: 8 for numbers of seven characters, and more for shorter ones.
+#: Memory that reading takes, in bytes per byte of text: the text three times, its fields, and the numbers twice. Measured: 8
+#: for numbers of seven characters, and more for shorter ones.
 MEMORY_PER_BYTE = 10
 
 
 @dataclass(frozen=True)
 class Lines:
-    """Lines of fields after a header, each with as many fields as the header."""
+    """Header and lines of a table; every line has as many fields as the header."""
 
     header: list[str]
     separator: str
-    #: The lines as they stand; one with a quoted line end in it has several lines of the file.
+    #: Verbatim lines; a quoted field with a line break spans several lines of the file.
     texts: list[str]
-    #: The first field of each line.
+    #: First field of each line.
     first: list[str]
-    #: Where each line begins in the file, counted from 1.
+    #: Line number in the file, counted from 1.
     numbers: list[int]
     quote: str = '"'
 
     def without(self, rows: set[int]) -> Lines:
-        """Return the lines except some."""
+        """Return the table without the given rows."""
         keep = [i for i in range(len(self.texts)) if i not in rows]
         return replace(
             self,
@@ -51,10 +51,10 @@ class Lines:
 
 
 def read_text(content: bytes, request: Request) -> Contents:
-    """Read a CSV or TSV file with a header. The separator is found there.
+    """Read a CSV or TSV file; the separator is detected in the header.
 
-    With samples in rows, a first column of text holds their names, and every other column besides target and groups must
-    hold numbers. With samples in columns, the first column holds the names of features, and labels and groups are rows.
+    If samples are in rows, a first column of text holds their names, and every other column except target and groups must
+    hold numbers. If samples are in columns, the first column holds the names of features, and labels and groups are rows.
     """
     text = decode(content, request)
     lines = text.split("\n")
@@ -66,7 +66,7 @@ def read_text(content: bytes, request: Request) -> Contents:
 
 
 def decode(content: bytes, request: Request) -> str:
-    """Return UTF-8 text with plain line ends, or say in which line it is none."""
+    """Decode UTF-8 text and normalise line ends, or raise an error that names the line."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -83,14 +83,14 @@ def decode(content: bytes, request: Request) -> str:
 
 
 def find_separator(line: str) -> str:
-    """Return what separates the columns; a tab is hardly ever part of a name, but commas and semicolons are."""
+    """Return the separator of columns: a tab if there is one, since names contain commas and semicolons but no tabs."""
     return "\t" if "\t" in line else max(SEPARATORS, key=line.count)
 
 
 def split_lines(lines: list[str], separator: str, request: Request, first_number: int = 1, quote: str = '"') -> Lines:
-    """Split text into lines of a table; every line must have as many fields as the first one, the header.
+    """Split lines into header and table; every line must have as many fields as the header.
 
-    pandas fills short lines and cuts long ones. Fields are only counted, unless there are quotes.
+    pandas would pad short lines and truncate long ones. Fields are only counted, unless there are quotes.
     """
     found = records(lines, separator, quote, first_number, request)
     _, text, fields = next(found)
@@ -103,7 +103,7 @@ def split_lines(lines: list[str], separator: str, request: Request, first_number
 def collect(
     header: list[str], records: Iterator[tuple[int, str, list[str] | None]], separator: str, quote: str, request: Request
 ) -> Lines:
-    """Collect lines that belong to a header, after a check."""
+    """Collect the lines below a header, after a check of their numbers of fields."""
     table = Lines(header, separator, [], [], [], quote)
     for number, text, fields in records:
         n_fields = text.count(separator) + 1 if fields is None else len(fields)
@@ -123,7 +123,7 @@ def collect(
 def records(
     lines: list[str], separator: str, quote: str, first_number: int, request: Request
 ) -> Iterator[tuple[int, str, list[str] | None]]:
-    """Return number and text of each line, and its fields if it has quotes; empty lines are passed over."""
+    """Yield number and text of each line that is not empty, and its fields if it has quotes."""
     position = 0
 
     def following() -> Iterator[str]:
@@ -137,7 +137,7 @@ def records(
         line = lines[start]
         if quote in line:
             try:
-                # A quoted field may go on in the next lines: as many of them are taken as it needs.
+                # A quoted field may continue in the next lines.
                 fields = next(csv.reader(chain([line + "\n"], following()), delimiter=separator, quotechar=quote))
             except csv.Error as error:
                 raise DataError(
@@ -149,29 +149,29 @@ def records(
 
 
 def parse(table: Lines, text_columns: Sequence[int], request: Request, missing: Sequence[str] = ()) -> Any:
-    """Return a frame of all columns, as numbers where they are; ``text_columns`` are kept as they stand."""
+    """Parse all columns into a DataFrame; ``text_columns`` are kept as verbatim text."""
     pandas = require("pandas", "cli", request)
     try:
         frame = pandas.read_csv(
             io.BytesIO("\n".join(table.texts).encode()),
             sep=table.separator,
-            header=None,  # names are set by the caller: pandas would rename an empty or repeated one
+            header=None,  # the caller sets the names: pandas would rename empty or duplicate ones
             names=range(len(table.header)),
             index_col=False,
-            converters=dict.fromkeys(text_columns, str),  # pandas takes a class called NA for missing
+            converters=dict.fromkeys(text_columns, str),  # pandas would read a class called NA as missing
             quotechar=table.quote,
             na_values=list(missing),
-            low_memory=False,  # in one go: faster by half for many columns
+            low_memory=False,  # faster by half for many columns
         )
     except (pandas.errors.ParserError, pandas.errors.ParserWarning, ValueError, OverflowError) as error:
         raise DataError(f"{request.name}: cannot be read ({first_line(error)}). Save it again as CSV or TSV.") from error
-    if len(frame) != len(table.texts):  # a quote that is not closed, or a line of blanks
+    if len(frame) != len(table.texts):  # an open quote, or a line of blanks
         raise DataError(f"{request.name}: {len(table.texts)} lines, but {len(frame)} rows. Look for open quotes.")
     return frame
 
 
 def row_contents(table: Lines, request: Request, missing: Sequence[str] = ()) -> Contents:
-    """Return what a table with one sample per line holds."""
+    """Return the contents of a table with one sample per line."""
     _refuse_turned(table, request)
     check_header(table.header, request)
     columns = {table.header.index(name): name for name in (*wanted_columns(request), request.groups) if name in table.header}
@@ -182,7 +182,7 @@ def row_contents(table: Lines, request: Request, missing: Sequence[str] = ()) ->
 
 
 def _refuse_turned(table: Lines, request: Request) -> None:
-    """Say so if the target is the name of a row, and not of a column."""
+    """Raise an error if the target or the groups are the name of a row instead of a column."""
     for wanted in wanted_columns(request):
         if wanted not in table.header and wanted in table.first:
             line = table.numbers[table.first.index(wanted)]
@@ -190,14 +190,14 @@ def _refuse_turned(table: Lines, request: Request) -> None:
 
 
 def turned_contents(table: Lines, request: Request) -> Contents:
-    """Return what a table with one feature per line holds; the labels, and the groups, are a row."""
+    """Return the contents of a table with one feature per line; labels and groups are rows."""
     rows = sample_rows(table, request)
     features = table.without({table.first.index(name) for name in rows})
     return with_rows(feature_rows(features, 1, request), rows, 1, request)
 
 
 def sample_rows(table: Lines, request: Request) -> dict[str, list[str]]:
-    """Return the fields of the rows that say something about samples, as far as they are wanted: labels and groups."""
+    """Return the fields of the requested rows of labels and groups."""
     if request.labels is None and request.target is None:
         raise UnknownColumnError(
             f"{request.name}: where are the labels? Name their row (--target ROW), or give a file with them (--labels FILE)."
@@ -210,14 +210,14 @@ def sample_rows(table: Lines, request: Request) -> dict[str, list[str]]:
 
 
 def with_rows(contents: Contents, rows: dict[str, list[str]], n_names: int, request: Request) -> Contents:
-    """Return the contents with labels and groups from rows, of which the first ``n_names`` fields are no samples."""
+    """Return the contents with labels and groups from rows, without their first ``n_names`` fields."""
     texts = {name: fields[n_names:] for name, fields in rows.items()}
     target = request.table_target or ""
     return replace(contents, y=texts.get(target), groups=texts.get(request.groups or ""), target_name=target)
 
 
 def feature_rows(table: Lines, n_names: int, request: Request) -> Contents:
-    """Return the numbers of a table with one feature per line; its first ``n_names`` columns describe the feature."""
+    """Return the values of a table with one feature per line, whose first ``n_names`` columns are annotations."""
     if not table.texts:
         raise DataError(f"{request.name}: no features besides the target. Add rows of numbers.")
     frame = parse(table, range(n_names), request)
@@ -231,7 +231,7 @@ def feature_rows(table: Lines, n_names: int, request: Request) -> Contents:
 
 
 def _refuse_text_rows(values: Any, features: Lines, request: Request) -> None:
-    """Refuse text among the numbers of a table with one feature per line, and name the first line that has some."""
+    """Raise an error that names the first line with text among the values."""
     texts = [column for column, dtype in values.dtypes.items() if dtype.kind not in "biuf"]
     if not texts:
         return

@@ -1,4 +1,4 @@
-"""Zarr stores (.zarr): AnnData objects as in an h5ad file, or a single matrix as in a .npy file."""
+"""Reader of zarr stores (.zarr) with an AnnData object or a single matrix."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from l20fs.data.readers.table import Contents, DataError, Request, UnknownColumn
 
 
 def read_zarr(request: Request) -> Contents:
-    """Read a store; nothing in it is unpickled."""
+    """Read a zarr store; nothing in it is unpickled."""
     zarr = require("zarr", "zarr", request)
     try:
         refuse_pickled(request.file)

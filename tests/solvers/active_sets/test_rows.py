@@ -1,4 +1,4 @@
-"""The panel: what one row more or less would change, against the definition with dense matrices."""
+"""The active set: what one row more or less would change, against the definition with dense matrices."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from reference import best_subset, minimum
 
 from l20fs.objective.least_squares import LeastSquares
-from l20fs.solvers import active_set as panel_module
-from l20fs.solvers.active_set import Panel
-from l20fs.solvers.basis import FeatureBasis, SampleBasis
+from l20fs.solvers.active_sets import rows as rows_module
+from l20fs.solvers.active_sets.basis import FeatureBasis, SampleBasis
+from l20fs.solvers.active_sets.rows import RowActiveSet
 
 SEEDS = st.integers(0, 2**32 - 1)
 SHAPES = pytest.mark.parametrize("shape", [(12, 30), (40, 9)], ids=["N<d", "N>d"])
@@ -37,17 +37,17 @@ def definition(X, Y, rows, mu):
     return np.einsum("ij,ij->j", X, M @ X), X.T @ M @ Y, M @ Y
 
 
-def assert_true(panel, X, Y):
-    """Everything the panel says agrees with the definition."""
-    mu = panel.problem.ridge
-    energies, products, residual = definition(X, Y, panel.rows, mu)
+def assert_true(active, X, Y):
+    """Everything the active set says agrees with the definition."""
+    mu = active.problem.ridge
+    energies, products, residual = definition(X, Y, active.rows, mu)
     scale = np.abs(X).max() ** 2 * len(X)
-    np.testing.assert_allclose(panel.energies, energies, atol=1e-10 * scale)
-    np.testing.assert_allclose(panel.products.T, products, atol=1e-10 * scale)
-    np.testing.assert_allclose(panel.residual.T, residual, atol=1e-10 * scale)
-    for size, value in enumerate(panel.losses):
-        assert value == pytest.approx(minimum(X, Y, panel.rows[:size], mu)[0], rel=1e-9, abs=1e-10)
-    np.testing.assert_allclose(panel.weights, minimum(X, Y, panel.rows, mu)[1].T, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(active.energies, energies, atol=1e-10 * scale)
+    np.testing.assert_allclose(active.products.T, products, atol=1e-10 * scale)
+    np.testing.assert_allclose(active.residual.T, residual, atol=1e-10 * scale)
+    for size, value in enumerate(active.losses):
+        assert value == pytest.approx(minimum(X, Y, active.rows[:size], mu)[0], rel=1e-9, abs=1e-10)
+    np.testing.assert_allclose(active.weights, minimum(X, Y, active.rows, mu)[1].T, rtol=1e-6, atol=1e-8)
 
 
 @FORMS
@@ -57,19 +57,19 @@ def assert_true(panel, X, Y):
 @settings(max_examples=10)
 def test_rows_come_and_go_and_the_panel_keeps_to_the_definition(container, shape, ridge, seed):
     X, Y = draw(seed, shape)
-    panel = Panel(LeastSquares(container(X), Y, ridge=ridge))
-    assert isinstance(panel.basis, SampleBasis if shape[0] <= shape[1] else FeatureBasis)
+    active = RowActiveSet(LeastSquares(container(X), Y, ridge=ridge))
+    assert isinstance(active.basis, SampleBasis if shape[0] <= shape[1] else FeatureBasis)
     random = np.random.default_rng(seed)
     for row in random.permutation(shape[1])[:5]:
-        panel.add(int(row))
-    assert_true(panel, X, Y)
-    panel.remove(int(random.integers(5)))
-    panel.remove(0)
-    panel.add(int(next(j for j in range(shape[1]) if j not in panel.rows)))
-    assert_true(panel, X, Y)
-    other = Panel(panel.problem, panel.rows)
-    np.testing.assert_allclose(other.gains(), panel.gains(), rtol=1e-7, atol=1e-11)
-    assert other.rows == panel.rows
+        active.add(int(row))
+    assert_true(active, X, Y)
+    active.remove(int(random.integers(5)))
+    active.remove(0)
+    active.add(int(next(j for j in range(shape[1]) if j not in active.rows)))
+    assert_true(active, X, Y)
+    other = RowActiveSet(active.problem, active.rows)
+    np.testing.assert_allclose(other.gains(), active.gains(), rtol=1e-7, atol=1e-11)
+    assert other.rows == active.rows
 
 
 @SHAPES
@@ -78,17 +78,17 @@ def test_rows_come_and_go_and_the_panel_keeps_to_the_definition(container, shape
 @settings(max_examples=20)
 def test_adding_and_removing_a_row_changes_nothing(shape, ridge, seed):
     X, Y = draw(seed, shape)
-    panel = Panel(LeastSquares(X, Y, ridge=ridge), [3, 5, 1])
-    before = [array.copy() for array in (panel.gains(), panel.energies, panel.products, panel.residual, panel.weights)]
-    loss = panel.loss
-    panel.add(7)
-    assert panel.loss < loss
-    panel.remove(3)
-    after = (panel.gains(), panel.energies, panel.products, panel.residual, panel.weights)
+    active = RowActiveSet(LeastSquares(X, Y, ridge=ridge), [3, 5, 1])
+    before = [array.copy() for array in (active.gains(), active.energies, active.products, active.residual, active.weights)]
+    loss = active.loss
+    active.add(7)
+    assert active.loss < loss
+    active.remove(3)
+    after = (active.gains(), active.energies, active.products, active.residual, active.weights)
     for old, new in zip(before, after, strict=True):
         np.testing.assert_allclose(new, old, rtol=1e-8, atol=1e-9)
-    assert panel.loss == pytest.approx(loss)
-    assert panel.rows == [3, 5, 1]
+    assert active.loss == pytest.approx(loss)
+    assert active.rows == [3, 5, 1]
 
 
 @SHAPES
@@ -97,14 +97,14 @@ def test_adding_and_removing_a_row_changes_nothing(shape, ridge, seed):
 @settings(max_examples=10)
 def test_gains_and_losses_are_differences_of_minima(shape, ridge, seed):
     X, Y = draw(seed, shape)
-    panel = Panel(LeastSquares(X, Y, ridge=ridge), [2, 4, 6])
-    mu, value = panel.problem.ridge, panel.loss
-    gains = panel.gains()
+    active = RowActiveSet(LeastSquares(X, Y, ridge=ridge), [2, 4, 6])
+    mu, value = active.problem.ridge, active.loss
+    gains = active.gains()
     for row in range(shape[1]):
-        gain = 0.0 if row in panel.rows else value - minimum(X, Y, [*panel.rows, row], mu)[0]
+        gain = 0.0 if row in active.rows else value - minimum(X, Y, [*active.rows, row], mu)[0]
         assert gains[row] == pytest.approx(gain, rel=1e-6, abs=1e-9)
-    for position, rise in enumerate(panel.removal_losses()):
-        others = [row for row in panel.rows if row != panel.rows[position]]
+    for position, rise in enumerate(active.removal_losses()):
+        others = [row for row in active.rows if row != active.rows[position]]
         assert rise == pytest.approx(minimum(X, Y, others, mu)[0] - value, rel=1e-6, abs=1e-9)
 
 
@@ -115,25 +115,25 @@ def test_gains_and_losses_are_differences_of_minima(shape, ridge, seed):
 @settings(max_examples=5)
 def test_the_best_exchange_is_the_best_of_all_pairs(container, shape, ridge, seed):
     X, Y = draw(seed, shape)
-    panel = Panel(LeastSquares(container(X), Y, ridge=ridge), [2, 4, 6])
-    mu = panel.problem.ridge
+    active = RowActiveSet(LeastSquares(container(X), Y, ridge=ridge), [2, 4, 6])
+    mu = active.problem.ridge
     values = {
-        (position, row): minimum(X, Y, [*(r for r in panel.rows if r != panel.rows[position]), row], mu)[0]
+        (position, row): minimum(X, Y, [*(r for r in active.rows if r != active.rows[position]), row], mu)[0]
         for position in range(3)
         for row in range(shape[1])
-        if row not in panel.rows
+        if row not in active.rows
     }
-    best = panel.best_exchange()
-    assert best.decrease == pytest.approx(panel.loss - min(values.values()), rel=1e-6, abs=1e-9)
+    best = active.best_exchange()
+    assert best.decrease == pytest.approx(active.loss - min(values.values()), rel=1e-6, abs=1e-9)
     assert values[best.position, best.unit] == pytest.approx(min(values.values()), rel=1e-9, abs=1e-9)
 
 
 def test_exchanges_are_searched_block_by_block(monkeypatch):
     X, Y = draw(1, (30, 700))
-    panel = Panel(LeastSquares(X, Y, ridge=0.1), range(4))
-    whole = panel.best_exchange()
-    monkeypatch.setattr(panel_module, "BLOCK_ELEMENTS", 1)
-    assert panel.best_exchange() == pytest.approx(whole)
+    active = RowActiveSet(LeastSquares(X, Y, ridge=0.1), range(4))
+    whole = active.best_exchange()
+    monkeypatch.setattr(rows_module, "BLOCK_ELEMENTS", 1)
+    assert active.best_exchange() == pytest.approx(whole)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -146,11 +146,11 @@ def test_looking_ahead_changes_nothing(dtype, container, shape, ridge, seed):
     X, Y = draw(seed, (shape[0], 6 * shape[1]) if shape[0] < shape[1] else shape)
     problem = LeastSquares(container(X.astype(dtype)), Y, ridge=ridge)
     n_rows = 8
-    plain, ahead = Panel(problem), Panel(problem)
+    plain, ahead = RowActiveSet(problem), RowActiveSet(problem)
     while len(plain) < n_rows:
         assert plain.grow(1) == 1
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(panel_module, "FEWEST_CANDIDATES", 2)  # so few that the best one is often not among them
+        patch.setattr(rows_module, "FEWEST_CANDIDATES", 2)  # so few that the best one is often not among them
         ahead._ahead = 8
         while len(ahead) < n_rows:
             assert ahead.grow(n_rows - len(ahead)) >= 1
@@ -160,44 +160,44 @@ def test_looking_ahead_changes_nothing(dtype, container, shape, ridge, seed):
 
 
 def test_what_was_chosen_too_early_is_taken_back(monkeypatch):
-    monkeypatch.setattr(panel_module, "FEWEST_CANDIDATES", 2)
+    monkeypatch.setattr(rows_module, "FEWEST_CANDIDATES", 2)
     random = np.random.default_rng(0)
     base = random.standard_normal((50, 3))
     # Twins of the best column fill the list of candidates and are worth nothing once it is in.
     X = np.hstack([base[:, :1] + 0.01 * random.standard_normal((50, 4)), base[:, 1:]])
-    panel = Panel(LeastSquares(X, base @ np.diag([3.0, 2.0, 1.0])))
-    panel._ahead = 2
-    assert panel.grow(2) == 1
-    assert panel.grow(2) == 2
-    assert panel.rows[1:] == [4, 5]
-    assert_true(panel, X, base @ np.diag([3.0, 2.0, 1.0]))
+    active = RowActiveSet(LeastSquares(X, base @ np.diag([3.0, 2.0, 1.0])))
+    active._ahead = 2
+    assert active.grow(2) == 1
+    assert active.grow(2) == 2
+    assert active.rows[1:] == [4, 5]
+    assert_true(active, X, base @ np.diag([3.0, 2.0, 1.0]))
 
 
 def test_rounding_does_not_pile_up():
     X, Y = draw(3, (60, 80))
-    panel = Panel(LeastSquares(X, Y, ridge=0.01), range(20))
+    active = RowActiveSet(LeastSquares(X, Y, ridge=0.01), range(20))
     random = np.random.default_rng(0)
     for _ in range(300):
-        panel.remove(int(random.integers(len(panel))))
-        panel.add(int(random.choice([j for j in range(80) if j not in panel.rows])))
-    assert_true(panel, X, Y)
+        active.remove(int(random.integers(len(active))))
+        active.add(int(random.choice([j for j in range(80) if j not in active.rows])))
+    assert_true(active, X, Y)
 
 
 def test_lines_stay_orthogonal_when_columns_nearly_agree():
     random = np.random.default_rng(0)
     X = random.standard_normal((40, 1)) + 3e-5 * random.standard_normal((40, 60))
-    panel = Panel(LeastSquares(X, random.standard_normal((40, 2))), range(6))
-    np.testing.assert_allclose(panel.basis.lines @ panel.basis.lines.T, np.eye(6), atol=1e-13)
+    active = RowActiveSet(LeastSquares(X, random.standard_normal((40, 2))), range(6))
+    np.testing.assert_allclose(active.basis.lines @ active.basis.lines.T, np.eye(6), atol=1e-13)
 
 
 def test_what_has_piled_up_is_swept_away():
     X, Y = draw(3, (60, 80))
-    panel = Panel(LeastSquares(X, Y, ridge=0.01), range(20))
-    panel.products += 1e-3  # far more than rounding ever would
-    for _ in range(panel_module.REFRESH_EVERY // 2):
-        panel.add(30)
-        panel.remove(20)
-    assert_true(panel, X, Y)
+    active = RowActiveSet(LeastSquares(X, Y, ridge=0.01), range(20))
+    active.products += 1e-3  # far more than rounding ever would
+    for _ in range(rows_module.REFRESH_EVERY // 2):
+        active.add(30)
+        active.remove(20)
+    assert_true(active, X, Y)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -206,9 +206,9 @@ def test_copies_and_sums_of_selected_columns_gain_nothing(dtype):
     X = random.standard_normal((20, 6))
     X[:, 3], X[:, 4] = X[:, 0], X[:, 1] - 2.0 * X[:, 0]
     X[:, 5] = 7.0
-    panel = Panel(LeastSquares(X.astype(dtype), random.standard_normal((20, 2))), [0, 1])
-    assert np.flatnonzero(panel.gains()).tolist() == [2]
-    closeness = panel.closeness()
+    active = RowActiveSet(LeastSquares(X.astype(dtype), random.standard_normal((20, 2))), [0, 1])
+    assert np.flatnonzero(active.gains()).tolist() == [2]
+    closeness = active.closeness()
     assert closeness[5] == 0.0
     assert closeness[2] > max(closeness[3], closeness[4]) > 0.0
 
@@ -216,7 +216,7 @@ def test_copies_and_sums_of_selected_columns_gain_nothing(dtype):
 def test_a_copy_may_share_the_ridge():
     X, Y = draw(5, (15, 4))
     X[:, 3] = X[:, 0]
-    panel = Panel(LeastSquares(X, Y, ridge=1.0), [0])
-    value = minimum(X, Y, [0, 3], panel.problem.ridge)[0]
-    assert panel.gains()[3] == pytest.approx(panel.loss - value)
-    assert best_subset(X, Y, 4, panel.problem.ridge)[0] < minimum(X, Y, [0, 1, 2], panel.problem.ridge)[0]
+    active = RowActiveSet(LeastSquares(X, Y, ridge=1.0), [0])
+    value = minimum(X, Y, [0, 3], active.problem.ridge)[0]
+    assert active.gains()[3] == pytest.approx(active.loss - value)
+    assert best_subset(X, Y, 4, active.problem.ridge)[0] < minimum(X, Y, [0, 1, 2], active.problem.ridge)[0]

@@ -1,10 +1,10 @@
-r"""A panel of groups: several rows that enter, leave and are exchanged together.
+r"""An active set of groups: several rows that enter, leave and are exchanged together.
 
 With :math:`Q_g = X_g' M_S X_g` and :math:`C_g = X_g' M_S \tilde Y`, group g lowers h by
 
 .. math:: \tfrac12 \mathrm{tr}\bigl(C_g' (\mu I + Q_g)^{-1} C_g\bigr),
 
-which is what its members gain one after the other. The small blocks :math:`Q_g` are kept, and every change of the panel
+which is what its members gain one after the other. The small blocks :math:`Q_g` are kept, and every change of the active set
 changes them by :math:`p_g p_g'`. Members without room (dependent on others, when there is no ridge) are passed over and
 have no weight.
 """
@@ -12,47 +12,36 @@ have no weight.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 
 import numpy as np
 
 from l20fs.design import BLOCK_ELEMENTS
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.row_penalty import RowPenalty
-from l20fs.solvers.active_set import Exchange, Panel
+from l20fs.solvers.active_sets.rows import Exchange, RowActiveSet
 from l20fs.typing import Array
 
 
-def make_panel(problem: LeastSquares, units: Iterable[int] = (), penalty: RowPenalty | None = None) -> Panel:
-    """Return a panel of the given units and of all that is included."""
-    if penalty is not None and penalty.has_groups:
-        return GroupPanel(problem, units, penalty)
-    return Panel(problem, units, penalty)
-
-
-class GroupPanel(Panel):
-    """A panel whose units are groups of rows.
+class GroupActiveSet(RowActiveSet):
+    """An active set whose units are groups of rows.
 
     Examples
     --------
     >>> penalty = RowPenalty.of_groups([0, 1, 0], factors=np.ones(3))
-    >>> panel = GroupPanel(LeastSquares(np.eye(4)[:, :3], np.eye(4)), [0], penalty)
-    >>> panel.units, panel.rows, round(panel.loss, 6)
+    >>> active = GroupActiveSet(LeastSquares(np.eye(4)[:, :3], np.eye(4)), [0], penalty)
+    >>> active.units, active.rows, round(active.loss, 6)
     ([0], [0, 2], 0.5)
     """
 
-    def __init__(self, problem: LeastSquares, units: Iterable[int], penalty: RowPenalty) -> None:
-        self._blocks = [Blocks(problem, members) for members in _by_size(penalty)]
+    def _start_from(self, units: list[int]) -> None:
+        self._blocks = [GroupBlocks(self.problem, members) for members in _by_size(self.penalty)]
         self._units: list[int] = []
         self._ends = [0]
-        super().__init__(problem, units, penalty)
         self._ahead = 1
-
-    def _start_from(self, units: list[int]) -> None:
         self._alone = self.merits()
         included = self.penalty.included.tolist()
         self._add_units(included)
-        # What is included and has no room is no part of the panel: it comes with every selection and changes nothing.
+        # What is included and has no room is no part of the active set: it comes with every selection and changes nothing.
         sizes = np.diff(self._ends)
         self._units = [unit for unit, size in zip(included, sizes, strict=True) if size]
         self._ends = [0, *np.cumsum(sizes[sizes > 0]).tolist()]
@@ -84,7 +73,7 @@ class GroupPanel(Panel):
         return self._gains_without(np.empty((0, self.problem.n_features)), np.empty((0, self.problem.n_targets)))
 
     def _gains_without(self, images: Array, targets: Array) -> Array:
-        """Return what each unit would gain if lines with these images and targets had left the panel."""
+        """Return what each unit would gain if lines with these images and targets had left the active set."""
         gains = np.zeros(self.penalty.n_units)
         for blocks in self._blocks:
             members = blocks.members
@@ -109,7 +98,7 @@ class GroupPanel(Panel):
         members = self.penalty.members[unit]
         self._needed_room[members] = self._smallest_room[members]
         if self._is_incomplete():
-            vars(self).update(vars(GroupPanel(self.problem, self._units, self.penalty)))
+            self._build(self._units)
 
     def _is_incomplete(self) -> bool:
         """Say whether members that were passed over have room again: what left may have been what they depended on."""
@@ -151,7 +140,7 @@ class GroupPanel(Panel):
             blocks.change(image, sign)
 
 
-class Blocks:
+class GroupBlocks:
     """The blocks ``Q_g`` of all groups of one size.
 
     Parameters
@@ -165,7 +154,7 @@ class Blocks:
         self._values = _inner_products(problem, members)
 
     def change(self, image: Array, sign: float) -> None:
-        """Follow a change of rank one of the panel."""
+        """Follow a change of rank one of the active set."""
         parts = image[self.members].astype(np.float64, copy=False)
         self._values += sign * parts[:, :, None] * parts[:, None, :]
 
@@ -173,7 +162,7 @@ class Blocks:
         """Return what each group would gain, given its products, (n_targets, n_groups, size).
 
         The members are orthogonalised one after the other, in all groups at once; ``images`` are those of lines that have
-        left the panel.
+        left the active set.
         """
         left = images[:, self.members].astype(np.float64, copy=False)
         values = self._values + np.einsum("lgi,lgj->gij", left, left)

@@ -12,9 +12,10 @@ from supports import dense, loss_of, problems
 
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.row_penalty import RowPenalty
-from l20fs.solvers import group_active_set as groups_module
-from l20fs.solvers.active_set import Panel
-from l20fs.solvers.group_active_set import GroupPanel, make_panel
+from l20fs.solvers.active_sets import groups as groups_module
+from l20fs.solvers.active_sets import make_active_set
+from l20fs.solvers.active_sets.groups import GroupActiveSet
+from l20fs.solvers.active_sets.rows import RowActiveSet
 
 SEEDS = st.integers(0, 2**32 - 1)
 SHAPES = pytest.mark.parametrize("shape", [(12, 20), (40, 14)], ids=["N<d", "N>d"])
@@ -53,32 +54,32 @@ class Definition:
         return np.flatnonzero((self.penalty.costs > 0.0) & (self.penalty.costs < np.inf)).tolist()
 
 
-def is_clear(gains, panel):
+def is_clear(gains, active):
     """Say whether each gain is either nothing or something: where it is neither, rounding decides who may enter."""
-    shares = np.array(gains) / panel.problem.null_loss
+    shares = np.array(gains) / active.problem.null_loss
     return bool(((shares < 1e-12) | (shares > 1e-6)).all())
 
 
-def assert_true(panel, definition, alpha):
-    """Everything the panel says about the next change agrees with the definition."""
-    penalty, chosen = definition.penalty, panel.units
-    close = {"rel": 1e-5, "abs": 1e-8 * panel.problem.null_loss}
-    assert panel.loss == pytest.approx(definition.h(chosen), **close)
+def assert_true(active, definition, alpha):
+    """Everything the active set says about the next change agrees with the definition."""
+    penalty, chosen = definition.penalty, active.units
+    close = {"rel": 1e-5, "abs": 1e-8 * active.problem.null_loss}
+    assert active.loss == pytest.approx(definition.h(chosen), **close)
     expected = np.zeros(penalty.n_units)
     for unit in set(definition.free()) - set(chosen):
-        expected[unit] = panel.loss - definition.h([*chosen, unit])
-    assert panel.gains() == pytest.approx(expected, **close)
-    removable = chosen[panel.n_fixed :]
-    rises = [definition.h([other for other in chosen if other != unit]) - panel.loss for unit in removable]
-    assert panel.removal_losses()[panel.n_fixed :] == pytest.approx(rises, **close)
-    _, by_adding = panel.best_addition(alpha)
-    outside = np.flatnonzero(expected > 1e-6 * panel.problem.null_loss).tolist()
-    if outside and is_clear(expected, panel):
+        expected[unit] = active.loss - definition.h([*chosen, unit])
+    assert active.gains() == pytest.approx(expected, **close)
+    removable = chosen[active.n_fixed :]
+    rises = [definition.h([other for other in chosen if other != unit]) - active.loss for unit in removable]
+    assert active.removal_losses()[active.n_fixed :] == pytest.approx(rises, **close)
+    _, by_adding = active.best_addition(alpha)
+    outside = np.flatnonzero(expected > 1e-6 * active.problem.null_loss).tolist()
+    if outside and is_clear(expected, active):
         assert by_adding == pytest.approx(max(expected[unit] - alpha * penalty.costs[unit] for unit in outside), **close)
     if not removable:
-        assert panel.best_removal(alpha)[0] == panel.best_exchange(alpha).position == -1
+        assert active.best_removal(alpha)[0] == active.best_exchange(alpha).position == -1
         return
-    _, by_removing = panel.best_removal(alpha)
+    _, by_removing = active.best_removal(alpha)
     savings = [alpha * penalty.costs[unit] - rise for unit, rise in zip(removable, rises, strict=True)]
     assert by_removing == pytest.approx(max(savings), **close)
     decreases, gains = [], []
@@ -86,15 +87,15 @@ def assert_true(panel, definition, alpha):
         others = [other for other in chosen if other != unit]
         for entering in set(definition.free()) - set(chosen):
             gains.append(gain := definition.h(others) - definition.h([*others, entering]))
-            if gain > 1e-6 * panel.problem.null_loss:
+            if gain > 1e-6 * active.problem.null_loss:
                 decreases.append(gain - alpha * penalty.costs[entering] + saving)
-    if not decreases or not is_clear(gains, panel):
+    if not decreases or not is_clear(gains, active):
         return
-    best = panel.best_exchange(alpha)
+    best = active.best_exchange(alpha)
     assert best.decrease == pytest.approx(max(decreases), **close)
     after = definition.h([*(unit for unit in chosen if unit != chosen[best.position]), best.unit])
     saved = alpha * (penalty.costs[chosen[best.position]] - penalty.costs[best.unit])
-    assert panel.loss - after + saved == pytest.approx(best.decrease, **close)
+    assert active.loss - after + saved == pytest.approx(best.decrease, **close)
 
 
 @FORMS
@@ -106,24 +107,24 @@ def assert_true(panel, definition, alpha):
 def test_units_come_and_go_and_the_panel_keeps_to_the_definition(container, shape, ridge, grouped, seed, alpha):
     X, Y, penalty = draw(seed, shape, grouped)
     problem = LeastSquares(container(X), Y, ridge=ridge)
-    panel = make_panel(problem, (), penalty)
-    assert isinstance(panel, GroupPanel) == grouped
+    active = make_active_set(problem, (), penalty)
+    assert isinstance(active, GroupActiveSet) == grouped
     definition = Definition(X, Y, penalty, problem.ridge)
-    assert_true(panel, definition, alpha)
+    assert_true(active, definition, alpha)
     random = np.random.default_rng(seed)
-    chosen = random.permutation(np.flatnonzero(panel.gains()))[:3].tolist()
+    chosen = random.permutation(np.flatnonzero(active.gains()))[:3].tolist()
     assume(chosen)
     for unit in chosen:
-        panel.add(unit)
-    assert_true(panel, definition, alpha)
-    panel.remove(int(random.integers(panel.n_fixed, len(panel))))
-    assert_true(panel, definition, alpha)
-    other = make_panel(problem, panel.units, penalty)
-    assert other.units == panel.units
-    assert other.rows == panel.rows
-    np.testing.assert_allclose(other.gains(), panel.gains(), rtol=1e-6, atol=1e-9 * problem.null_loss)
-    np.testing.assert_allclose(other.weights, panel.weights, rtol=1e-6, atol=1e-8)
-    assert panel.cost == pytest.approx(penalty.costs[panel.units].sum())
+        active.add(unit)
+    assert_true(active, definition, alpha)
+    active.remove(int(random.integers(active.n_fixed, len(active))))
+    assert_true(active, definition, alpha)
+    other = make_active_set(problem, active.units, penalty)
+    assert other.units == active.units
+    assert other.rows == active.rows
+    np.testing.assert_allclose(other.gains(), active.gains(), rtol=1e-6, atol=1e-9 * problem.null_loss)
+    np.testing.assert_allclose(other.weights, active.weights, rtol=1e-6, atol=1e-8)
+    assert active.cost == pytest.approx(penalty.costs[active.units].sum())
 
 
 @given(problem=problems(), seed=SEEDS)
@@ -135,19 +136,19 @@ def test_the_worst_that_may_come(problem, seed):
         random.integers(0, 4, problem.n_features), random.choice([0.0, 0.5, 1.0], problem.n_features)
     )
     assume(penalty.n_selectable(problem.design.varies) > 0)
-    panel = make_panel(problem, (), penalty)
-    while panel.grow(1):
+    active = make_active_set(problem, (), penalty)
+    while active.grow(1):
         pass
     # In single precision a sparse column far from zero has few digits left, in panels of rows as well.
     tolerance = 3e-2 if problem.dtype == np.float32 else 1e-6
-    for size in range(panel.n_fixed, len(panel) + 1):
-        rows = panel.rows[: panel.n_rows_at(size)]
-        assert panel.losses[len(rows)] == pytest.approx(
+    for size in range(active.n_fixed, len(active) + 1):
+        rows = active.rows[: active.n_rows_at(size)]
+        assert active.losses[len(rows)] == pytest.approx(
             loss_of(problem, rows), rel=tolerance, abs=tolerance * problem.null_loss
         )
-    members = np.flatnonzero(np.isin(penalty.unit_of, [*panel.units, *penalty.included]))
-    assert panel.loss <= loss_of(problem, members) + max(1e-3, tolerance) * problem.null_loss
-    assert np.isfinite(panel.weights).all()
+    members = np.flatnonzero(np.isin(penalty.unit_of, [*active.units, *penalty.included]))
+    assert active.loss <= loss_of(problem, members) + max(1e-3, tolerance) * problem.null_loss
+    assert np.isfinite(active.weights).all()
     assert np.isfinite(dense(problem)).all()
 
 
@@ -158,7 +159,7 @@ def test_the_worst_that_may_come(problem, seed):
 def test_groups_of_one_are_rows(shape, ridge, seed):
     X, Y, _ = draw(seed, shape, grouped=False)
     problem, penalty = LeastSquares(X, Y, ridge=ridge), RowPenalty.plain(shape[1])
-    rows, units = Panel(problem), GroupPanel(problem, (), penalty)
+    rows, units = RowActiveSet(problem), GroupActiveSet(problem, (), penalty)
     for _ in range(4):
         np.testing.assert_allclose(units.gains(), rows.gains(), rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(units.removal_losses(), rows.removal_losses(), rtol=1e-9, atol=1e-12)
@@ -173,16 +174,16 @@ def test_blocks_are_read_piece_by_piece(container, monkeypatch):
     X, Y, _ = draw(0, (30, 12), grouped=False)
     penalty = RowPenalty.of_groups([0, 0, 0, 1, 1, 1, 2, 2, 3, 4, 4, 4], np.ones(12))
     problem = LeastSquares(container(X), Y)
-    whole = GroupPanel(problem, (), penalty).gains()
+    whole = GroupActiveSet(problem, (), penalty).gains()
     monkeypatch.setattr(groups_module, "BLOCK_ELEMENTS", 7)
-    np.testing.assert_allclose(GroupPanel(problem, (), penalty).gains(), whole, rtol=1e-10)
+    np.testing.assert_allclose(GroupActiveSet(problem, (), penalty).gains(), whole, rtol=1e-10)
 
 
 def test_a_group_gains_what_its_members_gain_together_however_many_they_are():
     X, Y, _ = draw(1, (60, 40), grouped=False)
     penalty = RowPenalty.of_groups([0] * 25 + [1] * 10 + [2] * 5, np.ones(40))
     problem = LeastSquares(X, Y, ridge=0.1)
-    gains = GroupPanel(problem, (), penalty).gains()
+    gains = GroupActiveSet(problem, (), penalty).gains()
     for unit, members in enumerate(penalty.members):
         assert gains[unit] == pytest.approx(problem.null_loss - minimum(X, Y, members, problem.ridge)[0])
 
@@ -198,6 +199,6 @@ def test_included_rows_are_added_in_one_pass(grouped, monkeypatch):
     monkeypatch.setattr(
         type(problem.design), "pull", lambda self, R, rows=None: n_lines.append(len(R)) or pull(self, R, rows)
     )
-    panel = make_panel(problem, (), penalty)
-    assert len(panel.rows) == 7  # one of the eight is constant
+    active = make_active_set(problem, (), penalty)
+    assert len(active.rows) == 7  # one of the eight is constant
     assert n_lines == [3, 7]

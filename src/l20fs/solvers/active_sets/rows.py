@@ -27,7 +27,7 @@ from l20fs.design import BLOCK_ELEMENTS
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.prox import squared_row_norms
 from l20fs.objective.row_penalty import RowPenalty
-from l20fs.solvers.basis import Basis, Triangle, make_basis
+from l20fs.solvers.active_sets.basis import Basis, Triangle, make_basis
 from l20fs.typing import Array
 
 #: Changes of rank one after which the products with the residual are computed anew, so that rounding cannot pile up.
@@ -50,14 +50,14 @@ MOST_AT_ONCE = 64
 
 
 class Exchange(NamedTuple):
-    """Take the unit at ``position`` out of the panel, put ``unit`` in, and h + alpha * cost falls by ``decrease``."""
+    """Take the unit at ``position`` out of the active set, put ``unit`` in, and h + alpha * cost falls by ``decrease``."""
 
     position: int
     unit: int
     decrease: float
 
 
-class RowSet(ABC):
+class ActiveSet(ABC):
     """A set of rows that grows, each time by the unit with the highest merit: what :func:`~l20fs.solvers.forward` needs.
 
     Attributes
@@ -159,10 +159,10 @@ class RowSet(ABC):
         """Return the merits without any unit selected."""
 
 
-class Panel(RowSet):
+class RowActiveSet(ActiveSet):
     """A set of rows that grows, shrinks and changes, and knows at any time what each change would bring.
 
-    Here every row is a unit of its own; :class:`~l20fs.solvers.group_active_set.GroupPanel` is a panel of groups. What is
+    Every row is a unit of its own here; :class:`~l20fs.solvers.active_sets.groups.GroupActiveSet` has groups. What is
     included is there from the start, comes first and stays.
 
     Attributes
@@ -180,15 +180,20 @@ class Panel(RowSet):
 
     Examples
     --------
-    >>> panel = Panel(LeastSquares(np.eye(4)[:, :3], np.eye(4)))
-    >>> panel.add(1)
-    >>> panel.rows, round(panel.loss, 6)
+    >>> active = RowActiveSet(LeastSquares(np.eye(4)[:, :3], np.eye(4)))
+    >>> active.add(1)
+    >>> active.rows, round(active.loss, 6)
     ([1], 1.0)
     """
 
     def __init__(self, problem: LeastSquares, units: Iterable[int] = (), penalty: RowPenalty | None = None) -> None:
         super().__init__(problem, penalty)
-        design = problem.design
+        self._build(units)
+
+    def _build(self, units: Iterable[int]) -> None:
+        """Begin with the given units and what is included."""
+        problem, design = self.problem, self.problem.design
+        self.losses, self.n_fixed = [problem.null_loss], 0
         self.residual = problem.targets.copy()
         self.products = _in_float64(design.pull(problem.targets))
         self.energies = design.column_energy.copy()
@@ -274,7 +279,7 @@ class Panel(RowSet):
         return self._needed_room < np.inf
 
     def _merits_alone(self) -> Array:
-        return self._per_cost(Panel(self.problem).gains())
+        return self._per_cost(RowActiveSet(self.problem).gains())
 
     def add(self, unit: int) -> None:
         """Add a unit: one pass over X."""

@@ -1,4 +1,4 @@
-r"""A set of rows that grows beside an X on a device: the same choices as those of a panel, many at a time.
+r"""A set of rows that grows beside an X on a device: the same choices as those of an active set, many at a time.
 
 Everything that is as long as X has features stays on the device. A batch of rows costs one pass over X and a handful of
 small transfers:
@@ -22,8 +22,8 @@ import numpy as np
 
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.row_penalty import RowPenalty
-from l20fs.solvers.active_set import RowSet, best_of, smallest_rooms
-from l20fs.solvers.basis import Triangle
+from l20fs.solvers.active_sets.basis import Triangle
+from l20fs.solvers.active_sets.rows import ActiveSet, best_of, smallest_rooms
 from l20fs.typing import Array
 
 #: From how many features with the highest merit the next rows are foreseen, for each of these rows and at least.
@@ -114,7 +114,7 @@ class DeviceBasis(Triangle):
         self._targets = np.vstack([self._targets, np.empty((n_places - n_before, self._targets.shape[1]))])
 
 
-class DevicePanel(RowSet):
+class DeviceActiveSet(ActiveSet):
     """A set of rows that grows beside an X on a device.
 
     Parameters
@@ -127,8 +127,8 @@ class DevicePanel(RowSet):
     --------
     >>> import array_api_strict
     >>> problem = LeastSquares(array_api_strict.asarray(np.diag([1.0, 2.0, 3.0, 4.0])[:, :3]), np.eye(4))
-    >>> panel = DevicePanel(problem)
-    >>> panel.grow(2), len(panel.rows)
+    >>> active = DeviceActiveSet(problem)
+    >>> active.grow(2), len(active.rows)
     (2, 2)
     """
 
@@ -162,7 +162,7 @@ class DevicePanel(RowSet):
         return may_gain
 
     def _merits_alone(self) -> Array:
-        return DevicePanel(self.problem).merits()
+        return DeviceActiveSet(self.problem).merits()
 
     def grow(self, n_units: int, least: float = 0.0) -> int:
         foreseen = self._look_ahead(min(self._ahead, n_units), least)

@@ -1,0 +1,27 @@
+"""Active sets: the selected rows, and the exact change that one row more or less would bring."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from l20fs.objective.least_squares import LeastSquares
+from l20fs.objective.row_penalty import RowPenalty
+from l20fs.solvers.active_sets.device import DeviceActiveSet
+from l20fs.solvers.active_sets.groups import GroupActiveSet
+from l20fs.solvers.active_sets.rows import ActiveSet, RowActiveSet
+
+__all__ = ["ActiveSet", "RowActiveSet", "make_active_set", "make_growing_set"]
+
+
+def make_active_set(problem: LeastSquares, units: Iterable[int] = (), penalty: RowPenalty | None = None) -> RowActiveSet:
+    """Return an active set of the given units and of all that is included."""
+    if penalty is not None and penalty.has_groups:
+        return GroupActiveSet(problem, units, penalty)
+    return RowActiveSet(problem, units, penalty)
+
+
+def make_growing_set(problem: LeastSquares, penalty: RowPenalty | None = None) -> ActiveSet:
+    """Return an active set that only grows: beside X where that is on a device, unless units have costs or groups."""
+    if problem.design.location == "device" and (penalty is None or penalty.is_plain):
+        return DeviceActiveSet(problem, penalty)
+    return make_active_set(problem, (), penalty)
