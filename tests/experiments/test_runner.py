@@ -295,7 +295,8 @@ def test_as_many_features_as_are_non_zero():
         if cell.fold is None:
             result = compute(cell, data)
             train = paper_split(data.y, cell.split).train
-            path = L20Selector(None, **cell.variant.params).fit(data.X[train], data.y[train]).path_
+            selector = cell.variant.selector().set_params(n_features_to_select=None)
+            path = selector.fit(data.X[train], data.y[train]).path_
             assert result["sizes"] == [result["n_nonzero"]] == [path.n_nonzero[-1]]
 
 
