@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from l20fs.data import make_planted
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.solvers import Schedule, ahiht, hiht
-from l20fs.solvers.homotopy import Walk, lambdas, solve_stage
+from l20fs.solvers.homotopy import Walk, lambdas
 
 # samples, features, classes, rows wanted, options
 CASES = [
@@ -65,7 +65,11 @@ def stages(problem: LeastSquares, schedule: Schedule, lazy: bool):
     """Yield rows and weights at every lambda of an AHIHT path."""
     walk, done = Walk(problem, schedule, lazy=lazy), []
     for lam in lambdas(walk, done):
-        done.append(solve_stage(walk, lam, 1, lambda trial: True))
+        before = walk.L
+        trial = walk.step(lam)
+        if trial.squared_length == 0.0:
+            walk.L = before
+        done.append(walk.stage(lam, trial, n_steps=1, converged=True))
         yield walk.point.rows, walk.point.values
 
 

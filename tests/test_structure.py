@@ -6,11 +6,14 @@ import ast
 import inspect
 import subprocess
 import sys
+import traceback
 from pathlib import Path
 
 import pytest
 
 import l20fs
+from l20fs.data import make_planted
+from l20fs.design import DenseDesign
 
 SOURCE = Path(l20fs.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
@@ -82,3 +85,30 @@ def test_public_objects_are_documented(name):
             assert inspect.getdoc(function), f"{name}.{member} has no docstring"
             hints = inspect.get_annotations(function)
             assert "return" in hints, f"{name}.{member} says not what it returns"
+
+
+@pytest.mark.parametrize("solver", ["forward", "swap", "ahiht", "hiht"])
+def test_at_most_five_hops_from_fit_to_the_product_with_X(solver, monkeypatch):
+    """Calls of this package between ``fit`` and a product of X with a residual, where nothing is evaluated lazily."""
+    hops, pull = [], DenseDesign.pull
+
+    def counted(self, *arguments, **options):
+        names = [frame.name for frame in traceback.extract_stack() if str(SOURCE) in frame.filename]
+        hops.append(len(names) - names.index("fit"))
+        return pull(self, *arguments, **options)
+
+    monkeypatch.setattr(DenseDesign, "pull", counted)
+    X, y, _ = make_planted(n_samples=40, n_features=200, n_informative=3, random_state=0)
+    l20fs.L20Selector(3, solver=solver).fit(X, y)
+    assert max(hops) <= 5
+
+
+def test_no_isinstance_on_designs_outside_their_room():
+    kinds = {"DenseDesign", "SparseDesign", "DeviceDesign", "GramDesign", "ColumnDesign", "BlockDesign", "Design"}
+    for file in FILES:
+        if "design" in file.relative_to(SOURCE).parts:
+            continue
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("isinstance", "issubclass"):
+                names = {getattr(part, "id", getattr(part, "attr", "")) for part in ast.walk(node.args[1])}
+                assert not names & kinds, f"{file.name}:{node.lineno}"

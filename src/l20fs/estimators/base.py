@@ -6,6 +6,8 @@ import copy
 import numbers
 import warnings
 from abc import abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -94,28 +96,34 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         self
             The fitted selector.
         """
-        return self._fit(X, y)
+        with self._fitting():
+            self._learn(*self._prepare(X, y))
+            self._warn_if_short()
+        return self
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any = None, **extra: Any) -> Self:
-        """Validate and learn; a fit that fails leaves no trace."""
-        names = None
-        if isinstance(X, NamedColumns):
-            X, names = X.X, X.names
+    @contextmanager
+    def _fitting(self) -> Iterator[None]:
+        """Drop the former fit and check the parameters; a fit that fails leaves no trace."""
         before = vars(self).copy()
         try:
             for name in [name for name in before if name.endswith("_")]:
                 delattr(self, name)
             self.check_parameters()
-            X, targets = self._validate(X, y)
-            if names is not None:
-                self.feature_names_in_ = np.asarray(names, dtype=object)
-            self._learn(X, with_weights(targets, sample_weight), **extra)
-            self._warn_if_short()
+            yield
         except BaseException:
             # A failed or interrupted fit leaves the estimator as it was: unfitted, or with its former fit whole.
             self.__dict__ = before
             raise
-        return self
+
+    def _prepare(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Any, Targets]:
+        """Validate the data, and keep the names of the features."""
+        names = None
+        if isinstance(X, NamedColumns):
+            X, names = X.X, X.names
+        X, targets = self._validate(X, y)
+        if names is not None:
+            self.feature_names_in_ = np.asarray(names, dtype=object)
+        return X, with_weights(targets, sample_weight)
 
     @abstractmethod
     def _learn(self, X: Any, targets: Targets, **extra: Any) -> None:

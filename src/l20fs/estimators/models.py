@@ -186,7 +186,7 @@ class L20Regressor(RegressorMixin, _Model):
         self
             The fitted model.
         """
-        return self._fit(X, y, sample_weight)
+        return super().fit(X, y, sample_weight)
 
     def _encode(self, y: Array) -> Targets:
         self._is_flat = y.ndim == 1

@@ -57,5 +57,5 @@ def warn_of_idle_features(problem: LeastSquares, penalty: RowPenalty, names: Arr
                 f"{len(idle)} of the included features are {what}, first {listed}. They are selected as you wish, and "
                 "add nothing.",
                 UserWarning,
-                stacklevel=5,  # the caller of fit
+                stacklevel=4,  # the caller of fit
             )

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from l20fs.blocks import Blocks, as_blocks, comes_in_blocks
-from l20fs.design import BLOCK_ELEMENTS, BlockDesign, Design, equality_tolerance, make_design
+from l20fs.design import BLOCK_ELEMENTS, Design, equality_tolerance, make_design
 from l20fs.inputs.validation import check_number, refuse_foreign_array, refuse_other_width, validate_input
 from l20fs.objective.prox import order_descending
 from l20fs.objective.solution_path import RULES
@@ -112,7 +112,7 @@ def likeness(X: Any, chosen: Any, n: int = 3, *, exclude: Any = ()) -> Likeness:
 
 def _correlations(design: Design, rows: Array) -> Iterator[tuple[slice, Array]]:
     """Yield the correlations of some features with all features, a few lines at a time, and which lines they are."""
-    if isinstance(design, BlockDesign):  # each step is a pass
+    if design.location == "blocks":  # each step is a pass
         step = max(LINES_PER_PASS, 8 * BLOCK_ELEMENTS // design.n_features)
     else:
         step = max(1, BLOCK_ELEMENTS // max(design.n_samples, design.n_features))

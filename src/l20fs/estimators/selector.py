@@ -231,7 +231,10 @@ class L20Selector(PathSelector):
         self
             The fitted selector.
         """
-        return self._fit(X, y, sample_weight)
+        with self._fitting():
+            self._learn(*self._prepare(X, y, sample_weight))
+            self._warn_if_short()
+        return self
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, Targets]:
         if self.checkpoint is None and not comes_in_blocks(X, self.max_memory):
@@ -254,27 +257,18 @@ class L20Selector(PathSelector):
 
     def _learn(self, X: Any, targets: Targets, **extra: Any) -> None:
         self.ridge_ = default_ridge(targets) if self.ridge is None else float(self.ridge)
-        if isinstance(X, Blocks):
-            self._refuse_before_reading(X, targets)
-            X = X if self.checkpoint is None else PassCache(X, self.checkpoint, probe)
-        # The problem itself sets constant features aside, without a copy of X.
-        problem = make_problem(
-            X,
-            targets.Y,
-            ridge=self.ridge_,
-            scale=self.scale,
-            target_weights=weights_of_targets(targets, self.class_weight),
-            sample_weight=targets.sample_weight,
-        )
+        problem = self._make_problem(X, targets)
         names = getattr(self, "feature_names_in_", None)
         penalty = penalty_of(self, problem.design.varies, names)
         warn_of_idle_features(problem, penalty, names)
-        size = self.n_features_to_select
-        k = 1 if size is None else self._n_wanted(size, penalty.n_units)
-        self._refuse_less_than_included(size, k, len(penalty.included))
-        n_allowed = int(np.count_nonzero(penalty.costs < np.inf))
-        k_max = min(max(k, self.max_features or 1, len(penalty.included)), n_allowed)
-        path, problem = self._solve(problem, penalty, k_max)
+        k_max = self._largest_size(penalty)
+        solver = make_solver(self.solver)
+        options: dict[str, Any] = {"target": self.alpha, "penalty": penalty, "callback": self._report}
+        if self.loss == "squared":
+            path = solver.walk(problem, k_max, **options)
+        else:
+            path, problem = solver.walk_robust(problem, k_max, **options)
+            self.sample_weights_ = problem.design.sample_weights.values
         path = path.ranked_by(self.ranking)
         if self.n_features_to_select is None:
             k_max = max(k_max, int(path.sizes[-1]))
@@ -289,6 +283,28 @@ class L20Selector(PathSelector):
         self._keep_model(problem, targets)
         if targets.classes is not None:
             self.classes_ = targets.classes
+
+    def _make_problem(self, X: Any, targets: Targets) -> LeastSquares:
+        """Return the data term, which sets constant features aside without a copy of X."""
+        if isinstance(X, Blocks):
+            self._refuse_before_reading(X, targets)
+            X = X if self.checkpoint is None else PassCache(X, self.checkpoint, probe)
+        return make_problem(
+            X,
+            targets.Y,
+            ridge=self.ridge_,
+            scale=self.scale,
+            target_weights=weights_of_targets(targets, self.class_weight),
+            sample_weight=targets.sample_weight,
+        )
+
+    def _largest_size(self, penalty: RowPenalty) -> int:
+        """Return the number of features, or units of features, at which the path ends."""
+        size, n_included = self.n_features_to_select, len(penalty.included)
+        k = 1 if size is None else self._n_wanted(size, penalty.n_units)
+        self._refuse_less_than_included(size, k, n_included)
+        n_allowed = int(np.count_nonzero(penalty.costs < np.inf))
+        return min(max(k, self.max_features or 1, n_included), n_allowed)
 
     def _refuse_before_reading(self, X: Blocks, targets: Targets) -> None:
         """Refuse what can be refused without a pass over X, which may take an hour; the problem refuses it as well."""
@@ -318,16 +334,6 @@ class L20Selector(PathSelector):
         n_included, n_selectable = len(penalty.included), penalty.n_selectable(varies)
         ends = np.searchsorted(self.path_.ranking[rows], np.arange(min(k_max, n_selectable) + 1), side="right")
         return ebic(problem, rows, ends=ends, n_candidates=n_selectable - n_included, n_fixed=n_included)
-
-    def _solve(self, problem: LeastSquares, penalty: RowPenalty, k_max: int) -> tuple[SolutionPath, LeastSquares]:
-        """Return the path, and the problem of which its last stage is a solution."""
-        solver = make_solver(self.solver)
-        options: dict[str, Any] = {"target": self.alpha, "penalty": penalty, "callback": self._report}
-        if self.loss == "squared":
-            return solver.walk(problem, k_max, **options), problem
-        fit = solver.walk_robust(problem, k_max, **options)
-        self.sample_weights_ = fit.problem.design.sample_weights.values
-        return fit.path, fit.problem
 
     def _certify(self, problem: LeastSquares, k_max: int) -> None:
         """Bound the objective from below for every size, and say what is proved about the selection."""

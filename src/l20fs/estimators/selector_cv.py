@@ -182,7 +182,10 @@ class L20SelectorCV(BaseSelector):
         self
         """
         routed = self._judged.route(self, params, sample_weight=sample_weight, groups=groups)
-        return self._fit(X, y, sample_weight, groups=groups, routed=routed)
+        with self._fitting():
+            self._learn(*self._prepare(X, y, sample_weight), groups=groups, routed=routed)
+            self._warn_if_short()
+        return self
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Say which metadata go where: groups to the splits, the rest to whoever asks for it."""

@@ -205,7 +205,10 @@ class StabilitySelector(BaseSelector):
                 f"{type(selector).__name__} takes no sample_weight. Leave the weights out, or use a selector that does, for "
                 "example L20Selector."
             )
-        return self._fit(X, y, sample_weight, groups=groups)
+        with self._fitting():
+            self._learn(*self._prepare(X, y, sample_weight), groups=groups)
+            self._warn_if_short()
+        return self
 
     def _learn(self, X: Any, targets: Targets, **extra: Any) -> None:
         # Resamples are arrays, which are many times faster to draw than frames and have no names.
@@ -501,7 +504,7 @@ class StabilitySelector(BaseSelector):
                 f"n_features_to_select={wanted}, but the resamples selected only {found} of {len(units.heads)} "
                 f"{units.called}; these are returned. Let the selector select more.",
                 UserWarning,
-                stacklevel=4,  # the caller of fit
+                stacklevel=3,  # the caller of fit
             )
 
     def __sklearn_tags__(self) -> Tags:

@@ -53,7 +53,7 @@ def warn_of_rare_classes(y: Array, n_splits: int) -> None:
             "some folds are not tested on it, and a class of one sample is unknown where it is tested. Use fewer folds, or "
             "leave it out.",
             UserWarning,
-            stacklevel=5,
+            stacklevel=4,
         )
 
 
@@ -67,7 +67,7 @@ def warn_of_lonely_classes(y: Array, groups: Array) -> None:
             f"{len(lonely)} of {len(labels)} classes are in one group only: {', '.join(lonely[:5])}. Where that group is "
             "tested, nothing is known of them. Drop them, or give more groups.",
             UserWarning,
-            stacklevel=5,
+            stacklevel=4,
         )
 
 

@@ -138,5 +138,5 @@ def _judge_rare_classes(classes: Array, n_holders: Array, unit: str) -> None:
     warnings.warn(
         f"{found} One half of each pair is without them. Drop these classes, or give more {unit}s.",
         UserWarning,
-        stacklevel=6,  # the caller of fit
+        stacklevel=5,  # the caller of fit
     )

@@ -6,11 +6,11 @@ from typing import Any
 
 from l20fs.inputs.validation import check_choice
 from l20fs.solvers.ahiht import AHIHT, ahiht
+from l20fs.solvers.base import Solver
 from l20fs.solvers.greedy import forward, sbr, swap
 from l20fs.solvers.hiht import HIHT, hiht
 from l20fs.solvers.homotopy import Schedule
 from l20fs.solvers.initial_weights import starting_weights
-from l20fs.solvers.options import Solver
 from l20fs.solvers.replacing import SBR, Forward, Swap
 from l20fs.solvers.robust import robust
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.objective.solution_path import SolutionPath
-from l20fs.solvers.homotopy import Callback, Schedule, run_homotopy
-from l20fs.solvers.options import HomotopySolver
+from l20fs.solvers.base import Callback
+from l20fs.solvers.homotopy import HomotopySolver, Schedule, Trial
 
 
 def ahiht(
@@ -48,15 +48,9 @@ def ahiht(
     >>> int(path.n_nonzero[0]), int(path.n_nonzero[-1])
     (0, 3)
     """
-    return run_homotopy(
-        problem,
-        schedule,
-        weights=weights,
-        max_steps=1,
-        is_converged=lambda trial: True,
-        callback=callback,
-        lazy=lazy,
-        penalty=penalty,
+    solver = AHIHT(**schedule.options)
+    return solver.walk(
+        problem, schedule.n_rows, target=schedule.target, penalty=penalty, callback=callback, weights=weights, lazy=lazy
     )
 
 
@@ -95,15 +89,7 @@ class AHIHT(HomotopySolver):
     """
 
     name = "ahiht"
+    _max_steps = 1
 
-    def walk(
-        self,
-        problem: LeastSquares,
-        n_rows: int,
-        *,
-        target: float | None = None,
-        penalty: RowPenalty | None = None,
-        callback: Callback | None = None,
-    ) -> SolutionPath:
-        schedule = self.schedule(n_rows, target)
-        return ahiht(problem, schedule, weights=self.weights(problem), penalty=penalty, callback=callback)
+    def _is_converged(self, trial: Trial) -> bool:
+        return True

@@ -26,7 +26,7 @@ from l20fs.objective.solution_path import SolutionPath, Stage
 from l20fs.solvers.active_sets import ActiveSet, RowActiveSet, make_active_set, make_growing_set
 from l20fs.solvers.active_sets.basis import Triangle
 from l20fs.solvers.active_sets.rows import NEGLIGIBLE
-from l20fs.solvers.homotopy import Callback
+from l20fs.solvers.base import Callback
 from l20fs.typing import Array
 
 #: Numbers that stay close to the processor.
@@ -105,11 +105,31 @@ def swap(
     2
     """
     exchange_at = range(1, problem.n_features) if sizes is None else sizes
-    fallback = make_active_set(problem, (), penalty)
+    fallback, active = (make_active_set(problem, (), penalty) for _ in range(2))
     limit, least = growth_limits(fallback, n_rows, target)
     while fallback.size < limit and fallback.grow(limit - fallback.size, least):
         pass
-    return _grow(make_active_set(problem, (), penalty), n_rows, target, callback, exchange_at, fallback)
+    stages: list[Stage] = []
+    record(stages, stage_of(active, first_alpha(active), n_steps=0), callback)
+    while active.size < limit:
+        n_before, first = len(active), active.size
+        until_exchange = next((size for size in range(first + 1, limit) if size in exchange_at), limit)
+        if not active.grow(until_exchange - first, least):
+            break
+        grown = _stages_since(active, n_before, stages[-1].alpha)
+        if active.size in exchange_at:
+            alpha = grown[-1].alpha
+            active = _better(active, fallback, alpha)
+            grown[-1] = stage_of(active, alpha, n_steps=1 + exchange(active, alpha))
+        for stage in grown:
+            record(stages, stage, callback)
+    if target is not None and not active.penalty.is_even:
+        # An exchange for something cheaper was right at the lambda of its stage, and may not be at a smaller one.
+        best = best_stage(stages, target)
+        if best is not stages[-1]:
+            active = active_set_of(best, active)
+            stages.append(stage_of(active, stages[-1].alpha))
+    return path_of(active, ended_at(stages, target))
 
 
 def sbr(
@@ -191,44 +211,12 @@ def growth_limits(active: ActiveSet, n_rows: int, target: float | None) -> tuple
     return min(n_rows, n_units) if target is None else n_units, max(target or 0.0, least_merit(active))
 
 
-def _grow(
-    active: RowActiveSet,
-    n_rows: int,
-    target: float | None,
-    callback: Callback | None,
-    exchange_at: Collection[int],
-    fallback: RowActiveSet | None = None,
-) -> SolutionPath:
-    """Add units one by one and exchange units at some sizes; return to the fallback where that was better."""
-    limit, least = growth_limits(active, n_rows, target)
-    stages: list[Stage] = []
-    record(stages, stage_of(active, first_alpha(active), n_steps=0), callback)
-    while active.size < limit:
-        first = active.size
-        until_exchange = next((size for size in range(first + 1, limit) if size in exchange_at), limit)
-        n_before = len(active)
-        if not active.grow(until_exchange - first, least):
-            break
-        grown = _stages_since(active, n_before, stages[-1].alpha)
-        if active.size in exchange_at:
-            alpha, n_units = grown[-1].alpha, len(active)
-            if (
-                fallback is not None
-                and len(fallback) >= n_units
-                and fallback.objective_at(n_units, alpha) < active.objective(alpha)
-            ):
-                active = make_active_set(active.problem, fallback.units[:n_units], active.penalty)
-            n_exchanged = exchange(active, alpha)
-            grown[-1] = stage_of(active, alpha, n_steps=1 + n_exchanged)
-        for stage in grown:
-            record(stages, stage, callback)
-    if target is not None and fallback is not None and not active.penalty.is_even:
-        # An exchange for something cheaper was right at the lambda of its stage, and may not be at a smaller one.
-        best = best_stage(stages, target)
-        if best is not stages[-1]:
-            active = active_set_of(best, active)
-            stages.append(stage_of(active, stages[-1].alpha))
-    return path_of(active, ended_at(stages, target))
+def _better(active: RowActiveSet, fallback: RowActiveSet, alpha: float) -> RowActiveSet:
+    """Return the active set, or the units that were added first where these are better."""
+    n_units = len(active)
+    if len(fallback) >= n_units and fallback.objective_at(n_units, alpha) < active.objective(alpha):
+        return make_active_set(active.problem, fallback.units[:n_units], active.penalty)
+    return active
 
 
 def best_stage(stages: list[Stage], alpha: float) -> Stage:

@@ -14,8 +14,8 @@ from l20fs.inputs.validation import check_choice, check_number
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.objective.solution_path import SolutionPath, Stage
-from l20fs.solvers.homotopy import Callback, Schedule, Trial, run_homotopy
-from l20fs.solvers.options import HomotopySolver
+from l20fs.solvers.base import Callback
+from l20fs.solvers.homotopy import HomotopySolver, Schedule, Trial
 
 Stopping = Literal["relative", "absolute"]
 
@@ -44,40 +44,10 @@ def hiht(
     >>> int(path.n_nonzero[-1])
     3
     """
-    reached, farthest = np.inf, 0.0
-
-    def is_converged(trial: Trial) -> bool:
-        nonlocal reached
-        unit = float(trial.squared_norms @ trial.kept) if stopping == "relative" else 1.0
-        reached = trial.squared_length / unit if unit else np.inf
-        return reached <= tol
-
-    def watch(stage: Stage) -> None:
-        nonlocal farthest
-        if not stage.converged:
-            farthest = max(farthest, reached)
-        if callback is not None:
-            callback(stage)
-
-    path = run_homotopy(
-        problem,
-        schedule,
-        weights=weights,
-        max_steps=max_iter,
-        is_converged=is_converged,
-        callback=watch,
-        lazy=lazy,
-        penalty=penalty,
+    solver = HIHT(**schedule.options, max_iter=max_iter, tol=tol, stopping=stopping)
+    return solver.walk(
+        problem, schedule.n_rows, target=schedule.target, penalty=penalty, callback=callback, weights=weights, lazy=lazy
     )
-    n_open = int(np.count_nonzero(~path.converged))
-    if n_open:
-        warnings.warn(
-            f"{n_open} of {len(path.alphas)} lambdas stopped at max_iter={max_iter} steps; the longest last {stopping} "
-            f"squared step was {farthest:.2g} (tol={tol:.2g}). Raise max_iter or tol.",
-            ConvergenceWarning,
-            stacklevel=2,
-        )
-    return path
 
 
 @dataclass(repr=False, eq=False, kw_only=True)
@@ -132,22 +102,27 @@ class HIHT(HomotopySolver):
         check_number("tol", self.tol, minimum=0.0, strict=False)
         check_number("max_iter", self.max_iter, minimum=1, strict=False, whole=True)
 
-    def walk(
-        self,
-        problem: LeastSquares,
-        n_rows: int,
-        *,
-        target: float | None = None,
-        penalty: RowPenalty | None = None,
-        callback: Callback | None = None,
-    ) -> SolutionPath:
-        return hiht(
-            problem,
-            self.schedule(n_rows, target),
-            weights=self.weights(problem),
-            max_iter=self.max_iter,
-            tol=self.tol,
-            stopping=self.stopping,
-            penalty=penalty,
-            callback=callback,
+    @property
+    def _max_steps(self) -> int:
+        return self.max_iter
+
+    def _is_converged(self, trial: Trial) -> bool:
+        return self._criterion(trial.squared_length, float(trial.squared_norms @ trial.kept)) <= self.tol
+
+    def _criterion(self, squared_step: float, squared_norm: float) -> float:
+        """Return the squared step, relative to the squared norm of W if that is asked for."""
+        if self.stopping == "absolute":
+            return squared_step
+        return squared_step / squared_norm if squared_norm else np.inf
+
+    def _report(self, stages: list[Stage]) -> None:
+        left = [stage for stage in stages if not stage.converged]
+        if not left:
+            return
+        reached = max(self._criterion(stage.squared_step, float(stage.norms @ stage.norms)) for stage in left)
+        warnings.warn(
+            f"{len(left)} of {len(stages)} lambdas stopped at max_iter={self.max_iter} steps; the longest last "
+            f"{self.stopping} squared step was {reached:.2g} (tol={self.tol:.2g}). Raise max_iter or tol.",
+            ConvergenceWarning,
+            stacklevel=2,
         )

@@ -13,20 +13,22 @@ the gradient at V; a trial costs only the rows that change.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import NamedTuple
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from l20fs.inputs.validation import check_number
 from l20fs.objective.gradients import Gradient
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.objective.solution_path import SolutionPath, Stage
+from l20fs.solvers.base import Callback, Solver
+from l20fs.solvers.initial_weights import starting_weights
 from l20fs.solvers.lazy import GradientRule, LazyGradients, laziness_pays
 from l20fs.typing import Array
-
-Callback = Callable[[Stage], object]
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,17 @@ class Schedule:
     eta: float | None = None
     lipschitz_start: float | None = None
 
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of a solver that walks like this."""
+        return {
+            "alpha_start": self.start,
+            "rate": self.rate,
+            "line_search_factor": self.line_search_factor,
+            "eta": self.eta,
+            "lipschitz_start": self.lipschitz_start,
+        }
+
 
 @dataclass
 class Iterate:
@@ -72,7 +85,7 @@ class Iterate:
     values: Array
     is_active: Array
     residual: Array
-    gradient: Gradient
+    gradient: Gradient = field(init=False)
 
 
 class Trial(NamedTuple):
@@ -106,13 +119,19 @@ class Walk:
         self.eta = 1e-4 * self.L if schedule.eta is None else schedule.eta
         self.tried_L = self.L
         self._gradient: GradientRule = LazyGradients(problem) if lazy else problem.gradient
-        self.point = starting_point(problem, weights, self._gradient, self.penalty)
+        self.point = point = starting_point(problem, weights, self.penalty)
+        point.gradient = self._gradient(point.residual, point.rows, point.values)
 
     def step(self, lam: float) -> Trial:
         """Find an acceptable step at ``lam`` and take it, unless the point would not move."""
-        trial = self.search(lam)
+        trial, point = self.search(lam), self.point
         if trial.squared_length > 0.0:
-            self._move(trial)
+            point.weights[:, trial.touched] = trial.values
+            point.is_active[trial.touched] = trial.kept
+            point.rows = trial.touched[trial.kept]
+            point.values = trial.values.compress(trial.kept, axis=1)
+            point.residual += trial.image
+            point.gradient = self._gradient(point.residual, point.rows, point.values)
         return trial
 
     def search(self, lam: float) -> Trial:
@@ -161,24 +180,21 @@ class Walk:
     def _next_bound(self) -> float:
         return self._cap if self._cap > self.L else self._ceiling
 
-    def _move(self, trial: Trial) -> None:
-        point = self.point
-        point.weights[:, trial.touched] = trial.values
-        point.is_active[trial.touched] = trial.kept
-        point.rows = trial.touched[trial.kept]
-        point.values = trial.values.compress(trial.kept, axis=1)
-        point.residual += trial.image
-        point.gradient = self._gradient(point.residual, point.rows, point.values)
+    def stage(self, lam: float, trial: Trial, n_steps: int, converged: bool) -> Stage:
+        """Describe the current point, which the last trial has reached, as the solution at ``lam``."""
+        point, norms = self.point, np.sqrt(trial.squared_norms[trial.kept])
+        loss, cost = self.problem.value(point.residual, point.values), self.penalty.cost_of(point.rows)
+        return Stage(lam, point.rows, norms, loss, self.L, n_steps, converged, trial.squared_length, cost)
 
 
-def starting_point(problem: LeastSquares, weights: Array | None, gradient: GradientRule, penalty: RowPenalty) -> Iterate:
-    """Evaluate the problem at the starting weights, (n_targets, n_features); None: all zero."""
+def starting_point(problem: LeastSquares, weights: Array | None, penalty: RowPenalty) -> Iterate:
+    """Evaluate the residual at the starting weights, (n_targets, n_features); None: all zero."""
     shape = (problem.n_targets, problem.n_features)
     if weights is None:
         rows, values = np.arange(0), np.zeros((shape[0], 0))
         residual = problem.residual(rows, values)
         is_active = np.zeros(shape[1], dtype=bool)
-        return Iterate(np.zeros(shape), rows, values, is_active, residual, gradient(residual, rows, values))
+        return Iterate(np.zeros(shape), rows, values, is_active, residual)
     weights = np.array(weights, dtype=np.float64)
     if weights.shape != shape:
         raise ValueError(f"The starting weights have shape {weights.shape}; expected (n_targets, n_features) = {shape}.")
@@ -189,7 +205,7 @@ def starting_point(problem: LeastSquares, weights: Array | None, gradient: Gradi
         is_active = may_enter & np.isin(penalty.unit_of, penalty.unit_of[is_active])
     rows, values = np.flatnonzero(is_active), weights[:, is_active]
     residual = problem.residual(rows, values)
-    return Iterate(weights, rows, values, is_active, residual, gradient(residual, rows, values))
+    return Iterate(weights, rows, values, is_active, residual)
 
 
 def entry_lambda(point: Iterate, L: float, penalty: RowPenalty) -> float:
@@ -214,55 +230,13 @@ def target_grid(start: float, target: float, rate: float, *, with_start: bool) -
     return first + [start * rate**i for i in range(1, n_factors)] + [target]
 
 
-def run_homotopy(
-    problem: LeastSquares,
-    schedule: Schedule,
-    *,
-    weights: Array | None,
-    max_steps: int,
-    is_converged: Callable[[Trial], bool],
-    callback: Callback | None,
-    lazy: bool | None,
-    penalty: RowPenalty | None,
-) -> SolutionPath:
-    """Walk down lambda with at most ``max_steps`` accepted steps each, and return every stage as a path.
-
-    ``lazy`` says whether a feature is evaluated only where it may matter, which does not change the path; None: where
-    that pays.
-    """
-    walk = Walk(problem, schedule, weights, penalty=penalty, lazy=laziness_pays(problem) if lazy is None else lazy)
-    stages: list[Stage] = []
-    for lam in lambdas(walk, stages):
-        stages.append(solve_stage(walk, lam, max_steps, is_converged))
-        if callback is not None:
-            callback(stages[-1])
-    closeness = np.sqrt(walk.penalty.per_cost(walk.point.gradient.squared_norms).astype(np.float64))
-    return SolutionPath.from_stages(problem, stages, walk.point.values, closeness, walk.penalty)
-
-
-def solve_stage(walk: Walk, lam: float, max_steps: int, is_converged: Callable[[Trial], bool]) -> Stage:
-    """Take up to ``max_steps`` steps at one lambda."""
-    L_before, n_steps, converged = walk.L, 0, False
-    while n_steps < max_steps and not converged:
-        trial = walk.step(lam)
-        if trial.squared_length == 0.0:
-            # A standstill says nothing about the curvature: keeping an L raised on the way to it would freeze the path.
-            walk.L = L_before
-            converged = True
-        else:
-            n_steps += 1
-            converged = is_converged(trial)
-    norms = np.sqrt(trial.squared_norms[trial.kept])
-    point = walk.point
-    loss = walk.problem.value(point.residual, point.values)
-    cost = walk.penalty.cost_of(point.rows)
-    return Stage(lam, point.rows, norms, loss, walk.L, n_steps, converged, trial.squared_length, cost)
-
-
 def lambdas(walk: Walk, stages: list[Stage]) -> Iterator[float]:
     """Yield the lambdas of the path; ``stages`` is filled by the caller between two of them."""
     schedule, problem, penalty = walk.schedule, walk.problem, walk.penalty
-    origin = walk.point if not len(walk.point.rows) else starting_point(problem, None, problem.gradient, penalty)
+    origin = walk.point
+    if len(origin.rows):
+        origin = starting_point(problem, None, penalty)
+        origin.gradient = problem.gradient(origin.residual, origin.rows, origin.values)
     largest = entry_lambda(origin, walk.L, penalty) * (1.0 + 1e-6)
     first = largest if schedule.start is None else schedule.start
     if schedule.target is not None:
@@ -288,3 +262,123 @@ def lambdas(walk: Walk, stages: list[Stage]) -> Iterator[float]:
         # rounding of W, which would otherwise decide how the path goes on.
         if stages[-1].squared_step <= nothing * float(stages[-1].norms @ stages[-1].norms):
             lam = min(lam, entry_lambda(walk.point, walk.tried_L, penalty) * (1.0 - 1e-6))
+
+
+@dataclass(repr=False, eq=False, kw_only=True)
+class HomotopySolver(Solver):
+    """Options that the solvers which follow the gradient share."""
+
+    groups_in_blocks = True
+
+    alpha_start: float | None = None
+    rate: float = 0.9
+    line_search_factor: float = 2.0
+    eta: float | None = None
+    lipschitz_start: float | None = None
+    init: Any = "zeros"
+    random_state: Any = None
+
+    @abstractmethod
+    def _is_converged(self, trial: Trial) -> bool:
+        """Say whether a lambda is done after a step."""
+
+    @property
+    @abstractmethod
+    def _max_steps(self) -> int:
+        """The number of steps per lambda at most."""
+
+    def _report(self, stages: list[Stage]) -> None:
+        """Warn of lambdas that were left before they were done."""
+
+    def walk(
+        self,
+        problem: LeastSquares,
+        n_rows: int,
+        *,
+        target: float | None = None,
+        penalty: RowPenalty | None = None,
+        callback: Callback | None = None,
+        weights: Array | None = None,
+        lazy: bool | None = None,
+    ) -> SolutionPath:
+        """Walk down lambda; see :meth:`Solver.walk`.
+
+        ``weights`` are the starting point, by default that of ``init``. ``lazy`` says whether a feature is evaluated only
+        where it may matter, which does not change the path; None: where that pays.
+        """
+        weights = self.weights(problem) if weights is None else weights
+        is_lazy = laziness_pays(problem) if lazy is None else lazy
+        walk = Walk(problem, self.schedule(n_rows, target), weights, penalty=penalty, lazy=is_lazy)
+        stages: list[Stage] = []
+        for lam in lambdas(walk, stages):
+            L_before, n_steps, converged = walk.L, 0, False
+            while n_steps < self._max_steps and not converged:
+                trial = walk.step(lam)
+                if trial.squared_length == 0.0:
+                    # A standstill says nothing about the curvature: an L raised on the way to it would freeze the path.
+                    walk.L, converged = L_before, True
+                else:
+                    n_steps, converged = n_steps + 1, self._is_converged(trial)
+            stages.append(walk.stage(lam, trial, n_steps, converged))
+            if callback is not None:
+                callback(stages[-1])
+        closeness = np.sqrt(walk.penalty.per_cost(walk.point.gradient.squared_norms).astype(np.float64))
+        self._report(stages)
+        return SolutionPath.from_stages(problem, stages, walk.point.values, closeness, walk.penalty)
+
+    def check(self) -> None:
+        check_number("line_search_factor", self.line_search_factor, minimum=1.0)
+        check_number("rate", self.rate, minimum=0.0, below=1.0)
+        for name in ("alpha_start", "eta", "lipschitz_start"):
+            if getattr(self, name) is not None:
+                check_number(name, getattr(self, name), minimum=0.0, strict=name != "eta")
+        if isinstance(self.init, str) and self.init not in ("zeros", "gaussian", "uniform"):
+            raise ValueError(
+                f"init={self.init!r} is unknown. Use 'zeros', 'gaussian', 'uniform' or an array of shape (n_targets, "
+                "n_features)."
+            )
+
+    def check_shape(self, n_targets: int, n_features: int) -> None:
+        shape = (n_targets, n_features)
+        if not isinstance(self.init, str) and np.shape(self.init) != shape:
+            raise ValueError(f"init has the shape {np.shape(self.init)}; expected (n_targets, n_features) = {shape}.")
+
+    def schedule(self, n_rows: int, target: float | None) -> Schedule:
+        """Return the schedule of lambda and of the step parameter L.
+
+        Parameters
+        ----------
+        n_rows : int
+            Number of non-zero rows at which the path ends.
+        target : float or None
+            The lambda at which the path ends, whatever ``n_rows`` says.
+
+        Returns
+        -------
+        Schedule
+            These two and the options.
+        """
+        return Schedule(
+            target=target,
+            n_rows=n_rows,
+            start=self.alpha_start,
+            rate=self.rate,
+            line_search_factor=self.line_search_factor,
+            eta=self.eta,
+            lipschitz_start=self.lipschitz_start,
+        )
+
+    def weights(self, problem: LeastSquares) -> Array | None:
+        """Return the weights at which the path begins.
+
+        Parameters
+        ----------
+        problem : LeastSquares
+            The data term.
+
+        Returns
+        -------
+        array of shape (n_targets, n_features), or None
+            None stands for zero.
+        """
+        return starting_weights(problem, self.init, self.random_state)

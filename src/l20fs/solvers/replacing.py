@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
-from l20fs.objective.least_squares import LeastSquares
-from l20fs.objective.row_penalty import RowPenalty
-from l20fs.objective.solution_path import SolutionPath
+from l20fs.solvers.base import Solver
 from l20fs.solvers.greedy import forward, sbr, swap
-from l20fs.solvers.homotopy import Callback
-from l20fs.solvers.options import Solver
-from l20fs.solvers.robust import RobustFit, robust
+from l20fs.solvers.robust import robust
 
 
 @dataclass(repr=False, eq=False, kw_only=True)
@@ -29,27 +26,8 @@ class Forward(Solver):
     name = "forward"
     losses = ("squared", "l21")
 
-    def walk(
-        self,
-        problem: LeastSquares,
-        n_rows: int,
-        *,
-        target: float | None = None,
-        penalty: RowPenalty | None = None,
-        callback: Callback | None = None,
-    ) -> SolutionPath:
-        return forward(problem, n_rows, target=target, penalty=penalty, callback=callback)
-
-    def walk_robust(
-        self,
-        problem: LeastSquares,
-        n_rows: int,
-        *,
-        target: float | None = None,
-        penalty: RowPenalty | None = None,
-        callback: Callback | None = None,
-    ) -> RobustFit:
-        return robust(problem, n_rows, target=target, penalty=penalty, callback=callback)
+    walk = staticmethod(forward)
+    walk_robust = staticmethod(robust)
 
 
 @dataclass(repr=False, eq=False, kw_only=True)
@@ -68,27 +46,8 @@ class Swap(Solver):
     name = "swap"
     losses = ("squared", "l21")
 
-    def walk(
-        self,
-        problem: LeastSquares,
-        n_rows: int,
-        *,
-        target: float | None = None,
-        penalty: RowPenalty | None = None,
-        callback: Callback | None = None,
-    ) -> SolutionPath:
-        return swap(problem, n_rows, target=target, penalty=penalty, callback=callback)
-
-    def walk_robust(
-        self,
-        problem: LeastSquares,
-        n_rows: int,
-        *,
-        target: float | None = None,
-        penalty: RowPenalty | None = None,
-        callback: Callback | None = None,
-    ) -> RobustFit:
-        return robust(problem, n_rows, target=target, penalty=penalty, callback=callback, with_exchanges=True)
+    walk = staticmethod(swap)
+    walk_robust = staticmethod(partial(robust, with_exchanges=True))
 
 
 @dataclass(repr=False, eq=False, kw_only=True)
@@ -108,13 +67,4 @@ class SBR(Solver):
 
     name = "sbr"
 
-    def walk(
-        self,
-        problem: LeastSquares,
-        n_rows: int,
-        *,
-        target: float | None = None,
-        penalty: RowPenalty | None = None,
-        callback: Callback | None = None,
-    ) -> SolutionPath:
-        return sbr(problem, n_rows, target=target, penalty=penalty, callback=callback)
+    walk = staticmethod(sbr)

@@ -21,8 +21,8 @@ from l20fs.objective.prox import squared_row_norms
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.objective.solution_path import SolutionPath, Stage
 from l20fs.solvers.active_sets import RowActiveSet, make_active_set
+from l20fs.solvers.base import Callback
 from l20fs.solvers.greedy import ended_at, exchange, first_alpha, growth_limits, path_of, record, stage_of
-from l20fs.solvers.homotopy import Callback
 from l20fs.typing import Array
 
 #: Errors below this share of the unit count as squares, so that a sample that is met exactly has a finite weight.

@@ -15,13 +15,15 @@ __all__ = ["ActiveSet", "RowActiveSet", "make_active_set", "make_growing_set"]
 
 def make_active_set(problem: LeastSquares, units: Iterable[int] = (), penalty: RowPenalty | None = None) -> RowActiveSet:
     """Return an active set of the given units and of all that is included."""
-    if penalty is not None and penalty.has_groups:
-        return GroupActiveSet(problem, units, penalty)
-    return RowActiveSet(problem, units, penalty)
+    return _kind(penalty)(problem, units, penalty)
 
 
 def make_growing_set(problem: LeastSquares, penalty: RowPenalty | None = None) -> ActiveSet:
     """Return an active set that only grows: beside X where that is on a device, unless units have costs or groups."""
     if problem.design.location == "device" and (penalty is None or penalty.is_plain):
         return DeviceActiveSet(problem, penalty)
-    return make_active_set(problem, (), penalty)
+    return _kind(penalty)(problem, (), penalty)
+
+
+def _kind(penalty: RowPenalty | None) -> type[RowActiveSet]:
+    return GroupActiveSet if penalty is not None and penalty.has_groups else RowActiveSet

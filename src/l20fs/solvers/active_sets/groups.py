@@ -98,7 +98,7 @@ class GroupActiveSet(RowActiveSet):
         members = self.penalty.members[unit]
         self._needed_room[members] = self._smallest_room[members]
         if self._is_incomplete():
-            self._build(self._units)
+            self._build(self._units, self.problem.design.pull(self.problem.targets))
 
     def _is_incomplete(self) -> bool:
         """Say whether members that were passed over have room again: what left may have been what they depended on."""

@@ -1,24 +1,24 @@
-"""Base of the options of a solver: a class per solver, with one method that walks the path."""
+"""Interface of a solver: its options, and one method that walks the path."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from l20fs.inputs.validation import check_number
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.row_penalty import RowPenalty
-from l20fs.objective.solution_path import SolutionPath
-from l20fs.solvers.homotopy import Callback, Schedule
-from l20fs.solvers.initial_weights import starting_weights
-from l20fs.typing import Array
+from l20fs.objective.solution_path import SolutionPath, Stage
 
 if TYPE_CHECKING:
     from l20fs.solvers.robust import RobustFit
+
+
+#: Called with the solution at each lambda.
+Callback: TypeAlias = Callable[[Stage], object]
 
 
 class Solver(BaseEstimator):
@@ -116,78 +116,6 @@ class Solver(BaseEstimator):
 
     def __hash__(self) -> int:
         return hash(type(self))  # options can be set
-
-
-@dataclass(repr=False, eq=False, kw_only=True)
-class HomotopySolver(Solver):
-    """Options that the solvers which follow the gradient share."""
-
-    groups_in_blocks = True
-
-    alpha_start: float | None = None
-    rate: float = 0.9
-    line_search_factor: float = 2.0
-    eta: float | None = None
-    lipschitz_start: float | None = None
-    init: Any = "zeros"
-    random_state: Any = None
-
-    def check(self) -> None:
-        check_number("line_search_factor", self.line_search_factor, minimum=1.0)
-        check_number("rate", self.rate, minimum=0.0, below=1.0)
-        for name in ("alpha_start", "eta", "lipschitz_start"):
-            if getattr(self, name) is not None:
-                check_number(name, getattr(self, name), minimum=0.0, strict=name != "eta")
-        if isinstance(self.init, str) and self.init not in ("zeros", "gaussian", "uniform"):
-            raise ValueError(
-                f"init={self.init!r} is unknown. Use 'zeros', 'gaussian', 'uniform' or an array of shape (n_targets, "
-                "n_features)."
-            )
-
-    def check_shape(self, n_targets: int, n_features: int) -> None:
-        shape = (n_targets, n_features)
-        if not isinstance(self.init, str) and np.shape(self.init) != shape:
-            raise ValueError(f"init has the shape {np.shape(self.init)}; expected (n_targets, n_features) = {shape}.")
-
-    def schedule(self, n_rows: int, target: float | None) -> Schedule:
-        """Return the schedule of lambda and of the step parameter L.
-
-        Parameters
-        ----------
-        n_rows : int
-            Number of non-zero rows at which the path ends.
-        target : float or None
-            The lambda at which the path ends, whatever ``n_rows`` says.
-
-        Returns
-        -------
-        Schedule
-            These two and the options.
-        """
-        return Schedule(
-            target=target,
-            n_rows=n_rows,
-            start=self.alpha_start,
-            rate=self.rate,
-            line_search_factor=self.line_search_factor,
-            eta=self.eta,
-            lipschitz_start=self.lipschitz_start,
-        )
-
-    def weights(self, problem: LeastSquares) -> Array | None:
-        """Return the weights at which the path begins.
-
-        Parameters
-        ----------
-        problem : LeastSquares
-            The data term.
-
-        Returns
-        -------
-        array of shape (n_targets, n_features), or None
-            None stands for zero.
-        """
-        return starting_weights(problem, self.init, self.random_state)
 
 
 def _is_equal(one: Any, other: Any) -> bool:
