@@ -105,7 +105,7 @@ def swap(
     2
     """
     exchange_at = range(1, problem.n_features) if sizes is None else sizes
-    fallback, active = (make_active_set(problem, (), penalty) for _ in range(2))
+    fallback, active = make_active_set(problem, (), penalty), make_active_set(problem, (), penalty)
     limit, least = growth_limits(fallback, n_rows, target)
     while fallback.size < limit and fallback.grow(limit - fallback.size, least):
         pass
