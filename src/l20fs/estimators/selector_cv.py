@@ -206,14 +206,14 @@ class L20SelectorCV(BaseSelector):
             sizes,
             judged.judge(self.scorer_),
             fit=partial(self._fit_part, names),
+            one_ranking=True,
             n_jobs=self.n_jobs,
             on_path=partial(self._report, n_paths=len(models) * len(folds)),
         )
         if targets.classes is not None:
             self.classes_ = targets.classes
         self.n_splits_ = len(folds)
-        ridges = [default_ridge(targets) if model.ridge is None else float(model.ridge) for model in models]
-        settings = [Setting(ridge, model.alpha) for ridge, model in zip(ridges, models, strict=True)]
+        settings = [Setting(default_ridge(targets) if each.ridge is None else each.ridge, each.alpha) for each in models]
         self.cv_results_ = tabulate(settings, sizes, *scores)
         self._chosen_by = self.n_features_to_select
         self.best_index_ = self._choose(penalty.n_units)
