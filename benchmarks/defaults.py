@@ -31,14 +31,16 @@ from scipy.stats import rankdata, wilcoxon
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedShuffleSplit
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from l20fs import L20Selector, paper_settings
 from l20fs.estimators.base import BaseSelector
 from l20fs.estimators.scoring import SolvesForOneK
-from l20fs.evaluation.engine import default_classifiers
 from l20fs.methods import Baseline, discover
 from l20fs.storage.files import write_atomically
 
@@ -69,6 +71,14 @@ class Dataset(NamedTuple):
     @property
     def study(self) -> str:
         return SAME_STUDY.get(self.name, self.name)
+
+
+def default_classifiers(n_samples: int) -> dict[str, Any]:
+    """Return two kinds of classifier: nearest neighbours, and a linear one with a softmax."""
+    return {
+        "KNN-5": KNeighborsClassifier(min(5, n_samples)),
+        "logistic": make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
+    }
 
 
 def load_all(folder: Path) -> list[Dataset]:
