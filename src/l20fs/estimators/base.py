@@ -98,9 +98,7 @@ class BaseSelector(SelectorMixin, BaseEstimator):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any = None, **extra: Any) -> Self:
         """Validate and learn; a fit that fails leaves no trace."""
-        names = None
-        if isinstance(X, NamedColumns):
-            X, names = X.X, X.names
+        X, names = (X.X, X.checked_names()) if isinstance(X, NamedColumns) else (X, None)
         before = vars(self).copy()
         try:
             for name in [name for name in before if name.endswith("_")]:
@@ -108,7 +106,7 @@ class BaseSelector(SelectorMixin, BaseEstimator):
             self.check_parameters()
             X, targets = self._validate(X, y)
             if names is not None:
-                self.feature_names_in_ = np.asarray(names, dtype=object)
+                self.feature_names_in_ = names
             self._learn(X, with_weights(targets, sample_weight), **extra)
             self._warn_if_short()
         except BaseException:

@@ -235,8 +235,8 @@ def spread(found: Scored, varies: Array) -> Solution:
 def warn_not_converged(method: BaseSelector, reached: float, tol: float, max_iter: int) -> None:
     """Warn that an iterative method stopped at its limit."""
     warnings.warn(
-        f"{type(method).__name__} stopped at max_iter={max_iter}; what it stops by was {reached:.2g} "
-        f"(tol={tol:.2g}). Raise max_iter or tol.",
+        f"{type(method).__name__} stopped at max_iter={max_iter}; it did not converge: criterion {reached:.2g} > "
+        f"tol={tol:.2g}. Raise max_iter or tol.",
         ConvergenceWarning,
         stacklevel=2,
     )
