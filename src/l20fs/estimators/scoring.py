@@ -53,6 +53,8 @@ class ScoringSelector(BaseSelector):
     ----------
     coef_ : array of shape (n_targets, n_features)
         Weights in units of X, of methods that have them.
+    intercept_ : array of shape (n_targets,)
+        The intercept that belongs to ``coef_``, of methods that have one.
     objective_ : array of shape (n_iter_,)
         Value after every iteration, of iterative methods.
     n_iter_ : int
@@ -69,6 +71,8 @@ class ScoringSelector(BaseSelector):
         self.scores_, self.ranking_ = found.scores, found.ranking
         if found.coef is not None:
             self.coef_ = found.coef
+        if found.intercept is not None:
+            self.intercept_ = found.intercept
         if len(found.objective):
             self.objective_ = found.objective
             self.n_iter_ = len(found.objective)
