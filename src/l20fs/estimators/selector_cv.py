@@ -38,7 +38,7 @@ Model = L20Classifier | L20Regressor
 
 
 class CVProgress(NamedTuple):
-    """What a callback is told after a path in a fold."""
+    """Progress that a callback is told after a path in a fold."""
 
     n_done: int
     n_paths: int
@@ -106,12 +106,19 @@ class L20SelectorCV(BaseSelector):
     best_index_ : int
         Its position in ``cv_results_``.
     n_splits_ : int
+        Number of folds.
+    scorer_ : callable
+        The scorer that was used.
     model_ : L20Classifier or L20Regressor
         Fitted on all samples.
     estimator_ : estimator
         What predicts: ``model_``, or the ``estimator`` fitted on the selected columns of all samples.
     path_, scores_, ranking_, support_, coef_, intercept_, classes_, n_features_in_, feature_names_in_
         As in :class:`L20Classifier`.
+
+    References
+    ----------
+    .. [1] Z. Sun and Y. Yu, "Robust multi-class feature selection via l2,0-norm regularization minimization" (2020).
 
     Examples
     --------
@@ -168,7 +175,9 @@ class L20SelectorCV(BaseSelector):
         Parameters
         ----------
         X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
+            Finite numbers.
         y : array of shape (n_samples,), or (n_samples, n_outputs) for a regression
+            Labels, or numbers for a regression.
         sample_weight : array of shape (n_samples,), optional
             How often each sample counts. A scoring or an estimator of your own gets them by metadata routing only, and
             counts every sample once without it.
@@ -180,12 +189,19 @@ class L20SelectorCV(BaseSelector):
         Returns
         -------
         self
+            The fitted selector.
         """
         routed = self._judged.route(self, params, sample_weight=sample_weight, groups=groups)
         return self._fit(X, y, sample_weight, groups=groups, routed=routed)
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Say which metadata go where: groups to the splits, the rest to whoever asks for it."""
+        """Route metadata: groups to the splits, the rest to whoever asks for it.
+
+        Returns
+        -------
+        MetadataRouter
+            As in scikit-learn.
+        """
         return self._judged.router(self)
 
     def _learn(self, X: Any, targets: Targets, **extra: Any) -> None:
@@ -327,11 +343,33 @@ class L20SelectorCV(BaseSelector):
         return self._tried[index % len(self._tried)]
 
     def coef_for(self, k: Size) -> Array:
-        """Return the weights of the path's own model for ``k``, see :meth:`L20Classifier.coef_for`."""
+        """Return the weights of the path's own model for ``k``, see :meth:`L20Classifier.coef_for`.
+
+        Parameters
+        ----------
+        k : int, float or {"best", "1se"}
+            Any value that ``n_features_to_select`` takes.
+
+        Returns
+        -------
+        array of shape (n_targets, n_features)
+            Weights in units of X; zero for features that are not selected.
+        """
         return self._sized(k).coef_
 
     def model_for(self, k: Size) -> LinearRule:
-        """Return the linear rule of the path's own model for ``k``, see :meth:`L20Classifier.model_for`."""
+        """Return the linear rule of the path's own model for ``k``, see :meth:`L20Classifier.model_for`.
+
+        Parameters
+        ----------
+        k : int, float or {"best", "1se"}
+            Any value that ``n_features_to_select`` takes.
+
+        Returns
+        -------
+        LinearRule
+            Features, best first, their weights in units of X, and the intercept.
+        """
         model = self._sized(k)
         return model.model_for(model.n_features_to_select)
 
@@ -346,7 +384,22 @@ class L20SelectorCV(BaseSelector):
         return self.model_for(self.n_features_to_select).intercept
 
     def selection_frame(self, X: Any = None, *, stability: Any = None, n_substitutes: int = 3) -> pd.DataFrame:
-        """Return a tidy table of the selected features, see :meth:`L20Selector.selection_frame`."""
+        """Return a tidy table of the selected features, see :meth:`L20Selector.selection_frame`.
+
+        Parameters
+        ----------
+        X : array, DataFrame or sparse matrix of shape (n_samples, n_features), optional
+            Samples on which substitutes are looked for.
+        stability : StabilitySelector, optional
+            Fitted on the same features.
+        n_substitutes : int, default=3
+            How many substitutes each feature gets.
+
+        Returns
+        -------
+        DataFrame
+            One row per selected feature.
+        """
         model = self._sized(self.n_features_to_select)
         return model.selection_frame(X, stability=stability, n_substitutes=n_substitutes)
 
@@ -367,7 +420,18 @@ class L20SelectorCV(BaseSelector):
         return self.estimator_, X[:, chosen]
 
     def predict(self, X: Any) -> Array:
-        """Predict with the selected features."""
+        """Predict with the selected features.
+
+        Parameters
+        ----------
+        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
+            Samples with the features of the fit.
+
+        Returns
+        -------
+        array of shape (n_samples,) or (n_samples, n_outputs)
+            Labels or numbers.
+        """
         predictor, X = self._predictor(X)
         return np.asarray(predictor.predict(X))
 
@@ -384,7 +448,22 @@ class L20SelectorCV(BaseSelector):
         return np.asarray(predictor.predict_proba(X))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Score the prediction with the selected features by ``scoring``."""
+        """Score the prediction with the selected features by ``scoring``.
+
+        Parameters
+        ----------
+        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
+            Samples with the features of the fit.
+        y : array of shape (n_samples,) or (n_samples, n_outputs)
+            True labels or numbers.
+        sample_weight : array of shape (n_samples,), optional
+            How often each sample counts.
+
+        Returns
+        -------
+        float
+            The score; larger is better.
+        """
         predictor, X = self._predictor(X)
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         return float(self.scorer_(predictor, X, y, **weights))
