@@ -68,11 +68,18 @@ def loaded_by(statement):
 
 def test_import_loads_no_optional_package():
     """Beyond what scikit-learn itself takes in where it finds it (pandas, for one)."""
-    added = loaded_by("import l20fs, l20fs.anndata, l20fs.data") - loaded_by(
-        "import sklearn.feature_selection, scipy.sparse.linalg"
-    )
+    use_all = "import l20fs, l20fs.anndata, l20fs.data; [getattr(l20fs, name) for name in l20fs.__all__]"
+    added = loaded_by(use_all) - loaded_by("import sklearn.feature_selection, scipy.sparse.linalg")
     assert "l20fs" in added
     assert not added & {"torch", "dask", "cupy", "matplotlib", "jinja2", "click", "rich", "anndata", "pandas", "polars"}
+
+
+def test_public_names_are_loaded_when_they_are_used():
+    assert not loaded_by("import l20fs; l20fs.__version__, dir(l20fs)") & {"numpy", "scipy", "sklearn"}
+    assert "sklearn" in loaded_by("from l20fs import L20Selector")
+    assert set(l20fs.__all__) <= set(dir(l20fs))
+    with pytest.raises(AttributeError, match="module 'l20fs' has no attribute 'L20'"):
+        _ = l20fs.L20
 
 
 @pytest.mark.parametrize("name", l20fs.__all__)

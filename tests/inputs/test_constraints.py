@@ -264,7 +264,7 @@ def test_a_constant_that_is_included_is_kept_with_a_warning():
     frame, y = make_frame()
     frame["g3"] = 2.0
     with pytest.warns(
-        UserWarning, match="1 of the included features are constant, first 'g3'. They are selected as you wish"
+        UserWarning, match="1 of the included features are constant, first 'g3'. They are selected as requested"
     ):
         selector = L20Selector(3, include=["g3", "g5"]).fit(frame, y)
     assert selector.support_[[3, 5]].all()

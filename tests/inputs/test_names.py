@@ -38,6 +38,12 @@ def test_every_selector_takes_them(selector):
     assert selector.feature_names_in_.tolist() == list(frame.columns)
 
 
+def test_there_is_one_name_per_column():
+    frame, y = make_frame()
+    with pytest.raises(ValueError, match=r"There are 2 names for 12 columns of X\. Give one per column"):
+        L20Selector(3).fit(NamedColumns(frame.to_numpy(), ["g0", "g1"]), y)
+
+
 def test_warnings_name_the_features():
     frame, y = make_frame()
     X = frame.to_numpy()

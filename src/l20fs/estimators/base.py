@@ -117,12 +117,10 @@ class BaseSelector(SelectorMixin, BaseEstimator):
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Any, Targets]:
         """Validate the data, and keep the names of the features."""
-        names = None
-        if isinstance(X, NamedColumns):
-            X, names = X.X, X.names
+        X, names = (X.X, X.checked_names()) if isinstance(X, NamedColumns) else (X, None)
         X, targets = self._validate(X, y)
         if names is not None:
-            self.feature_names_in_ = np.asarray(names, dtype=object)
+            self.feature_names_in_ = names
         return X, with_weights(targets, sample_weight)
 
     @abstractmethod

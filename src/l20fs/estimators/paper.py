@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from l20fs.inputs.validation import check_choice
 from l20fs.solvers import AHIHT, HIHT
 
 
@@ -33,6 +34,7 @@ def paper_settings(solver: Literal["ahiht", "hiht"] = "ahiht") -> dict[str, Any]
     >>> selector.alpha, selector.solver.rate
     (0.0001, 0.4)
     """
+    check_choice("solver", solver, ("ahiht", "hiht"))
     constants: dict[str, Any] = {"alpha_start": 1.0, "rate": 0.4, "line_search_factor": 2.0, "eta": 0.1}
     return {
         "solver": AHIHT(**constants) if solver == "ahiht" else HIHT(**constants, stopping="absolute"),

@@ -54,8 +54,8 @@ def warn_of_idle_features(problem: LeastSquares, penalty: RowPenalty, names: Arr
         if len(idle):
             listed = ", ".join(features.called(int(row)) for row in idle[:5])
             warnings.warn(
-                f"{len(idle)} of the included features are {what}, first {listed}. They are selected as you wish, and "
-                "add nothing.",
+                f"{len(idle)} of the included features are {what}, first {listed}. They are selected as requested but do "
+                "not change the fit.",
                 UserWarning,
                 stacklevel=4,  # the caller of fit
             )

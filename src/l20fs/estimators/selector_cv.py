@@ -4,47 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import Tags
 from sklearn.utils.metadata_routing import MetadataRouter
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from l20fs.blocks import refuse_blocks
-from l20fs.estimators.base import BaseSelector
-from l20fs.estimators.judged_model import JudgedModel
-from l20fs.estimators.models import L20Classifier, L20Regressor
+from l20fs.estimators.models import L20Classifier
 from l20fs.estimators.penalty import penalty_of
 from l20fs.estimators.search_grid import SearchGrid
+from l20fs.estimators.searched_selector import Model, SearchedSelector
 from l20fs.estimators.selector import L20Selector
 from l20fs.evaluation.choice import Setting, SizeRule, choose, tabulate
 from l20fs.evaluation.engine import Samples, score_sizes
 from l20fs.evaluation.folds import make_folds
 from l20fs.evaluation.judges import fit_estimator
 from l20fs.inputs.targets import Targets, numeric_targets, weights_of_targets, with_weights
-from l20fs.inputs.validation import refuse_foreign_array
-from l20fs.objective.linear_rule import LinearRule, default_ridge
+from l20fs.objective.linear_rule import default_ridge
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.objective.solution_path import SolutionPath
-from l20fs.typing import Array, Size
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-Model = L20Classifier | L20Regressor
+from l20fs.typing import Array
 
 
 class CVProgress(NamedTuple):
-    """What a callback is told after a path in a fold."""
+    """Progress that a callback is told after a path in a fold."""
 
     n_done: int
     n_paths: int
 
 
-class L20SelectorCV(BaseSelector):
+class L20SelectorCV(SearchedSelector):
     """Select as many features as cross-validation says.
 
     In every fold the whole path is computed on its training samples only, and scored on its test samples for every number of
@@ -106,12 +95,19 @@ class L20SelectorCV(BaseSelector):
     best_index_ : int
         Its position in ``cv_results_``.
     n_splits_ : int
+        Number of folds.
+    scorer_ : callable
+        The scorer that was used.
     model_ : L20Classifier or L20Regressor
         Fitted on all samples.
     estimator_ : estimator
         What predicts: ``model_``, or the ``estimator`` fitted on the selected columns of all samples.
     path_, scores_, ranking_, support_, coef_, intercept_, classes_, n_features_in_, feature_names_in_
         As in :class:`L20Classifier`.
+
+    References
+    ----------
+    .. [1] Z. Sun and Y. Yu, "Robust multi-class feature selection via l2,0-norm regularization minimization" (2020).
 
     Examples
     --------
@@ -131,7 +127,6 @@ class L20SelectorCV(BaseSelector):
     __metadata_request__fit = {"groups": True}  # noqa: RUF012
 
     path_: SolutionPath
-    model_: Model
 
     def __init__(
         self,
@@ -168,7 +163,9 @@ class L20SelectorCV(BaseSelector):
         Parameters
         ----------
         X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
+            Finite numbers.
         y : array of shape (n_samples,), or (n_samples, n_outputs) for a regression
+            Labels, or numbers for a regression.
         sample_weight : array of shape (n_samples,), optional
             How often each sample counts. A scoring or an estimator of your own gets them by metadata routing only, and
             counts every sample once without it.
@@ -180,6 +177,7 @@ class L20SelectorCV(BaseSelector):
         Returns
         -------
         self
+            The fitted selector.
         """
         routed = self._judged.route(self, params, sample_weight=sample_weight, groups=groups)
         with self._fitting():
@@ -188,7 +186,13 @@ class L20SelectorCV(BaseSelector):
         return self
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Say which metadata go where: groups to the splits, the rest to whoever asks for it."""
+        """Route metadata: groups to the splits, the rest to whoever asks for it.
+
+        Returns
+        -------
+        MetadataRouter
+            As in scikit-learn.
+        """
         return self._judged.router(self)
 
     def _learn(self, X: Any, targets: Targets, **extra: Any) -> None:
@@ -209,14 +213,14 @@ class L20SelectorCV(BaseSelector):
             sizes,
             judged.judge(self.scorer_),
             fit=partial(self._fit_part, names),
+            one_ranking=True,
             n_jobs=self.n_jobs,
             on_path=partial(self._report, n_paths=len(models) * len(folds)),
         )
         if targets.classes is not None:
             self.classes_ = targets.classes
         self.n_splits_ = len(folds)
-        ridges = [default_ridge(targets) if model.ridge is None else float(model.ridge) for model in models]
-        settings = [Setting(ridge, model.alpha) for ridge, model in zip(ridges, models, strict=True)]
+        settings = [Setting(default_ridge(targets) if each.ridge is None else each.ridge, each.alpha) for each in models]
         self.cv_results_ = tabulate(settings, sizes, *scores)
         self._chosen_by = self.n_features_to_select
         self.best_index_ = self._choose(penalty.n_units)
@@ -284,10 +288,6 @@ class L20SelectorCV(BaseSelector):
             return self._grid.counts(penalty, None) if self._grid.alphas == [None] else [None]
         return self._grid.counts(penalty, self._n_wanted(rule, penalty.n_units))
 
-    @property
-    def _judged(self) -> JudgedModel:
-        return JudgedModel(self.estimator, self.scoring)
-
     def _encode(self, y: Array) -> Targets:
         if self._judged.classifies:
             return L20Classifier()._encode(y)
@@ -299,101 +299,6 @@ class L20SelectorCV(BaseSelector):
         if targets.classes is not None:
             return np.asarray(targets.classes[targets.codes])
         return targets.Y[:, 0] if self._is_flat else targets.Y
-
-    def _n_wanted(self, k: Size, n_features: int) -> int:
-        if isinstance(k, str):
-            return len(np.unique(self.ranking_[self._select(k)]))
-        return super()._n_wanted(k, n_features)
-
-    def _select(self, k: Size) -> Array:
-        return self._sized(k).support_
-
-    def _sized(self, k: Size) -> Model:
-        """Return the path's own model, which selects what ``k`` means here."""
-        size = self._size_for(k)
-        return self.model_.with_size(size)
-
-    def _size_for(self, k: Size) -> int | float | None:
-        """Return the size that ``k`` means on the path that is there."""
-        check_is_fitted(self)
-        self._check_size(k)
-        if not isinstance(k, str):
-            return k
-        index = self.best_index_
-        if k != self._chosen_by:
-            # Another rule after the fit chooses on the path that is there.
-            results = self.cv_results_
-            same_path = results["ridge"] == results["ridge"][index]
-            if self._tried == [None]:
-                raise ValueError(f"n_features_to_select={k!r} may choose another alpha, and hence another path. Fit again.")
-            index = choose(results, k, among=same_path)  # type: ignore[arg-type]  # checked
-        return self._tried[index % len(self._tried)]
-
-    def coef_for(self, k: Size) -> Array:
-        """Return the weights of the path's own model for ``k``, see :meth:`L20Classifier.coef_for`."""
-        return self._sized(k).coef_
-
-    def model_for(self, k: Size) -> LinearRule:
-        """Return the linear rule of the path's own model for ``k``, see :meth:`L20Classifier.model_for`."""
-        model = self._sized(k)
-        return model.model_for(model.n_features_to_select)
-
-    @property
-    def coef_(self) -> Array:
-        """Weights of the path's own model, see :class:`L20Classifier`."""
-        return self.coef_for(self.n_features_to_select)
-
-    @property
-    def intercept_(self) -> Array:
-        """Intercepts of the path's own model."""
-        return self.model_for(self.n_features_to_select).intercept
-
-    def selection_frame(self, X: Any = None, *, stability: Any = None, n_substitutes: int = 3) -> pd.DataFrame:
-        """Return a tidy table of the selected features, see :meth:`L20Selector.selection_frame`."""
-        model = self._sized(self.n_features_to_select)
-        return model.selection_frame(X, stability=stability, n_substitutes=n_substitutes)
-
-    def _predictor(self, X: Any) -> tuple[Any, Any]:
-        """Return what predicts, and X as it wants it."""
-        model = self._sized(self.n_features_to_select)
-        if self._judged.is_own:
-            return model, X
-        chosen = np.flatnonzero(model.support_)
-        if not np.array_equal(chosen, self._columns):
-            raise ValueError(
-                f"estimator_ was fitted on {self.n_features_} features; n_features_to_select={self.n_features_to_select!r} "
-                f"now selects {len(chosen)}. Fit again, or set n_features_to_select={self._chosen_by!r}."
-            )
-        refuse_blocks(X, type(self.estimator_).__name__, instead="")
-        refuse_foreign_array(X, "X")
-        X = validate_data(self, X, reset=False, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32])
-        return self.estimator_, X[:, chosen]
-
-    def predict(self, X: Any) -> Array:
-        """Predict with the selected features."""
-        predictor, X = self._predictor(X)
-        return np.asarray(predictor.predict(X))
-
-    @available_if(lambda self: hasattr(self._judged.unfitted, "decision_function"))  # type: ignore[untyped-decorator]
-    def decision_function(self, X: Any) -> Array:
-        """Score the classes with the selected features."""
-        predictor, X = self._predictor(X)
-        return np.asarray(predictor.decision_function(X))
-
-    @available_if(lambda self: hasattr(self._judged.unfitted, "predict_proba"))  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Array:
-        """Return the probabilities of the classes, if ``estimator`` has them."""
-        predictor, X = self._predictor(X)
-        return np.asarray(predictor.predict_proba(X))
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Score the prediction with the selected features by ``scoring``."""
-        predictor, X = self._predictor(X)
-        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-        return float(self.scorer_(predictor, X, y, **weights))
-
-    def __sklearn_tags__(self) -> Tags:
-        return self._judged.tag(super().__sklearn_tags__())
 
     def _check_parameters(self) -> None:
         if self.selector is not None and not isinstance(self.selector, L20Selector):

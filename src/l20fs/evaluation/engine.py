@@ -244,7 +244,7 @@ def _counts(sizes: tuple[int | None, ...]) -> list[int]:
 
 def _features(fitted: Any, sizes: tuple[int | None, ...], *, one_ranking: bool) -> list[Array]:
     """Return the features of every size, best first."""
-    if not one_ranking:
+    if not one_ranking or None in sizes:
         return [fitted.order_for(size) for size in sizes]
     order = fitted.order_for(fitted.n_features_to_select)
     ends = np.searchsorted(fitted.ranking_[order], _counts(sizes), side="right")

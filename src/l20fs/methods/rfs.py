@@ -134,8 +134,9 @@ class RFS(ScoringSelector):
         )
         if change > self.tol:
             warn_not_converged(self, change, self.tol, self.max_iter)
-        self.intercept_ = point.intercept - shift @ point.weights
-        return Scored(np.sqrt(squared_row_norms(point.weights)), coef=point.weights.T, objective=objective)
+        intercept = point.intercept - shift @ point.weights
+        scores = np.sqrt(squared_row_norms(point.weights))
+        return Scored(scores, coef=point.weights.T, objective=objective, intercept=intercept)
 
 
 class JointNorms:

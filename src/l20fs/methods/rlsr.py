@@ -146,10 +146,10 @@ class RLSR(ScoringSelector):
         )
         if change > self.tol:
             warn_not_converged(self, change, self.tol, self.max_iter)
-        self.intercept_ = point.intercept - X_mean @ point.weights
+        intercept = point.intercept - X_mean @ point.weights
         if self.semi_supervised:
             self.label_distributions_ = point.targets
-        return Scored(scales(point.norms, self.p), coef=point.weights.T, objective=objective)
+        return Scored(scales(point.norms, self.p), coef=point.weights.T, objective=objective, intercept=intercept)
 
 
 class RescaledRegression:

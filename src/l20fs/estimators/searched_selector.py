@@ -1,0 +1,206 @@
+"""Selectors whose number of features a search has chosen: they answer and predict with the path of that choice."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils import Tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from l20fs.blocks import refuse_blocks
+from l20fs.estimators.base import BaseSelector
+from l20fs.estimators.judged_model import JudgedModel
+from l20fs.estimators.models import L20Classifier, L20Regressor
+from l20fs.evaluation.choice import choose
+from l20fs.inputs.validation import refuse_foreign_array
+from l20fs.objective.linear_rule import LinearRule
+from l20fs.typing import Array, Size
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Model = L20Classifier | L20Regressor
+
+
+class SearchedSelector(BaseSelector):
+    """Base of selectors with the scores of all sizes and a path on all samples.
+
+    ``_learn`` of a subclass sets the attributes below; ``estimator`` and ``scoring`` are parameters.
+    """
+
+    estimator: Any
+    scoring: Any
+    cv_results_: dict[str, Array]
+    best_index_: int
+    n_features_: int
+    model_: Model
+    estimator_: Any
+    scorer_: Any
+    #: The sizes that were tried, the rule of the fit, and the columns that ``estimator_`` was fitted on.
+    _tried: list[int | None]
+    _chosen_by: Size
+    _columns: Array
+
+    @property
+    def _judged(self) -> JudgedModel:
+        return JudgedModel(self.estimator, self.scoring)
+
+    def _n_wanted(self, k: Size, n_features: int) -> int:
+        if isinstance(k, str):
+            return len(np.unique(self.ranking_[self._select(k)]))
+        return super()._n_wanted(k, n_features)
+
+    def _select(self, k: Size) -> Array:
+        return self._sized(k).support_
+
+    def _sized(self, k: Size) -> Model:
+        """Return the path's own model, which selects what ``k`` means here."""
+        size = self._size_for(k)
+        return self.model_.with_size(size)
+
+    def _size_for(self, k: Size) -> int | float | None:
+        """Return the size that ``k`` means on the path that is there."""
+        check_is_fitted(self)
+        self._check_size(k)
+        if not isinstance(k, str):
+            return k
+        index = self.best_index_
+        if k != self._chosen_by:
+            # Another rule after the fit chooses on the path that is there.
+            results = self.cv_results_
+            same_path = results["ridge"] == results["ridge"][index]
+            if self._tried == [None]:
+                raise ValueError(f"n_features_to_select={k!r} may choose another alpha, and hence another path. Fit again.")
+            index = choose(results, k, among=same_path)  # type: ignore[arg-type]  # checked
+        return self._tried[index % len(self._tried)]
+
+    def coef_for(self, k: Size) -> Array:
+        """Return the weights of the path's own model for ``k``, see :meth:`L20Classifier.coef_for`.
+
+        Parameters
+        ----------
+        k : int, float or {"best", "1se"}
+            Any value that ``n_features_to_select`` takes.
+
+        Returns
+        -------
+        array of shape (n_targets, n_features)
+            Weights in units of X; zero for features that are not selected.
+        """
+        return self._sized(k).coef_
+
+    def model_for(self, k: Size) -> LinearRule:
+        """Return the linear rule of the path's own model for ``k``, see :meth:`L20Classifier.model_for`.
+
+        Parameters
+        ----------
+        k : int, float or {"best", "1se"}
+            Any value that ``n_features_to_select`` takes.
+
+        Returns
+        -------
+        LinearRule
+            Features, best first, their weights in units of X, and the intercept.
+        """
+        model = self._sized(k)
+        return model.model_for(model.n_features_to_select)
+
+    @property
+    def coef_(self) -> Array:
+        """Weights of the path's own model, see :class:`L20Classifier`."""
+        return self.coef_for(self.n_features_to_select)
+
+    @property
+    def intercept_(self) -> Array:
+        """Intercepts of the path's own model."""
+        return self.model_for(self.n_features_to_select).intercept
+
+    def selection_frame(self, X: Any = None, *, stability: Any = None, n_substitutes: int = 3) -> pd.DataFrame:
+        """Return a tidy table of the selected features, see :meth:`L20Selector.selection_frame`.
+
+        Parameters
+        ----------
+        X : array, DataFrame or sparse matrix of shape (n_samples, n_features), optional
+            Samples on which substitutes are looked for.
+        stability : StabilitySelector, optional
+            Fitted on the same features.
+        n_substitutes : int, default=3
+            How many substitutes each feature gets.
+
+        Returns
+        -------
+        DataFrame
+            One row per selected feature.
+        """
+        model = self._sized(self.n_features_to_select)
+        return model.selection_frame(X, stability=stability, n_substitutes=n_substitutes)
+
+    def _predictor(self, X: Any) -> tuple[Any, Any]:
+        """Return what predicts, and X as it wants it."""
+        model = self._sized(self.n_features_to_select)
+        if self._judged.is_own:
+            return model, X
+        chosen = np.flatnonzero(model.support_)
+        if not np.array_equal(chosen, self._columns):
+            raise ValueError(
+                f"estimator_ was fitted on {self.n_features_} features; n_features_to_select={self.n_features_to_select!r} "
+                f"now selects {len(chosen)}. Fit again, or set n_features_to_select={self._chosen_by!r}."
+            )
+        refuse_blocks(X, type(self.estimator_).__name__, instead="")
+        refuse_foreign_array(X, "X")
+        X = validate_data(self, X, reset=False, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32])
+        return self.estimator_, X[:, chosen]
+
+    def predict(self, X: Any) -> Array:
+        """Predict with the selected features.
+
+        Parameters
+        ----------
+        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
+            Samples with the features of the fit.
+
+        Returns
+        -------
+        array of shape (n_samples,) or (n_samples, n_outputs)
+            Labels or numbers.
+        """
+        predictor, X = self._predictor(X)
+        return np.asarray(predictor.predict(X))
+
+    @available_if(lambda self: hasattr(self._judged.unfitted, "decision_function"))  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> Array:
+        """Score the classes with the selected features."""
+        predictor, X = self._predictor(X)
+        return np.asarray(predictor.decision_function(X))
+
+    @available_if(lambda self: hasattr(self._judged.unfitted, "predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Array:
+        """Return the probabilities of the classes, if ``estimator`` has them."""
+        predictor, X = self._predictor(X)
+        return np.asarray(predictor.predict_proba(X))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Score the prediction with the selected features by ``scoring``.
+
+        Parameters
+        ----------
+        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
+            Samples with the features of the fit.
+        y : array of shape (n_samples,) or (n_samples, n_outputs)
+            True labels or numbers.
+        sample_weight : array of shape (n_samples,), optional
+            How often each sample counts.
+
+        Returns
+        -------
+        float
+            The score; larger is better.
+        """
+        predictor, X = self._predictor(X)
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        return float(self.scorer_(predictor, X, y, **weights))
+
+    def __sklearn_tags__(self) -> Tags:
+        return self._judged.tag(super().__sklearn_tags__())
