@@ -18,6 +18,7 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.neighbors import KNeighborsClassifier
 
 from l20fs import L20Selector, paper_settings
+from l20fs.estimators.scoring import SolvesForOneK
 from l20fs.methods import ESFS, MRMR, RFS, RLSR, RPMFS, Baseline, ReliefF
 
 PANELS = range(20, 401, 20)
@@ -36,10 +37,10 @@ COMPETITORS = {
 def run(selector, X, y, train, test) -> tuple[float, float]:
     """Return the seconds of selection for all k, and the mean accuracy."""
     begin = time.perf_counter()
+    if isinstance(selector, SolvesForOneK):
+        selector.set_params(sizes=PANELS)
     selector.set_params(n_features_to_select=20).fit(X[train], y[train])
-    supports = []
-    for k in PANELS:
-        supports.append(selector.set_params(n_features_to_select=k).support_)
+    supports = [selector.support_for(k) for k in PANELS]
     seconds = time.perf_counter() - begin
     if isinstance(selector, Baseline):
         supports = [np.ones(X.shape[1], dtype=bool)]

@@ -31,13 +31,16 @@ from scipy.stats import rankdata, wilcoxon
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedShuffleSplit
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from l20fs import L20Selector, paper_settings
 from l20fs.estimators.base import BaseSelector
-from l20fs.evaluation.engine import default_classifiers
+from l20fs.estimators.scoring import SolvesForOneK
 from l20fs.methods import Baseline, discover
 from l20fs.storage.files import write_atomically
 
@@ -68,6 +71,14 @@ class Dataset(NamedTuple):
     @property
     def study(self) -> str:
         return SAME_STUDY.get(self.name, self.name)
+
+
+def default_classifiers(n_samples: int) -> dict[str, Any]:
+    """Return two kinds of classifier: nearest neighbours, and a linear one with a softmax."""
+    return {
+        "KNN-5": KNeighborsClassifier(min(5, n_samples)),
+        "logistic": make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
+    }
 
 
 def load_all(folder: Path) -> list[Dataset]:
@@ -172,9 +183,10 @@ def select(selector: BaseSelector, X: np.ndarray, y: np.ndarray) -> list[np.ndar
     """Return the masks of the selected columns, one for every k."""
     if isinstance(selector, Baseline):
         return [np.ones(X.shape[1], dtype=bool)] * len(PANELS)
+    if isinstance(selector, SolvesForOneK):
+        selector.set_params(sizes=PANELS)
     selector.set_params(n_features_to_select=max(PANELS)).fit(X, y)
-    # From the largest k down: what a method solved for that one is not solved for again.
-    return [selector.set_params(n_features_to_select=k).support_ for k in reversed(PANELS)][::-1]
+    return [selector.support_for(k) for k in PANELS]
 
 
 def accuracies(X: np.ndarray, y: np.ndarray, train: np.ndarray, test: np.ndarray) -> dict[str, float]:

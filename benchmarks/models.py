@@ -16,13 +16,12 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-from defaults import load_all
+from defaults import default_classifiers, load_all
 from joblib import Parallel, delayed
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 from threadpoolctl import threadpool_limits
 
 from l20fs import L20Classifier, L20Regressor, L20SelectorCV
-from l20fs.evaluation.engine import default_classifiers
 
 SIZES = (5, 10, 20, 50, 100)
 RIDGES = (0.01, 0.1, 0.3, 1.0, 3.0, 10.0)

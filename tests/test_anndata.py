@@ -126,8 +126,8 @@ def test_every_container_gives_the_same_genes(seed):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_matrix_is_handed_over_as_it_is(monkeypatch, kind, dtype):
     seen = []
-    fit = L20Selector._fit
-    monkeypatch.setattr(L20Selector, "_fit", lambda self, X, y, **extra: fit(self, seen.append(X) or X, y, **extra))
+    fit = L20Selector.fit
+    monkeypatch.setattr(L20Selector, "fit", lambda self, named, y: fit(self, seen.append(named.X) or named, y))
     adata = make_cells(kind=kind, dtype=dtype)
     select_genes(adata, "type", n_genes=3)
     assert seen[0] is adata.X

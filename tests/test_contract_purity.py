@@ -152,7 +152,7 @@ def differing(one, other):
     return [name for name in {**one, **other} if name not in one or name not in other or not is_same(one[name], other[name])]
 
 
-SIZES = (1, 2, 3)
+SIZES = (3, 1, 2)
 # These are there to change the estimator.
 CHANGING = ("fit", "fit_transform", "set_params", "set_output")
 

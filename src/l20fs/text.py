@@ -1,4 +1,4 @@
-"""Pieces of sentences: lists of names, closest names, counts and percentages."""
+"""Pieces of sentences: lists of names, closest names, counts, percentages, names cut short."""
 
 from __future__ import annotations
 
@@ -123,3 +123,18 @@ def p_text(value: float) -> str:
     ('p = 0.042', 'p < 0.001')
     """
     return "p < 0.001" if value < 0.001 else f"p = {value:.3f}"
+
+
+def shorten(name: object, limit: int = 28) -> str:
+    """Return a name on one line, with an ellipsis in the middle if it is long.
+
+    Examples
+    --------
+    >>> shorten("ENSG00000141510_TP53_tumour_protein", limit=16)
+    'ENSG0000…protein'
+    """
+    text = " ".join(str(name).split())
+    if len(text) <= limit:
+        return text
+    n_last = (limit - 1) // 2
+    return f"{text[: limit - 1 - n_last]}…{text[-n_last:]}"

@@ -15,7 +15,7 @@ from samples import SOLVERS
 from l20fs import L20Selector
 from l20fs.cli import load, run
 from l20fs.data import load_srbct, make_planted
-from l20fs.evaluation import engine as evaluation
+from l20fs.evaluation import judges
 from l20fs.methods import discover
 from l20fs.objective.solution_path import SolutionPath
 from l20fs.report import Content, render
@@ -366,7 +366,7 @@ def test_an_interrupt_at_work_ends_with_130(monkeypatch, results, table, capsys)
     def interrupt(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(evaluation, "nearest_neighbours", interrupt)
+    monkeypatch.setattr(judges, "nearest_neighbours", interrupt)
     assert run(["select", table, "--target", "type", "-k", "2", "-o", str(results), "--force"]) == 130
     printed = capsys.readouterr()
     assert "interrupted" in printed.err

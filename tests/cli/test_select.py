@@ -19,7 +19,7 @@ from samples import SOLVERS
 
 from l20fs import L20Selector, L20SelectorCV, StabilitySelector
 from l20fs.cli import run
-from l20fs.cli.options import supervised_methods
+from l20fs.cli.parameter_types import supervised_methods
 from l20fs.evaluation.folds import make_stratified_folds
 from l20fs.evaluation.predictions import nested_accuracy, predictions_by_k
 from l20fs.methods import discover
@@ -411,3 +411,15 @@ def test_more_features_than_the_page_shows(tmp_path, capsys):
     assert len(read_tsv(tmp_path / "out" / "selection.tsv")) == 120
     content = Content.from_json((tmp_path / "out" / "report.json").read_text())
     assert (content.k, content.k_max) == (120, 100)
+
+
+def test_without_a_folder_the_page_is_not_built(table, tmp_path, monkeypatch, capsys):
+    from l20fs.cli import select
+
+    def refuse(findings):
+        raise AssertionError("nobody asked for a page")
+
+    monkeypatch.setattr(select, "build_content", refuse)
+    assert run(["select", table, "--target", "type", "-k", "3"]) == 0
+    with pytest.raises(AssertionError, match="nobody asked"):
+        run(["select", table, "--target", "type", "-k", "3", "-o", str(tmp_path / "out")])

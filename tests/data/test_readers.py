@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from l20fs.data.readers import DataError, Table, UnknownColumnError, read_table
+from l20fs.data.readers import DataError, Samples, UnknownColumnError, read_table
 
 PLAIN = "type,a,b\nu,1,2.5\nv,-3,4e-3\nu,5,6\nv,7,8\n"
 
@@ -275,7 +275,7 @@ def test_random_bytes_give_a_table_or_our_refusal(tmp_path, content):
         table = read_table(write(tmp_path, content), "y")
     except (DataError, UnknownColumnError):
         return
-    assert isinstance(table, Table)
+    assert isinstance(table, Samples)
     assert table.X.shape == (len(table.y), len(table.feature_names))
     assert table.X.dtype == np.float64
     assert table.X.size

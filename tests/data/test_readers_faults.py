@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from scipy.io import savemat
 
 from l20fs.cli import run
-from l20fs.data.readers import DataError, Table, UnknownColumnError, limits, read_table
+from l20fs.data.readers import DataError, Samples, UnknownColumnError, limits, read_table
 from l20fs.data.readers.arff import read_arff
 from l20fs.data.readers.arrays import read_arrays
 from l20fs.data.readers.gct import read_gct
@@ -259,7 +259,7 @@ def try_to_read(file, content, options):
         except OURS as error:
             assert "\n" not in str(error)  # noqa: PT017
             return None
-    assert isinstance(table, Table)
+    assert isinstance(table, Samples)
     assert table.X.shape == (len(table.y), len(table.feature_names))
     assert np.isfinite(table.X.data if sp.issparse(table.X) else table.X).all()
     return table

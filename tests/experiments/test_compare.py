@@ -37,6 +37,7 @@ from l20fs.experiments import compare as module
 from l20fs.experiments.agreement import agreement_by_size
 from l20fs.experiments.cells import Dataset, inner_folds
 from l20fs.experiments.compare import DEFAULT_METHODS, choose_variants, compare, comparison_plan, remarks, split_names
+from l20fs.experiments.figure_parts import styles_of
 from l20fs.experiments.outcomes import read_rows
 from l20fs.experiments.plan import PlanError, load_plan, parse_plan
 from l20fs.experiments.protocol import paper_split
@@ -44,6 +45,7 @@ from l20fs.experiments.runner import run, selections
 from l20fs.experiments.statistics import corrected_t_test, holm, paired_tests
 from l20fs.experiments.verdict import verdict
 from l20fs.methods import ESFS, FisherScore, discover
+from l20fs.report.formats import write_markdown
 from l20fs.storage.keyed_store import KeyedStore
 
 FILES = {
@@ -292,7 +294,7 @@ def test_a_failed_write_leaves_the_results_of_before(tmp_path, monkeypatch):
 
         return {folder / f"{name}.svg": write}
 
-    monkeypatch.setattr(module.figures, "figure_writers", full_disk)
+    monkeypatch.setattr(module, "figure_writers", full_disk)
     with pytest.raises(OSError, match="No space"):
         compare(small_plan(data, n_splits=2), data, tmp_path)
     assert contents(tmp_path) == before
@@ -434,7 +436,7 @@ def report(**accuracies):
     chosen.columns = ["method", "split", "choice", "n_features", "selected"]
     frame = module.comparison_frame(rows, chosen.assign(dataset="toy"), 12)
     plan = comparison_plan(toy(), choose_variants(["FisherScore"]), n_splits=n_splits)
-    return verdict(rows, frame, replace(plan, classifiers=("knn",)), toy(), [], ["RFS"])
+    return write_markdown(verdict(rows, frame, replace(plan, classifiers=("knn",)), toy(), [], ["RFS"]))
 
 
 def test_words_tell_what_may_be_chance():
@@ -469,7 +471,7 @@ def test_the_share_of_the_largest_class_is_what_naming_it_always_gives():
     rows = make_rows({(2, split): 0.5 for split in range(2)}, method="FisherScore")
     chosen = pd.DataFrame({"dataset": "srbct", "method": "FisherScore", "split": [0, 1], "choice": "{}", "n_features": 2})
     frame = module.comparison_frame(rows, chosen.assign(selected=[[0, 1], [0, 1]]), 6)
-    text = verdict(rows, frame, replace(plan, classifiers=("knn",)), data, [], [])
+    text = write_markdown(verdict(rows, frame, replace(plan, classifiers=("knn",)), data, [], []))
     assert f"right for {100 * right:.2f} % of the test samples" in text
 
 
@@ -494,9 +496,9 @@ def test_the_stability_picture_shows_the_table(tmp_path):
 
 def test_no_two_of_all_methods_look_alike():
     labels = {variant.label for variant in choose_variants(["all"])}
-    styles = figures.styles_of(sorted(labels))
+    styles = styles_of(sorted(labels))
     assert len(set(styles.values())) == len(labels)
-    few = figures.styles_of(DEFAULT_METHODS)
+    few = styles_of(DEFAULT_METHODS)
     assert len({style.color for style in few.values()}) == len(DEFAULT_METHODS)
 
 

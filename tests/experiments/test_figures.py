@@ -13,8 +13,9 @@ matplotlib = pytest.importorskip("matplotlib")
 from drawing import drawn_texts  # noqa: E402
 from matplotlib.colors import to_hex  # noqa: E402
 
-from l20fs.experiments import figures, statistics  # noqa: E402
-from l20fs.experiments.outcomes import honest_curves, optimistic_curves  # noqa: E402
+from l20fs.experiments import effects, figures, outcomes, statistics  # noqa: E402
+from l20fs.experiments.exhibits import write_figure  # noqa: E402
+from l20fs.experiments.figure_parts import styles_of  # noqa: E402
 
 METHODS = ["Baseline", "Relief", "mRMR", "RFS", "RLSR", "RPMFS", "ESFS", "l2,0-FS", "L20Selector"]
 
@@ -85,8 +86,8 @@ def panels(figure):
 @pytest.mark.parametrize("n_datasets", [1, 3, 8])
 def test_curves(protocol, n_datasets):
     rows = accuracy_rows(n_datasets)
-    figure = figures.curves(rows, "knn", protocol)
-    table = (optimistic_curves if protocol == "optimistic" else honest_curves)(rows)
+    table = outcomes.curves(rows, protocol)
+    figure = figures.curves(table, "knn")
     table = table[table.classifier == "knn"]
     assert list(panels(figure)) == [f"set {i}" for i in range(n_datasets)]
     for dataset, ax in panels(figure).items():
@@ -107,7 +108,7 @@ def test_curves(protocol, n_datasets):
 
 
 def test_no_two_methods_differ_in_colour_alone():
-    styles = figures.styles_of([*METHODS, *(f"other {i}" for i in range(6))])
+    styles = styles_of([*METHODS, *(f"other {i}" for i in range(6))])
     looks = [(style.marker, style.linestyle) for style in styles.values()]
     assert len(set(looks)) == len(looks)
     okabe_ito = {"#000000", "#e69f00", "#56b4e9", "#009e73", "#0072b2", "#d55e00", "#cc79a7"}
@@ -116,7 +117,7 @@ def test_no_two_methods_differ_in_colour_alone():
 
 def test_lambda_map_shows_the_mean_of_every_pair():
     rows = choice_rows([{"alpha": a} for a in (1e-1, 1e-5, 1e-3)])
-    figure = figures.lambda_sensitivity(rows, "knn")
+    figure = figures.lambda_sensitivity(effects.accuracy_by_alpha(rows, "knn"), "knn")
     for dataset, ax in panels(figure).items():
         alphas, sizes = [1e-5, 1e-3, 1e-1], [30, 60]
         shown = {tuple(round(p) for p in text.get_position()): text.get_text() for text in ax.texts}
@@ -137,7 +138,7 @@ def test_lambda_map_shows_the_mean_of_every_pair():
 def test_initialisation_shows_the_spread_over_draws_not_over_splits():
     choices = [{"init": "zeros"}, *({"init": "gaussian", "random_state": i} for i in range(3))]
     rows = choice_rows(choices, datasets=("srbct",))
-    figure = figures.initialisation(rows, "knn")
+    figure = figures.initialisation(effects.spread_by_start(rows, "knn"), "knn")
     largest = rows[rows.n_features == 60]
     means = largest.groupby("choice", sort=False).agg(a=("accuracy", "mean"), n=("n_nonzero", "mean")).astype(float)
     for ax, values in zip(figure.axes, (100 * means.a, means.n), strict=True):
@@ -148,7 +149,8 @@ def test_initialisation_shows_the_spread_over_draws_not_over_splits():
         assert lengths == pytest.approx([0.0, values.iloc[1:].std()])
     assert "at most 60 features" in caption(figure)
     assert_readable(figure)
-    assert "at most 30 features" in caption(figures.initialisation(rows, "knn", n_features=30))
+    smaller = effects.spread_by_start(rows, "knn", n_features=30)
+    assert "at most 30 features" in caption(figures.initialisation(smaller, "knn"))
 
 
 def test_convergence_is_relative_to_the_first_value():
@@ -159,22 +161,25 @@ def test_convergence_is_relative_to_the_first_value():
         for method, sequence in values.items()
         for i, value in enumerate(sequence)
     ]
-    figure = figures.convergence(pd.DataFrame(table[::-1]))
+    figure = figures.convergence(effects.relative_objectives(pd.DataFrame(table[::-1])))
     for ax in panels(figure).values():
         found = {line.get_label(): line.get_ydata().tolist() for line in ax.lines}
         assert found == {"RPMFS": [1.0, 1.25, 0.05], "l2,0-FS": [1.0, 0.5, 0.25]}
         assert (ax.get_xscale(), ax.get_yscale()) == ("linear", "linear")
     assert_readable(figure)
     wide = pd.DataFrame(table).assign(objective=lambda t: t.objective**3)
-    assert {ax.get_yscale() for ax in panels(figures.convergence(wide)).values()} == {"log"}
+    figure = figures.convergence(effects.relative_objectives(wide))
+    assert {ax.get_yscale() for ax in panels(figure).values()} == {"log"}
     signed = pd.DataFrame(table).assign(objective=lambda t: t.objective - 10.0)
-    assert {ax.get_yscale() for ax in panels(figures.convergence(signed)).values()} == {"linear"}
+    assert {ax.get_yscale() for ax in panels(figures.convergence(effects.relative_objectives(signed))).values()} == {
+        "linear"
+    }
 
 
 @pytest.mark.parametrize("n_datasets", [1, 8])
 def test_time(n_datasets):
     rows = accuracy_rows(n_datasets)
-    figure = figures.time(rows)
+    figure = figures.time(outcomes.fit_times(rows))
     fits = rows[rows.fold.isna()].drop_duplicates(["dataset", "method", "choice", "split"])
     for dataset, ax in panels(figure).items():
         assert ax.get_xscale() == "log"
@@ -188,7 +193,7 @@ def test_time(n_datasets):
 
 def test_solvers():
     rows = choice_rows([{"alpha": a} for a in (1e-3, 1e-2, 1e-1)], methods=("HIHT", "AHIHT", "forward"), sizes=(400,))
-    figure = figures.solvers(rows, "knn")
+    figure = figures.solvers(effects.means_by_solver(rows, "knn"), "knn")
     top, bottom = figure.axes[:2], figure.axes[2:]
     for dataset, above, below in zip(("breast3", "lung"), top, bottom, strict=True):
         assert above.get_title() == dataset
@@ -205,7 +210,7 @@ def test_solvers():
 def test_critical_difference(n_methods):
     random = np.random.default_rng(n_methods)
     scores = pd.DataFrame(random.uniform(size=(8, n_methods)) + np.arange(n_methods) / 4, columns=METHODS[:n_methods])
-    figure = figures.critical_difference(scores, "KNN, honest")
+    figure = figures.critical_difference(statistics.rank_tests(scores), "KNN, honest")
     ranks = statistics.mean_ranks(scores)
     texts = " ".join(text.get_text() for text in figure.axes[0].texts)
     for method, rank in ranks.items():
@@ -226,9 +231,9 @@ def test_the_same_figure_gives_the_same_bytes(tmp_path):
     found = []
     for folder in (tmp_path / "a", tmp_path / "b"):
         folder.mkdir()
-        files = figures.save(figures.curves(rows, "knn"), folder, "curves")
-        assert [file.name for file in files] == ["curves.svg", "curves.png"]
-        found.append([file.read_bytes() for file in files])
+        made = write_figure(folder, "curves", figures.curves(outcomes.optimistic_curves(rows), "knn"))
+        assert made.files == ("curves.svg", "curves.png")
+        found.append([(folder / name).read_bytes() for name in made.files])
     assert found[0] == found[1]
     svg, png = found[0]
     assert svg.startswith(b"<?xml")
@@ -239,17 +244,19 @@ def test_the_same_figure_gives_the_same_bytes(tmp_path):
 
 def test_names_are_shown_as_they_are():
     odd = "$x^2$_%"
-    figure = figures.curves(make_rows(dataset=odd, method="a_$b$"), "knn")
+    figure = figures.curves(outcomes.optimistic_curves(make_rows(dataset=odd, method="a_$b$")), "knn")
     assert odd in [text.get_text() for text in drawn_texts(figure)]
 
 
 def test_what_cannot_be_drawn_is_refused():
     rows = accuracy_rows(1)
     with pytest.raises(ValueError, match=r"nothing about classifier='svm'. The rows have knn, softmax"):
-        figures.curves(rows, "svm")
+        figures.curves(outcomes.optimistic_curves(rows), "svm")
+    with pytest.raises(ValueError, match=r"nothing about classifier='svm'. The rows have knn, softmax"):
+        effects.accuracy_by_alpha(rows, "svm")
     with pytest.raises(ValueError, match=r"protocol='fair' is unknown. Use 'optimistic' or 'honest'"):
-        figures.curves(rows, "knn", "fair")
+        outcomes.curves(rows, "fair")
     with pytest.raises(ValueError, match="say nothing about 'alpha'"):
-        figures.lambda_sensitivity(rows, "knn")
+        effects.accuracy_by_alpha(rows, "knn")
     with pytest.raises(ValueError, match="n_features=7 is not in the rows"):
-        figures.solvers(choice_rows([{"alpha": 1.0}]), "knn", n_features=7)
+        effects.means_by_solver(choice_rows([{"alpha": 1.0}]), "knn", n_features=7)

@@ -12,7 +12,8 @@ from rows import as_rows, make_rows
 
 from l20fs.experiments.plan import load_plan
 from l20fs.experiments.repeats import OTHER_READING, experiments, repeats, repeats_beside_published
-from l20fs.experiments.summary import summary
+from l20fs.experiments.summary import summary as summary_blocks
+from l20fs.report.formats import write_markdown
 
 
 @given(
@@ -32,6 +33,10 @@ def test_each_experiment_chooses_for_its_own_splits(counts, size):
     assert row.standard_error == pytest.approx(statistics.stdev(best), abs=1e-9)
     assert (row.lowest, row.highest) == (pytest.approx(min(best)), pytest.approx(max(best)))
     assert row.n_experiments == len(best)
+
+
+def summary(*given, **named):
+    return write_markdown(summary_blocks(*given, **named))
 
 
 def test_splits_that_are_left_over_make_no_experiment():

@@ -295,7 +295,8 @@ def test_as_many_features_as_are_non_zero():
         if cell.fold is None:
             result = compute(cell, data)
             train = paper_split(data.y, cell.split).train
-            path = L20Selector(None, **cell.variant.params).fit(data.X[train], data.y[train]).path_
+            selector = cell.variant.selector().set_params(n_features_to_select=None)
+            path = selector.fit(data.X[train], data.y[train]).path_
             assert result["sizes"] == [result["n_nonzero"]] == [path.n_nonzero[-1]]
 
 
@@ -315,9 +316,9 @@ def test_the_command_works_without_any_file(tmp_path):
     """SRBCT is built in: the datasets table and a tiny run need nothing."""
     from l20fs.cli import run as run_cli
     from l20fs.cli.reproduce import NAMES
-    from l20fs.experiments.exhibits import EXHIBITS
+    from l20fs.experiments.exhibits import RECIPES
 
-    assert list(EXHIBITS) == list(NAMES), "the command knows every exhibit without loading any"
+    assert list(RECIPES) == list(NAMES), "the command knows every exhibit without loading any"
     assert run_cli(["reproduce", "datasets", "-o", str(tmp_path)]) == 0
     assert "Lung" in (tmp_path / "datasets.md").read_text()
     assert run_cli(["reproduce", "accuracy", "-o", str(tmp_path), "--datasets", "iris"]) == 2
@@ -330,13 +331,14 @@ def test_missing_sets_are_named_and_the_rest_is_made(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "load_plan", lambda name: parse_plan(text))
     said = []
     run_into = module.Reproduction(tmp_path / "out", data_dir=tmp_path / "nothing", note=said.append)
-    files = run_into.make(["accuracy", "curves", "summary"])
+    made = run_into.make(["accuracy", "curves", "summary"])
     assert any("without brain" in line and "l20fs data import" in line for line in said)
-    names = {file.name for file in files}
+    names = {name for exhibit in made for name in exhibit.files}
     assert {"accuracy-optimistic-knn.md", "accuracy-beside-paper.md", "curves-optimistic-softmax.svg", "summary.md"} <= names
     rows = pd.read_csv(tmp_path / "out" / "rows.csv")
     assert set(rows.dataset) == {"srbct"}
     assert "optimistic" in (tmp_path / "out" / "accuracy-optimistic-knn.md").read_text()
     again = module.Reproduction(tmp_path / "out", data_dir=tmp_path / "nothing", note=said.append)
-    before = {file: file.read_bytes() for file in files}
-    assert {file: file.read_bytes() for file in again.make(["accuracy", "curves", "summary"])} == before
+    before = {name: (tmp_path / "out" / name).read_bytes() for name in names}
+    assert again.make(["accuracy", "curves", "summary"]) == made
+    assert {name: (tmp_path / "out" / name).read_bytes() for name in names} == before

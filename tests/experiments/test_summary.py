@@ -11,7 +11,12 @@ from rows import as_rows
 
 from l20fs.experiments.plan import parse_plan
 from l20fs.experiments.published import published
-from l20fs.experiments.summary import summary
+from l20fs.experiments.summary import summary as summary_blocks
+from l20fs.report.formats import write_markdown
+
+
+def summary(*given, **named):
+    return write_markdown(summary_blocks(*given, **named))
 
 
 def rows_of(accuracies, n_splits=10, inner=True):

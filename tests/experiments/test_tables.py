@@ -11,21 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rows import make_rows
 
+from l20fs.experiments.exhibits import write_table
 from l20fs.experiments.outcomes import fit_times, optimistic
-from l20fs.experiments.tables import (
-    Cell,
-    Table,
-    accuracy_table,
-    frame_table,
-    seconds,
-    show,
-    times_table,
-    to_html,
-    to_latex,
-    to_markdown,
-    to_page,
-    write_table,
-)
+from l20fs.experiments.tables import accuracy_table, frame_table, seconds, show, times_table
+from l20fs.report import Exhibit
+from l20fs.report.document import Cell, Table
+from l20fs.report.formats import to_html, to_latex, to_markdown, to_page
 
 ODD = [
     "</script><script>alert(1)</script>",
@@ -191,8 +182,9 @@ def test_page_has_no_script_and_loads_nothing():
 
 def test_all_three_files_or_none(tmp_path):
     table = accuracy_table(optimistic(make_rows()), "knn")
-    files = write_table(tmp_path, "accuracy", table)
-    assert [file.name for file in files] == ["accuracy.md", "accuracy.tex", "accuracy.html"]
+    made = write_table(tmp_path, "accuracy", table)
+    assert made == Exhibit("accuracy", ("accuracy.md", "accuracy.tex", "accuracy.html"), table)
+    files = [tmp_path / name for name in made.files]
     assert files[0].read_text(encoding="utf-8") == to_markdown(table)
     assert files[1].read_text(encoding="utf-8") == to_latex(table)
     assert to_html(table) in files[2].read_text(encoding="utf-8")

@@ -24,7 +24,8 @@ from sklearn.feature_selection import SelectKBest
 from l20fs import L20Selector, L20SelectorCV, StabilitySelector, paper_settings, plots
 from l20fs.data import load_srbct
 from l20fs.plots import PathDisplay, ScoreCurveDisplay, SelectionHeatmapDisplay, StabilityDisplay
-from l20fs.plots.canvas import MOST_NAMES, PALE, shorten, spread
+from l20fs.plots.canvas import MOST_NAMES, PALE, spread
+from l20fs.text import shorten
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")

@@ -13,15 +13,11 @@ from html.parser import HTMLParser
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from report_samples import EVIL, comparison, evil_content, make_content
 
-from l20fs.cli.reproduce import reproduce
-from l20fs.experiments.tables import Cell, Table, to_markdown, to_page, write_table
-from l20fs.report import Content, Curve, PathLines, ReportError, Stability, comparison_page, render, reproduction_page
-from l20fs.report import index as index_module
+from l20fs.report import Content, Curve, PathLines, ReportError, Stability, comparison_page, render
 from l20fs.report.html_page import embedded
 from l20fs.report.page import SCRIPT_FIELDS, heat_level, in_short
 from l20fs.report.svg import Line, Scale, score_chart, score_scale, ticks
@@ -469,7 +465,7 @@ def test_any_report_is_rendered(content):
     assert not re.search(r"\b(nan|None|inf)\b", page.split("<main")[1].split("</main>")[0])
 
 
-# ------------------------------------------------------------------------------------------- comparison and reproduction
+# ----------------------------------------------------------------------------------------------------------- comparison
 
 
 def test_comparison_shows_every_row_and_escapes_names():
@@ -500,81 +496,3 @@ def test_comparison_names_the_column_that_is_missing():
 def test_comparison_without_results():
     rows, curves = comparison()
     assert "No method has a result yet" in comparison_page(rows.iloc[1:2], curves.iloc[:0], title="toy")
-
-
-TABLES = st.builds(
-    lambda header, rows, numbers: Table(
-        "A & <b>", tuple(header), tuple(tuple(row) for row in rows), (False, *numbers[: len(header) - 1])
-    ),
-    st.lists(TEXTS, min_size=3, max_size=3),
-    st.lists(
-        st.lists(
-            st.builds(Cell, TEXTS.filter(bool), st.sampled_from(["", "(3) <x>"]), st.sampled_from([None, 1, 2])),
-            min_size=3,
-            max_size=3,
-        ),
-        min_size=1,
-        max_size=3,
-    ),
-    st.lists(st.booleans(), min_size=2, max_size=2),
-)
-
-
-@given(TABLES)
-def test_tables_are_read_back_from_their_pages(table):
-    """The inverse of write_table's HTML; line ends are the parser's own matter."""
-    found = index_module.read_table(to_page(table, "x"))
-    assert (found.caption, tuple(found.header), tuple(found.is_number)) == (table.caption, table.header, table.is_number)
-    assert [[tuple(cell) for cell in row] for row in found.rows] == [
-        [(cell.text, cell.detail, cell.rank) for cell in row] for row in table.rows
-    ]
-
-
-def test_words_are_read_back_from_markdown():
-    table = Table("A_b", ("x|y", "z"), ((Cell("**1**", "", 1), Cell("<b>", "", 2)),), (False, True))
-    blocks = index_module.read_words("# Head\n\n- a\n- b **c**\n\n" + to_markdown(table))
-    assert [block.kind for block in blocks] == ["heading", "list", "words", "table"]
-    assert blocks[1].lines == [["a"], ["b c"]]
-    assert blocks[2].lines == [["A_b"]]
-    assert blocks[3].lines == [["x|y", "z"], ["**1**", "<b>"]]
-
-
-def test_other_html_is_linked_and_not_read():
-    for page in ("", "<p>no table</p>", "<table><tr><th>a<th>b<tr><td>1</table>", "<table><tr><th>a</th></tr><tr></tr>"):
-        assert index_module.read_table(page) is None
-
-
-def test_reproduce_makes_a_page_of_all_that_is_in_the_folder(tmp_path):
-    (tmp_path / "accuracy-knn.svg").write_text("<svg/>")
-    (tmp_path / "rows.csv").write_text("a\n")
-    (tmp_path / "summary.md").write_text("Earlier words\n")
-    (tmp_path / ".summary.md.part").write_text("half a fi")
-    (tmp_path / "foreign.html").write_bytes(b"\xff<p>")
-    for _ in range(2):  # the page itself is no exhibit
-        result = CliRunner().invoke(reproduce, ["datasets", "-o", str(tmp_path)])
-        assert result.exit_code == 0, result.output
-    assert str(tmp_path / "index.html") in result.stderr
-    page = (tmp_path / "index.html").read_text(encoding="utf-8")
-    places = [page.index(f">{name}</h2>") for name in ("Summary", "Accuracy knn", "Datasets", "Foreign", "Rows")]
-    assert places == sorted(places)
-    assert "Earlier words" in page
-    assert ">Index<" not in page
-    assert "half" not in page
-
-
-def test_reproduction_page_links_what_is_in_the_folder(tmp_path):
-    table = Table("A <caption>", ("method", "accuracy"), ((Cell("RFS"), Cell("90", "(5)", 1)),), (False, True))
-    files = write_table(tmp_path, "accuracy-knn", table)
-    for name in ("curves knn.svg", "curves knn.png", "rows.csv", "summary.md"):
-        (tmp_path / name).write_text("# What the rows show\n\nMuch.\n")
-        files.append(tmp_path / name)
-    page = reproduction_page(files, tmp_path, warnings=["Beware"], sentences=["Done."])
-    for text in (
-        "A &lt;caption&gt;",
-        "<strong>90</strong>",
-        'src="curves%20knn.svg"',
-        'href="rows.csv"',
-        "What the rows show",
-    ):
-        assert text in page
-    assert str(tmp_path) not in page

@@ -14,8 +14,9 @@ from report_samples import EVIL, comparison, evil_content, make_content
 from l20fs import L20SelectorCV
 from l20fs.data import load_srbct
 from l20fs.estimators.selection_table import substitutes
-from l20fs.experiments.tables import Cell, Table, write_table
-from l20fs.report import Content, Curve, comparison_page, render, reproduction_page
+from l20fs.experiments.exhibits import write_table
+from l20fs.report import Content, Curve, Exhibit, comparison_page, render, reproduction_page
+from l20fs.report.document import Bullets, Cell, Heading, Table
 
 
 @pytest.fixture(scope="module")
@@ -479,13 +480,14 @@ def test_methods_are_sorted(show):
 
 def test_figures_of_a_reproduction_are_shown(browser, tmp_path):
     table = Table("Accuracy", ("method", "accuracy"), ((Cell("RFS"), Cell("90")), (Cell("mRMR"), Cell("9"))), (False, True))
-    files = write_table(tmp_path, "accuracy", table)
+    accuracy = write_table(tmp_path, "accuracy", table)
     (tmp_path / "a curve.svg").write_text(
         '<svg xmlns="http://www.w3.org/2000/svg" width="30" height="20"><rect style="fill: red" width="9" height="9"/></svg>'
     )
-    (tmp_path / "summary.md").write_text("# What the rows show\n\n- one\n- two\n\n| a | b |\n|---|---:|\n| c | 1 |\n")
-    files += [tmp_path / "a curve.svg", tmp_path / "summary.md"]
-    (tmp_path / "index.html").write_text(reproduction_page(files, tmp_path, sentences=["Done."]), encoding="utf-8")
+    small = Table("Few", ("a", "b"), ((Cell("c"), Cell("1")),), (False, True))
+    text = (Heading("What the rows show", 1), Bullets(("one", "two")), small)
+    exhibits = [accuracy, Exhibit("a curve", ("a curve.svg",)), Exhibit("summary", ("summary.md",), text=text)]
+    (tmp_path / "index.html").write_text(reproduction_page(exhibits, sentences=["Done."]), encoding="utf-8")
     context = browser.new_context()
     opened = Opened(context, tmp_path / "index.html")
     assert opened.page.locator("img").evaluate("(image) => image.decode().then(() => image.naturalWidth)") == 30

@@ -1,4 +1,4 @@
-"""The command line: one file per command; this one holds what they are called from.
+"""The command line: one file per command; this file has the group of commands and the exit codes.
 
 Results go to files in ``-o DIR``, a short table or ``--json`` to stdout, everything else to stderr.
 Exit codes: 0 done, 1 failure, 2 usage, 3 bad input data, 4 nothing selected, 130 interrupted.

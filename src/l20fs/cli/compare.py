@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import webbrowser
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,14 +12,14 @@ import scipy.sparse as sp
 from rich.box import SIMPLE_HEAD
 from rich.table import Table as RichTable
 
-from l20fs.cli.load import READING, load
-from l20fs.cli.options import data_options
-from l20fs.cli.output import cell_bars, note, plain, show_tables
+from l20fs.cli.load import load
+from l20fs.cli.options import DataOptions, data_options
+from l20fs.cli.output import cell_bars, note, plain, show_tables, tell_results
 from l20fs.data.readers import DataError
 
 if TYPE_CHECKING:
     from l20fs.experiments.plan import Variant
-    from l20fs.experiments.tables import Table
+    from l20fs.report.document import Table
 
 #: Name of a data set in pictures and in the folder of the cells; a file name may be longer, and hold anything.
 MOST_LETTERS = 60
@@ -80,11 +78,10 @@ def compare(
     wanted_sizes = None if sizes is None else parse_sizes(sizes)
     if folder.exists() and not folder.is_dir():
         raise NotADirectoryError(f"-o {folder}: this is a file. Name a folder.")
-    if reading["groups"] is not None:
+    options = DataOptions(**reading)
+    if options.groups is not None:
         raise click.UsageError("--groups: the splits of a comparison do not know groups. Leave the option out.")
-    samples = load(
-        data, reading["target"], is_log=reading["is_log"], **{name: reading[name] for name in READING if name != "groups"}
-    )
+    samples = load(data, options)
     for remark in samples.notes:
         note(remark)
     if sp.issparse(samples.X):
@@ -100,11 +97,7 @@ def compare(
         found = comparison.compare(plan, dataset, folder, n_jobs=n_jobs, on_progress=partial(on_progress, "comparison"))
     show_tables(*shown(found.table))
     note(found.table.caption)
-    note(f"Results are in {folder}{os.sep}: {', '.join(file.name for file in found.files)}")
-    page = folder / "report.html"
-    note(f"Look at {page}")
-    if open_page:
-        webbrowser.open(page.resolve().as_uri())
+    tell_results(folder, [file.name for file in found.files], open_page=open_page)
 
 
 def wanted_variants(methods: str | None) -> tuple[Variant, ...]:

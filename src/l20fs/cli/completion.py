@@ -1,4 +1,4 @@
-"""``l20fs completion``: what a shell needs to complete commands and options."""
+"""``l20fs completion``: a script with which a shell completes commands and options."""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import click
 from rich.table import Table
 
-from l20fs.cli.output import note, plain, show, show_tables
+from l20fs.cli.output import note, plain, show, show_json, show_tables
 from l20fs.data.catalogue import paper_sets
 from l20fs.data.readers import DataError
 from l20fs.data.store import (
@@ -24,7 +23,7 @@ from l20fs.data.store import (
     load_dataset,
 )
 
-#: What the state of a set means, in words.
+#: Descriptions of the states of a set.
 MEANING = {
     "exact": "the paper's values",
     "substitute": "a substitute for the paper's matrix",
@@ -73,7 +72,7 @@ def list_sets(data_dir: Path | None, as_json: bool) -> None:
     folder = find_data_dir(data_dir)
     rows = [describe(name, folder) for name in known_names(folder)]
     if as_json:
-        show(json.dumps(rows, indent=2) + "\n")
+        show_json(rows)
         return
     table = Table("name")
     counts = {"samples": "n_samples", "features": "n_features", "classes": "n_classes"}
@@ -108,7 +107,7 @@ def info(name: str, data_dir: Path | None, as_json: bool) -> None:
         raise click.UsageError(f"{name!r} is neither in the catalogue ({', '.join(paper_sets())}) nor in {folder}.")
     row = describe(name, folder)
     if as_json:
-        show(json.dumps(row, indent=2) + "\n")
+        show_json(row)
         return
     if row["status"] == "missing":
         note(f"Get the file, then: l20fs data import FILE --as {name}")
@@ -151,7 +150,7 @@ def import_set(file: Path, name: str, target: str | None, data_dir: Path | None,
     """
     found = import_dataset(file, name, data_dir, target=target)
     if as_json:
-        show(json.dumps(facts_of(found), indent=2) + "\n")
+        show_json(facts_of(found))
         return
     n_samples, n_features = found.X.shape
     show(f"{name}: {n_samples} samples, {n_features} features, {len(found.class_names)} classes; {MEANING[found.status]}\n")

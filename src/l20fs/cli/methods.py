@@ -1,15 +1,14 @@
-"""``l20fs methods``: what this package can do."""
+"""``l20fs methods``: a list of all methods."""
 
 from __future__ import annotations
 
-import json
 import textwrap
 from typing import Any
 
 import click
 
 from l20fs import L20Selector
-from l20fs.cli.output import show
+from l20fs.cli.output import show, show_json
 from l20fs.estimators.base import BaseSelector
 from l20fs.estimators.scoring import SolvesForOneK
 from l20fs.methods import discover
@@ -28,7 +27,7 @@ def methods(as_json: bool) -> None:
     selectors: list[type[BaseSelector]] = [L20Selector, *discover().values()]
     rows = [describe(selector) for selector in selectors]
     if as_json:
-        show(json.dumps(rows, indent=2) + "\n")
+        show_json(rows)
         return
     for row in rows:
         labels = "" if row["supervised"] else ", unsupervised"
@@ -39,7 +38,7 @@ def methods(as_json: bool) -> None:
 
 
 def describe(selector: type[BaseSelector]) -> dict[str, Any]:
-    """Return what the list of methods says about one of them."""
+    """Return the entry of one method in the list."""
     return {
         "name": selector.__name__,
         **selector.about._asdict(),

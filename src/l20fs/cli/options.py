@@ -1,131 +1,100 @@
-"""Options that several commands share, and what they may be given."""
+"""Options that several commands share: the records that hold them, and their declarations for click."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Self, get_args
 
 import click
 
 from l20fs import L20Selector
-from l20fs.blocks import parse_bytes
-from l20fs.cli.output import readable
+from l20fs.cli.parameter_types import SOLVERS, Bytes, Groups, MethodName, Names, TextValue
 from l20fs.design import Scale
-from l20fs.estimators.base import BaseSelector
-from l20fs.methods import discover
+from l20fs.evaluation.choice import SizeRule
 from l20fs.objective.linear_rule import RIDGE_FOR_LABELS
 from l20fs.objective.solution_path import Ranking
-from l20fs.solvers import SOLVERS as SOLVERS_BY_NAME
-from l20fs.text import closest
 
-SOLVERS: tuple[str, ...] = tuple(SOLVERS_BY_NAME)
-
-#: What L20Selector does unless told otherwise: the command line has no defaults of its own.
+#: The defaults of L20Selector; the command line has none of its own.
 DEFAULTS = L20Selector().get_params() | {"ridge": RIDGE_FOR_LABELS}
 
 #: Options that only the methods of L20Selector take.
 OWN_OPTIONS = ("alpha", "scale", "class_weight", "ranking", "include", "exclude", "feature_groups")
 
 
-def supervised_methods() -> dict[str, type[BaseSelector]]:
-    """Return the methods of this package that look at the labels, by name."""
-    return {name: method for name, method in discover().items() if method.about.supervised}
+@dataclass(frozen=True, kw_only=True)
+class DataOptions:
+    """Options for reading the samples, declared by :data:`data_options`."""
+
+    target: str | None = None
+    labels: Path | None = None
+    groups: str | None = None
+    samples_in: str | None = None
+    layer: str | None = None
+    sheet: str | None = None
+    max_memory: int | None = None
+    is_log: bool = False
 
 
-class TextValue(click.ParamType[str]):
-    """A name in a file, whatever the locale makes of its bytes."""
+@dataclass(frozen=True, kw_only=True)
+class ModelOptions:
+    """Options for the selector, declared by :data:`model_options`."""
 
-    name = "name"
+    method: str = DEFAULTS["solver"]
+    alpha: float | None = None
+    ridge: float = DEFAULTS["ridge"]
+    scale: str | None = None
+    class_weight: str | None = None
+    ranking: str | None = None
+    include: list[str] | None = None
+    exclude: list[str] | None = None
+    feature_groups: dict[str, list[str]] | None = None
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        return readable(value)
-
-
-class MethodName(click.ParamType[str]):
-    """A solver of L20Selector or another method, in any case."""
-
-    name = "method"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        known = [*SOLVERS, *supervised_methods()]
-        by_lower = {name.lower(): name for name in known}
-        if value.lower() in by_lower:
-            return by_lower[value.lower()]
-        if value.lower() in {name.lower() for name in discover()}:
-            self.fail(f"{value!r} does not look at the labels. Use one that does: {', '.join(known)}.", param, ctx)
-        meant = by_lower[closest(value.lower(), by_lower)]
-        self.fail(f"{value!r} is unknown. Did you mean {meant!r}? `l20fs methods` lists all.", param, ctx)
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
-        from click.shell_completion import CompletionItem
-
-        known = [*SOLVERS, *supervised_methods()]
-        return [CompletionItem(name) for name in known if name.lower().startswith(incomplete.lower())]
-
-
-class Names(click.ParamType[list[str]]):
-    """Names separated by commas, or a file with one name per line."""
-
-    name = "names"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[str]:
-        if isinstance(value, list):
-            return value
-        if value.startswith("@") or Path(value).is_file():
-            names = read_lines(Path(value.removeprefix("@")), param, ctx)
-        else:
-            names = [name.strip() for name in readable(value).split(",")]
-        names = [name for name in names if name]
-        if not names:
-            self.fail(f"{value!r} names nothing. Give names separated by commas, or @FILE with one per line.", param, ctx)
-        return names
+    def completed(self) -> Self:
+        """Refuse options that the method does not take, and fill in the defaults of those not given."""
+        if self.method not in SOLVERS:
+            given = [name for name in OWN_OPTIONS if getattr(self, name) is not None]
+            if given:
+                raise click.UsageError(
+                    f"{flag(given[0])} does not go with --method {self.method}. Use one of {', '.join(SOLVERS)}, or leave "
+                    "the option out."
+                )
+            return self
+        return replace(
+            self,
+            scale=self.scale or DEFAULTS["scale"],
+            ranking=self.ranking or DEFAULTS["ranking"],
+            class_weight=self.class_weight or DEFAULTS["class_weight"] or "none",
+        )
 
 
-class Groups(click.ParamType[dict[str, list[str]]]):
-    """A file with a feature and its group in each line."""
+@dataclass(frozen=True, kw_only=True)
+class SelectOptions(DataOptions, ModelOptions):
+    """All options of ``l20fs select``."""
 
-    name = "file"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, list[str]]:
-        if isinstance(value, dict):
-            return value
-        groups: dict[str, list[str]] = {}
-        for number, line in enumerate(read_lines(Path(value), param, ctx), 1):
-            if not line:
-                continue
-            fields = line.split("\t")
-            if len(fields) != 2 or not all(fields):
-                self.fail(f"{value}: line {number} must be a feature, a tab and its group; it is {line[:60]!r}.", param, ctx)
-            groups.setdefault(fields[1], []).append(fields[0])
-        if not groups:
-            self.fail(f"{value} is empty. Give a feature, a tab and its group in each line.", param, ctx)
-        return groups
+    n_features: int | None = None
+    auto: SizeRule | None = None
+    nested: bool = False
+    stability: int | None = None
+    output: Path | None = None
+    n_jobs: int = 1
+    seed: int = 0
+    as_json: bool = False
+    force: bool = False
+    resume: bool = False
+    open_page: bool = False
 
 
-class Bytes(click.ParamType[int]):
-    """A number of bytes: 500M, 8G."""
+def flag(name: str) -> str:
+    """Return the option that sets a field.
 
-    name = "size"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        if isinstance(value, int):
-            return value
-        size = parse_bytes(value)
-        if size is None:
-            self.fail(f"{value!r} is not a size. Use a number with K, M, G or T, for example 8G.", param, ctx)
-        return size
-
-
-def read_lines(file: Path, param: click.Parameter | None, ctx: click.Context | None) -> list[str]:
-    """Return the lines of a small text file without blanks around them."""
-    try:
-        return [line.strip() for line in file.read_text(encoding="utf-8-sig").splitlines()]
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "not UTF-8 text"
-        raise click.BadParameter(
-            f"{str(file)!r} cannot be read ({reason}). Give a text file.", ctx=ctx, param=param
-        ) from error
+    Examples
+    --------
+    >>> flag("feature_groups")
+    '--feature-groups'
+    """
+    return f"--{name.replace('_', '-')}"
 
 
 def together(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:

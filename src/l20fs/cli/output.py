@@ -1,14 +1,17 @@
-"""What the commands share: results to stdout, everything else to stderr."""
+"""Output of all commands: results to stdout; notes, warnings and progress to stderr; texts and tables to files."""
 
 from __future__ import annotations
 
 import io
+import json
 import logging
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+import webbrowser
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
@@ -19,15 +22,36 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from l20fs.blocks import FileBlocks
+from l20fs.report.formats import text_writer
 
 if TYPE_CHECKING:
     from l20fs.experiments.runner import RunProgress
 
 
-def as_tsv(frame: pd.DataFrame) -> Callable[[BinaryIO], object]:
+def tsv_writer(frame: pd.DataFrame) -> Callable[[BinaryIO], object]:
+    """Return a function that writes a frame into an open file, tab-separated."""
     text = io.StringIO()
     frame.to_csv(text, sep="\t", index=False, float_format="%.10g", lineterminator="\n")
-    return lambda stream: stream.write(text.getvalue().encode())
+    return text_writer(text.getvalue())
+
+
+def show_json(value: Any) -> None:
+    """Print a value as JSON to stdout."""
+    show(json.dumps(value, indent=2) + "\n")
+
+
+def tell_results(folder: Path, names: Iterable[str], *, open_page: bool) -> None:
+    """Say where the result files and the report page are, and open the page if asked for."""
+    note(f"Results are in {folder}{os.sep}: {', '.join(names)}")
+    page = folder / "report.html"
+    note(f"Look at {page}")
+    if open_page:
+        open_in_browser(page)
+
+
+def open_in_browser(page: Path) -> None:
+    """Show a page that was written."""
+    webbrowser.open(page.resolve().as_uri())
 
 
 def plain(text: str) -> Text:
@@ -56,17 +80,18 @@ def show_tables(*tables: RichTable) -> None:
 
 
 def readable(text: str) -> str:
-    """Return what the bytes of an argument say as UTF-8, where the locale does not know more than ASCII."""
+    """Decode the bytes of an argument as UTF-8, also where the locale knows ASCII only."""
     return os.fsencode(text).decode("utf-8", errors="backslashreplace")
 
 
 def note(text: str) -> None:
+    """Print a line to stderr."""
     click.echo(text, err=True)
 
 
 @contextmanager
 def stated_warnings() -> Iterator[list[str]]:
-    """Turn warnings into one line each on stderr; the list that is given holds them afterwards."""
+    """Print warnings on stderr, one line each, when the block ends; the list that is yielded holds them afterwards."""
     texts: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -76,6 +101,34 @@ def stated_warnings() -> Iterator[list[str]]:
         note(f"warning: {text}")
 
 
+class WarningLog:
+    """Warnings of a run, each once and in order.
+
+    Examples
+    --------
+    >>> log = WarningLog(["first"])
+    >>> with log.step():
+    ...     pass
+    >>> log.texts
+    ['first']
+    """
+
+    def __init__(self, texts: Iterable[str] = ()) -> None:
+        self._texts = dict.fromkeys(texts)
+
+    @property
+    def texts(self) -> list[str]:
+        """All warnings so far."""
+        return list(self._texts)
+
+    @contextmanager
+    def step(self) -> Iterator[None]:
+        """Print the warnings of a step when it ends, and keep them."""
+        with stated_warnings() as texts:
+            yield
+        self._texts |= dict.fromkeys(texts)
+
+
 class _Notes(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         note(record.getMessage())
@@ -83,7 +136,7 @@ class _Notes(logging.Handler):
 
 @contextmanager
 def log_of_blocks(X: Any) -> Iterator[None]:
-    """Pass on what the log says of a fit to a matrix in blocks: how it is read, and with how much memory."""
+    """Print log messages of a fit to a matrix in blocks: how it is read, and with how much memory."""
     if not isinstance(X, FileBlocks):
         yield
         return
@@ -100,7 +153,7 @@ def log_of_blocks(X: Any) -> Iterator[None]:
 
 @contextmanager
 def cell_bars() -> Iterator[Callable[[str, RunProgress], None]]:
-    """Yield what shows how far a run of cells is, with a bar and the time left for each name; on a terminal only."""
+    """Yield a function that shows the progress of runs of cells, a bar and the time left for each; on a terminal only."""
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
@@ -116,7 +169,7 @@ def cell_bars() -> Iterator[Callable[[str, RunProgress], None]]:
 
 @contextmanager
 def progress(description: str, total: int) -> Iterator[Callable[[], None]]:
-    """Draw a bar on a terminal; what is given moves it on by one."""
+    """Draw a bar on a terminal; the function that is yielded advances it by one."""
     console = Console(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bars:
         task = bars.add_task(description, total=total)

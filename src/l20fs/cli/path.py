@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +11,26 @@ import click
 import pandas as pd
 
 from l20fs import L20Selector
-from l20fs.cli.load import READING, complete, load, make_selector, refuse_for_blocks
-from l20fs.cli.options import SOLVERS, data_options, model_options
-from l20fs.cli.output import as_tsv, log_of_blocks, note, show, stated_warnings
+from l20fs.cli.load import load, make_selector, refuse_for_blocks
+from l20fs.cli.options import DataOptions, ModelOptions, data_options, model_options
+from l20fs.cli.output import log_of_blocks, note, show, stated_warnings, tsv_writer
+from l20fs.cli.parameter_types import SOLVERS
 from l20fs.inputs.names import NamedColumns
 from l20fs.objective.solution_path import SolutionPath
 from l20fs.storage.files import write_atomically
 
-#: How far the path goes unless told otherwise.
+#: Default number of features to go to.
 DEFAULT_STEPS = 50
+
+
+@dataclass(frozen=True, kw_only=True)
+class PathOptions(DataOptions, ModelOptions):
+    """All options of ``l20fs path``."""
+
+    n_features: int | None = None
+    certify: bool = False
+    output: Path | None = None
+    force: bool = False
 
 
 @click.command()
@@ -29,7 +41,7 @@ DEFAULT_STEPS = 50
 @click.option("--certify", is_flag=True, help="Also say how far from the best of all selections each size is at most.")
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="File for the table (TSV).")
 @click.option("--force", is_flag=True, help="Replace the file.")
-def path(data: str, **options: Any) -> None:
+def path(data: str, **given: Any) -> None:
     """Print the path through DATA: a line for every lambda, with the features that enter and leave there.
 
     \b
@@ -37,23 +49,22 @@ def path(data: str, **options: Any) -> None:
       l20fs path srbct -k 10
       l20fs path tumours.tsv --target type --certify -o path.tsv
     """
-    output = options["output"]
-    if options["method"] not in SOLVERS:
-        raise click.UsageError(f"--method {options['method']} has no path. Use one of {', '.join(SOLVERS)}.")
-    if output is not None and output.exists() and not options["force"]:
+    options = PathOptions(**given)
+    output = options.output
+    if options.method not in SOLVERS:
+        raise click.UsageError(f"--method {options.method} has no path. Use one of {', '.join(SOLVERS)}.")
+    if output is not None and output.exists() and not options.force:
         raise click.UsageError(f"-o {output}: the file exists. Use --force to replace it.")
-    options = complete(options)
-    reading = {name: options[name] for name in READING}
-    samples = load(data, options["target"], is_log=options["is_log"], in_blocks=True, **reading)
-    refuse_for_blocks(samples, options)
-    n_features = samples.X.shape[1]
-    k = min(options["n_features"] or DEFAULT_STEPS, n_features)
+    options = options.completed()
+    samples = load(data, options, in_blocks=True)
+    refuse_for_blocks(samples, options, certify=options.certify)
+    k = min(options.n_features or DEFAULT_STEPS, samples.X.shape[1])
     selector = make_selector(samples, options, k)
     assert isinstance(selector, L20Selector)
-    selector.set_params(n_features_to_select=k, certify=options["certify"])
+    selector.set_params(n_features_to_select=k, certify=options.certify)
     with stated_warnings(), log_of_blocks(samples.X):
         selector.fit(NamedColumns(samples.X, samples.feature_names), samples.y)
-    text = as_tsv(path_frame(selector.path_, samples.feature_names, with_gaps=options["certify"]))
+    text = tsv_writer(path_frame(selector.path_, samples.feature_names, with_gaps=options.certify))
     if output is not None:
         write_atomically(output, text)
         note(f"The path is in {output}")

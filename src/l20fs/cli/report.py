@@ -1,15 +1,16 @@
-"""``l20fs report``: the page again, from stored results."""
+"""``l20fs report``: the page, made again from stored results."""
 
 from __future__ import annotations
 
-import webbrowser
 from pathlib import Path
 
 import click
 
-from l20fs.cli.output import show
-from l20fs.report.content import Content, ReportError
+from l20fs.cli.output import open_in_browser, show
+from l20fs.report.content import Content
+from l20fs.report.formats import text_writer
 from l20fs.report.page import render
+from l20fs.report.records import ReportError
 from l20fs.storage.files import write_atomically
 
 
@@ -32,8 +33,7 @@ def report(folder: Path, open_page: bool) -> None:
         raise ReportError(f"{stored}: this is not a report file of `l20fs select`. Run it again with --force.") from error
     except ReportError as error:
         raise ReportError(f"{stored}: {error} Run `l20fs select` again with --force.") from error
-    html = render(content).encode()
-    write_atomically(page, lambda stream: stream.write(html))
+    write_atomically(page, text_writer(render(content)))
     show(f"{page}\n")
     if open_page:
-        webbrowser.open(page.resolve().as_uri())
+        open_in_browser(page)

@@ -75,8 +75,9 @@ def reproduce(
             on_progress=on_progress,
         )
         names = list(NAMES) if "all" in what else list(dict.fromkeys(what))
-        files = reproduction.make(names)
-    for file in files:
-        show(f"{file}\n")
-    if files:
-        note(f"All of it on one page: {write_reproduction_page(folder)}")
+        made = reproduction.make(names)
+    for exhibit in made:
+        for name in exhibit.files:
+            show(f"{folder / name}\n")
+    if made:
+        note(f"All of it on one page: {write_reproduction_page(folder, made)}")

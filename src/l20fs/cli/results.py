@@ -11,35 +11,37 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import click
-import numpy as np
 import pandas as pd
 
-from l20fs.cli.load import Samples
-from l20fs.cli.output import as_tsv
+from l20fs.cli.output import tsv_writer
+from l20fs.cli.select_content import selection_tsv
+from l20fs.cli.select_findings import Findings
+from l20fs.data.readers import Samples
+from l20fs.evaluation.data_checks import Classes
 from l20fs.evaluation.predictions import Predictions
-from l20fs.report.build import Findings, selection_tsv
 from l20fs.report.content import Content
+from l20fs.report.formats import text_writer
 from l20fs.report.page import render
 from l20fs.storage.files import write_together
 
 #: In the order in which they are put in place; run.json marks a complete run.
 RESULT_FILES = ("selection.tsv", "path.npz", "cv.tsv", "stability.tsv", "report.json", "report.html", "run.json")
-#: Folders in the output folder: the resamples, and what fits to a file that is read in blocks keep on their way.
-CELLS, PASSES = "stability", "passes"
+#: Folders in the output folder: the resamples, and the passes over a file that is read in blocks.
+RESAMPLES, PASSES = "stability", "passes"
 
 PACKAGES = ("l20fs", "numpy", "scipy", "scikit-learn")
 
 
 def describe_run(samples: Samples, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Return what a run depends on; without times, so that a rerun gives the same bytes."""
-    labels, counts = np.unique(samples.y, return_counts=True)
+    """Return everything a run depends on, without times, so that a rerun gives the same bytes."""
+    classes = Classes.of(samples.y)
     return {
         "arguments": arguments,
         "input": {
             "sha256": samples.sha256,
             "n_samples": samples.X.shape[0],
             "n_features": samples.X.shape[1],
-            "classes": {str(label): int(count) for label, count in zip(labels, counts, strict=True)},
+            "classes": dict(zip(classes.names, classes.sizes, strict=True)),
         },
         "versions": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
     }
@@ -56,7 +58,7 @@ def check_output(folder: Path | None, *, force: bool, resume: bool) -> None:
         return
     if present:
         raise click.UsageError(f"-o {folder}: holds results already ({', '.join(present)}). Use --force to replace them.")
-    if any(any((folder / name).glob(pattern)) for name, pattern in ((CELLS, "resample-*.json"), (PASSES, "pass-*.npz"))):
+    if any(any((folder / name).glob(pattern)) for name, pattern in ((RESAMPLES, "resample-*.json"), (PASSES, "pass-*.npz"))):
         raise click.UsageError(
             f"-o {folder}: holds a run that was not finished. Use --resume to go on, or --force to begin anew."
         )
@@ -78,19 +80,19 @@ def check_same_run(folder: Path, run: dict[str, Any]) -> None:
         )
 
 
-def clear_leftovers(folder: Path, *, cells: bool) -> None:
-    """Remove halves of files that a killed run left, and its resamples where they are not wanted."""
-    patterns = [f".{name}.*.part" for name in RESULT_FILES] + [f"{CELLS}/.resample-*.part", f"{PASSES}/.pass-*.part"]
-    patterns += [f"{CELLS}/resample-*.json"] if cells else []
+def clear_leftovers(folder: Path, *, resamples: bool) -> None:
+    """Remove incomplete files of a killed run, and its resamples unless they are to be used."""
+    patterns = [f".{name}.*.part" for name in RESULT_FILES] + [f"{RESAMPLES}/.resample-*.part", f"{PASSES}/.pass-*.part"]
+    patterns += [f"{RESAMPLES}/resample-*.json"] if resamples else []
     for pattern in patterns:
         for file in folder.glob(pattern):
             file.unlink(missing_ok=True)
-    if cells:
+    if resamples:
         clear_passes(folder)
 
 
 def clear_passes(folder: Path) -> None:
-    """Remove what fits to a file have kept, which is of no use after them."""
+    """Remove the stored passes over a file, which are of no use after the fits."""
     for file in (folder / PASSES).glob("pass-*.npz"):
         file.unlink(missing_ok=True)
     with suppress(OSError):  # not there, or with something else in it
@@ -99,24 +101,19 @@ def clear_passes(folder: Path) -> None:
 
 def write_results(folder: Path, findings: Findings, content: Content) -> list[str]:
     """Write the result files, each whole or not at all, and return their names."""
-    writers: dict[str, Callable[[BinaryIO], object]] = {"selection.tsv": as_text(selection_tsv(findings, content))}
+    writers: dict[str, Callable[[BinaryIO], object]] = {"selection.tsv": text_writer(selection_tsv(findings, content))}
     if findings.path is not None:
         writers["path.npz"] = findings.path.write
-    writers["cv.tsv"] = as_tsv(pd.DataFrame(accuracy_table(findings.predictions)))
+    writers["cv.tsv"] = tsv_writer(pd.DataFrame(accuracy_table(findings.predictions)))
     if findings.stability is not None:
-        writers["stability.tsv"] = as_tsv(findings.stability.selection_frame())
-    writers["report.json"] = as_text(content.to_json() + "\n")
-    writers["report.html"] = as_text(render(content))
-    writers["run.json"] = as_text(json.dumps(findings.provenance, indent=2, ensure_ascii=False) + "\n")
+        writers["stability.tsv"] = tsv_writer(findings.stability.selection_frame())
+    writers["report.json"] = text_writer(content.to_json() + "\n")
+    writers["report.html"] = text_writer(render(content))
+    writers["run.json"] = text_writer(json.dumps(findings.provenance, indent=2, ensure_ascii=False) + "\n")
     write_together({folder / name: write for name, write in writers.items()})
     for name in set(RESULT_FILES) - writers.keys():
         (folder / name).unlink(missing_ok=True)  # of the run that was replaced
     return list(writers)
-
-
-def as_text(text: str) -> Callable[[BinaryIO], object]:
-    """Return what writes a text."""
-    return lambda stream: stream.write(text.encode())
 
 
 def accuracy_table(predictions: Predictions | None) -> dict[str, Any]:

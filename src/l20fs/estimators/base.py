@@ -30,7 +30,7 @@ from l20fs.typing import Array, Size
 
 
 class About(NamedTuple):
-    """What a list of methods says about one: where it comes from, what kind it is, what it costs.
+    """Entry of a method in the list of methods: its publication, its kind, its cost.
 
     N, d, C and k are the numbers of samples, features, classes and selected features.
     """
@@ -92,6 +92,7 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         Returns
         -------
         self
+            The fitted selector.
         """
         return self._fit(X, y)
 
@@ -153,7 +154,18 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         return targets
 
     def transform(self, X: Any) -> Any:
-        """Reduce X to the selected features; a Dask array stays lazy."""
+        """Reduce X to the selected features; a Dask array stays lazy.
+
+        Parameters
+        ----------
+        X : array, DataFrame, sparse matrix or matrix in blocks, of shape (n_samples, n_features)
+            Samples with the features of the fit.
+
+        Returns
+        -------
+        array, DataFrame or sparse matrix of shape (n_samples, n_selected)
+            Columns of the selected features, in the order of X.
+        """
         if self.takes_device_arrays and is_device_array(X):
             return self._transform_there(X)
         check_is_fitted(self)
@@ -185,26 +197,53 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         return chosen
 
     def inverse_transform(self, X: Any) -> Any:
-        """Put columns of zeros where features were not selected; X is in memory."""
+        """Put columns of zeros where features were not selected.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_selected)
+            Columns of the selected features, in memory.
+
+        Returns
+        -------
+        array or sparse matrix of shape (n_samples, n_features)
+            The same columns at their places, zeros elsewhere.
+        """
         user = f"{type(self).__name__}.inverse_transform"
         refuse_blocks(X, user, instead="")
         refuse_foreign_array(X, "X", user)
         return super().inverse_transform(X)
 
     def support_for(self, k: Size) -> Array:
-        """Return the mask of the features that are selected for ``k``, (n_features,).
+        """Return the mask of the features that are selected for ``k``.
 
         Parameters
         ----------
         k : int, float, str or None
-            Whatever ``n_features_to_select`` takes.
+            Any value that ``n_features_to_select`` takes.
+
+        Returns
+        -------
+        array of shape (n_features,)
+            Mask of the selected features.
         """
         check_is_fitted(self)
         self._check_size(k)
         return self._select(k)
 
     def order_for(self, k: Size) -> Array:
-        """Return the indices of the features that are selected for ``k``, best first."""
+        """Return the indices of the features that are selected for ``k``, best first.
+
+        Parameters
+        ----------
+        k : int, float, str or None
+            Any value that ``n_features_to_select`` takes.
+
+        Returns
+        -------
+        array of shape (n_selected,)
+            Indices, the best feature first.
+        """
         chosen = np.flatnonzero(self.support_for(k))
         return chosen[np.argsort(self._ranked_for(k)[0][chosen], kind="stable")]
 
@@ -227,7 +266,18 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         return self.ranking_, self.scores_
 
     def with_size(self, k: Size) -> Self:
-        """Return this fitted selector with ``n_features_to_select=k``; it shares all arrays, and this one stays as it is."""
+        """Return this fitted selector with ``n_features_to_select=k``.
+
+        Parameters
+        ----------
+        k : int, float, str or None
+            Any value that ``n_features_to_select`` takes.
+
+        Returns
+        -------
+        estimator
+            A shallow copy that shares all arrays; this one stays as it is.
+        """
         other = copy.copy(self)
         other.n_features_to_select = k
         return other

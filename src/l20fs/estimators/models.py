@@ -19,7 +19,7 @@ from l20fs.typing import Array, Size
 
 
 class _Model(L20Selector):
-    """What the classifier and the regression share: a linear rule on the selected features."""
+    """Base of the classifier and the regression: a linear rule on the selected features."""
 
     takes_device_arrays = False
 
@@ -39,7 +39,18 @@ class _Model(L20Selector):
         return check_array(columns.compute() if is_dask(X) else columns, ensure_min_features=0, **kinds)
 
     def coef_for(self, k: Size) -> Array:
-        """Return the weights of :meth:`model_for`, (n_targets, n_features); zero for features that are not selected."""
+        """Return the weights of :meth:`model_for`.
+
+        Parameters
+        ----------
+        k : int, float, str or None
+            Any value that ``n_features_to_select`` takes.
+
+        Returns
+        -------
+        array of shape (n_targets, n_features)
+            Weights in units of X; zero for features that are not selected.
+        """
         rule = self.model_for(k)
         coef = np.zeros((len(rule.intercept), self.n_features_in_))
         coef[:, rule.rows] = rule.weights.T
@@ -96,12 +107,34 @@ class L20Classifier(ClassifierMixin, _Model):
         return self._scatter.discriminant(weights)
 
     def decision_function(self, X: Any) -> Array:
-        """Score the classes: (n_samples, n_classes), or (n_samples,) and positive for the second of two classes."""
+        """Score the classes.
+
+        Parameters
+        ----------
+        X : array, DataFrame, sparse matrix or matrix in blocks, of shape (n_samples, n_features)
+            Samples with the features of the fit.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes), or (n_samples,) for two classes
+            The larger, the likelier; of two classes, positive for the second.
+        """
         scores = self._apply(X)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def predict(self, X: Any) -> Array:
-        """Return the label of each sample."""
+        """Predict the label of each sample.
+
+        Parameters
+        ----------
+        X : array, DataFrame, sparse matrix or matrix in blocks, of shape (n_samples, n_features)
+            Samples with the features of the fit.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            Labels.
+        """
         scores = self.decision_function(X)
         codes = (scores > 0.0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[codes])
@@ -142,6 +175,7 @@ class L20Regressor(RegressorMixin, _Model):
         Parameters
         ----------
         X : array, DataFrame, sparse matrix or matrix in blocks, of shape (n_samples, n_features)
+            Finite numbers, as for :meth:`L20Selector.fit`.
         y : array of shape (n_samples,) or (n_samples, n_outputs)
             Numbers; whole numbers are numbers too, not labels.
         sample_weight : array of shape (n_samples,), optional
@@ -150,6 +184,7 @@ class L20Regressor(RegressorMixin, _Model):
         Returns
         -------
         self
+            The fitted model.
         """
         return self._fit(X, y, sample_weight)
 
@@ -158,6 +193,17 @@ class L20Regressor(RegressorMixin, _Model):
         return numeric_targets(y)
 
     def predict(self, X: Any) -> Array:
-        """Return the outputs of each sample, in the shape of the y of the fit."""
+        """Predict the outputs of each sample.
+
+        Parameters
+        ----------
+        X : array, DataFrame, sparse matrix or matrix in blocks, of shape (n_samples, n_features)
+            Samples with the features of the fit.
+
+        Returns
+        -------
+        array of shape (n_samples,) or (n_samples, n_outputs)
+            Numbers, in the shape of the y of the fit.
+        """
         values = self._apply(X)
         return values[:, 0] if self._is_flat else values

@@ -16,6 +16,16 @@ def paper_settings(solver: Literal["ahiht", "hiht"] = "ahiht") -> dict[str, Any]
     absolute stopping rule of HIHT is in the paper; its value 1e-6 and the limit of 200 steps per lambda are ours. The
     paper tunes lambda over 1e-5, 1e-4, ..., 1: pass another ``alpha`` for that.
 
+    Parameters
+    ----------
+    solver : {"ahiht", "hiht"}, default="ahiht"
+        The algorithm of the paper.
+
+    Returns
+    -------
+    dict
+        Arguments of :class:`L20Selector`, among them the ``solver`` with its options.
+
     Examples
     --------
     >>> from l20fs import L20Selector

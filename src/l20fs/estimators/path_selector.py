@@ -60,15 +60,36 @@ class PathSelector(BaseSelector):
         return hasattr(self, "path_")
 
     def coef_for(self, k: Size) -> Array:
-        """Return the weights at the end of the path of the features selected for ``k``, in units of X; zero elsewhere.
+        """Return the weights at the end of the path of the features selected for ``k``.
 
-        They have the shape (n_targets, n_features); nothing is fitted again, see :meth:`model_for`.
+        Nothing is fitted again; see :meth:`model_for` for least squares on exactly these features.
+
+        Parameters
+        ----------
+        k : int, float, str or None
+            Any value that ``n_features_to_select`` takes.
+
+        Returns
+        -------
+        array of shape (n_targets, n_features)
+            Weights in units of X; zero for features that are not selected.
         """
         mask = self.support_for(k)
         return self.path_.coef_of(mask)
 
     def model_for(self, k: Size) -> LinearRule:
-        """Return the linear rule on the features selected for ``k``, best first: least squares with the ridge term."""
+        """Return the linear rule on the features selected for ``k``: least squares with the ridge term.
+
+        Parameters
+        ----------
+        k : int, float, str or None
+            Any value that ``n_features_to_select`` takes.
+
+        Returns
+        -------
+        LinearRule
+            Features, best first, their weights in units of X, and the intercept.
+        """
         rows, path = self.order_for(k), self.path_
         weights = path.refit(path.ranking[rows[-1]]).coef[:, rows].T if len(rows) else np.zeros((0, len(path.y_mean)))
         weights, intercept = self._decide(weights * path.x_scale[rows, None])
@@ -107,11 +128,22 @@ class PathSelector(BaseSelector):
             Fitted on the same features: how often each one was selected in its resamples.
         n_substitutes : int, default=3
             How many features ``could_replace`` names.
+
+        Returns
+        -------
+        DataFrame
+            One row per selected feature.
         """
         return selection_frame(self, self.n_features_to_select, X, stability, n_substitutes)
 
     def target_names(self) -> list[str]:
-        """Return a name per row of ``coef_``: the class labels, or the numbers of the outputs."""
+        """Return a name per row of ``coef_``.
+
+        Returns
+        -------
+        list of str
+            The class labels, or the numbers of the outputs.
+        """
         check_is_fitted(self)
         names = getattr(self, "classes_", range(len(self.path_.y_mean)))
         return [str(name) for name in names]

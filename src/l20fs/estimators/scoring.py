@@ -151,7 +151,18 @@ class SolvesForOneK(BaseSelector):
         return found.ranking, found.scores
 
     def coef_for(self, k: Size) -> Array:
-        """Return the weights of the features selected for ``k``, (n_targets, n_features), in units of X."""
+        """Return the weights of the features selected for ``k``.
+
+        Parameters
+        ----------
+        k : int, float, str or None
+            Any value that ``n_features_to_select`` takes.
+
+        Returns
+        -------
+        array of shape (n_targets, n_features)
+            Weights in units of X; zero for features that are not selected.
+        """
         self.support_for(k)  # refuses what k cannot be
         coef = self._solution_for(k).coef
         assert coef is not None, "a method that solves for k features has weights"

@@ -26,7 +26,7 @@ LINES_PER_PASS = 16
 
 
 class Substitutes(NamedTuple):
-    """Which features are most like the chosen ones: one entry per pair, the best substitute of a feature first."""
+    """Features most like the chosen ones: one entry per pair, the best substitute of a feature first."""
 
     feature: Array
     substitute: Array
@@ -65,7 +65,7 @@ def substitutes(X: Any, chosen: Any, n: int = 3, *, exclude: Any = ()) -> Substi
 
 
 class Likeness(NamedTuple):
-    """What is like the chosen features: others, and they themselves, (n_chosen, n_chosen), NaN with a constant one."""
+    """Correlations of the chosen features: with others, and ``mutual`` (n_chosen, n_chosen), NaN with a constant one."""
 
     outside: Substitutes
     mutual: Array

@@ -140,6 +140,10 @@ class L20Selector(PathSelector):
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
+    References
+    ----------
+    .. [1] Z. Sun and Y. Yu, "Robust multi-class feature selection via l2,0-norm regularization minimization" (2020).
+
     Examples
     --------
     >>> from l20fs.data import make_planted
@@ -225,6 +229,7 @@ class L20Selector(PathSelector):
         Returns
         -------
         self
+            The fitted selector.
         """
         return self._fit(X, y, sample_weight)
 
@@ -348,13 +353,25 @@ class L20Selector(PathSelector):
             self.callback(stage)
 
     def as_classifier(self) -> L20Classifier:
-        """Return an unfitted :class:`L20Classifier` with the same parameters: it selects the same, and predicts labels."""
+        """Return an unfitted classifier with the same parameters.
+
+        Returns
+        -------
+        L20Classifier
+            It selects the same features, and predicts labels.
+        """
         from l20fs.estimators.models import L20Classifier
 
         return L20Classifier(**clone(self).get_params(deep=False))
 
     def as_regressor(self) -> L20Regressor:
-        """Return an unfitted :class:`L20Regressor` with the same parameters: it selects the same, and predicts numbers."""
+        """Return an unfitted regressor with the same parameters.
+
+        Returns
+        -------
+        L20Regressor
+            It selects the same features, and predicts numbers.
+        """
         from l20fs.estimators.models import L20Regressor
 
         return L20Regressor(**clone(self).get_params(deep=False))

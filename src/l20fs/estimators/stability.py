@@ -18,16 +18,16 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from l20fs.blocks import Blocks, as_blocks, comes_in_blocks, is_dask, refuse_blocks
-from l20fs.design import make_design, probe
+from l20fs.design import probe
 from l20fs.estimators.base import About, BaseSelector, ranks_of
-from l20fs.estimators.penalty import penalty_of
+from l20fs.estimators.resampled import Picked, Work, find_units
 from l20fs.estimators.selection_table import feature_names
 from l20fs.estimators.selector import L20Selector
 from l20fs.evaluation.parallel import results_of
-from l20fs.evaluation.resampling import Pairs, plan_pairs
+from l20fs.evaluation.resampling import plan_pairs
 from l20fs.evaluation.stability_index import Bound, Stability, expected_false, nogueira
 from l20fs.inputs.constraints import by_index
-from l20fs.inputs.targets import Targets, encode_targets, forget_absent_classes, numeric_targets
+from l20fs.inputs.targets import Targets, encode_targets, numeric_targets
 from l20fs.inputs.validation import check_choice, check_number, validate_beside_blocks, validate_input
 from l20fs.storage.files import writable_folder
 from l20fs.storage.keyed_store import KeyedStore
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class ResampleProgress(NamedTuple):
-    """What a callback is told after a resample."""
+    """Progress that a callback is told after a resample."""
 
     n_done: int
     n_resamples: int
@@ -120,6 +120,11 @@ class StabilitySelector(BaseSelector):
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
+    References
+    ----------
+    .. [1] R. D. Shah and R. J. Samworth, "Variable selection with error control: another look at stability selection",
+       Journal of the Royal Statistical Society B (2013).
+
     Examples
     --------
     >>> from l20fs.data import make_planted
@@ -193,6 +198,7 @@ class StabilitySelector(BaseSelector):
         Returns
         -------
         self
+            The fitted selector.
         """
         if sample_weight is not None and not has_fit_parameter(selector := self._selector(), "sample_weight"):
             raise TypeError(
@@ -271,16 +277,32 @@ class StabilitySelector(BaseSelector):
         return (np.asarray(self._members(sizes).sum(axis=0)) / len(self.orders_))[self._units.of]
 
     def frequencies_at(self, k: int) -> Array:
-        """Return the share of the resamples in which each feature, or its group, is among the best ``k``."""
+        """Return the share of the resamples in which each feature, or its group, is among the best ``k``.
+
+        Parameters
+        ----------
+        k : int
+            Number of features, or groups, up to as many as are kept of each resample.
+
+        Returns
+        -------
+        array of shape (n_features,)
+            Frequencies from 0 to 1.
+        """
         return self._frequencies(self._check_k(k))
 
     def frequencies_by_k(self, features: Any = None) -> Array:
-        """Return the frequencies for all k = 1, 2, ..., an array of shape (n_kept, n_features).
+        """Return the frequencies for all k = 1, 2, ...
 
         Parameters
         ----------
         features : array of indices or None, default=None
             The columns; None: all features.
+
+        Returns
+        -------
+        array of shape (n_kept, n_features)
+            Row k - 1 has the frequencies for k.
         """
         check_is_fitted(self)
         chosen = self._units.of if features is None else self._units.of[features]
@@ -293,7 +315,18 @@ class StabilitySelector(BaseSelector):
         return counts.cumsum(axis=0)[:, place] / len(self.orders_)
 
     def stability_at(self, k: int) -> Stability:
-        """Return how much the best ``k`` of the resamples agree where they have a choice."""
+        """Return the agreement of the best ``k`` of the resamples where they have a choice.
+
+        Parameters
+        ----------
+        k : int
+            Number of features, or groups, up to as many as are kept of each resample.
+
+        Returns
+        -------
+        Stability
+            The index and its interval.
+        """
         return nogueira(self._free_members(self._check_k(k)))
 
     def error_bound(self, threshold: float | None = None, *, kind: Bound = "worst_case") -> float:
@@ -313,6 +346,11 @@ class StabilitySelector(BaseSelector):
             of a number that was fixed before is the safer one.
         kind : {"worst_case", "unimodal"}, default="worst_case"
             See :func:`~l20fs.evaluation.stability_index.expected_false`.
+
+        Returns
+        -------
+        float
+            Expected number, at most.
         """
         check_is_fitted(self)
         check_choice("kind", kind, ("worst_case", "unimodal"))
@@ -354,6 +392,11 @@ class StabilitySelector(BaseSelector):
 
         Columns: ``feature``, ``rank``, ``frequency``, ``standard_error`` (of the frequency, from one draw of pairs to
         another), ``mean_rank`` and ``selected``.
+
+        Returns
+        -------
+        DataFrame
+            One row per feature.
         """
         try:
             import pandas as pd
@@ -469,104 +512,6 @@ class StabilitySelector(BaseSelector):
         return tags
 
 
-class Picked(NamedTuple):
-    """Result of a resample: the best features, best first, of which the selector takes the first ``size``."""
-
-    order: Array
-    size: int
-
-
-class Work(NamedTuple):
-    """What every resample needs; it travels to other processes."""
-
-    selector: Any
-    X: Any
-    y: Array | None
-    metadata: dict[str, Array]
-    pairs: Pairs
-    units: Units
-    store: KeyedStore | None
-    n_resamples: int
-
-    def pick(self, resample: int, rows: Array) -> Picked:
-        """Return the features that the selector finds on the samples of a resample, if need be by a fit."""
-        if self.store is None:
-            return self._compute(resample, rows)
-        key = self.store.key(f"resample-{resample:05d}", resample)
-        stored = self.store.load(key, max_bytes=16 * self.X.shape[1] + 1000)
-        if stored is not None:
-            return Picked(np.array(stored["order"], dtype=np.int32), stored["size"])
-        picked = self._compute(resample, rows)
-        self.store.save(key, {"order": picked.order.tolist(), "size": picked.size})
-        return picked
-
-    def _compute(self, resample: int, rows: Array) -> Picked:
-        selector = clone(self.selector)
-        seed = self.pairs.selector_seed(resample)
-        seedless = [name for name, value in selector.get_params().items() if _is_seed(name) and value is None]
-        selector.set_params(**dict.fromkeys(seedless, seed))
-        y = None if self.y is None else self.y[rows]
-        forget_absent_classes(selector, y)
-        metadata = {name: values[rows] for name, values in self.metadata.items()}
-        try:
-            selector.fit(self.X[rows], y, **metadata)
-        except ValueError as error:
-            raise ValueError(
-                f"Resample {resample + 1} of {self.n_resamples}, with {len(rows)} samples, failed: {error}"
-            ) from error
-        return pick_best(selector, self.units)
-
-
-class Units(NamedTuple):
-    """What is counted: features, where each stands alone, and groups of features that are selected together.
-
-    ``of`` is the unit of each feature and ``heads`` the lowest feature of each unit, by which units are numbered.
-    ``is_free`` is False for units that are selected always or never, whatever the samples are.
-    """
-
-    of: Array
-    heads: Array
-    is_free: Array
-
-    @property
-    def called(self) -> str:
-        return "features" if len(self.heads) == len(self.of) else "features and groups"
-
-
-def find_units(selector: Any, X: Any, sample_weight: Array | None) -> Units:
-    """Return what a selector counts, which an L20Selector, or one inside it, is told by its parameters.
-
-    As in a fit to all samples, a constant feature is no part of a group. One that is constant in a half alone is: the halves
-    would not count the same otherwise.
-    """
-    n_features = X.shape[1]
-    while isinstance(selector, BaseSelector) and not isinstance(selector, L20Selector):
-        selector = getattr(selector, "selector", None)
-    if not isinstance(selector, L20Selector):
-        return Units(np.arange(n_features), np.arange(n_features), np.ones(n_features, dtype=bool))
-    has_groups = selector.feature_groups is not None
-    varies = make_design(X, "zscore", sample_weight).varies if has_groups else np.ones(n_features, dtype=bool)
-    penalty = penalty_of(selector, varies, None)
-    heads = np.unique(penalty.unit_of, return_index=True)[1]
-    return Units(penalty.unit_of, heads, (penalty.costs > 0.0) & (penalty.costs < np.inf))
-
-
-def pick_best(selector: Any, units: Units) -> Picked:
-    """Return the units that a fitted selector selected, best first, and behind them what else it ranked with care."""
-    if not hasattr(selector, "ranking_") or not hasattr(selector, "support_"):
-        raise TypeError(
-            f"{type(selector).__name__} has no ranking_ and support_ after fit. Use a selector that ranks, for example "
-            "one of l20fs.methods."
-        )
-    support = np.asarray(selector.support_)
-    is_ranked = np.isfinite(selector.scores_) if hasattr(selector, "scores_") else np.ones(len(support), dtype=bool)
-    size, n_ranked = (len(np.unique(units.of[mask])) for mask in (support, is_ranked))
-    n_kept = max(size, min(getattr(selector, "max_features", None) or 0, n_ranked))
-    order = units.of[np.lexsort((selector.ranking_, ~support))]
-    order = order[np.sort(np.unique(order, return_index=True)[1])]  # each unit where the best of its features stands
-    return Picked(units.heads[order[:n_kept]].astype(np.int32), size)
-
-
 def _ignores_targets(selector: Any) -> bool:
     """Say whether a selector is known to have no use for y."""
     while isinstance(selector, StabilitySelector):
@@ -588,7 +533,3 @@ def check_share(name: str, value: Any, largest: float) -> None:
     is_number = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
     if not is_number or not 0.0 < value <= largest:
         raise ValueError(f"{name}={value!r} is not valid. Use a number above 0.0 and up to {largest}.")
-
-
-def _is_seed(name: str) -> bool:
-    return name == "random_state" or name.endswith("__random_state")

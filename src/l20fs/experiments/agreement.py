@@ -1,4 +1,4 @@
-"""How much the selections of the splits agree, with the parameters that the inner folds of each split chose."""
+"""Agreement of the selections of the splits, with the parameters that the inner folds of each split chose."""
 
 from __future__ import annotations
 

@@ -17,13 +17,16 @@ from l20fs.data.readers import DataError
 from l20fs.experiments import figures, outcomes
 from l20fs.experiments.agreement import agreement_by_size, agreement_of_choices
 from l20fs.experiments.cells import Dataset, inner_folds
+from l20fs.experiments.figure_parts import figure_writers
 from l20fs.experiments.plan import Plan, PlanError, Variant, load_plan
 from l20fs.experiments.protocol import paper_split
 from l20fs.experiments.runner import RunProgress, run, selections
-from l20fs.experiments.tables import CLASSIFIER_NAMES, Cell, Table, seconds, table_writers, text_writer
+from l20fs.experiments.tables import CLASSIFIER_NAMES, csv_writer, seconds
 from l20fs.experiments.verdict import in_short, verdict
 from l20fs.methods import discover
 from l20fs.report.comparison import comparison_page
+from l20fs.report.document import Cell, Table
+from l20fs.report.formats import table_writers, text_writer, write_markdown
 from l20fs.storage.files import write_together
 from l20fs.text import closest_hint, counted, joined
 
@@ -184,20 +187,21 @@ def compare(
     frame = comparison_frame(rows, selected, data.X.shape[1])
     by_size = agreement_by_size(rows, selected, data.X.shape[1])
     table = comparison_table(frame, plan)
-    text = verdict(rows, frame, plan, data, [*remarks(data, plan)], [*_left_out(plan)])
+    said = verdict(rows, frame, plan, data, [*remarks(data, plan)], [*_left_out(plan)])
     writers: dict[Path, Callable[[BinaryIO], object]] = {
-        folder / "rows.csv": _csv(rows),
-        folder / "comparison.csv": _csv(frame),
+        folder / "rows.csv": csv_writer(rows),
+        folder / "comparison.csv": csv_writer(frame),
         **table_writers(folder, "comparison", table),
-        folder / "stability.csv": _csv(by_size),
-        **figures.figure_writers(figures.stability(by_size), folder, "stability"),
-        **figures.figure_writers(figures.time(rows), folder, "time"),
-        folder / "summary.md": text_writer(text),
+        folder / "stability.csv": csv_writer(by_size),
+        **figure_writers(figures.stability(by_size), folder, "stability"),
+        **figure_writers(figures.time(outcomes.fit_times(rows)), folder, "time"),
+        folder / "summary.md": text_writer(write_markdown(said)),
         folder / "report.html": text_writer(comparison_html(rows, frame, plan, data)),
     }
+    curves = outcomes.curves(rows, "honest")
     for classifier in plan.classifiers:
-        figure = figures.curves(rows, classifier, "honest")
-        writers |= figures.figure_writers(figure, folder, f"curves-{CLASSIFIER_NAMES[classifier]}")
+        figure = figures.curves(curves, classifier)
+        writers |= figure_writers(figure, folder, f"curves-{CLASSIFIER_NAMES[classifier]}")
     write_together(writers)
     return Comparison(table, list(writers))
 
@@ -231,10 +235,6 @@ def _left_out(plan: Plan) -> Iterator[str]:
     for entry in _known().values():
         if _is_supervised(entry[0]) and entry[0].label not in plan.labels:
             yield entry[0].label
-
-
-def _csv(frame: pd.DataFrame) -> Callable[[BinaryIO], object]:
-    return text_writer(frame.to_csv(index=False, lineterminator="\n"))
 
 
 # -------------------------------------------------------------------------------------------------------------- results

@@ -1,36 +1,43 @@
-"""The exhibits of the paper: what each one needs, and how it is made from stored rows alone."""
+"""The exhibits of the paper: the plans that each one needs, and its tables, figures and texts, from stored rows alone."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import pandas as pd
+from matplotlib.figure import Figure
 
 from l20fs.data.catalogue import paper_sets
-from l20fs.experiments import figures, outcomes, statistics
+from l20fs.experiments import effects, figures, outcomes
+from l20fs.experiments.figure_parts import figure_writers
 from l20fs.experiments.published import beside_published
 from l20fs.experiments.repeats import repeats, repeats_beside_published
+from l20fs.experiments.statistics import rank_tests, score_matrix
 from l20fs.experiments.summary import summary
-from l20fs.experiments.tables import CLASSIFIER_NAMES, PROTOCOL_NAMES, accuracy_table, frame_table, times_table, write_table
-from l20fs.storage.files import write_atomically
+from l20fs.experiments.tables import CLASSIFIER_NAMES, PROTOCOL_NAMES, accuracy_table, frame_table, times_table
+from l20fs.report.document import Block, Table
+from l20fs.report.formats import table_writers, text_writer, write_markdown
+from l20fs.report.index import Exhibit
+from l20fs.storage.files import write_together
 
 
-class Exhibit(NamedTuple):
-    """What an exhibit is called, the plans whose rows it is made from, and what makes it.
+class Recipe(NamedTuple):
+    """The title of an exhibit, the plans whose rows it is made from, and what makes it.
 
-    ``make(rows, folder)`` gets the rows of each plan, and the objective traces as "traces" if it needs them, and returns
-    the files that it wrote.
+    ``make(rows, folder)`` gets the rows of each plan, and the objective traces as "traces" if it needs them, writes files
+    and returns them with their content, one :class:`~l20fs.report.index.Exhibit` for each name of files.
     """
 
     title: str
     plans: tuple[str, ...]
-    make: Callable[[dict[str, pd.DataFrame], Path], list[Path]]
+    make: Callable[[dict[str, pd.DataFrame], Path], list[Exhibit]]
     needs_traces: bool = False
 
 
-def make_datasets(rows: dict[str, pd.DataFrame], folder: Path) -> list[Path]:
+def make_datasets(rows: dict[str, pd.DataFrame], folder: Path) -> list[Exhibit]:
     """Write the table of the data sets: what the paper prints, and what this run has."""
     frame = pd.DataFrame(
         {
@@ -43,66 +50,79 @@ def make_datasets(rows: dict[str, pd.DataFrame], folder: Path) -> list[Path]:
         }
         for entry in paper_sets().values()
     )
-    return write_table(folder, "datasets", frame_table(frame, "The data sets of the paper, and what is used for them"))
+    return [write_table(folder, "datasets", frame_table(frame, "The data sets of the paper, and what is used for them"))]
 
 
-def make_accuracy(rows: dict[str, pd.DataFrame], folder: Path) -> list[Path]:
+def make_accuracy(rows: dict[str, pd.DataFrame], folder: Path) -> list[Exhibit]:
     """Write accuracies with numbers of features under every protocol there are rows for, and beside the printed ones."""
-    files = []
+    made = []
     for name, table in protocols_of(rows["accuracy"]).items():
         for classifier in table.classifier.unique():
-            files += write_table(folder, f"accuracy-{name}-{classifier}", accuracy_table(table, classifier))
+            made.append(write_table(folder, f"accuracy-{name}-{classifier}", accuracy_table(table, classifier)))
         if name == "optimistic":
             caption = "Ours and the printed accuracy (%) under the paper's protocol, which is optimistic"
-            files += write_table(folder, "accuracy-beside-paper", frame_table(for_people(beside_published(table)), caption))
-    return files
+            beside = frame_table(for_people(beside_published(table)), caption)
+            made.append(write_table(folder, "accuracy-beside-paper", beside))
+    return made
 
 
-def make_curves(rows: dict[str, pd.DataFrame], folder: Path) -> list[Path]:
+def make_curves(rows: dict[str, pd.DataFrame], folder: Path) -> list[Exhibit]:
     """Draw accuracy against the number of features."""
-    files = []
+    made = []
     for protocol in protocols_of(rows["accuracy"]):
+        table = outcomes.curves(rows["accuracy"], protocol)
         for classifier in rows["accuracy"].classifier.unique():
-            figure = figures.curves(rows["accuracy"], classifier, protocol)
-            files += figures.save(figure, folder, f"curves-{protocol}-{classifier}")
-    return files
+            made.append(write_figure(folder, f"curves-{protocol}-{classifier}", figures.curves(table, classifier)))
+    return made
 
 
-def make_lambda(rows: dict[str, pd.DataFrame], folder: Path) -> list[Path]:
+def make_lambda(rows: dict[str, pd.DataFrame], folder: Path) -> list[Exhibit]:
     """Draw accuracy for every lambda and number of features."""
     table = rows["lambda"]
-    return _for_each_classifier(table, folder, "lambda", figures.lambda_sensitivity)
+    return [
+        write_figure(folder, f"lambda-{name}", figures.lambda_sensitivity(effects.accuracy_by_alpha(table, name), name))
+        for name in table.classifier.unique()
+    ]
 
 
-def make_initialisation(rows: dict[str, pd.DataFrame], folder: Path) -> list[Path]:
-    """Draw accuracy and number of rows for three kinds of starting points."""
-    return _for_each_classifier(_of_all_rows(rows["initialisation"]), folder, "initialisation", figures.initialisation)
+def make_initialisation(rows: dict[str, pd.DataFrame], folder: Path) -> list[Exhibit]:
+    """Draw accuracy and number of non-zero rows for three kinds of starting points."""
+    table = _of_all_rows(rows["initialisation"])
+    return [
+        write_figure(folder, f"initialisation-{name}", figures.initialisation(effects.spread_by_start(table, name), name))
+        for name in table.classifier.unique()
+    ]
 
 
-def make_solvers(rows: dict[str, pd.DataFrame], folder: Path) -> list[Path]:
-    """Draw accuracy and number of rows against lambda for HIHT, AHIHT and forward selection."""
-    return _for_each_classifier(_of_all_rows(rows["solvers"]), folder, "solvers", figures.solvers)
+def make_solvers(rows: dict[str, pd.DataFrame], folder: Path) -> list[Exhibit]:
+    """Draw accuracy and number of non-zero rows against lambda for HIHT, AHIHT and forward selection."""
+    table = _of_all_rows(rows["solvers"])
+    return [
+        write_figure(folder, f"solvers-{name}", figures.solvers(effects.means_by_solver(table, name), name))
+        for name in table.classifier.unique()
+    ]
 
 
-def make_convergence(rows: dict[str, pd.DataFrame], folder: Path) -> list[Path]:
+def make_convergence(rows: dict[str, pd.DataFrame], folder: Path) -> list[Exhibit]:
     """Draw objectives against iterations."""
-    return figures.save(figures.convergence(rows["traces"]), folder, "convergence")
+    return [write_figure(folder, "convergence", figures.convergence(effects.relative_objectives(rows["traces"])))]
 
 
-def make_time(rows: dict[str, pd.DataFrame], folder: Path) -> list[Path]:
+def make_time(rows: dict[str, pd.DataFrame], folder: Path) -> list[Exhibit]:
     """Write and draw the times of one fit."""
-    table = write_table(folder, "time", times_table(outcomes.fit_times(rows["time"])))
-    return table + figures.save(figures.time(rows["time"]), folder, "time")
+    times = outcomes.fit_times(rows["time"])
+    table, figure = write_table(folder, "time", times_table(times)), write_figure(folder, "time", figures.time(times))
+    return [replace(table, files=table.files + figure.files)]
 
 
-def make_repeats(rows: dict[str, pd.DataFrame], folder: Path) -> list[Path]:
+def make_repeats(rows: dict[str, pd.DataFrame], folder: Path) -> list[Exhibit]:
     """Write what the paper's method reaches in ten experiments of ten splits, under both readings of its lambda."""
     caption = (
         "The paper's experiment ten times, each time on ten splits of its own: the mean of the ten accuracies (%), the "
         "deviation between them (the standard error of one experiment), the lowest and the highest. Optimistic, as in print."
     )
     table = repeats_beside_published(repeats(rows["repeats"]))
-    return write_table(folder, "repeats", frame_table(for_people(table), caption))
+    return [write_table(folder, "repeats", frame_table(for_people(table), caption))]
 
 
 def for_people(table: pd.DataFrame) -> pd.DataFrame:
@@ -110,36 +130,54 @@ def for_people(table: pd.DataFrame) -> pd.DataFrame:
     return table.astype({"n_features": "int64"}).assign(difference=table.difference.round(2) + 0.0)
 
 
-def make_summary(rows: dict[str, pd.DataFrame], folder: Path) -> list[Path]:
-    """Say in words what was reproduced, and draw which methods can be told apart."""
-    file = folder / "summary.md"
+def make_summary(rows: dict[str, pd.DataFrame], folder: Path) -> list[Exhibit]:
+    """Write the summary, and draw the mean ranks of the methods."""
     repeated = repeats_beside_published(repeats(rows["repeats"])) if "repeats" in rows else None
-    text = summary(rows["accuracy"], repeated=repeated, others=rows)
-    write_atomically(file, lambda stream: stream.write(text.encode()))
-    files = [file]
+    made = [write_document(folder, "summary", summary(rows["accuracy"], repeated=repeated, others=rows))]
     for protocol, table in protocols_of(rows["accuracy"]).items():
         for classifier in table.classifier.unique():
-            scores = statistics.score_matrix(table, classifier)
+            scores = score_matrix(table, classifier)
             if len(scores) >= 2 and scores.shape[1] >= 3:
-                figure = figures.critical_difference(
-                    scores, f"{CLASSIFIER_NAMES[classifier]}: {PROTOCOL_NAMES[protocol].rstrip('.')}"
-                )
-                files += figures.save(figure, folder, f"ranks-{protocol}-{classifier}")
-    return files
+                title = f"{CLASSIFIER_NAMES[classifier]}: {PROTOCOL_NAMES[protocol].rstrip('.')}"
+                figure = figures.critical_difference(rank_tests(scores), title)
+                made.append(write_figure(folder, f"ranks-{protocol}-{classifier}", figure))
+    return made
+
+
+def write_table(folder: Path, name: str, table: Table) -> Exhibit:
+    """Write a table in all formats."""
+    return Exhibit(name, _written(table_writers(folder, name, table)), table=table)
+
+
+def write_figure(folder: Path, name: str, figure: Figure) -> Exhibit:
+    """Write a figure in all formats."""
+    return Exhibit(name, _written(figure_writers(figure, folder, name)))
+
+
+def write_document(folder: Path, name: str, blocks: Iterable[Block]) -> Exhibit:
+    """Write a text as Markdown."""
+    text = tuple(blocks)
+    return Exhibit(name, _written({folder / f"{name}.md": text_writer(write_markdown(text))}), text=text)
+
+
+def _written(writers: dict[Path, Callable[[BinaryIO], object]]) -> tuple[str, ...]:
+    """Write files, all or none, and return their names."""
+    write_together(writers)
+    return tuple(file.name for file in writers)
 
 
 #: Every exhibit by the name that ``l20fs reproduce`` takes.
-EXHIBITS = {
-    "datasets": Exhibit("the data sets", (), make_datasets),
-    "accuracy": Exhibit("accuracy with the number of features", ("accuracy",), make_accuracy),
-    "curves": Exhibit("accuracy against the number of features", ("accuracy",), make_curves),
-    "lambda": Exhibit("sensitivity to lambda", ("lambda",), make_lambda),
-    "initialisation": Exhibit("sensitivity to the starting point", ("initialisation",), make_initialisation),
-    "convergence": Exhibit("objective against iteration", (), make_convergence, needs_traces=True),
-    "time": Exhibit("time of one fit", ("time",), make_time),
-    "solvers": Exhibit("HIHT against AHIHT and forward selection", ("solvers",), make_solvers),
-    "repeats": Exhibit("the paper's method on ten times ten splits", ("repeats",), make_repeats),
-    "summary": Exhibit("what was reproduced, in words", ("accuracy",), make_summary),
+RECIPES = {
+    "datasets": Recipe("the data sets", (), make_datasets),
+    "accuracy": Recipe("accuracy with the number of features", ("accuracy",), make_accuracy),
+    "curves": Recipe("accuracy against the number of features", ("accuracy",), make_curves),
+    "lambda": Recipe("sensitivity to lambda", ("lambda",), make_lambda),
+    "initialisation": Recipe("sensitivity to the starting point", ("initialisation",), make_initialisation),
+    "convergence": Recipe("objective against iteration", (), make_convergence, needs_traces=True),
+    "time": Recipe("time of one fit", ("time",), make_time),
+    "solvers": Recipe("HIHT against AHIHT and forward selection", ("solvers",), make_solvers),
+    "repeats": Recipe("the paper's method on ten times ten splits", ("repeats",), make_repeats),
+    "summary": Recipe("what was reproduced, in words", ("accuracy",), make_summary),
 }
 
 #: The data sets on which convergence is shown.
@@ -156,18 +194,9 @@ def protocols_of(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 def plans_of(names: Iterable[str]) -> list[str]:
     """Return the plans that some exhibits need, each once."""
-    return list(dict.fromkeys(plan for name in names for plan in EXHIBITS[name].plans))
+    return list(dict.fromkeys(plan for name in names for plan in RECIPES[name].plans))
 
 
 def _of_all_rows(rows: pd.DataFrame) -> pd.DataFrame:
-    """Forget how many features there were: each fit has a number of its own, that of its non-zero rows."""
+    """Set the number of features to 0: each fit has its own, the number of its non-zero rows."""
     return rows.assign(n_features=0)
-
-
-def _for_each_classifier(
-    rows: pd.DataFrame, folder: Path, name: str, draw: Callable[[pd.DataFrame, str], Any]
-) -> list[Path]:
-    files = []
-    for classifier in rows.classifier.unique():
-        files += figures.save(draw(rows, classifier), folder, f"{name}-{classifier}")
-    return files

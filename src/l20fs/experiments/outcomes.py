@@ -1,4 +1,4 @@
-"""What a method reached on a data set: as the paper reports it, which is optimistic, and honestly.
+"""Accuracy of a method on a data set: as the paper reports it, which is optimistic, and honestly.
 
 Both start from the same *row table*, a DataFrame with one row per trial (``fold`` missing) or inner fold of its training
 part, and for each choice of parameters, number of features and classifier (:data:`COLUMNS`). Whatever is compared has the
@@ -26,7 +26,7 @@ COLUMNS = {
     "n_nonzero": "Int64",
 }
 
-#: What an accuracy is reported for, and what is tried to reach it.
+#: The columns that an accuracy is reported for, and those that are chosen for it.
 CASE = ["dataset", "method", "classifier"]
 CANDIDATE = ["choice", "n_features"]
 
@@ -153,6 +153,56 @@ def honest_curves(rows: pd.DataFrame) -> pd.DataFrame:
     group = [*CASE, "n_features"]
     chosen = honest_choices(rows, fixed=("n_features",))
     return _summarise(chosen.groupby(group, sort=False, observed=True), group).assign(protocol="honest")
+
+
+def curves(rows: pd.DataFrame, protocol: str) -> pd.DataFrame:
+    """Return the mean accuracy for every number of features under a protocol.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        A row table.
+    protocol : {"optimistic", "honest"}
+        Whether the parameters of a method are those that are best on the test parts, as in the paper, or chosen for every
+        number of features on inner folds.
+    """
+    make = {"optimistic": optimistic_curves, "honest": honest_curves}
+    if protocol not in make:
+        raise ValueError(f"protocol={protocol!r} is unknown. Use {' or '.join(map(repr, make))}.")
+    return make[protocol](rows)
+
+
+def optimism(best: pd.DataFrame, fair: pd.DataFrame) -> pd.DataFrame:
+    """Compare the protocols over cases that have both, with the same splits.
+
+    Parameters
+    ----------
+    best, fair : DataFrame
+        What :func:`optimistic` and :func:`honest` return.
+
+    Returns
+    -------
+    DataFrame
+        method, mean accuracy ``optimistic`` and ``honest``, mean ``difference``, ``largest`` difference, number of
+        ``cells``. Empty if no case has both.
+    """
+    both = best.merge(fair, on=CASE, suffixes=("_best", "_fair"))
+    both = both[both.n_splits_best == both.n_splits_fair]
+    both = both.assign(optimism=both.accuracy_best - both.accuracy_fair)
+    groups = both.groupby("method", sort=False, observed=True)
+    return groups.agg(
+        optimistic=("accuracy_best", "mean"),
+        honest=("accuracy_fair", "mean"),
+        difference=("optimism", "mean"),
+        largest=("optimism", "max"),
+        cells=("optimism", "count"),
+    ).reset_index()
+
+
+def total_fit_seconds(rows: pd.DataFrame) -> float:
+    """Return the time of all fits, those on inner folds too."""
+    inner = rows[rows.fold.notna()].drop_duplicates(["method", "choice", "split", "fold"])
+    return float(fits(rows).fit_seconds.sum() + inner.fit_seconds.sum())
 
 
 def fits(rows: pd.DataFrame) -> pd.DataFrame:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from importlib.resources import files
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -11,10 +12,10 @@ import pandas as pd
 #: Sets of which a substitute is used, and what it is: its numbers are shown, but never set against the printed ones.
 SUBSTITUTES = {"lung": "the same 203 samples with 1543 genes, chosen and scaled otherwise, instead of 3312"}
 
-#: What the method of the paper is called.
+#: The name of the method of the paper.
 PAPER_METHOD = "l2,0-FS"
 
-#: How many of our standard errors a reproduced accuracy may be away, and what printing with two decimals may have changed.
+#: Largest distance of a reproduced accuracy, in our standard errors, and the rounding of two printed decimals.
 N_ERRORS, ROUNDING = 2.0, 0.005
 
 REPRODUCED, ABOVE, BELOW = "reproduced", "above", "below"
@@ -70,3 +71,46 @@ def beside_published(table: pd.DataFrame, substitutes: Collection[str] = SUBSTIT
     both["verdict"] = np.select([condition for condition, _ in reasons], [verdict for _, verdict in reasons], REPRODUCED)
     ours = ["dataset", "classifier", "method", "accuracy", "standard_error", "n_features"]
     return both[[*ours, "printed", "printed_n_features", "difference", "verdict"]]
+
+
+def comparable(compared: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells of :func:`beside_published` that have a verdict."""
+    return compared[compared.verdict.isin([REPRODUCED, ABOVE, BELOW])]
+
+
+def n_printed(method: str, substitutes: Collection[str] = SUBSTITUTES) -> int:
+    """Return how many accuracies of a method the paper prints, on data sets that are not substituted."""
+    printed = published()
+    return int(((printed.method == method) & ~printed.dataset.isin(list(substitutes))).sum())
+
+
+def count_verdicts(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return for each method how many cells have each verdict, and the mean difference from print."""
+    groups = cells.groupby("method", sort=False, observed=True)
+    counts = groups["verdict"].value_counts().unstack(fill_value=0).reindex(columns=[REPRODUCED, ABOVE, BELOW], fill_value=0)
+    counts = counts.reindex(cells.method.unique()).reset_index()
+    counts["mean_difference"] = groups["difference"].mean().reindex(counts.method).to_numpy()
+    return counts
+
+
+class FirstPlaces(NamedTuple):
+    """On how many data sets a method has the highest accuracy, alone or with others, in print and here."""
+
+    n_sets: int
+    in_print: int
+    here: int
+
+
+def first_places(cells: pd.DataFrame, method: str) -> FirstPlaces:
+    """Count the data sets on which a method is first, among the cells of one classifier."""
+    sets = [group for _, group in cells.groupby("dataset", sort=False) if method in set(group.method)]
+    return FirstPlaces(
+        len(sets),
+        sum(_is_first(group, method, "printed") for group in sets),
+        sum(_is_first(group, method, "accuracy") for group in sets),
+    )
+
+
+def _is_first(cells: pd.DataFrame, method: str, column: str) -> bool:
+    value = cells.loc[cells.method == method, column].iloc[0]
+    return bool(value >= cells[column].max() - 1e-9)

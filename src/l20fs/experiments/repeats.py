@@ -1,4 +1,4 @@
-"""How much ten splits say: the paper's experiment made many times over, each time on ten splits of its own.
+"""Repetitions of the paper's experiment, each on ten splits of its own: the standard error of a printed accuracy.
 
 A printed accuracy is the mean of ten random splits, with parameters chosen for them. So is ours, and two such means differ
 by chance. How much is known only from many of them: their deviation is the standard error of a printed accuracy.

@@ -1,4 +1,4 @@
-"""Run the plans behind some exhibits and make these: what ``l20fs reproduce`` does."""
+"""Run the plans behind some exhibits and make the exhibits, for ``l20fs reproduce``."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ import pandas as pd
 from l20fs.data.readers import DataError
 from l20fs.data.store import load_dataset
 from l20fs.experiments.cells import Dataset
-from l20fs.experiments.exhibits import EXHIBITS, TRACED, plans_of
+from l20fs.experiments.exhibits import RECIPES, TRACED, plans_of
 from l20fs.experiments.plan import Plan, load_plan
 from l20fs.experiments.runner import RunProgress, run
+from l20fs.experiments.tables import csv_writer
 from l20fs.experiments.traces import traces
+from l20fs.report.index import Exhibit
 from l20fs.storage.files import write_atomically
 
 
@@ -56,8 +58,8 @@ class Reproduction:
         self.is_honest, self.n_jobs, self.note, self.on_progress = is_honest, n_jobs, note, on_progress
         self._loaded: dict[str, Dataset | None] = {}
 
-    def make(self, names: Iterable[str]) -> list[Path]:
-        """Compute what is missing for some exhibits, make them, and return the files."""
+    def make(self, names: Iterable[str]) -> list[Exhibit]:
+        """Compute what is missing for some exhibits, make them, and return them."""
         names = list(names)
         plans = {name: self._plan(name) for name in plans_of(names)}  # a bad plan fails before anything is computed
         data = {name: self._load_all(plan.datasets) for name, plan in plans.items()}
@@ -69,20 +71,20 @@ class Reproduction:
         if rows:
             together = pd.concat([table.assign(plan=name) for name, table in rows.items()])
             self._write_csv("rows.csv", together)
-        if any(EXHIBITS[name].needs_traces for name in names):
+        if any(RECIPES[name].needs_traces for name in names):
             traced = self._load_all([name for name in TRACED if self._is_wanted(name)])
             if traced:
                 rows["traces"] = traces(traced)
                 self._write_csv("traces.csv", rows["traces"])
-        files = []
+        made = []
         for name in names:
-            exhibit = EXHIBITS[name]
-            needed = (*exhibit.plans, *(("traces",) if exhibit.needs_traces else ()))
+            recipe = RECIPES[name]
+            needed = (*recipe.plans, *(("traces",) if recipe.needs_traces else ()))
             if all(plan in rows for plan in needed):
-                files += exhibit.make(rows, self.folder)
+                made += recipe.make(rows, self.folder)
             else:
                 self.note(f"{name}: none of its data sets is here; left out.")
-        return files
+        return made
 
     def _plan(self, name: str) -> Plan:
         plan = load_plan(name)
@@ -111,5 +113,4 @@ class Reproduction:
         return run(plan, datasets, cells, n_jobs=n_jobs, on_progress=partial(self.on_progress, name))
 
     def _write_csv(self, name: str, table: pd.DataFrame) -> None:
-        text = table.to_csv(index=False, lineterminator="\n")
-        write_atomically(self.folder / name, lambda stream: stream.write(text.encode()))
+        write_atomically(self.folder / name, csv_writer(table))

@@ -1,4 +1,4 @@
-"""Are the methods different? Ranks over data sets, the Friedman test, and what may be said about pairs.
+"""Tests of differences between methods: ranks over data sets, the Friedman test, and pairwise tests.
 
 The tests are those that Demsar (2006) recommends for several classifiers over several data sets. All take a *score matrix*:
 a DataFrame with a row per data set and a column per method, more is better.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -258,6 +259,31 @@ def paired_tests(scores: pd.DataFrame, test_share: float) -> pd.DataFrame:
     return table.assign(p_holm=holm(table.p_value.to_numpy(dtype="float64")))
 
 
+def tests_of_best(methods: Sequence[str], chosen: pd.DataFrame, n_samples: int) -> pd.DataFrame:
+    """Compare the best method of one data set with each of the others, over the splits.
+
+    Parameters
+    ----------
+    methods : sequence of str
+        The best first.
+    chosen : DataFrame
+        What :func:`~l20fs.experiments.outcomes.honest_choices` returns for one classifier.
+    n_samples : int
+
+    Returns
+    -------
+    DataFrame
+        The rows of :func:`paired_tests` that speak of the first method; empty if there is no other one.
+    """
+    methods = list(methods)
+    if len(methods) < 2:
+        return pd.DataFrame()
+    scores = 100.0 * chosen.pivot(index="split", columns="method", values="accuracy")[methods]
+    n_test = int(chosen.n_test.iloc[0])
+    tests = paired_tests(scores, n_test / (n_samples - n_test))
+    return tests[tests.method == methods[0]]  # in the order of the table, so that the best is never second
+
+
 def critical_difference(n_methods: int, n_sets: int, level: float = LEVEL) -> float:
     r"""Return how far apart two mean ranks must be by Nemenyi's test: :math:`q \sqrt{k(k+1) / 6N}`.
 
@@ -308,6 +334,54 @@ def alike(ranks: pd.Series, difference: float) -> list[list[str]]:
             groups.append([str(name) for name in ordered.index[start:stop]])
         end = max(end, stop)
     return groups
+
+
+class RankTests(NamedTuple):
+    """All tests of a score matrix.
+
+    Attributes
+    ----------
+    ranks : Series
+        Mean ranks, the best first.
+    friedman : Friedman
+    is_different : bool
+        Whether the test of Iman and Davenport finds any difference.
+    difference : float
+        The critical difference of mean ranks (Nemenyi).
+    pairs : list of (str, str)
+        The pairs (better, worse) that differ by Nemenyi's test.
+    alike : list of lists of str
+        The largest groups of methods of which no two differ.
+    against_best : DataFrame
+        What :func:`wilcoxon_holm` returns for the first method.
+    level : float
+    """
+
+    ranks: pd.Series
+    friedman: Friedman
+    is_different: bool
+    difference: float
+    pairs: list[tuple[str, str]]
+    alike: list[list[str]]
+    against_best: pd.DataFrame
+    level: float
+
+
+def rank_tests(scores: pd.DataFrame, level: float = LEVEL) -> RankTests:
+    """Compare all methods over data sets."""
+    ranks = mean_ranks(scores).sort_values(kind="stable")
+    test = friedman(scores)
+    difference = critical_difference(test.n_methods, test.n_sets, level)
+    return RankTests(
+        ranks,
+        test,
+        test.f_p_value < level,
+        difference,
+        different_pairs(scores, level),
+        alike(ranks, difference),
+        wilcoxon_holm(scores),
+        level,
+    )
 
 
 def _ranks(scores: pd.DataFrame) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What a comparison of methods on one data set shows, in plain words. Nothing is said that the rows do not show."""
+"""Sentences about a comparison of methods on one data set."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ import numpy as np
 import pandas as pd
 
 from l20fs.experiments.cells import Dataset
-from l20fs.experiments.outcomes import fits, honest_choices
+from l20fs.experiments.outcomes import honest_choices, total_fit_seconds
 from l20fs.experiments.plan import Plan
 from l20fs.experiments.protocol import majority_share, paper_split
-from l20fs.experiments.statistics import LEVEL, paired_tests
-from l20fs.experiments.tables import CLASSIFIER_NAMES, escape_markdown, frame_table, seconds, to_markdown
+from l20fs.experiments.statistics import LEVEL, tests_of_best
+from l20fs.experiments.tables import CLASSIFIER_NAMES, frame_table, seconds
+from l20fs.report.document import Block, Heading, Paragraph
 from l20fs.text import counted, joined
 
 
 def verdict(
     rows: pd.DataFrame, frame: pd.DataFrame, plan: Plan, data: Dataset, remarks: list[str], left_out: list[str]
-) -> str:
-    """Say in Markdown which method is best, by how much, whether that may be chance, how stable and how quick it is.
+) -> list[Block]:
+    """Describe which method is best, by how much, whether that may be chance, and its stability and time.
 
     Parameters
     ----------
@@ -31,19 +32,21 @@ def verdict(
     plan : Plan
     data : Dataset
     remarks : list of str
-        What is to be known of the splits.
+        Remarks about the splits.
     left_out : list of str
         Methods that were not run.
     """
-    title = f"# {counted(len(plan.labels), 'method')} on {escape_markdown(data.name)}"
-    parts = [title, *_setting(plan, data), *map(escape_markdown, remarks)]
+    blocks: list[Block] = [Heading(f"{counted(len(plan.labels), 'method')} on {' '.join(data.name.split())}", level=1)]
+    blocks += map(Paragraph, [*_setting(plan, data), *remarks])
     for classifier in plan.classifiers:
         here = frame[frame.classifier == classifier]
-        chosen = honest_choices(rows[rows.classifier == classifier])
-        tests = tests_of_best(here, chosen, len(data.y))
-        parts += [f"## {CLASSIFIER_NAMES[classifier]}", *_best(here), *_chance(tests), *_table_of(tests), *_stability(here)]
-    parts += ["## Time", *_time(rows, frame), "## What was not run", *_not_run(plan, left_out)]
-    return "\n\n".join(parts) + "\n"
+        tests = tests_of_best(here.method, honest_choices(rows[rows.classifier == classifier]), len(data.y))
+        blocks.append(Heading(CLASSIFIER_NAMES[classifier]))
+        blocks += map(Paragraph, [*_best(here), *_chance(tests)])
+        blocks += _table_of(tests)
+        blocks += map(Paragraph, _stability(here))
+    blocks += [Heading("Time"), *map(Paragraph, _time(rows, frame))]
+    return [*blocks, Heading("What was not run"), *map(Paragraph, _not_run(plan, left_out))]
 
 
 def _setting(plan: Plan, data: Dataset) -> Iterator[str]:
@@ -78,22 +81,12 @@ def in_short(rows: pd.DataFrame, frame: pd.DataFrame, plan: Plan, data: Dataset)
     """Yield for each classifier which method is first, and whether that may be chance, in a sentence or two."""
     for classifier in plan.classifiers:
         here = frame[frame.classifier == classifier]
-        tests = tests_of_best(here, honest_choices(rows[rows.classifier == classifier]), len(data.y))
+        tests = tests_of_best(here.method, honest_choices(rows[rows.classifier == classifier]), len(data.y))
         yield f"{CLASSIFIER_NAMES[classifier]}: {' '.join([*_best(here), *_chance(tests)])}"
 
 
-def tests_of_best(here: pd.DataFrame, chosen: pd.DataFrame, n_samples: int) -> pd.DataFrame:
-    """Compare the first method with each of the others, over the splits; nothing where there is one method only."""
-    if len(here) < 2:
-        return pd.DataFrame()
-    scores = 100.0 * chosen.pivot(index="split", columns="method", values="accuracy")[list(here.method)]
-    n_test = int(chosen.n_test.iloc[0])
-    tests = paired_tests(scores, n_test / (n_samples - n_test))
-    return tests[tests.method == here.method.iloc[0]]  # in the order of the table, so that the best is never second
-
-
 def _chance(tests: pd.DataFrame) -> Iterator[str]:
-    """Say which differences from the best may be chance."""
+    """Name the differences from the best that may be chance."""
     if tests.empty:
         return
     best, differs = str(tests.method.iloc[0]), tests[tests.difference > 0]
@@ -108,7 +101,7 @@ def _chance(tests: pd.DataFrame) -> Iterator[str]:
         yield f"Not known: {best} is better than {joined(unknown)} by the same number in every split, which no test judges."
 
 
-def _table_of(tests: pd.DataFrame) -> Iterator[str]:
+def _table_of(tests: pd.DataFrame) -> Iterator[Block]:
     if tests.empty:
         return
     caption = (
@@ -119,11 +112,11 @@ def _table_of(tests: pd.DataFrame) -> Iterator[str]:
     )
     columns = ["against", "difference", "better", "equal", "worse", "p_value", "p_holm"]
     names = {"against": "compared with", "p_value": "p", "p_holm": "p (Holm)"}
-    yield to_markdown(frame_table(tests[columns], caption, names, decimals=3)).rstrip()
+    yield frame_table(tests[columns], caption, names, decimals=3)
 
 
 def _stability(here: pd.DataFrame) -> Iterator[str]:
-    """Say how much the selections agree, the most stable first."""
+    """Give the agreement of the selections, the most stable first."""
     known = here[here.stability.notna()].sort_values("stability", ascending=False, kind="stable")
     if len(known):
         found = [
@@ -139,10 +132,7 @@ def _stability(here: pd.DataFrame) -> Iterator[str]:
 def _time(rows: pd.DataFrame, frame: pd.DataFrame) -> Iterator[str]:
     times = frame.drop_duplicates("method").sort_values("seconds", kind="stable")
     found = [f"{row.method} {seconds(row.seconds)} s" for row in times.itertuples()]
-    total = (
-        fits(rows).fit_seconds.sum()
-        + rows[rows.fold.notna()].drop_duplicates(["method", "choice", "split", "fold"]).fit_seconds.sum()
-    )
+    total = total_fit_seconds(rows)
     yield (
         f"One fit on a training part: {joined(found)}. All fits, those of the inner folds too, took {seconds(total)} s. "
         "Fits that run side by side slow each other down."

@@ -16,7 +16,7 @@ FEATURE_CONSTRAINTS = ("include", "exclude", "penalty_factor", "feature_groups")
 
 
 class Constraints(NamedTuple):
-    """What is asked of each feature.
+    """Constraints on each feature.
 
     ``labels`` (n_features,) are equal within a group. ``factors`` (n_features,) are what lambda is multiplied by: 0 for what
     is included, infinity for what is excluded.
@@ -82,8 +82,9 @@ class Features:
     [1, 0]
     """
 
-    def __init__(self, n_features: int, names: Array | None = None) -> None:
+    def __init__(self, n_features: int, names: Array | None = None, *, source: str = "X") -> None:
         self.n_features = n_features
+        self.source = source  # what has the features, for messages
         self.names = None if names is None else [str(name) for name in names]
         self._index = {name: index for index, name in enumerate(self.names or [])}
 
@@ -152,7 +153,8 @@ class Features:
                 f"or give indices from 0 to {self.n_features - 1}."
             )
         if name not in self._index:
-            raise ValueError(f"{parameter} names {name!r}, which X does not have. {closest_hint(name, self.names)}")
+            hint = closest_hint(name, self.names)
+            raise ValueError(f"{parameter} names {name!r}, which {self.source} does not have. {hint}")
         return self._index[name]
 
 

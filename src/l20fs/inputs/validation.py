@@ -1,4 +1,4 @@
-"""What may come in: numbers in X, labels or numbers in y; everything else is refused with the way out."""
+"""Validation of X, y and parameters; everything that is refused is refused with the way out."""
 
 from __future__ import annotations
 

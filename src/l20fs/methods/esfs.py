@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from l20fs.design.moments import centred
 from l20fs.estimators.base import About
 from l20fs.estimators.scoring import Callback, Progress, Scored, SolvesForOneK, warn_not_converged
 from l20fs.inputs.targets import Targets
@@ -114,10 +115,10 @@ class ESFS(SolvesForOneK):
         ratios = np.minimum(between / total, 1.0)
         by_ratio = order_descending(ratios)
         first = np.sort(by_ratio[:k])
-        centred, coded = X - X.mean(axis=0), code_labels(targets.Y)
-        last, objective = self._descend(centred, coded, separable_start(centred, coded, total, first), k)
+        deviations, coded = centred(X), code_labels(targets.Y)
+        last, objective = self._descend(deviations, coded, separable_start(deviations, coded, total, first), k)
         # Descent lowers the loss of W as a whole; what counts is how well its features do once refitted.
-        best = min((refit(centred, coded, support) for support in (first, last)), key=lambda refitted: refitted.loss)
+        best = min((refit(deviations, coded, support) for support in (first, last)), key=lambda refitted: refitted.loss)
         norms = np.sqrt(squared_row_norms(best.weights))
         order = np.concatenate([best.support[order_descending(norms)], by_ratio[~np.isin(by_ratio, best.support)]])
         scores = ratios.copy()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from l20fs.design.moments import centred
 from l20fs.estimators.base import About
 from l20fs.estimators.scoring import Scored, ScoringSelector
 from l20fs.inputs.targets import Targets
@@ -66,6 +67,6 @@ class FisherScore(ScoringSelector):
 def class_scatter(X: Array, targets: Targets) -> tuple[Array, Array]:
     """Return the between-class and the total scatter of every feature, the diagonals of S_b and S_t."""
     sizes = targets.Y.sum(axis=0)
-    centred = X - X.mean(axis=0)
-    class_sums = targets.Y.T @ centred
-    return np.einsum("cj,cj->j", class_sums, class_sums / sizes[:, None]), np.einsum("ij,ij->j", centred, centred)
+    deviations = centred(X)
+    class_sums = targets.Y.T @ deviations
+    return np.einsum("cj,cj->j", class_sums, class_sums / sizes[:, None]), np.einsum("ij,ij->j", deviations, deviations)

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lasso_path
 
+from l20fs.design.moments import centred
 from l20fs.estimators.base import About
 from l20fs.estimators.scoring import Callback, Progress, Scored, ScoringSelector, warn_not_converged
 from l20fs.inputs.targets import Targets
@@ -125,7 +126,7 @@ class L21(PathSelector):
     gap_: float
 
     def _score_features(self, X: Array, targets: Targets) -> Scored:
-        X, Y = X - X.mean(axis=0), targets.Y - targets.Y.mean(axis=0)
+        X, Y = centred(X), targets.Y - targets.Y.mean(axis=0)
         lam_max = largest_penalty(X, Y)
         self.alphas_ = lam_max * np.geomspace(1.0, self.alpha, self.n_alphas)
         values: list[float] = []

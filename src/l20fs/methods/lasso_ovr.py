@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from l20fs.design.moments import centred
 from l20fs.estimators.base import About
 from l20fs.estimators.scoring import Progress, Scored, warn_not_converged
 from l20fs.inputs.targets import Targets
@@ -86,7 +87,7 @@ class LassoOVR(PathSelector):
     gap_: float
 
     def _score_features(self, X: Array, targets: Targets) -> Scored:
-        X, Y = np.asfortranarray(X - X.mean(axis=0)), targets.Y - targets.Y.mean(axis=0)
+        X, Y = np.asfortranarray(centred(X)), targets.Y - targets.Y.mean(axis=0)
         first = largest_alphas(X, Y)
         if self.ranking == "norm":
             first = np.full_like(first, first.max())

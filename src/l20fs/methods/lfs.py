@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import eigh
 
+from l20fs.design.moments import centred
 from l20fs.estimators.base import About
 from l20fs.estimators.scoring import Callback, Progress, Scored, ScoringSelector, warn_not_converged
 from l20fs.inputs.targets import Targets
@@ -133,19 +134,19 @@ class Scatter(NamedTuple):
     def of(cls, X: Array, targets: Targets) -> Scatter:
         """Compute the factors for the classes of ``targets``."""
         sizes = targets.Y.sum(axis=0)
-        centred = X - X.mean(axis=0)
-        means = targets.Y.T @ centred / sizes[:, None]
+        deviations = centred(X)
+        means = targets.Y.T @ deviations / sizes[:, None]
         between = (np.sqrt(sizes)[:, None] * means).T
         values = np.linalg.svd(between, compute_uv=False)
         # The weighted class means sum to zero, so one singular value is rounding error; so are those of equal means.
-        noise = len(X) * np.finfo(np.float64).eps * np.linalg.norm(centred)
+        noise = len(X) * np.finfo(np.float64).eps * np.linalg.norm(deviations)
         n_directions = min(int((values > noise).sum()), len(sizes) - 1)
         if n_directions == 0:
             raise ValueError(
                 "All classes have the same mean in every feature, so there is no direction between them. Use a method that "
                 "does not compare means, such as ReliefF or InformationGain."
             )
-        return cls(centred - targets.Y @ means, between, n_directions)
+        return cls(deviations - targets.Y @ means, between, n_directions)
 
     def start_variances(self, penalty: float) -> Array:
         """Return equal variances for the first iteration, of the same order as the later ones."""

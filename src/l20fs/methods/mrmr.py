@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from l20fs.design.moments import centred
 from l20fs.estimators.base import About
 from l20fs.estimators.scoring import Scored, ScoringSelector
 from l20fs.inputs.targets import Targets
@@ -189,7 +190,7 @@ def correlation_terms(X: Array, targets: Targets) -> tuple[Array, Callable[[int]
 
     Features without relevance get ``-inf`` and come after all others, duplicates included.
     """
-    unit = X - X.mean(axis=0)
+    unit = centred(X)
     unit /= np.abs(unit).max(axis=0)  # both statistics are scale invariant, but squares of huge values overflow
     relevance = f_statistic(unit, targets)
     unit /= np.sqrt(np.einsum("ij,ij->j", unit, unit))

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from l20fs.design.moments import centred
 from l20fs.estimators.base import About
 from l20fs.estimators.scoring import Callback, Progress, Scored, ScoringSelector, warn_not_converged
 from l20fs.inputs.targets import Targets
@@ -112,7 +113,7 @@ class NonnegativeL21(ScoringSelector):
         check_number("tol", self.tol, minimum=0.0)
 
     def _score_features(self, X: Array, targets: Targets) -> Scored:
-        X, Y = X - X.mean(axis=0), targets.Y - targets.Y.mean(axis=0)
+        X, Y = centred(X), targets.Y - targets.Y.mean(axis=0)
         self.alpha_ = self.alpha * largest_penalty(X, Y)
         empty = float(np.sum(Y * Y)) / 2.0
         objective: list[float] = []

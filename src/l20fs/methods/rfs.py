@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from l20fs.design.moments import centred
 from l20fs.estimators.base import About
 from l20fs.estimators.scoring import Callback, Scored, ScoringSelector, warn_not_converged
 from l20fs.inputs.targets import Targets
@@ -121,7 +122,7 @@ class RFS(ScoringSelector):
     def _score_features(self, X: Array, targets: Targets) -> Scored:
         # The intercept absorbs any shift of X; without one, X must not be centred.
         shift = X.mean(axis=0) if self.bias == "unpenalised" else np.zeros(X.shape[1])
-        problem = JointNorms(X - shift if shift.any() else X, targets.Y, self.gamma, bias=self.bias)
+        problem = JointNorms(centred(X) if shift.any() else X, targets.Y, self.gamma, bias=self.bias)
         point, objective, change = descend(
             problem.start(),
             problem.step,

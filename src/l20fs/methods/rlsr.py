@@ -7,6 +7,7 @@ import math
 import numpy as np
 from sklearn.utils.validation import column_or_1d
 
+from l20fs.design.moments import centred
 from l20fs.estimators.base import About
 from l20fs.estimators.scoring import Callback, Scored, ScoringSelector, warn_not_converged
 from l20fs.inputs.targets import Targets, encode_targets
@@ -133,7 +134,7 @@ class RLSR(ScoringSelector):
     def _score_features(self, X: Array, targets: Targets) -> Scored:
         X_mean = X.mean(axis=0)
         is_open = np.asarray(targets.codes) == UNLABELLED if self.semi_supervised else np.zeros(len(X), dtype=bool)
-        problem = RescaledRegression(X - X_mean, is_open, self.gamma, self.p)
+        problem = RescaledRegression(centred(X), is_open, self.gamma, self.p)
         point, objective, change = descend(
             problem.start(targets.Y),
             problem.step,

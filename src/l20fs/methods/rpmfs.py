@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from sklearn.utils import check_random_state
 
+from l20fs.design.moments import centred
 from l20fs.estimators.base import About
 from l20fs.estimators.scoring import Callback, Progress, Scored, SolvesForOneK, warn_not_converged
 from l20fs.inputs.targets import Targets
@@ -200,7 +201,7 @@ class Centred(NamedTuple):
     def of(cls, X: Array, Y: Array, *, scaled: bool) -> Centred:
         """Centre X; with ``scaled`` centre Y as well and scale both."""
         form: Form = "dual" if X.shape[0] <= X.shape[1] else "primal"
-        X = X - X.mean(axis=0)
+        X = centred(X)
         if not scaled:
             return cls(X, Y, 1.0, 1.0, np.zeros(Y.shape[1]), form)
         y_mean = Y.mean(axis=0)

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from l20fs.design import Scale
+from l20fs.design.moments import centred, standardised
 from l20fs.estimators.base import About
 from l20fs.estimators.scoring import Callback, Progress, Scored, ScoringSelector, warn_not_converged
 from l20fs.inputs.targets import Targets
@@ -130,7 +130,7 @@ class SVMRFE(ScoringSelector):
 
     def _score_features(self, X: Array, targets: Targets) -> Scored:
         # The bias is not penalised, so centring does not change the machines; it keeps the Gram matrix accurate.
-        survivors = Survivors(StandardScaler(with_std=self.scale == "zscore").fit_transform(X))
+        survivors = Survivors(standardised(X) if self.scale == "zscore" else centred(X))
         signs = class_signs(targets)
         chunks: list[tuple[Array, Array]] = []
         sizes: list[int] = []

@@ -8,9 +8,9 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve, eigh
 from scipy.sparse.linalg import LinearOperator, eigsh
 from sklearn.neighbors import NearestNeighbors
-from sklearn.preprocessing import StandardScaler
 
 from l20fs.design import Scale
+from l20fs.design.moments import centred, standardised
 from l20fs.estimators.base import About
 from l20fs.estimators.scoring import Callback, Progress, Scored, ScoringSelector, warn_not_converged
 from l20fs.inputs.targets import Targets
@@ -119,7 +119,7 @@ class UDFS(ScoringSelector):
         check_choice("scale", self.scale, ("zscore", "none"))
 
     def _score_features(self, X: Array, targets: Targets) -> Scored:
-        X = StandardScaler(with_std=self.scale == "zscore").fit_transform(X)
+        X = standardised(X) if self.scale == "zscore" else centred(X)
         Z = local_root(X, neighbourhoods(X, self.n_neighbors), self.local_ridge)
         n_columns = min(self.n_clusters, X.shape[1])
         epsilon = smoothing(n_columns, X.shape[1])

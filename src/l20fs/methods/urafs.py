@@ -8,10 +8,10 @@ import numpy as np
 from scipy.linalg import eigh, svd
 from scipy.special import softmax, xlogy
 from sklearn.metrics.pairwise import euclidean_distances
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 
 from l20fs.design import Scale
+from l20fs.design.moments import centred, standardised
 from l20fs.estimators.base import About
 from l20fs.estimators.scoring import Callback, Progress, Scored, ScoringSelector, warn_not_converged
 from l20fs.inputs.targets import Targets
@@ -142,7 +142,7 @@ class URAFS(ScoringSelector):
         check_choice("init", self.init, ("pca", "random"))
 
     def _score_features(self, X: Array, targets: Targets) -> Scored:
-        X = StandardScaler(with_std=self.scale == "zscore").fit_transform(X)
+        X = standardised(X) if self.scale == "zscore" else centred(X)
         X /= np.sqrt(np.mean(X * X))
         n_columns = min(self.n_clusters, X.shape[1], len(X) - 1)
         F = starting_embedding(X, n_columns, self.init, self.random_state)

@@ -50,7 +50,7 @@ class LinearRule(NamedTuple):
 
 
 class ClassScatter(NamedTuple):
-    """What a discriminant analysis needs to know of the panel, in the units in which the rows competed.
+    """Class means and scatter of some features, in the units in which the rows competed.
 
     ``means`` (n_classes, n_rows) of the centred features, ``within`` (n_rows, n_rows) their mean scatter within the classes,
     ``shares`` (n_classes,) of the classes.

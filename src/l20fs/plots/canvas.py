@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.isotonic import isotonic_regression
 from sklearn.utils.validation import check_is_fitted
 
+from l20fs.text import shorten
 from l20fs.typing import Array
 
 if TYPE_CHECKING:
@@ -93,21 +94,6 @@ def label_rows(ax: Axes, names: Array) -> None:
 def say_nothing_selected(ax: Axes) -> None:
     """Write "no features selected" in the middle of the axes."""
     ax.text(0.5, 0.5, "no features selected", transform=ax.transAxes, ha="center", va="center", color=GREY)
-
-
-def shorten(name: object, limit: int = 28) -> str:
-    """Return a name on one line, with an ellipsis in the middle if it is long.
-
-    Examples
-    --------
-    >>> shorten("ENSG00000141510_TP53_tumour_protein", limit=16)
-    'ENSG0000…protein'
-    """
-    text = " ".join(str(name).split())
-    if len(text) <= limit:
-        return text
-    n_last = (limit - 1) // 2
-    return f"{text[: limit - 1 - n_last]}…{text[-n_last:]}"
 
 
 def spread(places: Array, gap: float, low: float, high: float) -> Array:

@@ -22,8 +22,8 @@ from l20fs.plots.canvas import (
     height_for,
     label_rows,
     say_nothing_selected,
-    shorten,
 )
+from l20fs.text import shorten
 from l20fs.typing import Array
 
 if TYPE_CHECKING:

@@ -22,10 +22,10 @@ from l20fs.plots.canvas import (
     clear_frame,
     height_for,
     say_nothing_selected,
-    shorten,
     spread,
     use_log_axis,
 )
+from l20fs.text import shorten
 from l20fs.typing import Array
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The page of ``l20fs compare``: methods side by side."""
+"""The page of ``l20fs compare``: a table of methods and their accuracy curves."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from l20fs.report.page import with_error
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Columns of the table: name in the DataFrame, and what the page calls it.
+#: Columns of the table: name in the DataFrame, and name on the page.
 COLUMNS = {
     "method": "Method",
     "classifier": "Judged by",
@@ -25,7 +25,7 @@ COLUMNS = {
 
 
 class Cell(NamedTuple):
-    """What is shown, what it is sorted by, and something less important beside it."""
+    """A text, its sort key, and a less important detail."""
 
     shown: str
     key: str

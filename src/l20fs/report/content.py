@@ -1,28 +1,23 @@
-"""What a report shows: one record, its JSON, and the table of selected features for every number of them."""
+"""Content of a report: one record, its JSON, and the table of selected features for every k."""
 
 from __future__ import annotations
 
 import json
 import re
-import sys
-from collections.abc import Iterator
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
-from functools import cache
-from types import NoneType
-from typing import Any, get_args, get_origin, get_type_hints
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from l20fs.report.records import ReportError, dump, read_value
 
 FORMAT = 1
-#: How many substitutes of a feature are shown.
+#: Number of substitutes shown for a feature.
 N_SUBSTITUTES = 3
-#: How many lines the picture of the path has at most.
+#: Largest number of lines in the picture of the path.
 MOST_LINES = 30
 
 #: A plain number, as a text.
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE | re.ASCII)
-
-
-class ReportError(ValueError):
-    """A report file that cannot be read, or contents that do not belong together."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +40,7 @@ class PathLines:
 
 @dataclass(frozen=True)
 class Stability:
-    """How often each selected feature was selected again, and how much the selections agree, with a 95 % interval."""
+    """Frequencies with which the selected features were selected again, and the stability index with its 95 % interval."""
 
     frequencies: list[float]
     index: float | None
@@ -149,13 +144,13 @@ class Content:
 
     @property
     def shown(self) -> int:
-        """How many of the selected features the page can show."""
+        """Number of selected features that the page shows."""
         return min(self.k, self.k_max)
 
     def to_json(self) -> str:
         """Return the content of ``report.json``: the same record gives the same text."""
         try:
-            return _dump(as_plain(self))
+            return dump(as_plain(self))
         except (ValueError, TypeError) as error:
             raise ReportError(f"The report holds what JSON cannot: {error}. Use finite numbers, texts and lists.") from None
 
@@ -164,7 +159,7 @@ class Content:
         """Read what :meth:`to_json` wrote; anything else is refused with a :class:`ReportError`."""
         try:
             stored = json.loads(text)
-            _dump(stored)
+            dump(stored)
         except (ValueError, RecursionError) as error:
             raise ReportError(f"This is no report: {error}. Name a report.json that l20fs select wrote.") from None
         if isinstance(stored, dict) and stored.get("format", FORMAT) != FORMAT:
@@ -174,7 +169,7 @@ class Content:
             )
         if isinstance(stored, dict) and isinstance(stored.get("coef"), list):
             stored["coef"] = [_unpack(panel) for panel in stored["coef"]]
-        content: Content = _read(stored, cls, "report")
+        content: Content = read_value(stored, cls, "report")
         return content
 
     def selection_tsv(self, k: int, *, for_spreadsheets: bool = False) -> str:
@@ -189,9 +184,8 @@ class Content:
         """
         if not 0 <= k <= self.k_max:
             raise ValueError(f"k={k} is not valid. The report holds 0 to {self.k_max} features.")
-        guard = _guarded if for_spreadsheets else str
         rows = [self.header(), *(self.row(k, place) for place in range(k))]
-        return "".join("\t".join(guard(_in_one_cell(text)) for text in row) + "\n" for row in rows)
+        return write_tsv(rows, for_spreadsheets=for_spreadsheets)
 
     def header(self) -> list[str]:
         """Return the names of the columns of ``selection.tsv``."""
@@ -218,12 +212,20 @@ class Content:
         return outside[:N_SUBSTITUTES]  # + 0.0: no text ever says -0.00 for a plain zero
 
 
-def _in_one_cell(text: str) -> str:
-    return re.sub(r"[\t\r\n]", " ", text)
+def write_tsv(rows: Iterable[Iterable[str]], *, for_spreadsheets: bool = False) -> str:
+    r"""Return rows of texts as tab-separated lines.
+
+    Examples
+    --------
+    >>> write_tsv([["a\tb", "=c"]]), write_tsv([["a\tb", "=c"]], for_spreadsheets=True)
+    ('a b\t=c\n', "a b\t'=c\n")
+    """
+    guard = _guarded if for_spreadsheets else str
+    return "".join("\t".join(guard(re.sub(r"[\t\r\n]", " ", text)) for text in row) + "\n" for row in rows)
 
 
 def _guarded(text: str) -> str:
-    """Keep a spreadsheet from computing a name; a plain number, such as a negative weight, stays a number."""
+    """Keep a spreadsheet from reading a name as a formula; a plain number, such as a negative weight, stays a number."""
     return f"'{text}" if text[:1] in ("=", "+", "-", "@") and not NUMBER.fullmatch(text) else text
 
 
@@ -231,7 +233,7 @@ def _guarded(text: str) -> str:
 
 
 def _rules(content: Content) -> Iterator[tuple[bool, str]]:
-    """Yield what must hold, and what is wrong where it does not."""
+    """Yield conditions that must hold, each with the fault if it does not."""
     n, n_classes = content.k_max, len(content.classes)
     yield content.format == FORMAT, f"format is {content.format}, not {FORMAT}"
     yield content.k >= 0 and n >= 0, "k and k_max must not be negative"
@@ -292,7 +294,7 @@ def _rules_of_pictures(content: Content) -> Iterator[tuple[bool, str]]:
 
 
 def as_plain(content: Content) -> dict[str, Any]:
-    """Return what JSON stores; the weights of a panel as one text, which is half as long as a list of texts."""
+    """Return the fields for JSON; the weights of a panel as one text, which is half as long as a list of texts."""
     stored = {item.name: getattr(content, item.name) for item in fields(content)}
     for name in ("path", "stability"):
         stored[name] = vars(stored[name]) if stored[name] is not None else None
@@ -302,61 +304,5 @@ def as_plain(content: Content) -> dict[str, Any]:
     return stored
 
 
-def _dump(stored: Any) -> str:
-    """Return JSON that any reader takes: no NaN, no infinity, no half of a surrogate pair."""
-    text = json.dumps(stored, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    text.encode()
-    return text
-
-
 def _unpack(panel: Any) -> Any:
     return [row.split(" ") for row in panel.split(";")] if isinstance(panel, str) else panel
-
-
-@cache
-def _hints(kind: type) -> dict[str, Any]:
-    return get_type_hints(kind)
-
-
-def _read(value: Any, kind: Any, where: str) -> Any:
-    """Return a value of JSON as the kind that a type hint asks for, or say where it is not."""
-    if kind is Any:
-        return value
-    if is_dataclass(kind):
-        return _read_record(value, kind, where)
-    origin, arguments = get_origin(kind), get_args(kind)
-    if origin is list and isinstance(value, list):
-        return [_read(item, arguments[0], where) for item in value]
-    if origin is dict and isinstance(value, dict):
-        return {_read(name, str, where): _read(item, arguments[1], where) for name, item in value.items()}
-    if origin is tuple and isinstance(value, list) and len(value) == len(arguments):
-        return tuple(_read(item, part, where) for item, part in zip(value, arguments, strict=True))
-    if NoneType in arguments:
-        [other] = [part for part in arguments if part is not NoneType]
-        return None if value is None else _read(value, other, where)
-    if _is_plain(value, kind):
-        return value
-    raise ReportError(f"{where} holds {_short(value)}, which does not belong there. Make the report again.")
-
-
-def _read_record(value: Any, kind: Any, where: str) -> Any:
-    hints = _hints(kind)
-    needed = {item.name for item in fields(kind) if item.default is MISSING and item.default_factory is MISSING}
-    if not isinstance(value, dict) or not needed <= set(value) <= set(hints):
-        raise ReportError(f"{where} holds {_short(value)}, which is no {kind.__name__}. Make the report again.")
-    return kind(**{name: _read(item, hints[name], name) for name, item in value.items()})
-
-
-def _is_plain(value: Any, kind: Any) -> bool:
-    if kind is str:
-        return isinstance(value, str)
-    if kind is int:
-        return isinstance(value, int) and not isinstance(value, bool)
-    if kind is float:
-        return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
-    return False
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else f"{text[:40]}…"

@@ -1,4 +1,4 @@
-"""What all pages share: one self-contained file, a strict content policy, and data that no browser takes for markup."""
+"""The frame of all pages: one self-contained file, a strict content policy, embedded data and one script."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
+
+from l20fs.text import shorten
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -23,15 +25,15 @@ def fill(template: str, *, scripts: tuple[str, ...], data: Any = None, images: s
     Parameters
     ----------
     template : str
-        Which file of ``templates/``; it extends ``base.html``.
+        A file of ``templates/`` that extends ``base.html``.
     scripts : tuple of str
         Files of ``templates/`` that become the one script of the page.
     data : anything JSON can hold
-        What the script works with.
+        Data for the script.
     images : str
-        Where pictures may come from.
+        Allowed sources of pictures.
     **values
-        What the template shows.
+        Values for the template.
     """
     style, script = _read("style.css"), "\n".join(_read(name) for name in scripts)
     policy = (
@@ -58,7 +60,7 @@ def embedded(data: Any) -> str:
 
 
 def _source(text: str) -> str:
-    """Return the name by which a content policy allows exactly this text."""
+    """Return the source expression with which a content policy allows exactly this text."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
@@ -73,7 +75,6 @@ def _environment() -> Environment:
         from jinja2 import Environment, FunctionLoader, StrictUndefined
     except ModuleNotFoundError:
         raise ModuleNotFoundError("Report pages need jinja2: pip install 'l20fs[cli]', or jinja2 alone.") from None
-    from l20fs.plots.canvas import shorten
 
     environment = Environment(
         loader=FunctionLoader(_read), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True

@@ -1,4 +1,4 @@
-"""The report page of one selection: complete as it is written, and with a slider for k where scripts run."""
+"""The report page of one selection: complete without scripts, with a slider for k where they run."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from l20fs.report.content import NUMBER, Content, as_plain
 from l20fs.report.html_page import fill
 from l20fs.text import counted, percent
 
-#: What the script needs to show another k; all else is drawn once.
+#: Fields of the content that the script needs to show another k; all else is drawn once.
 SCRIPT_FIELDS = (
     "title", "score_name", "classes", "features", "columns", "curves", "substitutes", "strongest", "confusion",
 )  # fmt: skip
 
-#: What columns are called on the page, and what they mean.
+#: Names and meanings of the columns on the page.
 COLUMNS = {
     "feature": ("Feature", "The name of the column in your table."),
     "rank": ("Rank", "1 is the feature that was most useful first."),
@@ -38,7 +38,7 @@ COLUMNS = {
 TECHNICAL = ("score", "norm", "entry_alpha", "rule")
 WEIGHT = "For each class: a positive weight speaks for it if the value is high, a negative one speaks against it."
 
-#: From how many classes on cells show a colour only, and names of classes stand upright.
+#: Number of classes from which cells show a colour only, and class names are turned.
 MANY_CLASSES = 12
 #: Colours on each side of the middle, and the z-score that has the last one.
 N_LEVELS, FULL_COLOUR = 5, 2.0
@@ -104,7 +104,7 @@ def render(content: Content) -> str:
 
 
 def score_text(content: Content, k: int) -> str:
-    """Say how good k features are by every curve.
+    """Write the score of k features by every curve.
 
     The script says the same at any k, digit for digit.
     """
@@ -117,19 +117,19 @@ def score_text(content: Content, k: int) -> str:
 
 
 def with_error(mean: float, error: float | None) -> str:
-    """Return a share and its standard error for people, in one piece."""
+    """Write a share and its standard error with non-breaking spaces."""
     return unbroken(percent(mean) if error is None else f"{percent(mean)} ± {percent(error)}")
 
 
 def value_text(content: Content, k: int) -> str:
-    """Say what the slider stands at, for those who hear it."""
+    """Write the value of the slider for screen readers."""
     mean = content.curves[0].mean[k - 1] if content.curves and k else None
     features = counted(k, "feature")
     return features if mean is None else f"{features}, {unbroken(percent(mean))} {content.score_name}"
 
 
 def column(name: str) -> tuple[str, str]:
-    """Return what a column of ``selection.tsv`` is called on the page, with what stands above that in small letters."""
+    """Return the name of a column of ``selection.tsv`` on the page, and the small text above it."""
     if name.startswith("coef_"):
         return name.removeprefix("coef_"), "weight for"
     return COLUMNS.get(name, (name.replace("_", " "), ""))[0], ""
@@ -141,7 +141,7 @@ def _meanings(content: Content) -> list[tuple[str, str, str]]:
 
 
 def _row(content: Content, place: int) -> list[TableCell]:
-    """Return the cells of a feature; the script adds those that depend on k where the feature is not selected."""
+    """Return the cells of a feature; the script adds those that depend on k if the feature is not selected."""
     if place < content.shown:
         texts = content.row(content.shown, place)
     else:
@@ -150,7 +150,7 @@ def _row(content: Content, place: int) -> list[TableCell]:
 
 
 def _is_number(content: Content, name: str) -> bool:
-    """Say whether all texts of a column that does not depend on k are numbers."""
+    """Return whether all texts of a column that does not depend on k are numbers."""
     return all(NUMBER.fullmatch(text) for text in content.columns.get(name, ["no"]))
 
 
@@ -166,7 +166,7 @@ def in_short(text: str) -> str:
 
 
 def unbroken(text: str) -> str:
-    """Keep a number, its unit and its error in one line."""
+    """Put non-breaking spaces between a number, its unit and its error."""
     return text.replace(" %", "\N{NO-BREAK SPACE}%").replace(" ± ", "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}")
 
 
@@ -182,12 +182,12 @@ def signed(z: float) -> str:
 
 
 def heat_level(z: float) -> int:
-    """Return which colour a z-score has, from -5 to 5."""
+    """Return the colour level of a z-score, from -5 to 5."""
     return max(-N_LEVELS, min(N_LEVELS, round(z * N_LEVELS / FULL_COLOUR)))
 
 
 def count_level(count: int, total: int, is_right: bool) -> int:
-    """Return which colour a count has: blue, below zero, for samples that were told right, red for the others."""
+    """Return the colour level of a count: blue (negative) for correct predictions, red for wrong ones."""
     level = math.ceil(N_LEVELS * count / total) if count else 0
     return -level if is_right else level
 

@@ -1,24 +1,15 @@
-"""The report in plain words: the answer, what was done, and what to beware of."""
+"""Sentences of the report: the answer, what was done, and warnings. All numbers are given; nothing is computed here."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-import numpy as np
-import scipy.sparse as sp
-
-from l20fs.blocks import FileBlocks, extents
 from l20fs.text import abbreviated, counted, percent
-from l20fs.typing import Array
 
-#: A class of fewer samples is rare: a fold of five has none of it in its test part.
-FEW_OF_A_CLASS = 5
+#: With fewer samples than this an accuracy is uncertain.
 FEW_SAMPLES = 30
-#: The largest class is this many times the smallest one before it is said.
-IMBALANCE = 5.0
 
-#: What each solver does, as the second half of a sentence.
+#: The second half of a sentence about each solver.
 SOLVERS = {
     "forward": "adds, again and again, the feature that lowers the error most",
     "swap": "adds the feature that lowers the error most, and exchanges features as long as that helps",
@@ -27,6 +18,7 @@ SOLVERS = {
     "hiht": "follows the paper's thresholding steps as the price of a feature falls",
 }
 
+#: The rules for the number of features, in words.
 RULES = {
     "best": "highest accuracy",
     "1se": "smallest within one standard error of the best",
@@ -39,7 +31,7 @@ RULES = {
 def answer(
     k: int, n_features: int, n_classes: int, *, score: tuple[float, float] | None, n_folds: int, chance: float, noun: str
 ) -> str:
-    """Answer the question of the user in one sentence.
+    """State the result in one sentence.
 
     Examples
     --------
@@ -60,7 +52,7 @@ def answer(
 
 
 def what_was_done(method: str, n_samples: int, n_features: int, *, reference: str, log: bool) -> str:
-    """Say which method looked at what."""
+    """Name the method and the data."""
     data = f"{counted(n_samples, 'sample')} with {counted(n_features, 'feature')}" + (", taken as log(1 + x)" if log else "")
     if method in SOLVERS:
         return f"The method '{method}' {SOLVERS[method]}; it was run on {data}, and gives a ranking of all features."
@@ -68,7 +60,7 @@ def what_was_done(method: str, n_samples: int, n_features: int, *, reference: st
 
 
 def how_k_was_chosen(k: int, rule: str, noun: str) -> str:
-    """Say where the number of features comes from."""
+    """Give the reason for the number of features."""
     reasons = {
         "best": f"No other number of {noun}s up to the largest that was tried has a higher accuracy than {k}.",
         "1se": f"{k} is the smallest number of {noun}s whose accuracy is at most one standard error below the best.",
@@ -80,7 +72,7 @@ def how_k_was_chosen(k: int, rule: str, noun: str) -> str:
 
 
 def how_accuracy_was_estimated(n_folds: int, n_samples: int, *, groups: str | None) -> str:
-    """Say how the samples were split."""
+    """Describe the cross-validation."""
     together = f" Samples with the same {groups!r} are always in the same part." if groups else ""
     return (
         f"Accuracy: the {n_samples} samples were split into {n_folds} parts with all classes in each. Each part was set "
@@ -90,16 +82,16 @@ def how_accuracy_was_estimated(n_folds: int, n_samples: int, *, groups: str | No
     )
 
 
-def all_were_right(n_samples: int) -> str:
-    """Say what it means that no error was seen: by the rule of three, one in n / 3 samples could still be wrong."""
+def all_were_right(n_samples: int, largest_error_share: float) -> str:
+    """Give the upper bound of the error rate if no error was seen."""
     return (
-        f"No sample was wrong; with {n_samples} samples, up to {percent(3 / n_samples)} of all such samples could still be "
-        "(95 % confidence)."
+        f"No sample was wrong; with {n_samples} samples, up to {percent(largest_error_share)} of all such samples could "
+        "still be (95 % confidence)."
     )
 
 
 def what_it_does_not_mean() -> str:
-    """Say how far the result reaches."""
+    """State the limits of the result."""
     return (
         "This holds for new samples of the same kind, measured in the same way. A feature in the list need not be a cause, "
         "and one that is not in it may do as well: see the features that could replace it."
@@ -115,7 +107,7 @@ def nested_estimate(mean: float, error: float, sizes: Sequence[int]) -> str:
 
 
 def how_stable(index: float, lower: float, upper: float, n_resamples: int) -> str:
-    """Say how much the selections on halves of the samples agree."""
+    """Give the agreement of the selections on halves of the samples."""
     return (
         f"Stability: on {n_resamples} random halves of the samples the selections agree by {index:.2f} (95 % interval "
         f"{lower:.2f} to {upper:.2f}; 1 is always the same list, 0 is chance)."
@@ -125,59 +117,47 @@ def how_stable(index: float, lower: float, upper: float, n_resamples: int) -> st
 # Warnings: each returns one sentence or two, or None where there is nothing to say.
 
 
-def rare_classes(classes: Iterable[Any], sizes: Sequence[int]) -> str | None:
-    """Warn of classes with too few samples to learn from and to test on."""
-    rare = [f"{str(label)!r} ({size})" for label, size in zip(classes, sizes, strict=True) if size < FEW_OF_A_CLASS]
+def rare_classes(rare: Sequence[tuple[str, int]], fewest: int) -> str | None:
+    """Warn of classes with too few samples, given with their sizes, to learn from and to test on."""
     if not rare:
         return None
     noun, pronoun = ("classes", "them") if len(rare) > 1 else ("class", "it")
+    shown = ", ".join(f"{name!r} ({size})" for name, size in rare[:5])
     return (
-        f"Rare {noun} with fewer than {FEW_OF_A_CLASS} samples: {', '.join(rare[:5])}. What is said about {pronoun} rests "
-        f"on very little. Add samples, or leave {pronoun} out."
+        f"Rare {noun} with fewer than {fewest} samples: {shown}. What is said about {pronoun} rests on very little. Add "
+        f"samples, or leave {pronoun} out."
     )
 
 
-def few_folds(
-    n_folds: int, full: int, classes: Sequence[Any] | Array, sizes: Sequence[int], n_groups: int | None
-) -> str | None:
+def few_folds(n_folds: int, usual: int, smallest_class: tuple[str, int], n_groups: int | None) -> str | None:
     """Warn of fewer folds than usual, or of none."""
-    if n_folds >= full:
+    if n_folds >= usual:
         return None
     if n_groups is not None and n_groups <= n_folds:
         cause = f"there {'is one group' if n_groups == 1 else f'are {n_groups} groups'} only"
     else:
-        rarest = int(np.argmin(sizes))
-        cause = f"class {str(classes[rarest])!r} has {counted(int(sizes[rarest]), 'sample')} only"
+        name, size = smallest_class
+        cause = f"class {name!r} has {counted(size, 'sample')} only"
     if n_folds < 2:
         return f"No cross-validation: {cause}, so it cannot be in both parts of a split. The accuracy is not known."
-    return f"{n_folds} folds instead of {full}: {cause}. The accuracy is less certain."
+    return f"{n_folds} folds instead of {usual}: {cause}. The accuracy is less certain."
 
 
-def raw_counts(X: Any, *, log: bool) -> str | None:
-    """Warn of whole numbers with a long tail, as reads or molecules are before they are normalised."""
-    if isinstance(X, FileBlocks):  # the first block is like the others, as far as this goes
-        X = X.load(extents(X)[0])
-    values = X.data if sp.issparse(X) else np.asarray(X)
-    if log or not values.size or values.min() < 0.0:
-        return None
-    mean = float(values.sum(dtype=np.float64)) / (X.shape[0] * X.shape[1])
-    # Pixels and scores are whole numbers too, but their largest is no more than a few times their mean.
-    if float(values.max()) < 10.0 * (mean + 1.0) or not np.array_equal(values, np.floor(values)):
+def raw_counts(looks_like_counts: bool) -> str | None:
+    """Warn of counts that were not normalised."""
+    if not looks_like_counts:
         return None
     return "The table looks like raw counts: whole numbers with a few very large ones. Add --log."
 
 
-def lonely_classes(y: Array, groups: Array | None, name: str) -> str | None:
+def classes_in_one_group(classes: Sequence[str], group_name: str) -> str | None:
     """Warn of classes that come from one batch or donor only: they cannot be told from it."""
-    if groups is None:
+    if not classes:
         return None
-    lonely = [label for label in np.unique(y) if len(np.unique(groups[y == label])) == 1]
-    if not lonely:
-        return None
-    classes = f"{'Class' if len(lonely) == 1 else 'Classes'} {abbreviated(lonely)}"
+    noun, verb = ("Class", "is") if len(classes) == 1 else ("Classes", "are")
     return (
-        f"{classes} {'is' if len(lonely) == 1 else 'are'} in one {name!r} only: "
-        f"differences between classes and between values of {name!r} cannot be told apart."
+        f"{noun} {abbreviated(classes)} {verb} in one {group_name!r} only: differences between classes and between values "
+        f"of {group_name!r} cannot be told apart."
     )
 
 
@@ -191,15 +171,14 @@ def few_samples(n_samples: int) -> str | None:
     )
 
 
-def imbalance(classes: Sequence[Any] | Array, sizes: Sequence[int]) -> str | None:
-    """Warn of a class that is many times as large as another."""
-    largest = int(np.argmax(sizes))
-    if sizes[largest] < IMBALANCE * min(sizes):
+def dominant_class(dominant: tuple[str, float] | None) -> str | None:
+    """Warn of a class, given with its share, that is many times as large as another."""
+    if dominant is None:
         return None
-    share = percent(sizes[largest] / sum(sizes))
+    name, share = dominant
     return (
-        f"Class {str(classes[largest])!r} is {share} of the samples: naming it always would be right as often. Look at the "
-        "errors class by class."
+        f"Class {name!r} is {percent(share)} of the samples: naming it always would be right as often. Look at the errors "
+        "class by class."
     )
 
 
@@ -213,15 +192,9 @@ def optimistic_choice(rule: str, *, is_nested: bool) -> str | None:
     )
 
 
-def identifier(name: str, values: Array, codes: Array, n_features: int) -> str | None:
-    """Warn of a best feature that separates all classes on its own in a wide table: it may be a code of the class."""
-    if n_features <= len(values):
-        return None
-    labels = np.unique(codes)
-    lows = np.array([values[codes == label].min() for label in labels])
-    highs = np.array([values[codes == label].max() for label in labels])
-    order = np.argsort(lows, kind="stable")
-    if (highs[order][:-1] >= lows[order][1:]).any():
+def separating_feature(name: str | None) -> str | None:
+    """Warn of a feature that separates all classes on its own: it may be a code of the class."""
+    if name is None:
         return None
     return (
         f"The feature {name!r} alone separates all classes without an error. Check that it is a measurement, not an "
@@ -230,7 +203,7 @@ def identifier(name: str, values: Array, codes: Array, n_features: int) -> str |
 
 
 def more_than_shown(k: int, k_max: int, noun: str) -> str | None:
-    """Say that the page is cut."""
+    """Warn that the page does not show all selected features."""
     if k <= k_max:
         return None
     return f"The page shows the first {k_max} of the {counted(k, noun)}; selection.tsv has all of them."

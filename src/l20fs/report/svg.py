@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import NamedTuple
 
-#: How many colours and dashes the style sheet has for lines.
+#: Number of colours and of dashes for lines in the style sheet.
 N_COLOURS, N_DASHES = 6, 3
 
 #: The picture and the part of it inside the axes. The units are CSS pixels where there is room for all of them.
@@ -68,7 +68,7 @@ def ticks(low: float, high: float, n: int = 6, *, whole: bool = False) -> list[f
 
 
 def look(place: int) -> str:
-    """Return the classes that give the line at a place its colour and its dashes."""
+    """Return the CSS classes for the colour and the dashes of a line."""
     return f"c{place % N_COLOURS} d{place // N_COLOURS % N_DASHES}"
 
 

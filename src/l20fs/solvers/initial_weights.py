@@ -1,4 +1,4 @@
-"""Where a homotopy starts."""
+"""Initial weights of a homotopy."""
 
 from __future__ import annotations
 

@@ -45,7 +45,26 @@ class Solver(BaseEstimator):
         penalty: RowPenalty | None = None,
         callback: Callback | None = None,
     ) -> SolutionPath:
-        """Walk the path until ``n_rows`` units are non-zero, or lambda is ``target``."""
+        """Walk the path until ``n_rows`` units are non-zero, or lambda is ``target``.
+
+        Parameters
+        ----------
+        problem : LeastSquares
+            The data term.
+        n_rows : int
+            Number of non-zero rows, or units of rows, at which the path ends.
+        target : float or None, default=None
+            The lambda at which the path ends, whatever ``n_rows`` says.
+        penalty : RowPenalty or None, default=None
+            Costs of the rows, one by one or in groups; each of them 1 by default.
+        callback : callable or None, default=None
+            Called with the :class:`~l20fs.objective.solution_path.Stage` after each lambda.
+
+        Returns
+        -------
+        SolutionPath
+            All solutions on the way.
+        """
 
     def walk_robust(
         self,
@@ -56,14 +75,39 @@ class Solver(BaseEstimator):
         penalty: RowPenalty | None = None,
         callback: Callback | None = None,
     ) -> RobustFit:
-        """Walk the path of the loss ``"l21"``, of solvers that have it among their ``losses``."""
+        """Walk the path of the loss ``"l21"``, of solvers that have it among their ``losses``.
+
+        Parameters
+        ----------
+        problem : LeastSquares
+            The data term.
+        n_rows : int
+            Number of non-zero rows, or units of rows, at which the path ends.
+        target : float or None, default=None
+            The lambda at which the path ends, whatever ``n_rows`` says.
+        penalty : RowPenalty or None, default=None
+            Costs of the rows, one by one or in groups; each of them 1 by default.
+        callback : callable or None, default=None
+            Called with the :class:`~l20fs.objective.solution_path.Stage` after each lambda.
+
+        Returns
+        -------
+        RobustFit
+            All solutions on the way, and the weighted problem at the end.
+        """
         raise NotImplementedError(f"{type(self).__name__} has no robust loss")
 
     def check(self) -> None:
         """Refuse options that make no sense."""
 
     def check_shape(self, n_targets: int, n_features: int) -> None:
-        """Refuse options that do not fit the data, as far as the shape of W tells."""
+        """Refuse options that do not fit the data, as far as the shape of W tells.
+
+        Parameters
+        ----------
+        n_targets, n_features : int
+            The shape of W.
+        """
 
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
@@ -106,7 +150,20 @@ class HomotopySolver(Solver):
             raise ValueError(f"init has the shape {np.shape(self.init)}; expected (n_targets, n_features) = {shape}.")
 
     def schedule(self, n_rows: int, target: float | None) -> Schedule:
-        """Return how lambda falls and how L is searched."""
+        """Return the schedule of lambda and of the step parameter L.
+
+        Parameters
+        ----------
+        n_rows : int
+            Number of non-zero rows at which the path ends.
+        target : float or None
+            The lambda at which the path ends, whatever ``n_rows`` says.
+
+        Returns
+        -------
+        Schedule
+            These two and the options.
+        """
         return Schedule(
             target=target,
             n_rows=n_rows,
@@ -118,7 +175,18 @@ class HomotopySolver(Solver):
         )
 
     def weights(self, problem: LeastSquares) -> Array | None:
-        """Return the weights at which the path begins, (n_targets, n_features); None for zero."""
+        """Return the weights at which the path begins.
+
+        Parameters
+        ----------
+        problem : LeastSquares
+            The data term.
+
+        Returns
+        -------
+        array of shape (n_targets, n_features), or None
+            None stands for zero.
+        """
         return starting_weights(problem, self.init, self.random_state)
 
 

@@ -33,8 +33,8 @@ from l20fs.data.readers.table import (
     DataError,
     MissingPackageError,
     Request,
+    Samples,
     SamplesIn,
-    Table,
     UnknownColumnError,
     refuse_repeated,
 )
@@ -43,7 +43,7 @@ from l20fs.data.readers.text import MEMORY_PER_BYTE, read_text
 from l20fs.data.readers.zarr_store import read_zarr
 from l20fs.typing import Array
 
-__all__ = ["DataError", "MissingPackageError", "Table", "UnknownColumnError", "read_table"]
+__all__ = ["DataError", "MissingPackageError", "Samples", "UnknownColumnError", "read_table"]
 
 #: Readers of content in memory, and readers of files that may be too large to load as a whole.
 OF_CONTENT: dict[detect.Kind, Callable[[bytes, Request], Contents]] = {
@@ -76,7 +76,7 @@ def read_table(
     max_memory: int | None = None,
     in_blocks: bool = False,
     in_use: int = 0,
-) -> Table:
+) -> Samples:
     """Read samples with labels from a file of any supported format.
 
     Supported are CSV, TSV, GCT, ARFF, svmlight and 10x, which may be gzipped, and Excel, .npy, .npz, .mat, Parquet, h5ad
@@ -111,7 +111,7 @@ def read_table(
 
     Returns
     -------
-    Table
+    Samples
         Values, labels and names.
 
     Raises
@@ -174,8 +174,8 @@ def _load(kind: detect.Kind, request: Request) -> bytes:
     return unpack_gzip(content, request, per_byte) if content[:2] == detect.GZIP else content
 
 
-def _table(contents: Contents, kind: detect.Kind, request: Request) -> Table:
-    """Validate the contents and return them as a table, without the hash."""
+def _table(contents: Contents, kind: detect.Kind, request: Request) -> Samples:
+    """Validate the contents and return them as samples, without the hash."""
     X, y = contents.X, contents.y
     assert y is not None
     n_samples, n_features = X.shape
@@ -192,7 +192,7 @@ def _table(contents: Contents, kind: detect.Kind, request: Request) -> Table:
     if kind.has_columns and request.samples_in == "rows":
         refuse_row_numbers(contents, request)
     note = (f"{request.name}: {n_samples} samples and {n_features} features. {TURN_HINT}",) if turn_hint else ()
-    return Table(
+    return Samples(
         X=X,
         y=labels,
         feature_names=contents.feature_names,
@@ -202,6 +202,7 @@ def _table(contents: Contents, kind: detect.Kind, request: Request) -> Table:
         target_name=contents.target_name,
         notes=(*contents.notes, *note, *note_on_dates(contents.feature_names)),
         format=contents.format or kind.name,
+        title=request.name,
     )
 
 

@@ -30,7 +30,7 @@ class MissingPackageError(DataError):
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class Samples:
     """Samples with labels and names, as :func:`~l20fs.data.readers.read_table` returns them.
 
     Attributes
@@ -54,6 +54,8 @@ class Table:
         Notes for the user, one line each.
     format : str
         Format of the file, such as ``"CSV"`` or ``"h5ad"``.
+    title : str
+        Name of the file, or of the built-in set.
 
     Examples
     --------
@@ -75,6 +77,7 @@ class Table:
     target_name: str = ""
     notes: tuple[str, ...] = ()
     format: str = ""
+    title: str = ""
 
 
 @dataclass(frozen=True)

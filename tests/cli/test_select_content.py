@@ -12,25 +12,40 @@ from hypothesis import strategies as st
 from samples import CONTAINERS, SOLVERS, make_data
 
 from l20fs import L20Selector, StabilitySelector
+from l20fs.cli import select_findings
+from l20fs.cli.options import SelectOptions
+from l20fs.cli.select_content import build_content, selection_tsv
+from l20fs.cli.select_findings import Findings, largest_k
+from l20fs.cli.select_sentences import data_warnings
+from l20fs.data.readers import Samples
+from l20fs.estimators import panels
+from l20fs.estimators.panels import ranked_units
+from l20fs.evaluation.data_checks import Classes
 from l20fs.evaluation.folds import make_stratified_folds
 from l20fs.evaluation.predictions import predictions_by_k
+from l20fs.inputs.names import NamedColumns
 from l20fs.methods import FisherScore
-from l20fs.report import Content, build, render
-from l20fs.report.build import Findings, largest_k, selection_tsv
+from l20fs.report import Content, render
 
 LETTERS = np.array(["a", "b", "c"])
 NAMES = [f"g{j}" for j in range(12)]
+
+
+def made(X, y, names, selector, k, predictions=None, **changes):
+    samples = Samples(X, y, names, "", title="toy")
+    found = Findings(samples, SelectOptions(), Classes.of(y), selector, ranked_units(selector), k, "asked", predictions)
+    found = replace(found, **changes)
+    return replace(found, warnings=[*data_warnings(found), *found.warnings])
 
 
 def findings(selector=None, k=4, seed=0, X=None, **changes):
     drawn, y = make_data(seed)
     X, y = drawn if X is None else X, LETTERS[y]
     selector = L20Selector(k, max_features=12) if selector is None else selector
-    selector._fit(X, y, names=np.array(NAMES[: X.shape[1]], dtype=object))
+    selector.fit(NamedColumns(X, NAMES[: X.shape[1]]), y)
     folds = make_stratified_folds(y)
     predictions = None if "predictions" in changes else predictions_by_k(selector, X, y, range(1, 11), folds)
-    made = Findings("toy", X, y, NAMES[: X.shape[1]], selector, "forward", k, "asked", predictions)
-    return replace(made, **changes)
+    return made(X, y, NAMES[: X.shape[1]], selector, k, **{"predictions": predictions} | changes)
 
 
 def frame_of(text):
@@ -41,11 +56,13 @@ def frame_of(text):
 @pytest.mark.parametrize("seed", range(3))
 def test_the_table_says_for_every_k_what_the_selection_frame_says(seed, solver):
     found = findings(L20Selector(4, solver=solver, max_features=12, exclude=[3]), seed=seed)
-    content = build.build(found)
+    content = build_content(found)
     assert content.k_max == 11
     for k in range(1, content.k_max + 1):
         stated = frame_of(content.selection_tsv(k))
-        expected = found.selector.set_params(n_features_to_select=k).selection_frame(pd.DataFrame(found.X, columns=NAMES))
+        expected = found.selector.set_params(n_features_to_select=k).selection_frame(
+            pd.DataFrame(found.samples.X, columns=NAMES)
+        )
         for name in ("feature", "rank", "rule", "could_replace"):
             assert stated[name].tolist() == expected[name].tolist(), (k, name)
         for name in ("score", "norm"):
@@ -62,7 +79,7 @@ def test_substitutes_are_right_for_every_k_among_many_alike(seed):
     base = rng.standard_normal((60, 3))
     X = base[:, rng.integers(0, 3, 12)] + 0.3 * rng.standard_normal((60, 12))
     found = findings(X=X, predictions=None)
-    content = build.build(found)
+    content = build_content(found)
     for k in range(1, 13):
         expected = (
             found.selector.set_params(n_features_to_select=k)
@@ -77,8 +94,7 @@ def test_the_list_of_substitutes_stays_short():
     X = rng.standard_normal((40, 1)) + 0.1 * rng.standard_normal((40, 300))
     y = LETTERS[rng.integers(0, 3, 40)]
     selector = L20Selector(100, max_features=100).fit(X, y)
-    made = Findings("toy", X, y, [f"x{j}" for j in range(300)], selector, "forward", 100, "asked")
-    content = build.build(made)
+    content = build_content(made(X, y, [f"x{j}" for j in range(300)], selector, 100))
     assert sum(map(len, content.substitutes)) < 100 * 15  # all pairs are 5000
     expected = selector.set_params(n_features_to_select=37).selection_frame(X)["could_replace"].tolist()
     assert frame_of(content.selection_tsv(37))["could_replace"].tolist() == expected
@@ -86,7 +102,7 @@ def test_the_list_of_substitutes_stays_short():
 
 def test_curves_and_confusion_are_those_of_the_predictions():
     found = findings()
-    content = build.build(found)
+    content = build_content(found)
     assert [curve.name for curve in content.curves] == ["linear", "KNN-5"]
     for curve in content.curves:
         results = found.predictions.results(curve.name)
@@ -101,12 +117,12 @@ def test_curves_and_confusion_are_those_of_the_predictions():
 
 @pytest.mark.parametrize("most", [1, 90, 10**6])
 def test_heat_of_a_group_is_the_mean_of_its_features(most, monkeypatch):
-    monkeypatch.setattr(build, "MOST_VALUES", most)  # one unit, three features or all of them at a time
+    monkeypatch.setattr(panels, "MOST_VALUES", most)  # one unit, three features or all of them at a time
     selector = L20Selector(2, max_features=9, feature_groups=[[0, 1, 2], [9, 5]])
     found = findings(selector, predictions=None)
-    z = (found.X - found.X.mean(axis=0)) / found.X.std(axis=0)
-    expected = [[z[found.y == label][:, unit].mean() for label in LETTERS] for unit in build.ranked_units(selector)]
-    np.testing.assert_allclose(build.build(found).heat, expected, atol=0.0051)
+    z = (found.samples.X - found.samples.X.mean(axis=0)) / found.samples.X.std(axis=0)
+    expected = [[z[found.samples.y == label][:, unit].mean() for label in LETTERS] for unit in ranked_units(selector)]
+    np.testing.assert_allclose(build_content(found).heat, expected, atol=0.0051)
 
 
 @pytest.mark.parametrize("make", CONTAINERS)
@@ -115,8 +131,8 @@ def test_heat_is_the_mean_z_score(make):
     found = findings(X=make(drawn))
     z = (drawn - drawn.mean(axis=0)) / drawn.std(axis=0)
     order = found.selector.path_.order
-    expected = [[z[found.y == label, j].mean() for label in LETTERS] for j in order]
-    np.testing.assert_allclose(build.build(found).heat, expected, atol=0.0051)
+    expected = [[z[found.samples.y == label, j].mean() for label in LETTERS] for j in order]
+    np.testing.assert_allclose(build_content(found).heat, expected, atol=0.0051)
 
 
 def test_a_constant_feature_that_is_included_has_no_heat_and_no_substitute():
@@ -125,7 +141,7 @@ def test_a_constant_feature_that_is_included_has_no_heat_and_no_substitute():
     selector = L20Selector(4, max_features=12, include=[5])
     with pytest.warns(UserWarning, match="included features are constant"):
         found = findings(selector, X=X, predictions=None)
-    content = build.build(found)
+    content = build_content(found)
     place = content.features.index("g5")
     assert content.heat[place] == [0.0, 0.0, 0.0]
     assert content.substitutes[place] == []
@@ -134,7 +150,7 @@ def test_a_constant_feature_that_is_included_has_no_heat_and_no_substitute():
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_lines_are_the_norms_of_the_path(solver):
     found = findings(L20Selector(4, solver=solver, max_features=12))
-    path, content = found.selector.path_, build.build(found)
+    path, content = found.selector.path_, build_content(found)
     assert len(content.path.norms) == 12
     stages = np.unique(np.linspace(0, len(path.alphas) - 1, min(200, len(path.alphas))).round().astype(int))
     np.testing.assert_allclose(content.path.alphas, path.alphas[stages], rtol=1e-4)
@@ -146,8 +162,10 @@ def test_lines_are_the_norms_of_the_path(solver):
 
 def test_stability_is_that_of_the_resamples():
     found = findings()
-    stable = StabilitySelector(L20Selector(4, max_features=12), n_resamples=10, random_state=0).fit(found.X, found.y)
-    content = build.build(replace(found, stability=stable))
+    stable = StabilitySelector(L20Selector(4, max_features=12), n_resamples=10, random_state=0).fit(
+        found.samples.X, found.samples.y
+    )
+    content = build_content(replace(found, stability=stable))
     order = found.selector.path_.order
     assert content.stability.frequencies == pytest.approx(stable.frequencies_[order[:4]].tolist())
     assert content.stability.index == stable.stability_
@@ -157,7 +175,7 @@ def test_stability_is_that_of_the_resamples():
 
 def test_methods_without_weights_have_no_columns_of_them():
     found = findings(FisherScore(10))
-    content = build.build(found)
+    content = build_content(found)
     assert (content.coef, content.path) == (None, None)
     assert list(content.columns) == ["rank", "score"]
     order = np.argsort(found.selector.ranking_)
@@ -167,8 +185,9 @@ def test_methods_without_weights_have_no_columns_of_them():
 
 def test_groups_are_shown_as_groups():
     selector = L20Selector(2, max_features=12, feature_groups=[[0, 1, 2], [9, 5]])
-    found = findings(selector, k=2, predictions=None, unit_names={0: "left", 5: "right"})
-    content = build.build(found)
+    groups = SelectOptions(feature_groups={"left": ["g0", "g1", "g2"], "right": ["g9", "g5"]})
+    found = findings(selector, k=2, predictions=None, options=groups)
+    content = build_content(found)
     assert (content.k_max, content.coef) == (9, None)
     members = dict(zip(content.features, content.columns["members"], strict=True))
     assert members["left"] == "g0, g1, g2"
@@ -180,7 +199,7 @@ def test_groups_are_shown_as_groups():
 
 def test_what_is_included_is_there_for_every_k():
     found = findings(L20Selector(4, max_features=12, include=[0, 1]), predictions=None)
-    content = build.build(found)
+    content = build_content(found)
     assert set(content.features[:2]) == {"g0", "g1"}
     weights = found.selector.path_.refit(2).coef[:, found.selector.path_.order[0]]
     np.testing.assert_allclose([float(text) for text in content.coef[0][0]], weights, rtol=1e-3)
@@ -188,20 +207,20 @@ def test_what_is_included_is_there_for_every_k():
 
 def test_more_features_than_the_page_shows_are_all_in_the_table(monkeypatch):
     found = findings(k=9)
-    whole = build.build(found)
-    monkeypatch.setattr(build, "MOST_FEATURES", 5)
-    content = build.build(found)
+    whole = build_content(found)
+    monkeypatch.setattr(select_findings, "MOST_FEATURES", 5)
+    content = build_content(replace(found, warnings=data_warnings(found)))
     assert (content.k, content.k_max) == (9, 5)
     assert selection_tsv(found, content) == whole.selection_tsv(9)
     assert any("the first 5 of the 9 features" in text for text in content.warnings)
     assert Content.from_json(content.to_json()) == content
     assert "<html" in render(content)
     other = findings(FisherScore(10), k=9)
-    assert selection_tsv(other, build.build(other)).count("\n") == 10
+    assert selection_tsv(other, build_content(other)).count("\n") == 10
 
 
 def test_notes_of_the_run_are_among_the_warnings():
-    content = build.build(findings(notes=["something odd"], k_rule="1se"))
+    content = build_content(findings(warnings=["something odd"], k_rule="1se"))
     assert content.warnings[-1] == "something odd"
     assert any("optimistic" in text for text in content.warnings)
     assert content.k_rule == "smallest within one standard error of the best"
@@ -213,8 +232,7 @@ def test_many_classes_have_no_confusion():
     X = rng.standard_normal((120, 30)) + (np.arange(120) % 40)[:, None] * rng.standard_normal(30)
     selector = L20Selector(3, max_features=30).fit(X, y)
     predictions = predictions_by_k(selector, X, y, range(1, 4), make_stratified_folds(y))
-    made = Findings("toy", X, y, [f"g{j}" for j in range(30)], selector, "forward", 3, "asked", predictions)
-    assert build.build(made).confusion is None
+    assert build_content(made(X, y, [f"g{j}" for j in range(30)], selector, 3, predictions)).confusion is None
 
 
 @given(st.integers(2, 500))
@@ -229,7 +247,7 @@ def test_a_sparse_table_is_never_made_dense(monkeypatch):
     drawn, _ = make_data(0)
     X = np.where(np.abs(drawn) > 0.8, drawn, 0.0)
     dense, sparse = findings(X=X), findings(X=sp.csr_array(X))
-    expected = build.build(dense)
+    expected = build_content(dense)
     original = sp.csr_array.toarray
 
     def refuse_all_columns(self, *arguments, **named):
@@ -237,7 +255,23 @@ def test_a_sparse_table_is_never_made_dense(monkeypatch):
         return original(self, *arguments, **named)
 
     monkeypatch.setattr(sp.csr_array, "toarray", refuse_all_columns)
-    monkeypatch.setattr(build, "MOST_FEATURES", 5)
-    content = build.build(sparse)
+    monkeypatch.setattr(select_findings, "MOST_FEATURES", 5)
+    content = build_content(sparse)
     assert content.features == expected.features[:5]
     assert content.heat == expected.heat[:5]
+
+
+def test_a_separating_feature_is_told_of_in_wide_tables_only():
+    rng = np.random.default_rng(0)
+    y = np.repeat(LETTERS, 4)
+    for n_features, is_told in ((13, True), (12, False)):
+        X = np.hstack([np.repeat([5.0, 1.0, 8.0], 4)[:, None], rng.standard_normal((12, n_features - 1))])
+        found = made(X, y, [f"g{j}" for j in range(n_features)], L20Selector(2, max_features=5).fit(X, y), 2)
+        assert any("'g0' alone separates all classes" in text for text in found.warnings) == is_told
+
+
+def test_counts_are_told_of_unless_logarithms_are_taken():
+    counts = np.random.default_rng(0).negative_binomial(0.3, 0.01, size=(30, 12)).astype(float)
+    for is_log in (False, True):
+        found = findings(X=counts[np.arange(make_data(0)[0].shape[0]) % 30], options=SelectOptions(is_log=is_log))
+        assert any("raw counts" in text for text in found.warnings) != is_log

@@ -1,0 +1,117 @@
+"""Types of command-line values: method names, lists of features, feature groups, sizes of memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from l20fs.blocks import parse_bytes
+from l20fs.cli.output import readable
+from l20fs.estimators.base import BaseSelector
+from l20fs.methods import discover
+from l20fs.solvers import SOLVERS as SOLVERS_BY_NAME
+from l20fs.text import closest
+
+SOLVERS: tuple[str, ...] = tuple(SOLVERS_BY_NAME)
+
+
+def supervised_methods() -> dict[str, type[BaseSelector]]:
+    """Return the methods of this package that look at the labels, by name."""
+    return {name: method for name, method in discover().items() if method.about.supervised}
+
+
+class TextValue(click.ParamType[str]):
+    """A name in a file, whatever the locale makes of its bytes."""
+
+    name = "name"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return readable(value)
+
+
+class MethodName(click.ParamType[str]):
+    """A solver of L20Selector or another method, in any case."""
+
+    name = "method"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        known = [*SOLVERS, *supervised_methods()]
+        by_lower = {name.lower(): name for name in known}
+        if value.lower() in by_lower:
+            return by_lower[value.lower()]
+        if value.lower() in {name.lower() for name in discover()}:
+            self.fail(f"{value!r} does not look at the labels. Use one that does: {', '.join(known)}.", param, ctx)
+        meant = by_lower[closest(value.lower(), by_lower)]
+        self.fail(f"{value!r} is unknown. Did you mean {meant!r}? `l20fs methods` lists all.", param, ctx)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
+        from click.shell_completion import CompletionItem
+
+        known = [*SOLVERS, *supervised_methods()]
+        return [CompletionItem(name) for name in known if name.lower().startswith(incomplete.lower())]
+
+
+class Names(click.ParamType[list[str]]):
+    """Names separated by commas, or a file with one name per line."""
+
+    name = "names"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[str]:
+        if isinstance(value, list):
+            return value
+        if value.startswith("@") or Path(value).is_file():
+            names = read_lines(Path(value.removeprefix("@")), param, ctx)
+        else:
+            names = [name.strip() for name in readable(value).split(",")]
+        names = [name for name in names if name]
+        if not names:
+            self.fail(f"{value!r} names nothing. Give names separated by commas, or @FILE with one per line.", param, ctx)
+        return names
+
+
+class Groups(click.ParamType[dict[str, list[str]]]):
+    """A file with a feature and its group in each line."""
+
+    name = "file"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, list[str]]:
+        if isinstance(value, dict):
+            return value
+        groups: dict[str, list[str]] = {}
+        for number, line in enumerate(read_lines(Path(value), param, ctx), 1):
+            if not line:
+                continue
+            fields = line.split("\t")
+            if len(fields) != 2 or not all(fields):
+                self.fail(f"{value}: line {number} must be a feature, a tab and its group; it is {line[:60]!r}.", param, ctx)
+            groups.setdefault(fields[1], []).append(fields[0])
+        if not groups:
+            self.fail(f"{value} is empty. Give a feature, a tab and its group in each line.", param, ctx)
+        return groups
+
+
+class Bytes(click.ParamType[int]):
+    """A number of bytes: 500M, 8G."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        size = parse_bytes(value)
+        if size is None:
+            self.fail(f"{value!r} is not a size. Use a number with K, M, G or T, for example 8G.", param, ctx)
+        return size
+
+
+def read_lines(file: Path, param: click.Parameter | None, ctx: click.Context | None) -> list[str]:
+    """Return the lines of a small text file without blanks around them."""
+    try:
+        return [line.strip() for line in file.read_text(encoding="utf-8-sig").splitlines()]
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "not UTF-8 text"
+        raise click.BadParameter(
+            f"{str(file)!r} cannot be read ({reason}). Give a text file.", ctx=ctx, param=param
+        ) from error

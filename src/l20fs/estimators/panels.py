@@ -1,0 +1,178 @@
+"""Numbers of the panels of 1, 2, ... features of one fit: members, weights, substitutes, class means, norms.
+
+A *unit* is what is selected at once: a feature, or a group of features. Its *head* is its feature of the lowest index.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from l20fs.design import equality_tolerance
+from l20fs.estimators.base import BaseSelector
+from l20fs.estimators.selection_table import likeness, strongest_class
+from l20fs.estimators.selector import L20Selector
+from l20fs.evaluation.engine import dense_columns
+from l20fs.objective.prox import order_descending
+from l20fs.objective.solution_path import RULES, SolutionPath
+from l20fs.typing import Array
+
+#: Values of columns that are made dense at a time.
+MOST_VALUES = 2**22
+
+
+def ranked_units(selector: BaseSelector) -> list[Array]:
+    """Return the features, or groups of features, that can be selected, best first.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0, 1.0, 5.0], [1.0, 1.0, 4.0], [2.0, 1.0, 6.0], [3.0, 1.0, 5.0]])
+    >>> [unit.tolist() for unit in ranked_units(L20Selector(1).fit(X, [0, 0, 1, 1]))]
+    [[0], [2]]
+    """
+    usable = np.flatnonzero(np.isfinite(selector.scores_))
+    if isinstance(selector, L20Selector) and selector.alpha is not None and not _adds_features(selector.path_):
+        usable = np.flatnonzero(selector.path_.is_selected)
+    order = usable[np.argsort(selector.ranking_[usable], kind="stable")]
+    return np.split(order, np.flatnonzero(np.diff(selector.ranking_[order])) + 1) if len(order) else []
+
+
+def _adds_features(path: SolutionPath) -> bool:
+    """Whether the last stage selects more than the included features: then the ranking continues after them."""
+    return int(path.sizes[-1]) > path.n_included
+
+
+def heads_of(units: Sequence[Array]) -> Array:
+    """Return the lowest feature of each unit."""
+    return np.array([members[0] for members in units], dtype=np.intp)
+
+
+def unit_norms(path: SolutionPath, units: Sequence[Array]) -> list[float]:
+    """Return the norm of the weights of each unit at the last stage of a path."""
+    norms = np.zeros(path.n_features)
+    norms[path.coef_rows] = path.stage_norms(-1)
+    return [float(np.linalg.norm(norms[members])) for members in units]
+
+
+class PanelWeights(NamedTuple):
+    """Weights of the features of a panel, (k, n_classes), and the position of the strongest class of each, -1 for none."""
+
+    coef: Array
+    strongest: list[int]
+
+
+def panel_weights(path: SolutionPath, heads: Array, k: int) -> PanelWeights:
+    """Return the least-squares weights on exactly the best k features, those included always among them."""
+    # What is included is there for every k, and weighs in whether it is shown or not.
+    coef = path.refit(max(k, path.n_included)).coef[:, heads[:k]].T
+    places = [strongest_class(row) for row in coef]
+    return PanelWeights(coef, [-1 if place is None else place for place in places])
+
+
+class Substitute(NamedTuple):
+    """A feature that could replace another one, their correlation, and its own rank, 0 if it has none."""
+
+    feature: int
+    correlation: float
+    rank: int
+
+
+def substitutes_for_every_k(X: Any, heads: Array, n: int, *, exclude: Any = ()) -> list[list[Substitute]]:
+    """Return for each feature all that are among its best ``n`` substitutes outside a panel of k features, for any k.
+
+    Parameters
+    ----------
+    X : matrix of shape (n_samples, n_features)
+    heads : array of int
+        Ranked features, best first; those of rank k + 1, k + 2, ... could replace members of a panel of k.
+    n : int
+    exclude : array of int
+        Features that must not be offered.
+    """
+    outside, within = likeness(X, heads, n, exclude=exclude)
+    rank_of = {int(feature): place + 1 for place, feature in enumerate(heads)}
+    found = []
+    for place, feature in enumerate(heads):
+        others = outside.feature == feature
+        candidates = np.concatenate([outside.substitute[others], heads[place + 1 :]])
+        correlations = np.concatenate([outside.correlation[others], within[place, place + 1 :]])
+        known = np.isfinite(correlations)
+        found.append(_ever_among_best(candidates[known], correlations[known], rank_of, n))
+    return found
+
+
+def _ever_among_best(candidates: Array, correlations: Array, rank_of: dict[int, int], n: int) -> list[Substitute]:
+    """Keep the candidates that are among the best ``n`` which are not selected, for any k.
+
+    One of rank r is not selected up to k = r - 1. There the fewest others compete with it: those without a rank, or of a
+    higher rank. If ``n`` of these come before it, it is never among the best.
+    """
+    by_index = np.argsort(candidates, kind="stable")
+    order = by_index[order_descending(np.abs(correlations[by_index]), rtol=equality_tolerance(np.dtype(np.float64)))]
+    seen: list[float] = []
+    kept = []
+    for place in order:
+        feature = int(candidates[place])
+        rank = rank_of.get(feature, 0)
+        n_before = sum(other > (rank or math.inf) or other == math.inf for other in seen)
+        seen.append(rank or math.inf)
+        if n_before < n:
+            kept.append(Substitute(feature, float(correlations[place]), rank))
+    return kept
+
+
+def excluded_features(path: SolutionPath | None) -> Array:
+    """Return the indices of the features that a user excluded."""
+    return np.empty(0, dtype=np.intp) if path is None else np.flatnonzero(path.rules == RULES.index("excluded"))
+
+
+class PathNorms(NamedTuple):
+    """Norms of the weights of some features, (n_features, n_stages), at some values of lambda, and where each entered."""
+
+    alphas: Array
+    norms: Array
+    entry_alphas: Array
+
+
+def norms_along_path(path: SolutionPath, heads: Array, most_stages: int) -> PathNorms:
+    """Return the norms of the weights of some features at stages spread evenly over the path."""
+    n_stages = len(path.alphas)
+    stages = np.unique(np.linspace(0, n_stages - 1, min(n_stages, most_stages)).round().astype(int))
+    column = np.full(path.n_features, -1)
+    column[heads] = np.arange(len(heads))
+    norms = np.zeros((len(heads), len(stages)))
+    for place, stage in enumerate(stages.tolist()):
+        rows = column[path.stage_rows(stage)]
+        norms[rows[rows >= 0], place] = path.stage_norms(stage)[rows >= 0]
+    return PathNorms(path.alphas[stages], norms, path.entry_alphas[heads])
+
+
+def class_means(X: Any, units: Sequence[Array], codes: Array) -> list[list[float]]:
+    """Return the mean z-score of each unit in each class, that of a group as the mean over its features."""
+    membership = np.eye(int(codes.max()) + 1)[codes]
+    membership /= membership.sum(axis=0)
+    rows = []
+    for batch in _batches(units, max(1, MOST_VALUES // len(codes))):
+        columns = dense_columns(X, np.concatenate(batch)).astype(np.float64)
+        columns -= columns.mean(axis=0)
+        deviations = columns.std(axis=0)
+        deviations[deviations == 0.0] = 1.0
+        means = (membership.T @ columns) / deviations
+        for part in np.split(means, np.cumsum([len(members) for members in batch])[:-1], axis=1):
+            rows.append(part.mean(axis=1).tolist())
+    return rows
+
+
+def _batches(units: Sequence[Array], most: int) -> Iterator[list[Array]]:
+    """Cut the units into runs of at most ``most`` features, or of one unit: a run is read at once."""
+    batch: list[Array] = []
+    for members in units:
+        if batch and sum(map(len, batch)) + len(members) > most:
+            yield batch
+            batch = []
+        batch.append(members)
+    if batch:
+        yield batch

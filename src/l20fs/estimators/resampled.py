@@ -1,0 +1,119 @@
+"""One resample of a stability selection: the units that are counted, and those that a selector finds on some samples."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+
+from l20fs.design import make_design
+from l20fs.estimators.base import BaseSelector
+from l20fs.estimators.penalty import penalty_of
+from l20fs.estimators.selector import L20Selector
+from l20fs.evaluation.resampling import Pairs
+from l20fs.inputs.targets import forget_absent_classes
+from l20fs.storage.keyed_store import KeyedStore
+from l20fs.typing import Array
+
+
+class Picked(NamedTuple):
+    """Result of a resample: the best features, best first, of which the selector takes the first ``size``."""
+
+    order: Array
+    size: int
+
+
+class Work(NamedTuple):
+    """Data and settings that every resample needs; it travels to other processes."""
+
+    selector: Any
+    X: Any
+    y: Array | None
+    metadata: dict[str, Array]
+    pairs: Pairs
+    units: Units
+    store: KeyedStore | None
+    n_resamples: int
+
+    def pick(self, resample: int, rows: Array) -> Picked:
+        """Return the features that the selector finds on the samples of a resample, if need be by a fit."""
+        if self.store is None:
+            return self._compute(resample, rows)
+        key = self.store.key(f"resample-{resample:05d}", resample)
+        stored = self.store.load(key, max_bytes=16 * self.X.shape[1] + 1000)
+        if stored is not None:
+            return Picked(np.array(stored["order"], dtype=np.int32), stored["size"])
+        picked = self._compute(resample, rows)
+        self.store.save(key, {"order": picked.order.tolist(), "size": picked.size})
+        return picked
+
+    def _compute(self, resample: int, rows: Array) -> Picked:
+        selector = clone(self.selector)
+        seed = self.pairs.selector_seed(resample)
+        seedless = [name for name, value in selector.get_params().items() if _is_seed(name) and value is None]
+        selector.set_params(**dict.fromkeys(seedless, seed))
+        y = None if self.y is None else self.y[rows]
+        forget_absent_classes(selector, y)
+        metadata = {name: values[rows] for name, values in self.metadata.items()}
+        try:
+            selector.fit(self.X[rows], y, **metadata)
+        except ValueError as error:
+            raise ValueError(
+                f"Resample {resample + 1} of {self.n_resamples}, with {len(rows)} samples, failed: {error}"
+            ) from error
+        return pick_best(selector, self.units)
+
+
+class Units(NamedTuple):
+    """Units that are counted: features, where each stands alone, and groups of features that are selected together.
+
+    ``of`` is the unit of each feature and ``heads`` the lowest feature of each unit, by which units are numbered.
+    ``is_free`` is False for units that are selected always or never, whatever the samples are.
+    """
+
+    of: Array
+    heads: Array
+    is_free: Array
+
+    @property
+    def called(self) -> str:
+        return "features" if len(self.heads) == len(self.of) else "features and groups"
+
+
+def find_units(selector: Any, X: Any, sample_weight: Array | None) -> Units:
+    """Return the units of a selector, which the parameters of an L20Selector, or of one inside it, define.
+
+    As in a fit to all samples, a constant feature is no part of a group. One that is constant in a half alone is: the halves
+    would not count the same otherwise.
+    """
+    n_features = X.shape[1]
+    while isinstance(selector, BaseSelector) and not isinstance(selector, L20Selector):
+        selector = getattr(selector, "selector", None)
+    if not isinstance(selector, L20Selector):
+        return Units(np.arange(n_features), np.arange(n_features), np.ones(n_features, dtype=bool))
+    has_groups = selector.feature_groups is not None
+    varies = make_design(X, "zscore", sample_weight).varies if has_groups else np.ones(n_features, dtype=bool)
+    penalty = penalty_of(selector, varies, None)
+    heads = np.unique(penalty.unit_of, return_index=True)[1]
+    return Units(penalty.unit_of, heads, (penalty.costs > 0.0) & (penalty.costs < np.inf))
+
+
+def pick_best(selector: Any, units: Units) -> Picked:
+    """Return the units that a fitted selector selected, best first, and behind them what else it ranked with care."""
+    if not hasattr(selector, "ranking_") or not hasattr(selector, "support_"):
+        raise TypeError(
+            f"{type(selector).__name__} has no ranking_ and support_ after fit. Use a selector that ranks, for example "
+            "one of l20fs.methods."
+        )
+    support = np.asarray(selector.support_)
+    is_ranked = np.isfinite(selector.scores_) if hasattr(selector, "scores_") else np.ones(len(support), dtype=bool)
+    size, n_ranked = (len(np.unique(units.of[mask])) for mask in (support, is_ranked))
+    n_kept = max(size, min(getattr(selector, "max_features", None) or 0, n_ranked))
+    order = units.of[np.lexsort((selector.ranking_, ~support))]
+    order = order[np.sort(np.unique(order, return_index=True)[1])]  # each unit where the best of its features stands
+    return Picked(units.heads[order[:n_kept]].astype(np.int32), size)
+
+
+def _is_seed(name: str) -> bool:
+    return name == "random_state" or name.endswith("__random_state")

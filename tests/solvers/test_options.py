@@ -1,0 +1,113 @@
+"""Solvers as objects: strings still work, options are parameters, and each walks the path that its function walks."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from samples import make_data
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+
+from l20fs import AHIHT, HIHT, SBR, Forward, L20Classifier, L20Selector, Swap, paper_settings
+from l20fs.objective.least_squares import LeastSquares
+from l20fs.solvers import SOLVERS, Schedule, Solver, ahiht, forward, hiht, make_solver, sbr, swap
+
+COMMON = {"alpha_start", "rate", "line_search_factor", "eta", "lipschitz_start", "init", "random_state"}
+
+
+def test_every_solver_has_its_options():
+    assert list(SOLVERS) == ["forward", "sbr", "swap", "ahiht", "hiht"]
+    assert set(AHIHT().get_params()) == COMMON
+    assert set(HIHT().get_params()) == COMMON | {"max_iter", "tol", "stopping"}
+    for kind in (Forward, Swap, SBR):
+        assert kind().get_params() == {}
+    with pytest.raises(TypeError, match="positional argument"):
+        AHIHT(0.5)
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_a_name_stands_for_the_object(name):
+    X, y = make_data()
+    by_name, by_object = L20Selector(4, solver=name).fit(X, y), L20Selector(4, solver=SOLVERS[name]()).fit(X, y)
+    assert np.array_equal(by_name.scores_, by_object.scores_)
+    assert np.array_equal(by_name.coef_, by_object.coef_)
+    assert make_solver(name) == by_object.solver
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_the_object_walks_as_its_function_does(name):
+    X, y = make_data()
+    problem = LeastSquares(X, np.eye(3)[y])
+    schedule = Schedule(n_rows=5, rate=0.8, eta=0.1, start=2.0)
+    options = {"rate": 0.8, "eta": 0.1, "alpha_start": 2.0}
+    walks = {
+        "forward": lambda: (Forward(), forward(problem, 5)),
+        "sbr": lambda: (SBR(), sbr(problem, 5)),
+        "swap": lambda: (Swap(), swap(problem, 5)),
+        "ahiht": lambda: (AHIHT(**options), ahiht(problem, schedule)),
+        "hiht": lambda: (HIHT(**options, max_iter=5000, tol=1e-4), hiht(problem, schedule, max_iter=5000, tol=1e-4)),
+    }
+    solver, expected = walks[name]()
+    found = solver.walk(problem, 5)
+    for field in ("alphas", "losses", "indices", "norms", "coef_values"):
+        assert np.array_equal(getattr(found, field), getattr(expected, field))
+
+
+def test_options_travel_in_a_grid_a_clone_and_a_file():
+    X, y = make_data()
+    search = GridSearchCV(L20Classifier(3, solver=AHIHT()), {"solver__rate": [0.5, 0.9]}, cv=3).fit(X, y)
+    assert search.best_estimator_.solver.rate in (0.5, 0.9)
+    selector = L20Selector(3, solver=AHIHT(rate=0.5, init=np.zeros((3, 12))))
+    for copy in (clone(selector), pickle.loads(pickle.dumps(selector))):
+        assert copy.solver == selector.solver
+        assert copy.solver is not selector.solver
+    assert repr(L20Selector(3, solver=HIHT(tol=1e-3))) == "L20Selector(n_features_to_select=3, solver=HIHT(tol=0.001))"
+    copy = clone(selector).set_params(solver__rate=0.7)
+    assert selector.solver.rate == 0.5
+    assert copy.get_params()["solver__rate"] == 0.7
+
+
+def test_equal_solvers():
+    assert AHIHT(rate=0.5) == AHIHT(rate=0.5)
+    assert hash(AHIHT(rate=0.5)) == hash(AHIHT(rate=0.5))
+    different = [
+        AHIHT(),
+        AHIHT(rate=0.5),
+        HIHT(),
+        Forward(),
+        Swap(),
+        AHIHT(init=np.zeros((2, 2))),
+        AHIHT(init=np.ones((2, 2))),
+    ]
+    for place, one in enumerate(different):
+        assert one not in different[:place]
+        assert one != "ahiht"
+
+
+def test_the_settings_of_the_paper_are_an_object():
+    assert paper_settings()["solver"] == AHIHT(alpha_start=1.0, rate=0.4, eta=0.1)
+    assert paper_settings("hiht")["solver"] == HIHT(alpha_start=1.0, rate=0.4, eta=0.1, stopping="absolute")
+
+
+def test_what_a_solver_cannot_do_is_refused():
+    X, y = make_data()
+    with pytest.raises(
+        ValueError, match=r"loss='l21' with solver=AHIHT\(rate=0\.5\) is not available\. Use .*'forward' or 'swap'"
+    ):
+        L20Selector(3, loss="l21", solver=AHIHT(rate=0.5)).fit(X, y)
+    for unknown in ("newton", 3, AHIHT, None):
+        with pytest.raises(ValueError, match=r"solver=.* is unknown\. Use 'forward', 'sbr', 'swap', 'ahiht' or 'hiht'"):
+            L20Selector(3, solver=unknown).fit(X, y)
+
+
+def test_a_solver_of_ones_own_is_one_class():
+    class Backwards(Solver):
+        name = "backwards"
+
+        def walk(self, problem, n_rows, *, target=None, penalty=None, callback=None):
+            return forward(problem, n_rows + 1, target=target, penalty=penalty, callback=callback)
+
+    X, y = make_data()
+    assert L20Selector(3, solver=Backwards()).fit(X, y).path_.n_nonzero[-1] == 4
