@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import pkgutil
 import re
 import runpy
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 from conftest import DATA
 
+from l20fs import AHIHT, L20Selector
 from l20fs.methods import discover
 
 ROOT = Path(__file__).parents[1]
@@ -22,7 +24,20 @@ def test_the_python_examples_run():
     names: dict[str, object] = {}
     for block in blocks:
         exec(block, names)
-    assert names["selector"].support_.sum() == 50
+    assert names["selector"].support_.sum() == 20
+    assert names["selector"].support_for(50).sum() == 50
+
+
+def test_the_number_of_parameters_is_that_of_the_selector():
+    (number,) = re.findall(r"`L20Selector` has (\d+) parameters", (ROOT / "README.md").read_text())
+    assert int(number) == len(L20Selector().get_params(deep=False))
+    assert AHIHT(rate=0.5) == L20Selector(solver=AHIHT()).set_params(solver__rate=0.5).solver
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")], ids=lambda page: page.stem)
+def test_dotted_names_exist(page):
+    for name in set(re.findall(r"(?<![\w/.])l20fs(?:\.[A-Za-z_]\w*)+", page.read_text())):
+        assert pkgutil.resolve_name(name), name
 
 
 def test_links_to_files_lead_somewhere():
