@@ -213,7 +213,7 @@ def test_tiny_and_huge_features_are_scaled_in_float64(move):
     np.testing.assert_allclose(there.scale, host.scale, rtol=1e-9)
     with pytest.raises(ValueError, match=r"Divide X by a constant"):
         make_design(move(X[:, [1, 2]]), "none")
-    with pytest.raises(ValueError, match="constant, so none can tell"):
+    with pytest.raises(ValueError, match="constant, so there is nothing to select"):
         make_design(move(np.ones((5, 3))))
 
 
