@@ -638,7 +638,7 @@ REFUSALS = {
     "dask": (
         lambda adata: setattr(adata, "X", dask.array.from_array(adata.X.toarray())),
         {},
-        "adata.X is a dask array, which this selector does not take yet. Convert it yourself, for example with "
+        "adata.X is a dask array, which this selector does not support. Convert it first, for example with "
         "adata.X.compute().",
     ),
     "dask layer": (

@@ -126,7 +126,7 @@ def test_a_constant_feature_leaves_its_group_unless_it_is_included_itself():
         ({"include": ["MYK"]}, "include names 'MYK', which X does not have. The closest name is 'MYC'"),
         ({"exclude": ["xyz"]}, "exclude names 'xyz', which X does not have. The closest name is"),
         ({"include": [5]}, "include has the index 5, which is outside 0 to 4"),
-        ({"include": [-1]}, "include has the index -1, .*negative indices are not taken"),
+        ({"include": [-1]}, "include has the index -1, .*negative indices are not supported"),
         ({"include": [1.0]}, "include has 1.0, which is neither a name nor an index"),
         ({"include": [np.nan]}, "include has nan, which is neither"),
         ({"include": [None]}, "include has None, which is neither"),
