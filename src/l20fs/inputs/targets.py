@@ -54,8 +54,7 @@ def encode_targets(y: Array) -> Targets:
         classes, codes = np.unique(y, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(
-                f"y has one class only, {str(classes[0])!r}; selection needs 2 or more. "
-                "Give samples of 2 or more classes."
+                f"y has one class only, {str(classes[0])!r}; selection needs 2 or more. Give samples of 2 or more classes."
             )
         return Targets(np.eye(len(classes))[codes], classes, codes)
     targets = numeric_targets(y)
