@@ -1,4 +1,4 @@
-"""Pairs of halves: disjoint, fair, stratified, whole groups, and the same whoever asks in which order."""
+"""Pairs of halves: disjoint, fair, stratified, whole groups, and the same in any order of calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Methods beside each other on one data set: against a slow loop, interrupted, refused, and in words."""
+"""Comparison of methods on one data set: against a slow loop, interrupted, refused, and in sentences."""
 
 from __future__ import annotations
 

@@ -167,7 +167,7 @@ def relax(
 
 
 def _next_panel(rows: Array, shares: Array, scores: Array, n_chosen: int) -> tuple[Array, bool]:
-    """Add the features with the largest scores to the working set, drop hopeless ones; return whether none was added."""
+    """Add the features with the largest scores to the working set, drop useless ones; return whether none was added."""
     on_panel = scores[rows]
     price = float(np.partition(on_panel, -n_chosen)[-n_chosen]) if n_chosen <= len(rows) else 0.0
     outside = scores.copy()
