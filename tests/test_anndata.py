@@ -555,7 +555,7 @@ REFUSALS = {
     "twice": (
         with_duplicate_columns,
         {},
-        "adata.obs['type'] stands for 2 columns of this name. Rename or drop all but one.",
+        "adata.obs['type'] is ambiguous: 2 columns have this name. Rename or drop all but one.",
     ),
     "missing labels": (
         with_obs(pd.Categorical([None, None] + ["a", "b"] * 44)),
@@ -566,8 +566,8 @@ REFUSALS = {
     "continuous": (
         nothing,
         {"groupby": "depth"},
-        "adata.obs['depth'] holds float64 values, not labels. If they name groups, say so: adata.obs['depth'] = "
-        "adata.obs['depth'].astype('category'); if they measure something, cut them into groups with pandas.cut.",
+        "adata.obs['depth'] holds float64 values, not labels. If they name groups, use adata.obs['depth'] = "
+        "adata.obs['depth'].astype('category'); if they are measurements, bin them with pandas.cut.",
     ),
     "integers": (with_obs(np.arange(90) % 3), {"groupby": "group"}, "adata.obs['group'] holds int64 values, not labels."),
     "dates": (
@@ -610,7 +610,7 @@ REFUSALS = {
     "mask with gaps": (
         nothing,
         {"mask_var": pd.Series([True] * 23 + [None], dtype="boolean")},
-        "mask_var holds object values that are not all True or False. Fill in what is missing, and use .astype(bool).",
+        "mask_var holds object values that are not all True or False. Fill in missing values, and use .astype(bool).",
     ),
     "short mask": (
         nothing,
@@ -638,7 +638,7 @@ REFUSALS = {
     "dask": (
         lambda adata: setattr(adata, "X", dask.array.from_array(adata.X.toarray())),
         {},
-        "adata.X is a dask array, which this selector does not take yet. Convert it yourself, for example with "
+        "adata.X is a dask array, which this selector does not support. Convert it first, for example with "
         "adata.X.compute().",
     ),
     "dask layer": (

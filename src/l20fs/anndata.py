@@ -211,8 +211,8 @@ def _labels(adata: AnnData, groupby: str) -> Array:
         )
     if labels.dtype.kind in "iufcmM":
         raise ValueError(
-            f"{place} holds {labels.dtype} values, not labels. If they name groups, say so: {place} = "
-            f"{place}.astype('category'); if they measure something, cut them into groups with pandas.cut."
+            f"{place} holds {labels.dtype} values, not labels. If they name groups, use {place} = "
+            f"{place}.astype('category'); if they are measurements, bin them with pandas.cut."
         )
     n_classes = labels.nunique()
     if n_classes > max(2, adata.n_obs // 2):
@@ -232,7 +232,7 @@ def _candidates(adata: AnnData, mask_var: Any) -> Array:
         raise ValueError(f"{place} has shape {mask.shape} for {adata.n_vars} genes. Give True or False for each gene.")
     if mask.dtype != bool and not all(isinstance(value, bool | np.bool_) for value in mask):
         raise ValueError(
-            f"{place} holds {mask.dtype} values that are not all True or False. Fill in what is missing, and use "
+            f"{place} holds {mask.dtype} values that are not all True or False. Fill in missing values, and use "
             ".astype(bool)."
         )
     if not mask.any():
@@ -249,7 +249,7 @@ def _column(adata: AnnData, room: str, parameter: str, name: str) -> tuple[str, 
         hint = did_you_mean(name, names, empty="none")
         raise ValueError(f"{parameter}={name!r} is not a column of adata.{room}. {hint}")
     if names.count(name) > 1:
-        raise ValueError(f"{place} stands for {names.count(name)} columns of this name. Rename or drop all but one.")
+        raise ValueError(f"{place} is ambiguous: {names.count(name)} columns have this name. Rename or drop all but one.")
     return place, frame[name]
 
 

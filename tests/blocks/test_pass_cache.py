@@ -127,7 +127,9 @@ def test_a_folder_that_is_full(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("l20fs.storage.keyed_store.write_atomically", fail)
-    with pytest.raises(OSError, match=r"cannot be written to \(No space left on device\)\. What is there stays: make room"):
+    with pytest.raises(
+        OSError, match=r"cannot be written to \(No space left on device\)\. The results so far are kept: free disk space"
+    ):
         PassCache(cut(make_matrix()), tmp_path, probe).total(column_sums, [(np.array(2.0),)] * 2)
 
 

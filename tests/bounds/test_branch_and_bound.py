@@ -99,14 +99,14 @@ def test_targets_that_do_not_vary_need_no_features():
 
 
 def test_what_cannot_be_searched_is_refused(monkeypatch):
-    with pytest.raises(ValueError, match=r"at most 0 features\. Give it a ridge term"):
+    with pytest.raises(ValueError, match=r"at most 0 features\. Use a ridge above 0"):
         solve_exactly(make_problem(ridge=0.0), 2)
     with pytest.raises(ValueError, match="k=16 is outside 1 to 15"):
         solve_exactly(make_problem(), 16)
     with pytest.raises(ValueError, match="support has 3 features, more than k=2"):
         solve_exactly(make_problem(), 2, support=np.array([0, 1, 2]))
     monkeypatch.setattr(certificate, "LARGEST_SIZE", 4)
-    with pytest.raises(ValueError, match=r"at most 4 features\. Ask for fewer"):
+    with pytest.raises(ValueError, match=r"at most 4 features\. Use a smaller k"):
         solve_exactly(make_problem(), 5)
 
 

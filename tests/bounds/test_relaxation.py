@@ -138,7 +138,7 @@ def test_the_first_panel_does_not_matter(start):
     expected = solve(problem, 4)
     got = solve(problem, 4, start=np.array(start, dtype=int))
     assert got.bound == pytest.approx(expected.bound, rel=2e-6)
-    assert len(got.rows) < 100  # and a panel stays small
+    assert len(got.rows) < 100  # and a working set stays small
 
 
 def test_a_panel_is_solved_no_further_than_asked_for():

@@ -274,7 +274,7 @@ def test_nothing_in_a_zarr_store_is_unpickled(tmp_path, monkeypatch, place, in_b
     array = {"zarr_format": 2, "shape": [4], "chunks": [4], "dtype": "|O", "fill_value": None, "order": "C"}
     (store / place / ".zarray").write_text(json.dumps(array | {"filters": [{"id": "pickle"}], "compressor": None}))
     (store / place / "0").write_bytes(pickle.dumps(Canary()))
-    with pytest.raises(DataError, match="names the codec pickle, which can run code when it is read"):
+    with pytest.raises(DataError, match="has a pickle codec, which can run code when it is read"):
         read_table(store, "type", in_blocks=in_blocks)
     assert not (tmp_path / "ran").exists()
 
@@ -353,7 +353,7 @@ def test_a_file_that_changes_while_it_is_read_is_refused(folder, tmp_path, name,
     command = ["select", str(changed), *arguments(folder, name)[1:], "-o", str(tmp_path / "out")]
     assert run(command) == 3
     assert (
-        f"error: {name} was changed while it was read. Wait until it is complete, and begin anew." in capsys.readouterr().err
+        f"error: {name} was changed while it was read. Wait until it is complete and start again." in capsys.readouterr().err
     )
     assert len(list((tmp_path / "out" / "passes").iterdir())) == n_kept[0]
 

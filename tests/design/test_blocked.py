@@ -203,7 +203,7 @@ def test_values_too_small_or_too_large_to_be_squared(change, shape, kind):
 
 
 @pytest.mark.parametrize(("factor", "message"), [
-    (1e-200, r"The largest deviation of a feature of X .* below 9e-78 the squares vanish"),
+    (1e-200, r"The largest deviation of a feature of X .* below 9e-78 the squares underflow"),
     (1e160, r"A feature of X has the deviation .* above 1e\+77 the squares overflow"),
 ])  # fmt: skip
 def test_values_too_small_or_too_large_as_they_are(factor, message):
@@ -328,7 +328,7 @@ def test_lines_are_fetched_together_kept_and_dropped():
     assert len(fetched) == 2
     lines.gathered(np.array([3]), ranks)  # was dropped: there is room for twenty
     assert len(fetched) == 3
-    with pytest.raises(MemoryError, match=r"21 features at once take .* Ask for fewer features, or raise max_memory"):
+    with pytest.raises(MemoryError, match=r"21 features take .* Select fewer features, or raise max_memory"):
         lines.gathered(np.arange(21))
 
 

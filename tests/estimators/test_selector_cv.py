@@ -407,7 +407,7 @@ def test_rare_classes_are_named():
         ({"sizes": [0]}, "sizes=0 is not valid"),
         ({"sizes": 5}, r"sizes=5 is not a list. Give numbers of features"),
         ({"scoring": ["accuracy", "f1_macro"]}, r"one score decides. Use a name, a callable, or None"),
-        ({"scoring": "roc_auc_ovr"}, r"scoring needs what L20Classifier does not have.*CalibratedClassifierCV"),
+        ({"scoring": "roc_auc_ovr"}, r"scoring needs a method that L20Classifier does not have.*CalibratedClassifierCV"),
         ({"selector": L20Selector(class_weight={"apple": 2.0})}, "class_weight names 'apple', which y does not have"),
         ({"sizes": []}, r"sizes=\[\] leaves nothing to choose from"),
         ({"max_features": 0}, "max_features=0 is not valid"),
@@ -426,7 +426,7 @@ def test_odd_parameters_are_refused(params, message):
 
 def test_scores_that_are_not_finite_choose_nothing():
     X, y = make_data()
-    with pytest.raises(ValueError, match="12 of 12 mean scores are not finite: nothing can be chosen"):
+    with pytest.raises(ValueError, match="12 of 12 mean scores are not finite, so no size can be chosen"):
         L20SelectorCV(scoring=lambda *_: np.nan, cv=FOLDS, max_features=12).fit(X, y)
 
 

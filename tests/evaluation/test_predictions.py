@@ -1,4 +1,4 @@
-"""Honest predictions for every size, against a loop that fits everything anew."""
+"""Cross-validated predictions for every size, against a loop that fits each size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pairs of halves: disjoint, fair, stratified, whole groups, and the same whoever asks in which order."""
+"""Pairs of halves: disjoint, fair, stratified, whole groups, and the same in any order of calls."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def test_a_class_that_no_weight_counts_is_not_rare():
 @pytest.mark.parametrize(
     ("groups", "message"),
     [
-        (["a"] * 6, r"one group only, .*'a'.*: nothing can be drawn\. Give 2 groups or more"),
+        (["a"] * 6, r"one group only, .*'a'.*, which cannot be split\. Give 2 groups or more"),
         ([1, 2, 1, 2], "inconsistent numbers of samples"),
         ([1.0, 2.0, np.nan, 1.0, 2.0, 1.0], r"groups has 1 missing values\. Give every sample"),
         ([None, "a", "b", None, "a", "b"], "groups has 2 missing values"),

@@ -1,4 +1,4 @@
-"""What is said about the paper's figures is computed from the rows."""
+"""Claims about the paper's figures: computed from the rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Methods beside each other on one data set: against a slow loop, interrupted, refused, and in words."""
+"""Comparison of methods on one data set: against a slow loop, interrupted, refused, and in sentences."""
 
 from __future__ import annotations
 
@@ -364,7 +364,9 @@ def labelled(**counts):
 def test_labels_of_which_fewer_than_two_classes_are_tested_are_refused(counts):
     data = labelled(**counts)
     assert len({*data.y[paper_split(data.y, 0).test]}) < 2
-    with pytest.raises(DataError, match="two classes or more" if len(counts) == 1 else "Two classes need 3 or more"):
+    with pytest.raises(
+        DataError, match="two classes or more" if len(counts) == 1 else "At least two classes need 3 or more"
+    ):
         comparison_plan(data, choose_variants(["FisherScore"]))
 
 
@@ -534,7 +536,7 @@ def test_stdout_shows_what_the_files_say(table, tmp_path, capsys):
         (["--methods", "RSF"], 2, "--methods: the method 'RSF' is unknown. The closest name is 'RFS'."),
         (["--methods", ","], 2, "--methods ',' names none"),
         (["--target", "tipe"], 2, "has no column 'tipe'. Did you mean 'type'?"),
-        (["--sizes", "5,13"], 3, "13 features are asked for, but the data have 12. Use smaller sizes"),
+        (["--sizes", "5,13"], 3, "13 is above the 12 features of the data. Use smaller sizes"),
         (["--sizes", "5,ten"], 2, "--sizes: 'ten' is not a number of features. Use whole numbers from 1"),
         (["--sizes", "0"], 2, "--sizes: '0' is not a number of features"),
         (["--sizes", ""], 2, "--sizes: '' is not a number of features"),
@@ -563,7 +565,7 @@ def test_bad_data_are_refused_before_anything_is_computed(table, tmp_path, capsy
     assert "All samples are of class 'a'. A comparison needs two classes or more." in capsys.readouterr().err
     rare = write_tsv(tmp_path / "rare.tsv", labelled(a=9, b=1))
     assert run_cli(["compare", rare, "--target", "type", "-o", str(tmp_path / "new")]) == 3
-    assert "Samples per class: 'a' 9 and 'b' 1. Two classes need 3 or more" in capsys.readouterr().err
+    assert "Samples per class: 'a' 9 and 'b' 1. At least two classes need 3 or more" in capsys.readouterr().err
     assert not (tmp_path / "new").exists()
     assert run_cli(["compare", table, "--target", "type"]) == 2
     assert run_cli(["compare", "srbct", "--target", "type", "-o", str(tmp_path / "new")]) == 2

@@ -256,7 +256,7 @@ def test_what_cannot_be_drawn_is_refused():
         effects.accuracy_by_alpha(rows, "svm")
     with pytest.raises(ValueError, match=r"protocol='fair' is unknown. Use 'optimistic' or 'honest'"):
         outcomes.curves(rows, "fair")
-    with pytest.raises(ValueError, match="say nothing about 'alpha'"):
+    with pytest.raises(ValueError, match="have no 'alpha' in their choice"):
         effects.accuracy_by_alpha(rows, "knn")
     with pytest.raises(ValueError, match="n_features=7 is not in the rows"):
         effects.means_by_solver(choice_rows([{"alpha": 1.0}]), "knn", n_features=7)

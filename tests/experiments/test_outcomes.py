@@ -1,4 +1,4 @@
-"""What is reported of the rows, against loops over exact fractions."""
+"""Reported accuracies, against loops over exact fractions."""
 
 from __future__ import annotations
 

@@ -166,7 +166,7 @@ def test_the_accuracy_plan_is_the_papers():
         (("[1e-3, 1e-1]", "0.1"), "line 13: the grid of 'alpha' is 0.1"),
         (("alpha =", "lambda ="), "line 13: L20Selector has no parameter 'lambda' here"),
         (('"ahiht"', '"fast"'), r"line 12: paper_solver='fast'. Use 'ahiht' or 'hiht'"),
-        (("inner_folds", "folds"), "line 5: 'folds' means nothing here. The closest name is 'inner_folds'"),
+        (("inner_folds", "folds"), "line 5: the key 'folds' is unknown here. The closest name is 'inner_folds'"),
         (('label = "paper"', 'label = "FisherScore"'), r"line 11: the label 'FisherScore' is used twice"),
         (('["toy"]', "[]"), "line 2: datasets is missing or empty"),
         (("n_splits = 3", 'classifiers = ["svm"]'), r"line 4: the classifier 'svm' is unknown. Use knn or softmax"),

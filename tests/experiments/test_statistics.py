@@ -217,5 +217,5 @@ def test_what_cannot_be_compared_is_refused():
         friedman(DEMSAR.iloc[:1])
     with pytest.raises(ValueError, match="14 data sets and 1 methods"):
         wilcoxon_holm(DEMSAR[["C4.5"]])
-    with pytest.raises(ValueError, match=r"against='C5.0' is none of the methods. Use one of C4.5, "):
+    with pytest.raises(ValueError, match=r"against='C5.0' is not a method. Use one of C4.5, "):
         wilcoxon_holm(DEMSAR, "C5.0")

@@ -1,4 +1,4 @@
-"""What users ask for: parsed or refused, and kept by every solver at every k."""
+"""Feature constraints: resolved or refused, and kept by every solver at every k."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_a_constant_feature_leaves_its_group_unless_it_is_included_itself():
         ({"include": ["MYK"]}, "include names 'MYK', which X does not have. The closest name is 'MYC'"),
         ({"exclude": ["xyz"]}, "exclude names 'xyz', which X does not have. The closest name is"),
         ({"include": [5]}, "include has the index 5, which is outside 0 to 4"),
-        ({"include": [-1]}, "include has the index -1, .*negative indices are not taken"),
+        ({"include": [-1]}, "include has the index -1, .*negative indices are not supported"),
         ({"include": [1.0]}, "include has 1.0, which is neither a name nor an index"),
         ({"include": [np.nan]}, "include has nan, which is neither"),
         ({"include": [None]}, "include has None, which is neither"),
@@ -337,7 +337,7 @@ def test_certificates_are_those_of_equal_prices(wishes):
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("alpha", [None, 1.0])
 def test_certificates_hold_with_include_and_exclude(seed, alpha):
-    """The bounds are those of the free choice: no selection that keeps to the wishes is below them."""
+    """The bounds are those of the free choice: no selection under the constraints is below them."""
     X, y = make_data(seed)
     selector = L20Selector(None if alpha else 4, alpha=alpha, certify=True, include=[0], exclude=[5], ridge=1.0).fit(X, y)
     certificate, path = selector.certificate_, selector.path_
@@ -396,7 +396,7 @@ def test_a_failed_wish_leaves_the_former_fit():
 
 
 def test_class_weight_and_scale_go_with_the_wishes():
-    """Weights of targets and deviations of features are part of the problem; a wish is not."""
+    """Weights of targets and deviations of features are part of the problem; constraints are not."""
     X, y = make_data(3)
     y[:20] = 0
     for scale in ("none", "zscore"):

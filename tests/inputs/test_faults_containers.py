@@ -347,7 +347,7 @@ def test_e27_arrays_on_a_device_are_refused(library, class_name, conversion, sel
     setattr(module, class_name, foreign)
     monkeypatch.setitem(sys.modules, library, module)
     X, y = make_data()
-    message = rf"X is a {library} array, which this selector does not take yet\. Convert it yourself, .* {conversion}"
+    message = rf"X is a {library} array, which this selector does not support\. Convert it first, .* {conversion}"
     with pytest.raises(TypeError, match=message):
         selector.fit(foreign(), y)
     selector.fit(X, y)
@@ -357,7 +357,7 @@ def test_e27_arrays_on_a_device_are_refused(library, class_name, conversion, sel
 
 def test_e27_dask_arrays_are_refused_where_they_are_not_taken():
     X, y = make_data()
-    message = r"X is a dask array, .* Convert it yourself, .* X\.compute\(\)"
+    message = r"X is a dask array, .* Convert it first, .* X\.compute\(\)"
     lazy = da.from_array(X, chunks=(20, 12))
     with pytest.raises(TypeError, match=message):
         FisherScore(3).fit(lazy, y)
@@ -468,7 +468,7 @@ def test_e27_the_way_back_is_for_arrays_in_memory(selector, stored):
     X, y = make_data()
     selector.fit(X, y)
     for there in (da.from_array(X[:, :3], chunks=(20, 3)), array_api_strict.asarray(X[:, :3]), *(X for _, _, X in stored)):
-        with pytest.raises(TypeError, match=r"inverse_transform (does not take yet|needs it in memory)\. .*(Convert|Load)"):
+        with pytest.raises(TypeError, match=r"inverse_transform (does not support|needs it in memory)\. .*(Convert|Load)"):
             selector.inverse_transform(there)
     restored = selector.inverse_transform(X[:, selector.support_])
     np.testing.assert_array_equal(restored, X * selector.support_)
@@ -477,10 +477,10 @@ def test_e27_the_way_back_is_for_arrays_in_memory(selector, stored):
 def test_e27_substitutes_and_evaluation_convert_nothing():
     X, y = make_data()
     foreign = array_api_strict.asarray(X)
-    with pytest.raises(TypeError, match="X is a array_api_strict array, which substitutes does not take"):
+    with pytest.raises(TypeError, match="X is a array_api_strict array, which substitutes does not support"):
         substitutes(foreign, [0])
     for there in (foreign, da.from_array(X, chunks=(20, 12))):
-        with pytest.raises(TypeError, match="which this evaluation does not take"):
+        with pytest.raises(TypeError, match="which this evaluation does not support"):
             predictions_by_k(L20Selector(), there, y, [2], make_stratified_folds(y, seed=0))
 
 

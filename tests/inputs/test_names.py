@@ -1,4 +1,4 @@
-"""Names of features that a matrix does not know."""
+"""Feature names for matrices without names of their own."""
 
 from __future__ import annotations
 

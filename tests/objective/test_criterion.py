@@ -1,4 +1,4 @@
-"""EBIC against its formula, and what it chooses."""
+"""EBIC against its formula, and its choice of a size."""
 
 from __future__ import annotations
 

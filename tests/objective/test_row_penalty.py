@@ -1,4 +1,4 @@
-"""The generalised penalty: costs, groups, what is included and excluded, in every solver, against brute force and twins."""
+"""Row penalty with costs, groups, included and excluded features, in every solver, against brute force and twins."""
 
 from __future__ import annotations
 

@@ -214,7 +214,9 @@ def test_a_folder_that_is_full(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(keyed_store, "write_atomically", fail)
-    message = r"cannot be written to \(No space left on device\)\. What is there stays: make room and run it again"
+    message = (
+        r"cannot be written to \(No space left on device\)\. The results so far are kept: free disk space and run it again"
+    )
     with pytest.raises(OSError, match=message):
         store.save(store.key("y"), VALUE)
     assert store.load(store.key("x")) == VALUE
@@ -224,7 +226,7 @@ def test_c2_a_folder_that_cannot_be_written_is_refused(tmp_path):
     file = tmp_path / "file"
     file.write_text("mine")
     for folder in (file, file / "below"):
-        with pytest.raises(OSError, match=r"checkpoint='.*file.*' cannot be written to .*\. Give a folder that can"):
+        with pytest.raises(OSError, match=r"checkpoint='.*file.*' cannot be written to .*\. Give a writable folder"):
             writable_folder(folder, "checkpoint")
     assert file.read_text() == "mine"
     assert writable_folder(tmp_path / "new" / "one", "checkpoint").is_dir()

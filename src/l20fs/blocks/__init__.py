@@ -1,4 +1,4 @@
-"""Matrices that come in blocks: files larger than memory, and Dask arrays.
+"""Matrices in blocks: files larger than memory, and Dask arrays.
 
 :func:`open_large` opens a file without reading it; the result is an X for ``L20Selector.fit``:
 
@@ -11,7 +11,7 @@
 ((6, 6), dtype('float64'), 0)
 >>> del X; folder.cleanup()
 
-This room knows where the blocks are and how to run a function on each of them; the functions are in :mod:`l20fs.design`.
+This package runs functions on blocks, wherever they are stored; the functions are in :mod:`l20fs.design`.
 """
 
 from l20fs.blocks.inputs import as_blocks, columns_of, comes_in_blocks, is_blocks, is_dask, is_stored, refuse_blocks

@@ -1,7 +1,7 @@
-"""Blocks of a Dask array: a task per block, on any scheduler of Dask, with the graph of the array as the loader.
+"""Blocks of a Dask array, one task per block on any scheduler.
 
-The loss of a worker loses nothing: its blocks, and the values sent to it, are made again by the graph. A value is sent once
-per pass, not once per task. This module needs dask and is imported only where there is a Dask array.
+If a worker is lost, its blocks and the values sent to it are computed again by the graph. A value is sent once per pass, not
+once per task. This module needs dask and is imported only for a Dask array.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from l20fs.blocks.passes import FAN_IN, Blocks, Combine, Kernel, Traffic, as_pla
 
 logger = logging.getLogger("l20fs")
 
-#: The array is persisted if it takes at most this share of the memory of the workers, or of the limit on this machine.
+#: The array is persisted if it takes at most this fraction of the memory of the workers, or of the limit on this machine.
 SHARE_FOR_X = 0.4
 
-#: Seconds without any worker, after there were some, until the fit fails; a nanny restarts a worker in less.
+#: Seconds without any worker, after there were some, until the fit fails; a nanny restarts a worker faster.
 PATIENCE = 30.0
 
-AGAIN = "Start workers and fit again; with checkpoint=folder it goes on where it was."
+AGAIN = "Start workers and fit again; with checkpoint=folder the fit is resumed."
 
 
 def dask_blocks(X: Any, memory: int) -> DaskBlocks:
-    """Take the chunks of a Dask array as blocks, or refuse them with the call that makes chunks that can be taken."""
+    """Return the chunks of a Dask array as blocks, or raise an error with the call that rechunks it."""
     if X.ndim != 2:
         raise ValueError(f"X has {X.ndim} axes. Give a matrix of two axes, samples and features.")
     if any(np.isnan(size) for chunks in X.chunks for size in chunks):
@@ -43,14 +43,14 @@ def dask_blocks(X: Any, memory: int) -> DaskBlocks:
     if n_rows > 1 and n_columns > 1:
         whole = 1 if X.shape[0] >= X.shape[1] else 0
         raise ValueError(
-            f"X is cut along both axes, into {n_rows} x {n_columns} chunks. Cut it along one: X.rechunk("
+            f"X is split along both axes, into {n_rows} x {n_columns} chunks. Split it along one: X.rechunk("
             f"{{{1 - whole}: 'auto', {whole}: -1}})."
         )
     return DaskBlocks(X, int(n_columns > 1), memory)
 
 
 class DaskBlocks(Blocks):
-    """The chunks of a Dask array as :class:`~l20fs.blocks.passes.Blocks`."""
+    """Chunks of a Dask array as :class:`~l20fs.blocks.passes.Blocks`."""
 
     def __init__(self, X: Any, axis: int, memory: int) -> None:
         self.shape = X.shape
@@ -69,16 +69,16 @@ class DaskBlocks(Blocks):
 
     @cached_property
     def _blocks(self) -> list[Any]:
-        """The blocks as tasks of Dask, persisted in memory if they fit."""
+        """Blocks as tasks of Dask, persisted in memory if they fit."""
         X, workers = self._X, self._workers()
         room = sum(workers.values())
         fits = X.nbytes <= SHARE_FOR_X * room
-        how = "held in memory" if fits else "made again by its graph for each pass"
-        logger.info("X takes up to %s and there are %s for it: it is %s", format_bytes(X.nbytes), format_bytes(room), how)
+        how = "held in memory" if fits else "computed again by its graph for each pass"
+        logger.info("X takes up to %s of %s available: it is %s", format_bytes(X.nbytes), format_bytes(room), how)
         blocks = [block for block, size in zip(X.to_delayed().ravel(), X.chunks[self.axis], strict=True) if size]
         if not fits or self._client is None:
             return list(dask.base.persist(*blocks)) if fits else blocks
-        # Neighbours on one worker, as long as it lives: most of a sum is then computed where its parts are.
+        # Adjacent blocks on one worker, while it is alive: most of a sum is then computed where its parts are.
         groups = np.array_split(np.arange(len(blocks)), len(workers))
         held: list[Any] = []
         for worker, group in zip(workers, groups, strict=True):
@@ -122,7 +122,7 @@ class DaskBlocks(Blocks):
         return [task(self._blocks[number], *own[number]) for number in which]
 
     def _compute(self, tasks: list[Any]) -> list[Any]:
-        # Dask warns about large graphs; ours hold the values that a pass needs, and no more.
+        # Dask warns about large graphs; these hold only the values that a pass needs.
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
             results = list(dask.base.compute(*tasks)) if self._client is None else self._compute_on_cluster(tasks)
         self.traffic.n_up += count_bytes(results)
@@ -145,17 +145,17 @@ class DaskBlocks(Blocks):
                     alone_since = time.monotonic()
                 elif time.monotonic() - alone_since > PATIENCE:
                     raise RuntimeError(
-                        f"All workers of the Dask cluster at {client.scheduler.address} are gone, and no other came within "
+                        f"All workers of the Dask cluster at {client.scheduler.address} are gone, and none was added within "
                         f"{PATIENCE:.0f} seconds. {AGAIN}"
                     )
             return list(client.gather(futures))
         except KilledWorker as error:
             raise RuntimeError(
-                f"A block of X was lost with its worker several times ({error}). As a rule it did not fit into the memory "
+                f"A block of X was lost with its worker several times ({error}). It probably does not fit into the memory "
                 "of a worker: use smaller chunks, for example X.rechunk({0: 'auto', 1: -1}), or workers with more memory."
             ) from error
         except CancelledError as error:
-            raise RuntimeError(f"The Dask cluster has gone in the middle of a fit ({error}). {AGAIN}") from error
+            raise RuntimeError(f"The Dask cluster was lost during the fit ({error}). {AGAIN}") from error
         except BaseException:
             with suppress(Exception):  # a closed client; the first error is the one to report
                 client.cancel(futures)
@@ -163,7 +163,7 @@ class DaskBlocks(Blocks):
 
 
 class _OnPlainBlock:
-    """A kernel on a block of any kind; the name of the kernel is the name of its tasks in Dask."""
+    """Kernel on a block of any container; its name is the name of its tasks in Dask."""
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel, self.__name__ = kernel, kernel.__name__

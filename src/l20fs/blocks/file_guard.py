@@ -1,4 +1,4 @@
-"""Guard of a file that is read in several passes: a change in between would give a result of neither version."""
+"""Guard against changes of a file between passes, with which a result would belong to no version of the file."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 
 
 class ChangedFileError(ValueError):
-    """A file was changed between two passes over it, or in the middle of one."""
+    """File changed between or during passes."""
 
 
 class FileGuard:
-    """Check that an open file, or every file of a folder, keeps its size and time of change.
+    """Guard of an open file, or of every file of a folder, by its size and time of modification.
 
-    A file that is replaced or removed as a whole stays readable for those who have it open; the files of a folder do not.
+    An open file stays readable when it is replaced or removed as a whole; the files of a folder do not.
 
     Examples
     --------
@@ -28,7 +28,7 @@ class FileGuard:
     >>> guard.check()
     Traceback (most recent call last):
         ...
-    l20fs.blocks.file_guard.ChangedFileError: x.npy was changed while it was read. Wait until it is complete, and begin anew.
+    l20fs.blocks.file_guard.ChangedFileError: x.npy was changed while it was read. Wait until it is complete and start again.
     """
 
     def __init__(self, path: Path) -> None:
@@ -41,14 +41,14 @@ class FileGuard:
 
     @property
     def is_cheap(self) -> bool:
-        """Whether a check is one call of the system, however large the data are."""
+        """Whether a check is one system call, whatever the size of the data."""
         return self._handle is not None
 
     def check(self) -> None:
         """Raise ChangedFileError if anything changed."""
         if self._state() != self._before:
             raise ChangedFileError(
-                f"{self._path.name} was changed while it was read. Wait until it is complete, and begin anew."
+                f"{self._path.name} was changed while it was read. Wait until it is complete and start again."
             )
 
     def _state(self) -> Any:

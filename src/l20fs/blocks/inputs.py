@@ -25,7 +25,7 @@ IN_MEMORY_SHARE = 0.25
 
 
 def is_blocks(X: Any) -> TypeGuard[Blocks]:
-    """Return whether X has been cut into blocks already.
+    """Return whether X is already split into blocks.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def _describe_stored(X: Any) -> tuple[str, str] | None:
 
 
 def refuse_blocks(X: Any, user: str, *, instead: str = ", or use L20Selector") -> None:
-    """Refuse a matrix in blocks where ``user`` needs it in memory; Dask arrays are refused elsewhere."""
+    """Raise an error for a matrix in blocks if ``user`` needs it in memory."""
     if is_blocks(X):
         raise TypeError(f"X comes in blocks, and {user} needs it in memory. Load it{instead}.")
     stored = _describe_stored(X)
@@ -78,7 +78,7 @@ def refuse_blocks(X: Any, user: str, *, instead: str = ", or use L20Selector") -
 
 
 def as_blocks(X: Any, max_memory: Any = None) -> Blocks:
-    """Cut X into blocks; an array in memory is taken, too."""
+    """Split X into blocks; an array in memory is accepted as well."""
     if is_dask(X):
         from l20fs.blocks.dask import dask_blocks
 
@@ -87,7 +87,7 @@ def as_blocks(X: Any, max_memory: Any = None) -> Blocks:
 
 
 def file_blocks(X: Any, max_memory: Any = None) -> FileBlocks:
-    """Cut an X that this process reads by itself."""
+    """Split an X that this process reads itself."""
     if isinstance(X, FileBlocks):
         return X if max_memory is None else recut(X, memory_limit(max_memory))
     memory = memory_limit(max_memory)

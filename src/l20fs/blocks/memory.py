@@ -1,4 +1,4 @@
-"""Amounts of memory: how they are parsed, limited and written."""
+"""Parsing, limits and formatting of amounts of memory."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
-#: Less makes no sense as a limit: the blocks would be tiny, and Python with its libraries takes more by itself.
+#: Minimum of the limit: with less, blocks would be tiny, and Python with its libraries takes more.
 LEAST_LIMIT = 2**27
 
 
@@ -32,7 +32,7 @@ def memory_limit(max_memory: Any) -> int:
 
 
 def parse_bytes(size: Any) -> int | None:
-    """Return a size in bytes, given as a number or as a text with a binary unit; None if it is no size.
+    """Return a size in bytes, given as a number or as a text with a binary unit; None if it is not valid.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def parse_bytes(size: Any) -> int | None:
 
 
 def format_bytes(size: float) -> str:
-    """Write a number of bytes with a binary unit.
+    """Format a number of bytes with a binary unit.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def format_bytes(size: float) -> str:
 
 
 def _installed() -> int:
-    """Return the memory of this machine; 8 GB where the system does not say."""
+    """Return the memory of this machine; 8 GB if it is unknown."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):

@@ -1,7 +1,7 @@
-"""Cache of passes over blocks: an interrupted fit is resumed without repeating the passes that are done.
+"""Cache of passes over blocks, with which an interrupted fit is resumed without repeating finished passes.
 
-A fit is a sequence of passes with little work in between. Called again with the same folder, it repeats this work, takes the
-results of its passes from the files, and ends with the same result, to the last bit.
+A fit is a sequence of passes with little work in between. Called again with the same folder, it repeats this work, reads the
+results of its passes from the files, and returns the same result to the last bit.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from l20fs.typing import Array
 
 @dataclass(frozen=True)
 class Keyed:
-    """A value that was sent to the blocks, and the hash that stands for it in the key of a pass."""
+    """Value that was sent to the blocks, with its hash for the key of a pass."""
 
     handle: Any
     hash: str
@@ -35,9 +35,9 @@ class PassCache(Blocks):
     ----------
     blocks : Blocks
     folder : path
-        The ``checkpoint`` of an estimator.
+        Folder of the results, the ``checkpoint`` of an estimator.
     probe : callable
-        Called with the blocks; returns arrays that tell their data from any other, so that no result of other data is taken.
+        Called with the blocks; returns arrays that identify their data, so that results of other data are never used.
     """
 
     def __init__(self, blocks: Blocks, folder: Any, probe: Callable[[Blocks], list[Array]]) -> None:
@@ -86,7 +86,7 @@ def _hash(value: Any) -> str:
 
 
 def _pack(results: list[Any]) -> dict[str, Array]:
-    """Name the arrays of results, each of them an array or a tuple of arrays, by their positions.
+    """Name the arrays of results, each an array or a tuple of arrays, by their positions.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def _pack(results: list[Any]) -> dict[str, Array]:
 
 
 def _unpack(arrays: dict[str, Array]) -> list[Any]:
-    """Return the results that :func:`_pack` has named."""
+    """Return the results packed by :func:`_pack`."""
     results: dict[str, Any] = {}
     for name, array in arrays.items():
         number, _, place = name.partition(".")

@@ -1,4 +1,4 @@
-"""Passes over a matrix in blocks: a kernel is run on every block, and the results are returned or combined."""
+"""Passes over a matrix in blocks: kernels on every block, with combined results."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ import scipy.sparse as sp
 from l20fs.blocks.file_guard import FileGuard
 from l20fs.typing import Array
 
-#: Fan-in of the tree of sums. The order of a sum depends on the blocks alone, wherever they are, and neighbours are on
-#: the same machine as a rule.
+#: Fan-in of the tree of sums. The order of a sum depends on the blocks only, wherever they are stored, and adjacent blocks
+#: are usually on the same machine.
 FAN_IN = 4
 
-#: Blocks in memory at a time: while one is read, the others are worked on.
+#: Blocks in memory at a time: while one is read, the others are processed.
 AT_ONCE = 2
 
 #: Function of a block and its arguments; returns an array or a tuple of arrays.
@@ -31,7 +31,7 @@ Combine = Callable[[Any, Any], Any]
 
 @dataclass
 class Traffic:
-    """Number of passes so far, bytes sent to the blocks and bytes returned.
+    """Number of passes, bytes sent to the blocks and bytes returned.
 
     A value that is sent to all blocks counts once, and so does a sum over all blocks.
     """
@@ -42,7 +42,7 @@ class Traffic:
 
 
 class Blocks(ABC):
-    """A matrix cut along its samples (``axis=0``) or its features (``axis=1``) at ``edges``.
+    """Matrix split along its samples (``axis=0``) or its features (``axis=1``) at ``edges``.
 
     ``budget`` is the number of bytes that this process may hold beside the blocks. A kernel is called as ``kernel(block,
     *own)`` with a block, an array or a SciPy sparse matrix, and the arguments of this block.
@@ -59,7 +59,7 @@ class Blocks(ABC):
 
     @property
     def has_short_columns(self) -> bool:
-        """Whether X is cut along its features and has fewer samples than features: vectors over samples are short."""
+        """Whether X is split along its features and has fewer samples than features: vectors over samples are short."""
         return self.axis == 1 and self.shape[0] < self.shape[1]
 
     @abstractmethod
@@ -76,23 +76,23 @@ class Blocks(ABC):
 
     @abstractmethod
     def total(self, kernel: Kernel, own: Sequence[tuple[Any, ...]], combine: Combine = add) -> Any:
-        """Return the results of all blocks, combine_in_order in their order."""
+        """Return the results of all blocks, combined in order."""
 
 
 def extents(blocks: Blocks) -> list[slice]:
-    """Return the slice of each block along the axis that is cut."""
+    """Return the slice of each block."""
     return [slice(int(start), int(stop)) for start, stop in zip(blocks.edges[:-1], blocks.edges[1:], strict=True)]
 
 
 def combine_in_order(results: Iterable[Any], combine: Combine) -> Any:
-    """Combine results in their order, :data:`FAN_IN` neighbours at a time; only a few are held at once.
+    """Combine results in order, :data:`FAN_IN` adjacent ones at a time; only a few are in memory at once.
 
     Examples
     --------
     >>> combine_in_order(iter("abcdefghijklmnopqrstuvwxyz"), add)
     'abcdefghijklmnopqrstuvwxyz'
     """
-    sums: list[list[Any]] = []  # of each level of the tree: the sum so far and of how many
+    sums: list[list[Any]] = []  # per level of the tree: the partial sum and its number of terms
 
     for value in results:
         level = 0
@@ -112,7 +112,7 @@ def combine_in_order(results: Iterable[Any], combine: Combine) -> Any:
 
 
 def as_plain_block(block: Any) -> Any:
-    """Return a block as an array or a CSR or CSC matrix, of which rows and columns can be taken.
+    """Return a block as an array or a CSR or CSC matrix, which can be indexed along both axes.
 
     Examples
     --------
@@ -152,7 +152,7 @@ def count_bytes(value: Any) -> int:
 
 @dataclass(frozen=True)
 class Kept:
-    """A value that was sent to the blocks."""
+    """Value that was sent to the blocks."""
 
     value: Any
 
@@ -172,7 +172,7 @@ class FileBlocks(Blocks):
     name : str
         Name of the matrix in the log.
     guard : FileGuard, optional
-        Refuses the result of a pass during which the file changed.
+        Raises an error if the file changes during a pass.
 
     Examples
     --------
@@ -231,7 +231,7 @@ class FileBlocks(Blocks):
     def samples(self, chosen: Array) -> FileBlocks:
         """Return some samples, in increasing order, as blocks that stay in the file."""
         if np.any(np.diff(chosen) <= 0):
-            raise ValueError("Samples of a matrix in blocks are taken in increasing order. Sort their numbers.")
+            raise ValueError("Samples of a matrix in blocks must be indexed in increasing order. Sort the indices.")
 
         def load(span: slice) -> Any:
             if self.axis == 1:
@@ -252,7 +252,7 @@ class FileBlocks(Blocks):
         covered = extents(self)
 
         def work(number: int) -> Any:
-            # Reading behind the end of a map whose file shrank would kill the process.
+            # Reading past the end of a memory map whose file shrank would kill the process.
             if self.guard is not None and self.guard.is_cheap:
                 self.guard.check()
             arguments = (value.value if isinstance(value, Kept) else value for value in own[number])

@@ -31,7 +31,7 @@ SHARE_KEPT = 0.5
 
 
 class DamagedFileError(ValueError):
-    """A part of a file is damaged."""
+    """Damaged part of a file."""
 
 
 def open_large(file: str | os.PathLike[str], *, key: str = "X", max_memory: Any = None) -> FileBlocks:
@@ -95,17 +95,17 @@ def _open(path: Path) -> Any:
         except ModuleNotFoundError:
             raise ModuleNotFoundError("An .h5ad file needs h5py: pip install 'l20fs[h5ad]'.") from None
         return h5py.File(path, "r")
-    raise ValueError(f"{path.name} is not of a kind that is read in blocks. Use .npy, .zarr or .h5ad.")
+    raise ValueError(f"{path.name} has a format that cannot be read in blocks. Use .npy, .zarr or .h5ad.")
 
 
 def refuse_pickled(store: Path) -> None:
-    """Refuse a zarr store whose metadata name a pickle codec, which can run code."""
+    """Raise an error for a zarr store with a pickle codec, which can run code."""
     for name in ("zarr.json", ".zarray", ".zmetadata"):
         for file in sorted(store.rglob(name)):
             if _names_pickle(json.loads(file.read_bytes())):
                 raise ValueError(
-                    f"{store.name}: {file.relative_to(store)} names the codec pickle, which can run code when it is read. "
-                    "It is refused; write the store without it."
+                    f"{store.name}: {file.relative_to(store)} has a pickle codec, which can run code when it is read. "
+                    "Write the store without it."
                 )
 
 
@@ -119,7 +119,7 @@ def _names_pickle(metadata: Any) -> bool:
 
 
 def stored_blocks(stored: Any, memory: int) -> FileBlocks:
-    """Cut an array or a group of a zarr or HDF5 file, or the backed matrix of an AnnData object."""
+    """Split an array or a group of a zarr or HDF5 file, or the backed matrix of an AnnData object."""
     group = getattr(stored, "group", stored)
     if not hasattr(group, "keys"):
         return array_blocks(stored, memory)
@@ -130,7 +130,7 @@ def stored_blocks(stored: Any, memory: int) -> FileBlocks:
 
 
 def array_blocks(X: Any, memory: int) -> FileBlocks:
-    """Cut a dense array along the axis that varies slowest in the file."""
+    """Split a dense array along the axis that varies slowest in the file."""
     shape, dtype = tuple(int(size) for size in X.shape), np.dtype(X.dtype)
     if len(shape) != 2:
         raise ValueError(f"X has the shape {shape}. Give a matrix of two axes, samples and features.")
@@ -140,13 +140,13 @@ def array_blocks(X: Any, memory: int) -> FileBlocks:
     step = max(1, most // max(1, shape[1 - axis] * dtype.itemsize))
     if chunks and step < chunks[axis]:
         logger.warning(
-            "X lies in chunks of %d x %d, of which a row is larger than a block of %s: every chunk is read %d times in a "
-            "pass. Smaller chunks, or a larger max_memory, are faster.",
+            "X is stored in chunks of %d x %d; a row of chunks is larger than a block of %s, so that every chunk is read %d "
+            "times per pass. Use smaller chunks or a larger max_memory for speed.",
             *chunks,
             format_bytes(most),
             -(-chunks[axis] // step),
         )
-    elif chunks:  # whole chunks, or each of them would be read more than once
+    elif chunks:  # whole chunks, since a part of one would be read more than once
         step = step // chunks[axis] * chunks[axis]
     edges = np.append(np.arange(0, shape[axis], step), shape[axis])
     mapped = _mapping(X)
@@ -167,7 +167,7 @@ def _kind_of(X: Any) -> str:
 
 
 def _cut_axis(X: Any, shape: tuple[int, ...], chunks: Any, most: int) -> int:
-    """Return the axis to cut: the slow one in the file, or the one on which whole chunks fit into ``most`` values."""
+    """Return the axis to split: the slow one in the file, or the one on which whole chunks fit into ``most`` values."""
     if chunks:
         of_rows, of_columns = chunks[0] * shape[1], chunks[1] * shape[0]
         return int(of_columns < of_rows and (of_rows > most or chunks[0] >= shape[0]))
@@ -186,7 +186,7 @@ def _mapping(X: Any) -> mmap.mmap | None:
 
 
 def sparse_blocks(group: Any, kind: str, memory: int) -> FileBlocks:
-    """Cut a sparse matrix of an AnnData file: CSR along the rows, CSC along the columns."""
+    """Split a sparse matrix of an AnnData file: CSR along the samples, CSC along the features."""
     shape = tuple(int(size) for size in group.attrs["shape" if "shape" in group.attrs else "h5sparse_shape"])
     axis = 0 if kind == "csr" else 1
     indptr, data, indices = np.asarray(group["indptr"][:], dtype=np.int64), group["data"], group["indices"]
@@ -211,11 +211,11 @@ def sparse_blocks(group: Any, kind: str, memory: int) -> FileBlocks:
         values, places = data[stored].astype(dtype, copy=False), indices[stored].astype(index, copy=False)
         try:
             block = make((values, places, starts), shape=(size, shape[1]) if axis == 0 else (shape[0], size))
-            if (span.start, span.stop) not in checked:  # an index out of bounds would read foreign memory
+            if (span.start, span.stop) not in checked:  # an index out of bounds would read memory outside the block
                 block.check_format(full_check=True)
                 checked.add((span.start, span.stop))
         except ValueError as error:
-            lines = f"{'rows' if axis == 0 else 'columns'} {span.start} to {span.stop - 1}"
+            lines = f"{'samples' if axis == 0 else 'features'} {span.start} to {span.stop - 1}"
             raise DamagedFileError(f"{where} is damaged in {lines}: {error}. Write it again.") from error
         return block
 
@@ -230,7 +230,7 @@ def _file_of(group: Any) -> str:
 
 
 def recut(blocks: FileBlocks, memory: int) -> FileBlocks:
-    """Return the same matrix for another memory limit, in smaller blocks if need be."""
+    """Return the same matrix for another memory limit, in smaller blocks if necessary."""
     n_parts = -(-_block_bytes(int(blocks.budget / SHARE_KEPT)) // _block_bytes(memory))
     edges = blocks.edges
     if n_parts > 1:

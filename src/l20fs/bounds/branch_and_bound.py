@@ -1,10 +1,9 @@
-"""The best k features, and the proof: branch and bound on the relaxation.
+"""Best subset by branch and bound on the convex relaxation.
 
-A *node* is the set of supports that contain certain features and do without certain others. The relaxation bounds the
+A *node* is the set of supports that contain the forced features and none of the excluded ones. The relaxation bounds the
 loss of all of them from below, and rounding its shares gives one of them. A node whose bound reaches the loss of the
-best support seen holds no better one and is closed; otherwise it is split by the feature about which the relaxation
-is least decided. The node with the smallest bound is taken first, so that a search that is cut short still proves
-that bound for all supports.
+best support found is closed; otherwise it is branched on the feature whose share is nearest to one half. The node with
+the smallest bound is visited first, so that a search that stops early still proves that bound for all supports.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ NODE_TOL = 1e-4
 
 @dataclass(frozen=True, eq=False)
 class Optimum:
-    """The best support found, what is proved about it, and the number of relaxations that took."""
+    """Best support, its certificate, and the number of relaxations solved."""
 
     support: Array
     certificate: Certificate
@@ -38,10 +37,10 @@ class Optimum:
 def solve_exactly(
     problem: LeastSquares, k: int, *, support: Array | None = None, max_nodes: int = 1000, tol: float = 1e-6
 ) -> Optimum:
-    """Find the best k features, and prove that there are no better ones or how much better these can be at most.
+    """Find the best k features by branch and bound, with a certificate of the remaining gap.
 
-    A strong ridge makes it easy: on expression data with thousands of genes, 20 features take seconds with
-    ``ridge=10``, 5 with ``ridge=1``.
+    A strong ridge makes the search fast: on expression data with thousands of genes, 20 features take seconds with
+    ``ridge=10``, and 5 features with ``ridge=1``.
 
     Parameters
     ----------
@@ -49,11 +48,11 @@ def solve_exactly(
         With a ridge term.
     k : int
     support : array, optional
-        Features to start from; good ones save nodes.
+        Features of the initial solution; a good one saves nodes.
     max_nodes : int
-        The search is cut short after so many relaxations.
+        Maximum number of relaxations.
     tol : float
-        The search ends when the relative gap is below.
+        Relative gap at which the search stops.
 
     Examples
     --------
@@ -74,7 +73,7 @@ def solve_exactly(
     elif k < np.count_nonzero(problem.design.varies):
         raise ValueError(
             f"k={k}: this problem can be searched for at most {bounds.largest} features. "
-            + ("Ask for fewer." if bounds.largest else "Give it a ridge term: the bounds live on it.")
+            + ("Use a smaller k." if bounds.largest else "Use a ridge above 0: the bounds depend on it.")
         )
     search.run(Node(float(bounds.lower[k]), NO_ROWS, NO_ROWS, panel), max_nodes)
     lower = max(float(bounds.lower[k]), search.lower_bound - NEGLIGIBLE * problem.null_loss)
@@ -85,14 +84,14 @@ def solve_exactly(
 def _distinct(support: Array, k: int) -> Array:
     rows = np.unique(support)
     if len(rows) > k:
-        raise ValueError(f"support has {len(rows)} features, more than k={k}.")
+        raise ValueError(f"support has {len(rows)} features, more than k={k}. Give at most k features.")
     return rows
 
 
 class Node(NamedTuple):
-    """The supports that contain ``forced`` and nothing of ``excluded``: none has a loss below ``bound``.
+    """Node of the search: the supports that contain ``forced`` and none of ``excluded``, with a lower ``bound``.
 
-    ``panel`` is where their relaxation starts.
+    ``panel`` is the first working set of their relaxation.
     """
 
     bound: float
@@ -102,19 +101,19 @@ class Node(NamedTuple):
 
 
 class _Search:
-    """The best support seen so far, the nodes that may hold a better one, and the lowest bound of those that do not."""
+    """State of the search: best support, open nodes and the lowest bound of the closed ones."""
 
     def __init__(self, problem: LeastSquares, k: int, tol: float) -> None:
         self.problem, self.k, self.tol = problem, k, tol
         self.support, self.loss = NO_ROWS, problem.null_loss
         self.open: list[tuple[float, int, Node]] = []
-        self._ticket = count()  # among nodes of equal bounds, the first comes first
+        self._ticket = count()  # nodes of equal bounds are visited in the order of their creation
         self.closed_bound = math.inf
         self.n_nodes = 0
 
     @property
     def target(self) -> float:
-        """A node with this bound holds nothing that is worth a search."""
+        """Bound from which on a node is closed."""
         return (1.0 - self.tol) * self.loss - NEGLIGIBLE * self.problem.null_loss
 
     @property
@@ -122,7 +121,7 @@ class _Search:
         return min([self.loss, self.closed_bound] + [bound for bound, _, _ in self.open[:1]])
 
     def run(self, root: Node, max_nodes: int) -> None:
-        """Visit nodes, the smallest bound first, until none is left that may hold a better support."""
+        """Visit nodes by increasing bound until none can hold a better support."""
         self.push(root)
         while self.open and self.open[0][0] < self.target and self.n_nodes < max_nodes:
             _, _, node = heapq.heappop(self.open)
@@ -133,7 +132,7 @@ class _Search:
         heapq.heappush(self.open, (node.bound, next(self._ticket), node))
 
     def offer(self, rows: Array) -> float:
-        """Compare a support with the best one seen; return its loss."""
+        """Compare a support with the best one; return its loss."""
         loss = support_loss(self.problem, rows)
         if loss < self.loss:
             self.support, self.loss = rows, loss
@@ -165,7 +164,7 @@ class _Search:
         self.closed_bound = min(self.closed_bound, bound)
 
     def split(self, node: Node, relaxed: Relaxed, bound: float) -> None:
-        """Open the two halves of a node: with and without the feature whose share is nearest to one half."""
+        """Branch on the feature whose share is nearest to one half: with and without it."""
         feature = relaxed.rows[[np.argmin(np.abs(relaxed.shares - 0.5))]]
         for forced, excluded in [
             (np.concatenate([node.forced, feature]), node.excluded),

@@ -1,11 +1,11 @@
-r"""How far a solution can be from the best one: lower bounds on the loss, and features that are proved to be in or out.
+r"""Certificates of near-optimality: lower bounds on the loss, and features proved to be in or out.
 
-The loss of a support S is :math:`h(S) = \min f` with weights on S only. To find the best k of d features is hard, but
+The loss of a support S is :math:`h(S) = \min f` with weights on S only. Finding the best k of d features is NP-hard, but
 :mod:`l20fs.bounds.relaxation` bounds the loss of all supports from below, and a solution whose loss is close to the bound is
-close to the best. Every number here is on the safe side of its rounding.
+close to the optimum. All bounds are valid in spite of rounding errors.
 
-The bound lives on the ridge term: it is close where the ridge is strong, and far where it is weak. Without a ridge
-nothing better is known than the loss of all features together, which is zero as soon as they fit the targets.
+The bounds depend on the ridge term: they are tight if it is strong, and loose if it is weak. Without a ridge the only lower
+bound is the loss of all features together, which is zero as soon as they fit the targets.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from l20fs.bounds.relaxation import NEGLIGIBLE, NO_ROWS, Cut, Relaxed, measure, 
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.typing import Array
 
-#: The largest size for which the relaxation is solved; larger ones have to do with what that says about them.
+#: Largest size for which the relaxation is solved; larger sizes use the bounds that its cuts give for them.
 LARGEST_SIZE = 500
 
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """What is proved about a problem whose best value lies between two bounds.
+    """Bounds on the optimal value, and features proved to be in or out.
 
     Attributes
     ----------
     lower_bound : float
-        No solution is better.
+        Lower bound of the optimal value.
     upper_bound : float
-        The value of the solution at hand.
+        Value of the given solution.
     proved_in, proved_out : arrays of feature indices
         Features that are in all, or in none, of the supports whose value is at most ``upper_bound``.
 
@@ -49,14 +49,14 @@ class Certificate:
 
     @property
     def gap(self) -> float:
-        """The part of ``upper_bound`` that the best solution can save at most."""
+        """Maximum relative decrease of ``upper_bound`` by the optimum."""
         return (self.upper_bound - self.lower_bound) / self.upper_bound if self.upper_bound else 0.0
 
 
 def support_loss(problem: LeastSquares, rows: Array) -> float:
-    """Return the smallest value of f with weights on the features ``rows`` only, in float64 whatever X is.
+    """Return the minimum of f over weights on the features ``rows``, in float64 whatever the dtype of X.
 
-    Without a ridge term, columns that depend on each other up to rounding count as dependent.
+    Without a ridge term, columns that are linearly dependent up to rounding count as dependent.
 
     Examples
     --------
@@ -71,10 +71,10 @@ def support_loss(problem: LeastSquares, rows: Array) -> float:
 
 
 def least_residual(problem: LeastSquares, rows: Array) -> float:
-    """Return a lower bound on the loss of the features ``rows`` that does not count on a ridge: what least squares leaves.
+    """Return a lower bound on the loss of the features ``rows`` without a ridge: the residual of least squares.
 
-    A combination of features that is nearly zero fits as well as any other, but rounding blurs its direction: the bound
-    lets it have the direction that fits best. One that is zero up to rounding counts as zero.
+    The direction of a combination of features that is nearly zero is uncertain by rounding: the bound assumes the direction
+    that fits best. A combination that is zero up to rounding counts as zero.
 
     Examples
     --------
@@ -86,30 +86,30 @@ def least_residual(problem: LeastSquares, rows: Array) -> float:
     without_ridge.ridge = 0.0
     triangle, targets = without_ridge.factor(rows)
     basis, lengths, _ = np.linalg.svd(_unit_columns(triangle), full_matrices=False)
-    is_clear = lengths > 1e-4  # rounding turns these directions by less than 1e-11
+    is_clear = lengths > 1e-4  # rounding errors change these directions by less than 1e-11
     n_blurred = int(np.count_nonzero(lengths[~is_clear] > max(triangle.shape) * np.finfo(np.float64).eps))
     explained = basis[:, is_clear].T @ targets
-    # The energies of what is left along its principal directions, of which the blurred directions may take the best.
+    # The energies of the residual along its principal directions, of which the uncertain directions may explain the largest.
     energies = np.linalg.eigvalsh(problem.targets @ problem.targets.T - explained.T @ explained)
     loss = 0.5 * float(energies[: max(0, len(energies) - n_blurred)].sum())
     return max(0.0, loss - NEGLIGIBLE * problem.null_loss)
 
 
 def _unit_columns(matrix: Array) -> Array:
-    """Divide the columns by their lengths, on which it does not depend what they can explain."""
+    """Normalise the columns; their span is unchanged."""
     lengths = np.linalg.norm(matrix, axis=0)
     return matrix / np.where(lengths, lengths, 1.0)
 
 
 class SizeBounds:
-    """Lower bounds on the loss of k features for every k, tightened by each relaxation that is solved.
+    """Lower bounds on the loss of k features for every k, tightened by each relaxation.
 
     Attributes
     ----------
     lower : array of shape (n_features + 1,)
-        No support of k features has a loss below ``lower[k]``, which falls with k.
+        Lower bounds on the loss of k features, decreasing with k.
     largest : int
-        The largest size that :meth:`solve` takes, 0 if none.
+        Largest size that :meth:`solve` accepts, 0 if none.
 
     Examples
     --------
@@ -124,7 +124,7 @@ class SizeBounds:
         self.lower[0] = problem.null_loss
         every = np.flatnonzero(problem.design.varies)
         are_few = len(every) <= 2 * LARGEST_SIZE
-        # A weaker ridge would leave the bound below what counts as rounding.
+        # With a weaker ridge the bound would be below the rounding error.
         if problem.ridge > NEGLIGIBLE * float(problem.design.column_energy.mean()):
             self.largest = min(LARGEST_SIZE, len(every))
             self._panel = NO_ROWS
@@ -135,8 +135,8 @@ class SizeBounds:
             self.lower[1:] = least_residual(problem, every)
 
     def solve(self, k: int) -> Relaxed:
-        """Solve the relaxation for the supports of k features; the bounds of all sizes learn from it."""
-        # Sizes are mostly solved for one after the other: what matters at the last one is a good guess.
+        """Solve the relaxation for k features and tighten the bounds of all sizes."""
+        # Sizes are mostly solved in order: the working set of the last one is a good start.
         n_rows = min(k + 32, self.problem.n_features)
         start = np.union1d(self._panel, np.argpartition(self._scores, -n_rows)[-n_rows:])
         for relaxed in relax(self.problem, k, start=start, tol=self.tol):
@@ -152,8 +152,8 @@ class SizeBounds:
 def lower_bounds(problem: LeastSquares, k_max: int, *, tol: float = 1e-3) -> Array:
     """Return lower bounds on the loss of the best k features for k = 0 to ``k_max``.
 
-    Up to :data:`LARGEST_SIZE` each is within ``tol`` of the best that the relaxation gives for its size; above, the
-    bounds are valid but weaker.
+    Up to :data:`LARGEST_SIZE` each is within ``tol`` of the value of the relaxation for its size; above, the bounds are
+    valid but weaker.
 
     Examples
     --------
@@ -171,7 +171,7 @@ def lower_bounds(problem: LeastSquares, k_max: int, *, tol: float = 1e-3) -> Arr
     while spans:
         low, high = spans.pop()
         between = np.arange(low + 1, high)
-        # The value of the relaxation is convex in k: between two sizes it is below the chord.
+        # The value of the relaxation is convex in k: between two sizes it is below the chord, which is an upper bound.
         chord = np.interp(between, [low, high], [values[low], values[high]])
         missing = chord - bounds.lower[between]
         if np.any(missing > tol * chord + NEGLIGIBLE * problem.null_loss):
@@ -182,15 +182,15 @@ def lower_bounds(problem: LeastSquares, k_max: int, *, tol: float = 1e-3) -> Arr
 
 
 def certify_size(problem: LeastSquares, k: int, upper_bound: float, *, tol: float = 1e-4) -> Certificate:
-    """Say how far a loss is from that of the best k features, and which features are certainly among them, or not.
+    """Certify the loss of k features: the gap to the optimum, and the features proved to be in or out.
 
     Parameters
     ----------
     problem : LeastSquares
     k : int
-        The size: supports of at most k features compete.
+        Maximum number of features of a support.
     upper_bound : float
-        The loss of one of them, as :func:`support_loss` computes it.
+        Loss of one such support, as :func:`support_loss` computes it.
     tol : float
         Relative accuracy to which the relaxation is solved.
 
@@ -209,17 +209,17 @@ def certify_size(problem: LeastSquares, k: int, upper_bound: float, *, tol: floa
 
 
 def certify_penalty(problem: LeastSquares, lam: float, upper_bound: float, *, tol: float = 1e-4) -> Certificate:
-    """Say how far ``f + lam * (number of rows)`` is from its minimum, and which features are certainly in it, or not.
+    """Certify ``f + lam * (number of rows)``: the gap to the minimum, and the features proved to be in or out.
 
-    The minimum is the best over all sizes k of the least loss of k features plus ``lam * k``, so that what is proved
-    for each size is put together.
+    The minimum is the least over all sizes k of the optimal loss of k features plus ``lam * k``, so that the proofs for all
+    sizes are combined.
 
     Parameters
     ----------
     problem : LeastSquares
     lam : float
     upper_bound : float
-        The value of a solution: ``support_loss(problem, rows) + lam * len(rows)``.
+        Value of a solution: ``support_loss(problem, rows) + lam * len(rows)``.
     tol : float
         Relative accuracy to which the relaxation is solved.
 
@@ -232,12 +232,12 @@ def certify_penalty(problem: LeastSquares, lam: float, upper_bound: float, *, to
     (array([1, 3]), array([0, 2]), 0.0)
     """
     if not lam >= 0.0:
-        raise ValueError(f"lam={lam!r} is not a price per feature: it must be at least 0.")
+        raise ValueError(f"lam={lam!r} is not valid. Use a number of at least 0.")
     bounds = SizeBounds(problem, tol)
     price = lam * np.arange(problem.n_features + 1)
     cuts: dict[int, Cut] = {}
     value = np.inf
-    # Solve for the size that promises most, until no promise is better than what a size solved for has kept.
+    # Solve for the size with the lowest bound, until that size is solved or its bound reaches the value of a solved size.
     while (k := int(np.argmin(bounds.lower + price))) not in cuts and 1 <= k <= bounds.largest:
         if bounds.lower[k] + price[k] >= (1.0 - tol) * value:
             break
@@ -251,28 +251,28 @@ def certify_penalty(problem: LeastSquares, lam: float, upper_bound: float, *, to
 
 
 def check_size(problem: LeastSquares, k: int) -> None:
-    """Refuse a number of features that the problem does not have."""
+    """Raise an error for a number of features outside the problem."""
     if not 1 <= k <= problem.n_features:
-        raise ValueError(f"k={k} is outside 1 to {problem.n_features}, the number of features.")
+        raise ValueError(f"k={k} is outside 1 to {problem.n_features}, the number of features. Use a k in this range.")
 
 
 def conclude(
     problem: LeastSquares, lower_bound: float, upper_bound: float, losses: dict[int, float], cuts: list[Cut]
 ) -> Certificate:
-    """Put a certificate together.
+    """Build the certificate.
 
-    ``losses`` has the sizes that a support as good as ``upper_bound`` may have, each with the loss that it may have then.
+    ``losses`` maps the sizes that a support as good as ``upper_bound`` can have to its largest possible loss.
     """
     margin = NEGLIGIBLE * problem.null_loss
     if not upper_bound >= lower_bound - margin:
         raise ValueError(
-            f"upper_bound={upper_bound:.9g} is below {lower_bound:.9g}, which no choice of features can reach. "
+            f"upper_bound={upper_bound:.9g} is below {lower_bound:.9g}, the lower bound of all supports. "
             "Compute it from a support with support_loss(problem, rows)."
         )
     is_in, is_out = np.ones((2, problem.n_features), dtype=bool)
     for k, loss in losses.items():
         if k == 0:
-            is_in[:] = False  # the empty support is without any
+            is_in[:] = False  # the empty support contains none
             continue
         proofs = [prove(cut, k, loss + margin) for cut in cuts]
         is_in &= np.any([are_in for are_in, _ in proofs], axis=0)
@@ -296,8 +296,8 @@ def prove(cut: Cut, k: int, loss: float) -> tuple[Array, Array]:
     is_heavy = np.zeros(len(scores), dtype=bool)
     is_heavy[np.argpartition(scores, n_others)[n_others:]] = True
     load = scores[is_heavy].sum()
-    # A light feature that is forced in takes the place of the lightest heavy one; a heavy one forced out leaves its
-    # own to the heaviest light one.
+    # A feature with a small score that is forced in replaces the k-th largest score; one of the k largest that is forced out
+    # is replaced by the largest score of the others.
     with_it = load + np.where(is_heavy, 0.0, scores - scores[is_heavy].min())
     without_it = load - np.where(is_heavy, scores - scores[~is_heavy].max(initial=0.0), 0.0)
     return cut.bound(without_it) > loss, cut.bound(with_it) > loss

@@ -1,17 +1,17 @@
-r"""The convex relaxation of "which k features": lower bounds on the loss of every support at once.
+r"""Convex relaxation of the best subset problem: lower bounds on the loss of every support.
 
 For a support S let :math:`h(S)` be the smallest value of f with weights on S only. With a ridge term :math:`\mu > 0`
 
 .. math:: h(S) = \max_A \; \langle A, \tilde Y\rangle - \tfrac12 \|A\|^2 - \sum_{j \in S} \frac{\|\tilde x_j^T A\|^2}{2\mu}
 
-so *any* A bounds the loss of *all* supports from below: a :class:`Cut`. The best A for supports of k features belongs
-to the best *shares* z, numbers from 0 to 1 that sum to k and say how much of each feature is in:
+so *any* A bounds the loss of *all* supports from below: a :class:`Cut`. The best A for supports of k features is that of the
+optimal *shares* z, numbers from 0 to 1 that sum to k and relax the indicators of the selected features:
 
 .. math:: A = M_z \tilde Y \quad\text{with}\quad M_z = (I + \tilde X \operatorname{diag}(z) \tilde X^T / \mu)^{-1},
     \qquad z \text{ minimises the convex } \tfrac12 \langle \tilde Y, M_z \tilde Y\rangle
 
-:func:`relax` finds them. Most shares are zero: it solves for those of a small panel of features by an interior-point
-method, and passes over X only to see which other features belong on the panel.
+:func:`relax` computes them. Most shares are zero: it solves for those of a small working set of features by an
+interior-point method, and passes over X only to find the features that are missing from the working set.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ from l20fs.typing import Array
 
 NO_ROWS: Array = np.empty(0, dtype=np.intp)
 
-#: Both loops end by themselves long before: 13 Newton steps and 18 panels are the most seen on the paper's data sets.
+#: Limits of both loops, which are not reached: 13 Newton steps and 18 working sets are the most on the paper's data sets.
 MAX_NEWTON_STEPS = 60
 MAX_PANELS = 60
 
-#: What is smaller than this part of the loss of no features at all is rounding.
+#: Rounding error of a loss, as a fraction of the loss without features.
 NEGLIGIBLE = 1e-9
 
 
 class Cut(NamedTuple):
-    r"""One point A, and what it says about every support.
+    r"""Cut of the relaxation: a point A with the bounds that it gives for every support.
 
     .. math:: h(S) \ge \frac{\text{product}^2}{2\,(\text{energy} + 2 \sum_{j \in S} \text{scores}_j)}
 
-    This is the formula of the module, with A stretched by the best factor. ``product``,
+    This is the formula of the module, with A multiplied by the best factor. ``product``,
     :math:`\langle A, \tilde Y\rangle`, is rounded down, ``energy``, :math:`\|A\|^2`, and ``scores``,
-    :math:`\|\tilde x_j^T A\|^2 / 2\mu`, are rounded up, so that the numbers stored keep the promise.
+    :math:`\|\tilde x_j^T A\|^2 / 2\mu`, are rounded up, so that the bound holds in floating-point arithmetic.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class Cut(NamedTuple):
 
 
 def measure(problem: LeastSquares, A: Array) -> Cut:
-    """Make the cut of a point A, (n_targets, n_samples): one pass over X.
+    """Compute the cut of a point A, (n_targets, n_samples), in one pass over X.
 
     Examples
     --------
@@ -76,20 +76,20 @@ def measure(problem: LeastSquares, A: Array) -> Cut:
     (2.0, 2.0, array([0.5, 0.5, 0.5]))
     """
     design, eps = problem.design, float(np.finfo(np.float64).eps)
-    A = design.sample_weights.centred(A)  # a sparse design counts on it
+    A = design.sample_weights.centred(A)  # a sparse design relies on it
     length = float(np.linalg.norm(A))
-    # In whatever order n products are summed, the sum is off by at most n eps times the lengths of the two factors.
+    # In any order of summation, the error of a sum of n products is at most n eps times the norms of the two factors.
     rounding = 4.0 * (A.size + 8) * eps
     products = _products(design, A)
     norms = np.sqrt(np.einsum("ij,ij->j", products, products)) + rounding * length * design.pull_norms()
     product = float(np.vdot(A, problem.targets)) - rounding * length * float(np.linalg.norm(problem.targets))
-    rounding_up = 1.0 + rounding + design.n_features * eps  # the scores are going to be summed
+    rounding_up = 1.0 + rounding + design.n_features * eps  # the scores are summed later
     energy = max(length * length * rounding_up, float(np.finfo(np.float64).tiny))  # A = 0 bounds by zero, not by 0 / 0
     return Cut(max(0.0, product), energy, norms * norms * (rounding_up / (2.0 * problem.ridge)))
 
 
 def _products(design: Design, A: Array) -> Array:
-    """Return ``A @ X~`` in float64, whatever X is stored in: a pass in float32 would cost the bound its sixth digit."""
+    """Return ``A @ X~`` in float64 whatever the dtype of X: float32 would limit the bound to six digits."""
     if design.dtype == np.float64:
         return design.pull(A)
     products = np.empty((len(A), design.n_features))
@@ -101,10 +101,10 @@ def _products(design: Design, A: Array) -> Array:
 
 
 class Relaxed(NamedTuple):
-    """The relaxation solved on a panel of features.
+    """Solution of the relaxation on a working set of features.
 
-    ``bound`` holds for the supports that were asked for, ``cut`` for all. ``value`` is what the ``shares`` of the
-    features ``rows`` reach: no bound that comes from a relaxation is above it.
+    ``bound`` holds for the supports of the request, ``cut`` for all. ``value`` is the value of the relaxation at the
+    ``shares`` of the features ``rows``: no bound by a relaxation exceeds it.
     """
 
     bound: float
@@ -123,24 +123,24 @@ def relax(
     forced: Array = NO_ROWS,
     is_free: Array | None = None,
 ) -> Iterator[Relaxed]:
-    """Solve the relaxation over the supports of at most k features that contain ``forced``, panel by panel.
+    """Solve the relaxation over the supports of at most k features that contain ``forced``, by working sets.
 
-    The iterator ends when ``bound`` is as close to ``value`` as asked for; a caller who has seen enough stops before.
+    The iterator ends when ``bound`` is within ``tol`` of ``value``; the caller may stop earlier.
 
     Parameters
     ----------
     problem : LeastSquares
         With a ridge term.
     k : int
-        More than the number of forced features.
+        Maximum number of features, more than the number of forced ones.
     start : array
-        Features of the first panel; those that are not free are left out.
+        Features of the first working set; those that are not free are left out.
     tol : float
         Relative accuracy.
     forced : array
         Features that are in every support.
     is_free : mask of shape (n_features,), optional
-        The other features that may be in a support; by default all that vary.
+        Other features that may be in a support; by default all that vary.
 
     Examples
     --------
@@ -154,7 +154,7 @@ def relax(
     rows = start[is_free[start]]
     for _ in range(MAX_PANELS):
         panel = _Panel.of(problem, np.concatenate([forced, rows]), n_forced)
-        # More exact than asked for, so that what is missing then is missing for want of a feature on the panel.
+        # More exact than tol, so that a remaining gap is due to features that are missing from the working set.
         point = _solve_panel(panel, n_chosen, 0.2 * tol)
         cut = measure(problem, _residual(problem, panel.rows, point.weights))
         scores = np.where(is_free, cut.scores, 0.0)
@@ -167,7 +167,7 @@ def relax(
 
 
 def _next_panel(rows: Array, shares: Array, scores: Array, n_chosen: int) -> tuple[Array, bool]:
-    """Let the features with the largest scores enter the panel, and the hopeless ones leave; say if none is to enter."""
+    """Add the features with the largest scores to the working set, drop useless ones; return whether none was added."""
     on_panel = scores[rows]
     price = float(np.partition(on_panel, -n_chosen)[-n_chosen]) if n_chosen <= len(rows) else 0.0
     outside = scores.copy()
@@ -194,7 +194,7 @@ def _sample_blocks(design: Design, rows: Array) -> Iterator[tuple[slice, Array]]
 
 
 def _residual(problem: LeastSquares, rows: Array, weights: Array) -> Array:
-    """Return ``Y~ - X~ W`` in float64, whatever X is stored in: it may be much smaller than Y~."""
+    """Return ``Y~ - X~ W`` in float64 whatever the dtype of X: it may be much smaller than Y~."""
     residual = problem.targets.copy()
     for samples, columns in _sample_blocks(problem.design, rows):
         residual[:, samples] -= weights @ columns.T
@@ -202,7 +202,7 @@ def _residual(problem: LeastSquares, rows: Array, weights: Array) -> Array:
 
 
 class _Point(NamedTuple):
-    """Shares on a panel and all that follows from them. ``pulls`` are the products of the features with A."""
+    """Shares on the working set, with what follows from them. ``pulls`` are the products of the features with A."""
 
     shares: Array
     value: float
@@ -213,7 +213,7 @@ class _Point(NamedTuple):
 
 
 class _Panel(NamedTuple):
-    """A few features, the first of them forced, and their products with each other and the targets: no samples needed."""
+    """Working set of features, forced ones first, with their Gram matrix and products with the targets."""
 
     rows: Array
     n_forced: int
@@ -248,7 +248,7 @@ class _Panel(NamedTuple):
 
 
 def _solve_panel(panel: _Panel, n_chosen: int, tol: float) -> _Point:
-    """Find the best shares of the features of a panel that sum to ``n_chosen`` beside the forced ones, whose share is 1.
+    """Minimise over the shares of the working set, which sum to ``n_chosen`` besides the forced ones with share 1.
 
     Primal-dual interior-point method for ``min value(z)`` with ``0 <= z <= 1`` and ``sum z = n_chosen``. Four positive
     numbers per feature are kept: z, the ``room`` 1 - z, and the multipliers ``below`` and ``above`` of the two
@@ -264,7 +264,7 @@ def _solve_panel(panel: _Panel, n_chosen: int, tol: float) -> _Point:
     spread = np.abs(scores - price).mean()
     positive = np.stack([z, 1.0 - z, np.maximum(price - scores, spread), np.maximum(scores - price, spread)])
     for _ in range(MAX_NEWTON_STEPS):
-        # What a linear model of the value promises below it; the bound of the panel is value^2 / (value + excess).
+        # The largest decrease of a linear model of the value; the bound of the working set is value^2 / (value + excess).
         excess = _heaviest(point.scores[free], n_chosen) - float(positive[0] @ point.scores[free])
         if excess <= tol * point.value:
             break
@@ -276,11 +276,11 @@ def _solve_panel(panel: _Panel, n_chosen: int, tol: float) -> _Point:
 
 
 def _newton_step(point: _Point, ridge: float, free: slice, positive: Array, price: float) -> tuple[Array, float]:
-    r"""Return the step towards the point where the products z below and room above have a tenth of their present mean.
+    r"""Return the Newton step to the point where the complementarity products are a tenth of their present mean.
 
     The second derivative of the value is :math:`(x_i^T M_z x_j) \langle p_i, p_j\rangle / \mu^2` with p the pulls, and
-    :math:`Z^{1/2} X^T M_z X Z^{1/2} = \mu I - \mu^2 K^{-1}`. The system is solved for the step of z divided by the root
-    of z, in which a small share does no harm.
+    :math:`Z^{1/2} X^T M_z X Z^{1/2} = \mu I - \mu^2 K^{-1}`. The system is solved for the step of z divided by the square
+    root of z, which is well conditioned for small shares.
     """
     z, room, below, above = positive
     root, pulls, scores = np.sqrt(z), point.pulls[:, free], point.scores[free]
@@ -289,7 +289,7 @@ def _newton_step(point: _Point, ridge: float, free: slice, positive: Array, pric
     system[np.diag_indices_from(system)] += below + above * z / room
     slope = scores - price + centre / z - centre / room
     towards, by_price = np.linalg.solve(system, np.stack([root * slope, root], axis=1)).T
-    price_step = float(root @ towards) / float(root @ by_price)  # so that the sum of z stays
+    price_step = float(root @ towards) / float(root @ by_price)  # keeps the sum of z
     z_step = root * (towards - price_step * by_price)
     below_step = (centre - below * z_step) / z - below
     above_step = (centre + above * z_step) / room - above

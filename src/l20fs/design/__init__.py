@@ -1,24 +1,24 @@
-"""The feature matrix, centred and scaled: the only place of the package that touches X.
+"""Centred and scaled feature matrices, the only place of the package that touches X.
 
-Everything is kept class-major: weights are ``(n_targets, n_rows)`` and residuals ``(n_targets, n_samples)``, the
+Arrays are class-major: weights are ``(n_targets, n_rows)`` and residuals ``(n_targets, n_samples)``, the
 orientation of scikit-learn's ``coef_``. A thin product with its long side contiguous is up to twice as fast in this
 orientation (``benchmarks/path_cost.py`` prints both).
 
-A *design* is the centred and scaled feature matrix X~ behind a few operations; a new array library is one more design,
-and no solver changes:
+A *design* is the centred and scaled feature matrix X~ with a few operations. Support for another array library is one more
+design and changes no solver:
 
 =============  ==============================================================  =======================
 ``pull(R)``    ``R @ X~``, the products of all features with a residual         one pass over X
 ``pull(R, r)`` ``R @ X~[:, r]``, the products of a few features                 the columns ``r`` only
-``pull_among`` the same for features that are asked again: fetched once        the columns ``r`` only
+``pull_among`` the same for repeated calls with the same features               the columns ``r`` once
 ``push(r, V)`` ``V @ X~[:, r].T``, the predictions of a few features            the columns ``r`` only
 ``take(r, i)`` ``X~[i, r]`` as a dense array                                    the columns ``r`` only
 ``column(j)``  one column of X~, in float64                                     this column only
 ``gram_top()`` an upper bound of the largest eigenvalue of ``X~ X~.T``          once, on demand
 =============  ==============================================================  =======================
 
-With weights w of the samples, ``X~ = D^(1/2) (X - 1 mean') / scale`` with D = diag(w) and the weighted mean, so that plain
-least squares on it are the weighted ones, and a sample of weight 2 is the same as the sample twice.
+With sample weights w, ``X~ = D^(1/2) (X - 1 mean') / scale`` with D = diag(w) and the weighted mean, so that ordinary least
+squares on X~ is weighted least squares on X, and a sample of weight 2 is equivalent to the sample twice.
 """
 
 from __future__ import annotations
@@ -66,15 +66,15 @@ Scale = Literal["none", "zscore"]
 
 
 def make_design(X: Any, scale: Scale | Array = "none", sample_weight: Any = None) -> Design:
-    """Wrap a dense array or a SciPy sparse matrix; a dense X is copied once, a sparse one is never made dense.
+    """Wrap a dense array or a SciPy sparse matrix; a dense X is copied once, a sparse one stays sparse.
 
-    A dense array of torch or CuPy stays where it is.
+    A dense array of torch or CuPy stays on its device.
 
     Parameters
     ----------
     X : array, sparse matrix or Blocks of shape (n_samples, n_features)
     scale : {"none", "zscore"} or array of shape (n_features,)
-        What each feature is divided by: nothing, its own (weighted) deviation, or the number given.
+        Divisor of each feature: none, its own (weighted) deviation, or the given number.
     sample_weight : array of shape (n_samples,), optional
 
     Examples
@@ -92,15 +92,15 @@ def make_design(X: Any, scale: Scale | Array = "none", sample_weight: Any = None
     if not design.varies.any():
         counted = "" if sample_weight is None else f" over the {sample_weights.n_counted} samples with a positive weight"
         raise ValueError(
-            f"All {design.n_features} features of X are constant{counted}, so none can tell the targets apart. "
-            "Check that X holds the measurements of different samples in its rows."
+            f"All {design.n_features} features of X are constant{counted}, so there is nothing to select. "
+            "Give at least one feature that varies, and check that X has the shape (n_samples, n_features)."
         )
     refuse_vanishing_values(design)
     return design
 
 
 def checked_units(X: Any, scale: Scale | Array, sample_weight: Any) -> tuple[Array | None, SampleWeights]:
-    """Return what to divide the features by, None if it is to be measured, and how often samples count; X is not read."""
+    """Validate scale and sample weights without reading X; return the deviations, None if they are to be measured."""
     n_samples, n_features = X.shape
     deviations, sample_weights = _given_deviations(scale, n_features), SampleWeights(n_samples, sample_weight)
     if sample_weight is not None:
@@ -115,11 +115,11 @@ def _kind_of(X: Any) -> type[DeviceDesign | DenseDesign | SparseDesign]:
 
 
 def block_design(blocks: Blocks, deviations: Array | None, sample_weights: SampleWeights) -> Design:
-    """Choose how to work with a matrix in blocks, and say so in the log."""
+    """Choose the design of a matrix in blocks, and log the choice."""
     matrix = BlockedMatrix(blocks, deviations, sample_weights)
     n_samples, n_features = blocks.shape
     size = f"{n_samples} x {n_features} {blocks.dtype.name}{' sparse' if blocks.is_sparse else ''} from {blocks.name}"
-    cut = f"{len(blocks.edges) - 1} blocks of {'columns' if blocks.axis else 'rows'}"
+    cut = f"{len(blocks.edges) - 1} blocks of {'columns' if blocks.axis else 'samples'}"
     design: ColumnDesign | GramDesign
     if blocks.has_short_columns:
         design, plan = ColumnDesign(matrix), "E, fewer samples than features"
@@ -131,13 +131,13 @@ def block_design(blocks: Blocks, deviations: Array | None, sample_weights: Sampl
         cost = f"{format_bytes(8.0 * n_features * n_features)} back once"
     else:
         design, plan = GramDesign(matrix), "D, many features and samples"
-        cost = f"{format_bytes(8.0 * n_features)} back for each feature that is touched"
-    logger.info("%s in %s: plan %s, %s; %s may be kept here", size, cut, plan, cost, format_bytes(blocks.budget))
+        cost = f"{format_bytes(8.0 * n_features)} back for each feature that is used"
+    logger.info("%s in %s: plan %s, %s; cache of %s", size, cut, plan, cost, format_bytes(blocks.budget))
     return design
 
 
 def _given_deviations(scale: Scale | Array, n_features: int) -> Array | None:
-    """Return what to divide the features by, or None if it is to be measured."""
+    """Return the deviations to divide the features by, or None if they are to be measured."""
     if isinstance(scale, str) and scale == "zscore":
         return None
     if isinstance(scale, str) and scale == "none":
@@ -153,7 +153,7 @@ def _given_deviations(scale: Scale | Array, n_features: int) -> Array | None:
     bad = np.flatnonzero(~((deviations > 0.0) & np.isfinite(deviations)))
     if len(bad):
         raise ValueError(
-            f"scale[{bad[0]}]={deviations[bad[0]]:g} is not valid: features are divided by it. "
+            f"scale[{bad[0]}]={deviations[bad[0]]:g} is not a valid divisor. "
             "Use finite numbers above 0, for example 1 for a constant feature."
         )
     return deviations

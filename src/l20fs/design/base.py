@@ -1,4 +1,4 @@
-"""Interface of a centred and scaled feature matrix."""
+"""Interface of designs: centred and scaled feature matrices."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ from l20fs.typing import Array
 #: Products of some features with a residual.
 Pull: TypeAlias = Callable[[Array], Array]
 
-#: Gives a number per feature: the larger, the sooner its column may be asked for.
+#: Returns a number per feature: the larger, the likelier its column is needed soon.
 Likely: TypeAlias = Callable[[], Array]
 
 
 class Design(ABC):
-    """The centred and scaled feature matrix X~.
+    """Centred and scaled feature matrix X~.
 
     Attributes
     ----------
     location : {"memory", "device", "blocks"}
-        Where products with X are made.
+        Place of the products with X.
     vectors : {"samples", "features"}
-        What stands for a vector over the samples: itself, or its products with all features
+        Representation of a vector over the samples: itself, or its products with all features
         (:mod:`l20fs.design.gram`).
     n_stored : int
-        Elements of X that a product on the host goes through; 0 where products are made elsewhere.
+        Number of elements of X in a product on the host; 0 if products are computed elsewhere.
     mean, scale, varies, column_energy : arrays of shape (n_features,)
-        Of :class:`~l20fs.design.column_scale.ColumnScale`.
+        See :class:`~l20fs.design.column_scale.ColumnScale`.
     largest_deviation : float
-        The largest deviation of a feature, in units of the scale.
+        Largest deviation of a feature, in units of the scale.
     place : Place
-        Library and device of X, where products are made on a device.
+        Library and device of X, if X is on a device.
     max_sample_energy : float
-        The largest ``min(1, w_i) ||x_i||^2``. It counts a sample of weight 2 as two samples, not as one that is longer, and
-        is at most the largest squared row norm of X~.
+        Largest ``min(1, w_i) ||x_i||^2``. A sample of weight 2 counts as two samples, not as one of larger norm, so that
+        this is at most the largest squared norm of a sample of X~.
     """
 
     location: Literal["memory", "device", "blocks"] = "memory"
@@ -62,7 +62,7 @@ class Design(ABC):
     place: Place
 
     def _keep_scale(self, columns: ColumnScale) -> None:
-        """Set what is known of the columns."""
+        """Set mean, scale and energy of the columns."""
         self.mean, self.scale = columns.mean, columns.scale
         self.varies, self.column_energy = columns.varies, columns.energy
         self.largest_deviation = float((columns.deviation / columns.scale).max(initial=0.0))
@@ -71,12 +71,12 @@ class Design(ABC):
     def pull(self, residual: Array, rows: Array | None = None, *, likely: Likely | None = None) -> Array:
         """Return the products of all features, or of ``rows``, with a residual: one pass over X.
 
-        ``likely`` tells a design that fetches columns which others to fetch along with them.
+        ``likely`` tells a design that fetches columns in batches which others to fetch in the same pass.
         """
 
     @abstractmethod
     def pull_among(self, rows: Array | slice) -> Pull:
-        """Return a function like :meth:`pull` for a few features that are going to be asked for again and again."""
+        """Return a function like :meth:`pull` for a few features that are needed repeatedly."""
 
     @abstractmethod
     def push(self, rows: Array, values: Array, *, likely: Likely | None = None) -> Array:
@@ -91,7 +91,7 @@ class Design(ABC):
         """Return one column of X~, in float64."""
 
     def products(self, residual: Any) -> Any:
-        """Return :meth:`pull` of all features beside X, for a residual beside X."""
+        """Return :meth:`pull` of all features on the device of X, for a residual on that device."""
         return self.pull(residual)
 
     def squared_lengths(self, residual: Array) -> Array:
@@ -100,13 +100,13 @@ class Design(ABC):
         return np.einsum("ij,ij->j", products, products)
 
     def long_columns(self, residual: Array, threshold: float) -> tuple[Array, Array]:
-        """Return the features whose products with a residual are longer than ``threshold``, and their squares."""
+        """Return the features whose products with a residual have a norm above ``threshold``, and their squared norms."""
         squares = self.squared_lengths(residual)
         rows = np.flatnonzero(squares > threshold * threshold)
         return rows, squares[rows]
 
     def pull_norms(self) -> Array:
-        """Return the norm of each feature as :meth:`pull` multiplies it."""
+        """Return the norm of each feature as used by :meth:`pull`."""
         return np.sqrt(self.column_energy)
 
     def gram_top(self) -> float:
@@ -114,7 +114,7 @@ class Design(ABC):
         return largest_eigenvalue(self)
 
     def triangle(self, rows: Array, targets: Array, ridge: float) -> Array:
-        """Return the triangle of a QR factorisation of the features ``rows``, the ridge below them, and the targets.
+        """Return the triangle of a QR factorisation of the features ``rows`` with the ridge term, and the targets.
 
         The samples are read in blocks, so that the working memory is that of the triangle and not that of the columns.
         """

@@ -1,4 +1,4 @@
-"""A matrix in blocks, measured: what both ways to work with it share."""
+"""Matrix in blocks with measured columns, shared by the designs on blocks."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from l20fs.typing import Array
 
 logger = logging.getLogger("l20fs")
 
-#: What to do about missing values: there is no imputer for blocks.
+#: Way out of missing values: there is no imputer for blocks.
 FILL_BLOCKS = "Fill them in first; those of a Dask array, for example, with X.map_blocks(numpy.nan_to_num)."
 
-#: Lines in a pass that looks for the largest eigenvalue, and how many such passes are made.
+#: Number of vectors per pass, and number of passes, of the search for the largest eigenvalue.
 PROBES, POWER_PASSES = 4, 6
 
-#: Up to this size a matrix of inner products is made whole, and its eigenvalue is exact.
+#: Up to this size the whole Gram matrix is computed, and its largest eigenvalue is exact.
 SMALL_GRAM = 2048
 
 
 class BlockedMatrix:
-    """The centred and scaled X~ of a matrix in blocks; one pass measures it.
+    """Centred and scaled matrix in blocks, measured in one pass.
 
-    Centring is done by algebra, except for features whose mean is far from zero: those are centred in the copy of a part of
-    a block that is being multiplied.
+    Features are centred implicitly, after a product, except for those with a mean far from zero: they are centred in a
+    temporary copy of a part of a block before it is multiplied, to keep all digits.
     """
 
     def __init__(self, blocks: Blocks, deviations: Array | None, sample_weights: SampleWeights) -> None:
@@ -51,7 +51,7 @@ class BlockedMatrix:
         self._measure(deviations)
 
     def _placed(self, values: Any, axis: int) -> list[Any]:
-        """Put what belongs to the samples (axis 0) or the features (axis 1) where the blocks are, for good."""
+        """Send values of the samples (axis 0) or features (axis 1) to the blocks, to be kept there."""
         if values is None:
             return [None] * len(self.extents)
         if axis != self.blocks.axis:
@@ -74,22 +74,22 @@ class BlockedMatrix:
         self._columns = self._placed(
             Columns(self.mean, columns.rest, np.where(self.varies, self.scale, np.inf), far), axis=1
         )
-        # Over a block of rows a residual does not sum to zero, and its products are added up: they keep all their digits.
-        # X is scaled after it was multiplied: where its values are extreme their products need the range of float64.
+        # Over a block of samples a residual does not sum to zero, and its products are added up: they keep all digits.
+        # X is scaled after the product: extreme values need the range of float64 there.
         limit = safe_limit(self.dtype) ** 2
         is_fair = (np.abs(self.mean) < limit) & (deviation < limit) & ((deviation > 1.0 / limit) | ~self.varies)
         self._precision = self.dtype if self.blocks.axis and is_fair.all() else np.dtype(np.float64)
 
     @cached_property
     def max_sample_energy(self) -> float:
-        """The largest ``min(1, w_i) ||x_i||^2``: a pass over X, made by those who ask."""
+        """Largest ``min(1, w_i) ||x_i||^2``; takes a pass over X."""
         own = list(zip(self._columns, self._weights, strict=True))
         if self.blocks.axis == 0:
             return float(self.blocks.total(kernels.largest_sample_energy, own, np.maximum))
         return float(self.blocks.total(kernels.sample_energies, own).max())
 
     def products(self, residual: Array, start: int = 0, stop: int | None = None) -> Array:
-        """Return ``residual @ X~`` of all features, or of those from ``start`` to ``stop``: a pass over their blocks."""
+        """Return ``residual @ X~`` of all features, or of those from ``start`` to ``stop``, in a pass over their blocks."""
         stop = self.n_features if stop is None else stop
         vectors = self.vectors(residual)
         if self.blocks.axis == 0:
@@ -102,11 +102,11 @@ class BlockedMatrix:
         return np.hstack(parts)[:, start - first : stop - first]
 
     def vectors(self, residual: Array) -> Array:
-        """Return a residual as the kernels multiply it: with the weights of the samples, in a precision that will do."""
+        """Return a residual with sample weights applied, in the precision of the kernels."""
         return self.sample_weights.times_root(residual).astype(self._precision, copy=False)
 
     def lines(self, rows: Array) -> Array:
-        """Return the columns ``rows`` of X~ as lines, (n_rows, n_samples): a pass over the blocks that have some."""
+        """Return the columns ``rows`` of X~ as rows, (n_rows, n_samples); takes a pass over the blocks that hold them."""
         if self.blocks.axis == 0:
             sent = self.blocks.send(rows)
             own = [(columns, sent) for columns in self._columns]
@@ -120,21 +120,21 @@ class BlockedMatrix:
         return self.sample_weights.times_root(lines)
 
     def located(self, rows: Array) -> tuple[list[int], dict[int, Array], dict[int, Array]]:
-        """Return which blocks of columns have some of the features, which columns of theirs these are, and which of them."""
+        """Return the blocks of columns that hold the features, their columns there, and their positions in ``rows``."""
         owner = np.searchsorted(self.blocks.edges, rows, side="right") - 1
         which = np.unique(owner).tolist()
         is_in = {number: owner == number for number in which}
         return which, {number: rows[is_in[number]] - self.extents[number].start for number in which}, is_in
 
     def spread(self, which: list[int], arguments: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-        """Return arguments for all blocks, of which only some are going to be called."""
+        """Return arguments for all blocks, of which only some are called."""
         own: list[tuple[Any, ...]] = [()] * len(self.extents)
         for number, given in zip(which, arguments, strict=True):
             own[number] = given
         return own
 
     def gram_lines(self, rows: Array) -> Array:
-        """Return ``X~[:, rows]' X~``, (n_rows, n_features): a pass over X."""
+        """Return ``X~[:, rows]' X~``, (n_rows, n_features); takes a pass over X."""
         if self.blocks.axis == 1:
             return self.products(self.lines(rows))
         sent = self.blocks.send(rows)
@@ -142,7 +142,7 @@ class BlockedMatrix:
         return self.blocks.total(kernels.gram_lines, own)
 
     def long_columns(self, residual: Array, threshold: float) -> tuple[Array, Array]:
-        """Return the features whose products with a residual are longer than ``threshold``, and their squares."""
+        """Return the features whose products with a residual have a norm above ``threshold``, and their squared norms."""
         sent = self.blocks.send(self.vectors(residual))
         own = [(columns, sent, threshold) for columns in self._columns]
         parts = self.blocks.each(kernels.long_columns, own)
@@ -150,7 +150,7 @@ class BlockedMatrix:
         return rows, np.concatenate([squares for _, squares in parts])
 
     def squared_lengths(self, residual: Array) -> Array:
-        """Return the squared length of the products of each feature with a residual."""
+        """Return the squared norm of the products of each feature with a residual."""
         sent = self.blocks.send(self.vectors(residual))
         return np.concatenate(self.blocks.each(kernels.squared_lengths, [(columns, sent) for columns in self._columns]))
 
@@ -160,7 +160,7 @@ class BlockedMatrix:
         return self.sample_weights.times_root(self.blocks.total(kernels.images, own))
 
     def gram_top(self) -> float:
-        """Return the largest eigenvalue of ``X~ X~'``: exact where it is small, else to about 1 %."""
+        """Return the largest eigenvalue of ``X~ X~'``: exact if the Gram matrix is small, else to about 1 %."""
         if self.blocks.axis == 1 and self.n_samples <= SMALL_GRAM:
             root = self.sample_weights.root
             kept = None if root is None else self.blocks.send(root)
@@ -171,11 +171,11 @@ class BlockedMatrix:
         return 1.01 * self._top_by_passes()
 
     def _top_by_passes(self) -> float:
-        """Return the largest eigenvalue of ``X~' X~`` on what a few passes with a few vectors span (block Lanczos)."""
+        """Return the largest eigenvalue of ``X~' X~`` by block Lanczos in a few passes."""
         spanned, imaged = np.empty((0, self.n_features)), np.empty((0, self.n_features))
         values = np.random.default_rng(0).standard_normal((PROBES, self.n_features)) * self.varies
         for _ in range(POWER_PASSES):
-            for _ in range(2):  # once more, for what rounding has left of a large part that was taken away
+            for _ in range(2):  # twice is enough: the second pass removes the rounding errors of the first
                 values = np.linalg.qr((values - (values @ spanned.T) @ spanned).T)[0].T
             image = self.twice(values)
             spanned, imaged = np.vstack([spanned, values]), np.vstack([imaged, image])
@@ -183,7 +183,7 @@ class BlockedMatrix:
         return float(np.linalg.eigvalsh(spanned @ imaged.T)[-1])
 
     def twice(self, values: Array) -> Array:
-        """Return ``values @ X~' X~`` for weights of all features: a pass over X, two over blocks of columns."""
+        """Return ``values @ X~' X~`` for weights of all features; takes a pass over X, two with blocks of columns."""
         if self.blocks.axis == 1:
             return self.products(self.images(values))
         sent = self.blocks.send(values)
@@ -204,7 +204,7 @@ class BlockDesign(Design):
         self._keep_scale(matrix.columns)
 
     @property
-    def max_sample_energy(self) -> float:  # type: ignore[override]  # a pass over X, made by those who ask
+    def max_sample_energy(self) -> float:  # type: ignore[override]  # takes a pass over X, hence only on demand
         return self.matrix.max_sample_energy
 
     def gram_top(self) -> float:
@@ -218,5 +218,5 @@ def _columns_within(columns: Any, extent: slice) -> Columns:
 
 
 def probe(blocks: Blocks) -> list[Array]:
-    """Return hashes of the blocks: a pass."""
+    """Return hashes of the blocks; takes a pass."""
     return blocks.each(kernels.hashed, [() for _ in extents(blocks)])

@@ -9,23 +9,23 @@ import numpy as np
 from l20fs.blocks import format_bytes
 from l20fs.typing import Array
 
-#: Lines are fetched in multiples of so many: up to here a pass costs little more than for one line.
+#: Columns are fetched in multiples of this number: a pass for so many costs little more than for one.
 AT_ONCE = 16
 
 
 class ColumnCache:
-    """Columns of a matrix, or lines of its Gram matrix, of which as many are kept as there is room for.
+    """Cache of columns of a matrix, or of rows of its Gram matrix, within a memory limit.
 
     Parameters
     ----------
     n_lines, length : int
-        How many lines there are, and how long they are.
+        Number and length of the columns.
     budget : int
-        Bytes that may be kept.
+        Size of the cache in bytes.
     fetch : callable
-        Returns the lines of an array of features, one below the other, in float64: a pass over X.
+        Called with an array of features; returns their columns, stacked as rows, in float64. Takes a pass over X.
     all_at_once : bool
-        Whether all lines are fetched when the first one is asked for.
+        Whether the first request fetches all columns.
 
     Examples
     --------
@@ -47,18 +47,18 @@ class ColumnCache:
 
     @property
     def most(self) -> int:
-        """How many lines there is room for."""
+        """Maximum number of columns in the cache."""
         return max(1, self.budget // (8 * self.length))
 
     @property
     def n_held(self) -> int:
-        """How many lines are kept now."""
+        """Number of columns in the cache."""
         return sum(len(lines) for lines in self._batches.values())
 
     def gathered(self, rows: Array, likely: Callable[[], Array] | None = None) -> Array:
-        """Return lines, one below the other.
+        """Return columns stacked as rows.
 
-        ``likely`` gives a number per feature: those with the largest ones are fetched together with what is asked for.
+        ``likely`` returns a number per feature: those with the largest numbers are fetched together with the missing ones.
         """
         self._provide(rows, likely)
         found = np.empty((len(rows), self.length))
@@ -67,14 +67,14 @@ class ColumnCache:
         return found
 
     def combined(self, rows: Array, values: Array, likely: Callable[[], Array] | None = None) -> Array:
-        """Return ``values @ lines`` of the features ``rows``, (n_values, length)."""
+        """Return ``values @ columns`` of the features ``rows``, (n_values, length)."""
         self._provide(rows, likely)
         found = np.zeros((len(values), self.length))
         for batch, is_in in self._by_batch(rows):
             lines, places = self._batches[batch], self._place[rows[is_in]]
             if 2 * len(places) < len(lines):
                 found += values[:, is_in] @ lines[places]
-            else:  # a product with all of them is cheaper than a copy of most
+            else:  # a product with the whole batch is cheaper than a copy of most of it
                 weights = np.zeros((len(values), len(lines)))
                 weights[:, places] = values[:, is_in]
                 found += weights @ lines
@@ -85,14 +85,14 @@ class ColumnCache:
         return [(int(batch), batch_of == batch) for batch in np.unique(batch_of)]
 
     def _provide(self, rows: Array, likely: Callable[[], Array] | None) -> None:
-        """Fetch what is missing, with what is likely to be asked for next."""
+        """Fetch the missing columns, together with those likely to be needed next."""
         missing = rows[self._batch_of[rows] < 0]
         if not len(missing):
             return
         if len(rows) > self.most:
             raise MemoryError(
-                f"{len(rows)} features at once take {format_bytes(8.0 * len(rows) * self.length)} beside the blocks of X, "
-                f"and {format_bytes(self.budget)} may be kept. Ask for fewer features, or raise max_memory."
+                f"{len(rows)} features take {format_bytes(8.0 * len(rows) * self.length)} besides the blocks of X, but the "
+                f"cache may take {format_bytes(self.budget)}. Select fewer features, or raise max_memory."
             )
         wanted = np.arange(self.n_lines) if self._all_at_once else np.append(missing, self._next(rows, len(missing), likely))
         self._make_room(rows, len(wanted))
@@ -102,7 +102,7 @@ class ColumnCache:
         self._n_fetched += 1
 
     def _next(self, rows: Array, n_missing: int, likely: Callable[[], Array] | None) -> Array:
-        """Return the likeliest features that are not here yet, so many that the batch is a round number."""
+        """Return the likeliest features that are not cached, to fill up the batch."""
         n_more = min(-n_missing % AT_ONCE, self.n_lines, self.most - len(rows))
         if likely is None or n_more <= 0:
             return np.empty(0, dtype=np.intp)
@@ -112,7 +112,7 @@ class ColumnCache:
         return best[ranks[best] > 0.0]
 
     def _make_room(self, rows: Array, n_new: int) -> None:
-        """Forget the oldest lines that are not needed now: first of all the batches with no other, then in the rest."""
+        """Evict the oldest columns that are not needed: whole batches first, then parts of the others."""
         needed = np.bincount(self._batch_of[rows] + 1, minlength=self._n_fetched + 1)[1:] > 0
         for batch in sorted(self._batches, key=lambda batch: (needed[batch], batch)):
             if self.n_held + n_new <= self.most:
@@ -120,7 +120,7 @@ class ColumnCache:
             self._shrink(batch, rows[self._batch_of[rows] == batch])
 
     def _shrink(self, batch: int, rows: Array) -> None:
-        """Keep no lines of a batch but those of some features."""
+        """Keep only the columns of some features of a batch."""
         lines = self._batches.pop(batch)
         self._batch_of[self._batch_of == batch] = -1
         if len(rows):

@@ -14,8 +14,8 @@ from l20fs.typing import Array
 class ColumnScale(NamedTuple):
     """Mean, scale and energy of the columns of X~, which are ``(x - mean - rest) / scale``.
 
-    ``rest`` is what the rounding of the mean leaves out. ``energy`` is the squared norm of a column of X~, 0 if it is
-    constant, and ``deviation`` the deviation of the values of X.
+    ``rest`` is the rounding error of the mean. ``energy`` is the squared norm of a column of X~, 0 if it is constant, and
+    ``deviation`` the standard deviation of the column of X.
     """
 
     mean: Array
@@ -27,7 +27,7 @@ class ColumnScale(NamedTuple):
 
     @classmethod
     def of(cls, found: Moments, deviations: Array | None, dtype: np.dtype[Any]) -> ColumnScale:
-        """Scale columns by the given deviations, or by their own; refuse those whose squares would overflow."""
+        """Scale columns by the given deviations or by their own; raise an error if their squares would overflow."""
         varies, length, mean = found.varies, found.length, found.mean
         deviation = length / np.sqrt(found.weight)
         refuse_overflow(deviation)
@@ -40,12 +40,12 @@ class ColumnScale(NamedTuple):
 
     @classmethod
     def side_by_side(cls, parts: list[ColumnScale]) -> ColumnScale:
-        """Return the scales of columns next to each other."""
+        """Concatenate the scales of adjacent columns."""
         return cls(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 def scale_factors(found: Moments, deviations: Array | None) -> Array | None:
-    """Return the factors that scale columns in their units, 0 for a constant one; None if all are 1."""
+    """Return the factors that scale the columns, 0 for a constant one; None if all are 1."""
     varies = found.varies
     if deviations is None:
         squares = np.where(varies, found.squares, np.inf)

@@ -1,4 +1,4 @@
-"""A design in blocks of columns: vectors over the samples are here, and the columns that are touched are kept here."""
+"""Design in blocks of columns: vectors over the samples and used columns are kept in memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from l20fs.typing import Array
 
 
 class ColumnDesign(BlockDesign):
-    """X~ in blocks of columns; what comes back from a pass are products, or only the features that stand out."""
+    """Design in blocks of columns; a pass returns products, or only the features above a threshold."""
 
     def __init__(self, matrix: BlockedMatrix) -> None:
         super().__init__(matrix)
@@ -29,7 +29,7 @@ class ColumnDesign(BlockDesign):
         return residual @ self.cache.gathered(rows, likely).T
 
     def pull_among(self, rows: Array | slice) -> Pull:
-        if isinstance(rows, slice):  # neighbours, perhaps all of X: they stay where they are
+        if isinstance(rows, slice):  # adjacent columns, perhaps all of X: they are not fetched
             start, stop, _ = rows.indices(self.n_features)
             return lambda residual: self.matrix.products(residual, start, stop)
         picked, columns = self._stored(rows)
@@ -43,7 +43,7 @@ class ColumnDesign(BlockDesign):
         return pull
 
     def _stored(self, rows: Array) -> tuple[Any, kernels.Columns]:
-        """Return a few columns side by side, sparse if X is, and how they are to be centred and scaled."""
+        """Return a few columns side by side, sparse if X is sparse, with their means and scales."""
         matrix, nowhere, nothing = self.matrix, np.arange(0), np.zeros(len(rows))
         which, places, is_in = matrix.located(rows)
         parts = matrix.blocks.each(kernels.stored_columns, matrix.spread(which, [(places[i],) for i in which]), which)

@@ -1,4 +1,4 @@
-"""A dense feature matrix."""
+"""Dense feature matrix."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from l20fs.design.sample_weights import SampleWeights
 from l20fs.design.tiles import BLOCK_ELEMENTS, blocks
 from l20fs.typing import Array
 
-#: What a processor core commonly keeps close at hand.
+#: Common cache size of a processor core.
 CACHE_BYTES = 1 << 21
 
 
 class DenseDesign(Design):
-    """A centred copy of a dense X, one line per feature."""
+    """Centred copy of a dense X, one row per feature."""
 
     def __init__(self, X: Array, deviations: Array | None, sample_weights: SampleWeights) -> None:
         self.n_samples, self.n_features = X.shape
         self.sample_weights = sample_weights
         self.n_stored = X.size
         self.dtype = X.dtype
-        # Features as contiguous lines make it cheap to fetch a few of them; where all of X stays in the cache that does
-        # not matter, and BLAS is faster with the samples contiguous.
+        # Contiguous features make it cheap to fetch a few of them; if all of X fits into the cache this does not matter,
+        # and BLAS is faster with contiguous samples.
         order: Literal["C", "F"] = "F" if X.size * X.itemsize <= CACHE_BYTES else "C"
         self.features = np.empty((self.n_features, self.n_samples), dtype=X.dtype, order=order)
         sample_energy = np.zeros(self.n_samples)
@@ -36,7 +36,7 @@ class DenseDesign(Design):
             # float32 feature with mean 1000 and deviation 1 keeps all its digits.
             part = np.array(X[:, block], dtype=np.float64, order="C")
             found = centre(part, sample_weights.values)
-            with np.errstate(over="ignore", invalid="ignore"):  # refused below
+            with np.errstate(over="ignore", invalid="ignore"):  # raised as an error below
                 factors = scale_factors(found, None if deviations is None else deviations[block])
                 if factors is not None:
                     part *= factors
@@ -53,8 +53,8 @@ class DenseDesign(Design):
         if rows is None:
             return residual @ self.features.T
         products = np.empty((len(residual), len(rows)), dtype=self.dtype)
-        # So few lines at a time that they are still close at hand when they are multiplied, and that BLAS does not share
-        # out the work among its threads: to wake and await them takes longer.
+        # So few features at a time that they are still in the cache when they are multiplied, and that BLAS does not use
+        # several threads: starting and joining them would take longer.
         step = max(8, BLOCK_ELEMENTS // (2 * residual.size))
         for start in range(0, len(rows), step):
             block = slice(start, start + step)

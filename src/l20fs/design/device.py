@@ -1,4 +1,4 @@
-"""A dense feature matrix of another library, on whatever device it is."""
+"""Dense feature matrix of another array library, on its device."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from l20fs.design.tolerances import refuse_huge_values, safe_limit
 from l20fs.inputs.devices import Place, working_dtype
 from l20fs.typing import Array
 
-#: Elements that a temporary copy of a part of X may hold: large against a call, small against a device.
+#: Number of elements of a temporary copy of a part of X: large enough for few calls, small compared with device memory.
 PART_ELEMENTS = 1 << 26
 
-#: A feature whose deviation is below this share of its mean is measured again, in float64 and without cancellation.
+#: A feature whose deviation is below this fraction of its mean is measured again, in float64 and without cancellation.
 SMALL_SHARE = {np.dtype(np.float32): 1e-2, np.dtype(np.float64): 1e-6}
 
 
 class DeviceDesign(Design):
-    """A dense X of a library with the array API, which stays where it is.
+    """Dense X of an array API library, which stays on its device.
 
-    X~ is ``(base - root shift') / scale``. The base is X itself, unless samples have weights or a feature has a mean beyond
-    its deviation, with which products would lose digits: then it is a centred copy. The shift is left to algebra, as for a
-    sparse X: residuals are orthogonal to the root of the weights. The samples stay the first axis: products in this
-    orientation are as fast as in the other, and to turn X costs more than all that it could save.
+    X~ is ``(base - root shift') / scale``. The base is X itself, unless samples have weights or a feature has a mean larger
+    than its deviation, with which products would lose digits: then it is a centred copy. The shift is subtracted implicitly,
+    as for a sparse X: residuals are orthogonal to the square roots of the weights. The samples stay the first axis: products
+    are as fast in this orientation as in the other, and a transposed copy would cost more than it saves.
 
-    The operations of a design answer with NumPy arrays. For what is as long as X has features there are :meth:`products` and
-    :meth:`lines`, which answer with arrays of X's library.
+    The operations of a design return NumPy arrays. For results over all features :meth:`products` and :meth:`lines` return
+    arrays of the library of X.
     """
 
     location = "device"
@@ -39,13 +39,13 @@ class DeviceDesign(Design):
     def __init__(self, X: Any, deviations: Array | None, sample_weights: SampleWeights) -> None:
         self.place = Place(X)
         self.n_samples, self.n_features = X.shape
-        self.n_stored = 0  # lazy bounds, made on the host, would cost more than the products they save
+        self.n_stored = 0  # lazy bounds, computed on the host, would cost more than the products they save
         self.dtype, self.array_dtype = working_dtype(X), X.dtype
         self.sample_weights = sample_weights
         self._weights = None if sample_weights.values is None else self.place.send(sample_weights.values)
         self._root = None if sample_weights.root is None else self.place.send(sample_weights.root)
-        self._unit = float(np.sqrt(sample_weights.total))  # the length of a feature of deviation 1
-        with np.errstate(over="ignore", invalid="ignore"):  # refused below
+        self._unit = float(np.sqrt(sample_weights.total))  # the norm of a feature of deviation 1
+        with np.errstate(over="ignore", invalid="ignore"):  # raised as an error below
             shift, length = self._centre(X)
         self._refuse_overflow(length)
         deviation = length / self._unit
@@ -53,12 +53,12 @@ class DeviceDesign(Design):
         refuse_huge_values(deviation / scale, self.dtype)
         energy = np.square(length / scale)
         self._keep_scale(ColumnScale(self.mean, np.zeros_like(length), scale, self.varies, energy, deviation))
-        # What is left to subtract from the base, and what to multiply it by.
+        # The remaining correction of the base, and its factors.
         self._units = self.place.send(np.where(self.varies, [shift, 1.0 / self.scale], 0.0))
         self._inverse = self.place.xp.astype(self._units[1, :], self.array_dtype)
 
     def _centre(self, X: Any) -> tuple[Array, Array]:
-        """Set the base and the means; return what is left to subtract from the base, and the lengths of the features."""
+        """Set the base and the means; return the remaining correction of the base, and the norms of the features."""
         has_weights = self._root is not None
         self._base, moved = self._centred(X, self._weighted_means(X)) if has_weights else (X, np.zeros(self.n_features))
         shift, length = self._measure(self._base)
@@ -74,7 +74,7 @@ class DeviceDesign(Design):
         return shift, length
 
     def _refuse_overflow(self, length: Array) -> None:
-        """Refuse features so long that their products, which are scaled afterwards, may overflow."""
+        """Raise an error for features so large that their products, which are scaled afterwards, may overflow."""
         limit = safe_limit(self.dtype) ** 2
         if not float(length.max()) < limit:
             raise ValueError(
@@ -87,7 +87,7 @@ class DeviceDesign(Design):
         return self.place.fetch(self.place.xp.matmul(self.place.send(share, X.dtype), X))[0]
 
     def _centred(self, X: Any, mean: Array) -> tuple[Any, Array]:
-        """Return a centred copy, with weights if there are any, and what was subtracted from the features."""
+        """Return a centred copy, with sample weights applied if there are any, and the subtracted means."""
         mean = mean.astype(self.dtype)
         copy = X - self.place.send(mean)
         if self._root is not None:
@@ -95,7 +95,7 @@ class DeviceDesign(Design):
         return copy, mean.astype(np.float64)
 
     def _measure(self, base: Any) -> tuple[Array, Array]:
-        """Return how far the features are from being centred, and how long they are when they are centred."""
+        """Return the remaining means of the features, and their norms after centring."""
         xp, total = self.place.xp, self.sample_weights.total
         lengths = xp.astype(xp.linalg.vector_norm(base, axis=0), xp.float64)
         if self._root is None:
@@ -106,11 +106,11 @@ class DeviceDesign(Design):
         squares = lengths * lengths - total * shift * shift
         centred = xp.sqrt(
             xp.where(squares < 0.0, xp.zeros_like(squares), squares)
-        )  # for rounding; what is infinite is refused
+        )  # for rounding errors; infinite values are an error later
         return self.place.fetch(shift), self.place.fetch(centred)
 
     def _measure_exactly(self, X: Any, features: Array) -> tuple[Array, Array]:
-        """Return mean and length of some features in float64; the length of a constant one is 0."""
+        """Return mean and norm of some features in float64; the norm of a constant one is 0."""
         means, lengths = np.zeros(len(features)), np.zeros(len(features))
         step = max(1, PART_ELEMENTS // self.n_samples)
         for start in range(0, len(features), step):
@@ -122,7 +122,7 @@ class DeviceDesign(Design):
         xp, place = self.place.xp, self.place
         part = xp.take(X, place.send(features), axis=1)
         low, high = (place.fetch(extremes(part, axis=0)).astype(np.float64) for extremes in (xp.min, xp.max))
-        if not is_varying(low, high).any():  # as a rule: features that are zero
+        if not is_varying(low, high).any():  # usually features that are all zero
             return low, np.zeros(len(features))
         unit = powers_of_two(np.maximum(np.abs(low), np.abs(high)))
         part = xp.astype(part, xp.float64) / place.send(unit)
@@ -130,13 +130,13 @@ class DeviceDesign(Design):
         return found.mean * unit, found.length * unit
 
     def products(self, residual: Any) -> Any:
-        """Return ``R @ X~`` beside X, (n_rows, n_features), for a residual beside X: one pass over X."""
+        """Return ``R @ X~`` on the device, (n_rows, n_features), for a residual on the device; one pass over X."""
         xp = self.place.xp
         # Of the ways to write this product, the fastest one on the devices that were measured.
         return xp.matmul(self._base.T, xp.astype(residual, self.array_dtype, copy=False).T).T * self._inverse
 
     def lines(self, rows: Any, dtype: Any) -> Any:
-        """Return the features ``rows``, which lie beside X, as lines of X~ there."""
+        """Return the features ``rows``, an array on the device, as rows of X~ on the device."""
         xp = self.place.xp
         columns = xp.astype(xp.take(self._base, rows, axis=1), dtype, copy=False)
         units = xp.astype(xp.take(self._units, rows, axis=1), dtype, copy=False)
@@ -166,8 +166,8 @@ class DeviceDesign(Design):
             part = self.place.send(scaled[:, start : start + step], self.array_dtype)
             columns = self.place.xp.take(self._base, self.place.send(rows[start : start + step]), axis=1)
             image = image + part @ columns.T
-        # As for a sparse X: the sum is then zero to the last digit, on which products rely. What is left of the means is
-        # taken away with it.
+        # As for a sparse X: the sum is then zero to the last digit, on which products rely. This removes the rest of the
+        # means as well.
         return self.sample_weights.centred(self.place.fetch(image))
 
     def take(self, rows: Array, samples: slice) -> Array:
@@ -178,15 +178,15 @@ class DeviceDesign(Design):
         return self.place.fetch(self._lines(np.array([row])))[0].astype(np.float64)
 
     def triangle(self, rows: Array, targets: Array, ridge: float) -> Array:
-        """Return the triangle of a QR factorisation of the features ``rows``, the ridge below them, and the targets."""
+        """Return the triangle of a QR factorisation of the features ``rows`` with the ridge term, and the targets."""
         xp, place = self.place.xp, self.place
         columns = xp.concat([self.lines(place.send(rows), xp.float64), place.send(targets)]).T
         ridge_rows = np.sqrt(ridge) * np.eye(len(rows) if ridge else 0, len(rows) + len(targets))
         return place.fetch(xp.linalg.qr(xp.concat([place.send(ridge_rows), columns])).R)
 
     @cached_property
-    def max_sample_energy(self) -> float:  # type: ignore[override]  # a pass over X, made by those who ask
-        """The largest ``min(1, w_i) ||x_i||^2``."""
+    def max_sample_energy(self) -> float:  # type: ignore[override]  # takes a pass over X, hence only on demand
+        """Largest ``min(1, w_i) ||x_i||^2``."""
         xp, values = self.place.xp, self.sample_weights.values
         energy, step = 0.0, max(1, PART_ELEMENTS // self.n_samples)
         for start in range(0, self.n_features, step):

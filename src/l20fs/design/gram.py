@@ -1,9 +1,9 @@
-"""A design that never sees a sample: a vector v over the samples is known by its products ``X~' v`` with all features.
+"""Design that represents vectors over the samples by their products ``X~' v`` with all features.
 
-All that solvers do with such vectors are sums of columns of X~ and of the targets, and products with columns. With the
-products as what stands for the vector, a product with column j is its element j, and column j itself is a line of the Gram
-matrix ``X~' X~``. Lines are made by a pass over X when a feature is first touched, several at a time; everything else is
-done here, and what it costs does not depend on the number of samples.
+Solvers only add columns of X~ and targets to such vectors, and take products with columns. In this representation the
+product with column j is element j, and column j itself is a row of the Gram matrix ``X~' X~``. Rows of the Gram matrix are
+computed by a pass over X when a feature is first used, several at a time; the cost of everything else does not depend on the
+number of samples.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from l20fs.typing import Array
 
 
 class GramDesign(BlockDesign):
-    """X~ in blocks through its Gram matrix, of which only the lines of touched features are made."""
+    """Design of a matrix in blocks by its Gram matrix, of which only the rows of used features are computed."""
 
     vectors = "features"
 
     def __init__(self, matrix: BlockedMatrix) -> None:
         super().__init__(matrix)
-        self.n_stored = matrix.n_features  # what a pull goes through
-        #: Whether the whole matrix is so small that it is made by the first pass that needs a line.
+        self.n_stored = matrix.n_features  # the length of a vector in a pull
+        #: Whether the whole Gram matrix is so small that the first pass that needs a row computes all.
         self.is_small = self.n_features <= SMALL_GRAM
         self.cache = ColumnCache(
             self.n_features, self.n_features, matrix.blocks.budget, matrix.gram_lines, all_at_once=self.is_small
         )
 
     def products_with(self, vectors: Array) -> Array:
-        """Return what stands for vectors over the samples: a pass over X."""
+        """Return the products that represent vectors over the samples; takes a pass over X."""
         return self.matrix.products(vectors)
 
     def pull(self, residual: Array, rows: Array | None = None, *, likely: Likely | None = None) -> Array:

@@ -1,7 +1,7 @@
-"""Kernels on one block of X, whose results are summed or put side by side.
+"""Kernels on one block of X, whose results are summed or concatenated.
 
-A block is an array or a SciPy sparse matrix as it was stored: neither centred nor scaled. ``columns`` describes its columns,
-``weights`` its samples (None: each counts once), and ``vectors`` are lines along its samples.
+A block is an array or a SciPy sparse matrix as stored: neither centred nor scaled. ``columns`` holds the means and units of
+its columns, ``weights`` those of its samples (None: all 1), and ``vectors`` are vectors over its samples, stacked as rows.
 """
 
 from __future__ import annotations
@@ -20,9 +20,8 @@ from l20fs.typing import Array
 class Columns(NamedTuple):
     """Means and units of the columns of a block.
 
-    ``rest`` is what the rounding of the mean leaves out; it matters for columns that are ``far`` from zero, which are
-    centred before they are multiplied. The unit of a constant column is infinite: in it, all that rounding leaves of the
-    column is zero.
+    ``rest`` is the rounding error of the mean; it matters for columns that are ``far`` from zero, which are centred before
+    they are multiplied. The unit of a constant column is infinite, so that its rounding errors are divided to zero.
     """
 
     mean: Array
@@ -43,7 +42,7 @@ def sample_energies(block: Any, columns: Columns, weights: Array | None) -> Arra
     if sp.issparse(block):
         values, samples, places = _entries(block)
         shift = mean / scale
-        # A full column has no zeros, and its mean, however large, must not come in and go out again.
+        # A full column has no zeros: its mean must not be added and subtracted again, which would lose digits.
         counts = np.bincount(places, minlength=len(shift))
         of_zeros = np.where(counts < block.shape[0], shift * shift, 0.0)
         values /= scale[places]
@@ -60,12 +59,12 @@ def sample_energies(block: Any, columns: Columns, weights: Array | None) -> Arra
 
 
 def largest_sample_energy(block: Any, columns: Columns, weights: Array | None) -> Array:
-    """Return the largest of the energies of the samples of this block."""
+    """Return the largest energy of the samples of this block."""
     return np.array(sample_energies(block, columns, weights).max())
 
 
 def products(block: Any, columns: Columns, vectors: Array) -> Array:
-    """Return ``vectors @ (X - 1 mean') / scale``, in float64; where both are float32 they are multiplied as such."""
+    """Return ``vectors @ (X - 1 mean') / scale``, in float64; the product itself is in float32 if both factors are."""
     mean, _, scale, far = columns
     raw = raw_products(block, vectors)
     if len(far):
@@ -81,7 +80,7 @@ def products(block: Any, columns: Columns, vectors: Array) -> Array:
 
 
 def _far_lines(block: Any, columns: Columns) -> Iterator[tuple[slice, Array]]:
-    """Return the far columns as lines, centred, of some samples at a time; they have few zeros, if any."""
+    """Yield the columns with large means as rows, centred, for some samples at a time; they have few zeros, if any."""
     far = columns.far
     picked = block[:, far] if sp.issparse(block) else block
     for strip in strips(block.shape[0], len(far)):
@@ -90,7 +89,7 @@ def _far_lines(block: Any, columns: Columns) -> Iterator[tuple[slice, Array]]:
 
 
 def raw_products(block: Any, vectors: Array) -> Array:
-    """Return ``vectors @ X`` of a block as it is stored."""
+    """Return ``vectors @ X`` of a block without centring."""
     if sp.issparse(block):
         return np.ascontiguousarray((block.T @ np.ascontiguousarray(vectors.T)).T)
     if block.dtype == vectors.dtype:
@@ -102,19 +101,19 @@ def raw_products(block: Any, vectors: Array) -> Array:
 
 
 def hashed(block: Any) -> Array:
-    """Return the hash of a block, of every value of it."""
+    """Return the hash of all values of a block."""
     return np.frombuffer(bytes.fromhex(digest(block)), dtype=np.uint8)
 
 
 def centred_columns(block: Any, columns: Columns, places: Array) -> Array:
-    """Return a few columns of a block as lines, centred and scaled, in float64."""
+    """Return a few columns of a block as rows, centred and scaled, in float64."""
     picked = block[:, places]
     lines = picked.toarray() if sp.issparse(picked) else picked
     return np.ascontiguousarray((columns.centre(lines, places) / columns.scale[places]).T)
 
 
 def stored_columns(block: Any, places: Array) -> Any:
-    """Return a few columns of a block as they are stored: an array, or the three arrays of a CSC matrix."""
+    """Return a few columns of a block in stored form: an array, or the three arrays of a CSC matrix."""
     picked = block[:, places]
     if not sp.issparse(picked):
         return np.ascontiguousarray(picked)
@@ -164,20 +163,20 @@ def outer_products(block: Any, columns: Columns, root: Array | None) -> Array:
 
 
 def long_columns(block: Any, columns: Columns, vectors: Array, threshold: float) -> tuple[Array, Array]:
-    """Return which columns have products with the vectors that are longer than ``threshold``, and their squares."""
+    """Return the columns whose products with the vectors have a norm above ``threshold``, and their squared norms."""
     squares = squared_lengths(block, columns, vectors)
     places = np.flatnonzero(squares > threshold * threshold)
     return places, squares[places]
 
 
 def squared_lengths(block: Any, columns: Columns, vectors: Array) -> Array:
-    """Return the squared length of the products of each column with the vectors."""
+    """Return the squared norm of the products of each column with the vectors."""
     found = products(block, columns, vectors)
     return np.einsum("ij,ij->j", found, found)
 
 
 def _entries(block: Any) -> tuple[Array, Array, Array]:
-    """Return what a sparse block stores: values of its own in float64, and the sample and the column of each."""
+    """Return the stored values of a sparse block in float64, with the sample and the column of each."""
     block = block if block.format in ("csr", "csc") else block.tocsr()
     if not block.has_canonical_format:
         block = block.copy()

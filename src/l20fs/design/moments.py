@@ -1,11 +1,11 @@
-r"""Mean, deviation, energy and constancy of columns: measured in one place for every container.
+r"""Moments of columns: mean, deviation, energy and constancy, one measurement for every container.
 
-The moments of a column are those of the samples with a positive weight. They are kept as shifted sums, so that an offset of
+The moments of a column are those of the samples with a positive weight. They are stored as shifted sums, so that a mean of
 many deviations costs no digits: the mean is ``origin + offset``, where the origin is close to the values and the offset is a
-mean of differences from it. Moments of blocks of samples merge (Chan, Golub and LeVeque 1983).
+mean of differences from it. Moments of blocks of samples can be merged (Chan, Golub and LeVeque 1983).
 
-A column varies if :math:`\max - \min > 4 \epsilon \max |x|` with the :math:`\epsilon` of float64: a rule about the values
-alone, whatever their number is and wherever they are stored.
+A column varies if :math:`\max - \min > 4 \epsilon \max |x|` with the :math:`\epsilon` of float64. This depends on the values
+alone, not on their number, order or container.
 """
 
 from __future__ import annotations
@@ -18,33 +18,33 @@ import scipy.sparse as sp
 from l20fs.design.tiles import tiles
 from l20fs.typing import Array
 
-#: Values of a column that differ by at most this share of the largest one are equal but for rounding.
+#: Values of a column that differ by at most this fraction of the largest one are equal up to rounding.
 CONSTANT_SHARE = 4.0 * float(np.finfo(np.float64).eps)
 
-#: An offset below this share of the range of a column is rounding: products with equal columns may differ by as much.
+#: An offset below this fraction of the range of a column is rounding: products with equal columns may differ by as much.
 NEGLIGIBLE_SHARE = 1e-9
 
-#: A feature whose mean is at most so many deviations from 0 may be centred after a product instead of before it: that
+#: A feature whose mean is at most this many deviations from 0 may be centred after a product instead of before it: this
 #: costs less than one digit.
 MODEST = 8.0
 
-#: Columns with values between 2**-400 and 2**400 are measured as they are: neither their squares nor those of their rounding
-#: vanish or overflow.
+#: Columns with values between 2**-400 and 2**400 are measured without a unit: neither their squares nor those of their
+#: rounding errors underflow or overflow.
 SAFE_EXPONENT = 400
 
-#: Rows of at least so many numbers are reduced at full speed.
+#: Contiguous lengths from which on NumPy reduces at full speed.
 FOLDED_WIDTH = 512
 
-#: The unit of a column of zeros, which gives way to any other: as small as one can be divided by.
+#: The unit of a column of zeros, smaller than any other when units are merged: the smallest number with a finite inverse.
 LEAST_UNIT = 2.0**-1000
 
 
 class Moments(NamedTuple):
     """Moments of columns, one entry per column.
 
-    ``weight`` is the total weight of the samples. ``squares`` are those of the centred values in a ``unit``, a power of two
-    that is 1 unless squares would vanish or overflow. ``low`` and ``high`` are the extremes of the column; for a sparse
-    column with zeros and other values, zero and one of the others, which decide as well whether it varies.
+    ``weight`` is the total weight of the samples. ``squares`` is the sum of squares of the centred values in a ``unit``, a
+    power of two that is 1 unless squares would underflow or overflow. ``low`` and ``high`` are the extremes of the column;
+    for a sparse column with zeros and other values, zero and one of the others, which also decide whether it varies.
     """
 
     weight: Array
@@ -59,12 +59,12 @@ class Moments(NamedTuple):
 
     @property
     def mean(self) -> Array:
-        """The mean, rounded to float64."""
+        """Mean, rounded to float64."""
         return self.origin + self.offset
 
     @property
     def rest(self) -> Array:
-        """The part of the mean that its rounding leaves out; 0 where it does not matter."""
+        """Rounding error of the mean; 0 where it does not matter."""
         left = (self.origin - self.mean) + self.offset
         return np.where(np.abs(left) > NEGLIGIBLE_SHARE * (self.high - self.low), left, 0.0)
 
@@ -75,18 +75,18 @@ class Moments(NamedTuple):
 
     @property
     def length(self) -> Array:
-        """The norm of the centred column; 0 if it is constant."""
-        with np.errstate(over="ignore", invalid="ignore"):  # refused by those who need it
+        """Norm of the centred column; 0 if it is constant."""
+        with np.errstate(over="ignore", invalid="ignore"):  # raised as an error by the users of the moments
             return np.where(self.varies, self.unit * np.sqrt(self.squares), 0.0)
 
     @property
     def deviation(self) -> Array:
-        """The standard deviation; 0 if the column is constant."""
+        """Standard deviation; 0 if the column is constant."""
         return self.length / np.sqrt(self.weight)
 
 
 def is_varying(low: Array, high: Array) -> Array:
-    """Say which columns with these extremes vary.
+    """Return a mask of the columns that vary, from their extremes.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def is_varying(low: Array, high: Array) -> Array:
 
 
 def varying_columns(X: Array) -> Array:
-    """Say which columns of a dense array vary.
+    """Return a mask of the columns of a dense array that vary.
 
     Examples
     --------
@@ -147,7 +147,7 @@ def centre(part: Any, weights: Any = None, xp: Any = np) -> Moments:
     weights : array of shape (n_samples,), optional
         1 by default.
     xp : module
-        The namespace of both arrays: NumPy, or that of a library with the array API.
+        Namespace of both arrays: NumPy, or that of an array API library.
 
     Examples
     --------
@@ -160,7 +160,7 @@ def centre(part: Any, weights: Any = None, xp: Any = np) -> Moments:
     total = float(n_samples) if weights is None else float(xp.sum(weights))
     low, high = _extremes(part, xp)
     n_missing = n_infinite = xp.zeros(n_columns, dtype=xp.int64)
-    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused when all is known
+    with np.errstate(over="ignore", invalid="ignore"):  # non-finite results are an error when all blocks are merged
         if xp is np and not np.isfinite(high - low).all():
             n_missing, n_infinite = np.isnan(part).sum(axis=0), np.isinf(part).sum(axis=0)
         if weights is not None and xp.any(weights == 0.0):
@@ -170,7 +170,7 @@ def centre(part: Any, weights: Any = None, xp: Any = np) -> Moments:
             part /= own_unit
         mean = _mean(part, weights, total, xp)
         part -= mean
-        # The mean is rounded, and a sum of n terms by n times as much: what is left of it matters where it is far away.
+        # The mean is rounded, and a sum of n terms by n times as much: the error matters for means far from zero.
         is_far = xp.maximum(xp.abs(low), xp.abs(high)) * (n_samples * CONSTANT_SHARE / NEGLIGIBLE_SHARE) > high - low
         rest = xp.zeros_like(mean)
         if xp.any(is_far):
@@ -197,7 +197,7 @@ def _extremes(part: Any, xp: Any) -> tuple[Any, Any]:
 
 
 def _down(operation: np.ufunc, part: Array) -> Array:
-    """Reduce an array along its samples; those of a narrow one side by side, which takes fewer steps."""
+    """Reduce an array along its samples; a narrow one in several columns at once, which takes fewer steps."""
     n_samples, width = part.shape
     fold = FOLDED_WIDTH // max(1, width)
     if fold < 2 or not part.flags.c_contiguous or n_samples < 2 * fold:
@@ -214,7 +214,7 @@ def _counted_extremes(part: Any, weights: Any, xp: Any) -> tuple[Any, Any]:
 
 
 def measure(block: Any, weights: Array | None = None) -> Moments:
-    """Return the moments of the columns of an array or a sparse matrix, which stays as it is.
+    """Return the moments of the columns of an array or a sparse matrix, which is not changed.
 
     Examples
     --------
@@ -232,7 +232,7 @@ def measure(block: Any, weights: Array | None = None) -> Moments:
 
 
 def canonical_columns(block: Any) -> Any:
-    """Return a sparse matrix in CSC form without duplicates; itself if it is like that."""
+    """Return a sparse matrix in CSC form without duplicates; the same object if it is already."""
     if block.format == "csc" and block.has_canonical_format:
         return block
     columns = block.tocsc(copy=block.format == "csc")
@@ -247,7 +247,7 @@ def measure_stored(block: Any, weights: Array | None = None) -> Moments:
     n_counted = n_samples if weights is None else int(np.count_nonzero(weights))
     counts, values = np.diff(block.indptr), block.data.astype(np.float64)
     own = None if weights is None else weights[block.indices].astype(np.float64)
-    if own is not None and n_counted < n_samples:  # what does not count is not there
+    if own is not None and n_counted < n_samples:  # remove the samples of weight 0
         is_in = own > 0.0
         counts = _reduce(np.add, is_in.astype(np.intp), counts).astype(np.intp)
         values, own = values[is_in], own[is_in]
@@ -282,9 +282,9 @@ def measure_stored(block: Any, weights: Array | None = None) -> Moments:
 
 
 def _reduce(operation: np.ufunc, values: Array, counts: Array) -> Array:
-    """Reduce consecutive segments of so many values; 0 for an empty one."""
+    """Reduce consecutive segments of the given lengths; 0 for an empty one."""
     result = np.zeros(len(counts))
-    # reduceat gives an empty segment one value of its neighbour: it must see the filled ones alone, which touch.
+    # reduceat gives an empty segment one value of the next one, so it gets the non-empty segments only; they are adjacent.
     is_filled = counts > 0
     starts = np.cumsum(counts) - counts
     if is_filled.any():
@@ -293,10 +293,10 @@ def _reduce(operation: np.ufunc, values: Array, counts: Array) -> Array:
 
 
 def _weight_of_zeros(stored: Array, n_zeros: Array, weights: Any) -> Array:
-    """Return the weight of the samples that are not stored, from that of the others.
+    """Return the total weight of the samples without a stored value.
 
-    A difference of sums is rounding where next to nothing is left, and must then neither be negative nor appear from
-    nowhere: the number of samples is exact.
+    The difference of two nearly equal sums is a rounding error, which must be neither negative nor positive without such
+    samples: the number of samples is exact and decides.
     """
     total = float(weights.sum())
     least = n_zeros * weights.min(where=weights > 0.0, initial=total)
@@ -304,17 +304,17 @@ def _weight_of_zeros(stored: Array, n_zeros: Array, weights: Any) -> Array:
 
 
 def _units(low: Array, high: Array) -> tuple[Array, Array | None]:
-    """Return the units of columns with these extremes, and what to divide them by: None if that is 1 for all."""
+    """Return the units of columns with these extremes, and their divisors, None if all are 1."""
     peak = np.maximum(np.abs(low), np.abs(high))
     if 2.0**-SAFE_EXPONENT < peak.min(initial=1.0) and peak.max(initial=1.0) < 2.0**SAFE_EXPONENT:
         return np.ones(len(peak)), None
-    unit = powers_of_two(np.where(low <= high, peak, 0.0))  # where no sample counts there is nothing
+    unit = powers_of_two(np.where(low <= high, peak, 0.0))  # without samples the extremes are infinite
     divisor = np.where(unit == LEAST_UNIT, 1.0, unit)
     return unit, divisor if np.any(divisor != 1.0) else None
 
 
 def merge(left: Any, right: Any) -> Moments:
-    """Return the moments of the samples of both.
+    """Merge the moments of two sets of samples.
 
     Examples
     --------
@@ -323,7 +323,7 @@ def merge(left: Any, right: Any) -> Moments:
     (array([26.]), np.float64(26.0))
     """
     left, right = Moments(*left), Moments(*right)
-    if not left.weight:  # nothing was measured there
+    if not left.weight:  # no samples
         left = left._replace(origin=right.origin)
     weight = left.weight + right.weight
     share = right.weight / weight if weight else right.weight
@@ -340,7 +340,7 @@ def merge(left: Any, right: Any) -> Moments:
 
 
 def side_by_side(parts: list[Moments]) -> Moments:
-    """Return the moments of columns next to each other."""
+    """Concatenate the moments of adjacent columns."""
     of_columns = zip(*(part[1:] for part in parts), strict=True)
     return Moments(parts[0].weight, *map(np.concatenate, of_columns))
 

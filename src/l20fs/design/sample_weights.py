@@ -1,4 +1,4 @@
-"""How often each sample counts."""
+"""Sample weights."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from l20fs.typing import Array
 
 
 class SampleWeights:
-    """How often each sample counts; a weight of 0 leaves it out.
+    """Weights of the samples; a weight of 0 leaves a sample out.
 
-    ``root`` is the square root of the weights, ``share`` sums to 1. Without weights each sample counts once, these arrays
-    are None and nothing is multiplied.
+    ``root`` is the square root of the weights, ``share`` are the weights divided by their sum. Without weights these arrays
+    are None, and products with them are skipped.
 
     Examples
     --------
@@ -30,25 +30,25 @@ class SampleWeights:
         self.total, self.largest_root = float(n_samples), 1.0
         if values is not None:
             self.values = checked_weights(values, n_samples)
-            # A sample that weighs less than the rounding of another one changes no sum: it does not count at all.
+            # A sample that weighs less than the rounding error of another one changes no sum: its weight becomes 0.
             self.values[self.values < np.finfo(np.float64).eps * self.values.max()] = 0.0
             self.root = np.sqrt(self.values)
             self.n_counted = int(np.count_nonzero(self.values))
-            with np.errstate(over="ignore"):  # refused by make_design
+            with np.errstate(over="ignore"):  # raised as an error by make_design
                 self.total = float(self.values.sum())
             self.share = self.values / self.total
             self.largest_root = float(self.root.max())
 
     def mean(self, values: Array) -> Array:
-        """Return the mean over the samples, which are the first axis."""
+        """Return the mean over the samples, the first axis."""
         return values.mean(axis=0) if self.share is None else np.einsum("i,ij->j", self.share, values)
 
     def times_root(self, values: Array) -> Array:
-        """Multiply by the root of the weights along the samples, which are the last axis."""
+        """Multiply by the square roots of the weights along the last axis, the samples."""
         return values if self.root is None else values * self.root
 
     def centred(self, images: Array) -> Array:
-        """Project images, whose last axis are the samples, on what X~ can reach: they become orthogonal to the root."""
+        """Project predictions, with samples on the last axis, onto the range of X~: orthogonal to the root weights."""
         if self.root is None:
             return images - images.mean(axis=1, keepdims=True, dtype=np.float64)
         return images - (images @ self.root / self.total)[:, np.newaxis] * self.root

@@ -1,4 +1,4 @@
-"""A sparse feature matrix, which is never made dense."""
+"""Sparse feature matrix, which is never made dense."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from l20fs.typing import Array
 
 
 class SparseDesign(Design):
-    """A sparse X in CSC form; centring is done by algebra, so that zeros stay zeros."""
+    """Sparse X in CSC form, centred implicitly so that zeros stay zeros."""
 
     def __init__(self, X: Any, deviations: Array | None, sample_weights: SampleWeights) -> None:
         self.n_samples, self.n_features = X.shape
         self.sample_weights = sample_weights
-        columns = X.tocsc(copy=True)  # never the caller's own object: it is put in canonical order and scaled
+        columns = X.tocsc(copy=True)  # a copy, since it is put in canonical order and scaled in place
         columns.sum_duplicates()
         if sample_weights.values is not None and sample_weights.n_counted < self.n_samples:
             columns.data[sample_weights.values[columns.indices] == 0.0] = 0.0
-            columns.eliminate_zeros()  # from here on all that is stored counts
+            columns.eliminate_zeros()  # from here on all stored values have a positive weight
         self.n_stored = columns.nnz
         self.dtype = columns.dtype
-        self._shift = np.empty(self.n_features)  # what is left of the mean to be taken away, in units of the scale
+        self._shift = np.empty(self.n_features)  # the part of the mean to subtract implicitly, in units of the scale
         indptr, data = columns.indptr, columns.data
         self._stored_per_column = max(1, self.n_stored // max(1, self.n_features))
         scales = []
@@ -46,10 +46,10 @@ class SparseDesign(Design):
         self.max_sample_energy = self._largest_sample_energy()
 
     def _centre_far(self, scale: ColumnScale, values: Array, counts: Array) -> Array:
-        """Centre the full columns whose mean is far from zero where they are stored: there is no zero to be lost.
+        """Centre full columns with large means in place: they have no zeros to lose.
 
-        By algebra the digits of their deviations would be, behind those of the mean. Return the part of the mean that is
-        left to algebra, in units of the scale.
+        Implicit centring would lose the digits of their deviations to the large mean. Return the part of the mean that is
+        subtracted implicitly, in units of the scale.
         """
         is_full = scale.varies & (counts == self.sample_weights.n_counted)
         is_far = is_full & (np.abs(scale.mean) > MODEST * scale.deviation)
@@ -60,12 +60,12 @@ class SparseDesign(Design):
         return np.where(is_far, 0.0, scale.mean / scale.scale)
 
     def _largest_sample_energy(self) -> float:
-        """Return ``max_i min(1, w_i) ||x_i - mean||^2``: the zeros of a column add mean^2 to every sample."""
+        """Return ``max_i min(1, w_i) ||x_i - mean||^2``; the zeros of a column add mean^2 to every sample."""
         energy = np.zeros(self.n_samples)
         for block in blocks(self.n_features, self._stored_per_column):
             part = self._matrix[:, block]
             counts, shift = np.diff(part.indptr), self._shift[block]
-            # A full column has no zeros, and its mean, however large, must not come in and go out again.
+            # A full column has no zeros: its mean must not be added and subtracted again, which would lose digits.
             has_zeros = self.varies[block] & (counts < self.sample_weights.n_counted)
             of_zeros = np.where(has_zeros, shift * shift, 0.0)
             deviations = part.data.astype(np.float64) - np.repeat(shift, counts)
@@ -90,7 +90,7 @@ class SparseDesign(Design):
         return lambda residual: self._products(lines, varies, self._for_products(residual))
 
     def pull_norms(self) -> Array:
-        """Return the norm of each feature as :meth:`pull` multiplies it, which is not centred."""
+        """Return the norm of each feature as used by :meth:`pull`, which does not centre."""
         shift = np.where(self.varies, self._shift, 0.0)
         return np.sqrt(self.column_energy + self.sample_weights.total * shift * shift)
 
@@ -106,14 +106,14 @@ class SparseDesign(Design):
         return products.T
 
     def _lines(self, rows: Array | slice) -> Any:
-        """Pick columns as lines; neighbours share the memory of X, of which they may be the greater part."""
+        """Return columns as rows; adjacent ones share the memory of X."""
         if not isinstance(rows, slice):
             return self._matrix[:, rows].T
         start, stop, _ = rows.indices(self.n_features)
         indptr = self._matrix.indptr[start : stop + 1]
         stored = slice(indptr[0], indptr[-1])
         lines = sp.csr_array((stop - start, self.n_samples), dtype=self.dtype)
-        # Filled from outside: SciPy would copy what it makes a matrix of, if that is a small part of another array.
+        # Attributes are set afterwards: the constructor of SciPy copies arrays that are small parts of another one.
         lines.data, lines.indices, lines.indptr = self._matrix.data[stored], self._matrix.indices[stored], indptr - indptr[0]
         return lines
 
@@ -124,8 +124,8 @@ class SparseDesign(Design):
             image = (self._matrix @ weights).T
         else:
             image = (self._matrix[:, rows] @ np.ascontiguousarray(values.T.astype(self.dtype, copy=False))).T
-        # The mean over the samples is what centring takes away; taken from the image itself, the sum is zero to the last
-        # digit, on which pull relies.
+        # Centring subtracts the mean over the samples; computed from the image itself, the sum is zero to the last digit,
+        # on which pull relies.
         return self.sample_weights.centred(self.sample_weights.times_root(image))
 
     def take(self, rows: Array, samples: slice) -> Array:

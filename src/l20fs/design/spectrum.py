@@ -1,4 +1,4 @@
-"""The largest eigenvalue of a design."""
+"""Largest eigenvalue of a design."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from l20fs.typing import Array
 if TYPE_CHECKING:
     from l20fs.design.base import Design
 
-#: Up to this size the eigenvalues of a Gram matrix are computed.
+#: Up to this size the largest eigenvalue is computed exactly, from a Gram matrix.
 EXACT = 256
 
 
 def largest_eigenvalue(design: Design) -> float:
-    """Return the largest eigenvalue of ``X~ X~.T``: exact where a small Gram matrix has it, else by Lanczos."""
+    """Return the largest eigenvalue of ``X~ X~.T``: exact if a Gram matrix is small, else by Lanczos."""
     n_samples, n_features = design.n_samples, design.n_features
     size = min(n_samples, n_features)
     if size > EXACT:
@@ -40,7 +40,7 @@ def largest_eigenvalue(design: Design) -> float:
 def largest_eigenvalue_by_lanczos(design: Design) -> float:
     """Bound the largest eigenvalue of ``X~ X~.T`` from above by 1.01 times a Lanczos value of accuracy 1 %."""
     every = np.arange(design.n_features)
-    # A design may count on a residual that sums to zero; the eigenvector sought does.
+    # A design may rely on a residual that sums to zero; so does the eigenvector sought.
     return lanczos_bound(
         lambda vector: design.push(every, design.pull(design.sample_weights.centred(vector.reshape(1, -1))))[0],
         design.n_samples,

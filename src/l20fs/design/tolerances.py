@@ -1,4 +1,4 @@
-"""Numerical tolerances, and refusals of values whose squares vanish or overflow."""
+"""Numerical tolerances, and checks for values whose squares underflow or overflow."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
 
 
 def equality_tolerance(dtype: np.dtype[Any]) -> float:
-    """Values closer than this share count as equal: what products with two equal columns may differ by."""
+    """Return the relative tolerance of ties: the rounding error of products with two equal columns."""
     return 1e-9 if dtype == np.float64 else 5e-7
 
 
 def safe_limit(dtype: np.dtype[Any]) -> float:
-    """The size up to which products of squares stay finite, and above whose inverse they do not vanish."""
+    """Return the size up to which products of squares stay finite, and above whose inverse they do not underflow."""
     return float(np.finfo(dtype).max) ** 0.25
 
 
 def refuse_huge_values(deviations: Array, dtype: np.dtype[Any]) -> None:
-    """Refuse deviations whose squares overflow."""
+    """Raise an error for deviations whose squares overflow."""
     largest = float(deviations.max(initial=0.0))
     if not largest < safe_limit(dtype):
         raise ValueError(
@@ -42,7 +42,7 @@ def refuse_vanishing_values(design: Design) -> None:
     if float(np.sqrt(design.column_energy.max())) < limit:
         raise ValueError(
             f"The largest deviation of a feature of X is {design.largest_deviation:.3g}; below {limit:.1g} the "
-            f"squares vanish in {np.dtype(design.dtype).name}. Multiply X by a constant, or use scale='zscore'."
+            f"squares underflow in {np.dtype(design.dtype).name}. Multiply X by a constant, or use scale='zscore'."
         )
 
 
@@ -50,6 +50,6 @@ def refuse_extreme_total(total: float, dtype: np.dtype[Any]) -> None:
     limit = safe_limit(dtype) ** 2
     if not 1.0 / limit < total < limit:
         raise ValueError(
-            f"sample_weight adds up to {total:.3g}; outside {1.0 / limit:.1g} to {limit:.1g} squares vanish or overflow in "
-            f"{np.dtype(dtype).name}. Divide sample_weight by its mean."
+            f"sample_weight adds up to {total:.3g}; outside {1.0 / limit:.1g} to {limit:.1g} squares underflow or overflow "
+            f"in {np.dtype(dtype).name}. Divide sample_weight by its mean."
         )

@@ -1,4 +1,4 @@
-"""Tables of the scores of all folds and sizes, and the choice of one size."""
+"""Tables of cross-validation scores, and the choice of a size."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from l20fs.typing import Array
 #: ``"best"``: the highest mean score. ``"1se"``: the fewest features at most one standard error below it.
 SizeRule = Literal["best", "1se"]
 
-#: Mean scores closer than this are equal: they differ by the rounding of a sum.
+#: Mean scores closer than this are tied: they differ by rounding errors.
 TIE = 1e-10
 
 
 class Setting(NamedTuple):
-    """One path: its ridge, and the lambda at which it ends, None for the largest size."""
+    """Setting of a path: its ridge, and the lambda at which it ends, None for the largest size."""
 
     ridge: float
     alpha: float | None
@@ -31,7 +31,7 @@ def tabulate(settings: Sequence[Setting], sizes: Sequence[int | None], scores: A
     settings : sequence of Setting
     sizes : sequence of int or None
     scores, n_features : arrays of shape (n_settings, n_folds, n_sizes)
-        The test score, and how many features were selected.
+        Test scores, and numbers of selected features.
 
     Returns
     -------
@@ -59,19 +59,19 @@ def tabulate(settings: Sequence[Setting], sizes: Sequence[int | None], scores: A
 
 
 def choose(results: dict[str, Array], rule: SizeRule | None, among: Array | None = None) -> int:
-    """Return the position of the entry that a rule chooses.
+    """Return the index of the entry chosen by a rule.
 
-    ``"best"`` and None: the highest mean score. ``"1se"``: of those at most one standard error of the best below it, the
-    one with the fewest features. What is then still equal is decided by the higher score, fewer features, the stronger
-    ridge and the larger lambda, in this order.
+    ``"best"`` and None: the highest mean score. ``"1se"``: the fewest features among the entries at most one standard error
+    of the best below it. Ties are decided by the higher score, fewer features, the stronger ridge and the larger lambda, in
+    this order.
 
     Parameters
     ----------
     results : dict
-        Made by :func:`tabulate`.
+        Result of :func:`tabulate`.
     rule : {"best", "1se"} or None
     among : array of bool, optional
-        The entries to choose from.
+        Mask of the entries to choose from.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def choose(results: dict[str, Array], rule: SizeRule | None, among: Array | None
     means, n_features = results["mean_test_score"], results["n_features"]
     if not np.isfinite(means).all():
         raise ValueError(
-            f"{np.count_nonzero(~np.isfinite(means))} of {len(means)} mean scores are not finite: nothing can be chosen. "
+            f"{np.count_nonzero(~np.isfinite(means))} of {len(means)} mean scores are not finite, so no size can be chosen. "
             "Use another scoring, or folds in which it is defined."
         )
     candidates = np.arange(len(means)) if among is None else np.flatnonzero(among)

@@ -12,24 +12,24 @@ import scipy.sparse as sp
 from l20fs.blocks import FileBlocks, extents
 from l20fs.typing import Array
 
-#: A class of fewer samples is rare: a fold of five has none of it in its test part.
+#: A class with fewer samples is rare: one of five folds has none of it in its test part.
 FEWEST_OF_A_CLASS = 5
-#: The largest class must be this many times the smallest one to be called dominant.
+#: A class is dominant if it is the largest and has at least this many times the samples of the smallest one.
 IMBALANCE = 5.0
 
 
 @dataclass(frozen=True, eq=False)
 class Classes:
-    """The classes of the samples.
+    """Classes of the samples.
 
     Attributes
     ----------
     labels : array of shape (n_classes,)
-        In sorted order.
+        Labels in sorted order.
     codes : array of shape (n_samples,)
-        The position of the label of each sample among them.
+        Index of the label of each sample.
     sizes : list of int
-        The number of samples of each class.
+        Number of samples of each class.
 
     Examples
     --------
@@ -55,32 +55,32 @@ class Classes:
 
     @cached_property
     def names(self) -> list[str]:
-        """The labels as text."""
+        """Labels as text."""
         return [str(label) for label in self.labels]
 
     @property
     def largest_share(self) -> float:
-        """The share of samples in the largest class: the accuracy of always naming it."""
+        """Fraction of samples in the largest class: the accuracy of always predicting it."""
         return max(self.sizes) / sum(self.sizes)
 
     @property
     def smallest(self) -> tuple[str, int]:
-        """The first of the smallest classes, and its size."""
+        """First of the smallest classes, and its size."""
         size = min(self.sizes)
         return self.names[self.sizes.index(size)], size
 
     def rare(self, fewest: int = FEWEST_OF_A_CLASS) -> list[tuple[str, int]]:
-        """Return the classes of fewer samples, with their sizes."""
+        """Return the classes with fewer samples, and their sizes."""
         return [(name, size) for name, size in zip(self.names, self.sizes, strict=True) if size < fewest]
 
     def dominant(self, ratio: float = IMBALANCE) -> tuple[str, float] | None:
-        """Return the largest class and its share if it is ``ratio`` times the smallest one or more."""
+        """Return the largest class and its fraction of the samples if it is at least ``ratio`` times the smallest one."""
         largest = max(self.sizes)
         return None if largest < ratio * min(self.sizes) else (self.names[self.sizes.index(largest)], self.largest_share)
 
 
 def classes_in_one_group(y: Array, groups: Array | None) -> list[str]:
-    """Return the classes whose samples all belong to one group: they cannot be told from that group.
+    """Return the classes whose samples all belong to one group: they cannot be distinguished from that group.
 
     Examples
     --------
@@ -93,9 +93,9 @@ def classes_in_one_group(y: Array, groups: Array | None) -> list[str]:
 
 
 def looks_like_counts(X: Any) -> bool:
-    """Say whether all values are whole and a few very large, as reads or molecules are before normalisation.
+    """Return whether all values are integers and a few very large, as counts of reads or molecules are.
 
-    Of a matrix in blocks the first block is looked at.
+    Of a matrix in blocks only the first block is checked.
 
     Examples
     --------
@@ -112,12 +112,12 @@ def looks_like_counts(X: Any) -> bool:
     if not values.size or values.min() < 0.0:
         return False
     mean = float(values.sum(dtype=np.float64)) / (X.shape[0] * X.shape[1])
-    # Pixels and scores are whole numbers too, but their largest is no more than a few times their mean.
+    # Pixels and scores are integers as well, but their largest is no more than a few times their mean.
     return float(values.max()) >= 10.0 * (mean + 1.0) and np.array_equal(values, np.floor(values))
 
 
 def separates_classes(values: Array, codes: Array) -> bool:
-    """Say whether the ranges of a feature in the classes do not overlap.
+    """Return whether the ranges of a feature in the classes do not overlap.
 
     Examples
     --------
@@ -134,7 +134,7 @@ def separates_classes(values: Array, codes: Array) -> bool:
 
 
 def largest_error_share(n_samples: int) -> float:
-    """Return the upper end of the 95 % interval of an error rate of which no error was seen: the rule of three.
+    """Return the upper end of the 95 % interval of an error rate when no error was observed (rule of three).
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The fold engine: select on the training samples of each fold, and let judges score every size on its test samples.
+"""Fold engine: selection on the training samples of each fold, and scores of every size on its test samples.
 
 A selector is anything with the contract of :class:`~l20fs.estimators.base.BaseSelector`. A judge
 (:mod:`l20fs.evaluation.judges`) scores, or predicts with, the selection of every size.
@@ -26,16 +26,16 @@ from l20fs.typing import Array
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Samples that can be taken apart.
+    """Samples that can be split.
 
     Attributes
     ----------
     X : array, CSR matrix or blocks of shape (n_samples, n_features)
     y : array of shape (n_samples,) or (n_samples, n_outputs)
     sample_weight : array of shape (n_samples,), optional
-        For the selector; judges get what is in the next two.
+        Weights for the selector; judges get the next two.
     fit_params, score_params : dict of arrays of shape (n_samples, ...)
-        Metadata for the ``fit`` of an estimator that judges, and for the scorer.
+        Metadata for the ``fit`` of the estimator of a judge, and for its scorer.
     """
 
     X: Any
@@ -55,7 +55,7 @@ class Samples:
         return Samples(self.X[chosen], self.y[chosen], weights, fit_params, score_params)
 
     def columns(self, order: Array) -> Array:
-        """Return some columns of X as a dense array; they are kept for the next judge, since X may be a file."""
+        """Return some columns of X as a dense array, cached for the next judge, since X may be a file."""
         key = order.tobytes()
         if key not in self._read:
             self._read[key] = dense_columns(self.X, order)
@@ -64,10 +64,10 @@ class Samples:
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """A fitted selector, and the features that it selects for each size, best first.
+    """Fitted selector, with the features that it selects for each size, best first.
 
-    A size is a number of features, or of groups where the selector has any, or None: as many as the selector leaves by
-    itself. ``fit_seconds`` is the time of one fit, on average where each size is a problem of its own.
+    A size is a number of features, or of groups if the selector has any, or None for the size that the selector chooses
+    itself. ``fit_seconds`` is the time of one fit, on average if each size needs a fit of its own.
     """
 
     selector: Any
@@ -77,12 +77,12 @@ class Selection:
 
     @property
     def n_features(self) -> Array:
-        """How many features each size has, (n_sizes,)."""
+        """Number of features of each size, (n_sizes,)."""
         return np.array([len(features) for features in self.features])
 
     @cached_property
     def chains(self) -> list[Chain]:
-        """The sizes in runs that one ranking serves: all of them, or each by itself if some are not the best of a larger."""
+        """Chains of sizes that share one ranking: one for all sizes if their features are nested, else one per size."""
         longest = max(self.features, key=len)
         if all(np.array_equal(features, longest[: len(features)]) for features in self.features):
             return [Chain(self.sizes, longest, self.n_features)]
@@ -101,13 +101,13 @@ class Chain(NamedTuple):
 
 
 class Judge(Protocol):
-    """Judge a selection: a score per size, (n_sizes,), or predictions of the test samples, (n_test, n_sizes)."""
+    """Judge of a selection: a score per size, (n_sizes,), or predictions of the test samples, (n_test, n_sizes)."""
 
     def __call__(self, selection: Selection, train: Samples, test: Samples) -> Array: ...
 
 
 class Judged(NamedTuple):
-    """What the judges say of the selections of one fold, and how many features each size has."""
+    """Results of all judges for one fold, and the number of features of each size."""
 
     by_judge: dict[str, Array]
     n_features: Array
@@ -115,19 +115,19 @@ class Judged(NamedTuple):
 
 @dataclass(frozen=True)
 class FoldWork:
-    """Select on the training samples of a fold and judge every size on its test samples.
+    """Work on one fold: selection on its training samples, and results of every judge and size on its test samples.
 
     Parameters
     ----------
     samples : Samples
     sizes : sequence of int or None
-        Ascending.
+        Sizes in ascending order.
     judges : mapping of str to Judge
     fit : callable
         Called with an unfitted selector and the training samples, and fits it.
     one_ranking : bool
-        The best k of the ranking for the largest size are the selection of k features, also of methods that would solve
-        for each k anew.
+        Whether the first k of the ranking for the largest size are the selection of k features, also for methods that
+        otherwise solve for each k separately.
     """
 
     samples: Samples
@@ -161,10 +161,10 @@ def evaluate(
     one_ranking: bool = False,
     n_jobs: int | None = None,
 ) -> Generator[Judged, None, None]:
-    """Yield what judges say of every selector in every fold, fold by fold of the first selector, then of the next.
+    """Yield the results of all judges for every selector and fold.
 
-    See :class:`FoldWork` for the parameters; ``n_jobs`` folds are computed at the same time. Close the generator to cancel
-    the rest.
+    See :class:`FoldWork` for the parameters; ``n_jobs`` folds are computed in parallel. Results come fold by fold of the
+    first selector, then of the next. Closing the generator cancels the rest.
     """
     work = FoldWork(samples, sizes, judges, fit, one_ranking)
     return results_of(work, [(selector, fold) for selector in selectors for fold in folds], n_jobs)
@@ -187,9 +187,9 @@ def score_sizes(
     on_path: Callable[[int], object],
     **options: Any,
 ) -> Scores:
-    """Let one judge score every size of every selector in every fold.
+    """Score every size of every selector in every fold by one judge.
 
-    ``options`` are those of :func:`evaluate`; ``on_path`` is called with the number of paths that are done.
+    ``options`` are those of :func:`evaluate`; ``on_path`` is called with the number of finished paths.
     """
     found: list[Judged] = []
     with closing(evaluate(selectors, samples, folds, sizes, {"score": judge}, **options)) as results:
@@ -211,7 +211,7 @@ def select(
     fit: Callable[[Any, Samples], object] = fit_quietly,
     one_ranking: bool = False,
 ) -> Selection:
-    """Fit a copy of a selector once, and ask it for the features of every size."""
+    """Fit a copy of a selector once, and return its features for every size."""
     sizes = tuple(sizes)
     fitted = _prepared(selector, sizes, train.X.shape[1], one_ranking=one_ranking)
     forget_absent_classes(fitted, train.y)
@@ -222,12 +222,12 @@ def select(
 
 
 def judge(selection: Selection, train: Samples, test: Samples, judges: Mapping[str, Judge]) -> Judged:
-    """Ask all judges."""
+    """Return the results of all judges."""
     return Judged({name: judge(selection, train, test) for name, judge in judges.items()}, selection.n_features)
 
 
 def _prepared(selector: Any, sizes: tuple[int | None, ...], n_features: int, *, one_ranking: bool) -> Any:
-    """Return an unfitted copy that answers for all sizes, and does so silently."""
+    """Return an unfitted copy that covers all sizes, without output."""
     counts = _counts(sizes)
     largest = min(max(counts), n_features) if len(counts) == len(sizes) else None
     changes: dict[str, Any] = {"max_features": largest, "callback": None, "verbose": 0, "certify": False}

@@ -1,4 +1,4 @@
-"""Folds of a cross-validation: which samples a selection is learned from, and which it is tested on."""
+"""Folds of a cross-validation."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from sklearn.model_selection import GroupKFold, StratifiedGroupKFold, Stratified
 from l20fs.evaluation.resampling import encode_groups
 from l20fs.typing import Array
 
-#: How many folds there are unless told otherwise.
+#: Default number of folds.
 N_FOLDS = 5
 
 
 class Fold(NamedTuple):
-    """The samples of one split, by position."""
+    """Training and test samples of one split, by index."""
 
     train: Array
     test: Array
 
 
 def make_folds(cv: Any, X: Any, y: Array, groups: Any, *, classify: bool) -> list[Fold]:
-    """Split the samples as scikit-learn does; a number of folds keeps groups together where there are any."""
+    """Split the samples as scikit-learn does; with groups, an integer number of folds keeps them together."""
     is_number = cv is None or isinstance(cv, numbers.Integral)
     if groups is not None:
         groups = encode_groups(groups, len(y))
@@ -44,35 +44,35 @@ def make_folds(cv: Any, X: Any, y: Array, groups: Any, *, classify: bool) -> lis
 
 
 def warn_of_rare_classes(y: Array, n_splits: int) -> None:
-    """Warn of classes that some folds cannot be tested on, or of which a fold sees nothing."""
+    """Warn of classes that are missing in the training or test part of some folds."""
     labels, counts = np.unique(y, return_counts=True)
     rare = [f"{str(label)!r} ({count})" for label, count in zip(labels, counts, strict=True) if count < n_splits]
-    if rare and counts.max() >= n_splits:  # otherwise scikit-learn refuses
+    if rare and counts.max() >= n_splits:  # otherwise scikit-learn raises an error
         warnings.warn(
             f"{'Classes' if len(rare) > 1 else 'Class'} {', '.join(rare[:5])} with fewer samples than the {n_splits} folds: "
-            "some folds are not tested on it, and a class of one sample is unknown where it is tested. Use fewer folds, or "
-            "leave it out.",
+            "some folds have no test sample of it, and a class of one sample is tested without training samples. Use fewer "
+            "folds, or drop the class.",
             UserWarning,
             stacklevel=4,
         )
 
 
 def warn_of_lonely_classes(y: Array, groups: Array) -> None:
-    """Warn of classes that are in one group only: where they are tested, nothing is known of them."""
+    """Warn of classes that are in one group only, so that they are tested without training samples."""
     labels, codes = np.unique(y, return_inverse=True)
     pairs = np.unique(np.stack([codes, groups]), axis=1)
     lonely = [f"{str(label)!r}" for label, count in zip(labels, np.bincount(pairs[0]), strict=True) if count == 1]
     if lonely:
         warnings.warn(
-            f"{len(lonely)} of {len(labels)} classes are in one group only: {', '.join(lonely[:5])}. Where that group is "
-            "tested, nothing is known of them. Drop them, or give more groups.",
+            f"{len(lonely)} of {len(labels)} classes are in one group only: {', '.join(lonely[:5])}. A fold that tests that "
+            "group has no training samples of them. Drop them, or add groups.",
             UserWarning,
             stacklevel=4,
         )
 
 
 def number_of_folds(y: Any, groups: Any = None) -> int:
-    """Return how many folds there can be, five at most: every class needs a sample in each, and so do groups.
+    """Return the number of folds, at most five and at most the size of the smallest class and the number of groups.
 
     Examples
     --------
@@ -90,7 +90,10 @@ def make_stratified_folds(y: Any, groups: Any = None, *, seed: int = 0) -> list[
     y = np.asarray(y)
     n_splits = number_of_folds(y, groups)
     if n_splits < 2:
-        raise ValueError("Cross-validation needs 2 samples of every class, and 2 groups where there are any. Give more.")
+        raise ValueError(
+            "Cross-validation needs at least 2 samples of every class, and at least 2 groups if groups are given. Add "
+            "samples or groups."
+        )
     samples = np.zeros((len(y), 1))
     if groups is None:
         splits = StratifiedKFold(n_splits, shuffle=True, random_state=seed).split(samples, y)
@@ -102,7 +105,7 @@ def make_stratified_folds(y: Any, groups: Any = None, *, seed: int = 0) -> list[
         known = np.unique(y[fold.train])
         if len(known) < 2:
             raise ValueError(
-                f"A fold that leaves out some groups trains on class {str(known[0])!r} alone, so nothing can be told apart. "
-                "Give groups that hold samples of several classes, or no groups."
+                f"A fold has training samples of class {str(known[0])!r} only, since its groups are kept together. "
+                "Give groups with samples of several classes, or no groups."
             )
     return folds

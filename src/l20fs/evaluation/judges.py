@@ -1,4 +1,4 @@
-"""Judges of a selection: a linear rule, the nearest neighbours, or any estimator and scorer, for every size at once."""
+"""Judges of a selection: linear rule, nearest neighbours, or any estimator and scorer."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ N_NEIGHBOURS = 5
 
 @dataclass(frozen=True)
 class OwnModel:
-    """Score a selector that predicts by itself."""
+    """Score a selector by its own predictions."""
 
     scorer: Scorer
 
@@ -41,7 +41,7 @@ class OwnModel:
 class FittedEstimator:
     """Fit an estimator on the selected columns of the training samples, once per size, and score it.
 
-    It sees the columns in the order of X, as ``transform`` returns them, or ``best_first``.
+    The columns are in the order of X, as ``transform`` returns them, or ``best_first``.
     """
 
     estimator: Any
@@ -63,7 +63,7 @@ def _per_size(scores: list[float]) -> Array:
 
 
 def fit_estimator(estimator: Any, X: Any, y: Array, params: Mapping[str, Any]) -> Any:
-    """Fit a copy of an estimator; without any feature, one that knows the targets only."""
+    """Fit a copy of an estimator; a dummy estimator if there are no features."""
     if X.shape[1]:
         return clone(estimator).fit(X, y, **params)
     dummy = DummyClassifier() if is_classifier(estimator) else DummyRegressor()
@@ -71,18 +71,18 @@ def fit_estimator(estimator: Any, X: Any, y: Array, params: Mapping[str, Any]) -
 
 
 def score(scorer: Scorer, fitted: Any, X: Any, y: Array, params: Mapping[str, Any]) -> float:
-    """Score a fitted estimator, or say what it lacks."""
+    """Score a fitted estimator, or raise an error for a missing method."""
     try:
         return scorer(fitted, X, y, **params)
     except AttributeError as error:
         raise ValueError(
-            f"scoring needs what {type(fitted).__name__} does not have ({error}). Use another scoring, or an estimator "
-            "that has it: estimator=CalibratedClassifierCV(LinearSVC()) has probabilities, for example."
+            f"scoring needs a method that {type(fitted).__name__} does not have ({error}). Use another scoring, or an "
+            "estimator with that method, for example CalibratedClassifierCV(LinearSVC()) for probabilities."
         ) from error
 
 
 def accuracy(fitted: Any, X: Any, y: Array) -> float:
-    """Return the share of samples whose label is predicted: a scorer."""
+    """Return the fraction of correctly predicted labels, as a scorer."""
     return float(np.mean(fitted.predict(X) == y))
 
 
@@ -91,7 +91,7 @@ def accuracy(fitted: Any, X: Any, y: Array) -> float:
 
 @dataclass(frozen=True)
 class OwnRule:
-    """Predict labels by the linear rules of a classifier that selects."""
+    """Predict labels by the linear rules of a classifier that selects features."""
 
     def __call__(self, selection: Selection, train: Samples, test: Samples) -> Array:
         rules = [selection.selector.model_for(size) for size in selection.sizes]
@@ -100,7 +100,7 @@ class OwnRule:
 
 @dataclass(frozen=True)
 class RefittedRule:
-    """Predict labels by the linear rules of an :class:`~l20fs.L20Classifier` that is given the selected columns only."""
+    """Predict labels by the linear rules of an :class:`~l20fs.L20Classifier` fitted to the selected columns."""
 
     ridge: float
     class_weight: Any = "balanced"
@@ -117,7 +117,7 @@ class RefittedRule:
 
 
 def _decide(selection: Selection, rules: list[LinearRule], test: Samples) -> Array:
-    """Return the position of the highest value of each rule on its own columns, (n_test, n_sizes)."""
+    """Return the index of the highest value of each rule on its own columns, (n_test, n_sizes)."""
     values = iter(rules)
     return np.stack(
         [
@@ -135,9 +135,9 @@ def _as_float64(columns: Array) -> Array:
 
 
 def rules_of(X: Array, targets: Targets, ends: Array, ridge: float, class_weight: Any) -> Iterator[LinearRule]:
-    """Yield the rule of an :class:`~l20fs.L20Classifier` that is given the first columns of X, for several numbers of them.
+    """Yield the rules of an :class:`~l20fs.L20Classifier` on the first columns of X, for several numbers of columns.
 
-    One triangle serves all numbers; every feature has deviation 1, so that the ridge term is the same for all, too.
+    One triangle is shared by all; every feature has deviation 1, so that the ridge term is the same for all as well.
     """
     problem = LeastSquares(
         X, targets.Y, ridge=ridge, scale="zscore", target_weights=weights_of_targets(targets, class_weight)
@@ -156,7 +156,7 @@ def rules_of(X: Array, targets: Targets, ends: Array, ridge: float, class_weight
 class NearestNeighbours:
     """Predict labels by a vote of the five nearest training samples.
 
-    The sample of the lower index is nearer where two are equally near, and the class that comes first wins a tie.
+    Ties between samples go to the lower index, ties between classes to the first class.
     """
 
     def __call__(self, selection: Selection, train: Samples, test: Samples) -> Array:
@@ -174,7 +174,7 @@ class NearestNeighbours:
 def nearest_neighbours(train: Array, codes: Array, test: Array, ends: Array, n_classes: int) -> Array:
     """Classify by the nearest training samples on the first ``ends[0]``, ``ends[1]``, ... columns, (n_test, n_sizes).
 
-    Squared distances grow column by column, so that all numbers of columns cost as much as the largest.
+    Squared distances are summed column by column, so that all sizes together cost as much as the largest.
     """
     membership = np.eye(n_classes)[codes]
     answers = np.empty((len(test), len(ends)), dtype=np.intp)
@@ -187,14 +187,14 @@ def nearest_neighbours(train: Array, codes: Array, test: Array, ends: Array, n_c
                 difference = block[:, column, None] - train[:, column]
                 distances += difference * difference
             done = end
-            # Without any feature all training samples are equally near, and the most common class wins.
+            # Without features all training samples are equally near, and the most frequent class is predicted.
             is_near = _are_nearest(distances, N_NEIGHBOURS if end else len(train))
             answers[start : start + step, place] = (is_near @ membership).argmax(axis=1)
     return answers
 
 
 def _are_nearest(distances: Array, n: int) -> Array:
-    """Mark the ``n`` smallest in each row, those of the lower index where some are equal."""
+    """Return a mask of the ``n`` smallest values of each row; ties go to the lower index."""
     n = min(n, distances.shape[1])
     limit = np.partition(distances, n - 1, axis=1)[:, n - 1, None]
     is_below, is_at = distances < limit, distances == limit

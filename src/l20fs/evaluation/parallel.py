@@ -1,4 +1,4 @@
-"""Calls that are made side by side, in the processes that joblib has for them."""
+"""Parallel calls by joblib."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from sklearn.utils.parallel import Parallel, delayed
 def results_of(
     function: Callable[..., Any], arguments: Iterable[tuple[Any, ...]], n_jobs: int | None, *, in_order: bool = True
 ) -> Generator[Any, None, None]:
-    """Call a function with each of the arguments and yield what comes back, in their order or as soon as it is there.
+    """Call a function with each of the arguments and yield the results, in order or as completed.
 
-    If whoever asks has had enough, by an interrupt for example, the calls that are left are cancelled without a word.
+    If the generator is closed early, for example by an interrupt, the remaining calls are cancelled without a warning.
 
     Examples
     --------
@@ -28,5 +28,5 @@ def results_of(
             yield result
     finally:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # joblib warns that the rest is cancelled, as it should be
+            warnings.simplefilter("ignore", UserWarning)  # joblib warns of cancelled calls, which is intended here
             results.close()

@@ -1,4 +1,4 @@
-"""Honest accuracy for every number of features: the selection is repeated in every fold, on its training samples only."""
+"""Cross-validated predictions for every number of features, with the selection inside each fold."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from l20fs.inputs.validation import refuse_foreign_array
 from l20fs.objective.linear_rule import RIDGE_FOR_LABELS
 from l20fs.typing import Array
 
-#: Who predicts: the path's own linear rule, and a vote of the nearest neighbours. The first one counts.
+#: Judges: the linear rule of the path, and a vote of the nearest neighbours. The first one is the default.
 JUDGES = ("linear", "KNN-5")
 
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """What was predicted for every sample while it was not in the training set, for several numbers of features.
+    """Cross-validated predictions of every sample, for several numbers of features.
 
     Attributes
     ----------
     classes : array of shape (n_classes,)
-        The labels in sorted order.
+        Labels in sorted order.
     codes : array of shape (n_samples,)
-        The position of the true label of each sample among them.
+        Index of the true label of each sample.
     sizes : list of int
-        The numbers of features (of groups, where the selector has any).
+        Numbers of features (of groups, if the selector has any).
     folds : list of Fold
     predicted : dict of arrays of shape (n_samples, n_sizes)
-        Of each judge, the positions of the predicted labels; -1 for a sample that no fold tests.
+        Indices of the predicted labels by judge; -1 for a sample that no fold tests.
     n_features : array of shape (n_folds, n_sizes)
-        How many features were selected in each fold.
+        Number of features selected in each fold.
     """
 
     classes: Array
@@ -50,16 +50,16 @@ class Predictions:
     n_features: Array
 
     def accuracy(self, judge: str = JUDGES[0]) -> Array:
-        """Return the share of test samples that are right, (n_folds, n_sizes)."""
+        """Return the fraction of correct predictions, (n_folds, n_sizes)."""
         is_right = self.predicted[judge] == self.codes[:, None]
         return np.array([is_right[fold.test].mean(axis=0) for fold in self.folds])
 
     def results(self, judge: str = JUDGES[0]) -> dict[str, Array]:
-        """Return means, standard errors and the rest as in ``L20SelectorCV.cv_results_``, one entry per size."""
+        """Return a table like ``L20SelectorCV.cv_results_``, one entry per size."""
         return tabulate([Setting(0.0, None)], self.sizes, self.accuracy(judge)[None], self.n_features[None])
 
     def confusion(self, size: int, judge: str = JUDGES[0]) -> Array:
-        """Return how many samples of each class (rows) were taken for which class (columns) with ``size`` features."""
+        """Return the confusion matrix with ``size`` features: true classes in rows, predicted ones in columns."""
         predicted = self.predicted[judge][:, self.sizes.index(size)]
         tested = predicted >= 0
         counts = np.zeros((len(self.classes), len(self.classes)), dtype=np.intp)
@@ -79,29 +79,28 @@ def predictions_by_k(
     n_jobs: int | None = None,
     on_fold: Callable[[], object] | None = None,
 ) -> Predictions:
-    """Predict every sample from a selection that has not seen it, for several numbers of features, one selection per fold.
+    """Predict every sample by a selection on the other folds, for several numbers of features.
 
     Parameters
     ----------
     selector : BaseSelector
-        It is cloned, and selects as many features as the largest of ``sizes``. The best k of that ranking are the
-        selection of k features.
+        Cloned and fitted for the largest of ``sizes``. The first k of its ranking are the selection of k features.
     X : array, sparse matrix, FileBlocks or stored array of shape (n_samples, n_features)
-        Of a sparse matrix only the columns of selected features are made dense, and of blocks only these are kept.
+        Of a sparse matrix only the columns of selected features are made dense; of blocks only these are held in memory.
     y : array of shape (n_samples,)
         Labels.
     sizes : sequence of int
-        The numbers of features, ascending.
+        Numbers of features, ascending.
     folds : sequence of Fold
-        Made by :func:`~l20fs.evaluation.folds.make_stratified_folds`, for example.
+        For example those of :func:`~l20fs.evaluation.folds.make_stratified_folds`.
     judges : sequence of {"linear", "KNN-5"}
         ``"linear"``: :class:`L20Classifier` on the selected features, for :class:`L20Selector` the model of its own path.
-        ``"KNN-5"``: a vote of the five nearest training samples; the one of the lower index is nearer where two are equally
-        near, and the class that comes first wins a tie.
+        ``"KNN-5"``: a vote of the five nearest training samples; ties between samples go to the lower index, ties between
+        classes to the first class.
     ridge : float
-        That of the linear judge; :class:`L20Selector` has its own.
+        Ridge of the linear judge; :class:`L20Selector` has its own.
     n_jobs : int or None
-        How many folds are computed at the same time.
+        Number of folds that are computed in parallel.
     on_fold : callable, optional
         Called after each fold.
 
@@ -142,7 +141,7 @@ def predictions_by_k(
 
 
 class Nested(NamedTuple):
-    """The accuracy of a choice that was made anew in each fold, and the number of features that was chosen there."""
+    """Accuracy of a nested cross-validation, and the numbers of features chosen in its folds."""
 
     accuracies: Array
     sizes: list[int]
@@ -163,8 +162,8 @@ def nested_accuracy(
 ) -> Nested:
     """Repeat the choice of the number of features inside the training samples of each fold of ``outer``.
 
-    The outer folds have their predictions for every size already; what is left is to choose one of them without a look at
-    the test samples.
+    The predictions of the outer folds for every size are given; this chooses one size per fold without using its test
+    samples.
     """
     y = np.asarray(y)
     X = _by_samples(X)
@@ -184,7 +183,7 @@ def nested_accuracy(
 
 
 def _by_samples(X: Any) -> Any:
-    """Return X as something of which samples can be taken."""
+    """Return X in a form that can be indexed by samples."""
     refuse_foreign_array(X, "X", "this evaluation")
     if comes_in_blocks(X) and not isinstance(X, np.memmap):
         return as_blocks(X)

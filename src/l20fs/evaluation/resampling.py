@@ -1,4 +1,4 @@
-"""Complementary pairs: two disjoint subsets of the samples, drawn alike, again and again."""
+"""Complementary pairs of subsamples."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from l20fs.inputs.targets import Targets
 from l20fs.text import abbreviated
 from l20fs.typing import Array
 
-#: Keys that keep the seeds of the draws and of the selectors apart.
+#: Keys for separate random streams of the draws and of the selectors.
 _DRAW, _SELECTOR = 0, 1
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """The samples of every resample: resamples 2p and 2p + 1 are the two halves of pair p.
+    """Samples of every resample: resamples 2p and 2p + 1 are the halves of pair p.
 
-    Each resample follows from ``seed`` and its number alone.
+    Each resample depends on ``seed`` and its number only.
 
     Attributes
     ----------
     strata : array of shape (n_units,)
-        What the halves hold in equal shares: the class of each unit, 0, 1, ...
+        Stratum (class) of each unit, 0, 1, ...; both halves have the same fraction of each.
     units : array of shape (n_samples,)
-        The unit of each sample; units are drawn whole.
+        Unit of each sample; the samples of a unit are drawn together.
     samples : array of shape (n_samples,)
-        The indices of the samples that take part.
+        Indices of the samples to draw from.
     fraction : float
-        Share of the units in one half.
+        Fraction of the units in one half.
     seed : int
     """
 
@@ -58,10 +58,10 @@ class Pairs:
 def draw_pair(strata: Array, fraction: float, random: np.random.Generator) -> tuple[Array, Array]:
     """Draw two disjoint subsets of the units, each with ``fraction`` of every stratum.
 
-    The units stand in a row, stratum by stratum, shuffled within; evenly spaced ones are kept, and dealt to the two halves
-    in turn. So each half has its share of every stratum but for one unit, the halves are equal in size or differ by one,
-    and all units of a stratum have the same chance. A stratum of two units or more is in both halves, however small the
-    fraction.
+    The units are ordered by stratum and shuffled within each; evenly spaced ones are drawn and assigned to the two halves in
+    turn. Thus each half has the given fraction of every stratum up to one unit, the sizes of the halves differ by at most
+    one, and all units of a stratum have the same probability. A stratum with two or more units is in both halves, however
+    small the fraction is.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def draw_pair(strata: Array, fraction: float, random: np.random.Generator) -> tu
     (3, 3, 6)
     """
     n_units, sizes = len(strata), np.bincount(strata)
-    # The strata come in random order as well: none of them is always next to the same other one.
+    # The strata are in random order as well, so that none is always adjacent to the same other one.
     place = random.permutation(len(sizes))
     order = random.permutation(n_units)
     order = order[np.argsort(place[strata[order]], kind="stable")]
@@ -86,10 +86,9 @@ def draw_pair(strata: Array, fraction: float, random: np.random.Generator) -> tu
 
 
 def plan_pairs(targets: Targets, groups: Any, fraction: float, seed: int) -> Pairs:
-    """Prepare the draws: in whole ``groups`` unless None, with the same share of every class if there are labels.
+    """Prepare the draws: of whole ``groups`` unless None, stratified by class if there are labels.
 
-    A group is stratified by the rarest class that it holds, rare by the number of groups. Samples of weight 0 are not
-    drawn.
+    The stratum of a group is the class of its samples that occurs in the fewest groups. Samples of weight 0 are not drawn.
     """
     n_samples = len(targets.Y)
     samples = np.arange(n_samples) if targets.sample_weight is None else np.flatnonzero(targets.sample_weight)
@@ -108,7 +107,7 @@ def plan_pairs(targets: Targets, groups: Any, fraction: float, seed: int) -> Pai
 
 
 def encode_groups(groups: Any, n_samples: int) -> Array:
-    """Return the position of each sample's group among the sorted groups."""
+    """Return the index of the group of each sample among the sorted groups."""
     is_missing = groups.isna() if hasattr(groups, "isna") else [g is None or g != g for g in np.asarray(groups).flat]
     if np.any(is_missing):
         raise ValueError(f"groups has {np.sum(is_missing)} missing values. Give every sample the name of its group.")
@@ -121,12 +120,12 @@ def encode_groups(groups: Any, n_samples: int) -> Array:
             f"groups has names that cannot be compared ({error}). Use one type, for example groups.astype(str)."
         ) from error
     if len(names) < 2:
-        raise ValueError(f"groups holds one group only, {names[0]!r}: nothing can be drawn. Give 2 groups or more.")
+        raise ValueError(f"groups has one group only, {names[0]!r}, which cannot be split. Give 2 groups or more.")
     return np.asarray(units)
 
 
 def _judge_rare_classes(classes: Array, n_holders: Array, unit: str) -> None:
-    """Refuse classes of which only one can be in each half; warn of those that can be in one half only."""
+    """Raise an error if only one class can be in each half; warn of classes that can be in one half only."""
     rare = [str(label) for label in classes[n_holders == 1]]
     if not rare:
         return

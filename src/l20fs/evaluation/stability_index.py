@@ -1,4 +1,4 @@
-"""How much the selections of several resamples agree, and how many selected features may be there by chance."""
+"""Stability of selections, and error bounds of stability selection."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ Z_95 = 1.959963984540054
 
 
 class Stability(NamedTuple):
-    """Agreement of several selections: 1 if all are equal, about 0 if they agree by chance alone.
+    """Stability of several selections: 1 if all are equal, about 0 for random ones.
 
     ``variance`` is that of ``index``; ``lower`` and ``upper`` are the ends of a 95 % interval.
     """
 
-    index: float  # type: ignore[assignment]  # the field hides tuple.index, which nobody asks of a measurement
+    index: float  # type: ignore[assignment]  # the field hides tuple.index, which is not needed here
     variance: float
     lower: float
     upper: float
 
 
 def nogueira(Z: Any) -> Stability:
-    """Measure how much selections agree, beyond what sets of their sizes share by chance.
+    """Compute the stability of selections, corrected for chance (Nogueira et al.).
 
     The estimate of Nogueira, Sechidis and Brown, *On the stability of feature selection algorithms* (2018), with its
-    asymptotic interval, which takes the rows of ``Z`` for independent. The sizes of the selections may differ.
+    asymptotic interval, which assumes independent selections. The sizes of the selections may differ.
 
     Parameters
     ----------
@@ -40,8 +40,8 @@ def nogueira(Z: Any) -> Stability:
     Returns
     -------
     Stability
-        All NaN if every selection is empty, or every one holds all features (or there are none): they agree, but so would
-        any others of that size, and agreement beyond chance has no meaning.
+        All NaN if every selection is empty or has all features (or there are none): any selections of that size agree, so
+        that agreement beyond chance is not defined.
 
     Examples
     --------
@@ -51,15 +51,15 @@ def nogueira(Z: Any) -> Stability:
     members = _members(Z)
     n_selections, n_features = members.shape
     if n_selections < 2:
-        raise ValueError(f"Z has {n_selections} row; agreement needs 2 selections or more.")
+        raise ValueError(f"Z has {n_selections} selection. Give 2 or more.")
     sizes = members.sum(axis=1)
     share = sizes.mean() / max(1, n_features)
-    spread = share * (1.0 - share)  # of a feature that is drawn by chance; the index measures in this unit
+    spread = share * (1.0 - share)  # variance of a randomly selected feature, the unit of the index
     if spread == 0.0:
         return Stability(math.nan, math.nan, math.nan, math.nan)
     frequencies = members.sum(axis=0) / n_selections
     index = 1.0 - (frequencies * (1.0 - frequencies)).mean() * n_selections / (n_selections - 1) / spread
-    # What each selection contributes to the index; terms that are the same for all are left out, they cancel below.
+    # The contribution of each selection to the index, without terms that are equal for all: they cancel below.
     shares = sizes / n_features
     overlap = members @ frequencies / n_features
     parts = (overlap - shares * share + index * (shares * share - shares / 2)) / spread
@@ -69,7 +69,7 @@ def nogueira(Z: Any) -> Stability:
 
 
 def _members(Z: Any) -> sp.csr_array:
-    """Return Z with ones for members and nothing elsewhere; sparse, as a selection holds few of many features."""
+    """Return the 0/1 matrix Z of selections; sparse, since a selection has few of many features."""
     members = sp.csr_array(Z if sp.issparse(Z) else np.atleast_2d(np.asarray(Z)))
     members.sum_duplicates()
     members.eliminate_zeros()
@@ -80,14 +80,14 @@ def _members(Z: Any) -> sp.csr_array:
 
 
 def expected_false(n_selected: float, n_features: int, threshold: float, n_pairs: int, kind: Bound = "worst_case") -> float:
-    """Bound the expected number of unlikely features that complementary pairs select.
+    """Bound the expected number of falsely selected features of complementary pairs.
 
     Shah and Samworth, *Variable selection with error control: another look at stability selection* (2013), theorems 1
-    and 2. A feature is unlikely if one resample selects it with probability theta = ``n_selected / n_features`` at most,
-    which is what a selection that knows nothing does. If the two halves of a pair are drawn alike, both hold such a
-    feature with probability theta^2 at most; and a feature that is in the share tau of all halves is in both halves of the
-    share t = 2 tau - 1 of the pairs. So Markov's inequality bounds the probability of that by theta^2 / t, and the sum
-    over all features by ``n_selected`` theta / t. Only shares t that ``n_pairs`` pairs can have count.
+    and 2. A feature counts as falsely selected if one resample selects it with probability at most theta =
+    ``n_selected / n_features``, as a random selection does. If both halves of a pair have the same distribution, both select
+    such a feature with probability at most theta^2; and a feature in a fraction tau of all halves is in both halves of at
+    least a fraction t = 2 tau - 1 of the pairs. By Markov's inequality the probability of this is at most theta^2 / t, and
+    the sum over all features at most ``n_selected`` theta / t. Only fractions t that ``n_pairs`` pairs can have count.
 
     Parameters
     ----------
@@ -96,13 +96,13 @@ def expected_false(n_selected: float, n_features: int, threshold: float, n_pairs
     n_features : int
         Number of all features.
     threshold : float
-        tau, above 1/2: the share of the resamples from which on a feature counts as selected.
+        tau, above 1/2: the fraction of the resamples from which on a feature counts as selected.
     n_pairs : int
         Number of pairs, half the number of resamples.
     kind : {"worst_case", "unimodal"}
-        ``"worst_case"`` assumes nothing else. ``"unimodal"`` assumes that for each unlikely feature the number of pairs
-        with both halves has a distribution with a single peak, which makes the bound two to four times smaller; needs
-        theta <= 1/sqrt(3) and a threshold that is not too close to 1/2.
+        ``"worst_case"`` assumes nothing else. ``"unimodal"`` assumes that for each such feature the number of pairs with
+        both halves has a unimodal distribution, which makes the bound two to four times smaller; needs theta <= 1/sqrt(3)
+        and a threshold that is not too close to 1/2.
 
     Examples
     --------

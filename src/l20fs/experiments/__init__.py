@@ -1,1 +1,1 @@
-"""The paper's experiments as data: plans, the cells that they consist of, and tables, figures and texts from their rows."""
+"""Experiments of the paper: plans, cells, tables, figures and summaries."""

@@ -1,4 +1,4 @@
-"""Agreement of the selections of the splits, with the parameters that the inner folds of each split chose."""
+"""Stability of selections over splits, with the parameters chosen in inner folds."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from l20fs.experiments.outcomes import CANDIDATE, CASE, honest_choices
 
 
 def agreement_of_choices(rows: pd.DataFrame, selections: pd.DataFrame, n_features: int) -> pd.DataFrame:
-    """Return the agreement of the very selections behind the honest accuracies: parameters and size are chosen.
+    """Return the stability of the selections behind the nested accuracies.
 
     Parameters
     ----------
     rows : DataFrame
-        A row table.
+        Row table.
     selections : DataFrame
-        What :func:`~l20fs.experiments.runner.selections` returns.
+        Result of :func:`~l20fs.experiments.runner.selections`.
     n_features : int
         Number of features that could be selected.
 
@@ -31,7 +31,7 @@ def agreement_of_choices(rows: pd.DataFrame, selections: pd.DataFrame, n_feature
 
 
 def agreement_by_size(rows: pd.DataFrame, selections: pd.DataFrame, n_features: int) -> pd.DataFrame:
-    """Return the same for every number of features, with the parameters chosen for each of them."""
+    """Return the stability for every number of features, with the parameters chosen for each."""
     return _agreement(honest_choices(rows, fixed=("n_features",)), selections, n_features, [*CASE, "n_features"])
 
 

@@ -1,4 +1,4 @@
-"""Cells: one variant of a method on one split of one data set, and what came out. Each is a small file of its own."""
+"""Cells of an experiment: one variant of a method on one split of one data set, stored as one file each."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from l20fs.typing import Array
 
 
 class Dataset(NamedTuple):
-    """A data set as the methods see it."""
+    """Data set in the form for methods."""
 
     name: str
     X: Array
@@ -34,7 +34,7 @@ class Dataset(NamedTuple):
 
 @dataclass(frozen=True)
 class Cell:
-    """What is computed in one go: a variant on trial ``split``, or on inner fold ``fold`` of its training part."""
+    """Unit of computation: a variant on trial ``split``, or on inner fold ``fold`` of its training part."""
 
     dataset: str
     variant: Variant
@@ -47,7 +47,7 @@ class Cell:
     scale: str = "none"
 
     def key(self, store: KeyedStore, data_digest: str) -> Key:
-        """Return the key of the result: a label for people, and a hash of all that the result depends on."""
+        """Return the key of the result: a readable label, and a hash of its inputs."""
         place = f"{self.split}" if self.fold is None else f"{self.split}.{self.fold}"
         return store.key(
             f"{self.dataset}/{self.variant.method}-{place}",
@@ -58,7 +58,7 @@ class Cell:
 
 
 def cells_of(plan: Plan, dataset: Dataset) -> Iterator[Cell]:
-    """Return all cells of a data set: every trial first, so that results come early, then the inner folds."""
+    """Return all cells of a data set: all trials first, so that results come early, then the inner folds."""
     n_features = dataset.X.shape[1]
     for split in range(plan.n_splits):
         n_folds = len(inner_folds(dataset.y, split, plan.inner_folds, plan.seed)) if plan.inner_folds else 0
@@ -69,25 +69,25 @@ def cells_of(plan: Plan, dataset: Dataset) -> Iterator[Cell]:
             sizes = tuple(k for k in sizes if k <= n_features)
             common = (sizes, plan.classifiers, plan.inner_folds, plan.seed, plan.scale)
             yield Cell(dataset.name, variant, split, None, *common)
-            for fold in range(0 if variant.method == "Baseline" else n_folds):  # all features: nothing to choose
+            for fold in range(0 if variant.method == "Baseline" else n_folds):  # all features: there is no choice
                 yield Cell(dataset.name, variant, split, fold, *common)
 
 
 def inner_folds(y: Array, split: int, n_folds: int, seed: int) -> list[Fold]:
-    """Return the inner folds of a trial, as positions in the whole data set."""
+    """Return the inner folds of a trial, as indices into the whole data set."""
     train = paper_split(y, split, seed).train
     return [Fold(train[fold.train], train[fold.test]) for fold in inner_splits(y[train], n_folds, split, seed)]
 
 
 def fold_of(cell: Cell, y: Array) -> Fold:
-    """Return the samples on which a cell selects, and those on which it is judged."""
+    """Return the training and the test samples of a cell."""
     if cell.fold is None:
         return paper_split(y, cell.split, cell.seed)
     return inner_folds(y, cell.split, cell.n_folds, cell.seed)[cell.fold]
 
 
 def compute(cell: Cell, dataset: Dataset) -> dict[str, Any]:
-    """Select on the training samples of a cell and judge every size on its test samples."""
+    """Select on the training samples of a cell and evaluate every size on its test samples."""
     fold = fold_of(cell, dataset.y)
     samples = Samples(scaled(dataset.X, fold.train, cell.scale), dataset.y)
     train, test = samples.part(fold.train), samples.part(fold.test)
@@ -113,7 +113,7 @@ def compute(cell: Cell, dataset: Dataset) -> dict[str, Any]:
         "fit_seconds": selection.fit_seconds,
         "n_nonzero": None if path is None else int(path.n_nonzero[-1]),
         "selected": best.tolist(),
-        # A method that solves for one size may select others for a smaller one than the first of a larger one.
+        # The selections of a method that solves for each size need not be nested.
         "selected_at": {
             str(size): these.tolist()
             for size, these in zip(sizes, selected, strict=True)
@@ -129,14 +129,14 @@ def _select(cell: Cell, train: Samples) -> Selection:
         return select(cell.variant.selector(), train, sizes)
     except ValueError as error:
         where = f"split {cell.split}" if cell.fold is None else f"fold {cell.fold} of split {cell.split}"
-        raise ValueError(f"{cell.variant.label}, {where}: {error} Leave the method out, or mend the data.") from error
+        raise ValueError(f"{cell.variant.label}, {where}: {error} Leave the method out, or correct the data.") from error
 
 
 def scaled(X: Array, train: Array, scale: str) -> Array:
-    """Return X as it is, or with mean 0 and deviation 1 of every feature on the training samples; the others follow."""
+    """Return X unchanged, or standardised by the mean and deviation of the training samples."""
     return X if scale == "none" else np.asarray(StandardScaler().fit(X[train]).transform(X))
 
 
 def selected_of(result: dict[str, Any]) -> dict[int, list[int]]:
-    """Return which features a trial selected, best first, for each of its sizes; none are known of all features."""
+    """Return the features that a trial selected for each of its sizes, best first; nothing for all features."""
     return {size: result["selected_at"].get(str(size), result["selected"][:size]) for size in result["sizes"]}

@@ -1,4 +1,4 @@
-"""Sentences about the paper's figures: the paper's reading of them, and ours."""
+"""Claims of the paper about its figures, compared with the reproduced ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from l20fs.report.document import Block, Bullets, Paragraph
 
 
 def claims(rows: Mapping[str, pd.DataFrame]) -> Iterator[Block]:
-    """Compare the paper's reading of each of its figures with ours, as far as there are rows.
+    """Yield for every available figure the claim of the paper and the observation here.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ def claims(rows: Mapping[str, pd.DataFrame]) -> Iterator[Block]:
 
 
 def describe_claim(name: str, rows: pd.DataFrame) -> Iterator[Block]:
-    """Compare the paper's reading of one figure with ours."""
+    """Return the claim of the paper about a figure, and the observation here."""
     (lead, text), describe = CLAIMS[name]
     yield Paragraph(f" {text}", lead)
     seen = tuple(describe(rows))
@@ -34,7 +34,7 @@ def describe_claim(name: str, rows: pd.DataFrame) -> Iterator[Block]:
 
 
 def about_lambda(rows: pd.DataFrame) -> Iterator[str]:
-    """Compare accuracies for lambda up to 0.01, and those with those for 0.1."""
+    """Compare the accuracies for lambda up to 0.01 with each other and with those for 0.1."""
     for row in effects.alpha_effects(rows).itertuples():
         told = f"{row.dataset}, {_name(row.classifier)}: from 1e-5 to 1e-2 the accuracy changes by "
         told += f"{row.median_change:.1f} points (median over the numbers of features, at most {row.largest_change:.1f})"
@@ -44,7 +44,7 @@ def about_lambda(rows: pd.DataFrame) -> Iterator[str]:
 
 
 def about_initialisation(rows: pd.DataFrame) -> Iterator[str]:
-    """Compare three kinds of starting points."""
+    """Compare three kinds of initial weights."""
     for row in effects.start_effects(rows).itertuples():
         yield (
             f"{row.dataset}, {_name(row.classifier)}: {row.difference:.2f} points between the kinds; {row.fewest:.0f} to "
@@ -53,14 +53,14 @@ def about_initialisation(rows: pd.DataFrame) -> Iterator[str]:
 
 
 def about_convergence(traces: pd.DataFrame) -> Iterator[str]:
-    """Count the iterations until most of the decrease is done."""
+    """Count the iterations until :data:`~l20fs.experiments.effects.DONE` of the decrease."""
     for dataset, group in effects.iterations_needed(traces).groupby("dataset", sort=False):
         counts = ", ".join(f"{method} {needed} of {total}" for _, method, needed, total in group.itertuples(index=False))
         yield f"{dataset}: iterations until {effects.DONE:.0%} of the decrease is done: {counts}."
 
 
 def about_time(rows: pd.DataFrame) -> Iterator[str]:
-    """Give mean times over the data sets."""
+    """Describe the mean times over the data sets."""
     means, n_datasets = effects.mean_times(rows)
     listed = ", ".join(f"{method} {seconds(value)} s" for method, value in means.items())
     yield f"Mean over {n_datasets} data sets: {listed}."
@@ -69,7 +69,7 @@ def about_time(rows: pd.DataFrame) -> Iterator[str]:
 
 
 def about_solvers(rows: pd.DataFrame) -> Iterator[str]:
-    """Compare HIHT with AHIHT where lambda is below 0.1."""
+    """Compare HIHT with AHIHT for lambda below 0.1."""
     for found in effects.solver_contrasts(rows):
         told = (
             f"{_name(found.classifier)}: of {found.n_cases} cases (data set and lambda) HIHT has fewer rows in "
@@ -86,7 +86,7 @@ def about_solvers(rows: pd.DataFrame) -> Iterator[str]:
         yield f"{told}."
 
 
-#: The paper's reading of the rows of each plan, and the function that describes ours.
+#: Claim of the paper for each plan, and the function that describes the rows of this run.
 CLAIMS: dict[str, tuple[tuple[str, str], Callable[[pd.DataFrame], Iterator[str]]]] = {
     "lambda": (
         ("Lambda.", "The paper sees almost no fluctuation from 1e-5 to 1e-2 and the worst accuracy at 1e-1."),

@@ -1,4 +1,4 @@
-"""Several methods on the same splits of one data set, honestly: what ``l20fs compare`` does."""
+"""Comparison of methods on the same splits of one data set, for ``l20fs compare``."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ from l20fs.report.formats import table_writers, text_writer, write_markdown
 from l20fs.storage.files import write_together
 from l20fs.text import closest_hint, counted, joined
 
-#: What is compared unless told otherwise: quick methods of different kinds, minutes for 100 samples with 5000 features.
+#: Default methods: fast ones of different kinds, which take minutes for 100 samples with 5000 features.
 DEFAULT_METHODS = ("Baseline", "L20Selector", "RFS", "mRMR", "ReliefF", "FisherScore")
 
-#: A class with fewer samples is in the training part as a whole.
+#: A class with fewer samples is entirely in the training part.
 FEWEST_TESTED = 3
 
 
 class Comparison(NamedTuple):
-    """What was found: the table that is shown, and all files with it and everything else."""
+    """Result of a comparison: the displayed table, and all files."""
 
     table: Table
     files: list[Path]
 
 
-# --------------------------------------------------------------------------------------------------- what is to be run
+# ----------------------------------------------------------------------------------------------------------------- plan
 
 
 def choose_variants(names: Sequence[str]) -> tuple[Variant, ...]:
@@ -53,7 +53,7 @@ def choose_variants(names: Sequence[str]) -> tuple[Variant, ...]:
     Parameters
     ----------
     names : sequence of str
-        In any case; ``["all"]`` stands for every method that uses labels.
+        Names, case-insensitive; ``["all"]`` stands for every method that uses labels.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def choose_variants(names: Sequence[str]) -> tuple[Variant, ...]:
 
 
 def _known() -> dict[str, tuple[Variant, ...]]:
-    """Return the variants of every method, by its label in small letters; those with grids first."""
+    """Return the variants of every method by lower-case label; those with grids first."""
     plan = load_plan("compare")
     found = {label.lower(): tuple(each for each in plan.variants if each.label == label) for label in plan.labels}
     return found | {name.lower(): (Variant(name, name, {}, {}),) for name in discover() if name.lower() not in found}
@@ -84,7 +84,7 @@ def _is_supervised(variant: Variant) -> bool:
 
 
 def split_names(text: str) -> list[str]:
-    """Split names at commas, but for the one comma that belongs to a name.
+    """Split names at commas, except for the one that is part of a name.
 
     Examples
     --------
@@ -105,16 +105,16 @@ def comparison_plan(
     scale: str | None = None,
     seed: int = 0,
 ) -> Plan:
-    """Return a plan for one data set, or refuse data of which a comparison would say nothing.
+    """Return a plan for one data set, or raise an error for data that cannot be compared.
 
-    ``sizes``, ``n_splits`` and ``scale`` are those of ``plans/compare.toml`` unless given; of its sizes those that the data
-    have.
+    ``sizes``, ``n_splits`` and ``scale`` default to those of ``plans/compare.toml``; of its sizes only those up to the
+    number of features are used.
     """
     plan = load_plan("compare")
     n_features = data.X.shape[1]
     too_large = [size for size in sizes or () if size > n_features]
     if too_large:
-        raise DataError(f"sizes: {too_large[0]} features are asked for, but the data have {n_features}. Use smaller sizes.")
+        raise DataError(f"sizes: {too_large[0]} is above the {n_features} features of the data. Use smaller sizes.")
     _refuse_untestable(data.y)
     return replace(
         plan,
@@ -128,25 +128,25 @@ def comparison_plan(
 
 
 def _sizes_within(sizes: tuple[int, ...], n_features: int) -> tuple[int, ...]:
-    """Return the sizes that the data have, and all features if they have none of them."""
+    """Return the sizes that the data have, or all features if they have none of them."""
     return tuple(size for size in sizes if size <= n_features) or (n_features,)
 
 
 def _refuse_untestable(y: np.ndarray) -> None:
-    """Refuse labels of which fewer than two classes have a test part: any accuracy would be without meaning."""
+    """Raise an error if fewer than two classes have test samples: any accuracy would be meaningless."""
     labels, counts = np.unique(y, return_counts=True)
     if len(labels) < 2:
         raise DataError(f"All samples are of class {str(labels[0])!r}. A comparison needs two classes or more.")
     if np.count_nonzero(counts >= FEWEST_TESTED) < 2:
         listed = joined([f"{str(label)!r} {count}" for label, count in zip(labels[:5], counts[:5], strict=True)])
         raise DataError(
-            f"Samples per class: {listed}{', ...' if len(labels) > 5 else ''}. Two classes need {FEWEST_TESTED} or more, of "
-            "which one is tested. Add samples, or merge rare classes."
+            f"Samples per class: {listed}{', ...' if len(labels) > 5 else ''}. At least two classes need {FEWEST_TESTED} or "
+            "more, to have a test sample. Add samples, or merge rare classes."
         )
 
 
 def remarks(data: Dataset, plan: Plan) -> Iterator[str]:
-    """Yield what a user should know of the splits: classes that are never tested, and fewer inner folds than planned."""
+    """Yield notes on the splits: classes that are never tested, and fewer inner folds than planned."""
     labels, counts = np.unique(data.y, return_counts=True)
     rare = [f"{str(label)!r} ({count})" for label, count in zip(labels, counts, strict=True) if count < FEWEST_TESTED]
     if rare:
@@ -176,10 +176,10 @@ def compare(
     n_jobs: int | None = None,
     on_progress: Callable[[RunProgress], object] | None = None,
 ) -> Comparison:
-    """Compute what is missing of a plan, and write tables, figures and words about it.
+    """Compute the missing cells of a plan, and write tables, figures and sentences.
 
-    Everything is made from the cells in ``folder/cells``: called again, it computes nothing and writes the same. All files
-    of a run take their place together, so that no two runs mix, whatever the folder held before.
+    All files are computed from the cells in ``folder/cells``: a second call computes no cells and writes the same files. All
+    files of a run are renamed together, so that two runs never mix.
     """
     folder.mkdir(parents=True, exist_ok=True)
     rows = run(plan, [data], folder / "cells", n_jobs=n_jobs, on_progress=on_progress)
@@ -207,7 +207,7 @@ def compare(
 
 
 def comparison_html(rows: pd.DataFrame, frame: pd.DataFrame, plan: Plan, data: Dataset) -> str:
-    """Return the page: methods side by side."""
+    """Return the HTML page of the comparison."""
     n_samples, n_features = data.X.shape
     shown = {"classifier": lambda table: table.classifier.map(CLASSIFIER_NAMES)}
     return comparison_page(
@@ -231,7 +231,7 @@ def comparison_html(rows: pd.DataFrame, frame: pd.DataFrame, plan: Plan, data: D
 
 
 def _left_out(plan: Plan) -> Iterator[str]:
-    """Yield the methods of the package that use labels and are not in a plan."""
+    """Yield the supervised methods that are not in a plan."""
     for entry in _known().values():
         if _is_supervised(entry[0]) and entry[0].label not in plan.labels:
             yield entry[0].label
@@ -241,7 +241,7 @@ def _left_out(plan: Plan) -> Iterator[str]:
 
 
 def comparison_frame(rows: pd.DataFrame, selected: pd.DataFrame, n_features: int) -> pd.DataFrame:
-    """Return one row per classifier and method, the best first; of equal accuracies the one with fewer features."""
+    """Return one row per classifier and method, the best first; ties go to fewer features."""
     times = outcomes.fit_times(rows)[["dataset", "method", "seconds"]]
     frame = outcomes.honest(rows).merge(agreement_of_choices(rows, selected, n_features), on=outcomes.CASE)
     frame = frame.merge(times, on=["dataset", "method"]).rename(
@@ -255,7 +255,7 @@ def comparison_frame(rows: pd.DataFrame, selected: pd.DataFrame, n_features: int
 
 
 def comparison_table(frame: pd.DataFrame, plan: Plan) -> Table:
-    """Lay out what :func:`comparison_frame` returns for people; the best of each classifier and the second are marked."""
+    """Format :func:`comparison_frame` as a table; the best two of each classifier are marked."""
     rows = []
     for _, group in frame.groupby("classifier", sort=False, observed=True):
         levels = sorted({round(value, 2) for value in group.accuracy}, reverse=True)

@@ -1,4 +1,4 @@
-"""Effects of lambda, starting point and solver on accuracy and sparsity: the numbers behind figures and claims.
+"""Effects of lambda, initial weights and solver on accuracy and sparsity: the numbers of figures and claims.
 
 Accuracies are in %. All functions take *row tables*, see :mod:`l20fs.experiments.outcomes`.
 """
@@ -12,20 +12,20 @@ import pandas as pd
 
 from l20fs.experiments.outcomes import check_rows, fit_times
 
-#: An objective has come down when this share of its whole decrease is done.
+#: Fraction of the whole decrease at which an objective counts as converged.
 DONE = 0.99
 
-#: The paper speaks of lambda up to 0.01 and of 0.1: what lies between them.
+#: Limit between lambda up to 0.01 and lambda = 0.1, which the paper compares.
 SMALL_ALPHA = 0.05
 
 
 def trials_with(rows: pd.DataFrame, *parameters: str) -> pd.DataFrame:
-    """Return the trials with a column for each of some parameters of their choice; the first must be in all of them."""
+    """Return the trials with a column for each of some parameters of their choice; all must have the first one."""
     trials = check_rows(rows)[rows.fold.isna()]
     choices = [json.loads(choice) for choice in trials.choice]
     for parameter in parameters[:1]:
         if not all(parameter in choice for choice in choices):
-            raise ValueError(f"Some rows say nothing about {parameter!r} in their choice. Leave out methods without it.")
+            raise ValueError(f"Some rows have no {parameter!r} in their choice. Leave out methods without it.")
     return trials.assign(**{name: [choice.get(name) for choice in choices] for name in parameters})
 
 
@@ -35,16 +35,16 @@ def trials_of_classifier(rows: pd.DataFrame, classifier: str, *parameters: str) 
 
 
 def select_classifier(table: pd.DataFrame, classifier: str) -> pd.DataFrame:
-    """Return the part of a table that speaks of one classifier, or refuse one that it does not know."""
+    """Return the part of a table for one classifier, or raise an error if there is none."""
     found = table[table.classifier == classifier]
     if not len(found):
         known = ", ".join(table.classifier.unique()) or "none"
-        raise ValueError(f"There is nothing about classifier={classifier!r}. The rows have {known}.")
+        raise ValueError(f"classifier={classifier!r} is not in the rows. Use one of {known}.")
     return found
 
 
 def _at_size(trials: pd.DataFrame, n_features: int | None) -> pd.DataFrame:
-    """Return the trials with so many features, None: with the largest number."""
+    """Return the trials with this number of features; None: with the largest."""
     size = trials.n_features.max() if n_features is None else n_features
     if size not in set(trials.n_features):
         raise ValueError(f"n_features={n_features} is not in the rows. Use one of {sorted(trials.n_features.unique())}.")
@@ -52,7 +52,7 @@ def _at_size(trials: pd.DataFrame, n_features: int | None) -> pd.DataFrame:
 
 
 def _with_n_splits(table: pd.DataFrame, trials: pd.DataFrame) -> pd.DataFrame:
-    """Add how many splits a data set has."""
+    """Add the number of splits of each data set."""
     return table.assign(n_splits=table.dataset.map(trials.groupby("dataset")["split"].nunique()))
 
 
@@ -65,7 +65,7 @@ def accuracy_by_alpha(rows: pd.DataFrame, classifier: str, parameter: str = "alp
     Parameters
     ----------
     rows : DataFrame
-        A row table of one method whose ``choice`` names ``parameter``.
+        Row table of one method whose ``choice`` has ``parameter``.
     classifier : str
     parameter : str, default="alpha"
 
@@ -80,17 +80,17 @@ def accuracy_by_alpha(rows: pd.DataFrame, classifier: str, parameter: str = "alp
 
 
 def spread_by_start(rows: pd.DataFrame, classifier: str, n_features: int | None = None) -> pd.DataFrame:
-    """Return means and deviations over repeated draws of the starting point, by its kind.
+    """Return means and deviations over repeated draws of the initial weights, by kind.
 
-    Splits are averaged first: what is left is what the starting point changes.
+    Splits are averaged first, so that the deviations are due to the initial weights only.
 
     Parameters
     ----------
     rows : DataFrame
-        A row table whose ``choice`` names ``init`` and, for random ones, ``random_state``.
+        Row table whose ``choice`` has ``init`` and, for random ones, ``random_state``.
     classifier : str
     n_features : int, optional
-        For how many features; None: the largest number in the rows.
+        Number of features; None: the largest in the rows.
 
     Returns
     -------
@@ -120,11 +120,11 @@ def means_by_solver(
     Parameters
     ----------
     rows : DataFrame
-        A row table with the solvers as methods, whose ``choice`` names ``parameter``.
+        Row table with the solvers as methods, whose ``choice`` has ``parameter``.
     classifier : str
     parameter : str, default="alpha"
     n_features : int, optional
-        For at most how many features; None: the largest number in the rows.
+        Maximum number of features; None: the largest in the rows.
 
     Returns
     -------
@@ -149,7 +149,8 @@ def relative_objectives(traces: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     traces : DataFrame
-        dataset, method, iteration, objective. The methods have different objectives, so that only shapes can be compared.
+        dataset, method, iteration, objective. The methods have different objectives, so that only relative decreases can be
+        compared.
     """
     traces = traces.sort_values("iteration", kind="stable")
     first = traces.groupby(["dataset", "method"])["objective"].transform("first")
@@ -160,7 +161,7 @@ def relative_objectives(traces: pd.DataFrame) -> pd.DataFrame:
 
 
 def alpha_effects(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return how much the accuracy changes over lambda up to 0.01, and from there to 0.1.
+    """Return the change of the accuracy over lambda up to 0.01, and from there to 0.1.
 
     Returns
     -------
@@ -178,7 +179,7 @@ def alpha_effects(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def start_effects(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return classifier, dataset, largest difference between kinds of starting points, fewest and most non-zero rows."""
+    """Return classifier, dataset, largest difference between kinds of initial weights, fewest and most non-zero rows."""
     found = []
     for (classifier, dataset), group in _means(rows, "init", []).groupby(["classifier", "dataset"], sort=False):
         counts = group.groupby("init")["n_nonzero"].mean()
@@ -187,7 +188,7 @@ def start_effects(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def iterations_needed(traces: pd.DataFrame) -> pd.DataFrame:
-    """Return dataset, method, iterations until :data:`DONE` of the decrease is done, and all iterations."""
+    """Return dataset, method, iterations until :data:`DONE` of the decrease, and all iterations."""
     found = []
     for (dataset, method), line in traces.groupby(["dataset", "method"], sort=False):
         line = line.sort_values("iteration")
@@ -199,7 +200,7 @@ def iterations_needed(traces: pd.DataFrame) -> pd.DataFrame:
 
 
 class MeanTimes(NamedTuple):
-    """Mean seconds of a fit by method, the fastest first, over the data sets on which all of these were run."""
+    """Mean seconds of a fit by method, the fastest first, over the data sets on which all of these methods were run."""
 
     seconds: pd.Series
     n_datasets: int
@@ -215,7 +216,7 @@ def mean_times(rows: pd.DataFrame) -> MeanTimes:
 
 
 class SolverContrast(NamedTuple):
-    """HIHT and AHIHT over data sets and lambdas below 0.1; ``forward`` compares with forward selection where it was run.
+    """Contrast of HIHT and AHIHT over data sets and lambdas below 0.1; ``forward`` is that of forward selection, if run.
 
     ``spread_*`` is the range of the accuracy over lambda, mean over data sets.
     """
@@ -231,7 +232,7 @@ class SolverContrast(NamedTuple):
 
 
 class ForwardContrast(NamedTuple):
-    """Median numbers of non-zero rows, and how much more accurate forward selection is than AHIHT."""
+    """Median numbers of non-zero rows, and the difference in accuracy of forward selection and AHIHT."""
 
     rows: float
     rows_ahiht: float

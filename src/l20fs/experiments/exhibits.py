@@ -1,4 +1,4 @@
-"""The exhibits of the paper: the plans that each one needs, and its tables, figures and texts, from stored rows alone."""
+"""Exhibits of the paper: the plans, tables, figures and texts of each one."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from l20fs.storage.files import write_together
 
 
 class Recipe(NamedTuple):
-    """The title of an exhibit, the plans whose rows it is made from, and what makes it.
+    """Recipe of an exhibit: its title, its plans and the function that makes it.
 
-    ``make(rows, folder)`` gets the rows of each plan, and the objective traces as "traces" if it needs them, writes files
-    and returns them with their content, one :class:`~l20fs.report.index.Exhibit` for each name of files.
+    ``make(rows, folder)`` takes the rows of each plan, and the objective traces as "traces" if needed, writes files and
+    returns one :class:`~l20fs.report.index.Exhibit` per file name, with its content.
     """
 
     title: str
@@ -38,7 +38,7 @@ class Recipe(NamedTuple):
 
 
 def make_datasets(rows: dict[str, pd.DataFrame], folder: Path) -> list[Exhibit]:
-    """Write the table of the data sets: what the paper prints, and what this run has."""
+    """Write the table of the data sets, of the paper and of this run."""
     frame = pd.DataFrame(
         {
             "data set": entry.title,
@@ -54,7 +54,7 @@ def make_datasets(rows: dict[str, pd.DataFrame], folder: Path) -> list[Exhibit]:
 
 
 def make_accuracy(rows: dict[str, pd.DataFrame], folder: Path) -> list[Exhibit]:
-    """Write accuracies with numbers of features under every protocol there are rows for, and beside the printed ones."""
+    """Write accuracies and numbers of features under every protocol, and beside the printed ones."""
     made = []
     for name, table in protocols_of(rows["accuracy"]).items():
         for classifier in table.classifier.unique():
@@ -86,7 +86,7 @@ def make_lambda(rows: dict[str, pd.DataFrame], folder: Path) -> list[Exhibit]:
 
 
 def make_initialisation(rows: dict[str, pd.DataFrame], folder: Path) -> list[Exhibit]:
-    """Draw accuracy and number of non-zero rows for three kinds of starting points."""
+    """Draw accuracy and number of non-zero rows for three kinds of initial weights."""
     table = _of_all_rows(rows["initialisation"])
     return [
         write_figure(folder, f"initialisation-{name}", figures.initialisation(effects.spread_by_start(table, name), name))
@@ -116,7 +116,7 @@ def make_time(rows: dict[str, pd.DataFrame], folder: Path) -> list[Exhibit]:
 
 
 def make_repeats(rows: dict[str, pd.DataFrame], folder: Path) -> list[Exhibit]:
-    """Write what the paper's method reaches in ten experiments of ten splits, under both readings of its lambda."""
+    """Write the accuracies of the paper's method in ten experiments of ten splits, for both readings of lambda."""
     caption = (
         "The paper's experiment ten times, each time on ten splits of its own: the mean of the ten accuracies (%), the "
         "deviation between them (the standard error of one experiment), the lowest and the highest. Optimistic, as in print."
@@ -126,12 +126,12 @@ def make_repeats(rows: dict[str, pd.DataFrame], folder: Path) -> list[Exhibit]:
 
 
 def for_people(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table with whole numbers of features, and no differences that two decimals cannot show."""
+    """Return a table for display, with integer numbers of features and differences rounded to two decimals."""
     return table.astype({"n_features": "int64"}).assign(difference=table.difference.round(2) + 0.0)
 
 
 def make_summary(rows: dict[str, pd.DataFrame], folder: Path) -> list[Exhibit]:
-    """Write the summary, and draw the mean ranks of the methods."""
+    """Write the summary of the reproduction, and draw the critical differences."""
     repeated = repeats_beside_published(repeats(rows["repeats"])) if "repeats" in rows else None
     made = [write_document(folder, "summary", summary(rows["accuracy"], repeated=repeated, others=rows))]
     for protocol, table in protocols_of(rows["accuracy"]).items():
@@ -161,12 +161,12 @@ def write_document(folder: Path, name: str, blocks: Iterable[Block]) -> Exhibit:
 
 
 def _written(writers: dict[Path, Callable[[BinaryIO], object]]) -> tuple[str, ...]:
-    """Write files, all or none, and return their names."""
+    """Write files atomically and return their names."""
     write_together(writers)
     return tuple(file.name for file in writers)
 
 
-#: Every exhibit by the name that ``l20fs reproduce`` takes.
+#: Exhibits by their names in ``l20fs reproduce``.
 RECIPES = {
     "datasets": Recipe("the data sets", (), make_datasets),
     "accuracy": Recipe("accuracy with the number of features", ("accuracy",), make_accuracy),
@@ -180,12 +180,12 @@ RECIPES = {
     "summary": Recipe("what was reproduced, in words", ("accuracy",), make_summary),
 }
 
-#: The data sets on which convergence is shown.
+#: Data sets on which convergence is shown.
 TRACED = ("leukemia", "prostate")
 
 
 def protocols_of(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Return what the rows report under each protocol for which they are there."""
+    """Return the reports of the rows under each protocol."""
     found = {"optimistic": outcomes.optimistic(rows)}
     if rows.fold.notna().any():
         found["honest"] = outcomes.honest(rows)
@@ -198,5 +198,5 @@ def plans_of(names: Iterable[str]) -> list[str]:
 
 
 def _of_all_rows(rows: pd.DataFrame) -> pd.DataFrame:
-    """Set the number of features to 0: each fit has its own, the number of its non-zero rows."""
+    """Set the number of features to 0: each fit has its own number of non-zero rows."""
     return rows.assign(n_features=0)

@@ -1,4 +1,4 @@
-"""Parts that figures share: the style of each method, subplots, axes, captions, and files."""
+"""Parts of figures: styles of methods, subplots, axes, captions and files."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from l20fs.plots.canvas import COLOURS, GREY, VERBATIM, clear_frame, use_log_axi
 BLUE, VERMILLION, GREEN, PINK, ORANGE, SKY = COLOURS
 BLACK = "#000000"
 
-#: Inches of one subplot; a figure has at most four beside each other.
+#: Size of one subplot in inches; a figure has at most four side by side.
 SUBPLOT_WIDTH, SUBPLOT_HEIGHT, MOST_COLUMNS = 2.9, 2.4, 4
 
-#: Largest number of uneven numbers of features that each get a tick.
+#: Maximum number of unevenly spaced numbers of features that each get a tick.
 MOST_TICKS = 8
 
-#: A picture spans more than so many orders of magnitude: then its axis is logarithmic.
+#: Orders of magnitude from which on an axis is logarithmic.
 DECADES = 2.0
 
 
@@ -60,7 +60,7 @@ STYLES = {
 
 
 def styles_of(methods: Iterable[str]) -> dict[str, Style]:
-    """Return a style for each method: known ones keep theirs, others get what is left, unused colours first."""
+    """Return a style for each method: known ones keep theirs, others get unused ones."""
     methods = list(methods)
     used = {STYLES[method].color for method in methods if method in STYLES}
     looks = sorted(zip((*COLOURS, BLACK), "<>phdHX", strict=True), key=lambda look: look[0] in used)
@@ -82,7 +82,7 @@ def figure_writers(figure: Figure, folder: Path, name: str) -> dict[Path, Callab
 
 
 def make_figure(width: float, height: float) -> Figure:
-    """Return a figure that no window and no other figure knows of."""
+    """Return a figure that is not registered with pyplot."""
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
     return figure
@@ -91,7 +91,7 @@ def make_figure(width: float, height: float) -> Figure:
 def make_subplots(
     titles: list[str], width: float = SUBPLOT_WIDTH, height: float = SUBPLOT_HEIGHT, most_columns: int = MOST_COLUMNS
 ) -> tuple[Figure, list[Axes]]:
-    """Return a figure with a subplot for each title, as even as possible."""
+    """Return a figure with a subplot for each title, in rows of about equal length."""
     n_rows = math.ceil(len(titles) / most_columns)
     n_columns = math.ceil(len(titles) / n_rows)
     figure = make_figure(max(1.6 * SUBPLOT_WIDTH, width * n_columns), height * n_rows + 0.7)
@@ -127,14 +127,14 @@ def finish(figure: Figure, subplots: list[Axes], x: str, y: str, legend: list[An
 
 
 def _n_beside(figure: Figure, legend: list[Any]) -> int:
-    """Return how many entries of a legend fit into a line, each with its sample, all lines about equally long."""
+    """Return the number of legend entries per line, for lines of equal length."""
     width = 0.06 * max(len(entry.get_label()) for entry in legend) + 0.6
     n_lines = math.ceil(len(legend) * width / figure.get_figwidth())
     return math.ceil(len(legend) / n_lines)
 
 
 def use_size_axis(ax: Axes, sizes: list[int]) -> None:
-    """Make an axis for numbers of features: with even steps as it is, otherwise logarithmic with a tick at each of a few."""
+    """Set up an axis for numbers of features: linear for even steps, otherwise logarithmic with a tick at each of a few."""
     if len(set(np.diff(sizes))) < 2:
         ax.xaxis.set_major_locator(MaxNLocator(5, integer=True))
         return
@@ -144,7 +144,7 @@ def use_size_axis(ax: Axes, sizes: list[int]) -> None:
 
 
 def label_axes(figure: Figure, subplots: list[Axes], x: str, y: str) -> None:
-    """Name the axes once per column and row."""
+    """Label the axes once per column and row of subplots."""
     lowest = {ax.get_subplotspec().colspan.start: ax for ax in subplots}  # type: ignore[union-attr]  # all are in a grid
     for ax in lowest.values():
         ax.set_xlabel(x)
@@ -168,20 +168,23 @@ def line_look(style: Style) -> dict[str, Any]:
 
 
 def add_caption(figure: Figure, text: str) -> Figure:
-    """Write a caption above the subplots, in as many lines as it needs: a letter is some 0.07 inches wide."""
+    """Write the caption above the subplots, wrapped to the width of the figure: a letter is some 0.07 inches wide."""
     wrapped = textwrap.fill(text, int(figure.get_figwidth() / 0.073))
     figure.suptitle(wrapped, fontsize=9, color="#333333", **VERBATIM)
     return figure
 
 
 def power_of_ten(value: float) -> str:
-    """Return a power of ten as one, any other number as it is."""
+    """Format a power of ten as such, any other number unchanged."""
     exponent = round(math.log10(value)) if value > 0 else 0
     return f"$10^{{{exponent}}}$" if value > 0 and math.isclose(value, 10.0**exponent) else f"{value:g}"
 
 
 def give_room(ax: Axes, means: pd.Series, spread: pd.Series, highest: float) -> None:
-    """Show at least a tenth of the value, so that no last digit fills a subplot, and hardly more than ``highest``."""
+    """Set the limits of an axis: a range of at least a tenth of the value, hardly above ``highest``.
+
+    Otherwise differences in the last digit would fill a subplot.
+    """
     centre = float(means.mean())
     half = max(0.05 * abs(centre), 1.3 * float((abs(means - centre) + spread.fillna(0.0)).max()), 0.5)
     ax.set_ylim(centre - half, min(centre + half, highest + 0.1 * half))
@@ -192,7 +195,7 @@ def spans_decades(values: pd.Series) -> bool:
 
 
 def size_words(trials: pd.DataFrame) -> str:
-    """Write the number of features: 0 stands for as many as have weights."""
+    """Return the number of features in words; 0 stands for all with weights."""
     largest = trials.n_features.max()
     return f"at most {largest} features" if largest else "all features that have weights"
 

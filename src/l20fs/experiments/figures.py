@@ -1,4 +1,4 @@
-"""The paper's figures: every function takes ready numbers and returns a matplotlib Figure."""
+"""Figures of the paper, drawn from computed numbers."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def curves(table: pd.DataFrame, classifier: str) -> Figure:
     Parameters
     ----------
     table : DataFrame
-        What :func:`~l20fs.experiments.outcomes.curves` returns.
+        Result of :func:`~l20fs.experiments.outcomes.curves`.
     classifier : str
     """
     table = select_classifier(table, classifier)
@@ -76,12 +76,12 @@ def curves(table: pd.DataFrame, classifier: str) -> Figure:
 
 
 def lambda_sensitivity(table: pd.DataFrame, classifier: str) -> Figure:
-    """Draw accuracy as numbers on a map, lambda x number of features, one subplot per data set; all share their colours.
+    """Draw a heat map of the accuracy, lambda x number of features, one subplot per data set with a common colour scale.
 
     Parameters
     ----------
     table : DataFrame
-        What :func:`~l20fs.experiments.effects.accuracy_by_alpha` returns.
+        Result of :func:`~l20fs.experiments.effects.accuracy_by_alpha`.
     classifier : str
     """
     means = table.set_index(["dataset", "alpha", "n_features"])["accuracy"]
@@ -106,12 +106,12 @@ def lambda_sensitivity(table: pd.DataFrame, classifier: str) -> Figure:
 
 
 def initialisation(table: pd.DataFrame, classifier: str) -> Figure:
-    """Draw accuracy and number of non-zero rows by kind of starting point; bars: deviation over repeated draws.
+    """Draw accuracy and number of non-zero rows by kind of initial weights; bars: deviation over repeated draws.
 
     Parameters
     ----------
     table : DataFrame
-        What :func:`~l20fs.experiments.effects.spread_by_start` returns.
+        Result of :func:`~l20fs.experiments.effects.spread_by_start`.
     classifier : str
     """
     datasets, kinds = list(table.dataset.unique()), list(table.init.unique())
@@ -140,7 +140,7 @@ def convergence(table: pd.DataFrame) -> Figure:
     Parameters
     ----------
     table : DataFrame
-        What :func:`~l20fs.experiments.effects.relative_objectives` returns.
+        Result of :func:`~l20fs.experiments.effects.relative_objectives`.
     """
     styles, datasets = styles_of(table.method), list(table.dataset.unique())
     figure, subplots = make_subplots(datasets, width=1.3 * SUBPLOT_WIDTH, height=1.2 * SUBPLOT_HEIGHT)
@@ -162,12 +162,12 @@ def convergence(table: pd.DataFrame) -> Figure:
 
 
 def stability(table: pd.DataFrame) -> Figure:
-    """Draw how much the selections of the splits agree against the number of features, one subplot per classifier.
+    """Draw the stability of the selections against the number of features, one subplot per classifier.
 
     Parameters
     ----------
     table : DataFrame
-        What :func:`~l20fs.experiments.agreement.agreement_by_size` returns.
+        Result of :func:`~l20fs.experiments.agreement.agreement_by_size`.
     """
     styles = styles_of(table.method[table.stability.notna()])
     classifiers = list(table.classifier.unique())
@@ -178,7 +178,7 @@ def stability(table: pd.DataFrame) -> Figure:
         here = table[(table.classifier == classifier) & table.stability.notna()]
         for number, (method, line) in enumerate(here.groupby("method", sort=False, observed=True)):
             line = line.sort_values("n_features")
-            aside = 1.12 ** ((number + 0.5) / len(styles) - 0.5)  # bars at the same place hide each other
+            aside = 1.12 ** ((number + 0.5) / len(styles) - 0.5)  # shifted, since bars at the same place hide each other
             reach = np.array([line.stability - line.lower, line.upper - line.stability])
             look = line_look(styles[method]) | {"elinewidth": 0.7, "capsize": 1.5}
             ax.errorbar(line.n_features.to_numpy() * aside, line.stability.to_numpy(), reach, **look)
@@ -198,7 +198,7 @@ def time(times: pd.DataFrame) -> Figure:
     Parameters
     ----------
     times : DataFrame
-        What :func:`~l20fs.experiments.outcomes.fit_times` returns.
+        Result of :func:`~l20fs.experiments.outcomes.fit_times`.
     """
     times = times[times.seconds > 0.0]
     methods, datasets = list(times.method.unique()), list(times.dataset.unique())
@@ -236,7 +236,7 @@ def solvers(table: pd.DataFrame, classifier: str) -> Figure:
     Parameters
     ----------
     table : DataFrame
-        What :func:`~l20fs.experiments.effects.means_by_solver` returns.
+        Result of :func:`~l20fs.experiments.effects.means_by_solver`.
     classifier : str
     """
     styles, datasets = styles_of(table.method), list(table.dataset.unique())
@@ -263,7 +263,7 @@ def solvers(table: pd.DataFrame, classifier: str) -> Figure:
 
 
 def critical_difference(tests: RankTests, title: str = "") -> Figure:
-    """Draw the mean ranks on a line and join methods that Nemenyi's test cannot tell apart.
+    """Draw the mean ranks on a line and connect methods that Nemenyi's test does not separate.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""Accuracy of a method on a data set: as the paper reports it, which is optimistic, and honestly.
+"""Accuracies of methods on data sets, under the optimistic protocol of the paper and under nested validation.
 
 Both start from the same *row table*, a DataFrame with one row per trial (``fold`` missing) or inner fold of its training
-part, and for each choice of parameters, number of features and classifier (:data:`COLUMNS`). Whatever is compared has the
-order in which it first appears in the rows, which is that of the plan.
+part, and for each choice of parameters, number of features and classifier (:data:`COLUMNS`). Data sets, methods and
+classifiers keep the order of their first appearance in the rows, which is that of the plan.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 
-#: The columns of a row table and how they are read.
+#: Columns of a row table with their types.
 COLUMNS = {
     "dataset": "str",
     "method": "str",
@@ -26,23 +26,23 @@ COLUMNS = {
     "n_nonzero": "Int64",
 }
 
-#: The columns that an accuracy is reported for, and those that are chosen for it.
+#: Columns that identify a reported accuracy, and columns that are chosen for it.
 CASE = ["dataset", "method", "classifier"]
 CANDIDATE = ["choice", "n_features"]
 
-#: Means that agree in so many digits are equal: sums of the same numbers in another order differ in the last ones.
+#: Means that agree in this many digits are tied: sums of the same numbers in another order differ in the last digits.
 DIGITS = 10
 
 
 def read_rows(file: Path) -> pd.DataFrame:
-    """Read a row table; labels are text, also one that spells ``NA``."""
+    """Read a row table; labels are text, also ``NA``."""
     texts = [name for name, kind in COLUMNS.items() if kind == "str"]
     missing = {name: [] if name in texts else [""] for name in COLUMNS}
     return check_rows(pd.read_csv(file, dtype=COLUMNS, keep_default_na=False, na_values=missing))
 
 
 def check_rows(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return a row table as it is, or refuse one of which no mean can be trusted."""
+    """Return a row table, or raise an error for missing columns, duplicate rows or invalid accuracies."""
     absent = [name for name in COLUMNS if name not in rows]
     if absent:
         raise ValueError(f"The rows have no column {absent[0]!r}. A row table has {', '.join(COLUMNS)}.")
@@ -60,19 +60,19 @@ def check_rows(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def optimistic(rows: pd.DataFrame) -> pd.DataFrame:
-    """Report the best mean accuracy on the test parts, as the paper does: choice and number of features are made for them.
+    """Report the best mean accuracy on the test parts, as the paper does, with choices made on them.
 
     Parameters
     ----------
     rows : DataFrame
-        A row table; inner folds are not looked at.
+        Row table; inner folds are ignored.
 
     Returns
     -------
     DataFrame
         dataset, method, classifier, accuracy and standard_error over the splits (in %), n_features, choice, protocol,
-        n_splits. Of equal accuracies the one with fewer features is taken, and then the first choice. Where some choices
-        lack splits, they are left out: the best of few splits is no fair rival.
+        n_splits. Ties go to fewer features, then to the first choice. Choices with missing splits are left out: a maximum
+        over fewer splits is not comparable.
 
     Examples
     --------
@@ -91,17 +91,17 @@ def optimistic(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def honest(rows: pd.DataFrame) -> pd.DataFrame:
-    """Report the accuracy on test parts that no choice was made for: all is chosen on inner folds of the training part.
+    """Report the accuracy with all choices made on inner folds of the training part.
 
     Returns
     -------
     DataFrame
-        As :func:`optimistic`; ``n_features`` is the median of the numbers chosen, ``choice`` the one taken most often, of
-        equally frequent ones the first.
+        As :func:`optimistic`; ``n_features`` is the median of the chosen numbers, ``choice`` the most frequent one, the
+        first of them on a tie.
 
     See Also
     --------
-    honest_choices : what was chosen in every split.
+    honest_choices : choices in every split.
     """
     groups = honest_choices(rows).sort_values("order", kind="stable").groupby(CASE, sort=False, observed=True)
     table = _summarise(groups, CASE)
@@ -113,21 +113,21 @@ def honest(rows: pd.DataFrame) -> pd.DataFrame:
 def honest_choices(rows: pd.DataFrame, fixed: tuple[str, ...] = ()) -> pd.DataFrame:
     """Choose in every split by the mean accuracy over the inner folds of its training part.
 
-    Of equal means the one with fewer features is taken, and then the first choice. What has nothing to choose from is taken
-    as it is; splits without inner folds are left out, since nothing honest can be said about them.
+    Ties go to fewer features, then to the first choice. Methods without a choice are used unchanged; splits without inner
+    folds are left out, since a choice there would use the test samples.
 
     Parameters
     ----------
     rows : DataFrame
-        A row table.
+        Row table.
     fixed : tuple of str, default=()
-        With ``("n_features",)`` the choice is made for every number of features.
+        Columns that are not chosen: with ``("n_features",)`` a choice is made for every number of features.
 
     Returns
     -------
     DataFrame
-        The rows of the trials that were chosen, one per data set, method, classifier and split (and ``fixed``), with the
-        ``inner_accuracy`` that decided, the number of folds behind it, and the place of the choice in the plan (``order``).
+        Rows of the chosen trials, one per data set, method, classifier and split (and ``fixed``), with the
+        ``inner_accuracy`` of the choice, its number of folds, and the position of the choice in the plan (``order``).
     """
     rows = _with_order(check_rows(rows))
     trials, inner = rows[rows.fold.isna()], rows[rows.fold.notna()]
@@ -161,10 +161,10 @@ def curves(rows: pd.DataFrame, protocol: str) -> pd.DataFrame:
     Parameters
     ----------
     rows : DataFrame
-        A row table.
+        Row table.
     protocol : {"optimistic", "honest"}
-        Whether the parameters of a method are those that are best on the test parts, as in the paper, or chosen for every
-        number of features on inner folds.
+        Whether the parameters of a method are the best on the test parts, as in the paper, or chosen for every number of
+        features on inner folds.
     """
     make = {"optimistic": optimistic_curves, "honest": honest_curves}
     if protocol not in make:
@@ -173,12 +173,12 @@ def curves(rows: pd.DataFrame, protocol: str) -> pd.DataFrame:
 
 
 def optimism(best: pd.DataFrame, fair: pd.DataFrame) -> pd.DataFrame:
-    """Compare the protocols over cases that have both, with the same splits.
+    """Compare the protocols over the cases with both, on the same splits.
 
     Parameters
     ----------
     best, fair : DataFrame
-        What :func:`optimistic` and :func:`honest` return.
+        Results of :func:`optimistic` and :func:`honest`.
 
     Returns
     -------
@@ -200,13 +200,13 @@ def optimism(best: pd.DataFrame, fair: pd.DataFrame) -> pd.DataFrame:
 
 
 def total_fit_seconds(rows: pd.DataFrame) -> float:
-    """Return the time of all fits, those on inner folds too."""
+    """Return the time of all fits, including those on inner folds."""
     inner = rows[rows.fold.notna()].drop_duplicates(["method", "choice", "split", "fold"])
     return float(fits(rows).fit_seconds.sum() + inner.fit_seconds.sum())
 
 
 def fits(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per fit on a trial: a fit is judged for many sizes and by several classifiers, but happens once."""
+    """Return one row per fit on a trial, which is evaluated for many sizes and by several classifiers."""
     return _trials(rows).drop_duplicates(["dataset", "method", "choice", "split"])
 
 
@@ -235,9 +235,9 @@ def _summarise(groups: pd.api.typing.DataFrameGroupBy, by: list[str]) -> pd.Data
 
 
 def _first_of_best(candidates: pd.DataFrame, group: list[str], score: str, support: str) -> pd.DataFrame:
-    """Return per group the row with the highest score; equal ones: fewer features, then the first choice.
+    """Return the row with the highest score of each group; ties go to fewer features, then to the first choice.
 
-    Only rows with the largest ``support`` in their group compete.
+    Only rows with the largest ``support`` in their group are compared.
     """
     ranked = candidates.assign(_support=-candidates[support].fillna(0), _score=-candidates[score].round(DIGITS))
     ranked = ranked.sort_values(["_support", "_score", "n_features", "order"], kind="stable")
@@ -246,7 +246,7 @@ def _first_of_best(candidates: pd.DataFrame, group: list[str], score: str, suppo
 
 
 def _most_frequent(choices: pd.Series) -> str:
-    """Return the value that occurs most often; of equal counts the first to appear."""
+    """Return the most frequent value; ties go to the first to appear."""
     return str(choices.value_counts(sort=False).idxmax())
 
 

@@ -1,4 +1,4 @@
-"""Plans: which methods, with which parameters, on which data sets and splits; read from TOML and checked beforehand."""
+"""Plans of experiments in TOML: methods, parameters, data sets and splits."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ from l20fs.methods import discover
 from l20fs.solvers import SOLVERS, make_solver
 from l20fs.text import closest_hint
 
-#: Stands among sizes for as many features as have non-zero weights at the lambda of the path.
+#: Size that stands for the number of features with non-zero weights at the lambda of the path.
 NONZERO = 0
 
-#: What a plan may say at its top, and about a method.
+#: Keys of a plan, and of a method.
 KEYS = {"title", "datasets", "sizes", "n_splits", "seed", "classifiers", "inner_folds", "scale", "methods"}
 METHOD_KEYS = {"label", "method", "paper_solver", "params", "grid", "sizes"}
 
-#: What is done to the features of a cell: nothing, or mean 0 and deviation 1 on its training samples.
+#: Scaling of the features of a cell: none, or mean 0 and deviation 1 on its training samples.
 SCALES = ("none", "zscore")
 
-#: Parameters that a plan cannot set: the runner does.
+#: Parameters that a plan cannot set, because the runner sets them.
 RESERVED = ("n_features_to_select", "max_features", "sizes", "callback", "verbose")
 
 
 class PlanError(ValueError):
-    """A plan that cannot be carried out; the message names the line."""
+    """Invalid plan; the message names the line."""
 
 
 @dataclass(frozen=True)
 class Variant:
-    """A method with one choice of its parameters; ``choice`` is the part that comes from a grid.
+    """Method with one choice of its parameters; ``choice`` is the part from a grid.
 
-    The options of a solver stand among the parameters by their own names.
+    The options of a solver are among the parameters, by their own names.
     """
 
     label: str
@@ -62,12 +62,11 @@ class Variant:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be run.
+    """Plan of an experiment.
 
-    ``inner_folds`` 0: the trials only. Otherwise the training part of every trial is split again into so many folds, on
-    which parameters and sizes are chosen honestly. ``scale`` is what is done to the features before anything else
-    (:data:`SCALES`). ``lines`` has the line that speaks of the data sets, of the sizes and of each method, for what is found
-    out later.
+    ``inner_folds`` is the number of folds of the training part of every trial, on which parameters and sizes are chosen
+    without its test samples; 0 for the trials only. ``scale`` is the scaling of the features (:data:`SCALES`). ``lines`` has
+    the lines of the data sets, of the sizes and of each method, for errors that are found later.
     """
 
     title: str
@@ -83,11 +82,11 @@ class Plan:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The methods, in the order of the plan."""
+        """Labels of the methods, in the order of the plan."""
         return tuple(dict.fromkeys(variant.label for variant in self.variants))
 
     def refuse_small(self, dataset: str, n_features: int) -> None:
-        """Refuse sizes that a data set does not have."""
+        """Raise an error for sizes above the number of features of a data set."""
         for variant in self.variants:
             largest = max(variant.sizes or self.sizes)
             if largest > n_features and variant.method != "Baseline":
@@ -113,7 +112,7 @@ def load_plan(source: str | Path) -> Plan:
 
 
 def parse_plan(text: str) -> Plan:
-    """Turn the text of a plan into a plan, or say which line cannot be carried out.
+    """Parse the text of a plan, or raise an error that names the line.
 
     Examples
     --------
@@ -168,7 +167,7 @@ def selector_class(name: str) -> type[BaseSelector]:
 
 
 class _Method:
-    """A ``[[methods]]`` entry of a plan."""
+    """Entry ``[[methods]]`` of a plan."""
 
     def __init__(self, entry: dict[str, Any], number: int, where: Lines, sizes: tuple[int, ...]) -> None:
         self.number, self.where = number, where
@@ -216,13 +215,13 @@ class _Method:
 
 
 def _flat(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings of a selector as a plan names them: the solver by its name, and its options beside it."""
+    """Return the settings of a selector as in a plan: the name of the solver, and its options as further parameters."""
     solver = settings["solver"]
     return settings | {"solver": solver.name} | solver.get_params()
 
 
 class Lines:
-    """Where the keys of a TOML text are: the parser does not tell.
+    """Line numbers of the keys of a TOML text, which the parser does not report.
 
     Examples
     --------
@@ -247,7 +246,7 @@ class Lines:
                 self._found[*table, key[1]] = number
 
     def of(self, *path: Any) -> int:
-        """Return the line of a key, or of the table that should have it; 1 if there is neither."""
+        """Return the line of a key, or of its table; 1 if there is neither."""
         while path and path not in self._found:
             path = path[:-1]
         return self._found.get(path, 1)
@@ -259,7 +258,7 @@ class Lines:
     def refuse_unknown_keys(self, table: Mapping[str, Any], known: set[str], *path: Any) -> None:
         for key in table:
             if key not in known:
-                self.refuse(f"{key!r} means nothing here. {closest_hint(key, sorted(known))}", *path, key)
+                self.refuse(f"the key {key!r} is unknown here. {closest_hint(key, sorted(known))}", *path, key)
 
 
 def _sizes(value: Any, where: Lines, *path: Any) -> tuple[int, ...]:

@@ -1,8 +1,8 @@
-r"""The paper's protocol: how samples are split, and the two classifiers that judge a selection.
+r"""Protocol of the paper: splits and classifiers.
 
-The paper states two thirds of every class for training, ten repeats, KNN with five neighbours and softmax. What it leaves
-open is taken from the code that its authors published later: the two thirds are rounded up, equal votes of KNN go to the
-first class, and softmax has no intercept and minimises the mean cross-entropy plus :math:`\tfrac{10^{-4}}2 \|\theta\|^2`.
+The paper states two thirds of every class for training, ten repeats, KNN with five neighbours and softmax. The other details
+are those of the code that its authors published later: the two thirds are rounded up, ties of KNN go to the first class, and
+softmax has no intercept and minimises the mean cross-entropy plus :math:`\tfrac{10^{-4}}2 \|\theta\|^2`.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from l20fs.evaluation.folds import Fold
 from l20fs.evaluation.judges import FittedEstimator, accuracy
 from l20fs.typing import Array
 
-#: Share of every class that is used for training, rounded up.
+#: Fraction of every class that is used for training, rounded up.
 TRAINING_SHARE = 2 / 3
 
-#: Weight of the squared parameters of softmax, and the most steps of its solver.
+#: Weight decay of softmax, and the maximum number of steps of its solver.
 DECAY, MAX_ITER = 1e-4, 200
 
 
 def paper_split(y: Array, number: int, seed: int = 0) -> Fold:
     """Draw trial ``number``: of every class two thirds, rounded up, for training.
 
-    Trial i depends on the labels, ``seed`` and i alone.
+    Trial i depends on the labels, ``seed`` and i only.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def paper_split(y: Array, number: int, seed: int = 0) -> Fold:
 
 
 def inner_splits(y: Array, n_folds: int, number: int, seed: int = 0) -> list[Fold]:
-    """Split the training samples of a trial into folds, by class; fewer where the smallest class has fewer samples.
+    """Split the training samples of a trial into stratified folds, at most as many as the smallest class has samples.
 
     A class with one sample cannot be in both parts and stays in the training parts: it does not limit the folds.
     """
@@ -66,11 +66,11 @@ def inner_splits(y: Array, n_folds: int, number: int, seed: int = 0) -> list[Fol
 
 
 class Softmax(ClassifierMixin, BaseEstimator):
-    """Multinomial logistic regression as the authors of the paper run it.
+    """Multinomial logistic regression with the settings of the paper.
 
     No intercept, mean cross-entropy plus half of ``DECAY`` times the squared parameters, L-BFGS with ``MAX_ITER`` steps.
-    They start from small random numbers; this starts from zero, since there is one minimum only. The parameters are
-    combinations of the training samples, so that no more of them are searched for than there are samples.
+    The authors start from small random numbers; this starts from zero, since the minimum is unique. The parameters are
+    linear combinations of the training samples, so that the search has at most as many dimensions per class as samples.
 
     Examples
     --------
@@ -83,7 +83,7 @@ class Softmax(ClassifierMixin, BaseEstimator):
     coef_: Array
 
     def fit(self, X: Array, y: Array) -> Softmax:
-        """Learn the parameters."""
+        """Fit the parameters."""
         X = np.ascontiguousarray(X)
         self.classes_, codes = np.unique(y, return_inverse=True)
         n_samples, n_classes = len(X), len(self.classes_)
@@ -110,7 +110,7 @@ class Softmax(ClassifierMixin, BaseEstimator):
 
 
 def _reduced(X: Array) -> tuple[Array, Array]:
-    """Return X as ``basis @ axes`` with orthonormal axes: parameters outside their span change nothing but the decay."""
+    """Return X as ``basis @ axes`` with orthonormal axes; other directions affect the weight decay only."""
     if X.shape[1] <= len(X):
         return X, np.eye(X.shape[1])
     energies, directions = np.linalg.eigh(X @ X.T)
@@ -119,8 +119,8 @@ def _reduced(X: Array) -> tuple[Array, Array]:
     return directions[:, kept] * lengths, (directions[:, kept] / lengths).T @ X
 
 
-#: The classifiers that judge a selection, for a number of training samples. Of equal votes scikit-learn takes the first
-#: class, too.
+#: Classifiers that judge a selection, for a number of training samples. Ties of votes go to the first class in scikit-learn,
+#: too.
 CLASSIFIERS: dict[str, Callable[[int], Any]] = {
     "knn": lambda n_samples: KNeighborsClassifier(min(5, n_samples), algorithm="brute"),
     "softmax": lambda n_samples: Softmax(),
@@ -128,11 +128,11 @@ CLASSIFIERS: dict[str, Callable[[int], Any]] = {
 
 
 def judge_by(name: str, n_samples: int) -> FittedEstimator:
-    """Return the judge that trains a classifier on ``n_samples`` samples and gives its accuracy on the test samples."""
+    """Return the judge that trains a classifier on ``n_samples`` samples and returns its test accuracy."""
     return FittedEstimator(CLASSIFIERS[name](n_samples), accuracy, best_first=True)
 
 
 def majority_share(y: Array, fold: Fold) -> float:
-    """Return the share of test samples of the class that is most frequent among the training samples."""
+    """Return the test accuracy of predicting the most frequent training class."""
     labels, counts = np.unique(y[fold.train], return_counts=True)
     return float(np.mean(y[fold.test] == labels[counts.argmax()]))

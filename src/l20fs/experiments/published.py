@@ -1,4 +1,4 @@
-"""The accuracies that the paper prints, and ours beside them."""
+"""Accuracies printed in the paper, and their comparison with ours."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-#: Sets of which a substitute is used, and what it is: its numbers are shown, but never set against the printed ones.
+#: Substituted data sets, with a description: their accuracies are shown, but never compared with the printed ones.
 SUBSTITUTES = {"lung": "the same 203 samples with 1543 genes, chosen and scaled otherwise, instead of 3312"}
 
-#: The name of the method of the paper.
+#: Name of the method of the paper.
 PAPER_METHOD = "l2,0-FS"
 
-#: Largest distance of a reproduced accuracy, in our standard errors, and the rounding of two printed decimals.
+#: Maximum distance of a reproduced accuracy, in our standard errors, and the rounding of two printed decimals.
 N_ERRORS, ROUNDING = 2.0, 0.005
 
 REPRODUCED, ABOVE, BELOW = "reproduced", "above", "below"
@@ -25,7 +25,7 @@ ONE_SPLIT = "unknown (one split has no standard error)"
 
 
 def published() -> pd.DataFrame:
-    """Return what the paper prints: dataset, classifier, method, n_features, accuracy (in %).
+    """Return the accuracies printed in the paper: dataset, classifier, method, n_features, accuracy (in %).
 
     Examples
     --------
@@ -38,24 +38,24 @@ def published() -> pd.DataFrame:
 
 
 def beside_published(table: pd.DataFrame, substitutes: Collection[str] = SUBSTITUTES) -> pd.DataFrame:
-    """Set optimistic accuracies beside the printed ones, for every method.
+    """Return optimistic accuracies beside the printed ones, for every method.
 
     Parameters
     ----------
     table : DataFrame
-        What :func:`~l20fs.experiments.outcomes.optimistic` returns. Only its numbers were found as the paper's were.
+        Result of :func:`~l20fs.experiments.outcomes.optimistic`, the only protocol comparable with the paper.
     substitutes : collection of str
-        The sets that are not the paper's.
+        Names of substituted data sets.
 
     Returns
     -------
     DataFrame
         dataset, classifier, method, accuracy, standard_error, n_features, printed, printed_n_features, difference (ours
-        minus printed) and verdict: "reproduced" within two standard errors, "above" or "below" beyond them, or why there is
-        none.
+        minus printed) and verdict: "reproduced" within two standard errors, "above" or "below" beyond them, or the reason
+        why there is none.
     """
     if set(table.protocol) - {"optimistic"}:
-        raise ValueError("The paper's numbers are optimistic. Set only optimistic ones beside them.")
+        raise ValueError("The printed accuracies are optimistic and table has other ones. Give the result of optimistic().")
     printed = published().rename(columns={"accuracy": "printed", "n_features": "printed_n_features"})
     both = table.merge(printed, how="left", on=["dataset", "classifier", "method"])
     is_substitute = both.dataset.isin(list(substitutes))
@@ -79,13 +79,13 @@ def comparable(compared: pd.DataFrame) -> pd.DataFrame:
 
 
 def n_printed(method: str, substitutes: Collection[str] = SUBSTITUTES) -> int:
-    """Return how many accuracies of a method the paper prints, on data sets that are not substituted."""
+    """Return the number of printed accuracies of a method, on data sets that are not substituted."""
     printed = published()
     return int(((printed.method == method) & ~printed.dataset.isin(list(substitutes))).sum())
 
 
 def count_verdicts(cells: pd.DataFrame) -> pd.DataFrame:
-    """Return for each method how many cells have each verdict, and the mean difference from print."""
+    """Count the verdicts of each method, with the mean difference from print."""
     groups = cells.groupby("method", sort=False, observed=True)
     counts = groups["verdict"].value_counts().unstack(fill_value=0).reindex(columns=[REPRODUCED, ABOVE, BELOW], fill_value=0)
     counts = counts.reindex(cells.method.unique()).reset_index()
@@ -94,7 +94,7 @@ def count_verdicts(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 class FirstPlaces(NamedTuple):
-    """On how many data sets a method has the highest accuracy, alone or with others, in print and here."""
+    """Number of data sets on which a method has the highest accuracy, in print and here."""
 
     n_sets: int
     in_print: int

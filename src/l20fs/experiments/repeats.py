@@ -1,7 +1,7 @@
-"""Repetitions of the paper's experiment, each on ten splits of its own: the standard error of a printed accuracy.
+"""Repetitions of the paper's experiment, each on ten splits of its own.
 
 A printed accuracy is the mean of ten random splits, with parameters chosen for them. So is ours, and two such means differ
-by chance. How much is known only from many of them: their deviation is the standard error of a printed accuracy.
+by chance: the deviation of many such means is the standard error of a printed accuracy.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import pandas as pd
 from l20fs.experiments.outcomes import CASE, optimistic
 from l20fs.experiments.published import PAPER_METHOD, SUBSTITUTES, beside_published
 
-#: Splits of one experiment of the paper.
+#: Number of splits of one experiment of the paper.
 N_SPLITS = 10
 
-#: The same method with the other reading of its lambda; printed accuracies are set beside both.
+#: The same method with the other reading of its lambda; both are compared with the printed accuracies.
 OTHER_READING = f"{PAPER_METHOD} (lambda first)"
 
 
@@ -26,8 +26,8 @@ def experiments(rows: pd.DataFrame, n_splits: int = N_SPLITS) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        As :func:`~l20fs.experiments.outcomes.optimistic`, with the number of the ``experiment``; splits that are left over
-        make none.
+        As :func:`~l20fs.experiments.outcomes.optimistic`, with the number of the ``experiment``; remaining splits are not
+        used.
     """
     numbers = rows.split // n_splits
     n_whole = (rows.split.max() + 1) // n_splits
@@ -59,7 +59,7 @@ def repeats(rows: pd.DataFrame, n_splits: int = N_SPLITS) -> pd.DataFrame:
 
 
 def repeats_beside_published(table: pd.DataFrame, substitutes: Collection[str] = SUBSTITUTES) -> pd.DataFrame:
-    """Set repeated experiments beside the printed accuracies, the paper's method under both readings of its lambda.
+    """Return repeated experiments beside the printed accuracies, for both readings of lambda.
 
     Returns
     -------

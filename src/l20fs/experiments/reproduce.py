@@ -1,4 +1,4 @@
-"""Run the plans behind some exhibits and make the exhibits, for ``l20fs reproduce``."""
+"""Reproduction of the paper's exhibits, for ``l20fs reproduce``."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from l20fs.storage.files import write_atomically
 
 
 class Reproduction:
-    """A run of the paper's experiments into a folder.
+    """Run of the paper's experiments into a folder.
 
-    ``cells/`` holds one file per cell, ``rows.csv`` everything as a table, ``traces.csv`` the objectives; tables and
-    figures are made from these two alone.
+    ``cells/`` holds one file per cell, ``rows.csv`` all results as a table, ``traces.csv`` the objectives; tables and
+    figures are made from the two tables only.
 
     Parameters
     ----------
@@ -33,12 +33,12 @@ class Reproduction:
     data_dir : path, optional
         See :func:`~l20fs.data.store.find_data_dir`.
     datasets : sequence of str, optional
-        Only these; None: all that a plan names.
+        Data sets to run; None: all of the plans.
     is_honest : bool
         Whether parameters and sizes are also chosen on inner folds, which takes some five times as long.
     n_jobs : int, optional
     note : callable
-        Told what is missing and what is done.
+        Called with notes on missing data sets and on progress.
     on_progress : callable, optional
         Called with the name of a plan and a :class:`~l20fs.experiments.runner.RunProgress`.
     """
@@ -59,7 +59,7 @@ class Reproduction:
         self._loaded: dict[str, Dataset | None] = {}
 
     def make(self, names: Iterable[str]) -> list[Exhibit]:
-        """Compute what is missing for some exhibits, make them, and return them."""
+        """Compute the missing cells of some exhibits, write them, and return them."""
         names = list(names)
         plans = {name: self._plan(name) for name in plans_of(names)}  # a bad plan fails before anything is computed
         data = {name: self._load_all(plan.datasets) for name, plan in plans.items()}
@@ -95,7 +95,7 @@ class Reproduction:
         return self.datasets is None or dataset in self.datasets
 
     def _load_all(self, names: Iterable[str]) -> list[Dataset]:
-        """Load the data sets that are here; of the others it is said where they can be had, and the run goes on."""
+        """Load the available data sets; print the source of the others."""
         for name in names:
             if name not in self._loaded:
                 try:
@@ -107,7 +107,7 @@ class Reproduction:
         return [dataset for name in names if (dataset := self._loaded[name]) is not None]
 
     def _run(self, name: str, plan: Plan, datasets: list[Dataset]) -> pd.DataFrame:
-        # Times of fits that share the cores with each other would say little.
+        # Times of fits that run in parallel would not be comparable.
         n_jobs = 1 if name == "time" else self.n_jobs
         cells = self.folder / "cells"
         return run(plan, datasets, cells, n_jobs=n_jobs, on_progress=partial(self.on_progress, name))

@@ -1,4 +1,4 @@
-"""Run a plan: compute the cells that are not there yet, side by side, and return everything as rows."""
+"""Execution of plans: missing cells are computed in parallel, and all are returned as rows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ COLUMNS = (
 
 
 class RunProgress(NamedTuple):
-    """What a callback is told: how many cells are there, of how many, and how many were there before."""
+    """Progress of a run: numbers of finished, of all, and of stored cells."""
 
     n_done: int
     n_cells: int
@@ -40,7 +40,7 @@ class RunProgress(NamedTuple):
 
 
 class Job(NamedTuple):
-    """A cell, its data and the key of its result."""
+    """Cell with its data and the key of its result."""
 
     cell: Cell
     dataset: Dataset
@@ -55,11 +55,11 @@ def run(
     n_jobs: int | None = None,
     on_progress: Callable[[RunProgress], object] | None = None,
 ) -> pd.DataFrame:
-    """Compute what is missing of a plan and return its rows.
+    """Compute the missing cells of a plan and return its rows.
 
-    Every cell is kept in ``folder`` as soon as it is done: a run that was killed goes on where it was, and results of
-    another configuration, of other data or of another version are never mixed in. ``n_jobs`` and whatever backend of joblib
-    is set decide where the cells are computed; the rows do not depend on it, but for the times.
+    Every cell is stored in ``folder`` as soon as it is finished: a run that was killed is resumed, and results of another
+    configuration, of other data or of another version are never used. Cells are computed by ``n_jobs`` workers of the active
+    joblib backend; except for the times, the rows do not depend on it.
     """
     for dataset in datasets:
         plan.refuse_small(dataset.name, dataset.X.shape[1])
@@ -90,14 +90,14 @@ def selections(plan: Plan, datasets: Sequence[Dataset], folder: Path) -> pd.Data
             continue
         result = store.load(job.key)
         if result is None:
-            raise FileNotFoundError(f"{store.file(job.key)} is not there or damaged. Run the plan first.")
+            raise FileNotFoundError(f"{store.file(job.key)} is missing or damaged. Run the plan first.")
         names = (job.cell.dataset, job.cell.variant.label, json.dumps(dict(job.cell.variant.choice)), job.cell.split)
         rows += [(*names, size, selected) for size, selected in selected_of(result).items()]
     return pd.DataFrame(rows, columns=["dataset", "method", "choice", "split", "n_features", "selected"])
 
 
 def jobs_of(plan: Plan, datasets: Sequence[Dataset], store: KeyedStore) -> list[Job]:
-    """Return all cells of a plan; the trials first, so that the paper's protocol is complete before the honest one."""
+    """Return all cells of a plan; trials first, so that the protocol of the paper is complete before the nested one."""
     jobs = []
     for dataset in datasets:
         data_digest = dataset.digest

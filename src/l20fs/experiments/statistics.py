@@ -1,7 +1,7 @@
-"""Tests of differences between methods: ranks over data sets, the Friedman test, and pairwise tests.
+"""Statistical comparison of methods: ranks, Friedman test, and tests of pairs.
 
 The tests are those that Demsar (2006) recommends for several classifiers over several data sets. All take a *score matrix*:
-a DataFrame with a row per data set and a column per method, more is better.
+a DataFrame with a row per data set and a column per method; larger is better.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LEVEL = 0.05
 
 
 def score_matrix(table: pd.DataFrame, classifier: str) -> pd.DataFrame:
-    """Turn reported accuracies into data sets x methods, keeping the sets that have a value for every method.
+    """Arrange accuracies as data sets x methods, with the sets that have a value for every method.
 
     Examples
     --------
@@ -37,7 +37,7 @@ def score_matrix(table: pd.DataFrame, classifier: str) -> pd.DataFrame:
 
 
 def mean_ranks(scores: pd.DataFrame) -> pd.Series:
-    """Return the mean rank of each method: 1 is the best, equal scores share the mean of their ranks.
+    """Return the mean rank of each method: 1 is the best, ties share the mean of their ranks.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class Friedman(NamedTuple):
 
 
 def friedman(scores: pd.DataFrame) -> Friedman:
-    r"""Test whether all methods are alike.
+    r"""Test whether all methods are equal.
 
     :math:`\chi^2 = \frac{12 N}{k(k+1)} \left(\sum_j R_j^2 - \frac{k(k+1)^2}4\right) / c` with the mean ranks :math:`R_j` and
     :math:`c = 1 - \sum (t^3 - t) / (N k (k^2 - 1))` over all groups of t equal scores.
@@ -89,7 +89,7 @@ def friedman(scores: pd.DataFrame) -> Friedman:
 
 
 def iman_davenport(statistic: float, n_sets: int, n_methods: int) -> float:
-    """Turn Friedman's statistic into one with an F distribution; infinite where all sets agree on the order.
+    """Convert Friedman's statistic to one with an F distribution; infinite if all sets have the same order.
 
     Examples
     --------
@@ -101,27 +101,27 @@ def iman_davenport(statistic: float, n_sets: int, n_methods: int) -> float:
 
 
 def wilcoxon_holm(scores: pd.DataFrame, against: str | None = None) -> pd.DataFrame:
-    """Compare one method with each of the others by signed ranks; p-values also as Holm corrects them.
+    """Compare one method with each of the others by signed ranks, with Holm-corrected p-values.
 
     Parameters
     ----------
     scores : DataFrame
         Data sets x methods.
     against : str, optional
-        The method that the others are compared with; None: the one with the best mean rank, of equal ones the first.
+        Method that the others are compared with; None: the one with the best mean rank, the first of them on a tie.
 
     Returns
     -------
     DataFrame
-        method, against, better, equal and worse (on how many sets the method is), median_difference (method minus against),
-        p_value (two-sided), p_holm, least_p_holm (the least that p_holm can be, for a method that wins on all sets: with few
-        sets and many methods that is above any level, and then nothing can be significant).
+        method, against, better, equal and worse (numbers of sets), median_difference (method minus against), p_value
+        (two-sided), p_holm, least_p_holm (the smallest possible p_holm, of a method that wins on all sets: with few sets and
+        many methods it is above any level, so that nothing can be significant).
     """
     n_sets, n_methods = _check_size(scores)
     if against is None:
         against = str(mean_ranks(scores).idxmin())
     if against not in scores:
-        raise ValueError(f"against={against!r} is none of the methods. Use one of {', '.join(map(str, scores.columns))}.")
+        raise ValueError(f"against={against!r} is not a method. Use one of {', '.join(map(str, scores.columns))}.")
     found = []
     for method in scores.columns.drop(against):
         difference = (scores[method] - scores[against]).round(DIGITS).to_numpy()
@@ -143,10 +143,10 @@ def wilcoxon_holm(scores: pd.DataFrame, against: str | None = None) -> pd.DataFr
 
 
 def signed_rank_test(difference: np.ndarray) -> float:
-    """Return Wilcoxon's two-sided p-value, exact also with equal sizes; differences of zero are left out.
+    """Return Wilcoxon's two-sided p-value, exact also with ties; differences of zero are left out.
 
-    If nothing differs, every sign is as likely as its opposite: all sums of signed ranks are counted, for which ranks are
-    doubled, so that they are whole numbers.
+    Under the null hypothesis both signs are equally likely: all sums of signed ranks are counted, with doubled ranks, which
+    are integers.
 
     Examples
     --------
@@ -158,14 +158,14 @@ def signed_rank_test(difference: np.ndarray) -> float:
         return 1.0
     doubled = np.rint(2 * rankdata(np.abs(difference))).astype(int)
     positive = int(doubled[difference > 0].sum())
-    share = np.ones(1)  # of sign patterns, by the sum of doubled positive ranks
+    share = np.ones(1)  # fraction of the sign patterns, by the sum of doubled positive ranks
     for rank in doubled:
         share = (np.pad(share, (0, rank)) + np.pad(share, (rank, 0))) / 2
     return min(1.0, 2.0 * float(min(share[: positive + 1].sum(), share[positive:].sum())))
 
 
 def holm(p_values: np.ndarray) -> np.ndarray:
-    """Return p-values corrected for their number by Holm's steps.
+    """Return p-values corrected for multiple testing by Holm's method.
 
     Examples
     --------
@@ -182,20 +182,20 @@ def holm(p_values: np.ndarray) -> np.ndarray:
 def corrected_t_test(difference: np.ndarray, test_share: float) -> float:
     r"""Return the two-sided p-value of paired differences over random splits of the same samples.
 
-    Training parts overlap, so that the differences are not independent, and the plain t-test is too sure. Nadeau and
-    Bengio, *Inference for the generalization error* (2003), make up for it:
+    Training parts overlap, so that the differences are not independent, and the plain t-test is anti-conservative. The
+    correction of Nadeau and Bengio, *Inference for the generalization error* (2003), is
     :math:`t = \bar d / \sqrt{(1/J + n_{test}/n_{train})\, s^2}` with J - 1 degrees of freedom.
 
     Parameters
     ----------
     difference : array of shape (n_splits,)
     test_share : float
-        Test samples for each training sample.
+        Number of test samples per training sample.
 
     Returns
     -------
     float
-        1 if nothing differs; NaN if the difference is the same in every split: its spread, and so its chance, is not known.
+        1 if nothing differs; NaN if the difference is the same in every split, since its variance is then unknown.
 
     Examples
     --------
@@ -214,22 +214,22 @@ def corrected_t_test(difference: np.ndarray, test_share: float) -> float:
 
 
 def paired_tests(scores: pd.DataFrame, test_share: float) -> pd.DataFrame:
-    """Compare every two methods over the splits of one data set; Holm corrects for the number of pairs.
+    """Compare all pairs of methods over the splits of one data set, with Holm's correction for the number of pairs.
 
-    All pairs count, also if only those with the best method are looked at: which one is best is seen in the same scores.
+    All pairs count, even if only those with the best method are used, since the best one is chosen by the same scores.
 
     Parameters
     ----------
     scores : DataFrame
         Splits x methods.
     test_share : float
-        Test samples for each training sample.
+        Number of test samples per training sample.
 
     Returns
     -------
     DataFrame
-        method, against (the one with the lower mean; of equal means the second), difference of the means, better, equal
-        and worse (in how many splits), p_value, p_holm.
+        method, against (the one with the lower mean, the second on a tie), difference of the means, better, equal and worse
+        (numbers of splits), p_value, p_holm.
 
     Examples
     --------
@@ -265,15 +265,15 @@ def tests_of_best(methods: Sequence[str], chosen: pd.DataFrame, n_samples: int) 
     Parameters
     ----------
     methods : sequence of str
-        The best first.
+        Methods, the best first.
     chosen : DataFrame
-        What :func:`~l20fs.experiments.outcomes.honest_choices` returns for one classifier.
+        Result of :func:`~l20fs.experiments.outcomes.honest_choices` for one classifier.
     n_samples : int
 
     Returns
     -------
     DataFrame
-        The rows of :func:`paired_tests` that speak of the first method; empty if there is no other one.
+        Rows of :func:`paired_tests` for the first method; empty if there is no other one.
     """
     methods = list(methods)
     if len(methods) < 2:
@@ -285,9 +285,9 @@ def tests_of_best(methods: Sequence[str], chosen: pd.DataFrame, n_samples: int) 
 
 
 def critical_difference(n_methods: int, n_sets: int, level: float = LEVEL) -> float:
-    r"""Return how far apart two mean ranks must be by Nemenyi's test: :math:`q \sqrt{k(k+1) / 6N}`.
+    r"""Return the critical difference of mean ranks by Nemenyi's test: :math:`q \sqrt{k(k+1) / 6N}`.
 
-    q is the quantile of the studentised range for infinitely many degrees of freedom, over the root of two.
+    q is the quantile of the studentised range for infinitely many degrees of freedom, divided by the square root of two.
 
     Examples
     --------
@@ -299,7 +299,7 @@ def critical_difference(n_methods: int, n_sets: int, level: float = LEVEL) -> fl
 
 
 def different_pairs(scores: pd.DataFrame, level: float = LEVEL) -> list[tuple[str, str]]:
-    """Return the pairs (better, worse) that Nemenyi's test tells apart; none unless the Friedman test finds any difference.
+    """Return the pairs (better, worse) that Nemenyi's test separates; none unless the Friedman test is significant.
 
     Examples
     --------
@@ -316,9 +316,9 @@ def different_pairs(scores: pd.DataFrame, level: float = LEVEL) -> list[tuple[st
 
 
 def alike(ranks: pd.Series, difference: float) -> list[list[str]]:
-    """Return the largest groups of methods of which no two are ``difference`` or more apart in rank, best first.
+    """Return the largest groups of methods whose ranks differ by less than ``difference``, best first.
 
-    A method that stands alone makes no group.
+    A single method is not a group.
 
     Examples
     --------
@@ -347,13 +347,13 @@ class RankTests(NamedTuple):
     is_different : bool
         Whether the test of Iman and Davenport finds any difference.
     difference : float
-        The critical difference of mean ranks (Nemenyi).
+        Critical difference of mean ranks (Nemenyi).
     pairs : list of (str, str)
-        The pairs (better, worse) that differ by Nemenyi's test.
+        Pairs (better, worse) that differ by Nemenyi's test.
     alike : list of lists of str
-        The largest groups of methods of which no two differ.
+        Largest groups of methods of which no two differ.
     against_best : DataFrame
-        What :func:`wilcoxon_holm` returns for the first method.
+        Result of :func:`wilcoxon_holm` for the first method.
     level : float
     """
 
@@ -385,7 +385,7 @@ def rank_tests(scores: pd.DataFrame, level: float = LEVEL) -> RankTests:
 
 
 def _ranks(scores: pd.DataFrame) -> np.ndarray:
-    """Return the ranks of the methods in every set; scores that differ by rounding alone are equal."""
+    """Return the ranks of the methods in every set; scores that differ by rounding errors are tied."""
     return np.asarray(rankdata(-np.round(scores.to_numpy(dtype=np.float64), DIGITS), axis=1))
 
 

@@ -1,4 +1,4 @@
-"""The summary of a reproduction in sentences and tables; the numbers come from outcomes, published and statistics."""
+"""Summary of a reproduction: sentences and tables about computed numbers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from l20fs.text import counted, joined, p_text
 
 Case = tuple[str, str, str]
 
-#: The method of the paper, and what uses all features.
+#: The method of the paper, and the baseline with all features.
 OURS, BASELINE = PAPER_METHOD, "Baseline"
 
 CLAIMS_TITLE = "What the paper reads from its figures"
@@ -44,20 +44,20 @@ def summary(
     repeated: pd.DataFrame | None = None,
     others: Mapping[str, pd.DataFrame] | None = None,
 ) -> list[Block]:
-    """Describe what was reproduced, what was not, and which differences between methods are significant.
+    """Return the summary: what was reproduced, what was not, and which differences are significant.
 
     Parameters
     ----------
     rows : DataFrame
-        A row table.
+        Row table.
     plan : Plan, optional
-        What was to be run; None: what the paper prints, with ten splits.
+        Plan of the run; None: all cells that the paper prints, with ten splits.
     substitutes : mapping
-        The data sets that are not the paper's, and what they are.
+        Substituted data sets, with a description.
     repeated : DataFrame, optional
-        What :func:`~l20fs.experiments.repeats.repeats_beside_published` returns.
+        Result of :func:`~l20fs.experiments.repeats.repeats_beside_published`.
     others : mapping, optional
-        Rows of the other plans by name, and "traces": what :func:`~l20fs.experiments.claims.claims` takes.
+        Rows of the other plans by name, and "traces", for :func:`~l20fs.experiments.claims.claims`.
 
     Examples
     --------
@@ -144,7 +144,7 @@ def _miss(row: pd.Series) -> str:
 
 
 def _all_features(miss: pd.Series, compared: pd.DataFrame) -> str:
-    """Give the accuracy of all features in the same cell: a gap that is there before any selection does not come from it."""
+    """Describe the accuracy with all features in the same cell: a gap without selection is not due to the selection."""
     same = compared[(compared.dataset == miss.dataset) & (compared.classifier == miss.classifier)]
     same = comparable(same[same.method == BASELINE])
     if not len(same):
@@ -167,7 +167,7 @@ def _all_methods(cells: pd.DataFrame) -> Iterator[Block]:
 
 
 def _best_cells(cells: pd.DataFrame, classifier: str) -> str:
-    """Count the sets on which the paper's method is first, in print and here, among the same methods."""
+    """Describe on how many sets the paper's method is first, in print and here."""
     found = first_places(cells, OURS)
     if not found.n_sets:
         return f"{_name(classifier)}: {OURS} was not run."
@@ -268,7 +268,7 @@ def _not_run(best: pd.DataFrame, fair: pd.DataFrame, plan: Plan | None) -> Itera
 
 
 def _planned(plan: Plan | None) -> list[Case]:
-    """Return data set, method and classifier of what was to be run: by the plan, or by the paper."""
+    """Return the data sets, methods and classifiers of the plan, or of the paper."""
     if plan is None:
         return list(published()[["dataset", "method", "classifier"]].itertuples(index=False, name=None))
     return [(dataset, label, name) for dataset in plan.datasets for label in plan.labels for name in plan.classifiers]
@@ -278,7 +278,7 @@ def _planned(plan: Plan | None) -> list[Case]:
 
 
 def _describe(all_cases: list[Case], wanted: list[Case]) -> str:
-    """List cases; whole data sets and whole methods by their name alone."""
+    """Describe cases, with whole data sets and whole methods by name."""
     parts, cases = [], all_cases
     for place, words in ((0, "all methods"), (1, "all data sets")):
         missing, planned = (Counter(case[place] for case in these) for these in (all_cases, wanted))

@@ -1,4 +1,4 @@
-"""Layout of tables: rows and reported accuracies as cells of text."""
+"""Tables of results as text."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ PROTOCOL_NAMES = {
 
 
 def frame_table(frame: pd.DataFrame, caption: str, names: Mapping[str, str] | None = None, decimals: int = 2) -> Table:
-    """Show any DataFrame as it is.
+    """Format a DataFrame, without changes of its order.
 
     Parameters
     ----------
     frame : DataFrame
     caption : str
     names : mapping, optional
-        What columns are called; others by their own name, with spaces.
+        Titles of columns; others get their own name, with spaces.
     decimals : int, default=2
-        Of numbers that are not whole by type.
+        Decimals of floating-point numbers.
 
     Examples
     --------
@@ -47,15 +47,14 @@ def frame_table(frame: pd.DataFrame, caption: str, names: Mapping[str, str] | No
 
 
 def accuracy_table(table: pd.DataFrame, classifier: str) -> Table:
-    """Lay out reported accuracies as the paper does: data sets x methods, the best in each row and the second marked.
+    """Format accuracies as in the paper: data sets x methods, the best two of each row marked.
 
-    Of equal accuracies (as they are shown) the one with fewer features is better, as in the paper; equal in both share the
-    mark.
+    Of equal accuracies (as displayed) the one with fewer features is better, as in the paper; ties in both share the mark.
 
     Parameters
     ----------
     table : DataFrame
-        What :func:`~l20fs.experiments.outcomes.optimistic` or :func:`~l20fs.experiments.outcomes.honest` returns.
+        Result of :func:`~l20fs.experiments.outcomes.optimistic` or :func:`~l20fs.experiments.outcomes.honest`.
     classifier : str
     """
     shown = table[table.classifier == classifier]
@@ -74,7 +73,7 @@ def accuracy_table(table: pd.DataFrame, classifier: str) -> Table:
 
 
 def times_table(times: pd.DataFrame) -> Table:
-    """Lay out what :func:`~l20fs.experiments.outcomes.fit_times` returns: data sets x methods, in seconds."""
+    """Format :func:`~l20fs.experiments.outcomes.fit_times` as data sets x methods, in seconds."""
     methods = tuple(times.method.unique())
     rows = []
     for dataset, group in times.groupby("dataset", sort=False, observed=True):
@@ -98,13 +97,13 @@ def _accuracy_cell(row: Any, rank: int | None) -> Cell:
 
 
 def _ranks(keys: dict[str, tuple[float, float]]) -> dict[str, int]:
-    """Return 1 for the smallest key, 2 for the next; equal ones share it."""
+    """Return 1 for the smallest key, 2 for the next; ties share a rank."""
     different = sorted(set(keys.values()))
     return {name: different.index(key) + 1 for name, key in keys.items()}
 
 
 def show(value: Any, decimals: int = 2) -> str:
-    """Return a value as text: nothing for a missing one, small numbers not as zero."""
+    """Format a value; empty if it is missing, and never 0 for small numbers."""
     if value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)):
         return ""
     if isinstance(value, bool) or not isinstance(value, float):
@@ -115,7 +114,7 @@ def show(value: Any, decimals: int = 2) -> str:
 
 
 def seconds(value: float) -> str:
-    """Return a time with two digits that matter, three from a hundred seconds on.
+    """Format a time with two significant digits, three from a hundred seconds on.
 
     Examples
     --------

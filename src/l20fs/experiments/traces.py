@@ -1,4 +1,4 @@
-"""Objective values along the iterations of the methods that minimise one."""
+"""Traces of objectives along iterations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-#: The lambda at which l2,0-FS is traced, the number of features of the others, and the most iterations.
+#: Lambda of the trace of l2,0-FS, number of features of the other methods, and maximum number of iterations.
 ALPHA, SIZE, MOST_STEPS = 1e-4, 100, 200
 
 
@@ -27,7 +27,7 @@ def traces(datasets: list[Dataset]) -> pd.DataFrame:
     """Return the objective after every iteration, in columns dataset, method, iteration, objective.
 
     l2,0-FS is AHIHT with the authors' constants: its objective is that of its last lambda at every step. "HIHT, one lambda"
-    iterates at that lambda alone, where every step must lower the objective.
+    iterates at that lambda only, where every step must decrease the objective.
     """
     import pandas as pd
 
@@ -51,7 +51,7 @@ def traces(datasets: list[Dataset]) -> pd.DataFrame:
 
 
 def trace_homotopy(X: Array, one_hot: Array, *, max_steps: int, one_lambda: bool = False) -> list[float]:
-    """Return f + lambda * (number of rows) at the start and after every accepted step, for the lambda of the end."""
+    """Return f + lambda * (number of rows) at the start and after every accepted step, for the last lambda."""
     problem, solver = LeastSquares(X, one_hot), paper_settings("ahiht")["solver"]
     walk = Walk(problem, solver.schedule(n_rows=X.shape[1], target=ALPHA))
     lambdas = [ALPHA] if one_lambda else target_grid(solver.alpha_start, ALPHA, solver.rate, with_start=False)

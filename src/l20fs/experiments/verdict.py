@@ -21,18 +21,18 @@ from l20fs.text import counted, joined
 def verdict(
     rows: pd.DataFrame, frame: pd.DataFrame, plan: Plan, data: Dataset, remarks: list[str], left_out: list[str]
 ) -> list[Block]:
-    """Describe which method is best, by how much, whether that may be chance, and its stability and time.
+    """Return sentences on the best method: its lead, significance, stability and time.
 
     Parameters
     ----------
     rows : DataFrame
-        A row table of one data set.
+        Row table of one data set.
     frame : DataFrame
-        What :func:`~l20fs.experiments.compare.comparison_frame` makes of it.
+        Result of :func:`~l20fs.experiments.compare.comparison_frame`.
     plan : Plan
     data : Dataset
     remarks : list of str
-        Remarks about the splits.
+        Remarks on the splits.
     left_out : list of str
         Methods that were not run.
     """
@@ -63,7 +63,7 @@ def _setting(plan: Plan, data: Dataset) -> Iterator[str]:
 
 
 def _best(here: pd.DataFrame) -> Iterator[str]:
-    """Name the first, or all that are first, and how far the next one is."""
+    """Name the best method or methods, and the distance of the next."""
     top = here.accuracy.iloc[0]
     first = here[here.accuracy == top]
     sizes = joined([f"{row.method} ({row.n_features:g} features)" for row in first.itertuples()])
@@ -78,7 +78,7 @@ def _best(here: pd.DataFrame) -> Iterator[str]:
 
 
 def in_short(rows: pd.DataFrame, frame: pd.DataFrame, plan: Plan, data: Dataset) -> Iterator[str]:
-    """Yield for each classifier which method is first, and whether that may be chance, in a sentence or two."""
+    """Yield the best method of each classifier and its significance, in one or two sentences."""
     for classifier in plan.classifiers:
         here = frame[frame.classifier == classifier]
         tests = tests_of_best(here.method, honest_choices(rows[rows.classifier == classifier]), len(data.y))
@@ -86,7 +86,7 @@ def in_short(rows: pd.DataFrame, frame: pd.DataFrame, plan: Plan, data: Dataset)
 
 
 def _chance(tests: pd.DataFrame) -> Iterator[str]:
-    """Name the differences from the best that may be chance."""
+    """Describe which differences from the best are not significant."""
     if tests.empty:
         return
     best, differs = str(tests.method.iloc[0]), tests[tests.difference > 0]
@@ -116,7 +116,7 @@ def _table_of(tests: pd.DataFrame) -> Iterator[Block]:
 
 
 def _stability(here: pd.DataFrame) -> Iterator[str]:
-    """Give the agreement of the selections, the most stable first."""
+    """Describe the stability of the selections, the most stable first."""
     known = here[here.stability.notna()].sort_values("stability", ascending=False, kind="stable")
     if len(known):
         found = [

@@ -1,4 +1,4 @@
-"""Resolve include, exclude, penalty_factor and feature_groups, by name or index, into a label and a factor per feature."""
+"""Feature constraints: include, exclude, penalty_factor and feature_groups by name or index."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import numpy as np
 from l20fs.text import closest_hint
 from l20fs.typing import Array
 
-#: The parameters of selectors that name features.
+#: Parameters of selectors that name features.
 FEATURE_CONSTRAINTS = ("include", "exclude", "penalty_factor", "feature_groups")
 
 
 class Constraints(NamedTuple):
     """Constraints on each feature.
 
-    ``labels`` (n_features,) are equal within a group. ``factors`` (n_features,) are what lambda is multiplied by: 0 for what
-    is included, infinity for what is excluded.
+    ``labels`` (n_features,) are equal within a group. ``factors`` (n_features,) are the factors of lambda: 0 for included
+    features, infinity for excluded ones.
     """
 
     labels: Array
@@ -35,20 +35,20 @@ def resolve_constraints(
     penalty_factor: Any = None,
     feature_groups: Any = None,
 ) -> Constraints:
-    """Resolve what is asked of the features, or say what is wrong with it.
+    """Resolve include, exclude, penalty_factor and feature_groups.
 
     Parameters
     ----------
     varies : array of shape (n_features,)
-        Mask of the features that are not constant. A constant one costs nothing and is no part of a group, unless it is
+        Mask of the features that are not constant. A constant one has no cost and belongs to no group, unless it is
         included itself.
     names : array of shape (n_features,), optional
-        The names of the features; without them they are known by index.
+        Names of the features; without them features are given by index.
     include, exclude : sequence of names or indices, or mask of shape (n_features,)
     penalty_factor : array of shape (n_features,), or dict of name or index: factor
         0 includes a feature, infinity excludes it, 1 is the default.
     feature_groups : array of shape (n_features,) of labels, list of lists of names or indices, or dict of name: list
-        Features that are not mentioned stand alone.
+        A feature without a group is a unit of its own.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def resolve_constraints(
 
 
 class Features:
-    """The features of a fit by name and index.
+    """Names and indices of the features of a fit.
 
     Examples
     --------
@@ -84,12 +84,12 @@ class Features:
 
     def __init__(self, n_features: int, names: Array | None = None, *, source: str = "X") -> None:
         self.n_features = n_features
-        self.source = source  # what has the features, for messages
+        self.source = source  # the name of the matrix in messages
         self.names = None if names is None else [str(name) for name in names]
         self._index = {name: index for index, name in enumerate(self.names or [])}
 
     def called(self, index: int) -> str:
-        """Return how to speak of a feature."""
+        """Return the name of a feature for messages."""
         return repr(self.names[index]) if self.names else f"feature {index}"
 
     def find_all(self, parameter: str, wanted: Any) -> list[int]:
@@ -115,7 +115,7 @@ class Features:
         return list(found)
 
     def in_order(self, parameter: str, values: Any) -> list[Any]:
-        """Return values of which there is one per feature; those of a Series belong to the features that its index names."""
+        """Return one value per feature; those of a Series are matched by its index."""
         items, index = list(values), getattr(values, "index", None)
         if index is None or callable(index):  # lists have a method of this name
             return items
@@ -142,7 +142,7 @@ class Features:
         if not 0 <= index < self.n_features:
             raise ValueError(
                 f"{parameter} has the index {index}, which is outside 0 to {self.n_features - 1}. "
-                "Count features from 0; negative indices are not taken."
+                "Count features from 0; negative indices are not supported."
             )
         return index
 
@@ -186,7 +186,7 @@ def _factors(features: Features, given: Any) -> Array:
 
 
 def _labels(features: Features, given: Any) -> Array:
-    """Return a number per feature that is equal within a group."""
+    """Return a group number per feature."""
     labels = np.arange(features.n_features)
     if given is None:
         return labels
@@ -201,12 +201,12 @@ def _labels(features: Features, given: Any) -> Array:
     for group, members in given.items():
         rows = features.find_all(f"feature_groups[{group!r}]", members)
         if not rows:
-            raise ValueError(f"feature_groups[{group!r}] has no feature. Leave it out.")
+            raise ValueError(f"feature_groups[{group!r}] is empty. Remove it, or give it features.")
         for row in rows:
             if row in group_of:
                 raise ValueError(
                     f"feature_groups has {features.called(row)} in two groups, {group_of[row]!r} and {group!r}. "
-                    "Groups must not overlap: put it into one, or make one group of the two."
+                    "Groups must not overlap: remove it from one, or merge the two."
                 )
             group_of[row] = group
         labels[rows] = min(rows)
@@ -224,15 +224,15 @@ def _numbered(features: Features, items: list[Any]) -> Array:
     for index, label in enumerate(items):
         if _is_missing(label):
             raise ValueError(
-                f"feature_groups has no label for {features.called(index)}. Give every feature one; a label of its own lets "
-                "it stand alone."
+                f"feature_groups has no label for {features.called(index)}. Give every feature a label; a unique one makes "
+                "it a group of its own."
             )
         first.setdefault(label, index)
     return np.array([first[label] for label in items])
 
 
 def _is_missing(label: Any) -> bool:
-    """Say whether a label is None, NaN, NaT or NA."""
+    """Return whether a label is None, NaN, NaT or NA."""
     try:
         return label is None or bool(label != label)
     except TypeError:  # pandas.NA is neither equal nor different
@@ -249,21 +249,21 @@ def _refuse_contradiction(features: Features, labels: Array, included: Array, ex
         )
     raise ValueError(
         f"{features.called(one)} is included and {features.called(other)} is excluded, but both are in one group, which is "
-        "selected as a whole. Choose one, or take one of them out of the group."
+        "selected as a whole. Choose one, or remove one of them from the group."
     )
 
 
 def by_index(estimator: Any, names: Array | None) -> Any:
-    """Name features by index in all that an unfitted estimator, or one inside it, is asked for; return it.
+    """Replace names by indices in the constraints of an unfitted estimator, or of one inside it; return it.
 
-    After that it can be fitted to arrays, which have no names.
+    It can then be fitted to arrays, which have no names.
 
     Parameters
     ----------
     estimator : estimator
-        It is changed.
+        Changed in place.
     names : array of shape (n_features,) or None
-        The names of the features; None: nothing can be named.
+        Names of the features; None if they have none.
     """
     if names is None:
         return estimator

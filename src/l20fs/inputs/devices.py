@@ -1,7 +1,7 @@
-"""Arrays of other libraries, by the array API standard: where they live, and how a little of them comes to NumPy.
+"""Arrays of other libraries by the array API standard.
 
-Everything else is written against the standard alone. An array stays where it is; what a program needs of it on the host
-passes through :meth:`Place.fetch`, and what it puts beside it through :meth:`Place.send`.
+All other modules use the standard only. An array stays on its device: :meth:`Place.fetch` copies values to the host, and
+:meth:`Place.send` copies values to the device.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from l20fs.typing import Array
 
 
 def is_device_array(value: Any) -> bool:
-    """Say whether a value is an array that is computed with where it is: of torch, CuPy or array-api-strict.
+    """Return whether a value is an array of torch, CuPy or array-api-strict, computed on its device.
 
     Examples
     --------
@@ -28,7 +28,7 @@ def is_device_array(value: Any) -> bool:
 
 
 def working_dtype(array: Any) -> np.dtype[Any]:
-    """Return the type in which the values of an array, or of a matrix in blocks, are worked with.
+    """Return the floating-point type for computations with an array or a matrix in blocks.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def working_dtype(array: Any) -> np.dtype[Any]:
 
 
 class Place:
-    """The library and the device of an array.
+    """Library and device of an array.
 
     Examples
     --------
@@ -55,7 +55,7 @@ class Place:
         self.device = xpc.device(like)
 
     def send(self, values: Array, dtype: Any = None) -> Any:
-        """Return a copy of NumPy's values beside the array."""
+        """Return a copy of a NumPy array on the device."""
         return self.xp.asarray(np.ascontiguousarray(values), dtype=dtype, device=self.device, copy=True)
 
     def fetch(self, array: Any) -> Array:
@@ -64,7 +64,7 @@ class Place:
 
 
 def as_numpy(array: Any) -> Array:
-    """Copy an array of any library to the host; what is no array of another library is NumPy's already.
+    """Copy an array of any library to the host; NumPy arrays are returned unchanged.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Names of the features of a matrix that has none of its own."""
+"""Feature names for matrices without names of their own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from l20fs.typing import Array
 
 @dataclass(frozen=True, eq=False)
 class NamedColumns:
-    """A matrix with the names of its columns, for ``fit``: an array, a sparse matrix or a file in blocks has none.
+    """Matrix with column names, for ``fit`` on an array, a sparse matrix or a file in blocks, which have none.
 
     Attributes
     ----------

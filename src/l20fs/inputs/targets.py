@@ -1,4 +1,4 @@
-"""Targets: labels one-hot, indicators and numbers as they are, with weights of classes and samples."""
+"""Encoding of targets, and weights of classes and samples."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from l20fs.inputs.validation import check_number, refuse_foreign_array, refuse_o
 from l20fs.text import quoted
 from l20fs.typing import Array
 
-#: Beside a class of this weight the others are lost in rounding.
+#: With a class of this weight the others are below the rounding error.
 LARGEST_CLASS_WEIGHT = 1e15
 
 
 class Targets(NamedTuple):
-    """The targets of a fit, encoded.
+    """Encoded targets of a fit.
 
-    ``Y`` is (n_samples, n_targets): one-hot labels, label indicators or numbers. ``classes`` holds the labels in
-    sorted order, None for numbers; ``codes`` their positions, None unless each sample has one label. ``sample_weight``
-    says how often each sample counts, None if all count once.
+    ``Y`` is (n_samples, n_targets): one-hot labels, label indicators or numbers. ``classes`` holds the labels in sorted
+    order, None for numbers; ``codes`` the index of the label of each sample, None unless each sample has one label.
+    ``sample_weight`` is None if all weights are 1.
     """
 
     Y: Array
@@ -32,7 +32,7 @@ class Targets(NamedTuple):
 
 
 def encode_targets(y: Array) -> Targets:
-    """Encode validated targets: labels one-hot in sorted order, indicators and numbers as they are.
+    """Encode validated targets: labels one-hot in sorted order, indicators and numbers unchanged.
 
     Examples
     --------
@@ -54,8 +54,7 @@ def encode_targets(y: Array) -> Targets:
         classes, codes = np.unique(y, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(
-                f"y has one class only, {str(classes[0])!r}: there is nothing to tell apart. "
-                "Give samples of 2 or more classes."
+                f"y has one class only, {str(classes[0])!r}; selection needs 2 or more. Give samples of 2 or more classes."
             )
         return Targets(np.eye(len(classes))[codes], classes, codes)
     targets = numeric_targets(y)
@@ -63,7 +62,7 @@ def encode_targets(y: Array) -> Targets:
 
 
 def numeric_targets(y: Array, *, for_labels: str = "L20Classifier or L20Selector") -> Targets:
-    """Take validated targets as numbers, whatever they look like; an error says what to use ``for_labels``.
+    """Return validated targets as numbers; an error for labels names ``for_labels`` as the way out.
 
     Examples
     --------
@@ -77,12 +76,12 @@ def numeric_targets(y: Array, *, for_labels: str = "L20Classifier or L20Selector
     if not np.isfinite(Y).all():
         raise ValueError(f"y has {int((~np.isfinite(Y)).sum())} values that are NaN or infinite. Drop these samples.")
     if not np.ptp(Y, axis=0).any():
-        raise ValueError("y is constant: there is nothing to explain. Give targets that differ between samples.")
+        raise ValueError("y is constant, so no feature can explain it. Give targets that differ between samples.")
     return Targets(Y, None, None)
 
 
 def weights_of_targets(targets: Targets, class_weight: Any) -> Array | None:
-    """Return a weight per column of ``targets.Y`` as ``class_weight`` asks for; None if all are equal.
+    """Return the weight of each column of ``targets.Y`` by ``class_weight``; None if all are equal.
 
     Examples
     --------
@@ -110,7 +109,7 @@ def weights_of_targets(targets: Targets, class_weight: Any) -> Array | None:
 
 
 def forget_absent_classes(estimator: Any, y: Array | None) -> None:
-    """Take the weights of classes that a part of the samples does not have from an estimator that is fitted to it."""
+    """Remove the weights of classes that are absent from ``y`` from the ``class_weight`` of an estimator."""
     for key, weights in estimator.get_params().items():
         if key.rpartition("__")[2] == "class_weight" and isinstance(weights, dict) and y is not None:
             present = set(np.unique(y).tolist())
@@ -118,7 +117,7 @@ def forget_absent_classes(estimator: Any, y: Array | None) -> None:
 
 
 def with_weights(targets: Targets, sample_weight: Any) -> Targets:
-    """Return the targets with weights of the samples, unless there are none.
+    """Return the targets with sample weights, if there are any.
 
     Examples
     --------
@@ -136,19 +135,19 @@ def with_weights(targets: Targets, sample_weight: Any) -> Targets:
         present = np.flatnonzero(counted.any(axis=0))
         if len(present) < 2:
             raise ValueError(
-                f"sample_weight leaves one class only, {str(targets.classes[present[0]])!r}: nothing is to be told apart. "
+                f"sample_weight leaves one class only, {str(targets.classes[present[0]])!r}; selection needs 2 or more. "
                 "Give samples of 2 or more classes a weight above 0."
             )
     elif not np.ptp(counted, axis=0).any():
         raise ValueError(
-            f"y is constant over the {len(counted)} samples with a positive weight: there is nothing to explain. "
+            f"y is constant over the {len(counted)} samples with a positive weight, so no feature can explain it. "
             "Give samples with different targets a weight above 0."
         )
     return targets._replace(sample_weight=weights)
 
 
 def checked_weights(sample_weight: Any, n_samples: int) -> Array:
-    """Return weights of the samples as a float64 array of their own, or say what is wrong with them."""
+    """Return validated sample weights as a new float64 array."""
     try:
         weights = np.array(sample_weight, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""Validation of X, y and parameters; everything that is refused is refused with the way out."""
+"""Validation of X, y and parameters, with errors that name the way out."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def validate_input(
     dtypes: list[type[Any]],
     reset: bool = True,
 ) -> tuple[Any, Array]:
-    """Check X and y as scikit-learn does, refuse what it would quietly convert, and record names and sizes.
+    """Validate X and y as scikit-learn does, but without silent conversions; record names and sizes.
 
-    With ``reset=False`` nothing is recorded: X must have the names and the number of features of the fit.
+    With ``reset=False`` nothing is recorded, and X must have the names and the number of features of the fit.
     """
     refuse_foreign_array(X, "X")
     refuse_foreign_array(y, "y")
@@ -57,7 +57,7 @@ def validate_input(
             ensure_min_samples=2,
         )
     except (ValueError, TypeError) as error:
-        # Only what is said about the contents gets our recipe; scikit-learn's other messages are fine as they are.
+        # Only errors about the values get a message of our own; scikit-learn's other messages are clear.
         if any(part in str(error) for part in ("could not convert", "Cannot convert", "argument must be a string")):
             raise type(error)(_not_numbers(str(error), _object_columns(X))) from error
         raise
@@ -67,7 +67,7 @@ def validate_input(
 
 
 def validate_device_input(estimator: Any, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, Array]:
-    """Check an X of torch or CuPy where it is, and y, which may be anywhere; X stays there, y comes to the host."""
+    """Validate an X of torch or CuPy on its device, and y, which is copied to the host."""
     refuse_odd_tensor(X, "X")
     refuse_odd_tensor(y, "y")
     xp = xpc.array_namespace(X)
@@ -75,16 +75,16 @@ def validate_device_input(estimator: Any, X: Any, y: Any, *, reset: bool = True)
         raise ValueError(f"X has {X.ndim} dimensions; expected 2, (n_samples, n_features). Use X.reshape(...).")
     if X.dtype not in (xp.float32, xp.float64):
         how = "X.float()" if xpc.is_torch_array(X) else "X.astype('float32')"
-        raise TypeError(f"X has the type {X.dtype}; on a device float32 and float64 are taken. Convert it first: {how}.")
+        raise TypeError(f"X has the type {X.dtype}; on a device it must be float32 or float64. Convert it first: {how}.")
     X = X.detach() if xpc.is_torch_array(X) else X
     if min(X.shape) < 1 or X.shape[0] < 2:
-        raise ValueError(f"X has the shape {tuple(X.shape)}; at least 2 samples and 1 feature are needed.")
+        raise ValueError(f"X has the shape {tuple(X.shape)}. Give at least 2 samples and 1 feature.")
     validate_data(estimator, X, reset=reset, skip_check_array=True)
     y = as_numpy(y)
     refuse_foreign_array(y, "y")
     refuse_odd_targets(y)
     y = check_X_y(np.zeros((X.shape[0], 1)), y, multi_output=True, estimator=estimator)[1]
-    with np.errstate(over="ignore", invalid="ignore"):  # of libraries that NumPy computes for
+    with np.errstate(over="ignore", invalid="ignore"):  # for libraries based on NumPy
         is_finite = bool(xp.isfinite(xp.sum(X)))
     if not is_finite:
         n_missing, n_infinite = int(xp.count_nonzero(xp.isnan(X))), int(xp.count_nonzero(xp.isinf(X)))
@@ -95,7 +95,7 @@ def validate_device_input(estimator: Any, X: Any, y: Any, *, reset: bool = True)
 
 
 def validate_beside_blocks(estimator: Any, X: Any, y: Any) -> Array:
-    """Check what can be said of X in blocks without reading it, and y as usual; a Dask y is computed."""
+    """Validate X in blocks as far as possible without reading it, and y; a Dask y is computed."""
     if X.dtype.kind not in "biuf":
         raise ValueError(_not_numbers(f"{X.dtype}", []))
     if hasattr(y, "__dask_graph__"):
@@ -112,7 +112,7 @@ def validate_beside_blocks(estimator: Any, X: Any, y: Any) -> Array:
 
 
 def refuse_other_width(estimator: Any, X: Any) -> None:
-    """Refuse what is no matrix, or has not the number of features of the fit."""
+    """Raise an error if X is not a matrix, or has another number of features than the fit."""
     if len(X.shape) != 2:
         raise ValueError(f"X has the shape {tuple(X.shape)}. Give a matrix of two axes, samples and features.")
     if X.shape[1] != estimator.n_features_in_:
@@ -123,7 +123,7 @@ def refuse_other_width(estimator: Any, X: Any) -> None:
 
 
 def refuse_odd_targets(y: Any) -> None:
-    """Refuse targets that scikit-learn would stumble over with a message about something else."""
+    """Raise an error for targets for which scikit-learn's message would mislead."""
     if sp.issparse(y):
         raise ValueError("y is sparse; labels and targets must be dense. Use y.toarray().")
     if hasattr(y, "isna"):  # pandas
@@ -136,54 +136,54 @@ def refuse_odd_targets(y: Any) -> None:
 
 
 def refuse_repeated_names(X: Any) -> None:
-    """Refuse a frame in which two columns have one name: nobody could say which of them was selected."""
+    """Raise an error for duplicate column names, with which a selection would be ambiguous."""
     names = [str(name) for name, _ in _columns(X)]
     if len(set(names)) < len(names):
         repeated = [name for name, count in Counter(names).items() if count > 1]
         raise ValueError(
-            f"X has {len(repeated)} column names more than once: {quoted(repeated)}. Give every column a name of its own."
+            f"X has {len(repeated)} column names more than once: {quoted(repeated)}. Give every column a unique name."
         )
 
 
 def refuse_foreign_array(value: Any, name: str, user: str = "this selector") -> None:
-    """Refuse arrays of other libraries: a silent conversion could copy gigabytes off a GPU or a cluster.
+    """Raise an error for arrays of other libraries instead of copying them silently from a GPU or a cluster.
 
-    So are masked values, below which a conversion would find others.
+    Masked arrays are an error as well: a conversion would use the values under the mask.
     """
     refuse_masked(value, name)
     for library, is_foreign in (
         ("torch", xpc.is_torch_array),
         ("cupy", xpc.is_cupy_array),
         ("jax", xpc.is_jax_array),
-        ("array_api_strict", is_device_array),  # of those that are left
+        ("array_api_strict", is_device_array),  # the other array API libraries
         ("dask", lambda value: hasattr(value, "__dask_graph__")),  # arrays and data frames
     ):
         if is_foreign(value):
             raise TypeError(
-                f"{name} is a {library} array, which {user} does not take yet. Convert it yourself, for example "
+                f"{name} is a {library} array, which {user} does not support. Convert it first, for example "
                 f"with {_TO_NUMPY[library].format(name)}."
             )
 
 
 def refuse_odd_tensor(value: Any, name: str) -> None:
-    """Refuse tensors of torch that are not plain arrays of values."""
+    """Raise an error for torch tensors that are not plain dense arrays."""
     if not xpc.is_torch_array(value):
         return
     if value.device.type == "meta":
         raise ValueError(f"{name} is on the device 'meta', where tensors have no values. Put the values on another device.")
     if str(value.layout) != "torch.strided":
-        raise TypeError(f"{name} is a tensor of the layout {value.layout}; dense ones are taken. Use {name}.to_dense().")
+        raise TypeError(f"{name} is a tensor of the layout {value.layout}; it must be dense. Use {name}.to_dense().")
 
 
 def refuse_masked(value: Any, name: str) -> None:
-    """Refuse masked values of NumPy."""
+    """Raise an error for masked arrays."""
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         n_masked = np.ma.count_masked(value)
         raise ValueError(f"{name} has {n_masked} masked values. Fill them in first, for example with {name}.filled(0.0).")
 
 
 def refuse_non_numbers(X: Any) -> None:
-    """Refuse text, categories and dates, some of which scikit-learn or NumPy would quietly turn into numbers."""
+    """Raise an error for text, categories and dates, which would be converted silently."""
     columns = _columns(X)
     refused = [f"{name}" for name, dtype in columns if not _may_hold_numbers(dtype)]
     if refused:
@@ -203,7 +203,7 @@ def refuse_non_numbers(X: Any) -> None:
 
 
 def refuse_non_finite(X: Any, names: Array | None, selector: str) -> None:
-    """Refuse NaN and infinity, naming how many there are and where they begin."""
+    """Raise an error for NaN and infinity that names their number and first position."""
     values: Array = X.data if sp.issparse(X) else X
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(values.sum(dtype=np.float64)):  # one pass without a temporary; NaN and inf survive a sum
@@ -217,7 +217,7 @@ def refuse_non_finite(X: Any, names: Array | None, selector: str) -> None:
 
 
 def refuse_counted(n_missing: Array, n_infinite: Array, names: Array | None, fix: str) -> None:
-    """Refuse the NaN, of which ``fix`` says what to do, or else the infinite values, that were counted in each column."""
+    """Raise an error for counted NaN, with ``fix`` as the way out, or for counted infinite values."""
     counts, kind = n_missing, "missing values (NaN)"
     if not counts.any():
         counts, kind, fix = n_infinite, "infinite values (inf)", "Replace or drop them first."
@@ -237,7 +237,7 @@ def check_number(
     below: float = math.inf,
     whole: bool = False,
 ) -> None:
-    """Refuse a parameter that is not a number in its range."""
+    """Raise an error for a parameter that is not a number in its range."""
     kind = numbers.Integral if whole else numbers.Real
     is_number = isinstance(value, kind) and not isinstance(value, bool | np.bool_)
     if not is_number or not (minimum < value if strict else minimum <= value) or not value < below:
@@ -246,7 +246,7 @@ def check_number(
 
 
 def check_choice(name: str, value: Any, allowed: tuple[str, ...]) -> None:
-    """Refuse a parameter that is not one of a few words."""
+    """Raise an error for a parameter that is not one of the choices."""
     if not isinstance(value, str) or value not in allowed:
         raise ValueError(f"{name}={value!r} is unknown. Use {quoted(list(allowed), 'or')}.")
 
@@ -259,7 +259,7 @@ def _columns(X: Any) -> list[tuple[Any, Any]]:
 def _may_hold_numbers(dtype: Any) -> bool:
     if hasattr(dtype, "is_numeric"):  # polars
         return bool(dtype.is_numeric()) or str(dtype) == "Boolean"
-    # pandas marks categories, strings and periods as objects of their own name; plain objects may well be numbers.
+    # In pandas, categories, strings and periods are object types with names of their own; plain objects may be numbers.
     return dtype.kind not in "Mm" and (dtype.kind != "O" or str(dtype) == "object")
 
 

@@ -1,18 +1,18 @@
-r"""The extended BIC of the sizes along a path: a quick choice of the number of features, without cross-validation.
+r"""Extended BIC along a path, for a choice of the number of features without cross-validation.
 
 If the targets were Gaussian with one variance around a linear function of k features out of d, twice the negative logarithm
-of the likelihood would be :math:`N r \log(\mathrm{RSS}_k / N r)` up to a constant, where RSS is what least squares on the
-features leaves of N samples of r linearly independent targets (one-hot labels of C classes have C - 1). Each of the k r
-fitted numbers costs :math:`\log N`, as in BIC, and to have chosen k out of d features costs the logarithm of the number of
-such choices, twice (Chen and Chen 2008, with their gamma = 1):
+of the likelihood would be :math:`N r \log(\mathrm{RSS}_k / N r)` up to a constant, where RSS is the residual sum of squares
+over N samples of r linearly independent targets (one-hot labels of C classes have C - 1). Each of the k r coefficients costs
+:math:`\log N`, as in BIC, and the choice of k out of d features costs twice the logarithm of the number of such choices
+(Chen and Chen 2008, with their gamma = 1):
 
 .. math:: \mathrm{EBIC}(k) = N r \log\frac{\mathrm{RSS}_k}{N r}
           + \frac{N}{N - k - 2} \Bigl( k r \log N + 2 \log\binom dk \Bigr)
 
-The factor :math:`N / (N - k - 2)` is the one that makes AICc of AIC (Hurvich and Tsai 1989). It matters here: with few
+The factor :math:`N / (N - k - 2)` is the small-sample correction of AICc (Hurvich and Tsai 1989). It matters here: with few
 samples and thousands of features the residual of the best k falls faster than the plain penalty grows, and without the
-factor pure noise would be explained by as many features as there are samples. Labels are not Gaussian: this is a rule of
-thumb, and :class:`~l20fs.L20SelectorCV` is the measurement.
+factor as many features as samples would be selected from pure noise. Labels are not Gaussian, so that this is a rule of
+thumb; :class:`~l20fs.L20SelectorCV` measures the score.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from l20fs.typing import Array
 def ebic(
     problem: LeastSquares, rows: Array, *, ends: Array | None = None, n_candidates: int | None = None, n_fixed: int = 0
 ) -> Array:
-    """Return the extended BIC of the first 0, 1, 2, ... of the features ``rows``, as far as there are samples for it.
+    """Return the extended BIC of the first 0, 1, 2, ... of the features ``rows``, up to the number of samples.
 
     Parameters
     ----------
     problem : LeastSquares
     rows : array of feature indices
     ends : array, optional
-        Where features are chosen in groups: how many of ``rows`` the first 0, 1, 2, ... groups have.
+        With groups: the number of ``rows`` in the first 0, 1, 2, ... groups.
     n_candidates : int, optional
-        Among how many features, or groups, there was a choice; all that vary by default.
+        Number of features, or groups, that could be selected; all that vary by default.
     n_fixed : int
-        How many of the first ones were no choice. Fewer are not considered: their criterion is infinite.
+        Number of features, or groups, that are always selected. Smaller sizes have an infinite criterion.
 
     Examples
     --------
@@ -65,14 +65,14 @@ def ebic(
 
 
 def _residuals(problem: LeastSquares, rows: Array) -> Array:
-    """Return the squared error that least squares on the first 0, 1, 2, ... rows leaves, without a ridge term."""
+    """Return the residual sums of squares of least squares on the first 0, 1, 2, ... rows, without a ridge term."""
     without_ridge = copy(problem)
     without_ridge.ridge = 0.0
     triangle, targets = without_ridge.factor(rows)
     energy = 2.0 * problem.null_loss
-    # Each row of a triangle is what its column adds to those before it; one that adds rounding only explains nothing.
+    # A row of the triangle is the part of its column orthogonal to those before it; one of rounding errors explains nothing.
     lengths = np.abs(np.diagonal(triangle))
     brings = lengths > 1e-10 * np.linalg.norm(triangle, axis=0)[: len(lengths)]
     explained = np.cumsum(np.where(brings, np.square(targets).sum(axis=1), 0.0))
-    # What rounding leaves of a perfect fit does not tell how perfect it is.
+    # The residual of a perfect fit is a rounding error; the floor keeps its size from deciding.
     return np.maximum(np.concatenate([[energy], energy - explained]), np.finfo(np.float64).eps * energy)

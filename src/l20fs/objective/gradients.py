@@ -1,4 +1,4 @@
-"""Gradient of the data term at one point, wherever the products with X are made."""
+"""Gradients of the data term, in memory, on a device or in blocks."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from l20fs.objective.prox import is_heavy
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.typing import Array
 
-#: Features are sent back from a lower threshold than is asked for, so that the next lambda, if nothing moves, needs no pass.
+#: Features are returned for a lower threshold than requested, so that the next lambda needs no pass if no weight changes.
 LOWERED = 0.9
 
 
 class Gradient(ABC):
-    """The gradient at one point, one column per feature."""
+    """Gradient at one point, one column per feature."""
 
     @abstractmethod
     def at(self, rows: Array) -> Array:
@@ -27,18 +27,18 @@ class Gradient(ABC):
     @property
     @abstractmethod
     def squared_norms(self) -> Array:
-        """The squared norm of the gradient of every feature."""
+        """Squared norm of the gradient of every feature."""
 
     def above(self, threshold: float, penalty: RowPenalty | None = None) -> Array:
-        """Return a mask of the features whose gradient may be longer than ``threshold``, for what their units cost.
+        """Return a mask of the features whose gradient may exceed ``threshold`` for the cost of their unit.
 
-        The last digits are left to the proximal map, which decides; this mask only spares it the hopeless rows. It may miss
-        features with weights.
+        The proximal map decides; this mask only excludes rows that cannot survive it, with a margin for rounding errors.
+        Features with weights may be missing.
         """
         return may_be_heavy(self.squared_norms, threshold, penalty)
 
     def touched(self, threshold: float, penalty: RowPenalty, is_active: Array) -> Array:
-        """Return the features with weights and those whose gradient may be longer than ``threshold``, ascending."""
+        """Return the features with weights and those whose gradient may exceed ``threshold``, ascending."""
         return (self.above(threshold, penalty) | is_active).nonzero()[0]
 
     def largest_outside(self, is_active: Array, penalty: RowPenalty) -> float:
@@ -46,12 +46,12 @@ class Gradient(ABC):
         return float(np.max(penalty.per_cost(np.where(is_active, 0.0, self.squared_norms)), initial=0.0))
 
     def likely(self) -> Array:
-        """Return a number per feature, without a pass over X: the larger, the sooner the feature may get weights."""
+        """Return a number per feature, without a pass over X: the larger, the likelier it gets a weight soon."""
         return self.squared_norms
 
 
 class HostGradient(Gradient):
-    """A gradient in memory.
+    """Gradient in memory.
 
     Parameters
     ----------
@@ -71,14 +71,14 @@ class HostGradient(Gradient):
 
 
 class DeviceGradient(Gradient):
-    """A gradient beside an X on a device; a few features come to the host.
+    """Gradient on the device of X; a few features are copied to the host.
 
     ``products`` are without the ridge term, which is that of the features ``rows``.
     """
 
     def __init__(self, place: Place, products: Any, rows: Array, ridge_term: Array) -> None:
         self._place, self._products, self._rows, self._ridge_term = place, products, rows, ridge_term
-        # Those with weights lack their ridge term here; they are looked at in any case.
+        # The features with weights lack their ridge term here; they are always evaluated.
         self._squares = place.xp.sum(products * products, axis=0)
 
     def at(self, rows: Array) -> Array:
@@ -105,9 +105,9 @@ class DeviceGradient(Gradient):
 
 
 class BlockGradient(Gradient):
-    """The gradient of features in blocks of columns, of which a pass brings back only those that are asked for.
+    """Gradient of features in blocks of columns; a pass returns only the requested ones.
 
-    The residual must stay as it is for as long as the gradient there is in use.
+    The residual must not change as long as the gradient is in use.
     """
 
     def __init__(self, design: Design, residual: Array, rows: Array, ridge_term: Array) -> None:
@@ -133,7 +133,7 @@ class BlockGradient(Gradient):
 
     @property
     def squared_norms(self) -> Array:
-        """The squared norm of the gradient of every feature: a pass, and one number per feature back."""
+        """Squared norm of the gradient of every feature; takes a pass that returns one number per feature."""
         if self._all is None:
             self._all = self._design.squared_lengths(self._residual)
             if len(self._rows):
@@ -159,6 +159,6 @@ def _add_ridge(values: Array, rows: Array, own: Array, ridge_term: Array) -> Arr
 
 
 def may_be_heavy(squared_norms: Array, threshold: float, penalty: RowPenalty | None = None) -> Array:
-    """Say which rows may survive the threshold, with room for the last digits."""
+    """Return a mask of the rows that may survive the threshold, with a margin for rounding errors."""
     lowered = threshold * (1.0 - 1e-6)
     return is_heavy(squared_norms, lowered) if penalty is None else penalty.is_heavy(squared_norms, lowered)

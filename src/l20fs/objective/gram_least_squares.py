@@ -1,4 +1,4 @@
-"""Least squares through the Gram matrix of features in blocks, without vectors over the samples."""
+"""Least squares by the Gram matrix of features in blocks, without vectors over the samples."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from l20fs.objective.gradients import HostGradient
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.typing import Array
 
-#: What is left of a column that others explain is rounding: the share of its energy below which that is so.
+#: A column is linearly dependent if its residual on the others has less than this fraction of its energy.
 DEPENDENT = {np.dtype(np.float64): 1e-12, np.dtype(np.float32): 1e-8}
 
 
 class Seen:
-    """Vectors over the samples, one per target, seen through X: their products with all features, and their lengths.
+    """Vectors over the samples, one per target, represented by their products with all features and their norms.
 
     An image ``X~ D`` also has the ``rows`` and ``values`` of D, so that it can be added to a residual.
     """
@@ -32,7 +32,7 @@ class Seen:
 
 
 class GramLeastSquares(LeastSquares):
-    """Least squares whose vectors over the samples are only ever :class:`Seen`; ``targets`` are ``Y~' X~``."""
+    """Least squares whose vectors over the samples are represented as :class:`Seen`; ``targets`` are ``Y~' X~``."""
 
     design: GramDesign
 
@@ -57,13 +57,13 @@ class GramLeastSquares(LeastSquares):
         return float(image.squared_length) + self.ridge * float(np.vdot(values, values))
 
     def gradient(self, residual: Any, rows: Array, values: Array) -> HostGradient:
-        """Return the gradient of f; no pass is made."""
+        """Return the gradient of f, without a pass."""
         products = np.array(residual.products if isinstance(residual, Seen) else residual)
         products[:, rows] += self.ridge * values
         return HostGradient(products)
 
     def products_among(self, rows: Array, vectors: Array) -> tuple[Array, Array]:
-        """Return ``vectors' X~`` and ``X~' X~`` of a few features: a pass for the vectors."""
+        """Return ``vectors' X~`` and ``X~' X~`` of a few features; takes a pass for the vectors."""
         return self.design.products_with(vectors.T)[:, rows], self.design.inner(rows)
 
     def _factor(self, rows: Array, ridge: float) -> tuple[Array, Array]:
@@ -72,7 +72,7 @@ class GramLeastSquares(LeastSquares):
 
 
 def _triangle(gram: Array, targets: Array, share: float) -> tuple[Array, Array]:
-    """Return R and B with ``R' R = gram`` and ``R' B = targets``; a row that depends on those before it is zero.
+    """Return R and B with ``R' R = gram`` and ``R' B = targets``; a linearly dependent row is zero.
 
     Examples
     --------

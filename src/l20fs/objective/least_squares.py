@@ -1,4 +1,4 @@
-"""Data term: least squares with an unpenalised intercept and an optional ridge term, on top of a design."""
+"""Data term: least squares with an unpenalised intercept and an optional ridge term."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class LeastSquares:
 
     .. math:: f(W) = \tfrac12 \|\tilde X W - \tilde Y\|_F^2 + \tfrac\mu2 \|W\|_F^2
 
-    ``X~`` and ``Y~`` are centred, which is the same as fitting an intercept (equations 5 to 7 of the paper). With weights
-    of the samples they are centred by the weighted means and each sample is multiplied by the root of its weight, so that
-    a sample of weight 2 is the same as the sample twice.
+    ``X~`` and ``Y~`` are centred, which is equivalent to fitting an intercept (equations 5 to 7 of the paper). With sample
+    weights they are centred by the weighted means and each sample is multiplied by the square root of its weight, so that a
+    sample of weight 2 is equivalent to the sample twice.
 
     Parameters
     ----------
@@ -27,13 +27,13 @@ class LeastSquares:
     Y : array of shape (n_samples, n_targets)
     ridge : float
         Strength of the ridge term in units of the mean squared norm of a centred feature that varies,
-        ``mu = ridge * mean_j ||x_j||^2``, so that neither a multiple of X nor further constant features change anything.
+        ``mu = ridge * mean_j ||x_j||^2``, so that its effect does not depend on the units of X or on constant features.
     scale : {"none", "zscore"} or array of shape (n_features,)
-        What each feature is divided by: nothing, its deviation, or the number given.
+        Divisor of each feature: none, its deviation, or the given number.
     target_weights : array of shape (n_targets,), optional
-        Weight of the squared error of each target; the columns of Y are multiplied by its root.
+        Weight of the squared error of each target; the columns of Y are multiplied by its square root.
     sample_weight : array of shape (n_samples,), optional
-        How often each sample counts; 0 leaves it out.
+        Weights of the samples; a weight of 0 leaves a sample out.
 
     Examples
     --------
@@ -63,9 +63,9 @@ class LeastSquares:
         self.null_loss = 0.5 * float(np.vdot(self.targets, self.targets))
 
     def reweighted(self, sample_weight: Any) -> LeastSquares:
-        """Return the problem on the same X and Y, in the same units and with the same mu, under other weights.
+        """Return the problem on the same X and Y with the same units and mu, under other sample weights.
 
-        X and Y are kept by reference and read again: they must still hold what they held.
+        X and Y are kept by reference and read again: their values must not change in between.
 
         Examples
         --------
@@ -93,12 +93,12 @@ class LeastSquares:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The dtype of X, in which the passes over it are made; sums and weights are kept in float64."""
+        """Dtype of X, used in passes over it; sums and weights are float64."""
         return self.design.dtype
 
     @property
     def tie(self) -> float:
-        """Values closer than this share count as equal: what products with two equal columns may differ by."""
+        """Relative tolerance of ties: the rounding error of products with two equal columns."""
         return equality_tolerance(self.dtype)
 
     def residual(self, rows: Array, values: Array) -> Array:
@@ -106,11 +106,11 @@ class LeastSquares:
         return self.image(rows, values) - self.targets if len(rows) else -self.targets
 
     def image(self, rows: Array, values: Array, likely: Likely | None = None) -> Array:
-        """Return ``X~ W`` for the weights ``values`` of the features ``rows``; touches these columns only."""
+        """Return ``X~ W`` for the weights ``values`` of the features ``rows``; reads these columns only."""
         return self.design.push(rows, values, likely=likely).astype(np.float64, copy=False)
 
     def value(self, residual: Array, values: Array) -> float:
-        """Return f from a residual and the non-zero weights that belong to it."""
+        """Return f from a residual and its non-zero weights."""
         loss = 0.5 * float(np.vdot(residual, residual))
         return loss + 0.5 * self.ridge * float(np.vdot(values, values)) if self.ridge else loss
 
@@ -120,7 +120,7 @@ class LeastSquares:
         return bend + self.ridge * float(np.vdot(values, values)) if self.ridge else bend
 
     def gradient(self, residual: Array, rows: Array, values: Array) -> Gradient:
-        """Return the gradient of f at the weights ``values`` of the features ``rows``: one pass over X."""
+        """Return the gradient of f at the weights ``values`` of the features ``rows``; takes one pass over X."""
         design, ridge_term = self.design, self._ridge_term(values)
         if design.location == "device":
             return DeviceGradient(design.place, design.products(design.place.send(residual)), rows, ridge_term)
@@ -132,7 +132,7 @@ class LeastSquares:
         return HostGradient(products)
 
     def partial_gradient(self, residual: Array, rows: Array, values: Array | None = None) -> HostGradient:
-        """Return the gradient of the features ``rows`` alone, which have the weights ``values`` or none."""
+        """Return the gradient of the features ``rows`` alone, which have the weights ``values`` or zero."""
         products = self.design.pull(residual, rows)
         if self.ridge and values is not None:
             products += self._ridge_term(values)
@@ -148,12 +148,12 @@ class LeastSquares:
 
     @cached_property
     def lipschitz(self) -> float:
-        """The Lipschitz constant of the gradient (to 1 % where X is too large for an exact eigenvalue)."""
+        """Lipschitz constant of the gradient (to 1 % if X is too large for an exact eigenvalue)."""
         return min(self.design.gram_top() + self.ridge, self.lipschitz_upper)
 
     @property
     def lipschitz_upper(self) -> float:
-        """``||X~||_F^2 + mu``: a bound that costs nothing and always holds."""
+        """``||X~||_F^2 + mu``, an upper bound of the Lipschitz constant without computation."""
         return float(self.design.column_energy.sum()) + self.ridge
 
     def products_among(self, rows: Array, vectors: Array) -> tuple[Array, Array]:
@@ -168,14 +168,14 @@ class LeastSquares:
         return products, gram
 
     def factor(self, rows: Array) -> tuple[Array, Array]:
-        """Return a triangle R and right-hand sides B with which least squares on ``rows[:k]`` is solved for every k.
+        """Return a triangle R and right-hand sides B for least squares on ``rows[:k]`` for every k.
 
         ``min_W ||X~_k W - Y~||^2 + mu ||W||^2`` has the solution of ``R[:, :k] W = B``.
         """
         return self._factor(rows, self.ridge)
 
     def dependent(self, rows: Array) -> Array:
-        """Return those of ``rows`` that are sums of multiples of the ones before them, or constant.
+        """Return those of ``rows`` that are constant or linear combinations of the ones before them.
 
         Examples
         --------

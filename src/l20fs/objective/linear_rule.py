@@ -1,14 +1,14 @@
-r"""Linear rules on a few features, and the discriminant analysis that turns predictions into class scores.
+r"""Linear rules on selected features, and discriminant analysis of their predictions.
 
-The regression predicts with least squares (and the ridge term) on exactly the selected features. So does the classifier, but
-labels are not read from the largest prediction: the ridge term shrinks the predictions towards the class frequencies, and
-rare or middle classes would never win. Instead the predictions :math:`s = W'x` are the axes of a discriminant analysis,
+The regressor predicts by least squares (with the ridge term) on the selected features. So does the classifier, but the label
+is not that of the largest prediction: the ridge term shrinks the predictions towards the class frequencies, so that rare or
+middle classes would never be predicted. Instead the predictions :math:`s = W'x` are the axes of a discriminant analysis,
 
 .. math:: \delta_c(x) = m_c' \Sigma^{-1} s - \tfrac12 m_c' \Sigma^{-1} m_c + \log \pi_c,
 
 where :math:`m_c` are the class means of s, :math:`\Sigma` is its scatter within the classes and :math:`\pi` are the
-shares of the classes, equal ones where ``class_weight`` is balanced. How much each axis was shrunk no longer matters.
-(Hastie, Buja and Tibshirani 1995 call this penalized discriminant analysis.)
+frequencies of the classes, equal ones if ``class_weight`` is balanced. This is invariant to the shrinkage of each axis
+(penalized discriminant analysis; Hastie, Buja and Tibshirani 1995).
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from l20fs.inputs.targets import Targets, weights_of_targets
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.typing import Array
 
-#: What ``ridge=None`` means: docs/defaults.md has the measurements.
+#: Value of ``ridge=None``; docs/defaults.md has the measurements.
 RIDGE_FOR_LABELS, RIDGE_FOR_NUMBERS = 10.0, 0.1
 
-#: Share of the mean scatter of the predictions that is added to that within the classes, which a perfect fit makes zero.
+#: Fraction of the mean scatter of the predictions that is added to the within-class scatter, zero for a perfect fit.
 LEAST_SCATTER = 1e-6
 
 
 def default_ridge(targets: Targets) -> float:
-    """Return the strength of the ridge term where none is given."""
+    """Return the default strength of the ridge term."""
     return RIDGE_FOR_NUMBERS if targets.classes is None else RIDGE_FOR_LABELS
 
 
 class LinearRule(NamedTuple):
-    """A linear rule ``x[rows] @ weights + intercept``, one column per target.
+    """Linear rule ``x[rows] @ weights + intercept``, one column per target.
 
     ``rows`` (n_rows,) are features, best first; ``weights`` (n_rows, n_targets) and ``intercept`` (n_targets,) are in units
     of X.
@@ -45,12 +45,12 @@ class LinearRule(NamedTuple):
     intercept: Array
 
     def apply(self, columns: Any) -> Array:
-        """Return the values at samples, (n_samples, n_targets), from their columns ``X[:, rows]``."""
+        """Return the values for samples, (n_samples, n_targets), from their columns ``X[:, rows]``."""
         return np.asarray(columns @ self.weights) + self.intercept
 
 
 class ClassScatter(NamedTuple):
-    """Class means and scatter of some features, in the units in which the rows competed.
+    """Class means and scatter of some features, in the units of the design, after ``scale``.
 
     ``means`` (n_classes, n_rows) of the centred features, ``within`` (n_rows, n_rows) their mean scatter within the classes,
     ``shares`` (n_classes,) of the classes.
@@ -62,7 +62,7 @@ class ClassScatter(NamedTuple):
 
     @classmethod
     def of(cls, problem: LeastSquares, rows: Array, targets: Targets, class_weight: Any) -> ClassScatter:
-        """Measure the columns ``rows``."""
+        """Compute the statistics of the columns ``rows``."""
         root, one_hot = problem.design.sample_weights.root, targets.Y
         membership = one_hot if root is None else one_hot * root[:, None]
         sizes = (membership * membership).sum(axis=0)
@@ -71,11 +71,11 @@ class ClassScatter(NamedTuple):
         within = (gram - (means.T * sizes) @ means) / sizes.sum()
         weights = weights_of_targets(targets, class_weight)
         shares = sizes if weights is None else sizes * weights
-        # Equal shares are equal to the last digit, on which the class depends where nothing else decides.
+        # Equal frequencies must be equal to the last digit: they decide ties between classes.
         return cls(means, within, np.round(shares / shares.sum(), 12))
 
     def discriminant(self, weights: Array) -> tuple[Array, Array]:
-        """Turn predictions ``x @ weights`` on the first rows into class scores: their weights and intercepts."""
+        """Convert predictions ``x @ weights`` on the first rows to class scores: their weights and intercepts."""
         k = len(weights)
         centres = self.means[:, :k] @ weights
         scatter = weights.T @ self.within[:k, :k] @ weights
@@ -86,5 +86,5 @@ class ClassScatter(NamedTuple):
         with np.errstate(divide="ignore"):
             intercept = np.log(self.shares) - 0.5 * np.einsum("cj,jc->c", centres, axes)
         present = self.shares > 0.0
-        # Only differences between classes matter: what they have in common is taken away.
+        # Only differences between classes matter: their mean is subtracted.
         return weights @ (axes - axes[:, present].mean(axis=1, keepdims=True)), intercept - intercept[present].mean()

@@ -1,6 +1,6 @@
-"""Row operators: what a penalty does to the rows of a matrix, and how rows are ordered.
+"""Row operators: thresholding, shrinking and ordering of the rows of a matrix.
 
-A row is one feature, a column one class. Every function returns new arrays and leaves its input alone.
+A row is one feature, a column one class. Every function returns new arrays and does not change its input.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from l20fs.typing import Array
 
 
 def is_heavy(squared_norms: Array, threshold: float) -> Array:
-    """Say which rows survive the hard threshold: those with norm strictly above ``threshold``.
+    """Return a mask of the rows that survive the hard threshold, with norm strictly above ``threshold``.
 
-    On a tie both 0 and the row minimise the objective; we take 0, so that the support is the smaller one.
+    On a tie both 0 and the row are minimisers; 0 is returned, so that the support is the smaller one.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def keep_best_rows(V: Array, k: int) -> Array:
 
 
 def shrink_rows(V: Array, amount: float) -> Array:
-    """Shorten every row of ``V`` by ``amount``, to zero if it is shorter than that (block soft threshold).
+    """Shrink the norm of every row of ``V`` by ``amount``, at most to zero (block soft threshold).
 
     This is the proximal map of ``amount * ||W||_{2,1}``: ``max(0, 1 - amount / ||v||) v``.
 
@@ -103,7 +103,7 @@ def order_descending(values: Array, *, rtol: float = 1e-9) -> Array:
     starts_group[1:] = is_drop
     is_tied = ~starts_group
     is_tied[:-1] |= ~is_drop
-    # Few are, as a rule: only these are sorted again.
+    # Usually few are tied: only these are sorted again.
     tied = order[is_tied]
     order[is_tied] = tied[np.lexsort((tied, np.cumsum(starts_group[is_tied])))]
     return order

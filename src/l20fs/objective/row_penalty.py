@@ -1,10 +1,10 @@
-r"""The generalised penalty: what it costs to select features, one by one or in groups.
+r"""Row penalty with costs per feature or group.
 
 .. math:: \lambda \sum_u c_u \, [\text{some row of unit } u \text{ is non-zero}]
 
-A unit is a single feature, or a group of features that enter and leave together. One threshold serves every wish: unit u
-survives a proximal step if :math:`\|v_u\|^2 > 2 \lambda c_u / L`, so that a unit of cost 0 always stays and one of infinite
-cost never enters.
+A unit is a single feature, or a group of features that are selected together. One threshold covers all feature constraints:
+unit u survives a proximal step if :math:`\|v_u\|^2 > 2 \lambda c_u / L`, so that a unit of cost 0 always survives and one of
+infinite cost never does.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from l20fs.typing import Array
 
 @dataclass(frozen=True, eq=False)
 class RowPenalty:
-    """Which features form a unit, and what each unit costs.
+    """Units of features, and the cost of each unit.
 
     Attributes
     ----------
     unit_of : array of shape (n_features,)
-        The unit of each feature; units are numbered by their lowest feature.
+        Unit of each feature; units are numbered by their lowest feature.
     costs : array of shape (n_units,)
-        0: the unit is included. Infinite: it is excluded.
+        Cost of each unit; 0 if it is included, infinite if it is excluded.
 
     Examples
     --------
@@ -44,7 +44,7 @@ class RowPenalty:
 
     @classmethod
     def plain(cls, n_features: int) -> RowPenalty:
-        """Return the penalty of the paper: every feature stands alone and costs 1."""
+        """Return the penalty of the paper: single features with cost 1."""
         return cls(np.arange(n_features), np.ones(n_features))
 
     @classmethod
@@ -73,26 +73,26 @@ class RowPenalty:
 
     @cached_property
     def is_even(self) -> bool:
-        """Whether all units among which there is a choice cost the same, 1."""
+        """Whether all units that may be selected or not cost 1."""
         return bool(((self.costs == 1.0) | (self.costs == 0.0) | (self.costs == np.inf)).all())
 
     @cached_property
     def included(self) -> Array:
-        """The units that are always selected."""
+        """Units that are always selected."""
         return np.flatnonzero(self.costs == 0.0)
 
     @cached_property
     def prices(self) -> Array:
-        """The costs, with 0 for what is excluded and never paid for."""
+        """Costs, with 0 for excluded units."""
         return np.where(self.costs < np.inf, self.costs, 0.0)
 
     @cached_property
     def members(self) -> list[Array]:
-        """The features of each unit, ascending."""
+        """Features of each unit, ascending."""
         return np.split(np.argsort(self.unit_of, kind="stable"), np.cumsum(np.bincount(self.unit_of))[:-1])
 
     def may_enter(self, varies: Array) -> Array:
-        """Return a mask of the features that may have a weight: those that vary and are not excluded."""
+        """Return a mask of the features that may have a weight: varying and not excluded."""
         return varies if self.is_plain else varies & (self.costs < np.inf)[self.unit_of]
 
     def n_selectable(self, varies: Array) -> int:
@@ -108,13 +108,13 @@ class RowPenalty:
         return len(np.union1d(self.unit_of[rows], self.included))
 
     def cost_of(self, rows: Array) -> float:
-        """Return what the units of ``rows`` cost."""
+        """Return the cost of the units of ``rows``."""
         return float(len(rows)) if self.is_plain else float(self.costs[np.unique(self.unit_of[rows])].sum())
 
     def is_heavy(self, squared_norms: Array, threshold: float, rows: Array | None = None) -> Array:
-        """Say which rows survive the hard threshold: those of units that are included or heavy for their cost.
+        """Return a mask of the rows that survive the hard threshold, those of included and of heavy units.
 
-        ``squared_norms`` belong to all features, or to ``rows``, which hold whole units.
+        ``squared_norms`` are those of all features, or of ``rows``, which must hold whole units.
         """
         if self.is_plain:
             return is_heavy(squared_norms, threshold)
@@ -124,13 +124,13 @@ class RowPenalty:
         return np.asarray(heavy[units])
 
     def per_cost(self, squared_norms: Array) -> Array:
-        """Return the squared norm of each unit divided by its cost; 0 where there is no choice."""
+        """Return the squared norm of each unit divided by its cost; 0 for included and excluded units."""
         if self.is_plain:
             return squared_norms
         totals = np.bincount(self.unit_of, weights=squared_norms, minlength=self.n_units)
         return self.shared_out(totals)
 
     def shared_out(self, worth: Array, *, least: float = 0.0, units: Array | slice = slice(None)) -> Array:
-        """Divide what units are worth by their cost, if that is more than ``least``; 0 where there is no choice."""
+        """Divide gains of units by their cost, if they exceed ``least``; 0 for included and excluded units."""
         costs = self.costs[units]
         return np.divide(worth, costs, out=np.zeros(len(costs)), where=(worth > least) & (costs > 0.0))

@@ -1,4 +1,4 @@
-"""The result of a fit: every lambda with its rows, and the order of all features that follows from it."""
+"""Solution path: the solution at every lambda, and the ranking of all features."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from l20fs.objective.row_penalty import RowPenalty
 from l20fs.storage.files import write_atomically
 from l20fs.typing import Array
 
-#: What put a feature at its rank, best first; ``SolutionPath.rules`` holds the position in this tuple.
+#: Ranking rules of the features, best first; ``SolutionPath.rules`` holds the position in this tuple.
 RULES = ("included", "weight", "entry", "path", "gradient", "constant", "excluded")
 
-#: How the rows of the last stage are ordered: by their norm, or by how early they came to stay.
+#: Order of the rows of the last stage: by norm, or by the stage from which on they are non-zero.
 Ranking = Literal["norm", "entry"]
 
 
 class Stage(NamedTuple):
-    """The solution at one lambda: its non-zero rows, their norms, its f, how it was found, and what its rows cost.
+    """Solution at one lambda: non-zero rows, norms, f, step counts and cost.
 
-    ``cost`` is what lambda is multiplied by: the number of rows, unless the penalty says otherwise.
+    ``cost`` is the factor of lambda: the number of rows, unless features have other costs.
     """
 
     alpha: float
@@ -42,12 +42,12 @@ class Stage(NamedTuple):
 
     @property
     def price(self) -> float:
-        """What the rows cost."""
+        """Cost of the rows."""
         return float(len(self.rows)) if self.cost is None else self.cost
 
     @property
     def objective(self) -> float:
-        """f + lambda * (number of non-zero rows, or what they cost)."""
+        """Value of f + lambda * cost."""
         return self.loss + self.alpha * self.price
 
 
@@ -62,9 +62,9 @@ class Refit:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SolutionPath:
-    """All solutions along lambda, and the order of the features for every k.
+    """Solutions along lambda, and the ranking of the features for every k.
 
-    k counts units: features, where each stands alone, and groups of features that are selected together (see
+    k counts units: single features, or groups of features that are selected together (see
     :mod:`l20fs.objective.row_penalty`).
 
     Attributes
@@ -73,24 +73,24 @@ class SolutionPath:
         lambda of each stage, largest first.
     n_nonzero, losses, lipschitz, n_iters, converged : arrays of shape (n_stages,)
         Number of non-zero rows; f (half the squared error, plus the ridge term); the step parameter L, of solvers that
-        have one; accepted steps; and whether the stage ended by itself rather than at its step limit.
+        have one; accepted steps; and whether the stage converged before its step limit.
     costs : array of shape (n_stages,)
-        What lambda is multiplied by: the number of non-zero rows, unless the penalty says otherwise.
+        Factor of lambda: the number of non-zero rows, unless features have other costs.
     unit_of : array of shape (n_features,)
-        The unit of each feature; units are numbered by their lowest feature.
+        Unit of each feature; units are numbered by their lowest feature.
     order : array of shape (n_features,)
-        Feature indices, best first, the members of a unit side by side. Rule ``"included"``: always selected, ordered as by
-        the next two rules. ``"weight"``: non-zero in the last stage, by row norm. ``"entry"``: non-zero in
-        the last stage, the one that came to stay first, by row norm at that time if several came together.
+        Feature indices, best first, the members of a unit side by side. Rule ``"included"``: always selected, ordered by
+        the next two rules. ``"weight"``: non-zero in the last stage, by row norm. ``"entry"``: non-zero in the last stage,
+        by the stage from which on they are non-zero, earliest first, and by row norm in that stage if several enter there.
         ``"path"``: non-zero in an earlier stage, the one that stayed longest first. ``"gradient"``: never non-zero, by the
         distance to entry. ``"constant"`` and ``"excluded"``: last. The norm of a unit is that of its rows together.
         Ties go to the lower index.
     rules : array of shape (n_features,)
         Position in :data:`RULES` of the rule that ranks each feature.
     scores : array of shape (n_features,)
-        Falls along ``order``: the row norm for rule ``"weight"``, above 0 and at most 1 for ``"entry"``, between -1 and 0
-        for ``"path"``, between -2 and -1 for ``"gradient"``, ``-inf`` for a constant or excluded feature; 2 to 3 times the
-        largest of all these for ``"included"``. Norms are in the units in which the rows competed, after ``scale``.
+        Scores, decreasing along ``order``: the row norm for rule ``"weight"``, above 0 and at most 1 for ``"entry"``,
+        between -1 and 0 for ``"path"``, between -2 and -1 for ``"gradient"``, ``-inf`` for a constant or excluded feature;
+        2 to 3 times the largest of all these for ``"included"``. Norms are in the units after ``scale``.
     """
 
     alphas: Array
@@ -135,9 +135,9 @@ class SolutionPath:
         values : array of shape (n_targets, n_rows)
             Weights of the rows of the last stage.
         closeness : array of shape (n_units,)
-            What ranks the units that were never non-zero, not negative: how close they are to entry.
+            Closeness to entry, at least 0, which ranks the units that were never non-zero.
         penalty : RowPenalty, optional
-            What the rows cost; each of them 1 by default.
+            Costs of the rows; 1 for each by default.
         """
         penalty = penalty or RowPenalty.plain(problem.n_features)
         n_nonzero = np.array([len(stage.rows) for stage in stages])
@@ -184,7 +184,7 @@ class SolutionPath:
 
     @cached_property
     def ranking(self) -> Array:
-        """The rank of the unit of each feature, from 1."""
+        """Rank of the unit of each feature, from 1."""
         order = order_descending(self._of_units(self.scores), rtol=float(self.tie))
         is_excluded = self._of_units(self.rules == RULES.index("excluded"))[order]
         order = np.concatenate([order[~is_excluded], order[is_excluded]])
@@ -194,7 +194,7 @@ class SolutionPath:
 
     @cached_property
     def _heads(self) -> Array:
-        """The lowest feature of each unit."""
+        """Lowest feature of each unit."""
         return np.unique(self.unit_of, return_index=True)[1]
 
     @property
@@ -229,7 +229,7 @@ class SolutionPath:
 
     @property
     def sizes(self) -> Array:
-        """The number of selected units per stage; one that is included counts even where its weights are zero."""
+        """Number of selected units per stage; an included one counts even if its weights are zero."""
         is_included = self._of_units(self.rules == RULES.index("included"))
         stage_of = np.repeat(np.arange(len(self.alphas)), self._occupied.counts)
         n_free = np.bincount(stage_of, weights=~is_included[self._occupied.units], minlength=len(self.alphas))
@@ -237,17 +237,17 @@ class SolutionPath:
 
     @cached_property
     def n_included(self) -> int:
-        """The number of units that are always selected."""
+        """Number of units that are always selected."""
         return int(np.count_nonzero(self._of_units(self.rules == RULES.index("included"))))
 
     @cached_property
     def n_selectable(self) -> int:
-        """The number of units that are not excluded."""
+        """Number of units that are not excluded."""
         return self.n_units - int(np.count_nonzero(self._of_units(self.rules == RULES.index("excluded"))))
 
     @property
     def objectives(self) -> Array:
-        """f + lambda * (number of non-zero rows, or what they cost), per stage."""
+        """Value of f + lambda * cost per stage."""
         return self.losses + self.alphas * self.costs
 
     def stage_rows(self, stage: int) -> Array:
@@ -255,7 +255,7 @@ class SolutionPath:
         return self.indices[self._span(stage)]
 
     def stage_norms(self, stage: int) -> Array:
-        """Return the row norms that belong to :meth:`stage_rows`."""
+        """Return the row norms of :meth:`stage_rows`."""
         return self.norms[self._span(stage)]
 
     def _span(self, stage: int) -> slice:
@@ -264,14 +264,14 @@ class SolutionPath:
 
     @property
     def entry_alphas(self) -> Array:
-        """The largest lambda at which each feature was non-zero; NaN if it never was."""
+        """Largest lambda at which each feature is non-zero; NaN if it never is."""
         entry = np.full(self.n_features, np.nan)
         stage_of = np.repeat(np.arange(len(self.alphas)), self.n_nonzero)
         entry[self.indices[::-1]] = self.alphas[stage_of[::-1]]  # the first stage is written last and stays
         return entry
 
     def ranked_by(self, ranking: Ranking) -> SolutionPath:
-        """Return this path with the rows of its last stage ranked by their norm there, or by how early they came to stay."""
+        """Return this path with the rows of its last stage ranked by norm or by entry."""
         wanted = RULES.index("weight" if ranking == "norm" else "entry")
         if (self.rules[self.coef_rows] == wanted).all():
             return self
@@ -288,16 +288,16 @@ class SolutionPath:
         return replace(self, rules=rules, scores=scores)
 
     def _of_units(self, values: Array) -> Array:
-        """Return one of the values of the features of each unit, which are equal."""
+        """Return the value of each unit, from values that are equal for its features."""
         return values[self._heads] if self._has_groups else values
 
     def _entry_scores(self) -> Array:
-        """Score the units of the last stage by the first stage of their last stay; the norm there decides among equals."""
+        """Score the units of the last stage by the stage from which on they are non-zero, ties by norm."""
         counts, units, norms = self._occupied
         stage_of = np.repeat(np.arange(len(self.alphas)), counts)
         largest = np.zeros(len(self.alphas))
         np.maximum.at(largest, stage_of, norms)
-        largest[largest == 0.0] = 1.0  # nothing but what is included, and without a weight
+        largest[largest == 0.0] = 1.0  # stages with included units only, all of weight zero
         is_last = np.zeros(self.n_units, dtype=bool)
         is_last[self._occupied.last()[0]] = True
         chosen = np.flatnonzero(is_last[units])
@@ -310,7 +310,7 @@ class SolutionPath:
         return (len(self.alphas) - 1 - stages[entry] + share) / len(self.alphas)
 
     def size_at(self, alpha: float) -> int:
-        """Return the number of units that minimises f + alpha * (what they cost) over the stages; the smaller on a tie."""
+        """Return the number of units that minimises f + alpha * cost over the stages; ties go to the smaller one."""
         values = self.losses + alpha * self.costs
         return int(self.sizes[values <= values.min() * (1.0 + 1e-12)].min())
 
@@ -321,7 +321,7 @@ class SolutionPath:
         """
         stages = np.flatnonzero(self.sizes == k)
         if not len(stages):
-            raise ValueError(f"No stage of the path has exactly k={k} rows; the sizes are {np.unique(self.sizes).tolist()}.")
+            raise ValueError(f"No stage of the path has exactly k={k} rows. Use one of {np.unique(self.sizes).tolist()}.")
         return self.stage_rows(int(stages[self.losses[stages].argmin()]))
 
     def support(self, k: int) -> Array:
@@ -332,28 +332,28 @@ class SolutionPath:
 
     @cached_property
     def _top(self) -> Array:
-        """The features with a score above 0, best first, as a rule those of the last stage; none where there are groups.
+        """Features with a score above 0, best first, usually those of the last stage; none with groups.
 
-        All others come after them: to sort these few is to sort a million less.
+        All others come after them: sorting these few avoids sorting all features.
         """
         top = np.flatnonzero(self.scores > 0.0) if not self._has_groups else np.arange(0)
         return top[order_descending(self.scores[top], rtol=float(self.tie))]
 
     @cached_property
     def n_units(self) -> int:
-        """The number of units, excluded ones and constant ones among them."""
+        """Number of units, including excluded and constant ones."""
         return int(self.unit_of.max()) + 1
 
     @cached_property
     def n_ranked(self) -> int:
-        """The number of units that are neither excluded nor constant."""
+        """Number of units that are neither excluded nor constant."""
         return int(np.count_nonzero(np.isfinite(self._of_units(self.scores))))
 
     def coef(self, k: int) -> Array:
         """Return the weights of the last stage on the best ``k`` features, (n_targets, n_features), in units of X.
 
-        This is the paper's truncation: the other rows are dropped and nothing is fitted again. A feature that is not
-        in the last stage has weight 0; see :meth:`refit`.
+        This is the truncation of the paper: the other rows are dropped, without a refit. A feature that is zero in the last
+        stage has weight 0; see :meth:`refit`.
         """
         mask = np.zeros(self.n_features, dtype=bool)
         mask[self.support(k)] = True
@@ -368,17 +368,17 @@ class SolutionPath:
         return coef
 
     def intercept(self, k: int) -> Array:
-        """Return the intercept that belongs to :meth:`coef`."""
+        """Return the intercept of :meth:`coef`."""
         return self.y_mean - self.coef(k) @ self.x_mean
 
     def with_refits(self, problem: LeastSquares, k_max: int) -> SolutionPath:
-        """Return this path with what :meth:`refit` needs for every k up to ``k_max``."""
+        """Return this path with the factors that :meth:`refit` needs for every k up to ``k_max``."""
         triangle, targets = problem.factor(self.support(k_max))
         return replace(self, panel_triangle=triangle, panel_targets=targets)
 
     @property
     def largest_refit(self) -> int:
-        """The largest k for which the path holds what :meth:`refit` needs."""
+        """Largest k that :meth:`refit` accepts."""
         n_rows = self.panel_triangle.shape[1]
         return int(self.ranking[self.order[n_rows - 1]]) if n_rows else 0
 
@@ -387,7 +387,7 @@ class SolutionPath:
         rows = self.support(k)
         if len(rows) > self.panel_triangle.shape[1]:
             raise ValueError(
-                f"refit(k={k}): the path holds what a refit needs up to k={self.largest_refit}. Fit with max_features={k}."
+                f"refit(k={k}): the path can be refitted up to k={self.largest_refit}. Fit with max_features={k}."
             )
         triangle = self.panel_triangle[:, : len(rows)]
         values = np.linalg.lstsq(triangle, self.panel_targets, rcond=None)[0]
@@ -402,9 +402,9 @@ class SolutionPath:
         return replace(self, lower_bounds=lower_bounds)
 
     def gap(self, k: int) -> float:
-        """Return by what share of its f at most the best k features of the ranking miss the best k of all.
+        """Return an upper bound on the relative excess of f of the best k features of the ranking over the optimum.
 
-        0.01 means: no k features whatsoever have an f that is lower by more than 1 %. Needs a fit with ``certify=True``.
+        0.01 means: no set of k features has an f that is lower by more than 1 %. Needs a fit with ``certify=True``.
         """
         if self._check_k(k) >= len(self.lower_bounds):
             raise ValueError(
@@ -425,11 +425,11 @@ class SolutionPath:
         return int(k)
 
     def save(self, file: str | os.PathLike[str]) -> None:
-        """Write the path as a compressed npz file, whole or not at all."""
+        """Write the path as a compressed npz file, atomically."""
         write_atomically(file, self.write)
 
     def write(self, stream: BinaryIO) -> None:
-        """Write what :meth:`save` writes to an open file."""
+        """Write the path to an open file, as :meth:`save` does."""
         np.savez_compressed(stream, **{f.name: getattr(self, f.name) for f in fields(self)})
 
     @classmethod
@@ -444,7 +444,7 @@ class SolutionPath:
 
 
 class Occupied(NamedTuple):
-    """The units of all stages: how many each stage has, their numbers and their norms, stage after stage."""
+    """Units of all stages: number per stage, indices and norms, stage after stage."""
 
     counts: Array
     units: Array
@@ -469,7 +469,7 @@ class Occupied(NamedTuple):
 
 
 def _score(occupied: Occupied, closeness: Array, penalty: RowPenalty, varies: Array) -> tuple[Array, Array]:
-    """Give every unit its rule and a score that falls along the ranking."""
+    """Give every unit its ranking rule and a score that falls along the ranking."""
     counts, units, norms = occupied
     is_varying = varies
     if penalty.has_groups:
@@ -479,7 +479,7 @@ def _score(occupied: Occupied, closeness: Array, penalty: RowPenalty, varies: Ar
     rules = np.where(is_varying, RULES.index("gradient"), RULES.index("constant")).astype(np.int8)
     rules[is_excluded] = RULES.index("excluded")
     scores = np.where(is_varying & ~is_excluded, closeness / (closeness.max() or 1.0) - 2.0, -np.inf)
-    # Written stage by stage, so that what remains of a unit is the last stage in which it was alive.
+    # Written stage by stage, so that the last stage in which a unit is non-zero remains.
     stage_of = np.repeat(np.arange(len(counts)), counts)
     rules[units] = RULES.index("path")
     scores[units] = (stage_of + norms / (norms.max(initial=0.0) * (1.0 + 1e-9) or 1.0)) / len(counts) - 1.0
@@ -493,7 +493,7 @@ def _score(occupied: Occupied, closeness: Array, penalty: RowPenalty, varies: Ar
 
 
 def _lift(scores: Array, is_included: Array) -> None:
-    """Put the included units, whose scores are not negative, above all others, in their own order."""
+    """Rank the included units above all others, in their own order."""
     if is_included.any():
         top = float(scores[~is_included].max(initial=0.0)) or 1.0
         own = scores[is_included]

@@ -1,4 +1,4 @@
-"""Files written whole or not at all, and folders that can be written to."""
+"""Atomic writing of files, and locked output folders."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing import BinaryIO
 
 
 def write_atomically(file: str | os.PathLike[str], write: Callable[[BinaryIO], object]) -> None:
-    """Let ``write`` fill a temporary file beside ``file`` and put it in place when it is whole and on the disk.
+    """Write a file atomically: ``write`` fills a temporary file that is then renamed.
 
-    Whatever goes wrong, an older ``file`` stays as it was.
+    After an error an older ``file`` is unchanged.
     """
     write_together({Path(file): write})
 
 
 def write_together(writers: dict[Path, Callable[[BinaryIO], object]]) -> None:
-    """Write several files as :func:`write_atomically` does, and put them in place only when all are on the disk."""
+    """Write several files as :func:`write_atomically` does, and rename them when all are on disk."""
     staged: dict[Path, str] = {}
     try:
         for file, write in writers.items():
@@ -41,7 +41,7 @@ def write_together(writers: dict[Path, Callable[[BinaryIO], object]]) -> None:
 
 
 def writable_folder(folder: str | os.PathLike[str], parameter: str) -> Path:
-    """Return a folder that can be written to, made if it is not there; ``parameter`` is for the error."""
+    """Return a writable folder, created if necessary; ``parameter`` is for the error."""
     if not isinstance(folder, str | os.PathLike) or not os.fspath(folder):
         raise TypeError(f"{parameter}={folder!r} is not a folder. Give the path of one, or None.")
     path = Path(folder)
@@ -52,17 +52,17 @@ def writable_folder(folder: str | os.PathLike[str], parameter: str) -> Path:
     except (OSError, ValueError) as error:  # a name with a null byte is a ValueError
         reason = getattr(error, "strerror", None) or error
         raise OSError(
-            f"{parameter}={os.fspath(folder)!r} cannot be written to ({reason}). Give a folder that can."
+            f"{parameter}={os.fspath(folder)!r} cannot be written to ({reason}). Give a writable folder."
         ) from error
     return path
 
 
 @contextmanager
 def claimed(folder: Path) -> Iterator[None]:
-    """Make a folder and keep other processes from claiming it as long as this lasts.
+    """Create a folder and lock it against other processes within the context.
 
-    The system itself ends the claim of a process that is killed, and nothing is left in the folder. A folder that was made
-    for work which fails, and is still empty, is removed again.
+    The system releases the lock of a process that is killed, and no lock file is left in the folder. A folder that was
+    created here and is still empty after an error is removed again.
     """
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     folder.mkdir(parents=True, exist_ok=True)
@@ -82,7 +82,7 @@ def claimed(folder: Path) -> Iterator[None]:
 
 
 def _lock(folder: Path) -> int | None:
-    """Lock a folder; None where the system cannot."""
+    """Lock a folder; None if the system cannot."""
     try:
         import fcntl
     except ModuleNotFoundError:  # pragma: no cover - not on Windows

@@ -1,4 +1,4 @@
-"""Hashes of parameters and data: different for whatever leads to another result."""
+"""Hashes of parameters and data."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ BLOCK = 2**24
 
 
 def describe(value: Any, name: str) -> Any:
-    """Describe a parameter or data by JSON values, with a digest in place of each array; ``name`` is for the error.
+    """Describe a parameter or data by JSON values, with digests of arrays; ``name`` is for the error.
 
-    Values that differ, if only in type, have different descriptions. Estimators are described by their class and those of
-    their parameters that have an effect on the result.
+    Values that lead to different results, if only by their type, have different descriptions. Estimators are described by
+    their class and those of their parameters that have an effect on the result.
 
     Examples
     --------
@@ -43,8 +43,8 @@ def describe(value: Any, name: str) -> Any:
         parameters = {key: part for key, part in value.get_params(deep=False).items() if key not in WITHOUT_EFFECT}
         return [f"{type(value).__module__}.{type(value).__qualname__}", describe(parameters, name)]
     raise TypeError(
-        f"{name} is a {type(value).__name__}, of which a checkpoint cannot tell whether it is the same in a later run. "
-        "Use a number, a word, an array or an estimator there, or no checkpoint."
+        f"{name} is a {type(value).__name__}, which a checkpoint cannot compare with that of a later run. "
+        "Use a number, a string, an array or an estimator instead, or no checkpoint."
     )
 
 

@@ -1,4 +1,4 @@
-"""Keyed store: results of long work, one sealed file per result.
+"""Keyed store of results, one file with a checksum per result.
 
 >>> import tempfile
 >>> folder = tempfile.TemporaryDirectory()
@@ -27,32 +27,32 @@ import numpy as np
 from l20fs.storage.files import write_atomically
 from l20fs.storage.hashing import describe, digest, hash_of
 
-#: Characters of the hash in the name of a file; the seal has all of them.
+#: Characters of the hash in the name of a file; the checksum inside covers the whole hash.
 SHORT = 32
 
 
 class Key(NamedTuple):
-    """Label of a result for people, and the hash of everything that the result depends on."""
+    """Key of a result: a readable label, and a hash of everything that it depends on."""
 
     label: str
     hash: str
 
 
 class KeyedStore:
-    """A folder with one file per result.
+    """Folder with one file per result.
 
-    A result is found by the hash of all its causes and of the version of this package, so that a result of other data or
-    another configuration is never returned. The content is sealed by a hash of its own: a file that is damaged, truncated
-    or not written under this key counts as missing. Files are written whole or not at all, and nothing in them is run.
+    The key of a result is a hash of everything that it depends on, with the version of this package, so that a result of
+    other data or another configuration is never returned. The content has a checksum: a file that is damaged, truncated or
+    not written under this key counts as missing. Files are written atomically, and nothing in them is executed.
 
     Parameters
     ----------
     folder : path
-        Made with the first result, if need be.
+        Created with the first result, if necessary.
     causes : mapping, optional
-        What every result in the store depends on, see :func:`~l20fs.storage.hashing.describe`.
+        Inputs of all results in the store, see :func:`~l20fs.storage.hashing.describe`.
     suffix : {".json", ".npz"}
-        Format of the values: what JSON can hold, or a dictionary of arrays.
+        Format of the values: JSON values, or a dictionary of arrays.
     """
 
     def __init__(
@@ -67,11 +67,11 @@ class KeyedStore:
         self._causes = hash_of(version("l20fs"), describe(dict(causes or {}), "causes"))
 
     def key(self, label: str, *causes: Any) -> Key:
-        """Return the key of a result with causes of its own; a label with slashes is a path below the folder."""
+        """Return the key of a result; slashes in the label make subfolders."""
         return Key(label, hash_of(self._causes, describe(causes, label)))
 
     def file(self, key: Key) -> Path:
-        """Return where a result is stored."""
+        """Return the file of a result."""
         return self.folder / f"{key.label}-{key.hash[:SHORT]}{self.suffix}"
 
     def load(self, key: Key, *, max_bytes: int | None = None) -> Any:
@@ -87,7 +87,7 @@ class KeyedStore:
             return None
 
     def save(self, key: Key, value: Any) -> None:
-        """Store a result, whole or not at all."""
+        """Store a result atomically."""
         seal, file = _seal(key, value, self.suffix), self.file(key)
         write = _write_json if self.suffix == ".json" else _write_npz
         try:
@@ -95,8 +95,8 @@ class KeyedStore:
             write_atomically(file, lambda stream: write(stream, seal, value))
         except OSError as error:
             raise OSError(
-                f"{os.fspath(self.folder)!r} cannot be written to ({error.strerror or error}). What is there stays: make "
-                "room and run it again, and it goes on where it was."
+                f"{os.fspath(self.folder)!r} cannot be written to ({error.strerror or error}). The results so far are "
+                "kept: free disk space and run it again to resume."
             ) from error
 
 
@@ -121,7 +121,7 @@ def _write_npz(stream: BinaryIO, seal: str, value: dict[str, Any]) -> None:
 
 def _read_npz(stream: BinaryIO, size: int) -> tuple[str, dict[str, Any]]:
     with np.load(stream, allow_pickle=False) as stored:
-        # Our archives are not compressed: one that grows when it is unpacked is not ours, however small it is.
+        # Archives of this store are not compressed: a file that grows when it is unpacked was not written here.
         if sum(member.file_size for member in stored.zip.infolist()) > size:
             raise ValueError("The archive is compressed.")
         arrays = {name: stored[name] for name in stored.files}

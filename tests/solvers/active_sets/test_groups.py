@@ -1,4 +1,4 @@
-"""Panels with costs and groups: what one unit more or less would change, against the definition."""
+"""Active sets with costs and groups: gains and losses of units, against the definition."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_the_worst_that_may_come(problem, seed):
     active = make_active_set(problem, (), penalty)
     while active.grow(1):
         pass
-    # In single precision a sparse column far from zero has few digits left, in panels of rows as well.
+    # In single precision a sparse column far from zero has few digits left, in active sets of rows as well.
     tolerance = 3e-2 if problem.dtype == np.float32 else 1e-6
     for size in range(active.n_fixed, len(active) + 1):
         rows = active.rows[: active.n_rows_at(size)]
