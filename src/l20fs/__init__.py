@@ -1,4 +1,4 @@
-"""l20fs: feature selection with the exact l2,0 norm."""
+"""Feature selection with the exact l2,0 norm."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ EXIT_FAILURE, EXIT_USAGE, EXIT_BAD_DATA, EXIT_NOTHING_SELECTED, EXIT_INTERRUPTED
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(version("l20fs"), prog_name="l20fs")
 def cli() -> None:
-    """Select the few features that tell classes apart, with the exact l2,0 norm."""
+    """Select a few features that distinguish classes, with the exact l2,0 norm."""
 
 
 for command in (
@@ -45,7 +45,7 @@ for command in (
 
 
 def main() -> None:
-    """Run the command line and turn every expected fault into one line and its exit code."""
+    """Run the command line; expected errors become one line and an exit code."""
     sys.exit(run(sys.argv[1:]))
 
 

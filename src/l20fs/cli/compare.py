@@ -1,4 +1,4 @@
-"""``l20fs compare``: several methods on the same splits of a table."""
+"""``l20fs compare``: comparison of methods on the same splits of a table."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def compare(
 
 
 def wanted_variants(methods: str | None) -> tuple[Variant, ...]:
-    """Return the methods that are asked for."""
+    """Return the requested methods."""
     from l20fs.experiments.compare import DEFAULT_METHODS, choose_variants, split_names
     from l20fs.experiments.plan import PlanError
 
@@ -115,7 +115,7 @@ def wanted_variants(methods: str | None) -> tuple[Variant, ...]:
 
 
 def parse_sizes(text: str) -> list[int]:
-    """Return numbers of features given as text.
+    """Parse numbers of features.
 
     Examples
     --------
@@ -132,7 +132,7 @@ def parse_sizes(text: str) -> list[int]:
 
 
 def name_of(data: str) -> str:
-    """Return what a data set is called: its file without folder and endings, fit to name a folder.
+    """Return the name of a data set: its file without folder and extensions, valid as a folder name.
 
     Examples
     --------
@@ -144,7 +144,7 @@ def name_of(data: str) -> str:
 
 
 def shown(table: Table) -> list[RichTable]:
-    """Turn a table into one for each classifier, its first column, as narrow as a terminal may be."""
+    """Split a table by classifier into tables narrow enough for a terminal."""
     tables: dict[str, RichTable] = {}
     for first, *rest in table.rows:
         if first.text not in tables:

@@ -1,4 +1,4 @@
-"""``l20fs data``: the catalogue of the paper's data sets, and the folder that holds them."""
+"""``l20fs data``: catalogue and folder of data sets."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print the re
 
 
 class SetName(click.ParamType[str]):
-    """A name under which a set can be kept."""
+    """Name of a data set."""
 
     name = "name"
 
@@ -63,7 +63,7 @@ def data() -> None:
 @data_dir_option
 @json_option
 def list_sets(data_dir: Path | None, as_json: bool) -> None:
-    """List the data sets of the paper, and those of your own, with what is here of each.
+    """List the data sets of the paper and your own, with their status.
 
     \b
     Example:
@@ -141,7 +141,7 @@ def info(name: str, data_dir: Path | None, as_json: bool) -> None:
 @data_dir_option
 @json_option
 def import_set(file: Path, name: str, target: str | None, data_dir: Path | None, as_json: bool) -> None:
-    """Check FILE (.mat, .npz, .csv, .tsv) against the catalogue and bring it into the folder.
+    """Verify FILE (.mat, .npz, .csv, .tsv) against the catalogue and import it.
 
     \b
     Examples:
@@ -158,7 +158,7 @@ def import_set(file: Path, name: str, target: str | None, data_dir: Path | None,
 
 
 def describe(name: str, folder: Path) -> dict[str, Any]:
-    """Return what is known of a set, and what is here of it.
+    """Return the catalogue entry and the status of a data set.
 
     Counts and hash are those of the catalogue where nothing usable is here.
     """
@@ -187,7 +187,7 @@ def describe(name: str, folder: Path) -> dict[str, Any]:
 
 
 def facts_of(found: LabelledSet) -> dict[str, Any]:
-    """Return the facts of a set that is here."""
+    """Return the facts of an available data set."""
     sizes = [int((found.y == code).sum()) for code in range(len(found.class_names))]
     return {
         "name": found.name,

@@ -60,7 +60,7 @@ def resident_memory() -> int:
 
 
 def logarithms(X: Any) -> Any:
-    """Return log(1 + x) of all values, of a matrix or a block of one."""
+    """Return log(1 + x) of a matrix or a block."""
     values = X.data if sp.issparse(X) else X
     lowest = float(values.min(initial=0.0))
     if lowest < 0.0:
@@ -85,7 +85,7 @@ def refuse_for_blocks(samples: Samples, options: ModelOptions, *, certify: bool 
 def make_selector(
     samples: Samples, options: ModelOptions, max_features: int, checkpoint: Path | None = None
 ) -> BaseSelector:
-    """Return the unfitted selector; features are known by index from here on. A fit to a file is kept in ``checkpoint``."""
+    """Return the unfitted selector, with features by index; a fit to a file uses ``checkpoint``."""
     method = options.method
     if method not in SOLVERS:
         selector = supervised_methods()[method]()

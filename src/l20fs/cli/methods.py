@@ -17,7 +17,7 @@ from l20fs.methods import discover
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
 def methods(as_json: bool) -> None:
-    """List the methods of this package: where each comes from, its kind, its parameters and its cost.
+    """List the methods of this package, with reference, kind, parameters and cost.
 
     \b
     Examples:

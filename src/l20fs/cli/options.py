@@ -98,7 +98,7 @@ def flag(name: str) -> str:
 
 
 def together(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Make one decorator of several options, which are listed in this order."""
+    """Combine several options into one decorator, in this order."""
 
     def decorate(command: Any) -> Any:
         for option in reversed(options):

@@ -55,12 +55,12 @@ def open_in_browser(page: Path) -> None:
 
 
 def plain(text: str) -> Text:
-    """Keep rich from reading a feature name such as ``[red]`` as markup, or ``:boy:`` as a picture."""
+    """Escape a text so that rich does not interpret markup or emoji codes."""
     return Text(str(text))
 
 
 def show(text: str) -> None:
-    """Print to stdout, whatever it can encode, and be content if nobody reads it."""
+    """Print to stdout; characters that it cannot encode are replaced, a closed pipe is ignored."""
     encoding = sys.stdout.encoding or "utf-8"
     try:
         # click and rich would end the run with code 1 when the reader of stdout has had enough.

@@ -18,12 +18,12 @@ SOLVERS: tuple[str, ...] = tuple(SOLVERS_BY_NAME)
 
 
 def supervised_methods() -> dict[str, type[BaseSelector]]:
-    """Return the methods of this package that look at the labels, by name."""
+    """Return the supervised methods of this package by name."""
     return {name: method for name, method in discover().items() if method.about.supervised}
 
 
 class TextValue(click.ParamType[str]):
-    """A name in a file, whatever the locale makes of its bytes."""
+    """Name in a file, decoded in any locale."""
 
     name = "name"
 
@@ -32,7 +32,7 @@ class TextValue(click.ParamType[str]):
 
 
 class MethodName(click.ParamType[str]):
-    """A solver of L20Selector or another method, in any case."""
+    """Solver of L20Selector or another method, case-insensitive."""
 
     name = "method"
 
@@ -54,7 +54,7 @@ class MethodName(click.ParamType[str]):
 
 
 class Names(click.ParamType[list[str]]):
-    """Names separated by commas, or a file with one name per line."""
+    """Comma-separated names, or a file with one name per line."""
 
     name = "names"
 
@@ -72,7 +72,7 @@ class Names(click.ParamType[list[str]]):
 
 
 class Groups(click.ParamType[dict[str, list[str]]]):
-    """A file with a feature and its group in each line."""
+    """File with a feature and its group in each line."""
 
     name = "file"
 
@@ -93,7 +93,7 @@ class Groups(click.ParamType[dict[str, list[str]]]):
 
 
 class Bytes(click.ParamType[int]):
-    """A number of bytes: 500M, 8G."""
+    """Number of bytes, such as 500M or 8G."""
 
     name = "size"
 
@@ -107,7 +107,7 @@ class Bytes(click.ParamType[int]):
 
 
 def read_lines(file: Path, param: click.Parameter | None, ctx: click.Context | None) -> list[str]:
-    """Return the lines of a small text file without blanks around them."""
+    """Return the stripped lines of a small text file."""
     try:
         return [line.strip() for line in file.read_text(encoding="utf-8-sig").splitlines()]
     except (OSError, UnicodeDecodeError) as error:

@@ -1,4 +1,4 @@
-"""``l20fs path``: every step of the path as a table."""
+"""``l20fs path``: table of all stages of the path."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class PathOptions(DataOptions, ModelOptions):
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="File for the table (TSV).")
 @click.option("--force", is_flag=True, help="Replace the file.")
 def path(data: str, **given: Any) -> None:
-    """Print the path through DATA: a line for every lambda, with the features that enter and leave there.
+    """Print the path of DATA: a line per lambda, with the features that enter and leave.
 
     \b
     Examples:
@@ -75,7 +75,7 @@ def path(data: str, **given: Any) -> None:
 
 
 def path_frame(path: SolutionPath, names: list[str], *, with_gaps: bool) -> pd.DataFrame:
-    """Return a row per stage: its size, lambda, what enters and leaves, its loss, and the gap if asked for."""
+    """Return a row per stage: size, lambda, entering and leaving features, loss, and the gap on request."""
     rows = []
     before: set[int] = set()
     for stage, size in enumerate(path.sizes.tolist()):

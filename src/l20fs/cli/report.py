@@ -18,7 +18,7 @@ from l20fs.storage.files import write_atomically
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False, exists=True))
 @click.option("--open", "open_page", is_flag=True, help="Open the page in the browser.")
 def report(folder: Path, open_page: bool) -> None:
-    """Make the report page in FOLDER again, from its report.json; nothing is computed anew.
+    """Write the report page of FOLDER again, from its report.json, without computing anything.
 
     \b
     Example:

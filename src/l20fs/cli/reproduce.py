@@ -1,4 +1,4 @@
-"""``l20fs reproduce``: the experiments of the paper, on this machine."""
+"""``l20fs reproduce``: experiments of the paper."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ NAMES = (
 def reproduce(
     what: tuple[str, ...], folder: Path, datasets: str | None, protocol: str, n_jobs: int, data_dir: Path | None
 ) -> None:
-    """Make the paper's tables and figures again, with our numbers beside the printed ones.
+    """Reproduce the paper's tables and figures, beside the printed numbers.
 
     A run that was stopped goes on where it was: call it again with the same folder.
 

@@ -1,4 +1,4 @@
-"""The output folder of ``l20fs select``: one run at a time, files written together, run.json last."""
+"""Output folder of ``l20fs select``: locked, written together, run.json last."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def describe_run(samples: Samples, arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_output(folder: Path | None, *, force: bool, resume: bool) -> None:
-    """Refuse a bad output folder before any work is done."""
+    """Raise an error for an invalid output folder before any work is done."""
     if folder is None:
         return
     if folder.exists() and not folder.is_dir():
@@ -65,7 +65,7 @@ def check_output(folder: Path | None, *, force: bool, resume: bool) -> None:
 
 
 def check_same_run(folder: Path, run: dict[str, Any]) -> None:
-    """Refuse to resume a finished run of other data or with other options."""
+    """Raise an error if a finished run of other data or options is resumed."""
     try:
         stored = json.loads((folder / "run.json").read_text(encoding="utf-8"))
         differing = [key for key in run if stored[key] != json.loads(json.dumps(run[key]))]
@@ -100,7 +100,7 @@ def clear_passes(folder: Path) -> None:
 
 
 def write_results(folder: Path, findings: Findings, content: Content) -> list[str]:
-    """Write the result files, each whole or not at all, and return their names."""
+    """Write the result files atomically and return their names."""
     writers: dict[str, Callable[[BinaryIO], object]] = {"selection.tsv": text_writer(selection_tsv(findings, content))}
     if findings.path is not None:
         writers["path.npz"] = findings.path.write
@@ -117,7 +117,7 @@ def write_results(folder: Path, findings: Findings, content: Content) -> list[st
 
 
 def accuracy_table(predictions: Predictions | None) -> dict[str, Any]:
-    """Return the accuracy and its standard error by number of features, a column per judge."""
+    """Return accuracy and standard error by number of features, a column per classifier."""
     columns: dict[str, Any] = {"n_features": [] if predictions is None else predictions.sizes}
     if predictions is not None:
         for judge in predictions.predicted:

@@ -1,4 +1,4 @@
-"""``l20fs select``: the features that tell the classes of a table apart."""
+"""``l20fs select``: selection of features from a table."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def select(data: str, **given: Any) -> None:
 
 
 def check_combination(options: SelectOptions) -> None:
-    """Refuse options that contradict each other."""
+    """Raise an error for contradictory options."""
     if options.n_features is not None and options.auto is not None:
         raise click.UsageError(f"-k {options.n_features} and --auto {options.auto}: give one of the two.")
     if options.nested and options.auto is None:
@@ -115,7 +115,7 @@ def check_combination(options: SelectOptions) -> None:
 
 
 def arguments(data: str, options: SelectOptions) -> dict[str, Any]:
-    """Return what the user asked for, as far as it decides the result."""
+    """Return the options that determine the result."""
     kept = {name: value for name, value in sorted(vars(options).items()) if name not in WITHOUT_EFFECT}
     kept = {name: readable(str(value)) if isinstance(value, Path) else value for name, value in kept.items()}
     return {"data": readable(data)} | kept
@@ -135,7 +135,7 @@ def tell(findings: Findings) -> None:
 
 
 def summary(findings: Findings, panel: Panel, stability: Stability | None) -> dict[str, Any]:
-    """Return the result for programs: what run.json holds, the selection and the accuracy."""
+    """Return the result for programs: run.json, selection and accuracy."""
     accuracy = accuracy_table(findings.predictions)
     columns = {name: [float(value) for value in values] for name, values in accuracy.items() if name != "n_features"}
     nested = findings.nested
@@ -165,7 +165,7 @@ def class_name(findings: Findings, place: int) -> str | None:
 
 
 def features_table(findings: Findings, panel: Panel, stability: Stability | None) -> RichTable:
-    """Return the best features with the class that each is most about."""
+    """Return the best features with the strongest class of each."""
     n_rows = min(len(panel.features), MOST_ROWS_SHOWN)
     n_more = findings.k - n_rows
     n_features = len(findings.samples.feature_names)

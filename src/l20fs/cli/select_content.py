@@ -82,7 +82,7 @@ def panel_of(findings: Findings) -> Panel:
 
 
 def selection_tsv(findings: Findings, content: Content) -> str:
-    """Return the table of all selected features, also of more than the page can show."""
+    """Return the table of all selected features, beyond the limit of the page."""
     k = findings.k
     if k <= content.k_max:
         return content.selection_tsv(k)
@@ -108,7 +108,7 @@ def selection_tsv(findings: Findings, content: Content) -> str:
 
 
 def _columns(findings: Findings, units: list[Array]) -> dict[str, list[str]]:
-    """Return what does not depend on k: a text per unit."""
+    """Return the columns that do not depend on k: a text per unit."""
     selector, path, heads = findings.selector, findings.path, heads_of(units)
     columns = {
         "rank": [str(place + 1) for place in range(len(units))],
@@ -140,7 +140,7 @@ def _coef_texts(coef: Array) -> list[list[str]]:
 
 
 def _substitutes(findings: Findings, heads: Array) -> list[list[tuple[str, float, int]]]:
-    """Return what could replace each feature at any k: features behind it in the list, and others."""
+    """Return the substitutes of each feature at any k."""
     samples = findings.samples
     if findings.has_groups or not len(heads) or len(samples.y) < 2:
         return []

@@ -45,7 +45,7 @@ class Findings:
 
     @property
     def path(self) -> SolutionPath | None:
-        """The path, of methods that have one."""
+        """Solution path, of methods that have one."""
         return self.selector.path_ if isinstance(self.selector, L20Selector) else None
 
     @property

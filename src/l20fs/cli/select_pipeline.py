@@ -34,7 +34,7 @@ MOST_COMPARED = 5000
 
 
 class NothingSelectedError(Exception):
-    """The chosen lambda leaves no feature."""
+    """No feature is selected at the chosen lambda."""
 
 
 def run_selection(samples: Samples, options: SelectOptions, provenance: dict[str, Any], folder: Path | None) -> Findings:
@@ -100,7 +100,7 @@ def fit(selector: BaseSelector, samples: Samples) -> list[Array]:
 
 
 def sizes_to_try(selector: BaseSelector, k: int, page_size: int) -> list[int]:
-    """Return the numbers of features at which accuracy is measured: all that the page shows, and the one asked for."""
+    """Return the numbers of features to evaluate: those of the page, and the requested one."""
     least = max(1, selector.path_.n_included) if isinstance(selector, L20Selector) else 1
     return sorted({*range(least, page_size + 1), k})
 
@@ -108,7 +108,7 @@ def sizes_to_try(selector: BaseSelector, k: int, page_size: int) -> list[int]:
 def cross_validate(
     selector: BaseSelector, samples: Samples, sizes: Sequence[int], options: SelectOptions
 ) -> Predictions | None:
-    """Predict all samples with the selection inside each fold; None if a class has one sample only."""
+    """Predict all samples with the selection inside each fold; None if a class has a single sample."""
     if number_of_folds(samples.y, samples.groups) < 2:
         return None
     folds = make_stratified_folds(samples.y, samples.groups, seed=options.seed)
@@ -164,7 +164,7 @@ def resample(
 
 
 def number_of_jobs(samples: Samples, options: SelectOptions) -> int:
-    """Return how many fits to make at the same time; a file that is read in blocks is read by this process alone."""
+    """Return the number of parallel fits; 1 for a file in blocks."""
     return 1 if isinstance(samples.X, FileBlocks) else options.n_jobs
 
 
@@ -175,7 +175,7 @@ def without_checkpoint(selector: BaseSelector) -> BaseSelector:
 
 
 def describe_protocol(predictions: Predictions | None, samples: Samples) -> str | None:
-    """Name the protocol in a few words."""
+    """Return the name of the protocol."""
     if predictions is None:
         return None
     together = "" if samples.groups is None else " by group"

@@ -16,7 +16,7 @@ from l20fs.report import sentences
 
 
 def answer(findings: Findings) -> str:
-    """Return the answer in one sentence."""
+    """Return the result in one sentence."""
     return sentences.answer(
         findings.k,
         findings.n_units,

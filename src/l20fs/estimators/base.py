@@ -82,7 +82,7 @@ class BaseSelector(SelectorMixin, BaseEstimator):
     n_features_in_: int
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn which features tell the targets apart.
+        """Fit the selector: learn which features explain the targets.
 
         Parameters
         ----------
@@ -133,7 +133,7 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         self._check_parameters()
 
     def _check_parameters(self) -> None:
-        """Refuse parameters that make no sense, before anything is computed."""
+        """Raise an error for invalid parameters, before anything is computed."""
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, Targets]:
         refuse_blocks(X, type(self).__name__)
@@ -183,7 +183,7 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         return super().transform(X)
 
     def _transform_there(self, X: Any) -> Any:
-        """Reduce an X on a device, where it stays."""
+        """Reduce an X on a device, without moving it."""
         check_is_fitted(self)
         refuse_odd_tensor(X, "X")
         refuse_other_width(self, X)
@@ -192,7 +192,7 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         return place.xp.take(X, place.send(self._chosen()), axis=1)
 
     def _chosen(self) -> Array:
-        """Return which features are selected, with the warning of scikit-learn's own ``transform`` if there is none."""
+        """Return the indices of the selected features, with scikit-learn's warning if there are none."""
         chosen = np.flatnonzero(self.get_support())
         if not len(chosen):
             warnings.warn(
@@ -294,18 +294,18 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         return int(k) if isinstance(k, numbers.Integral) else max(1, round(float(k) * n_features))
 
     def _warn_if_short(self) -> None:
-        """Warn if fewer features than asked for can be selected."""
+        """Warn if fewer features than requested can be selected."""
         n_units, n_selectable = self._count_units()
         k = n_selectable if self.n_features_to_select is None else self._n_wanted(self.n_features_to_select, n_units)
         if k > n_selectable:
             warnings.warn(f"n_features_to_select={k}{self._shortage(k, n_units, n_selectable)}", UserWarning, stacklevel=3)
 
     def _count_units(self) -> tuple[int, int]:
-        """Return how many features there are, or groups of them, and how many of these can be selected."""
+        """Return the number of features, or groups, and the number that can be selected."""
         return int(self.ranking_.max()), len(np.unique(self.ranking_[np.isfinite(self.scores_)]))
 
     def _shortage(self, k: int, n_units: int, n_selectable: int) -> str:
-        """Say why no more than ``n_selectable`` features can be selected."""
+        """Return the reason why only ``n_selectable`` features can be selected."""
         if k > n_units:
             return f" is greater than n_features={n_units}. All the features will be returned."
         return f", but only {n_selectable} of {n_units} features vary; these are returned."

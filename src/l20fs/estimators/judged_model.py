@@ -42,7 +42,7 @@ class JudgedModel:
 
     @property
     def weighs_scores(self) -> bool:
-        """Whether test samples count by their weights without being told so: where it is known that this works."""
+        """Whether test samples are weighted without a request for it."""
         return self.is_own and self.scoring is None
 
     def tag(self, tags: Tags) -> Tags:
@@ -89,7 +89,7 @@ class JudgedModel:
         return router.add(scorer=self.scorer(), method_mapping=MethodMapping().add(caller="fit", callee="score"))
 
     def route(self, owner: Any, params: dict[str, Any], **own: Any) -> Bunch:
-        """Return the metadata for the estimator and the scorer; nobody gets any unless routing is enabled.
+        """Return the metadata for the estimator and the scorer, empty unless routing is enabled.
 
         ``own`` are those that ``owner.fit`` takes itself, ``params`` all others.
         """

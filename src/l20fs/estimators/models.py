@@ -1,4 +1,4 @@
-"""Selection and prediction from one object: a classifier and a regression on the refitted rows."""
+"""Classifier and regressor on the selected features."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class _Model(L20Selector):
 
 
 class L20Classifier(ClassifierMixin, _Model):
-    """Select features with the exact l2,0 penalty and classify with what was selected.
+    """Select features with the exact l2,0 penalty and classify by them.
 
     All parameters are those of :class:`L20Selector`, and so is the selection. The rule is a discriminant analysis of the
     least-squares predictions (:mod:`l20fs.objective.linear_rule`). Another ``n_features_to_select`` up to ``max_features``
@@ -146,7 +146,7 @@ class L20Classifier(ClassifierMixin, _Model):
 
 
 class L20Regressor(RegressorMixin, _Model):
-    """Select features with the exact l2,0 penalty and predict numbers with what was selected.
+    """Select features with the exact l2,0 penalty and predict numbers by them.
 
     All parameters are those of :class:`L20Selector` (``class_weight`` has no effect), and so is the selection: one set of
     features for all outputs. The prediction is least squares, with the ridge term, on exactly the selected features.
@@ -170,7 +170,7 @@ class L20Regressor(RegressorMixin, _Model):
     """
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn which features explain the outputs.
+        """Fit the selector and the regression: learn which features explain the outputs.
 
         Parameters
         ----------

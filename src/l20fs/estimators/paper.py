@@ -1,4 +1,4 @@
-"""The constants with which the authors of the paper run their method."""
+"""Settings of the authors of the paper."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from l20fs.solvers import AHIHT, HIHT
 
 
 def paper_settings(solver: Literal["ahiht", "hiht"] = "ahiht") -> dict[str, Any]:
-    """Return the arguments of :class:`L20Selector` with which the authors of the paper run their method.
+    """Return the parameters of :class:`L20Selector` that the authors of the paper use.
 
     The paper prints neither constants nor a stopping lambda. These are the defaults of the authors' later public code for
     the same subproblem: lambda runs from 1 down to 1e-4 by a factor 0.4 (ten stages, so AHIHT takes ten steps in all), L

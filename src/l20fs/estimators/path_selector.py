@@ -53,7 +53,7 @@ class PathSelector(BaseSelector):
 
     @property
     def ranking_(self) -> Array:  # type: ignore[override]  # of all features, which are only sorted when one asks for it
-        """The rank of each feature; 1 is best, and the features of a group share a rank."""
+        """Rank of each feature; 1 is best, and the features of a group share a rank."""
         return self.path_.ranking
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -97,7 +97,7 @@ class PathSelector(BaseSelector):
         return LinearRule(rows, weights, intercept - path.x_mean[rows] @ weights)
 
     def _decide(self, weights: Array) -> tuple[Array, Array]:
-        """Turn least-squares weights of centred and scaled features into weights and intercepts of the rule."""
+        """Convert least squares weights of scaled features to weights and intercepts of the rule."""
         return weights, self.path_.y_mean
 
     @property
@@ -107,11 +107,11 @@ class PathSelector(BaseSelector):
 
     @property
     def intercept_(self) -> Array:
-        """The intercept that belongs to ``coef_``."""
+        """Intercept of ``coef_``."""
         return self.path_.y_mean - self.coef_ @ self.path_.x_mean
 
     def selection_frame(self, X: Any = None, *, stability: Any = None, n_substitutes: int = 3) -> pd.DataFrame:
-        """Return a tidy table of the selected features, best first.
+        """Return a table of the selected features, best first.
 
         Columns: ``feature``, ``rank``, ``score``, ``norm`` (of its weights at the end of the path), ``entry_alpha`` (the
         largest lambda at which the row was non-zero), ``rule`` (what ranked it, see :class:`~l20fs.SolutionPath`),

@@ -39,7 +39,7 @@ def penalty_of(selector: Any, varies: Array, names: Array | None) -> RowPenalty:
 
 
 def warn_of_idle_features(problem: LeastSquares, penalty: RowPenalty, names: Array | None) -> None:
-    """Warn of included features that are selected and add nothing."""
+    """Warn of included features that do not change the fit."""
     if penalty.is_plain:
         return
     features = Features(problem.n_features, names)

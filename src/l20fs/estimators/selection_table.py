@@ -1,4 +1,4 @@
-"""The result as a table: what was selected, how sure that is, and what could take its place."""
+"""Table of the selected features, with stability and substitutes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Substitutes(NamedTuple):
 
 
 def substitutes(X: Any, chosen: Any, n: int = 3, *, exclude: Any = ()) -> Substitutes:
-    """Find the features that could replace the chosen ones: those of the largest absolute correlation with them.
+    """Return the features with the largest absolute correlation with the chosen ones.
 
     Chosen and constant features replace nothing, and a chosen feature that is constant in X has no substitute. Ties go to
     the lower index. A sparse X is never made dense, and no array of features by features is made.
@@ -72,7 +72,7 @@ class Likeness(NamedTuple):
 
 
 def likeness(X: Any, chosen: Any, n: int = 3, *, exclude: Any = ()) -> Likeness:
-    """Find substitutes, see :func:`substitutes`, and the correlations of the chosen features with each other.
+    """Return substitutes, see :func:`substitutes`, and the correlations of the chosen features with each other.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def likeness(X: Any, chosen: Any, n: int = 3, *, exclude: Any = ()) -> Likeness:
 
 
 def _correlations(design: Design, rows: Array) -> Iterator[tuple[slice, Array]]:
-    """Yield the correlations of some features with all features, a few lines at a time, and which lines they are."""
+    """Yield the correlations of some features with all features, a few rows at a time, with their indices."""
     if design.location == "blocks":  # each step is a pass
         step = max(LINES_PER_PASS, 8 * BLOCK_ELEMENTS // design.n_features)
     else:
@@ -135,7 +135,7 @@ def _checked_indices(chosen: Any, n_features: int) -> Array:
 
 
 def feature_names(selector: Any) -> Array:
-    """Return the names of all features seen in ``fit``, or ``x0``, ``x1``, ... as scikit-learn calls them."""
+    """Return the names of all features seen in ``fit``, or ``x0``, ``x1``, ... as in scikit-learn."""
     names = getattr(selector, "feature_names_in_", None)
     return np.array([f"x{j}" for j in range(selector.n_features_in_)], dtype=object) if names is None else names
 
@@ -173,7 +173,7 @@ def selection_frame(selector: PathSelector, k: Any, X: Any, stability: Any, n_su
 
 
 def strongest_class(weights: Array) -> int | None:
-    """Return the class with the largest absolute weight, by position; of two opposite ones the one it speaks for."""
+    """Return the index of the class with the largest absolute weight; of two opposite ones the positive one."""
     sizes = np.abs(weights)
     if not sizes.any():
         return None
@@ -187,7 +187,7 @@ def best_first(selector: Any) -> Array:
 
 
 def _could_replace(selector: PathSelector, X: Any, chosen: Array, n: int) -> list[str]:
-    """Write the substitutes of each chosen feature in one line."""
+    """Return the substitutes of each chosen feature as one line of text."""
     if comes_in_blocks(X, selector.max_memory):
         refuse_other_width(selector, X)
         X = as_blocks(X, selector.max_memory)
@@ -204,7 +204,7 @@ def _could_replace(selector: PathSelector, X: Any, chosen: Array, n: int) -> lis
 
 
 def _frequencies(stability: Any, selector: PathSelector) -> Array:
-    """Return how often a stability selection chose each feature, if it speaks of the same features."""
+    """Return the selection frequencies of a stability selection, after a check that the features match."""
     check_is_fitted(stability)
     if not hasattr(stability, "frequencies_"):
         raise TypeError(

@@ -1,4 +1,4 @@
-"""L20Selector: the exact l2,0 path as a scikit-learn selector."""
+"""L20Selector: l2,0-penalised least squares as a scikit-learn selector."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ class L20Selector(PathSelector):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn which features tell the targets apart.
+        """Fit the path: learn which features explain the targets.
 
         Parameters
         ----------
@@ -246,7 +246,7 @@ class L20Selector(PathSelector):
         return blocks, self._encode(validate_beside_blocks(self, blocks, y))
 
     def _refuse_what_needs_samples(self, X: Any) -> None:
-        """Refuse what is not available for a matrix in blocks."""
+        """Raise an error for options that are not available for a matrix in blocks."""
         if self.checkpoint is not None and not comes_in_blocks(X, self.max_memory) and not isinstance(X, np.ndarray):
             raise TypeError(
                 f"checkpoint={os.fspath(self.checkpoint)!r} with X in a {type(X).__name__} is not available: it is for "
@@ -308,7 +308,7 @@ class L20Selector(PathSelector):
         return min(max(k, self.max_features or 1, n_included), n_allowed)
 
     def _refuse_before_reading(self, X: Blocks, targets: Targets) -> None:
-        """Refuse what can be refused without a pass over X, which may take an hour; the problem refuses it as well."""
+        """Raise errors that need no pass over X, which may take an hour."""
         weights_of_targets(targets, self.class_weight)
         checked_units(X, self.scale, targets.sample_weight)
         penalty = penalty_of(self, np.ones(X.shape[1], dtype=bool), getattr(self, "feature_names_in_", None))
@@ -325,7 +325,7 @@ class L20Selector(PathSelector):
         solver.check_shape(targets.Y.shape[1], X.shape[1])
 
     def _keep_model(self, problem: LeastSquares, targets: Targets) -> None:
-        """Keep what a subclass needs to predict."""
+        """Set the attributes that a subclass needs to predict."""
 
     def _ebic(self, problem: LeastSquares, penalty: RowPenalty, k_max: int) -> Array:
         """Return the extended BIC of the best 0, 1, ... features or groups."""
@@ -337,7 +337,7 @@ class L20Selector(PathSelector):
         return ebic(problem, rows, ends=ends, n_candidates=n_selectable - n_included, n_fixed=n_included)
 
     def _certify(self, problem: LeastSquares, k_max: int) -> None:
-        """Bound the objective from below for every size, and say what is proved about the selection."""
+        """Compute lower bounds for every size, and the certificate of the selection."""
         self.path_ = self.path_.with_bounds(lower_bounds(problem, k_max))
         if self.n_features_to_select is None:
             rows = np.flatnonzero(self.path_.is_selected)

@@ -1,4 +1,4 @@
-"""L20SelectorCV: the number of features chosen by cross-validation, with the whole path inside every fold."""
+"""L20SelectorCV: number of features by cross-validation, with a path in every fold."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class CVProgress(NamedTuple):
 
 
 class L20SelectorCV(SearchedSelector):
-    """Select as many features as cross-validation says.
+    """Select the number of features by cross-validation.
 
     In every fold the whole path is computed on its training samples only, and scored on its test samples for every number of
     features. The number (and the ridge) is chosen from the mean scores; then the path on all samples gives the features.
@@ -282,7 +282,7 @@ class L20SelectorCV(SearchedSelector):
             self.estimator_ = fit_estimator(self.estimator, samples.X[:, self._columns], samples.y, samples.fit_params)
 
     def _sizes(self, penalty: RowPenalty) -> list[int | None]:
-        """Return the numbers of features, or groups, to be tried; None for as many as alpha leaves."""
+        """Return the numbers of features, or groups, to try; None for the number that alpha leaves."""
         rule = self.n_features_to_select
         if isinstance(rule, str):
             return self._grid.counts(penalty, None) if self._grid.alphas == [None] else [None]
@@ -295,7 +295,7 @@ class L20SelectorCV(SearchedSelector):
         return numeric_targets(y, for_labels="estimator='classifier'")
 
     def _labels(self, targets: Targets) -> Array:
-        """Return y as an estimator or a scorer wants it."""
+        """Return y in the form for an estimator or a scorer."""
         if targets.classes is not None:
             return np.asarray(targets.classes[targets.codes])
         return targets.Y[:, 0] if self._is_flat else targets.Y

@@ -1,4 +1,4 @@
-"""StabilitySelector: which features a selector finds again and again on halves of the samples."""
+"""StabilitySelector: stability selection with any selector on complementary halves of the samples."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class ResampleProgress(NamedTuple):
 
 
 class StabilitySelector(BaseSelector):
-    r"""Select the features that a selector finds again and again on halves of the samples.
+    r"""Select the features that a selector selects most often on halves of the samples.
 
     The samples are split in two at random, the selector is fitted to each half, and so on until ``n_resamples`` halves are
     used (complementary pairs, Shah and Samworth 2013). The frequency of a feature is the share of the halves on which it
@@ -228,7 +228,7 @@ class StabilitySelector(BaseSelector):
         self._keep_picked(self._run(Work(selector, X, y, metadata, pairs, self._units, store, int(self.n_resamples))))
 
     def _run(self, work: Work) -> list[Picked]:
-        """Run all resamples and report each; they come back in order, whoever is done first."""
+        """Run all resamples and report progress; results are in order."""
         resamples = ((resample, work.pairs.rows(resample)) for resample in range(work.n_resamples))
         found: list[Picked] = []
         # A file is read by this process; its blocks are worked on side by side.
@@ -264,7 +264,7 @@ class StabilitySelector(BaseSelector):
         self.stability_interval_ = (stability.lower, stability.upper)
 
     def _members(self, sizes: Array | int) -> sp.csr_array:
-        """Return which units are among the best of each resample, ``sizes`` many: 1 where one is."""
+        """Return a 0/1 matrix of the best ``sizes`` units of each resample."""
         inside = (np.arange(self.orders_.shape[1]) < np.reshape(sizes, (-1, 1))) & (self.orders_ >= 0)
         indptr = np.concatenate([[0], np.cumsum(inside.sum(axis=1))])
         shape = (len(self.orders_), len(self._units.heads))
@@ -272,7 +272,7 @@ class StabilitySelector(BaseSelector):
         return sp.csr_array((np.ones(indptr[-1], dtype=np.int64), units, indptr), shape=shape)
 
     def _free_members(self, sizes: Array | int) -> sp.csr_array:
-        """Return the columns of :meth:`_members` of which the selector could select some and leave others."""
+        """Return the columns of :meth:`_members` of units that are neither included nor excluded."""
         members, is_free = self._members(sizes), self._units.is_free
         return members if is_free.all() else members[:, np.flatnonzero(is_free)]
 
@@ -280,7 +280,7 @@ class StabilitySelector(BaseSelector):
         return (np.asarray(self._members(sizes).sum(axis=0)) / len(self.orders_))[self._units.of]
 
     def frequencies_at(self, k: int) -> Array:
-        """Return the share of the resamples in which each feature, or its group, is among the best ``k``.
+        """Return the selection frequency of each feature, or its group, among the best ``k``.
 
         Parameters
         ----------
@@ -333,7 +333,7 @@ class StabilitySelector(BaseSelector):
         return nogueira(self._free_members(self._check_k(k)))
 
     def error_bound(self, threshold: float | None = None, *, kind: Bound = "worst_case") -> float:
-        """Return how many unlikely features are selected at most, in expectation.
+        """Return an upper bound on the expected number of falsely selected features.
 
         A feature is unlikely if a half of the samples selects it with probability q / p at most, where q of all p features
         are selected on average: no more often than by drawing lots. Among the features with a frequency of at least
@@ -364,13 +364,13 @@ class StabilitySelector(BaseSelector):
 
     @property
     def error_bound_(self) -> float:
-        """The worst-case bound of the present selection; NaN where it goes down to frequencies of 0.5 or less."""
+        """Worst-case error bound of the present selection; NaN for frequencies of 0.5 or less."""
         check_is_fitted(self)
         level = self._level()
         return self.error_bound(level) if level > 0.5 else math.nan
 
     def _level(self) -> float:
-        """Return the frequency down to which features are selected at present."""
+        """Return the lowest frequency of a selected feature."""
         support = self.support_
         return self.threshold if self.n_features_to_select is None else float(self.frequencies_[support].min(initial=1.0))
 
@@ -391,7 +391,7 @@ class StabilitySelector(BaseSelector):
         return (self.ranking_ <= self._n_wanted(k, len(self._units.heads))) & (self.frequencies_ > 0.0)
 
     def selection_frame(self) -> pd.DataFrame:
-        """Return a tidy table of the features that were selected in any resample, best first.
+        """Return a table of the features that were selected in any resample, best first.
 
         Columns: ``feature``, ``rank``, ``frequency``, ``standard_error`` (of the frequency, from one draw of pairs to
         another), ``mean_rank`` and ``selected``.
@@ -421,7 +421,7 @@ class StabilitySelector(BaseSelector):
 
     @property
     def standard_errors_(self) -> Array:
-        """Standard error of each frequency, over pairs: they are drawn independently, the halves of a pair are not."""
+        """Standard error of each frequency over pairs, which are drawn independently."""
         members = self._members(self.sizes_)
         n_pairs = members.shape[0] // 2
         if n_pairs < 2:
@@ -460,7 +460,7 @@ class StabilitySelector(BaseSelector):
             )
 
     def _selector(self) -> Any:
-        """A copy of the selector: what is fitted is never the object that was given."""
+        """Copy of the selector: the given object is never fitted."""
         return L20Selector() if self.selector is None else clone(self.selector)
 
     def _seed(self) -> int:
@@ -516,7 +516,7 @@ class StabilitySelector(BaseSelector):
 
 
 def _ignores_targets(selector: Any) -> bool:
-    """Say whether a selector is known to have no use for y."""
+    """Return whether a selector is known to ignore y."""
     while isinstance(selector, StabilitySelector):
         selector = selector._selector()
     return isinstance(selector, BaseSelector) and not selector.about.supervised
@@ -532,7 +532,7 @@ def _for_selector(targets: Targets) -> Array | None:
 
 
 def check_share(name: str, value: Any, largest: float) -> None:
-    """Refuse a parameter that is not a number above 0 and up to ``largest``."""
+    """Raise an error for a parameter that is not a number above 0 and up to ``largest``."""
     is_number = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
     if not is_number or not 0.0 < value <= largest:
         raise ValueError(f"{name}={value!r} is not valid. Use a number above 0.0 and up to {largest}.")

@@ -33,7 +33,7 @@ class Cell(NamedTuple):
 
 
 class Chart(NamedTuple):
-    """The lines of one classifier."""
+    """Curves of one classifier."""
 
     classifier: str
     picture: str
@@ -129,7 +129,7 @@ def _key(value: float) -> str:
 
 
 def _number(value: float) -> str:
-    """Return a number with two digits behind the first that matters, whole ones and large ones without a point."""
+    """Format a number with two significant digits after the first, integers and large ones without a point."""
     if math.isnan(value):
         return ""
     return f"{value:.0f}" if value == round(value) or abs(value) >= 100 else f"{value:.3g}"

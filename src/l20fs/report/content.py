@@ -51,7 +51,7 @@ class Stability:
 
 @dataclass(frozen=True)
 class Content:
-    """Everything a report page shows, for every number of features k from 1 to ``k_max``.
+    """Content of a report page, for every number of features k from 1 to ``k_max``.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ class Content:
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Content:
-        """Read what :meth:`to_json` wrote; anything else is refused with a :class:`ReportError`."""
+        """Read the output of :meth:`to_json`; anything else is a :class:`ReportError`."""
         try:
             stored = json.loads(text)
             dump(stored)
@@ -197,7 +197,7 @@ class Content:
         ]
 
     def row(self, k: int, place: int) -> list[str]:
-        """Return the texts of the feature at a place of the ranking, 0 for the first, in a panel of k features."""
+        """Return the cells of the feature at an index of the ranking, in a panel of k features."""
         cells = [self.features[place], *(texts[place] for texts in self.columns.values())]
         if self.substitutes:
             cells.append(", ".join(f"{name} ({value:.2f})" for name, value in self.could_replace(k, place)))
@@ -207,7 +207,7 @@ class Content:
         return cells
 
     def could_replace(self, k: int, place: int) -> list[tuple[str, float]]:
-        """Return names and correlations of the features outside a panel of k that are most like the one at a place."""
+        """Return names and correlations of the most correlated features outside a panel of k."""
         outside = [(name, value + 0.0) for name, value, rank in self.substitutes[place] if rank == 0 or rank > k]
         return outside[:N_SUBSTITUTES]  # + 0.0: no text ever says -0.00 for a plain zero
 

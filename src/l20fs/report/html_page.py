@@ -20,7 +20,7 @@ _ESCAPES = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
 
 
 def fill(template: str, *, scripts: tuple[str, ...], data: Any = None, images: str = "data:", **values: Any) -> str:
-    """Return a page.
+    """Return a page from a template.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def fill(template: str, *, scripts: tuple[str, ...], data: Any = None, images: s
 
 
 def embedded(data: Any) -> str:
-    """Return JSON that can stand inside a script element.
+    """Return JSON that is safe inside a script element.
 
     Examples
     --------

@@ -45,7 +45,7 @@ N_LEVELS, FULL_COLOUR = 5, 2.0
 
 
 class TableCell(NamedTuple):
-    """A text as it is shown, and the whole of it."""
+    """Displayed text of a cell, and its full text."""
 
     shown: str
     text: str
@@ -155,7 +155,7 @@ def _is_number(content: Content, name: str) -> bool:
 
 
 def in_short(text: str) -> str:
-    """Return a number with four digits that matter, and any other text as it is.
+    """Format a number with four significant digits, and any other text unchanged.
 
     Examples
     --------
@@ -171,7 +171,7 @@ def unbroken(text: str) -> str:
 
 
 def signed(z: float) -> str:
-    """Return a z-score with one digit behind the point.
+    """Format a z-score with one decimal and its sign.
 
     Examples
     --------

@@ -11,18 +11,18 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 
 class ReportError(ValueError):
-    """A report file that cannot be read, or contents that do not belong together."""
+    """Unreadable or inconsistent report file."""
 
 
 def dump(stored: Any) -> str:
-    """Return JSON that any reader takes: no NaN, no infinity, no half of a surrogate pair."""
+    """Return portable JSON: no NaN, no infinity, no lone surrogates."""
     text = json.dumps(stored, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     text.encode()
     return text
 
 
 def read_value(value: Any, kind: Any, where: str) -> Any:
-    """Return a value of JSON as the kind that a type hint asks for, or say where it is not.
+    """Convert a JSON value to the type of a hint, or raise an error that names its place.
 
     Examples
     --------

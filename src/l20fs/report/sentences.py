@@ -99,7 +99,7 @@ def what_it_does_not_mean() -> str:
 
 
 def nested_estimate(mean: float, error: float, sizes: Sequence[int]) -> str:
-    """Give the accuracy with the choice of the number inside the folds."""
+    """State the accuracy of the nested cross-validation."""
     return (
         f"With the number of features chosen anew in each part: {percent(mean)} ± {percent(error)} "
         f"(it chose {', '.join(map(str, sizes))})."
@@ -151,7 +151,7 @@ def raw_counts(looks_like_counts: bool) -> str | None:
 
 
 def classes_in_one_group(classes: Sequence[str], group_name: str) -> str | None:
-    """Warn of classes that come from one batch or donor only: they cannot be told from it."""
+    """Warn of classes that come from a single batch or donor."""
     if not classes:
         return None
     noun, verb = ("Class", "is") if len(classes) == 1 else ("Classes", "are")

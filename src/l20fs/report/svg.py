@@ -1,4 +1,4 @@
-"""Line charts as inline SVG: colours come from the style sheet by class, so that they follow the theme and the policy."""
+"""Line charts as inline SVG, coloured by the style sheet."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LEFT, RIGHT, TOP, BOTTOM = 62, 622, 30, 246
 
 @dataclass(frozen=True)
 class Scale:
-    """From values to places along an axis.
+    """Map from values to positions on an axis.
 
     Examples
     --------
@@ -40,7 +40,7 @@ class Scale:
 
 
 class Line(NamedTuple):
-    """Points in order; y is None where there is a gap, and the error where none is known."""
+    """Points of a line in order; y is None in gaps, and the error where it is unknown."""
 
     name: str
     x: Sequence[float]
@@ -73,7 +73,7 @@ def look(place: int) -> str:
 
 
 def swatch(place: int) -> str:
-    """Return a short piece of the line at a place, for a legend."""
+    """Return a legend sample of the line at an index."""
     return (
         '<svg class="swatch" width="28" height="10" aria-hidden="true">'
         f'<line x1="1" y1="5" x2="27" y2="5" class="line {look(place)}"/></svg>'
@@ -81,7 +81,7 @@ def swatch(place: int) -> str:
 
 
 def score_scale(values: Iterable[float | None]) -> Scale:
-    """Return an axis for shares that holds all values, from a round number below them to 1 or above."""
+    """Return an axis for scores, from a round number below all values to 1 or above."""
     known = [value for value in values if value is not None] or [0.0]
     low, high = min(0.9, *known), max(1.0, *known)
     return Scale(math.floor(low * 10.0 + 1e-9) / 10.0, high, BOTTOM, TOP)
@@ -140,7 +140,7 @@ def score_axes(lines: Sequence[Line], chance: float | None, by_ratio: bool = Fal
 
 
 def path_chart(lines: Sequence[Line], *, label: str, n_in: int) -> str:
-    """Draw row norms along falling lambda: the first ``n_in`` lines stand out, the first few of them in colours."""
+    """Draw row norms against decreasing lambda; the first ``n_in`` lines are highlighted."""
     alphas = list(lines[0].x)
     top = max((value for line in lines for value in line.y if value is not None), default=0.0) or 1.0
     is_log = min(alphas) > 0
@@ -201,7 +201,7 @@ def _log_ticks(low: float, high: float) -> list[float]:
 
 
 def _pieces(line: Line, values: Iterable[tuple[float | None, ...]]) -> Iterable[list[tuple[float, ...]]]:
-    """Yield the stretches of a line without gaps, as points (x, *values)."""
+    """Yield the segments of a line between gaps, as points (x, *values)."""
     piece: list[tuple[float, ...]] = []
     for x, point in zip(line.x, values, strict=True):
         known = [value for value in point if value is not None]
@@ -238,5 +238,5 @@ def _points(points: Iterable[tuple[float, float]]) -> str:
 
 
 def _f(value: float) -> str:
-    """Return a place to a tenth of a pixel."""
+    """Format a coordinate to a tenth of a pixel."""
     return f"{value:.1f}".removesuffix(".0")

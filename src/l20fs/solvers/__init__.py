@@ -1,4 +1,4 @@
-"""One file, one way to walk the path: each solver takes a problem and returns a SolutionPath."""
+"""Solvers: each takes a problem and returns a SolutionPath."""
 
 from __future__ import annotations
 

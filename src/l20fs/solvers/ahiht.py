@@ -1,4 +1,4 @@
-"""AHIHT: the fast homotopy, one accepted step per lambda (Algorithm 2 of the paper)."""
+"""AHIHT: fast homotopy with one accepted step per lambda (Algorithm 2 of the paper)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def ahiht(
     lazy: bool | None = None,
     penalty: RowPenalty | None = None,
 ) -> SolutionPath:
-    """Walk down lambda with one accepted step each.
+    """Decrease lambda with one accepted step each.
 
     The result is not stationary at the last lambda: it is a few steps of thresholded gradient descent, and this early
     stop acts like shrinkage.

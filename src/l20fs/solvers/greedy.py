@@ -1,4 +1,4 @@
-r"""Solvers that add, remove and exchange single rows, or units of rows, each time by what it really brings.
+r"""Greedy solvers: forward selection, exchange and single best replacement of units.
 
 The homotopy of HIHT and AHIHT decides by the gradient, which ignores how rows overlap. Here every decision compares the
 exact minima of the data term with and without a row (:mod:`l20fs.solvers.active_sets`), and the objective ends far lower:
@@ -47,7 +47,7 @@ def forward(
     callback: Callback | None = None,
     penalty: RowPenalty | None = None,
 ) -> SolutionPath:
-    """Add the row that lowers f most, until there are ``n_rows`` or none brings anything.
+    """Add the row that lowers f most, until there are ``n_rows`` or none lowers it.
 
     Stage k has the k rows added first. Its lambda is the one below which the k-th is worth its price, if that of the rows
     before it is paid; :meth:`SolutionPath.size_at` gives the best size for any lambda.
@@ -173,7 +173,7 @@ def sbr(
 
 
 def _replace(active: RowActiveSet, alpha: float) -> int:
-    """Add or remove single units while the objective falls; return how often.
+    """Add or remove single units while the objective falls; return the number of changes.
 
     What a change promises comes from products in the precision of X, and what it brings from columns in float64. Where the
     promise was rounding, the objective does not fall: that is the end, and nothing can turn in circles.
@@ -196,7 +196,7 @@ def _replace(active: RowActiveSet, alpha: float) -> int:
 
 
 def first_alpha(active: ActiveSet) -> float:
-    """Return a lambda at which no unit is worth its price yet."""
+    """Return a lambda at which no unit enters."""
     return active.best_merit() * (1.0 + 1e-6) or active.problem.null_loss
 
 
@@ -206,7 +206,7 @@ def least_merit(active: ActiveSet) -> float:
 
 
 def growth_limits(active: ActiveSet, n_rows: int, target: float | None) -> tuple[int, float]:
-    """Return how many units there may be, and what one must bring per cost."""
+    """Return the maximum number of units, and their minimum gain per cost."""
     n_units = active.penalty.n_units
     return min(n_rows, n_units) if target is None else n_units, max(target or 0.0, least_merit(active))
 
@@ -230,7 +230,7 @@ def active_set_of(stage: Stage, like: RowActiveSet) -> RowActiveSet:
 
 
 def record(stages: list[Stage], stage: Stage, callback: Callback | None) -> None:
-    """Append a stage and tell whoever listens."""
+    """Append a stage and call the callback."""
     stages.append(stage)
     if callback is not None:
         callback(stage)
@@ -248,7 +248,7 @@ def ended_at(stages: list[Stage], target: float | None) -> list[Stage]:
 
 
 def exchange(active: RowActiveSet, alpha: float = 0.0) -> int:
-    """Exchange one unit for another while that lowers f + alpha * cost, each time the best pair; return how often.
+    """Exchange the best pair of units while that lowers f + alpha * cost; return the number of exchanges.
 
     An exchange that does not keep its promise is taken back, and is the last (see :func:`_replace`).
     """

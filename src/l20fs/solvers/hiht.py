@@ -1,4 +1,4 @@
-"""HIHT: the homotopy that iterates to convergence at every lambda (Algorithm 1 of the paper)."""
+"""HIHT: homotopy that iterates to convergence at every lambda (Algorithm 1 of the paper)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def hiht(
     lazy: bool | None = None,
     penalty: RowPenalty | None = None,
 ) -> SolutionPath:
-    """Walk down lambda and iterate at each one until the step is short.
+    """Decrease lambda and iterate at each value until the step is short.
 
     A stage ends when ``||V - W||^2 <= tol * ||V||^2`` (``stopping="relative"``, independent of the units of X) or
     ``||V - W||^2 <= tol`` (``"absolute"``, the paper), or after ``max_iter`` accepted steps, which is warned about. The

@@ -1,4 +1,4 @@
-r"""The walk that HIHT and AHIHT share: lambda goes down, each lambda starts from the last solution.
+r"""Homotopy shared by HIHT and AHIHT: decreasing lambda with warm starts.
 
 One step from W with the parameter L (equation 14 of the paper) is
 
@@ -33,7 +33,7 @@ from l20fs.typing import Array
 
 @dataclass(frozen=True)
 class Schedule:
-    """How lambda falls and how L is searched.
+    """Schedule of lambda, and line search for L.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class Schedule:
 
 @dataclass
 class Iterate:
-    """A point of the walk: weights (n_targets, n_features), its non-zero rows with their values and as a mask, and
+    """Iterate of the homotopy: weights (n_targets, n_features), its non-zero rows with their values and as a mask, and
     what was computed there."""
 
     weights: Array
@@ -89,7 +89,7 @@ class Iterate:
 
 
 class Trial(NamedTuple):
-    """A proposed step: new values of the rows ``touched``, of which ``kept`` stay non-zero."""
+    """Trial step: new values of the rows ``touched``, of which ``kept`` stay non-zero."""
 
     touched: Array
     kept: Array
@@ -101,7 +101,7 @@ class Trial(NamedTuple):
 
 
 class Walk:
-    """State of one homotopy: the current iterate, L and the bounds of L."""
+    """State of a homotopy: the current iterate, L and its bounds."""
 
     def __init__(
         self,
@@ -123,7 +123,7 @@ class Walk:
         point.gradient = self._gradient(point.residual, point.rows, point.values)
 
     def step(self, lam: float) -> Trial:
-        """Find an acceptable step at ``lam`` and take it, unless the point would not move."""
+        """Search an acceptable step at ``lam`` and take it, unless it is zero."""
         trial, point = self.search(lam), self.point
         if trial.squared_length > 0.0:
             point.weights[:, trial.touched] = trial.values
@@ -135,7 +135,7 @@ class Walk:
         return trial
 
     def search(self, lam: float) -> Trial:
-        """Raise L, always from the same point, until the trial is good."""
+        """Increase L until the trial step from the current point is acceptable."""
         trial = self.propose(lam)
         while not trial.is_good and trial.squared_length > 0.0 and self.L < self._ceiling:
             self.L = min(self.schedule.line_search_factor * self.L, self._next_bound())
@@ -144,7 +144,7 @@ class Walk:
         return trial
 
     def propose(self, lam: float) -> Trial:
-        """Compute the trial step from the current point with the current L and judge it."""
+        """Compute the trial step with the current L and check its decrease."""
         problem, penalty, point, L = self.problem, self.penalty, self.point, self.L
         threshold = math.sqrt(2.0 * lam / L)
         # A zero row enters only if ||gradient|| / L > threshold: all others stay zero and need not be looked at.
@@ -169,12 +169,12 @@ class Walk:
 
     @property
     def _cap(self) -> float:
-        """Every trial with this L is good: f curves less than that."""
+        """Upper bound of the curvature of f: every trial step with this L is acceptable."""
         return 1.01 * (self.problem.lipschitz + self.eta)
 
     @property
     def _ceiling(self) -> float:
-        """Like the cap, from a bound that holds even if the eigenvalue behind the cap was computed inexactly."""
+        """Upper bound of L that also holds if the eigenvalue behind the cap is inexact."""
         return 1.01 * (self.problem.lipschitz_upper + self.eta)
 
     def _next_bound(self) -> float:

@@ -19,7 +19,7 @@ START_LIMIT = 1e100
 
 
 def starting_weights(problem: LeastSquares, init: Any, random_state: Any) -> Array | None:
-    """Return the start of a path, (n_targets, n_features); None means zero."""
+    """Return the initial weights of a path, (n_targets, n_features); None means zero."""
     shape = (problem.n_targets, problem.n_features)
     if isinstance(init, str):
         if init == "zeros":

@@ -1,4 +1,4 @@
-r"""Lazy gradients: evaluate a feature only where it may matter, and never change the answer.
+r"""Lazy gradients: upper bounds decide which features to evaluate, without changing the result.
 
 A zero row enters only if :math:`\|x_j^T R\| > \sqrt{2 \lambda L}`. If feature j was last evaluated at the residual
 :math:`R_j`, then
@@ -35,7 +35,7 @@ LARGE = 1 << 19
 
 
 class RowBounds:
-    """Upper bounds of ``||x_j . R||`` for all features, from the last residual at which each was evaluated.
+    """Upper bounds of ``||x_j . R||`` for all features, from the last evaluation of each.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class RowBounds:
         self._rounding = 2.0 * (sum(shape) + 4) * eps
 
     def note(self, residual: Array, rows: Array | slice, norms: Array) -> None:
-        """Remember the norms of the products of the features ``rows`` with ``residual``."""
+        """Store the norms of the products of the features ``rows`` with ``residual``."""
         self._size = max(self._size, float(np.linalg.norm(residual)))
         if self._n_kept == N_KEPT:
             self._make_room()
@@ -76,7 +76,7 @@ class RowBounds:
         self._n_kept += 1
 
     def at(self, residual: Array) -> Array:
-        """Bound the norms of the products of all features with ``residual``, as they are computed."""
+        """Return upper bounds of the norms of the products of all features with ``residual``."""
         self._size = max(self._size, float(np.linalg.norm(residual)))
         bounds = self._reach(self._kept[: self._n_kept], residual).take(self._seen)
         bounds *= self._lengths
@@ -84,7 +84,7 @@ class RowBounds:
         return bounds
 
     def _reach(self, origins: Array, ends: Array) -> Array:
-        """Bound how far the product of a feature of length one moves from each origin to its end, rounding included."""
+        """Return an upper bound on the change of a product with a unit vector from each origin, with rounding errors."""
         # ||D||_2^8 <= ||D D' D D'||_F^2: within a few per cent of an eigenvalue, and much cheaper.
         displacements = origins - ends
         displacements /= self._size
@@ -93,7 +93,7 @@ class RowBounds:
         return self._size * ((1.0 + 1e-6) * fourth_powers**0.25 + self._rounding)
 
     def _make_room(self) -> None:
-        """Drop the residuals to which no feature refers and, if these are few, half of the others."""
+        """Drop unused residuals and, if they are few, half of the others."""
         is_used = np.bincount(self._seen, minlength=N_KEPT) > 0
         self._seen = (np.cumsum(is_used) - 1)[self._seen]
         kept = self._kept[is_used]
@@ -108,7 +108,7 @@ class RowBounds:
 
 
 class LazyGradients:
-    """Give the gradient at one point of a walk after another; called like :meth:`LeastSquares.gradient`.
+    """Factory of lazy gradients along a homotopy, called like :meth:`LeastSquares.gradient`.
 
     Where the bounds decide too little for the second time in a row, the next point is evaluated whole without asking them;
     after another failure the next three, then seven, up to :data:`LONGEST_REST`. A residual must stay as it is for as long
@@ -138,7 +138,7 @@ class LazyGradients:
         return self.whole(residual, rows, values)
 
     def whole(self, residual: Array, rows: Array, values: Array) -> Gradient:
-        """Evaluate all features, and note them unless the next point will be evaluated whole too."""
+        """Evaluate all features, and store them unless the next point will be evaluated entirely as well."""
         gradient = self.problem.gradient(residual, rows, values)
         if not self._n_whole:
             norms = np.sqrt(gradient.squared_norms)
@@ -147,7 +147,7 @@ class LazyGradients:
         return gradient
 
     def judge(self, *, decided: bool) -> None:
-        """Learn whether the bounds have just decided enough."""
+        """Update whether the bounds decide enough features to pay."""
         if decided:
             self._rest = 0
         else:
@@ -156,7 +156,7 @@ class LazyGradients:
 
 
 class LazyGradient(Gradient):
-    """The gradient at one point; a feature is evaluated when it has to be."""
+    """Gradient at one point, whose features are evaluated on demand."""
 
     def __init__(self, gradients: LazyGradients, residual: Array, rows: Array, values: Array) -> None:
         self._gradients = gradients
@@ -199,7 +199,7 @@ class LazyGradient(Gradient):
         return self._whole.squared_norms
 
     def _evaluate(self, rows: Array) -> Array:
-        """Return the gradient of all features known so far, among which are then ``rows`` and those with weights."""
+        """Return the gradient of all features evaluated so far, after adding ``rows`` and those with weights."""
         problem, bounds, residual = self._gradients.problem, self._gradients.bounds, self._point[0]
         if self._values is None:
             self._values = problem.partial_gradient(*self._point).values
@@ -222,6 +222,6 @@ GradientRule = Callable[[Array, Array, Array], Gradient]
 
 
 def laziness_pays(problem: LeastSquares) -> bool:
-    """Say whether a pass over X costs so much more than the bounds, made on the host, that it pays to try and spare it."""
+    """Return whether a pass over X costs so much more than the bounds that lazy evaluation pays."""
     n_stored, size_of_kept = problem.design.n_stored, N_KEPT * problem.targets.size
     return n_stored >= max(LARGE, 4 * size_of_kept)

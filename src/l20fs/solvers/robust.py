@@ -1,4 +1,4 @@
-r"""The robust loss: the length of each sample's error instead of half its square, with the l2,0 penalty on the rows.
+r"""Robust loss: sum of residual norms instead of squares, with the l2,0 penalty.
 
 .. math:: F(W, b) = s \sum_i \omega^0_i \rho_\delta(\|W' x_i + b - y_i\|) + \tfrac\mu2 \|W\|_F^2,
           \qquad \rho_\delta(r) = \begin{cases} r & r \ge \delta \\ (r^2 / \delta + \delta) / 2 & r < \delta \end{cases}
@@ -35,7 +35,7 @@ MAX_REWEIGHTINGS = 50
 
 
 class RobustFit(NamedTuple):
-    """The path, whose losses are values of F, and the weighted least squares problem at its end."""
+    """Path with the values of F as losses, and the weighted least squares problem at its end."""
 
     path: SolutionPath
     problem: LeastSquares
@@ -50,7 +50,7 @@ def robust(
     callback: Callback | None = None,
     penalty: RowPenalty | None = None,
 ) -> RobustFit:
-    """Add the best row, exchange rows if asked to, and reweight the samples until F stands still; at each size.
+    """Add the best row, optionally exchange rows, and reweight the samples until F converges, at each size.
 
     F, or F + lambda * cost where exchanges are made among units of different costs, never rises from one step to the next.
     The parameters are those of :func:`~l20fs.solvers.greedy.forward`.
@@ -98,7 +98,7 @@ def _settle(
 
 
 class RobustLoss:
-    """The robust loss of a problem, with the weights that its samples were given."""
+    """Robust loss of a problem with given sample weights."""
 
     def __init__(self, problem: LeastSquares) -> None:
         given = problem.design.sample_weights
@@ -118,7 +118,7 @@ class RobustLoss:
         return self.given * (self.unit / np.maximum(self.errors(active), self.delta))
 
     def errors(self, active: RowActiveSet) -> Array:
-        """Return the length of each sample's error, free of the weights under which it was fitted; 0 if left out."""
+        """Return the residual norm of each sample, without its weight; 0 if it is left out."""
         root = active.problem.design.sample_weights.root
         lengths: Array = np.sqrt(squared_row_norms(active.residual.T))
         return lengths if root is None else np.divide(lengths, root, out=np.zeros_like(lengths), where=root > 0.0)

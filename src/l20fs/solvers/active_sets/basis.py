@@ -1,4 +1,4 @@
-"""The selected columns, orthogonalised: in the space of samples or in that of features, whichever is smaller.
+"""Orthogonal basis of the selected columns, in the space of samples or of features, whichever is smaller.
 
 The columns :math:`(x_j; \\sqrt\\mu e_j)` of the selected rows are orthonormal lines u times a triangle T, as in a QR
 factorisation. T is kept as its inverse, which the weights need; the second part of the lines is
@@ -19,7 +19,7 @@ from l20fs.typing import Array
 
 
 def make_basis(problem: LeastSquares) -> Basis:
-    """Choose the form whose lines are shorter."""
+    """Choose the basis with the shorter vectors."""
     design = problem.design
     if design.vectors == "features":
         return GramBasis(problem)
@@ -27,7 +27,7 @@ def make_basis(problem: LeastSquares) -> Basis:
 
 
 class Remainder(NamedTuple):
-    """What is left of a column without the lines: a vector of length n_samples, its squared length ``room`` (with the part
+    """Remainder of a column: a vector of length n_samples orthogonal to the basis, its squared norm ``room`` (with the part
     that belongs to the ridge), and the coordinates of what was taken away."""
 
     rest: Array
@@ -36,7 +36,7 @@ class Remainder(NamedTuple):
 
 
 class Triangle:
-    """The inverse of the triangle T, and the targets ``b = Y~' u`` of the lines."""
+    """Inverse of the triangle T, and the targets ``b = Y~' u`` of the basis vectors."""
 
     def __init__(self, problem: LeastSquares) -> None:
         self.problem = problem
@@ -62,12 +62,12 @@ class Triangle:
         return (self._inverse[:size, :size] @ self._targets[:size]).T
 
     def cut(self, size: int) -> None:
-        """Forget the lines from ``size`` on."""
+        """Remove the basis vectors from ``size`` on."""
         del self.rows[size:]
 
 
 class Basis(Triangle, ABC):
-    """The triangle and the lines, one row after the other."""
+    """Triangle and basis vectors, in the order of the rows."""
 
     def __init__(self, problem: LeastSquares, width: int) -> None:
         super().__init__(problem)
@@ -115,7 +115,7 @@ class Basis(Triangle, ABC):
         return residual @ column
 
     def exits(self) -> tuple[Array, Array]:
-        """Return for every selected row the line that leaves the basis with it (in coordinates), and its target.
+        """Return the direction that leaves the basis with each selected row (in coordinates), and its target.
 
         It is the line of the space that is orthogonal to all other columns: a row of the inverse triangle, normalised.
         """
@@ -123,12 +123,12 @@ class Basis(Triangle, ABC):
         return turns, turns @ self.targets
 
     def exit_of(self, span: slice) -> tuple[Array, Array]:
-        """Return the lines that leave the basis with several selected rows (in coordinates), and their targets."""
+        """Return the directions that leave the basis with several selected rows (in coordinates), and their targets."""
         turns = np.linalg.qr(self.inverse[span].T)[0].T
         return turns, turns @ self.targets
 
     def drop(self, position: int) -> tuple[Array, Array, Array]:
-        """Remove a row and turn the basis so that it spans the others; return direction, target and image of what left."""
+        """Remove a row and rotate the basis to span the others; return direction, target and image of the removed one."""
         turns, targets = self.exits()
         leaving = turns[position]
         direction = self._synthesise(leaving)
@@ -158,7 +158,7 @@ class Basis(Triangle, ABC):
 
     @abstractmethod
     def prepare(self, turns: Array) -> Array:
-        """Turn coordinates into what :meth:`images_of` wants."""
+        """Convert coordinates to the argument of :meth:`images_of`."""
 
     @abstractmethod
     def images_of(self, prepared: Array, block: slice) -> Array:
@@ -166,15 +166,15 @@ class Basis(Triangle, ABC):
 
     @abstractmethod
     def store_image(self, position: int, image: Array) -> None:
-        """Take the products of all features with the line at a position."""
+        """Store the products of all features with a basis vector."""
 
     @abstractmethod
     def _keep_direction(self, direction: Array) -> None:
-        """Take the last line as a vector of length n_samples."""
+        """Store the last basis vector."""
 
 
 class SampleBasis(Basis):
-    """Lines of length n_samples: the dual form, for more features than samples."""
+    """Basis vectors of length n_samples: the dual form, for more features than samples."""
 
     def __init__(self, problem: LeastSquares) -> None:
         super().__init__(problem, problem.design.n_samples)
@@ -199,7 +199,7 @@ class SampleBasis(Basis):
 
 
 class FeatureBasis(Basis):
-    """Images of the lines, of length n_features: the primal form, for more samples than features.
+    """Images of the basis vectors, of length n_features: the primal form, for more samples than features.
 
     A vector of length n_samples is made from the selected columns when one is needed, and none is kept; the images of all
     features are, so that an exchange of rows is judged without a pass over X.
@@ -231,7 +231,7 @@ class FeatureBasis(Basis):
 
 
 class GramBasis(FeatureBasis):
-    """Lines that are known by their images alone: what stands for a vector over the samples are its products with all
+    """Basis vectors represented by their images: a vector over the samples is given by its products with all
     features (see :mod:`l20fs.design.gram`)."""
 
     def remainder(self, row: int, column: Array) -> Remainder:

@@ -43,7 +43,7 @@ FIRST_PLACES = 512
 
 
 class DeviceBasis(Triangle):
-    """The orthonormal lines of the selected columns on the device, and their triangle on the host.
+    """Orthonormal basis of the selected columns on the device, with its triangle on the host.
 
     A line is as long as X has samples, and with a ridge as long again as there are places for rows: the columns are
     :math:`(x_j; \\sqrt\\mu e_j)`.
@@ -62,7 +62,7 @@ class DeviceBasis(Triangle):
         return self._lines[: self.size, : self._design.n_samples]
 
     def extend(self, rows: Array, needed_room: Array) -> Any:
-        """Orthogonalise the columns of some rows and append them, up to the first without room; return their directions."""
+        """Orthogonalise the columns of some rows and append them up to the first dependent one; return their directions."""
         xp, place, k, n_samples = self._place.xp, self._place, self.size, self._design.n_samples
         self._make_places(k + len(rows))
         rest, coordinates = self._without_lines(self._columns(rows))
@@ -84,7 +84,7 @@ class DeviceBasis(Triangle):
         return rest[:, :n_samples]
 
     def _columns(self, rows: Array) -> Any:
-        """Return the columns of some rows as long lines, with their places for the ridge."""
+        """Return the columns of some rows, extended for the ridge."""
         place = self._place
         columns = self._design.lines(place.send(rows), place.xp.float64)
         if not self.problem.ridge:
@@ -94,7 +94,7 @@ class DeviceBasis(Triangle):
         return place.xp.concat([columns, place.send(below)], axis=1)
 
     def _without_lines(self, rest: Any) -> tuple[Any, Any]:
-        """Take the lines out of some columns; return what is left, and the coordinates of what was taken away."""
+        """Project some columns on the complement of the basis; return the remainders and the coordinates."""
         lines = self._lines[: self.size, :]
         found = rest @ lines.T
         rest = rest - found @ lines
@@ -115,7 +115,7 @@ class DeviceBasis(Triangle):
 
 
 class DeviceActiveSet(ActiveSet):
-    """A set of rows that grows beside an X on a device.
+    """Active set that grows on a device.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ class DeviceActiveSet(ActiveSet):
         return xp.where(is_among, xp.full_like(needed_room, np.inf), needed_room)
 
     def _look_ahead(self, n_rows: int, least: float) -> Array:
-        """Return up to ``n_rows`` rows, of which the first is the best of all and the others are likely to follow."""
+        """Return up to ``n_rows`` rows: the best of all, and those likely to follow."""
         xp, place, design = self._place.xp, self._place, self._design
         n_candidates = min(max(FEWEST_CANDIDATES, CANDIDATES_PER_ROW * n_rows), design.n_features)
         candidates = xp.sort(xp.argsort(self._gains, descending=True)[:n_candidates])
@@ -212,7 +212,7 @@ class DeviceActiveSet(ActiveSet):
         return rows[positions].astype(np.intp)
 
     def _settle(self, rows: Array, directions: Any, least: float) -> int:
-        """Take over the rows that were foreseen, as far as each was the best of all; return how many."""
+        """Accept the foreseen rows, as far as each was the best of all; return their number."""
         xp, n_rows = self._place.xp, len(rows)
         targets = self.basis.targets[self.basis.size - n_rows :]
         pulled = self._design.products(xp.concat([directions, self._residual]))
@@ -234,7 +234,7 @@ class DeviceActiveSet(ActiveSet):
         return [slice(start, min(start + step, n_features)) for start in range(0, n_features, step)]
 
     def _n_right(self, rows: Array, pulled: Any, targets: Array, least: float) -> int:
-        """Return how many of the rows, one after the other, are the best of all."""
+        """Return the number of leading rows that are each the best of all."""
         xp, place, n_rows, ridge = self._place.xp, self._place, len(rows), self.problem.ridge
         rows_there = place.send(rows)
         needed_room = self._without(self._needed_room, rows_there)
@@ -257,7 +257,7 @@ class DeviceActiveSet(ActiveSet):
 
 
 class Course:
-    """What becomes of features while the rows of a batch enter, one after the other: on the host, or beside X."""
+    """Gains of features while the rows of a batch enter one by one, on the host or on the device."""
 
     def __init__(self, targets: Array, send: Callable[[Array], Any]) -> None:
         n_rows, overlaps = len(targets), targets @ targets.T
@@ -279,7 +279,7 @@ class Course:
 
 
 def n_leading(rows: Array, gains: Array, highest: Array, first: Array, tie: float, least: float) -> int:
-    """Return how many rows are each the best of all that are left when its turn comes.
+    """Return the number of leading rows that are each the best of all when they enter.
 
     Parameters
     ----------
@@ -312,7 +312,7 @@ def n_leading(rows: Array, gains: Array, highest: Array, first: Array, tie: floa
 
 
 def foresee(first: int, gram: Array, products: Array, room: Array, n_rows: int, may_gain: Array) -> list[int]:
-    """Choose rows one after the other among candidates by what they gain, from their inner products alone.
+    """Choose rows greedily among candidates by their gains, from their inner products alone.
 
     Only the first choice has to be right. The others are looked at again when their images are known.
 
@@ -353,7 +353,7 @@ def foresee(first: int, gram: Array, products: Array, room: Array, n_rows: int, 
 
 
 def leading_triangle(gram: Array, needed_room: Array) -> Array:
-    """Factor the inner products of as many first rows as have room beside those before them, but of one at least.
+    """Factor the inner products of as many leading rows as are independent, but at least one.
 
     Examples
     --------

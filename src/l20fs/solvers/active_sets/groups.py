@@ -49,7 +49,7 @@ class GroupActiveSet(RowActiveSet):
         self._add_units([unit for unit in units if self.penalty.costs[unit] > 0.0])
 
     def _add_units(self, units: list[int]) -> None:
-        """Add the members of some units, as far as they have room: one pass over X for all of them."""
+        """Add the members of some units, as far as they are independent, in one pass over X."""
         first = self.basis.size
         rows = [row for unit in units for row in self.penalty.members[unit].tolist()]
         self._add_rows(rows, if_room=True)
@@ -66,7 +66,7 @@ class GroupActiveSet(RowActiveSet):
         return self._ends[n_units]
 
     def _span(self, position: int) -> slice:
-        """Return where the rows of a unit are in the basis."""
+        """Return the positions of the rows of a unit in the basis."""
         return slice(self._ends[position], self._ends[position + 1])
 
     def gains(self) -> Array:
@@ -101,7 +101,7 @@ class GroupActiveSet(RowActiveSet):
             self._build(self._units, self.problem.design.pull(self.problem.targets))
 
     def _is_incomplete(self) -> bool:
-        """Say whether members that were passed over have room again: what left may have been what they depended on."""
+        """Return whether dependent members have become independent after a removal."""
         passed_over = np.isin(self.penalty.unit_of, self._units[self.n_fixed :])
         passed_over[self.rows] = False
         return bool((self.problem.ridge + self.energies > self._smallest_room)[passed_over].any())
@@ -141,7 +141,7 @@ class GroupActiveSet(RowActiveSet):
 
 
 class GroupBlocks:
-    """The blocks ``Q_g`` of all groups of one size.
+    """Matrices ``Q_g`` of all groups of one size.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ class GroupBlocks:
         self._values += sign * parts[:, :, None] * parts[:, None, :]
 
     def gains(self, products: Array, images: Array, ridge: float, needed_room: Array) -> Array:
-        """Return what each group would gain, given its products, (n_targets, n_groups, size).
+        """Return the gain of each group from its products, (n_targets, n_groups, size).
 
         The members are orthogonalised one after the other, in all groups at once; ``images`` are those of lines that have
         left the active set.

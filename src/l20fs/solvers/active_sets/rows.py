@@ -1,4 +1,4 @@
-r"""A set of selected rows, and what one row more or less would change.
+r"""Active set of rows, with the gains and losses of adding, removing and exchanging units.
 
 For a set S of rows let
 
@@ -58,7 +58,7 @@ class Exchange(NamedTuple):
 
 
 class ActiveSet(ABC):
-    """A set of rows that grows, each time by the unit with the highest merit: what :func:`~l20fs.solvers.forward` needs.
+    """Active set that grows by the unit of highest merit, for :func:`~l20fs.solvers.forward`.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class ActiveSet(ABC):
 
     @property
     def size(self) -> int:
-        """The number of selected units, among them those that are included and have no room."""
+        """Number of selected units, including those that are included but dependent."""
         return len(self) + len(self.penalty.included) - self.n_fixed
 
     @property
@@ -94,16 +94,16 @@ class ActiveSet(ABC):
 
     @property
     def unit_costs(self) -> Array:
-        """What each selected unit costs."""
+        """Cost of each selected unit."""
         return self.penalty.costs[self.units]
 
     @property
     def cost(self) -> float:
-        """What all of them cost."""
+        """Total cost of the selected units."""
         return float(self.unit_costs.sum())
 
     def n_rows_at(self, n_units: int) -> int:
-        """Return how many rows the first ``n_units`` units have."""
+        """Return the number of rows of the first ``n_units`` units."""
         return n_units
 
     def objective(self, alpha: float) -> float:
@@ -126,21 +126,21 @@ class ActiveSet(ABC):
 
     @abstractmethod
     def grow(self, n_units: int, least: float = 0.0) -> int:
-        """Add up to ``n_units`` units, each time that of the highest merit, while it is above ``least``; return how many.
+        """Add up to ``n_units`` units by highest merit, while it is above ``least``; return their number.
 
         Fewer than asked for may be added in one call, and 0 only if there is nothing to gain.
         """
 
     @abstractmethod
     def merits(self) -> Array:
-        """Return what each unit would gain per cost: the lambda below which it is worth its price."""
+        """Return the gain per cost of each unit: the lambda below which it pays."""
 
     def best_merit(self) -> float:
         """Return the highest merit."""
         return float(self.merits().max())
 
     def closeness(self) -> Array:
-        """Return a number per unit that orders those that are not selected: its merit, or that which it had alone."""
+        """Return a number per unit that orders the unselected ones: its merit, now or without any selected unit."""
         merits = self.merits()
         is_idle = (merits == 0.0) & self._may_gain()
         if is_idle.any():
@@ -152,15 +152,15 @@ class ActiveSet(ABC):
 
     @abstractmethod
     def _may_gain(self) -> Array:
-        """Say which units may gain something: those that are neither selected nor excluded nor constant."""
+        """Return a mask of the units that may gain: neither selected nor excluded nor constant."""
 
     @abstractmethod
     def _merits_alone(self) -> Array:
-        """Return the merits without any unit selected."""
+        """Return the merits with no unit selected."""
 
 
 class RowActiveSet(ActiveSet):
-    """A set of rows that grows, shrinks and changes, and knows at any time what each change would bring.
+    """Active set that grows, shrinks and exchanges units, with up-to-date gains of every change.
 
     Every row is a unit of its own here; :class:`~l20fs.solvers.active_sets.groups.GroupActiveSet` has groups. What is
     included is there from the start, comes first and stays.
@@ -210,7 +210,7 @@ class RowActiveSet(ActiveSet):
         self._start_from([int(unit) for unit in units])
 
     def _start_from(self, units: list[int]) -> None:
-        """Add what is included, as far as it has room, and the given units."""
+        """Add the included units, as far as they are independent, and the given ones."""
         included = self.penalty.included
         if len(included):
             self._add_rows(included.tolist(), if_room=True)
@@ -218,7 +218,7 @@ class RowActiveSet(ActiveSet):
         self._add_rows([unit for unit in units if self.penalty.costs[unit] > 0.0])
 
     def _add_rows(self, rows: list[int], *, if_room: bool = False) -> None:
-        """Add given rows, or those of them that have room: one pass over X for all of them."""
+        """Add given rows, as far as they are independent, in one pass over X."""
         residual, first = self.residual.copy(), self.basis.size
         directions = []
         for row in rows:
@@ -234,7 +234,7 @@ class RowActiveSet(ActiveSet):
                 self._apply(position, direction, self.basis.targets[position], image)
 
     def gains(self) -> Array:
-        """Return by how much each unit would lower h; 0 if it is selected, excluded, constant or explained by others."""
+        """Return the decrease of h by each unit; 0 if it is selected, excluded, constant or dependent."""
         return gains_of(self.products, self.energies, self.problem.ridge, self._needed_room)
 
     def merits(self) -> Array:
@@ -248,7 +248,7 @@ class RowActiveSet(ActiveSet):
         return NEGLIGIBLE * self.problem.null_loss
 
     def best_addition(self, alpha: float) -> tuple[int, float]:
-        """Return the unit that lowers h + alpha * cost most, and by how much."""
+        """Return the unit whose addition lowers h + alpha * cost most, and the decrease."""
         gains = self.gains()
         if self.penalty.is_even:
             unit = best_of(gains, self.problem.tie)
@@ -258,11 +258,11 @@ class RowActiveSet(ActiveSet):
         return unit, float(values[unit])
 
     def removal_losses(self) -> Array:
-        """Return by how much h would rise without each selected unit, in the order of ``units``."""
+        """Return the increase of h by removing each selected unit, in the order of ``units``."""
         return 0.5 * squared_row_norms(self.basis.exits()[1])
 
     def best_removal(self, alpha: float) -> tuple[int, float]:
-        """Return the position of the unit whose removal lowers h + alpha * cost most, and by how much.
+        """Return the position of the unit whose removal lowers h + alpha * cost most, and the decrease.
 
         Of equal units the one with the highest index counts; -1 if none may be removed.
         """
@@ -311,7 +311,7 @@ class RowActiveSet(ActiveSet):
         return n_added + 1
 
     def _grow_ahead(self, n_rows: int, least: float) -> int:
-        """Choose several rows, then look whether that was right.
+        """Choose several rows at once, then verify the choice.
 
         A pass over X for every row would be spent waiting for memory. So the next rows are first chosen from the few
         hundred with the highest merit at present; one pass then gives the images of all of them, and shows for each choice
@@ -369,18 +369,18 @@ class RowActiveSet(ActiveSet):
         return best
 
     def _first_pair(self, is_best: Array) -> tuple[int, int]:
-        """Of equal pairs (removable unit, other unit) return that with the lowest other, then with the highest removable."""
+        """Return the first of tied pairs: the lowest added unit, then the highest removed one."""
         positions, others = np.nonzero(is_best)
         other = int(others.min())
         position = max(positions[others == other], key=lambda equal: self.units[self.n_fixed + equal])
         return int(position), other
 
     def _room(self, row: int) -> float:
-        """Return the squared length of what is left of a column without the selected ones."""
+        """Return the squared norm of the remainder of a column."""
         return self.basis.remainder(row, self.problem.design.column(row)).room
 
     def _extend(self, row: int) -> tuple[Array, Array]:
-        """Put a row into the basis; return its direction u and its target b."""
+        """Append a row to the basis; return its direction u and its target b."""
         column = self.problem.design.column(row, likely=lambda: self.merits()[self.penalty.unit_of])
         direction, target = self.basis.extend(row, column, self.residual)
         self.losses.append(max(0.0, self.loss - 0.5 * float(target @ target)))
@@ -388,12 +388,12 @@ class RowActiveSet(ActiveSet):
         return direction, target
 
     def _apply(self, position: int, direction: Array, target: Array, image: Array) -> None:
-        """Let a line of the basis take effect."""
+        """Apply a direction of the basis to the gains."""
         self.basis.store_image(position, image)
         self._change(direction, target, image, sign=-1.0)
 
     def _change(self, direction: Array, target: Array, image: Array, sign: float) -> None:
-        """Apply the change of rank one that belongs to a direction: -1 for a row more, +1 for a row less."""
+        """Apply the rank-one change of a direction: -1 for an added row, +1 for a removed one."""
         signed = (sign * target)[:, None]
         self.residual += signed * direction
         self._n_changes += 1
@@ -432,7 +432,7 @@ class RowActiveSet(ActiveSet):
         return np.array(directions)
 
     def _settle(self, directions: Array, images: Array) -> None:
-        """Take over the rows chosen by looking ahead, as far as each was the best of all."""
+        """Accept the rows chosen by looking ahead, as far as each was the best of all."""
         first = len(self) - len(directions)
         for number, (direction, image) in enumerate(zip(directions, images, strict=True)):
             row = self.rows[first + number]
@@ -445,7 +445,7 @@ class RowActiveSet(ActiveSet):
             self._apply(first + number, direction, self.basis.targets[first + number], image)
 
     def _cut(self, size: int) -> None:
-        """Take back the rows from ``size`` on that were put into the basis and not yet applied."""
+        """Remove the rows from ``size`` on that are in the basis but not yet applied."""
         for row in self.rows[size:]:
             self._needed_room[row] = self._smallest_room[row]
         del self.losses[size + 1 :]
@@ -453,7 +453,7 @@ class RowActiveSet(ActiveSet):
 
 
 def gains_of(products: Array, energies: Array, ridge: float, needed_room: Array) -> Array:
-    """Return by how much each row would lower h, 0 where it has no room."""
+    """Return the decrease of h by each row, 0 for dependent rows."""
     room = ridge + energies
     squares = np.einsum("ij,ij->j", products, products)
     squares *= 0.5
@@ -461,13 +461,13 @@ def gains_of(products: Array, energies: Array, ridge: float, needed_room: Array)
 
 
 def smallest_rooms(problem: LeastSquares, may_enter: Array) -> Array:
-    """Return the room that each row needs: what is left of a column that others explain is rounding, and no divisor."""
+    """Return the smallest remainder of each column that counts as independent, above rounding errors."""
     share = 1e-10 if problem.dtype == np.float64 else 1e-5
     return np.where(may_enter, share * problem.design.column_energy, np.inf)
 
 
 def best_of(gains: Array, tie: float) -> int:
-    """Return the first of those whose gain is the largest but for rounding.
+    """Return the first of those whose gain is the largest up to rounding errors.
 
     Examples
     --------
