@@ -64,9 +64,9 @@ class L20Selector(PathSelector):
         others follow by the ranking rules (``path_.rules``); if none is, nothing is selected but what is included. None: the
         path runs until enough rows are non-zero.
     ridge : float or None, default=None
-        Strength of the ridge term relative to the mean squared norm of a centred feature that varies. It shrinks the weights, so
-        that features which many samples agree on win over those that fit a few; 0 is the paper's problem. None: 10 for
-        labels and label indicators, 0.1 for numbers.
+        Strength of the ridge term relative to the mean squared norm of a centred feature that varies. It shrinks the
+        weights, so that features which many samples agree on win over those that fit a few; 0 is the paper's problem. None:
+        10 for labels and label indicators, 0.1 for numbers.
     scale : {"none", "zscore"}, default="zscore"
         ``"zscore"`` gives every feature deviation 1 before the rows compete. ``coef_`` is in the units of X either way.
     class_weight : dict, "balanced" or None, default="balanced"
