@@ -392,7 +392,7 @@ def test_sizes_that_do_not_exist_are_refused(k):
 
 @pytest.mark.parametrize("lam", [-1.0, np.nan])
 def test_a_price_below_zero_is_refused(lam):
-    with pytest.raises(ValueError, match="must be at least 0"):
+    with pytest.raises(ValueError, match=r"lam=.* is not valid\. Use a number of at least 0"):
         certify_penalty(make_problem(), lam, 1.0)
 
 

@@ -133,7 +133,7 @@ def test_shares_are_feasible_and_reach_the_value(ridge, k):
 
 
 @pytest.mark.parametrize("start", [[], [7], range(50, 60), range(50, 200)])
-def test_the_first_panel_does_not_matter(start):
+def test_the_first_working_set_does_not_matter(start):
     problem = make_problem()
     expected = solve(problem, 4)
     got = solve(problem, 4, start=np.array(start, dtype=int))
@@ -141,10 +141,10 @@ def test_the_first_panel_does_not_matter(start):
     assert len(got.rows) < 100  # and a working set stays small
 
 
-def test_a_panel_is_solved_no_further_than_asked_for():
+def test_a_working_set_is_solved_no_further_than_asked_for():
     problem = make_problem(ridge=0.1)
-    n_panels = [len(list(relax(problem, 4, start=np.arange(10), tol=tol))) for tol in (0.5, 1e-3, 1e-8)]
-    assert n_panels[0] < n_panels[1] <= n_panels[2] < 20
+    n_working_sets = [len(list(relax(problem, 4, start=np.arange(10), tol=tol))) for tol in (0.5, 1e-3, 1e-8)]
+    assert n_working_sets[0] < n_working_sets[1] <= n_working_sets[2] < 20
     assert len(list(relax(problem, 4, start=np.arange(200), tol=1e-12))) == 1  # there is no other feature to try
 
 

@@ -443,7 +443,7 @@ def test_a_path_survives_its_file(results):
     X, labels, _ = planted()
     path = L20Selector(3, max_features=12).fit(X, labels).path_
     loaded = SolutionPath.load(results / "path.npz")
-    for name in ("alphas", "order", "scores", "indices", "coef_values", "panel_triangle"):
+    for name in ("alphas", "order", "scores", "indices", "coef_values", "refit_triangle"):
         np.testing.assert_allclose(getattr(loaded, name), getattr(path, name), rtol=1e-9)
     np.testing.assert_allclose(loaded.refit(2).coef, path.refit(2).coef, rtol=1e-9, atol=1e-12)
 

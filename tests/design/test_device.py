@@ -526,7 +526,7 @@ def test_what_cannot_be_taken_is_refused(move):
         L20Selector(3).fit(move(X[0]), y)
     with pytest.raises(ValueError, match=r"X has the shape \(12,\)\. Give a matrix of two axes"):
         L20Selector(3).fit(X, y).transform(move(X[0]))
-    with pytest.raises(ValueError, match=r"shape \(1, 12\); at least 2 samples"):
+    with pytest.raises(ValueError, match=r"shape \(1, 12\)\. Give at least 2 samples"):
         L20Selector(3).fit(move(X[:1]), y[:1])
     with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[60, 59\]"):
         L20Selector(3).fit(there, y[:-1])

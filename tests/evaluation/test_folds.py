@@ -46,5 +46,5 @@ def test_rare_classes_and_few_groups_mean_fewer_folds():
 
 def test_groups_that_leave_one_class_are_refused():
     y = np.repeat(["a", "b"], 10)
-    with pytest.raises(ValueError, match="trains on class"):
+    with pytest.raises(ValueError, match="A fold has training samples of class"):
         make_stratified_folds(y, np.repeat([0, 1], 10))

@@ -250,9 +250,9 @@ def test_names_are_shown_as_they_are():
 
 def test_what_cannot_be_drawn_is_refused():
     rows = accuracy_rows(1)
-    with pytest.raises(ValueError, match=r"nothing about classifier='svm'. The rows have knn, softmax"):
+    with pytest.raises(ValueError, match=r"classifier='svm' is not in the rows. Use one of knn, softmax"):
         figures.curves(outcomes.optimistic_curves(rows), "svm")
-    with pytest.raises(ValueError, match=r"nothing about classifier='svm'. The rows have knn, softmax"):
+    with pytest.raises(ValueError, match=r"classifier='svm' is not in the rows. Use one of knn, softmax"):
         effects.accuracy_by_alpha(rows, "svm")
     with pytest.raises(ValueError, match=r"protocol='fair' is unknown. Use 'optimistic' or 'honest'"):
         outcomes.curves(rows, "fair")

@@ -155,7 +155,7 @@ def test_a_constant_feature_leaves_its_group_unless_it_is_included_itself():
         ({"feature_groups": [["TP53", "MYC"], ["MYC"]]}, "'MYC' in two groups, 0 and 1"),
         ({"feature_groups": {"a": [0], "b": [0]}}, "'TP53' in two groups, 'a' and 'b'"),
         ({"feature_groups": {"a": ["TP52"]}}, r"feature_groups\['a'\] names 'TP52'"),
-        ({"feature_groups": {"a": []}}, r"feature_groups\['a'\] has no feature"),
+        ({"feature_groups": {"a": []}}, r"feature_groups\['a'\] is empty\. Remove it"),
         ({"feature_groups": {"a": "MYC"}}, r"feature_groups\['a'\]='MYC' is not a list"),
         ({"feature_groups": [[0, 0]]}, r"feature_groups\[0\] names 'TP53' twice"),
         ({"feature_groups": [[0, 1], 2]}, r"feature_groups\[1\]=2 is not a list"),

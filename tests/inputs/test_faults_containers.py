@@ -259,7 +259,7 @@ def test_e14_integers_and_booleans_with_nulls_are_read_as_numbers():
 def test_e14_duplicate_names_are_refused():
     X, y = make_frame()
     X.columns = ["twice", "twice", "twice", *X.columns[3:]]
-    with pytest.raises(ValueError, match=r"X has 1 column names more than once: 'twice'. Give every column a name"):
+    with pytest.raises(ValueError, match=r"X has 1 column names more than once: 'twice'. Give every column a unique name"):
         L20Selector(5).fit(X, y)
 
 

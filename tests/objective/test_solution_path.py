@@ -137,7 +137,7 @@ def test_k_outside_the_features_is_refused(fitted, k):
         fitted[3].support(k)
 
 
-def test_refit_beyond_the_stored_panel_names_the_way_out(fitted):
+def test_refit_beyond_the_stored_factors_names_the_way_out(fitted):
     with pytest.raises(ValueError, match=r"up to k=50. Fit with max_features=51"):
         fitted[3].refit(51)
 

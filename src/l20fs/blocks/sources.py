@@ -50,6 +50,16 @@ def open_large(file: str | os.PathLike[str], *, key: str = "X", max_memory: Any 
     -------
     FileBlocks
         A matrix with ``shape`` and ``dtype``, to be given to ``L20Selector.fit`` as X.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> np.save(f"{folder.name}/x.npy", np.eye(6))
+    >>> X = open_large(f"{folder.name}/x.npy", max_memory="1G")
+    >>> X.shape, X.dtype
+    ((6, 6), dtype('float64'))
+    >>> del X; folder.cleanup()
     """
     path, memory = Path(file), memory_limit(max_memory)
     stored = _open(path)

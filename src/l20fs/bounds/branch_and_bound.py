@@ -27,7 +27,24 @@ NODE_TOL = 1e-4
 
 @dataclass(frozen=True, eq=False)
 class Optimum:
-    """Best support, its certificate, and the number of relaxations solved."""
+    """Best support found by branch and bound, with its certificate.
+
+    Attributes
+    ----------
+    support : array of shape (n_selected,)
+        Features of the best support, ascending.
+    certificate : Certificate
+        Bounds on the optimal loss, and features proved to be in or out.
+    n_nodes : int
+        Number of nodes that were visited.
+
+    Examples
+    --------
+    >>> X, Y = np.diag([1.0, 2.0, 1.0, 3.0]), np.eye(4)[:, [1, 3]]
+    >>> optimum = solve_exactly(LeastSquares(X, Y, ridge=1.0), 2, max_nodes=100)
+    >>> optimum.support, optimum.n_nodes <= 100
+    (array([1, 3]), True)
+    """
 
     support: Array
     certificate: Certificate
@@ -45,14 +62,20 @@ def solve_exactly(
     Parameters
     ----------
     problem : LeastSquares
-        With a ridge term.
+        The data term, with a ridge term.
     k : int
+        Maximum number of features of a support.
     support : array, optional
         Features of the initial solution; a good one saves nodes.
     max_nodes : int
-        Maximum number of relaxations.
+        Maximum number of nodes to visit.
     tol : float
         Relative gap at which the search stops.
+
+    Returns
+    -------
+    Optimum
+        The best support found, its certificate and the number of nodes visited.
 
     Examples
     --------
@@ -66,16 +89,16 @@ def solve_exactly(
     search = _Search(problem, k, tol)
     if support is not None:
         search.offer(_distinct(support, k))
-    panel, cuts = NO_ROWS, []
+    working_set, cuts = NO_ROWS, []
     if k <= bounds.largest:
         root = bounds.solve(k)
-        panel, cuts = root.rows, [root.cut]
+        working_set, cuts = root.rows, [root.cut]
     elif k < np.count_nonzero(problem.design.varies):
         raise ValueError(
             f"k={k}: this problem can be searched for at most {bounds.largest} features. "
             + ("Use a smaller k." if bounds.largest else "Use a ridge above 0: the bounds depend on it.")
         )
-    search.run(Node(float(bounds.lower[k]), NO_ROWS, NO_ROWS, panel), max_nodes)
+    search.run(Node(float(bounds.lower[k]), NO_ROWS, NO_ROWS, working_set), max_nodes)
     lower = max(float(bounds.lower[k]), search.lower_bound - NEGLIGIBLE * problem.null_loss)
     certificate = conclude(problem, lower, search.loss, {k: search.loss}, cuts)
     return Optimum(np.sort(search.support), certificate, search.n_nodes)
@@ -91,13 +114,13 @@ def _distinct(support: Array, k: int) -> Array:
 class Node(NamedTuple):
     """Node of the search: the supports that contain ``forced`` and none of ``excluded``, with a lower ``bound``.
 
-    ``panel`` is the first working set of their relaxation.
+    ``working_set`` is the first working set of their relaxation.
     """
 
     bound: float
     forced: Array
     excluded: Array
-    panel: Array
+    working_set: Array
 
 
 class _Search:
@@ -149,7 +172,9 @@ class _Search:
             self.close(self.offer(np.concatenate([node.forced, np.flatnonzero(is_free)])))
         else:
             bound = node.bound
-            for relaxed in relax(self.problem, self.k, start=node.panel, tol=NODE_TOL, forced=node.forced, is_free=is_free):
+            for relaxed in relax(
+                self.problem, self.k, start=node.working_set, tol=NODE_TOL, forced=node.forced, is_free=is_free
+            ):
                 bound = max(bound, relaxed.bound)
                 if bound >= self.target:
                     break

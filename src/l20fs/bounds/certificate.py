@@ -127,7 +127,7 @@ class SizeBounds:
         # With a weaker ridge the bound would be below the rounding error.
         if problem.ridge > NEGLIGIBLE * float(problem.design.column_energy.mean()):
             self.largest = min(LARGEST_SIZE, len(every))
-            self._panel = NO_ROWS
+            self._working_set = NO_ROWS
             self._learn(measure(problem, problem.targets))
             if are_few:  # no support beats all features together
                 self._learn(next(relax(problem, len(every), start=every, tol=tol)).cut)
@@ -138,10 +138,10 @@ class SizeBounds:
         """Solve the relaxation for k features and tighten the bounds of all sizes."""
         # Sizes are mostly solved in order: the working set of the last one is a good start.
         n_rows = min(k + 32, self.problem.n_features)
-        start = np.union1d(self._panel, np.argpartition(self._scores, -n_rows)[-n_rows:])
+        start = np.union1d(self._working_set, np.argpartition(self._scores, -n_rows)[-n_rows:])
         for relaxed in relax(self.problem, k, start=start, tol=self.tol):
             self._learn(relaxed.cut)
-        self._panel = relaxed.rows[relaxed.shares > 0.01]
+        self._working_set = relaxed.rows[relaxed.shares > 0.01]
         return relaxed
 
     def _learn(self, cut: Cut) -> None:
@@ -154,6 +154,20 @@ def lower_bounds(problem: LeastSquares, k_max: int, *, tol: float = 1e-3) -> Arr
 
     Up to :data:`LARGEST_SIZE` each is within ``tol`` of the value of the relaxation for its size; above, the bounds are
     valid but weaker.
+
+    Parameters
+    ----------
+    problem : LeastSquares
+        The data term, with a ridge term for bounds that are tight.
+    k_max : int
+        Largest number of features.
+    tol : float
+        Relative accuracy to which the relaxation is solved.
+
+    Returns
+    -------
+    array of shape (k_max + 1,)
+        Lower bounds, decreasing with k; the first is the loss without features.
 
     Examples
     --------
@@ -187,12 +201,18 @@ def certify_size(problem: LeastSquares, k: int, upper_bound: float, *, tol: floa
     Parameters
     ----------
     problem : LeastSquares
+        The data term, with a ridge term for bounds that are tight.
     k : int
         Maximum number of features of a support.
     upper_bound : float
         Loss of one such support, as :func:`support_loss` computes it.
     tol : float
         Relative accuracy to which the relaxation is solved.
+
+    Returns
+    -------
+    Certificate
+        Lower and upper bound, and the features proved to be in or out.
 
     Examples
     --------
@@ -217,11 +237,18 @@ def certify_penalty(problem: LeastSquares, lam: float, upper_bound: float, *, to
     Parameters
     ----------
     problem : LeastSquares
+        The data term, with a ridge term for bounds that are tight.
     lam : float
+        Penalty per feature, at least 0.
     upper_bound : float
         Value of a solution: ``support_loss(problem, rows) + lam * len(rows)``.
     tol : float
         Relative accuracy to which the relaxation is solved.
+
+    Returns
+    -------
+    Certificate
+        Lower and upper bound, and the features proved to be in or out.
 
     Examples
     --------

@@ -29,7 +29,7 @@ NO_ROWS: Array = np.empty(0, dtype=np.intp)
 
 #: Limits of both loops, which are not reached: 13 Newton steps and 18 working sets are the most on the paper's data sets.
 MAX_NEWTON_STEPS = 60
-MAX_PANELS = 60
+MAX_WORKING_SETS = 60
 
 #: Rounding error of a loss, as a fraction of the loss without features.
 NEGLIGIBLE = 1e-9
@@ -152,31 +152,31 @@ def relax(
     is_free = problem.design.varies if is_free is None else is_free
     n_forced, n_chosen = len(forced), k - len(forced)
     rows = start[is_free[start]]
-    for _ in range(MAX_PANELS):
-        panel = _Panel.of(problem, np.concatenate([forced, rows]), n_forced)
+    for _ in range(MAX_WORKING_SETS):
+        working_set = _WorkingSet.of(problem, np.concatenate([forced, rows]), n_forced)
         # More exact than tol, so that a remaining gap is due to features that are missing from the working set.
-        point = _solve_panel(panel, n_chosen, 0.2 * tol)
-        cut = measure(problem, _residual(problem, panel.rows, point.weights))
+        point = _solve_working_set(working_set, n_chosen, 0.2 * tol)
+        cut = measure(problem, _residual(problem, working_set.rows, point.weights))
         scores = np.where(is_free, cut.scores, 0.0)
         bound = float(cut.bound(cut.scores[forced].sum() + _heaviest(scores, n_chosen)))
         shares = point.shares[n_forced:]
         yield Relaxed(bound, point.value, rows, shares, cut)
-        rows, is_complete = _next_panel(rows, shares, scores, n_chosen)
+        rows, is_complete = _next_working_set(rows, shares, scores, n_chosen)
         if is_complete or point.value - bound <= tol * point.value + NEGLIGIBLE * problem.null_loss:
             return
 
 
-def _next_panel(rows: Array, shares: Array, scores: Array, n_chosen: int) -> tuple[Array, bool]:
+def _next_working_set(rows: Array, shares: Array, scores: Array, n_chosen: int) -> tuple[Array, bool]:
     """Add the features with the largest scores to the working set, drop useless ones; return whether none was added."""
-    on_panel = scores[rows]
-    price = float(np.partition(on_panel, -n_chosen)[-n_chosen]) if n_chosen <= len(rows) else 0.0
+    inside = scores[rows]
+    price = float(np.partition(inside, -n_chosen)[-n_chosen]) if n_chosen <= len(rows) else 0.0
     outside = scores.copy()
     outside[rows] = 0.0
     entering = np.flatnonzero(outside > price)
     n_entering = max(32, n_chosen, len(rows) // 4)
     if len(entering) > n_entering:
         entering = entering[np.argpartition(outside[entering], -n_entering)[-n_entering:]]
-    staying = rows[(shares > 0.01) | (on_panel > 0.9 * price)]
+    staying = rows[(shares > 0.01) | (inside > 0.9 * price)]
     return np.concatenate([staying, entering]), not len(entering)
 
 
@@ -212,7 +212,7 @@ class _Point(NamedTuple):
     inverse: Array
 
 
-class _Panel(NamedTuple):
+class _WorkingSet(NamedTuple):
     """Working set of features, forced ones first, with their Gram matrix and products with the targets."""
 
     rows: Array
@@ -223,7 +223,7 @@ class _Panel(NamedTuple):
     null_loss: float
 
     @classmethod
-    def of(cls, problem: LeastSquares, rows: Array, n_forced: int) -> _Panel:
+    def of(cls, problem: LeastSquares, rows: Array, n_forced: int) -> _WorkingSet:
         gram, moments = np.zeros((len(rows), len(rows))), np.zeros((problem.n_targets, len(rows)))
         for samples, columns in _sample_blocks(problem.design, rows):
             gram += columns.T @ columns
@@ -247,18 +247,18 @@ class _Panel(NamedTuple):
         return _Point(shares, value, V * root, pulls, scores, inverse)
 
 
-def _solve_panel(panel: _Panel, n_chosen: int, tol: float) -> _Point:
+def _solve_working_set(working_set: _WorkingSet, n_chosen: int, tol: float) -> _Point:
     """Minimise over the shares of the working set, which sum to ``n_chosen`` besides the forced ones with share 1.
 
     Primal-dual interior-point method for ``min value(z)`` with ``0 <= z <= 1`` and ``sum z = n_chosen``. Four positive
     numbers per feature are kept: z, the ``room`` 1 - z, and the multipliers ``below`` and ``above`` of the two
     inequalities; ``price`` is the multiplier of the sum.
     """
-    free, n_free = slice(panel.n_forced, None), len(panel.rows) - panel.n_forced
+    free, n_free = slice(working_set.n_forced, None), len(working_set.rows) - working_set.n_forced
     if n_free <= n_chosen:
-        return panel.at(np.ones(len(panel.rows)))
-    forced, z = np.ones(panel.n_forced), np.full(n_free, n_chosen / n_free)
-    point = panel.at(np.concatenate([forced, z]))
+        return working_set.at(np.ones(len(working_set.rows)))
+    forced, z = np.ones(working_set.n_forced), np.full(n_free, n_chosen / n_free)
+    point = working_set.at(np.concatenate([forced, z]))
     scores = point.scores[free]
     price = float(np.partition(scores, -n_chosen)[-n_chosen])
     spread = np.abs(scores - price).mean()
@@ -268,10 +268,10 @@ def _solve_panel(panel: _Panel, n_chosen: int, tol: float) -> _Point:
         excess = _heaviest(point.scores[free], n_chosen) - float(positive[0] @ point.scores[free])
         if excess <= tol * point.value:
             break
-        step, price_step = _newton_step(point, panel.ridge, free, positive, price)
+        step, price_step = _newton_step(point, working_set.ridge, free, positive, price)
         length = 1.0 / max(1.0, float(np.max(-step / positive)) / 0.99)
         positive, price = positive + length * step, price + length * price_step
-        point = panel.at(np.concatenate([forced, positive[0]]))
+        point = working_set.at(np.concatenate([forced, positive[0]]))
     return point
 
 

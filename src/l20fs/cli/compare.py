@@ -62,7 +62,7 @@ def compare(
     """Compare methods on DATA: a table with one sample per row (CSV, TSV, ...), or `srbct`, the built-in set.
 
     Every method gets the same random splits. What it selects, how many features and with which parameters is decided on
-    the training samples alone; accuracy is that on the test samples. A run that was stopped goes on where it was: call it
+    the training samples alone; accuracy is that on the test samples. A run that was stopped is resumed: call it
     again with the same folder.
 
     \b

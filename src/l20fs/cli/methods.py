@@ -42,6 +42,6 @@ def describe(selector: type[BaseSelector]) -> dict[str, Any]:
     return {
         "name": selector.__name__,
         **selector.about._asdict(),
-        "another_k": "solved again" if issubclass(selector, SolvesForOneK) else "same fit",
+        "another_k": "with sizes=" if issubclass(selector, SolvesForOneK) else "same fit",
         "parameters": [name for name in selector().get_params() if name != "n_features_to_select"],
     }

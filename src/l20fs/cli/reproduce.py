@@ -50,7 +50,7 @@ def reproduce(
 ) -> None:
     """Reproduce the paper's tables and figures, beside the printed numbers.
 
-    A run that was stopped goes on where it was: call it again with the same folder.
+    A run that was stopped is resumed: call it again with the same folder.
 
     \b
     Examples:

@@ -153,7 +153,7 @@ def _given_deviations(scale: Scale | Array, n_features: int) -> Array | None:
     bad = np.flatnonzero(~((deviations > 0.0) & np.isfinite(deviations)))
     if len(bad):
         raise ValueError(
-            f"scale[{bad[0]}]={deviations[bad[0]]:g} is not a valid divisor. "
+            f"scale[{bad[0]}]={deviations[bad[0]]:g} is not valid: features are divided by it. "
             "Use finite numbers above 0, for example 1 for a constant feature."
         )
     return deviations

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from l20fs.blocks import Blocks, as_blocks, comes_in_blocks
+from l20fs.blocks import as_blocks, comes_in_blocks, is_blocks
 from l20fs.design import BLOCK_ELEMENTS, Design, equality_tolerance, make_design
 from l20fs.inputs.validation import check_number, refuse_foreign_array, refuse_other_width, validate_input
 from l20fs.objective.prox import order_descending
@@ -83,7 +83,7 @@ def likeness(X: Any, chosen: Any, n: int = 3, *, exclude: Any = ()) -> Likeness:
     check_number("n", n, minimum=1, strict=False, whole=True)
     if comes_in_blocks(X):
         X = as_blocks(X)
-    elif not isinstance(X, Blocks):
+    elif not is_blocks(X):
         refuse_foreign_array(X, "X", "substitutes")
         X = check_array(X, accept_sparse=["csc", "csr"], dtype=[np.float64, np.float32], ensure_min_samples=2)
     chosen = _checked_indices(chosen, X.shape[1])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from sklearn.base import clone
 
-from l20fs.blocks import Blocks, PassCache, as_blocks, comes_in_blocks, memory_limit
+from l20fs.blocks import Blocks, PassCache, as_blocks, comes_in_blocks, is_blocks, memory_limit
 from l20fs.bounds.certificate import Certificate, certify_penalty, certify_size, lower_bounds, support_loss
 from l20fs.design import Scale, checked_units, probe
 from l20fs.estimators.base import About
@@ -41,7 +41,7 @@ class L20Selector(PathSelector):
               + \lambda \cdot \#\{\text{non-zero rows of } W\}
 
     A non-zero row is a selected feature, shared by all classes. One fit walks lambda down and keeps the whole path, so
-    that the number of features can be changed afterwards with ``set_params(n_features_to_select=...)``.
+    that :meth:`support_for` and :meth:`model_for` answer for any other number of features.
 
     Parameters
     ----------
@@ -64,9 +64,9 @@ class L20Selector(PathSelector):
         others follow by the ranking rules (``path_.rules``); if none is, nothing is selected but what is included. None: the
         path runs until enough rows are non-zero.
     ridge : float or None, default=None
-        Strength of the ridge term relative to the mean squared norm of a centred feature. It shrinks the weights, so that
-        features which many samples agree on win over those that fit a few; 0 is the paper's problem. None: 10 for labels
-        and label indicators, 0.1 for numbers.
+        Strength of the ridge term relative to the mean squared norm of a centred feature that varies. It shrinks the
+        weights, so that features which many samples agree on win over those that fit a few; 0 is the paper's problem. None:
+        10 for labels and label indicators, 0.1 for numbers.
     scale : {"none", "zscore"}, default="zscore"
         ``"zscore"`` gives every feature deviation 1 before the rows compete. ``coef_`` is in the units of X either way.
     class_weight : dict, "balanced" or None, default="balanced"
@@ -88,7 +88,7 @@ class L20Selector(PathSelector):
     include : sequence of names or indices, mask of shape (n_features,), or None, default=None
         Features that are always selected, ranked first and free of cost. They count in ``n_features_to_select``.
     exclude : sequence of names or indices, mask of shape (n_features,), or None, default=None
-        Features that are never selected. They still count in the mean that ``ridge`` is relative to.
+        Features that are never selected. They still count in the mean that ``ridge`` is relative to, if they vary.
     penalty_factor : array of shape (n_features,), dict of name or index: factor, or None, default=None
         What lambda is multiplied by for each feature, 1 where none is given: a feature of factor 2 has to bring twice as
         much. 0 includes a feature, infinity excludes it.
@@ -101,7 +101,7 @@ class L20Selector(PathSelector):
         half of this machine's memory.
     checkpoint : path or None, default=None
         A folder in which every pass over the blocks of X leaves its result, so that a fit that was interrupted or killed
-        goes on where it was when it is called again on the same data, with the same result to the last digit. Any X that
+        is resumed when it is called again on the same data, with the same result to the last digit. Any X that
         is dense is then taken in blocks. Delete the folder when it is no longer needed.
     callback : callable or None, default=None
         Called with the :class:`~l20fs.objective.solution_path.Stage` after each lambda.
@@ -151,8 +151,8 @@ class L20Selector(PathSelector):
     >>> selector = L20Selector(n_features_to_select=3).fit(X, y)
     >>> bool((selector.get_support(indices=True) == informative).all())
     True
-    >>> selector.set_params(n_features_to_select=1).transform(X).shape
-    (200, 1)
+    >>> int(selector.support_for(1).sum())
+    1
     """
 
     about = About(
@@ -287,7 +287,7 @@ class L20Selector(PathSelector):
 
     def _make_problem(self, X: Any, targets: Targets) -> LeastSquares:
         """Return the data term, which sets constant features aside without a copy of X."""
-        if isinstance(X, Blocks):
+        if is_blocks(X):
             self._refuse_before_reading(X, targets)
             X = X if self.checkpoint is None else PassCache(X, self.checkpoint, probe)
         return make_problem(

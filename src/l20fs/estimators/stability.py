@@ -17,7 +17,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from l20fs.blocks import Blocks, as_blocks, comes_in_blocks, is_dask, refuse_blocks
+from l20fs.blocks import as_blocks, comes_in_blocks, is_blocks, is_dask, refuse_blocks
 from l20fs.design import probe
 from l20fs.estimators.base import About, BaseSelector, ranks_of
 from l20fs.estimators.resampled import Picked, Work, find_units
@@ -222,7 +222,7 @@ class StabilitySelector(BaseSelector):
         store = None
         if self.checkpoint is not None:
             draws = {"seed": pairs.seed, "fraction": pairs.fraction, "units": pairs.units, "counted": self._units.of}
-            data = probe(X) if isinstance(X, Blocks) else X
+            data = probe(X) if is_blocks(X) else X
             causes = {"selector": selector, "X": data, "y": y, "metadata": metadata, **draws}
             store = KeyedStore(writable_folder(self.checkpoint, "checkpoint"), causes)
         self._keep_picked(self._run(Work(selector, X, y, metadata, pairs, self._units, store, int(self.n_resamples))))
@@ -232,7 +232,7 @@ class StabilitySelector(BaseSelector):
         resamples = ((resample, work.pairs.rows(resample)) for resample in range(work.n_resamples))
         found: list[Picked] = []
         # A file is read by this process; its blocks are worked on side by side.
-        n_jobs = 1 if isinstance(work.X, Blocks) else self.n_jobs
+        n_jobs = 1 if is_blocks(work.X) else self.n_jobs
         with closing(results_of(work.pick, resamples, n_jobs)) as results:
             for picked in results:
                 found.append(picked)

@@ -70,10 +70,14 @@ class SolutionPath:
     Attributes
     ----------
     alphas : array of shape (n_stages,)
-        lambda of each stage, largest first.
+        The lambda of each stage, largest first.
     n_nonzero, losses, lipschitz, n_iters, converged : arrays of shape (n_stages,)
         Number of non-zero rows; f (half the squared error, plus the ridge term); the step parameter L, of solvers that
         have one; accepted steps; and whether the stage converged before its step limit.
+    indptr : array of shape (n_stages + 1,)
+        Stage s has the entries ``indptr[s]`` to ``indptr[s + 1] - 1`` of ``indices`` and ``norms``.
+    indices, norms : arrays of shape (n_nonzero.sum(),)
+        Non-zero rows, ascending, and their norms, stage after stage; see :meth:`stage_rows` and :meth:`stage_norms`.
     costs : array of shape (n_stages,)
         Factor of lambda: the number of non-zero rows, unless features have other costs.
     unit_of : array of shape (n_features,)
@@ -91,6 +95,39 @@ class SolutionPath:
         Scores, decreasing along ``order``: the row norm for rule ``"weight"``, above 0 and at most 1 for ``"entry"``,
         between -1 and 0 for ``"path"``, between -2 and -1 for ``"gradient"``, ``-inf`` for a constant or excluded feature;
         2 to 3 times the largest of all these for ``"included"``. Norms are in the units after ``scale``.
+    tie : array of shape ()
+        Relative difference up to which two scores are tied.
+    coef_rows : array of shape (n_rows,)
+        Non-zero rows of the last stage, ascending.
+    coef_values : array of shape (n_targets, n_rows)
+        Weights of these rows in the units after ``scale``; :meth:`coef` gives them in units of X.
+    x_mean, x_scale : arrays of shape (n_features,)
+        Mean and divisor of each feature.
+    y_mean, y_scale : arrays of shape (n_targets,)
+        Mean of each target, and its factor: the square root of its weight in the loss.
+    refit_triangle : array of shape (rank, n_refit)
+        Triangular factor of the columns of the best ``n_refit`` features, from which :meth:`refit` solves; empty before
+        :meth:`with_refits`. ``rank`` is ``n_refit``, or less if there are fewer samples and no ridge term.
+    refit_targets : array of shape (rank, n_targets)
+        Right-hand sides of that triangle.
+    null_loss : array of shape ()
+        Value of f without features, W = 0.
+    lower_bounds : array of shape (k_max + 1,)
+        Lower bounds on f of any k features, for k from 0 on, from which :meth:`gap` is computed; empty without
+        ``certify=True``.
+
+    Examples
+    --------
+    >>> from l20fs import L20Selector
+    >>> from l20fs.data import make_planted
+    >>> X, y, informative = make_planted(n_samples=60, n_features=8, n_informative=2, n_classes=2)
+    >>> path = L20Selector(2, solver="forward").fit(X, y).path_
+    >>> path.n_nonzero.tolist()
+    [0, 1, 2]
+    >>> sorted(path.support(2).tolist()) == sorted(informative.tolist())
+    True
+    >>> path.refit(2).coef.shape
+    (2, 8)
     """
 
     alphas: Array
@@ -109,8 +146,8 @@ class SolutionPath:
     x_scale: Array
     y_mean: Array
     y_scale: Array
-    panel_triangle: Array
-    panel_targets: Array
+    refit_triangle: Array
+    refit_targets: Array
     null_loss: Array
     tie: Array
     lower_bounds: Array
@@ -131,13 +168,20 @@ class SolutionPath:
         Parameters
         ----------
         problem : LeastSquares
+            The data term that was minimised.
         stages : sequence of Stage
+            Solution at each lambda, largest lambda first.
         values : array of shape (n_targets, n_rows)
             Weights of the rows of the last stage.
         closeness : array of shape (n_units,)
             Closeness to entry, at least 0, which ranks the units that were never non-zero.
         penalty : RowPenalty, optional
             Costs of the rows; 1 for each by default.
+
+        Returns
+        -------
+        SolutionPath
+            The path, without factors for refits and without lower bounds.
         """
         penalty = penalty or RowPenalty.plain(problem.n_features)
         n_nonzero = np.array([len(stage.rows) for stage in stages])
@@ -162,8 +206,8 @@ class SolutionPath:
             x_scale=problem.design.scale,
             y_mean=problem.y_mean,
             y_scale=problem.y_scale,
-            panel_triangle=np.empty((0, 0)),
-            panel_targets=np.empty((0, problem.n_targets)),
+            refit_triangle=np.empty((0, 0)),
+            refit_targets=np.empty((0, problem.n_targets)),
             null_loss=np.array(problem.null_loss),
             tie=np.array(problem.tie),
             lower_bounds=np.empty(0),
@@ -207,6 +251,7 @@ class SolutionPath:
 
     @property
     def n_features(self) -> int:
+        """Number of features, including excluded and constant ones."""
         return len(self.scores)
 
     @property
@@ -225,6 +270,7 @@ class SolutionPath:
 
     @property
     def n_nonzero(self) -> Array:
+        """Number of non-zero rows per stage."""
         return np.diff(self.indptr)
 
     @property
@@ -251,11 +297,33 @@ class SolutionPath:
         return self.losses + self.alphas * self.costs
 
     def stage_rows(self, stage: int) -> Array:
-        """Return the non-zero rows of a stage, ascending."""
+        """Return the non-zero rows of a stage.
+
+        Parameters
+        ----------
+        stage : int
+            Position of the stage; negative numbers count from the end.
+
+        Returns
+        -------
+        array of shape (n_rows,)
+            Feature indices, ascending.
+        """
         return self.indices[self._span(stage)]
 
     def stage_norms(self, stage: int) -> Array:
-        """Return the row norms of :meth:`stage_rows`."""
+        """Return the norms of the non-zero rows of a stage.
+
+        Parameters
+        ----------
+        stage : int
+            Position of the stage; negative numbers count from the end.
+
+        Returns
+        -------
+        array of shape (n_rows,)
+            Norms in the order of :meth:`stage_rows`, in the units after ``scale``.
+        """
         return self.norms[self._span(stage)]
 
     def _span(self, stage: int) -> slice:
@@ -271,7 +339,18 @@ class SolutionPath:
         return entry
 
     def ranked_by(self, ranking: Ranking) -> SolutionPath:
-        """Return this path with the rows of its last stage ranked by norm or by entry."""
+        """Return this path with the rows of its last stage ranked by norm or by entry.
+
+        Parameters
+        ----------
+        ranking : {"norm", "entry"}
+            ``"norm"``: the largest row norm first. ``"entry"``: the row that is non-zero from the earliest stage on first.
+
+        Returns
+        -------
+        SolutionPath
+            The same solutions with other ``rules`` and ``scores``; this path if it is ranked so already.
+        """
         wanted = RULES.index("weight" if ranking == "norm" else "entry")
         if (self.rules[self.coef_rows] == wanted).all():
             return self
@@ -310,14 +389,40 @@ class SolutionPath:
         return (len(self.alphas) - 1 - stages[entry] + share) / len(self.alphas)
 
     def size_at(self, alpha: float) -> int:
-        """Return the number of units that minimises f + alpha * cost over the stages; ties go to the smaller one."""
+        """Return the number of units that minimises f + alpha * cost over the stages.
+
+        Parameters
+        ----------
+        alpha : float
+            The lambda, at least 0; it need not be that of a stage.
+
+        Returns
+        -------
+        int
+            The number of units; ties go to the smaller one.
+        """
         values = self.losses + alpha * self.costs
         return int(self.sizes[values <= values.min() * (1.0 + 1e-12)].min())
 
     def rows_at(self, k: int) -> Array:
-        """Return the rows of the best stage with exactly ``k`` units, ascending.
+        """Return the rows of the best stage with exactly ``k`` units.
 
         For solvers that exchange rows these need not be the best k of the ranking.
+
+        Parameters
+        ----------
+        k : int
+            Number of units.
+
+        Returns
+        -------
+        array of shape (n_rows,)
+            Feature indices, ascending.
+
+        Raises
+        ------
+        ValueError
+            If no stage has exactly ``k`` units.
         """
         stages = np.flatnonzero(self.sizes == k)
         if not len(stages):
@@ -325,7 +430,18 @@ class SolutionPath:
         return self.stage_rows(int(stages[self.losses[stages].argmin()]))
 
     def support(self, k: int) -> Array:
-        """Return the indices of the best ``k`` features, or of the members of the best ``k`` units, best first."""
+        """Return the features of the best ``k`` units of the ranking.
+
+        Parameters
+        ----------
+        k : int
+            Number of units.
+
+        Returns
+        -------
+        array of shape (n_selected,)
+            Feature indices, best first; ``k`` of them unless features are selected in groups.
+        """
         if self._check_k(k) <= len(self._top):
             return self._top[:k]
         return self.order[: np.searchsorted(self.ranking[self.order], k, side="right")]
@@ -350,17 +466,38 @@ class SolutionPath:
         return int(np.count_nonzero(np.isfinite(self._of_units(self.scores))))
 
     def coef(self, k: int) -> Array:
-        """Return the weights of the last stage on the best ``k`` features, (n_targets, n_features), in units of X.
+        """Return the weights of the last stage on the best ``k`` units.
 
         This is the truncation of the paper: the other rows are dropped, without a refit. A feature that is zero in the last
         stage has weight 0; see :meth:`refit`.
+
+        Parameters
+        ----------
+        k : int
+            Number of units.
+
+        Returns
+        -------
+        array of shape (n_targets, n_features)
+            Weights in units of X, 0 for all other features.
         """
         mask = np.zeros(self.n_features, dtype=bool)
         mask[self.support(k)] = True
         return self.coef_of(mask)
 
     def coef_of(self, mask: Array) -> Array:
-        """Return the weights of the last stage on the features of ``mask``, as :meth:`coef` does."""
+        """Return the weights of the last stage on given features, without a refit.
+
+        Parameters
+        ----------
+        mask : bool array of shape (n_features,)
+            True for the features that keep their weights.
+
+        Returns
+        -------
+        array of shape (n_targets, n_features)
+            Weights in units of X, 0 for all other features.
+        """
         chosen = mask[self.coef_rows]
         rows = self.coef_rows[chosen]
         coef = np.zeros((len(self.y_mean), self.n_features))
@@ -368,43 +505,109 @@ class SolutionPath:
         return coef
 
     def intercept(self, k: int) -> Array:
-        """Return the intercept of :meth:`coef`."""
+        """Return the intercept that belongs to :meth:`coef`.
+
+        Parameters
+        ----------
+        k : int
+            Number of units.
+
+        Returns
+        -------
+        array of shape (n_targets,)
+            Intercept in units of Y.
+        """
         return self.y_mean - self.coef(k) @ self.x_mean
 
     def with_refits(self, problem: LeastSquares, k_max: int) -> SolutionPath:
-        """Return this path with the factors that :meth:`refit` needs for every k up to ``k_max``."""
+        """Return this path with the factors that :meth:`refit` needs for every k up to ``k_max``.
+
+        Parameters
+        ----------
+        problem : LeastSquares
+            The data term of this path.
+        k_max : int
+            Largest number of units to refit.
+
+        Returns
+        -------
+        SolutionPath
+            The same path with ``refit_triangle`` and ``refit_targets``.
+        """
         triangle, targets = problem.factor(self.support(k_max))
-        return replace(self, panel_triangle=triangle, panel_targets=targets)
+        return replace(self, refit_triangle=triangle, refit_targets=targets)
 
     @property
     def largest_refit(self) -> int:
         """Largest k that :meth:`refit` accepts."""
-        n_rows = self.panel_triangle.shape[1]
+        n_rows = self.refit_triangle.shape[1]
         return int(self.ranking[self.order[n_rows - 1]]) if n_rows else 0
 
     def refit(self, k: int) -> Refit:
-        """Solve least squares (with the ridge term, if any) on exactly the best ``k`` features."""
+        """Solve least squares (with the ridge term, if any) on exactly the best ``k`` units.
+
+        Parameters
+        ----------
+        k : int
+            Number of units, at most :attr:`largest_refit`.
+
+        Returns
+        -------
+        Refit
+            Weights ``coef`` of shape (n_targets, n_features) and ``intercept`` in units of X and Y, and their ``loss`` f.
+
+        Raises
+        ------
+        ValueError
+            If ``k`` is above :attr:`largest_refit`.
+        """
         rows = self.support(k)
-        if len(rows) > self.panel_triangle.shape[1]:
+        if len(rows) > self.refit_triangle.shape[1]:
             raise ValueError(
                 f"refit(k={k}): the path can be refitted up to k={self.largest_refit}. Fit with max_features={k}."
             )
-        triangle = self.panel_triangle[:, : len(rows)]
-        values = np.linalg.lstsq(triangle, self.panel_targets, rcond=None)[0]
+        triangle = self.refit_triangle[:, : len(rows)]
+        values = np.linalg.lstsq(triangle, self.refit_targets, rcond=None)[0]
         explained = triangle @ values
-        loss = self.null_loss - np.vdot(explained, self.panel_targets - 0.5 * explained)
+        loss = self.null_loss - np.vdot(explained, self.refit_targets - 0.5 * explained)
         coef = np.zeros((len(self.y_mean), self.n_features))
         coef[:, rows] = values.T / self.y_scale[:, None] / self.x_scale[rows]
         return Refit(coef, self.y_mean - coef @ self.x_mean, float(loss))
 
     def with_bounds(self, lower_bounds: Array) -> SolutionPath:
-        """Return this path with lower bounds on f for 0, 1, ... rows."""
+        """Return this path with lower bounds on f.
+
+        Parameters
+        ----------
+        lower_bounds : array of shape (k_max + 1,)
+            Lower bounds on f of any k features, for k from 0 to ``k_max``.
+
+        Returns
+        -------
+        SolutionPath
+            The same path with these bounds.
+        """
         return replace(self, lower_bounds=lower_bounds)
 
     def gap(self, k: int) -> float:
         """Return an upper bound on the relative excess of f of the best k features of the ranking over the optimum.
 
-        0.01 means: no set of k features has an f that is lower by more than 1 %. Needs a fit with ``certify=True``.
+        Needs a fit with ``certify=True``.
+
+        Parameters
+        ----------
+        k : int
+            Number of features, at most the largest that was certified.
+
+        Returns
+        -------
+        float
+            The gap, from 0 to 1; 0.01 means that no set of k features has an f that is lower by more than 1 %.
+
+        Raises
+        ------
+        ValueError
+            If there is no lower bound for ``k``.
         """
         if self._check_k(k) >= len(self.lower_bounds):
             raise ValueError(
@@ -425,16 +628,44 @@ class SolutionPath:
         return int(k)
 
     def save(self, file: str | os.PathLike[str]) -> None:
-        """Write the path as a compressed npz file, atomically."""
+        """Write the path as a compressed npz file, atomically.
+
+        Parameters
+        ----------
+        file : path
+            Name of the file, which is replaced if it exists.
+        """
         write_atomically(file, self.write)
 
     def write(self, stream: BinaryIO) -> None:
-        """Write the path to an open file, as :meth:`save` does."""
+        """Write the path to an open file, as :meth:`save` does.
+
+        Parameters
+        ----------
+        stream : binary file
+            File open for writing.
+        """
         np.savez_compressed(stream, **{f.name: getattr(self, f.name) for f in fields(self)})
 
     @classmethod
     def load(cls, file: str | os.PathLike[str]) -> SolutionPath:
-        """Read a path written by :meth:`save`; nothing in the file is unpickled."""
+        """Read a path written by :meth:`save`; nothing in the file is unpickled.
+
+        Parameters
+        ----------
+        file : path
+            Name of the file.
+
+        Returns
+        -------
+        SolutionPath
+            The path.
+
+        Raises
+        ------
+        ValueError
+            If the file is damaged or was not written by :meth:`save`.
+        """
         with open(file, "rb") as stream:
             try:
                 with np.load(stream, allow_pickle=False) as stored:

@@ -55,14 +55,20 @@ def forward(
     Parameters
     ----------
     problem : LeastSquares
+        The data term.
     n_rows : int
-        Where the path ends; it may exceed the number of samples if the problem has a ridge term. It counts units.
-    target : float, optional
-        lambda. The path ends when no row brings more than that, at the size that is best for it, whatever ``n_rows`` says.
-    callback : callable, optional
+        Number of units at which the path ends; it may exceed the number of samples if the problem has a ridge term.
+    target : float or None, default=None
+        The lambda at which the path ends: no further row lowers f by more than this, whatever ``n_rows`` says.
+    callback : callable or None, default=None
         Called with the :class:`~l20fs.objective.solution_path.Stage` of every size.
-    penalty : RowPenalty, optional
-        What the rows cost, one by one or in groups; each of them 1 by default. The first stage has what is included.
+    penalty : RowPenalty or None, default=None
+        Costs of the rows, one by one or in groups; each of them 1 by default. The first stage has the included units.
+
+    Returns
+    -------
+    SolutionPath
+        One stage per size, ranked by entry.
 
     Examples
     --------
@@ -95,8 +101,27 @@ def swap(
     """Add the best row and exchange rows while that lowers f, at every size or only at the given ``sizes``.
 
     At such a size no exchange of one row for another lowers f further, and f is at most that of :func:`forward`; the sets of
-    different sizes need not be nested. Where costs differ, this holds for f + lambda * cost at the lambda of the stage. The
-    other parameters are those of :func:`forward`.
+    different sizes need not be nested. Where costs differ, this holds for f + lambda * cost at the lambda of the stage.
+
+    Parameters
+    ----------
+    problem : LeastSquares
+        The data term.
+    n_rows : int
+        Number of non-zero rows, or units of rows, at which the path ends.
+    target : float or None, default=None
+        The lambda at which the path ends, whatever ``n_rows`` says.
+    sizes : collection of int or None, default=None
+        Numbers of units at which rows are exchanged; None: every size.
+    callback : callable or None, default=None
+        Called with the :class:`~l20fs.objective.solution_path.Stage` of every size.
+    penalty : RowPenalty or None, default=None
+        Costs of the rows, one by one or in groups; each of them 1 by default.
+
+    Returns
+    -------
+    SolutionPath
+        One stage per size, ranked by entry.
 
     Examples
     --------
@@ -143,8 +168,25 @@ def sbr(
     """Minimise f + lambda * (number of rows) by the single best replacement, for lambda from large to small.
 
     At each lambda the row is added or removed that lowers the objective most, until none does. The next lambda is the one at
-    which the next row is worth its price, so that no stage is idle. The path ends at ``target``, or when there are
-    ``n_rows`` rows. The parameters are those of :func:`forward`.
+    which the next row is worth its price, so that no stage is idle.
+
+    Parameters
+    ----------
+    problem : LeastSquares
+        The data term.
+    n_rows : int
+        Number of non-zero rows, or units of rows, at which the path ends.
+    target : float or None, default=None
+        The lambda at which the path ends, whatever ``n_rows`` says.
+    callback : callable or None, default=None
+        Called with the :class:`~l20fs.objective.solution_path.Stage` after each lambda.
+    penalty : RowPenalty or None, default=None
+        Costs of the rows, one by one or in groups; each of them 1 by default.
+
+    Returns
+    -------
+    SolutionPath
+        One stage per lambda, ranked by entry.
 
     Examples
     --------

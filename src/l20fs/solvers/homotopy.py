@@ -301,10 +301,29 @@ class HomotopySolver(Solver):
         weights: Array | None = None,
         lazy: bool | None = None,
     ) -> SolutionPath:
-        """Walk down lambda; see :meth:`Solver.walk`.
+        """Walk down lambda with warm starts until ``n_rows`` units are non-zero, or lambda is ``target``.
 
-        ``weights`` are the starting point, by default that of ``init``. ``lazy`` says whether a feature is evaluated only
-        where it may matter, which does not change the path; None: where that pays.
+        Parameters
+        ----------
+        problem : LeastSquares
+            The data term.
+        n_rows : int
+            Number of non-zero rows, or units of rows, at which the path ends.
+        target : float or None, default=None
+            The lambda at which the path ends, whatever ``n_rows`` says.
+        penalty : RowPenalty or None, default=None
+            Costs of the rows, one by one or in groups; each of them 1 by default.
+        callback : callable or None, default=None
+            Called with the :class:`~l20fs.objective.solution_path.Stage` after each lambda.
+        weights : array of shape (n_targets, n_features) or None, default=None
+            Starting point; None: that of ``init``.
+        lazy : bool or None, default=None
+            Whether a feature is evaluated only where it may matter, which does not change the path; None: where that pays.
+
+        Returns
+        -------
+        SolutionPath
+            All solutions on the way.
         """
         weights = self.weights(problem) if weights is None else weights
         is_lazy = laziness_pays(problem) if lazy is None else lazy

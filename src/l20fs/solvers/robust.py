@@ -53,7 +53,26 @@ def robust(
     """Add the best row, optionally exchange rows, and reweight the samples until F converges, at each size.
 
     F, or F + lambda * cost where exchanges are made among units of different costs, never rises from one step to the next.
-    The parameters are those of :func:`~l20fs.solvers.greedy.forward`.
+
+    Parameters
+    ----------
+    problem : LeastSquares
+        The data term.
+    n_rows : int
+        Number of non-zero rows, or units of rows, at which the path ends.
+    target : float or None, default=None
+        The lambda at which the path ends, whatever ``n_rows`` says.
+    with_exchanges : bool, default=False
+        Whether rows are exchanged at every size while that lowers the objective.
+    callback : callable or None, default=None
+        Called with the :class:`~l20fs.objective.solution_path.Stage` of every size.
+    penalty : RowPenalty or None, default=None
+        Costs of the rows, one by one or in groups; each of them 1 by default.
+
+    Returns
+    -------
+    RobustFit
+        One stage per size with the values of F as losses, and the weighted problem at the end.
 
     Examples
     --------
