@@ -209,9 +209,9 @@ def test_options_reach_the_selector(tmp_path, capsys, monkeypatch, options, para
     fitted = []
 
     class Recorder(L20Selector):
-        def _fit(self, *arguments, **named):
+        def fit(self, *arguments, **named):
             fitted.append(self.get_params())
-            return super()._fit(*arguments, **named)
+            return super().fit(*arguments, **named)
 
     monkeypatch.setattr(load, "L20Selector", Recorder)
     X, labels, _ = planted()

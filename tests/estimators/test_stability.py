@@ -595,7 +595,7 @@ def test_c2_a_checkpoint_that_cannot_be_written_is_refused_before_anything_is_co
     monkeypatch.setattr(StabilitySelector, "_run", None)
     with pytest.raises(OSError, match=r"checkpoint=.* cannot be written to"):
         fit(checkpoint=tmp_path / "file")
-    with pytest.raises(TypeError, match="class_weight is a set, of which a checkpoint cannot tell"):
+    with pytest.raises(TypeError, match="class_weight is a set, which a checkpoint cannot compare"):
         fit(L20Selector(3, class_weight={1}), checkpoint=tmp_path)
 
 
