@@ -654,7 +654,7 @@ def test_tiles_of_a_block_make_no_difference(dtype, monkeypatch):
 
     expected = results()
     shapes = []
-    monkeypatch.setattr(moments, "centre", lambda part, own: shapes.append(part.shape) or centre(part, own))
+    monkeypatch.setattr(moments, "centre", lambda part, *own: shapes.append(part.shape) or centre(part, *own))
     for least, wide, elements in ((4, 16, 32), (1, 1, 1), (5, 49, 100)):
         for name, value in (("LEAST_STRIP", least), ("WIDE", wide), ("BLOCK_ELEMENTS", elements)):
             monkeypatch.setattr(tiles, name, value)

@@ -155,7 +155,7 @@ def test_centred_and_standardised_copies():
 
 
 def test_centre_with_weights_of_zero():
-    part = np.array([[1.0, 1e300], [3.0, 2.0], [8.0, 4.0]])
-    found = centre(part, np.array([1.0, 1.0, 0.0])[::-1].copy())
+    X = np.array([[1.0, 1e300], [3.0, 2.0], [8.0, 4.0]])
+    found = centre(X.copy(), X, np.array([0.0, 1.0, 1.0]))
     np.testing.assert_allclose(found.mean, [5.5, 3.0])
     np.testing.assert_allclose(found.squares, [12.5, 2.0])

@@ -35,7 +35,7 @@ class DenseDesign(Design):
             # In float64 and in this memory order whatever X is: the result does not depend on X's layout, and a
             # float32 feature with mean 1000 and deviation 1 keeps all its digits.
             part = np.array(X[:, block], dtype=np.float64, order="C")
-            found = centre(part, sample_weights.values)
+            found = centre(part, X[:, block], sample_weights.values)
             with np.errstate(over="ignore", invalid="ignore"):  # raised as an error below
                 factors = scale_factors(found, None if deviations is None else deviations[block])
                 if factors is not None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from l20fs.design.base import Design, Likely, Pull
 from l20fs.design.column_scale import ColumnScale
-from l20fs.design.moments import Moments, centre, is_varying, powers_of_two
+from l20fs.design.moments import Moments, centre_exactly, is_varying, powers_of_two
 from l20fs.design.sample_weights import SampleWeights
 from l20fs.design.tolerances import refuse_huge_values, safe_limit
 from l20fs.inputs.devices import Place, working_dtype
@@ -126,7 +126,7 @@ class DeviceDesign(Design):
             return low, np.zeros(len(features))
         unit = powers_of_two(np.maximum(np.abs(low), np.abs(high)))
         part = xp.astype(part, xp.float64) / place.send(unit)
-        found = Moments(*map(place.fetch, centre(part, self._weights, xp)))
+        found = Moments(*map(place.fetch, centre_exactly(part, self._weights, xp)))
         return found.mean * unit, found.length * unit
 
     def products(self, residual: Any) -> Any:

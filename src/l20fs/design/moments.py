@@ -32,6 +32,9 @@ MODEST = 8.0
 #: rounding errors underflow or overflow.
 SAFE_EXPONENT = 400
 
+#: Deviations whose squares neither underflow nor overflow.
+TINY, HUGE = 2.0**-SAFE_EXPONENT, 2.0**SAFE_EXPONENT
+
 #: Contiguous lengths from which on NumPy reduces at full speed.
 FOLDED_WIDTH = 512
 
@@ -43,8 +46,8 @@ class Moments(NamedTuple):
     """Moments of columns, one entry per column.
 
     ``weight`` is the total weight of the samples. ``squares`` is the sum of squares of the centred values in a ``unit``, a
-    power of two that is 1 unless squares would underflow or overflow. ``low`` and ``high`` are the extremes of the column;
-    for a sparse column with zeros and other values, zero and one of the others, which also decide whether it varies.
+    power of two that is 1 unless squares would underflow or overflow. ``low`` and ``high`` are
+    the extremes of the column; of one that clearly varies, its mean less and plus its deviation, which decide as well.
     """
 
     weight: Array
@@ -117,7 +120,7 @@ def centred(X: Array) -> Array:
     [-0.5, 0.5]
     """
     copy = np.array(X, dtype=np.float64)
-    found = centre(copy)
+    found = centre(copy, X)
     copy *= found.unit
     return copy
 
@@ -131,12 +134,63 @@ def standardised(X: Array) -> Array:
     [[-1.0, 0.0], [1.0, 0.0]]
     """
     copy = np.array(X, dtype=np.float64)
-    found = centre(copy)
+    found = centre(copy, X)
     copy /= np.where(found.varies, found.deviation / found.unit, np.inf)
     return copy
 
 
-def centre(part: Any, weights: Any = None, xp: Any = np) -> Moments:
+def centre(part: Array, raw: Any, weights: Array | None = None) -> Moments:
+    """Centre the columns of a float64 array in place and return their moments.
+
+    Afterwards ``part`` holds ``root(weight) * (x - mean) / unit``. Columns that may be constant, far from zero or extreme
+    are measured by :func:`centre_exactly`.
+
+    Parameters
+    ----------
+    part : array of shape (n_samples, n_columns)
+        A copy of ``raw``.
+    raw : array of shape (n_samples, n_columns)
+        The values, of any dtype; they stay as they are.
+    weights : array of shape (n_samples,), optional
+        1 by default.
+
+    Examples
+    --------
+    >>> raw = np.array([[1e15 + 1], [1e15 + 2]])
+    >>> part = raw.copy()
+    >>> found = centre(part, raw)
+    >>> part[:, 0].tolist(), found.deviation.tolist()
+    ([-0.5, 0.5], [0.5])
+    """
+    n_samples, n_columns = part.shape
+    total = float(n_samples) if weights is None else float(np.sum(weights))
+    with np.errstate(over="ignore", invalid="ignore"):  # such columns are measured exactly
+        mean = _mean(part, weights, total, np)
+        part -= mean
+        if weights is not None:
+            part *= np.sqrt(weights)[:, None]
+        squares = np.einsum("ij,ij->j", part, part)
+        deviation = np.sqrt(squares / (total or 1.0))
+        # The mean is rounded, and a sum of n terms by n times as much: the error matters for means far from zero.
+        share = n_samples * CONSTANT_SHARE / NEGLIGIBLE_SHARE
+        is_plain = (deviation > np.maximum(share * np.abs(mean), TINY)) & (deviation < HUGE)
+        low, high = mean - deviation, mean + deviation
+    nothing, zeros = np.zeros(n_columns), np.zeros(n_columns, dtype=np.int64)
+    unit = np.ones(n_columns)
+    found = Moments(np.asarray(total), mean, nothing, squares, unit, low, high, zeros, zeros)
+    if is_plain.all():
+        return found
+    odd = np.flatnonzero(~is_plain)
+    own = np.array(raw[:, odd], dtype=np.float64, order="C")
+    exact = centre_exactly(own, weights)
+    part[:, odd] = own
+    found = found._replace(n_infinite=zeros.copy())
+    for values, measured in zip(found[1:], exact[1:], strict=True):
+        values[odd] = measured
+    return found
+
+
+def centre_exactly(part: Any, weights: Any = None, xp: Any = np) -> Moments:
     """Centre the columns of a float64 array in place and return their moments, as arrays of the same library.
 
     Afterwards ``part`` holds ``root(weight) * (x - mean) / unit``.
@@ -144,17 +198,11 @@ def centre(part: Any, weights: Any = None, xp: Any = np) -> Moments:
     Parameters
     ----------
     part : array of shape (n_samples, n_columns)
+        The values.
     weights : array of shape (n_samples,), optional
         1 by default.
     xp : module
-        Namespace of both arrays: NumPy, or that of an array API library.
-
-    Examples
-    --------
-    >>> part = np.array([[1e15 + 1], [1e15 + 2]])
-    >>> found = centre(part)
-    >>> part[:, 0].tolist(), found.deviation.tolist()
-    ([-0.5, 0.5], [0.5])
+        The namespace of both arrays: NumPy, or that of a library with the array API.
     """
     n_samples, n_columns = part.shape
     total = float(n_samples) if weights is None else float(xp.sum(weights))
@@ -225,7 +273,8 @@ def measure(block: Any, weights: Array | None = None) -> Moments:
         return measure_stored(canonical_columns(block), weights)
     parts: dict[int, Moments] = {}  # by their first column
     for rows, columns in tiles(block.shape):
-        found = centre(block[rows, columns].astype(np.float64), None if weights is None else weights[rows])
+        raw = block[rows, columns]
+        found = centre(raw.astype(np.float64), raw, None if weights is None else weights[rows])
         before = parts.get(columns.start)
         parts[columns.start] = found if before is None else merge(before, found)
     return side_by_side(list(parts.values()))
