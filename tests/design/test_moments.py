@@ -68,6 +68,22 @@ def test_moments_do_not_depend_on_the_container(container, weighted, seed):
 @pytest.mark.parametrize("container", CONTAINERS)
 @settings(max_examples=10)
 @given(seed=st.integers(0, 10**6))
+def test_columns_are_centred_to_the_last_digit(container, seed):
+    """With fewer samples than features, where blocks of columns give columns and not lines of a Gram matrix."""
+    X, _ = draw(seed, n_samples=9, n_features=30)
+    design = make_design(CONTAINERS[container](X), "zscore")
+    shifted = (X - X[0]).astype(np.longdouble)
+    for row in np.flatnonzero(design.varies):
+        deviations = (shifted - shifted.mean(axis=0))[:, row].astype(float)
+        if design.vectors == "samples":
+            np.testing.assert_allclose(
+                design.column(row) * design.scale[row], deviations, atol=1e-7 * np.abs(deviations).max()
+            )
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+@settings(max_examples=10)
+@given(seed=st.integers(0, 10**6))
 def test_the_selection_does_not_depend_on_the_container(container, seed):
     X, y = draw(seed)
     expected = L20Selector(4).fit(X, y)

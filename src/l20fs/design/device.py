@@ -63,13 +63,13 @@ class DeviceDesign(Design):
         self._base, moved = self._centred(X, self._weighted_means(X)) if has_weights else (X, np.zeros(self.n_features))
         shift, length = self._measure(self._base)
         small = np.flatnonzero(~(length > SMALL_SHARE[self.dtype] * self._unit * np.abs(moved + shift)))
-        small_mean, small_length = self._measure_exactly(X, small)
-        shift[small], length[small] = small_mean - moved[small], small_length
+        origin, offset, small_length = self._measure_exactly(X, small)
+        shift[small], length[small] = (origin - moved[small]) + offset, small_length
         self.varies = length > 0.0
         if not has_weights and (self._unit * np.abs(shift) > length)[self.varies].any():
             self._base, moved = self._centred(X, shift)
             shift, length = self._measure(self._base)
-            shift[small], length[small] = small_mean - moved[small], small_length
+            shift[small], length[small] = (origin - moved[small]) + offset, small_length
         self.mean = moved + shift
         return shift, length
 
@@ -109,25 +109,26 @@ class DeviceDesign(Design):
         )  # for rounding errors; infinite values are an error later
         return self.place.fetch(shift), self.place.fetch(centred)
 
-    def _measure_exactly(self, X: Any, features: Array) -> tuple[Array, Array]:
-        """Return mean and norm of some features in float64; the norm of a constant one is 0."""
-        means, lengths = np.zeros(len(features)), np.zeros(len(features))
+    def _measure_exactly(self, X: Any, features: Array) -> Array:
+        """Return the two parts of the means and the norms of some features in float64; the norm of a constant one is 0."""
+        found = np.zeros((3, len(features)))
         step = max(1, PART_ELEMENTS // self.n_samples)
         for start in range(0, len(features), step):
             block = slice(start, start + step)
-            means[block], lengths[block] = self._measure_part(X, features[block])
-        return means, lengths
+            found[:, block] = self._measure_part(X, features[block])
+        return found
 
-    def _measure_part(self, X: Any, features: Array) -> tuple[Array, Array]:
+    def _measure_part(self, X: Any, features: Array) -> Array:
         xp, place = self.place.xp, self.place
         part = xp.take(X, place.send(features), axis=1)
         low, high = (place.fetch(extremes(part, axis=0)).astype(np.float64) for extremes in (xp.min, xp.max))
-        if not is_varying(low, high).any():  # usually features that are all zero
-            return low, np.zeros(len(features))
+        nothing = np.zeros(len(features))
+        if not is_varying(low, high).any():  # as a rule: features that are zero
+            return np.array([low, nothing, nothing])
         unit = powers_of_two(np.maximum(np.abs(low), np.abs(high)))
         part = xp.astype(part, xp.float64) / place.send(unit)
         found = Moments(*map(place.fetch, centre_exactly(part, self._weights, xp)))
-        return found.mean * unit, found.length * unit
+        return np.array([found.origin, found.offset, found.length]) * unit
 
     def products(self, residual: Any) -> Any:
         """Return ``R @ X~`` on the device, (n_rows, n_features), for a residual on the device; one pass over X."""
