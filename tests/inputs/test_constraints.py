@@ -20,7 +20,7 @@ from l20fs.bounds.certificate import support_loss
 from l20fs.estimators.penalty import make_penalty
 from l20fs.inputs.constraints import Features
 from l20fs.objective.least_squares import LeastSquares
-from l20fs.objective.solution_path import RULES
+from l20fs.objective.path_ranking import RULES
 
 SEEDS = st.integers(0, 2**32 - 1)
 NAMES = np.array(["TP53", "MYC", "KRAS", "EGFR", "BRCA1"])

@@ -15,8 +15,10 @@ from reference import best_units, centred, greedy_units, homotopy, loss, minimum
 
 from l20fs.data import make_planted
 from l20fs.objective.least_squares import LeastSquares
+from l20fs.objective.path_ranking import RULES
 from l20fs.objective.row_penalty import RowPenalty
-from l20fs.objective.solution_path import RULES, SolutionPath, Stage
+from l20fs.objective.solution_path import SolutionPath
+from l20fs.objective.stage import Stage
 from l20fs.solvers import Schedule, ahiht, forward, hiht, lazy, robust, sbr, swap
 from l20fs.solvers.active_sets import rows as rows_module
 from l20fs.solvers.active_sets.groups import GroupActiveSet

@@ -7,7 +7,8 @@ from reference import centred, loss
 from l20fs import L20Selector, SolutionPath
 from l20fs.data import make_planted
 from l20fs.objective.least_squares import LeastSquares
-from l20fs.objective.solution_path import RULES, Stage
+from l20fs.objective.path_ranking import RULES
+from l20fs.objective.stage import Stage
 from l20fs.solvers import Schedule, ahiht
 
 

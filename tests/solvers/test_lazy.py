@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from l20fs.data import make_planted
 from l20fs.design import DenseDesign
 from l20fs.objective.least_squares import Gradient, LeastSquares
-from l20fs.objective.solution_path import RULES
+from l20fs.objective.path_ranking import RULES
 from l20fs.solvers import Schedule, ahiht, hiht, lazy
 from l20fs.solvers.homotopy import Walk
 from l20fs.solvers.lazy import LazyGradient, LazyGradients, RowBounds, laziness_pays

@@ -14,7 +14,7 @@ from l20fs.cli.parameter_types import SOLVERS, Bytes, Groups, MethodName, Names,
 from l20fs.design import Scale
 from l20fs.evaluation.choice import SizeRule
 from l20fs.objective.linear_rule import RIDGE_FOR_LABELS
-from l20fs.objective.solution_path import Ranking
+from l20fs.objective.path_ranking import Ranking
 
 #: The defaults of L20Selector; the command line has none of its own.
 DEFAULTS = L20Selector().get_params() | {"ridge": RIDGE_FOR_LABELS}

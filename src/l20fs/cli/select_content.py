@@ -13,7 +13,7 @@ from l20fs.cli.select_sentences import answer, describe
 from l20fs.estimators import panels
 from l20fs.estimators.panels import heads_of
 from l20fs.evaluation.predictions import Predictions
-from l20fs.objective.solution_path import RULES
+from l20fs.objective.path_ranking import RULES
 from l20fs.report import sentences
 from l20fs.report.content import MOST_LINES, N_SUBSTITUTES, Content, Curve, PathLines, Stability, write_tsv
 from l20fs.typing import Array

@@ -16,8 +16,9 @@ from l20fs.estimators.base import BaseSelector
 from l20fs.estimators.selection_table import likeness, strongest_class
 from l20fs.estimators.selector import L20Selector
 from l20fs.evaluation.engine import dense_columns
+from l20fs.objective.path_ranking import RULES
 from l20fs.objective.prox import order_descending
-from l20fs.objective.solution_path import RULES, SolutionPath
+from l20fs.objective.solution_path import SolutionPath
 from l20fs.typing import Array
 
 #: Values of columns that are made dense at a time.

@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from l20fs.blocks import as_blocks, comes_in_blocks, is_blocks
 from l20fs.design import BLOCK_ELEMENTS, Design, equality_tolerance, make_design
 from l20fs.inputs.validation import check_number, refuse_foreign_array, refuse_other_width, validate_input
+from l20fs.objective.path_ranking import RULES
 from l20fs.objective.prox import order_descending
-from l20fs.objective.solution_path import RULES
 from l20fs.typing import Array
 
 if TYPE_CHECKING:

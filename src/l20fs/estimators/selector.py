@@ -23,8 +23,10 @@ from l20fs.objective import make_problem
 from l20fs.objective.criterion import ebic
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.linear_rule import default_ridge
+from l20fs.objective.path_ranking import Ranking
 from l20fs.objective.row_penalty import RowPenalty
-from l20fs.objective.solution_path import Ranking, SolutionPath, Stage
+from l20fs.objective.solution_path import SolutionPath
+from l20fs.objective.stage import Stage
 from l20fs.solvers import SOLVERS, Solver, make_solver
 from l20fs.typing import Array
 
@@ -104,7 +106,7 @@ class L20Selector(PathSelector):
         is resumed when it is called again on the same data, with the same result to the last digit. Any X that
         is dense is then taken in blocks. Delete the folder when it is no longer needed.
     callback : callable or None, default=None
-        Called with the :class:`~l20fs.objective.solution_path.Stage` after each lambda.
+        Called with the :class:`~l20fs.objective.stage.Stage` after each lambda.
     verbose : int, default=0
         1 prints a line per lambda.
 

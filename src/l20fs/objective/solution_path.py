@@ -2,62 +2,21 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import BinaryIO, Literal, NamedTuple
+from typing import BinaryIO
 
 import numpy as np
 
 from l20fs.objective.least_squares import LeastSquares
+from l20fs.objective.path_ranking import RULES, Occupied, Ranking, lift_included, score_rows
 from l20fs.objective.prox import order_descending
 from l20fs.objective.row_penalty import RowPenalty
+from l20fs.objective.stage import Refit, Stage
 from l20fs.storage.files import write_atomically
 from l20fs.typing import Array
-
-#: Ranking rules of the features, best first; ``SolutionPath.rules`` holds the position in this tuple.
-RULES = ("included", "weight", "entry", "path", "gradient", "constant", "excluded")
-
-#: Order of the rows of the last stage: by norm, or by the stage from which on they are non-zero.
-Ranking = Literal["norm", "entry"]
-
-
-class Stage(NamedTuple):
-    """Solution at one lambda: non-zero rows, norms, f, step counts and cost.
-
-    ``cost`` is the factor of lambda: the number of rows, unless features have other costs.
-    """
-
-    alpha: float
-    rows: Array
-    norms: Array
-    loss: float
-    lipschitz: float = math.nan
-    n_steps: int = 1
-    converged: bool = True
-    squared_step: float = 0.0
-    cost: float | None = None
-
-    @property
-    def price(self) -> float:
-        """Cost of the rows."""
-        return float(len(self.rows)) if self.cost is None else self.cost
-
-    @property
-    def objective(self) -> float:
-        """Value of f + lambda * cost."""
-        return self.loss + self.alpha * self.price
-
-
-@dataclass(frozen=True)
-class Refit:
-    """Least squares on exactly the selected features."""
-
-    coef: Array
-    intercept: Array
-    loss: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -188,7 +147,7 @@ class SolutionPath:
         indices = np.concatenate([stage.rows for stage in stages])
         norms = np.concatenate([stage.norms for stage in stages])
         occupied = Occupied.of(n_nonzero, indices, norms, penalty.unit_of)
-        rules, scores = _score(occupied, closeness.astype(np.float64), penalty, problem.design.varies)
+        rules, scores = score_rows(occupied, closeness.astype(np.float64), penalty, problem.design.varies)
         return cls(
             alphas=np.array([stage.alpha for stage in stages]),
             losses=np.array([stage.loss for stage in stages]),
@@ -361,7 +320,7 @@ class SolutionPath:
         rules[units] = wanted
         scores[units] = norms if ranking == "norm" else self._entry_scores()
         rules[is_included] = RULES.index("included")
-        _lift(scores, is_included)
+        lift_included(scores, is_included)
         if self._has_groups:
             rules, scores = rules[self.unit_of], scores[self.unit_of]
         return replace(self, rules=rules, scores=scores)
@@ -672,60 +631,3 @@ class SolutionPath:
                     return cls(**{f.name: stored[f.name] for f in fields(cls)})
             except Exception as error:  # a damaged archive fails in a dozen ways, in zipfile, zlib, struct and numpy
                 raise ValueError(f"{os.fspath(file)!r} is not a path file written by SolutionPath.save: {error}") from error
-
-
-class Occupied(NamedTuple):
-    """Units of all stages: number per stage, indices and norms, stage after stage."""
-
-    counts: Array
-    units: Array
-    norms: Array
-
-    @classmethod
-    def of(cls, n_nonzero: Array, indices: Array, norms: Array, unit_of: Array) -> Occupied:
-        """Gather the rows of each stage into units; the norm of a unit is that of its rows together."""
-        n_units = int(unit_of.max()) + 1
-        if n_units == len(unit_of):
-            return cls(n_nonzero, indices, norms)
-        stage_of = np.repeat(np.arange(len(n_nonzero)), n_nonzero)
-        keys, place = np.unique(stage_of * n_units + unit_of[indices], return_inverse=True)
-        stages, units = np.divmod(keys, n_units)
-        pooled = np.sqrt(np.bincount(place, weights=norms * norms, minlength=len(keys)))
-        return cls(np.bincount(stages, minlength=len(n_nonzero)), units, pooled)
-
-    def last(self) -> tuple[Array, Array]:
-        """Return the units of the last stage and their norms."""
-        first = len(self.units) - int(self.counts[-1])
-        return self.units[first:], self.norms[first:]
-
-
-def _score(occupied: Occupied, closeness: Array, penalty: RowPenalty, varies: Array) -> tuple[Array, Array]:
-    """Give every unit its ranking rule and a score that falls along the ranking."""
-    counts, units, norms = occupied
-    is_varying = varies
-    if penalty.has_groups:
-        is_varying = np.zeros(penalty.n_units, dtype=bool)
-        is_varying[penalty.unit_of[varies]] = True
-    is_excluded, is_included = penalty.costs == np.inf, penalty.costs == 0.0
-    rules = np.where(is_varying, RULES.index("gradient"), RULES.index("constant")).astype(np.int8)
-    rules[is_excluded] = RULES.index("excluded")
-    scores = np.where(is_varying & ~is_excluded, closeness / (closeness.max() or 1.0) - 2.0, -np.inf)
-    # Written stage by stage, so that the last stage in which a unit is non-zero remains.
-    stage_of = np.repeat(np.arange(len(counts)), counts)
-    rules[units] = RULES.index("path")
-    scores[units] = (stage_of + norms / (norms.max(initial=0.0) * (1.0 + 1e-9) or 1.0)) / len(counts) - 1.0
-    last, last_norms = occupied.last()
-    rules[last] = RULES.index("weight")
-    scores[last] = last_norms
-    rules[is_included] = RULES.index("included")
-    scores[is_included] = np.maximum(scores[is_included], 0.0)
-    _lift(scores, is_included)
-    return rules, scores
-
-
-def _lift(scores: Array, is_included: Array) -> None:
-    """Rank the included units above all others, in their own order."""
-    if is_included.any():
-        top = float(scores[~is_included].max(initial=0.0)) or 1.0
-        own = scores[is_included]
-        scores[is_included] = top * (2.0 + own / (own.max() or 1.0))

@@ -35,7 +35,7 @@ def ahiht(
     weights : array of shape (n_targets, n_features), optional
         The starting point; zero by default.
     callback : callable, optional
-        Called with the :class:`~l20fs.objective.solution_path.Stage` after each lambda.
+        Called with the :class:`~l20fs.objective.stage.Stage` after each lambda.
     lazy : bool, optional
         Whether to evaluate a feature only where it may matter (see :mod:`l20fs.solvers.lazy`); by default where that pays.
     penalty : RowPenalty, optional

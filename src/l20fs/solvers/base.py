@@ -11,7 +11,8 @@ from sklearn.base import BaseEstimator
 
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.row_penalty import RowPenalty
-from l20fs.objective.solution_path import SolutionPath, Stage
+from l20fs.objective.solution_path import SolutionPath
+from l20fs.objective.stage import Stage
 
 if TYPE_CHECKING:
     from l20fs.solvers.robust import RobustFit
@@ -58,7 +59,7 @@ class Solver(BaseEstimator):
         penalty : RowPenalty or None, default=None
             Costs of the rows, one by one or in groups; each of them 1 by default.
         callback : callable or None, default=None
-            Called with the :class:`~l20fs.objective.solution_path.Stage` after each lambda.
+            Called with the :class:`~l20fs.objective.stage.Stage` after each lambda.
 
         Returns
         -------
@@ -88,7 +89,7 @@ class Solver(BaseEstimator):
         penalty : RowPenalty or None, default=None
             Costs of the rows, one by one or in groups; each of them 1 by default.
         callback : callable or None, default=None
-            Called with the :class:`~l20fs.objective.solution_path.Stage` after each lambda.
+            Called with the :class:`~l20fs.objective.stage.Stage` after each lambda.
 
         Returns
         -------

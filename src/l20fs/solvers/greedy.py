@@ -22,7 +22,8 @@ import numpy as np
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.prox import squared_row_norms
 from l20fs.objective.row_penalty import RowPenalty
-from l20fs.objective.solution_path import SolutionPath, Stage
+from l20fs.objective.solution_path import SolutionPath
+from l20fs.objective.stage import Stage
 from l20fs.solvers.active_sets import ActiveSet, RowActiveSet, make_active_set, make_growing_set
 from l20fs.solvers.active_sets.basis import Triangle
 from l20fs.solvers.active_sets.rows import NEGLIGIBLE
@@ -61,7 +62,7 @@ def forward(
     target : float or None, default=None
         The lambda at which the path ends: no further row lowers f by more than this, whatever ``n_rows`` says.
     callback : callable or None, default=None
-        Called with the :class:`~l20fs.objective.solution_path.Stage` of every size.
+        Called with the :class:`~l20fs.objective.stage.Stage` of every size.
     penalty : RowPenalty or None, default=None
         Costs of the rows, one by one or in groups; each of them 1 by default. The first stage has the included units.
 
@@ -114,7 +115,7 @@ def swap(
     sizes : collection of int or None, default=None
         Numbers of units at which rows are exchanged; None: every size.
     callback : callable or None, default=None
-        Called with the :class:`~l20fs.objective.solution_path.Stage` of every size.
+        Called with the :class:`~l20fs.objective.stage.Stage` of every size.
     penalty : RowPenalty or None, default=None
         Costs of the rows, one by one or in groups; each of them 1 by default.
 
@@ -179,7 +180,7 @@ def sbr(
     target : float or None, default=None
         The lambda at which the path ends, whatever ``n_rows`` says.
     callback : callable or None, default=None
-        Called with the :class:`~l20fs.objective.solution_path.Stage` after each lambda.
+        Called with the :class:`~l20fs.objective.stage.Stage` after each lambda.
     penalty : RowPenalty or None, default=None
         Costs of the rows, one by one or in groups; each of them 1 by default.
 

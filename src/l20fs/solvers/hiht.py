@@ -13,7 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 from l20fs.inputs.validation import check_choice, check_number
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.row_penalty import RowPenalty
-from l20fs.objective.solution_path import SolutionPath, Stage
+from l20fs.objective.solution_path import SolutionPath
+from l20fs.objective.stage import Stage
 from l20fs.solvers.base import Callback
 from l20fs.solvers.homotopy import HomotopySolver, Schedule, Trial
 

@@ -24,7 +24,8 @@ from l20fs.inputs.validation import check_number
 from l20fs.objective.gradients import Gradient
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.row_penalty import RowPenalty
-from l20fs.objective.solution_path import SolutionPath, Stage
+from l20fs.objective.solution_path import SolutionPath
+from l20fs.objective.stage import Stage
 from l20fs.solvers.base import Callback, Solver
 from l20fs.solvers.initial_weights import starting_weights
 from l20fs.solvers.lazy import GradientRule, LazyGradients, laziness_pays
@@ -314,7 +315,7 @@ class HomotopySolver(Solver):
         penalty : RowPenalty or None, default=None
             Costs of the rows, one by one or in groups; each of them 1 by default.
         callback : callable or None, default=None
-            Called with the :class:`~l20fs.objective.solution_path.Stage` after each lambda.
+            Called with the :class:`~l20fs.objective.stage.Stage` after each lambda.
         weights : array of shape (n_targets, n_features) or None, default=None
             Starting point; None: that of ``init``.
         lazy : bool or None, default=None

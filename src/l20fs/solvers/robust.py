@@ -19,7 +19,8 @@ import numpy as np
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.prox import squared_row_norms
 from l20fs.objective.row_penalty import RowPenalty
-from l20fs.objective.solution_path import SolutionPath, Stage
+from l20fs.objective.solution_path import SolutionPath
+from l20fs.objective.stage import Stage
 from l20fs.solvers.active_sets import RowActiveSet, make_active_set
 from l20fs.solvers.base import Callback
 from l20fs.solvers.greedy import ended_at, exchange, first_alpha, growth_limits, path_of, record, stage_of
@@ -65,7 +66,7 @@ def robust(
     with_exchanges : bool, default=False
         Whether rows are exchanged at every size while that lowers the objective.
     callback : callable or None, default=None
-        Called with the :class:`~l20fs.objective.solution_path.Stage` of every size.
+        Called with the :class:`~l20fs.objective.stage.Stage` of every size.
     penalty : RowPenalty or None, default=None
         Costs of the rows, one by one or in groups; each of them 1 by default.
 
