@@ -172,7 +172,7 @@ def test_float32_keeps_its_digits_behind_a_large_mean():
 
 @given(seed=st.integers(0, 2**32 - 1), ridge=st.sampled_from([0.0, 0.5]))
 @settings(max_examples=30)
-def test_panel_factor_solves_every_prefix(seed, ridge):
+def test_factor_solves_every_prefix(seed, ridge):
     X, Y, _ = draw(seed, n_samples=12, n_features=9, density=1.0)
     problem = LeastSquares(X, Y, ridge=ridge)
     rows = np.random.default_rng(seed).permutation(9)
@@ -184,7 +184,7 @@ def test_panel_factor_solves_every_prefix(seed, ridge):
         assert np.allclose(np.linalg.lstsq(triangle[:, :k], right, rcond=None)[0], expected, rtol=1e-6, atol=1e-8)
 
 
-def test_panel_factor_in_blocks_of_samples(monkeypatch):
+def test_factor_in_blocks_of_samples(monkeypatch):
     X, Y, _ = draw(5, n_samples=100, density=1.0)
     problem = LeastSquares(X, Y, ridge=0.1)
     whole = problem.factor(np.arange(5))

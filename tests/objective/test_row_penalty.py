@@ -432,12 +432,12 @@ def test_columns_that_add_up_within_a_group_do_not_slow_it_down(monkeypatch):
     random = np.random.default_rng(0)
     X = np.hstack([np.eye(3)[random.integers(0, 3, 30)] for _ in range(4)])
     problem = LeastSquares(X, random.standard_normal((30, 2)))
-    panel = GroupActiveSet(problem, [0, 1, 2], RowPenalty.of_groups(np.arange(12) // 3, np.ones(12)))
-    assert len(panel.rows) == 6
+    active = GroupActiveSet(problem, [0, 1, 2], RowPenalty.of_groups(np.arange(12) // 3, np.ones(12)))
+    assert len(active.rows) == 6
     monkeypatch.setattr(GroupActiveSet, "__init__", None)
-    panel.remove(1)
-    assert panel.units == [0, 2]
-    assert panel.loss == pytest.approx(minimum(X, problem.targets.T, [0, 1, 2, 6, 7, 8])[0])
+    active.remove(1)
+    assert active.units == [0, 2]
+    assert active.loss == pytest.approx(minimum(X, problem.targets.T, [0, 1, 2, 6, 7, 8])[0])
 
 
 def test_members_that_were_passed_over_come_back_when_they_have_room():
@@ -447,21 +447,21 @@ def test_members_that_were_passed_over_come_back_when_they_have_room():
     X[:, 1] = X[:, 2]
     problem = LeastSquares(X, random.standard_normal((20, 2)))
     penalty = RowPenalty.of_groups([0, 0, 1, 2], np.ones(4))
-    panel = GroupActiveSet(problem, [1, 0], penalty)
-    assert panel.rows == [2, 0]
+    active = GroupActiveSet(problem, [1, 0], penalty)
+    assert active.rows == [2, 0]
     # Unit 0 is selected: that it could do more without unit 1 is no exchange.
     without_others = RowPenalty(penalty.unit_of, np.array([2.0, 1.0, np.inf]))
     assert GroupActiveSet(problem, [1, 0], without_others).best_exchange().unit == -1
-    panel.remove(1)
+    active.remove(1)
     both = minimum(X, problem.targets.T, [0, 2])[0]
-    assert panel.gains()[0] == pytest.approx(panel.loss - both)
-    panel.remove(0)
-    assert panel.gains()[0] == pytest.approx(panel.loss - minimum(X, problem.targets.T, [0, 1])[0])
-    panel = GroupActiveSet(problem, [1, 0], penalty)
-    panel.remove(0)
-    assert panel.units == [0]
-    assert panel.rows == [0, 1]
-    assert panel.loss == pytest.approx(minimum(X, problem.targets.T, [0, 1])[0])
+    assert active.gains()[0] == pytest.approx(active.loss - both)
+    active.remove(0)
+    assert active.gains()[0] == pytest.approx(active.loss - minimum(X, problem.targets.T, [0, 1])[0])
+    active = GroupActiveSet(problem, [1, 0], penalty)
+    active.remove(0)
+    assert active.units == [0]
+    assert active.rows == [0, 1]
+    assert active.loss == pytest.approx(minimum(X, problem.targets.T, [0, 1])[0])
 
 
 def test_a_path_of_groups_counts_units(tmp_path):
@@ -537,7 +537,7 @@ def test_robust_exchanges_are_judged_at_the_lambda_of_their_stage(monkeypatch):
     X, Y = draw(0, (20, 12))
     alphas = []
     module = sys.modules["l20fs.solvers.robust"]  # the name in the package is that of the function
-    monkeypatch.setattr(module, "exchange", lambda panel, alpha=0.0: alphas.append(alpha) or 0)
+    monkeypatch.setattr(module, "exchange", lambda active, alpha=0.0: alphas.append(alpha) or 0)
     path = robust(LeastSquares(X, Y), 4, with_exchanges=True, penalty=draw_penalty(0, 12, "costs")).path
     assert len(alphas) >= 4
     assert min(alphas) > 0.0
