@@ -46,8 +46,8 @@ class Moments(NamedTuple):
     """Moments of columns, one entry per column.
 
     ``weight`` is the total weight of the samples. ``squares`` is the sum of squares of the centred values in a ``unit``, a
-    power of two that is 1 unless squares would underflow or overflow. ``low`` and ``high`` are
-    the extremes of the column; of one that clearly varies, its mean less and plus its deviation, which decide as well.
+    power of two that is 1 unless squares would underflow or overflow. ``low`` and ``high`` are the extremes of the column;
+    of one that clearly varies, its mean less and plus its deviation, which decide as well.
     """
 
     weight: Array

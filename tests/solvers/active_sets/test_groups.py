@@ -104,7 +104,7 @@ def assert_true(active, definition, alpha):
 @GROUPED
 @given(seed=SEEDS, alpha=st.floats(0.0, 3.0))
 @settings(max_examples=8)
-def test_units_come_and_go_and_the_panel_keeps_to_the_definition(container, shape, ridge, grouped, seed, alpha):
+def test_units_come_and_go_and_the_active_set_keeps_to_the_definition(container, shape, ridge, grouped, seed, alpha):
     X, Y, penalty = draw(seed, shape, grouped)
     problem = LeastSquares(container(X), Y, ridge=ridge)
     active = make_active_set(problem, (), penalty)

@@ -55,7 +55,7 @@ def assert_true(active, X, Y):
 @RIDGES
 @given(seed=SEEDS)
 @settings(max_examples=10)
-def test_rows_come_and_go_and_the_panel_keeps_to_the_definition(container, shape, ridge, seed):
+def test_rows_come_and_go_and_the_active_set_keeps_to_the_definition(container, shape, ridge, seed):
     X, Y = draw(seed, shape)
     active = RowActiveSet(LeastSquares(container(X), Y, ridge=ridge))
     assert isinstance(active.basis, SampleBasis if shape[0] <= shape[1] else FeatureBasis)
