@@ -185,18 +185,10 @@ def _heaviest(scores: Array, n: int) -> float:
     return float(np.partition(scores, len(scores) - n)[len(scores) - n :].sum()) if n < len(scores) else float(scores.sum())
 
 
-def _sample_blocks(design: Design, rows: Array) -> Iterator[tuple[slice, Array]]:
-    """Yield the columns of a few features in float64, some samples at a time."""
-    step = max(1, BLOCK_ELEMENTS // max(1, len(rows)))
-    for start in range(0, design.n_samples, step):
-        samples = slice(start, start + step)
-        yield samples, design.take(rows, samples).astype(np.float64, copy=False)
-
-
 def _residual(problem: LeastSquares, rows: Array, weights: Array) -> Array:
     """Return ``Y~ - X~ W`` in float64 whatever the dtype of X: it may be much smaller than Y~."""
     residual = problem.targets.copy()
-    for samples, columns in _sample_blocks(problem.design, rows):
+    for samples, columns in problem.design.sample_blocks(rows):
         residual[:, samples] -= weights @ columns.T
     return residual
 
@@ -225,7 +217,7 @@ class _WorkingSet(NamedTuple):
     @classmethod
     def of(cls, problem: LeastSquares, rows: Array, n_forced: int) -> _WorkingSet:
         gram, moments = np.zeros((len(rows), len(rows))), np.zeros((problem.n_targets, len(rows)))
-        for samples, columns in _sample_blocks(problem.design, rows):
+        for samples, columns in problem.design.sample_blocks(rows):
             gram += columns.T @ columns
             moments += problem.targets[:, samples] @ columns
         return cls(rows, n_forced, gram, moments, problem.ridge, problem.null_loss)

@@ -39,7 +39,13 @@ from l20fs.design.gram import GramDesign
 from l20fs.design.sample_weights import SampleWeights
 from l20fs.design.sparse import SparseDesign
 from l20fs.design.tiles import BLOCK_ELEMENTS
-from l20fs.design.tolerances import equality_tolerance, refuse_extreme_total, refuse_vanishing_values
+from l20fs.design.tolerances import (
+    clear_rooms,
+    equality_tolerance,
+    refuse_extreme_total,
+    refuse_vanishing_values,
+    smallest_rooms,
+)
 from l20fs.inputs.devices import is_device_array, working_dtype
 from l20fs.typing import Array
 
@@ -56,9 +62,11 @@ __all__ = [
     "Scale",
     "SparseDesign",
     "checked_units",
+    "clear_rooms",
     "equality_tolerance",
     "make_design",
     "probe",
+    "smallest_rooms",
 ]
 
 logger = logging.getLogger("l20fs")

@@ -17,6 +17,31 @@ def equality_tolerance(dtype: np.dtype[Any]) -> float:
     return 1e-9 if dtype == np.float64 else 5e-7
 
 
+def smallest_rooms(design: Design) -> Array:
+    """Return the squared norm that must be left of each column for it to count as independent of others.
+
+    A column whose remainder is shorter than 16 units in the last place of its values, before they are centred, may be a
+    linear combination of the others that was rounded when X was stored; the remainder itself is computed to 1e-10 of the
+    length of the column. Where only inner products of columns are known, they determine it to 1e-5.
+    """
+    energy = design.column_energy
+    if design.vectors == "features":
+        return 1e-10 * energy
+    stored = energy + design.sample_weights.total * np.square(design.mean / design.scale)
+    return np.maximum(1e-20 * energy, (16.0 * float(np.finfo(design.dtype).eps)) ** 2 * stored)
+
+
+def clear_rooms(design: Design) -> Array:
+    """Return the squared norm above which the remainder of a column is known well from products in the precision of X.
+
+    It is then exact to 1e-4 in float32 and to 1e-9 in float64. Below, it has to be measured.
+    """
+    if design.vectors == "features":
+        return smallest_rooms(design)
+    share = 1e-6 if design.dtype == np.float64 else 1e-2
+    return np.maximum(share * np.sqrt(design.column_energy) * design.pull_norms(), smallest_rooms(design))
+
+
 def safe_limit(dtype: np.dtype[Any]) -> float:
     """Return the size up to which products of squares stay finite, and above whose inverse they do not underflow."""
     return float(np.finfo(dtype).max) ** 0.25
