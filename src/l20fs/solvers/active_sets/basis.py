@@ -127,7 +127,7 @@ class Basis(Triangle, ABC):
         """Orthogonalise the column of a row and append it; return its direction, of length n_samples, and its target."""
         found = self.remainder(row, column)
         k, inverse, corner = self.size, self.inverse, math.sqrt(found.room[0])
-        target = self._product(residual, row, column if self.problem.ridge else found.rest[0]) / corner
+        target = self._product(residual, row, column, found) / corner
         direction = found.rest[0] / corner
         self._make_room()
         self._inverse[:k, k] = (inverse @ found.coordinates[0]) / -corner
@@ -137,9 +137,10 @@ class Basis(Triangle, ABC):
         self._keep_direction(direction)
         return direction, target
 
-    def _product(self, residual: Array, row: int, column: Array) -> Array:
-        """Return the products of a residual with the column of a row, or with its remainder."""
-        return residual @ column
+    def _product(self, residual: Array, row: int, column: Array, found: Remainders) -> Array:
+        """Return the products of a residual with the column of a row, to which those with its remainder are equal."""
+        is_close = found.room[0] <= 0.01 * self.problem.design.column_energy[row]
+        return self.products(residual, found)[:, 0] if is_close else residual @ column
 
     def exits(self) -> tuple[Array, Array]:
         """Return the direction that leaves the basis with each selected row (in coordinates), and its target.
@@ -285,7 +286,7 @@ class GramBasis(FeatureBasis):
         rest = column - coordinates @ self.lines
         return Remainders(rest[None], np.zeros((1, self.size)), coordinates[None], rest[[row]] + self.problem.ridge)
 
-    def _product(self, residual: Array, row: int, column: Array) -> Array:
+    def _product(self, residual: Array, row: int, column: Array, found: Remainders) -> Array:
         return residual[:, row]
 
     def _needs_float64(self) -> bool:
