@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,8 +21,13 @@ from l20fs.typing import Array
 #: Remainder of a column, as a share of its squared norm, that is nothing but rounding in float64.
 NOTHING = 1e-28
 
-#: Up to this inflation of their variances, products with selected columns in float32 are exact enough for their basis.
-LARGEST_INFLATION = 100.0
+#: Inflation of a variance by one column up to which products with columns in float32 are exact enough for their basis.
+LARGEST_INFLATION = 10.0
+
+
+def _squares(vectors: Array) -> Any:
+    """Return the squared norm of a vector, or of each row."""
+    return vectors @ vectors if vectors.ndim == 1 else squared_row_norms(vectors)
 
 
 def make_basis(problem: LeastSquares) -> Basis:
@@ -34,7 +39,7 @@ def make_basis(problem: LeastSquares) -> Basis:
 
 
 class Remainders(NamedTuple):
-    """Remainders of some columns, one per row.
+    """Remainders of a column, or of some columns, one per row.
 
     ``rest`` are vectors of length n_samples orthogonal to the basis, ``lifted`` their parts under the ridge, ``coordinates``
     those of what was taken away, and ``room`` the squared norms with all that belongs to the ridge.
@@ -43,7 +48,7 @@ class Remainders(NamedTuple):
     rest: Array
     lifted: Array
     coordinates: Array
-    room: Array
+    room: Any
 
 
 class Triangle:
@@ -89,12 +94,11 @@ class Basis(Triangle, ABC):
         return self._lines[: self.size]
 
     def remainders(self, columns: Array, *, exactly: bool = True) -> Remainders:
-        """Orthogonalise some columns, stacked as rows, in float64; or in the precision of X, where that is good enough."""
+        """Orthogonalise a column, or columns stacked as rows, in float64; or in the precision of X if that is enough."""
         inverse, ridge = self.inverse, self.problem.ridge
         root = math.sqrt(ridge)
-        rest, lifted, coordinates = columns.copy(), *np.zeros((2, len(columns), self.size))
-        squared = squared_row_norms(rest) + ridge
-        nothing = NOTHING * squared
+        rest, lifted, coordinates = columns.copy(), *np.zeros((2, *columns.shape[:-1], self.size))
+        squared = first = _squares(rest) + ridge
         while True:
             before = squared
             found = self._analyse(rest, exactly)
@@ -103,14 +107,14 @@ class Basis(Triangle, ABC):
                 lifted -= root * (found @ inverse.T)
             rest -= self._synthesise(found, exactly)
             coordinates += found
-            squared = squared_row_norms(rest) + squared_row_norms(lifted) + ridge
+            squared = _squares(rest) + _squares(lifted) + ridge
             # Where little is left, rounding of the large part that was taken away is in it, too: once more.
-            if ((squared >= 0.01 * before) | (squared <= nothing)).all():
+            if ((squared >= 0.01 * before) | (squared <= NOTHING * first)).all():
                 return Remainders(rest, lifted, coordinates, squared)
 
     def remainder(self, row: int, column: Array) -> Remainders:
         """Orthogonalise the column of a row that enters."""
-        return self.remainders(column[None], exactly=self._needs_float64())
+        return self.remainders(column, exactly=self._needs_float64())
 
     def _needs_float64(self) -> bool:
         """Return whether the precision of X is too low for the basis; vectors that are stored are in float64."""
@@ -126,11 +130,12 @@ class Basis(Triangle, ABC):
     def extend(self, row: int, column: Array, residual: Array) -> tuple[Array, Array]:
         """Orthogonalise the column of a row and append it; return its direction, of length n_samples, and its target."""
         found = self.remainder(row, column)
-        k, inverse, corner = self.size, self.inverse, math.sqrt(found.room[0])
+        k, inverse, corner = self.size, self.inverse, math.sqrt(found.room)
         target = self._product(residual, row, column, found) / corner
-        direction = found.rest[0] / corner
+        direction = found.rest
+        direction /= corner
         self._make_room()
-        self._inverse[:k, k] = (inverse @ found.coordinates[0]) / -corner
+        self._inverse[:k, k] = (inverse @ found.coordinates) / -corner
         self._inverse[k, k] = 1.0 / corner
         self._targets[k] = target
         self.rows.append(row)
@@ -139,8 +144,8 @@ class Basis(Triangle, ABC):
 
     def _product(self, residual: Array, row: int, column: Array, found: Remainders) -> Array:
         """Return the products of a residual with the column of a row, to which those with its remainder are equal."""
-        is_close = found.room[0] <= 0.01 * self.problem.design.column_energy[row]
-        return self.products(residual, found)[:, 0] if is_close else residual @ column
+        is_close = found.room <= 0.01 * self.problem.design.column_energy[row]
+        return self.products(residual, found) if is_close else residual @ column
 
     def exits(self) -> tuple[Array, Array]:
         """Return the direction that leaves the basis with each selected row (in coordinates), and its target.
@@ -159,7 +164,7 @@ class Basis(Triangle, ABC):
         """Remove a row and rotate the basis to span the others; return direction, target and image of the removed one."""
         turns, targets = self.exits()
         leaving = turns[position]
-        direction = self._synthesise(leaving[None], self._needs_float64())[0]
+        direction = self._synthesise(leaving, self._needs_float64())
         image = self.images_of(self.prepare(leaving[None]), slice(None))[0]
         rotation, triangle = np.linalg.qr(np.delete(np.linalg.inv(self.inverse), position, axis=1))
         lines_left, targets_left = rotation.T @ self.lines, rotation.T @ self.targets
@@ -178,11 +183,11 @@ class Basis(Triangle, ABC):
 
     @abstractmethod
     def _analyse(self, vectors: Array, exactly: bool) -> Array:
-        """Return the products of vectors of length n_samples with the lines, in float64 or in the precision of X."""
+        """Return the products of a vector, or of vectors, of length n_samples with the lines, in float64 or in the precision of X."""
 
     @abstractmethod
     def _synthesise(self, coordinates: Array, exactly: bool) -> Array:
-        """Return the vectors of length n_samples with these coordinates, in float64 or in the precision of X."""
+        """Return the vector, or vectors, of length n_samples with these coordinates, in float64 or in the precision of X."""
 
     @abstractmethod
     def prepare(self, turns: Array) -> Array:
@@ -235,31 +240,37 @@ class FeatureBasis(Basis):
 
     def __init__(self, problem: LeastSquares) -> None:
         super().__init__(problem, problem.design.n_features)
+        self._is_delicate = False  # nearly dependent columns in float32
 
     def _needs_float64(self) -> bool:
-        if self.problem.dtype == np.float64 or not self.size:
-            return False
-        # How much longer each selected column is than what the others leave of it: by so much errors of products grow.
-        inflation = squared_row_norms(self.inverse) * self.problem.design.column_energy[self.rows]
-        return float(inflation.max()) > LARGEST_INFLATION
+        return self._is_delicate
+
+    def extend(self, row: int, column: Array, residual: Array) -> tuple[Array, Array]:
+        found = super().extend(row, column, residual)
+        if not self._is_delicate and self.problem.dtype != np.float64:
+            # The energy of the column over that of what the others leave of it: by its root errors of products grow.
+            inflation = self.problem.design.column_energy[row] * self._inverse[self.size - 1, self.size - 1] ** 2
+            self._is_delicate = bool(inflation > LARGEST_INFLATION)
+        return found
 
     def _analyse(self, vectors: Array, exactly: bool) -> Array:
+        if not self.size:
+            return np.zeros((*vectors.shape[:-1], 0))
         rows = np.array(self.rows, dtype=np.intp)
-        if not self.size or (exactly and self.problem.dtype != np.float64):
-            products = np.zeros((len(vectors), self.size))
-            for samples, columns in self.problem.design.sample_blocks(rows):
-                products += vectors[:, samples] @ columns
+        if exactly and self.problem.dtype != np.float64:
+            blocks = self.problem.design.sample_blocks(rows)
+            products = np.sum([vectors[..., samples] @ columns for samples, columns in blocks], axis=0)
         else:
-            products = self.problem.design.pull_among(rows)(vectors)
+            products = self.problem.design.pull_among(rows)(np.atleast_2d(vectors)).reshape(*vectors.shape[:-1], -1)
         return products @ self.inverse
 
     def _synthesise(self, coordinates: Array, exactly: bool) -> Array:
         rows, weights = np.array(self.rows, dtype=np.intp), coordinates @ self.inverse.T
         if not (exactly and self.problem.dtype != np.float64):
-            return self.problem.image(rows, weights)
-        vectors = np.empty((len(weights), self.problem.design.n_samples))
+            return self.problem.image(rows, np.atleast_2d(weights)).reshape(*weights.shape[:-1], -1)
+        vectors = np.empty((*weights.shape[:-1], self.problem.design.n_samples))
         for samples, columns in self.problem.design.sample_blocks(rows):
-            vectors[:, samples] = weights @ columns.T
+            vectors[..., samples] = weights @ columns.T
         return vectors
 
     def prepare(self, turns: Array) -> Array:
@@ -284,16 +295,16 @@ class GramBasis(FeatureBasis):
         # nothing: what rounding has left out of the images is not in them.
         coordinates = self.lines[:, row].copy()
         rest = column - coordinates @ self.lines
-        return Remainders(rest[None], np.zeros((1, self.size)), coordinates[None], rest[[row]] + self.problem.ridge)
+        return Remainders(rest, np.zeros(self.size), coordinates, float(rest[row]) + self.problem.ridge)
 
     def _product(self, residual: Array, row: int, column: Array, found: Remainders) -> Array:
         return residual[:, row]
 
     def _needs_float64(self) -> bool:
-        return False
+        return False  # the Gram matrix is in float64
 
     def _analyse(self, vectors: Array, exactly: bool) -> Array:
-        return vectors[:, self.rows] @ self.inverse
+        return vectors[..., self.rows] @ self.inverse
 
     def _synthesise(self, coordinates: Array, exactly: bool) -> Array:
         return coordinates @ self.lines

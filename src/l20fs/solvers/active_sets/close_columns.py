@@ -43,6 +43,9 @@ class CloseColumns(NamedTuple):
         return np.divide(squares, self.room, out=np.zeros_like(squares), where=has_room)
 
 
+NO_COLUMNS = CloseColumns(np.empty(0, dtype=np.intp), np.empty(0), np.empty((0, 0)), np.empty((0, 0)))
+
+
 class CloseGroup(NamedTuple):
     """Remainders of the columns of a group, in coordinates of their own space.
 

@@ -28,7 +28,7 @@ from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.prox import squared_row_norms
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.solvers.active_sets.basis import Basis, Triangle, make_basis
-from l20fs.solvers.active_sets.close_columns import CloseColumns, measure_columns
+from l20fs.solvers.active_sets.close_columns import NO_COLUMNS, CloseColumns, measure_columns
 from l20fs.typing import Array
 
 #: Changes of rank one after which the products with the residual are computed anew, so that rounding cannot pile up.
@@ -248,7 +248,8 @@ class RowActiveSet(ActiveSet):
         """Return the decrease of h by each unit; 0 if it is selected, excluded, constant or dependent."""
         gains = gains_of(self.products, self.energies, self.problem.ridge, self._needed_room)
         close = self._close_columns()
-        gains[close.rows] = close.gains(self._smallest_room)
+        if len(close.rows):
+            gains[close.rows] = close.gains(self._smallest_room)
         return gains
 
     def _close_rows(self) -> Array:
@@ -262,7 +263,11 @@ class RowActiveSet(ActiveSet):
     def _close_columns(self) -> CloseColumns:
         """Measure what is left of the columns of the close rows: rounding may have eaten it in the energies."""
         if self._close is None:
-            self._close = measure_columns(self.problem, self.basis, self.residual, self._close_rows())
+            rows = self._close_rows()
+            if not len(rows):
+                self._close = NO_COLUMNS
+                return NO_COLUMNS
+            self._close = measure_columns(self.problem, self.basis, self.residual, rows)
             # One row more leaves them dependent: they are not measured again before one has left.
             self._is_dependent[self._close.rows[self._close.room <= self._smallest_room[self._close.rows]]] = True
         return self._close
@@ -417,7 +422,7 @@ class RowActiveSet(ActiveSet):
 
     def _has_room(self, row: int) -> bool:
         """Return whether a row may enter and is independent of those that are selected."""
-        room = float(self.basis.remainder(row, self.problem.design.column(row)).room[0])
+        room = self.basis.remainder(row, self.problem.design.column(row)).room
         return bool(self._needed_room[row] < np.inf and room > self._smallest_room[row])
 
     def _extend(self, row: int) -> tuple[Array, Array]:
@@ -481,7 +486,9 @@ class RowActiveSet(ActiveSet):
             if number:
                 self._needed_room[row] = self._clear_room[row]
                 # Columns of which little is left are measured when the basis has no rows but those that were accepted.
+                self._close = NO_COLUMNS
                 if len(self._close_rows()) or best_of(self.merits(), self.problem.tie) != row:
+                    self._close = None
                     self._cut(first + number)
                     return
                 self._needed_room[row] = np.inf
