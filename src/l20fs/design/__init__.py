@@ -45,6 +45,7 @@ from l20fs.design.tolerances import (
     refuse_extreme_total,
     refuse_vanishing_values,
     smallest_rooms,
+    storage_errors,
 )
 from l20fs.inputs.devices import is_device_array, working_dtype
 from l20fs.typing import Array
@@ -67,6 +68,7 @@ __all__ = [
     "make_design",
     "probe",
     "smallest_rooms",
+    "storage_errors",
 ]
 
 logger = logging.getLogger("l20fs")

@@ -42,6 +42,17 @@ def clear_rooms(design: Design) -> Array:
     return np.maximum(share * np.sqrt(design.column_energy) * design.pull_norms(), smallest_rooms(design))
 
 
+def storage_errors(design: Design) -> Array:
+    """Return upper bounds on the norms of the rounding errors of the columns of X~ as they are stored.
+
+    Centring, scaling and sample weights round each value three times at most, in the precision of X; a mean is exact to a few
+    units in the last place of float64.
+    """
+    stored = np.sqrt(design.column_energy + design.sample_weights.total * np.square(design.mean / design.scale))
+    eps = float(np.finfo(design.dtype).eps)
+    return 1.5 * eps * design.pull_norms() + 8.0 * float(np.finfo(np.float64).eps) * stored
+
+
 def safe_limit(dtype: np.dtype[Any]) -> float:
     """Return the size up to which products of squares stay finite, and above whose inverse they do not underflow."""
     return float(np.finfo(dtype).max) ** 0.25
