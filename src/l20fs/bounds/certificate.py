@@ -72,7 +72,7 @@ class Certificate:
 
     @property
     def gap(self) -> float:
-        """Maximum relative decrease of ``upper_bound`` by the optimum; 0 if the bounds differ by no more than ``rounding``."""
+        """Maximum relative decrease of ``upper_bound`` by the optimum; 0 if the bounds differ by ``rounding`` or less."""
         difference = self.upper_bound - self.lower_bound
         return difference / self.upper_bound if difference > self.rounding else 0.0
 
@@ -98,10 +98,10 @@ def least_residual(problem: LeastSquares, rows: Array) -> float:
     """Return a lower bound on the loss of the features ``rows`` without a ridge: the residual of least squares.
 
     The direction of a combination of features that is nearly zero is uncertain by rounding: the bound assumes the direction
-    that fits best. Rounding turns the span of the other combinations, whose lengths are at least l times those of the
-    features, by an angle of at most (error of the features) / (l - error), and lowers the norms of what is left of the targets
-    by no more than its sine. Every l gives a bound; the largest counts. A combination that is zero up to rounding counts as
-    zero.
+    that fits best. Of features of length 1, rounding turns the span of the combinations that are at least l long by an angle
+    whose sine is at most (error of the features) / (l - error), and lowers the norm of what is left of the targets by no
+    more than this share of theirs. Every l gives a bound; the largest counts. A combination that is zero up to rounding
+    counts as zero.
 
     Examples
     --------

@@ -42,8 +42,8 @@ class Cut(NamedTuple):
 
     This is the formula of the module, with A multiplied by the best factor. ``product``,
     :math:`\langle A, \tilde Y\rangle`, is rounded down, ``energy``, :math:`\|A\|^2`, and ``scores``,
-    :math:`\|\tilde x_j^T A\|^2 / 2\mu`, are rounded up by more than rounding can amount to: that of the products, all of them
-    in float64, and that of X~ and Y~ as they are stored. The bound holds for X~ and Y~ in exact arithmetic.
+    :math:`\|\tilde x_j^T A\|^2 / 2\mu`, are rounded up by more than rounding can amount to: that of the products, which
+    are in float64, and that of X~ and Y~ as they are stored. The bound holds for X~ and Y~ in exact arithmetic.
 
     Examples
     --------

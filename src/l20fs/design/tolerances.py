@@ -45,8 +45,8 @@ def clear_rooms(design: Design) -> Array:
 def storage_errors(design: Design) -> Array:
     """Return upper bounds on the norms of the rounding errors of the columns of X~ as they are stored.
 
-    Centring, scaling and sample weights round each value three times at most, in the precision of X; a mean is exact to a few
-    units in the last place of float64.
+    Centring, scaling and sample weights round each value three times at most, in the precision of X; a mean is exact to a
+    few units in the last place of float64.
     """
     stored = np.sqrt(design.column_energy + design.sample_weights.total * np.square(design.mean / design.scale))
     eps = float(np.finfo(design.dtype).eps)

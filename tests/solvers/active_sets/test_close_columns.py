@@ -74,7 +74,7 @@ class Truth:
 @DTYPES
 @pytest.mark.parametrize("container", CONTAINERS)
 @given(data=nearly_dependent(SHAPES, smallest=1e-6), ridge=RIDGES)
-@settings(max_examples=6)
+@settings(max_examples=15)
 def test_no_exchange_helps_and_no_other_row_helps_more(dtype, container, data, ridge):
     X, Y = data[0].astype(dtype), data[1]
     problem = make_problem(CONTAINERS[container](X), Y, ridge=ridge)
@@ -94,7 +94,7 @@ def test_no_exchange_helps_and_no_other_row_helps_more(dtype, container, data, r
 
 @DTYPES
 @given(data=nearly_dependent(SHAPES, smallest=1e-6), ridge=RIDGES)
-@settings(max_examples=10)
+@settings(max_examples=20)
 def test_no_exchange_of_groups_helps(dtype, data, ridge):
     X, Y = data[0].astype(dtype), data[1]
     problem, labels = LeastSquares(X, Y, ridge=ridge), np.arange(X.shape[1]) // 2
@@ -160,4 +160,3 @@ def test_columns_are_measured_only_where_little_is_left(monkeypatch):
     swap(LeastSquares(X, Y, ridge=0.01), 10)
     with pytest.raises(AssertionError, match="measured"):
         forward(LeastSquares(X, Y + X[:, :1]), 5)
-

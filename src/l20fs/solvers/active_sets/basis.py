@@ -17,7 +17,6 @@ from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.prox import squared_row_norms
 from l20fs.typing import Array
 
-
 #: Remainder of a column, as a share of its squared norm, that is nothing but rounding in float64.
 NOTHING = 1e-28
 
@@ -183,7 +182,7 @@ class Basis(Triangle, ABC):
 
     @abstractmethod
     def _analyse(self, vectors: Array, exactly: bool) -> Array:
-        """Return the products of a vector, or of vectors, of length n_samples with the lines, in float64 or in the precision of X."""
+        """Return the products of the lines with a vector or vectors of length n_samples, in float64 or in that of X."""
 
     @abstractmethod
     def _synthesise(self, coordinates: Array, exactly: bool) -> Array:

@@ -1,8 +1,8 @@
 r"""Columns that are nearly linear combinations of the selected ones, measured in float64.
 
-The energies :math:`q_j = \|x_j\|^2 - \sum_t p_{jt}^2` of an active set are differences: of a column that the selected ones
-explain up to a share s, rounding leaves :math:`\varepsilon / s` of the digits, and products with X in float32 leave fewer still.
-For these few columns the remainder itself is computed, orthogonalised again as long as it shrinks, and nothing is subtracted.
+The energies :math:`q_j = \|x_j\|^2 - \sum_t p_{jt}^2` of an active set are differences: for a column that the selected ones
+explain up to a share s, their relative error is :math:`\varepsilon / s` with the :math:`\varepsilon` of products with X.
+For these few columns the remainder itself is computed, and orthogonalised again as long as it shrinks.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ class DeviceBasis(Triangle):
         return rest[:, :n_samples]
 
     def measure(self, rows: Array, residual: Any) -> tuple[Array, Array]:
-        """Return the squared norms of the remainders of some columns, with the ridge, and their products with the residual."""
+        """Return the squared norms of the remainders of some columns, with the ridge, and their products with a residual."""
         xp, place, n_samples, ridge = self._place.xp, self._place, self._design.n_samples, self.problem.ridge
         room, products = np.empty(len(rows)), np.empty((self.problem.n_targets, len(rows)))
         below = -math.sqrt(ridge) * self.weights(self.size) if ridge else np.empty((self.problem.n_targets, 0))

@@ -115,11 +115,15 @@ class GroupActiveSet(RowActiveSet):
         if self._is_incomplete():
             self._build(self._units, self.problem.design.pull(self.problem.targets))
 
-    def _is_incomplete(self) -> bool:
-        """Return whether dependent members have become independent after a removal."""
+    def _passed_over(self) -> Array:
+        """Return a mask of the members of selected units that depend on others and have no weight."""
         passed_over = np.isin(self.penalty.unit_of, self._units[self.n_fixed :])
         passed_over[self.rows] = False
-        passed_over &= self._smallest_room < np.inf
+        return passed_over & (self._smallest_room < np.inf)
+
+    def _is_incomplete(self) -> bool:
+        """Return whether dependent members have become independent after a removal."""
+        passed_over = self._passed_over()
         is_close = self.problem.ridge + self.energies <= self._clear_room
         if (passed_over & ~is_close).any():
             return True
@@ -133,11 +137,18 @@ class GroupActiveSet(RowActiveSet):
             return Exchange(-1, -1, -math.inf)
         decreases = np.empty((len(removable), self.penalty.n_units))
         worth = np.empty(len(removable))
+        may_come_back = bool(self._passed_over().any())
         for number, position in enumerate(removable):
-            turns, targets = self.basis.exit_of(self._span(position))
-            images = self.basis.images_of(self.basis.prepare(turns), slice(None))
-            gains = self._gains_without(turns, images, targets)
-            worth[number] = 0.5 * float(np.vdot(targets, targets))
+            if may_come_back:
+                # Members that depend on this unit would have a weight without it: what is left is built anew.
+                units = [unit for unit in self._units[self.n_fixed :] if unit != self._units[position]]
+                others = GroupActiveSet(self.problem, units, self.penalty)
+                gains, worth[number] = others.gains(), others.loss - self.loss
+            else:
+                turns, targets = self.basis.exit_of(self._span(position))
+                images = self.basis.images_of(self.basis.prepare(turns), slice(None))
+                gains = self._gains_without(turns, images, targets)
+                worth[number] = 0.5 * float(np.vdot(targets, targets))
             # What brings nothing is no exchange, however cheap it is.
             decreases[number] = np.where(gains > self._negligible, gains - worth[number], -np.inf)
         if not self.penalty.is_even:
@@ -183,8 +194,8 @@ class GroupBlocks:
     def gains(self, products: Array, images: Array, ridge: float, needed_room: Array) -> tuple[Array, Array]:
         """Return the gain of each group from its products, (n_targets, n_groups, size), and whether it is exact.
 
-        It is not where little is left of a member that has no weight. The members are orthogonalised one after the other, in all groups at once; ``images`` are those of lines that have
-        left the active set.
+        It is not where little is left of a member that has no weight. The members are orthogonalised one after the other,
+        in all groups at once; ``images`` are those of lines that have left the active set.
         """
         left = images[:, self.members].astype(np.float64, copy=False)
         values = self._values + np.einsum("lgi,lgj->gij", left, left)
