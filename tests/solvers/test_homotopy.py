@@ -291,6 +291,21 @@ def test_float32_agrees_to_its_tolerance(make, rtol):
     assert np.allclose(single.norms, double.norms, rtol=rtol[np.dtype(np.float32)])
 
 
+@pytest.mark.parametrize(("max_iter", "tol"), [(200, 1e-6), (2000, 1e-10), (5000, 1e-15)])
+@pytest.mark.parametrize("shape", [(60, 300, 5, 3), (200, 40, 5, 4), (400, 10, 3, 3)])
+def test_hiht_visits_the_same_lambdas_in_float32(shape, max_iter, tol, rtol):
+    """What counts as a standstill, after which idle lambdas are skipped, must not depend on the dtype."""
+    X, y, _ = make_planted(*shape, random_state=0)
+    X, Y = X.astype(np.float32), np.eye(shape[3])[y]
+    double, single = (
+        quiet_hiht(LeastSquares(X.astype(dtype), Y), Schedule(n_rows=8), max_iter=max_iter, tol=tol)
+        for dtype in (np.float64, np.float32)
+    )
+    assert len(single.alphas) == len(double.alphas)
+    assert np.allclose(single.alphas, double.alphas, rtol=rtol[np.dtype(np.float32)])
+    assert np.array_equal(single.n_nonzero, double.n_nonzero)
+
+
 @given(seed=SEEDS, factor=st.floats(1e-6, 1e6))
 @settings(max_examples=25)
 def test_multiplying_x_changes_nothing(seed, factor):

@@ -31,6 +31,10 @@ from l20fs.solvers.initial_weights import starting_weights
 from l20fs.solvers.lazy import GradientRule, LazyGradients, laziness_pays
 from l20fs.typing import Array
 
+#: Squared step, per squared norm of W, up to which W counts as standing still. It is far above the rounding of W in float32,
+#: and the same for all dtypes: otherwise rounding, or the dtype, would decide which lambdas are visited.
+STANDSTILL = 1e-12
+
 
 @dataclass(frozen=True)
 class Schedule:
@@ -249,7 +253,6 @@ def lambdas(walk: Walk, stages: list[Stage]) -> Iterator[float]:
     n_wanted = min(schedule.n_rows, penalty.n_selectable(problem.design.varies))
     lam = first if schedule.start is None else first * schedule.rate
     smallest = largest * (100.0 * np.finfo(problem.dtype).eps) ** 2  # what is left of the gradient there is rounding
-    nothing = 1e-16 if problem.dtype == np.float64 else 1e-12
     has_been_sparse = False  # a random start has all rows; the path begins when the threshold has thinned them
     while lam > smallest:
         yield lam
@@ -259,9 +262,8 @@ def lambdas(walk: Walk, stages: list[Stage]) -> Iterator[float]:
         elif has_been_sparse or n_units == len(penalty.included):
             return
         lam *= schedule.rate
-        # Nothing moved, so nothing will before the next row enters: skip the idle lambdas. "Nothing" is far above the
-        # rounding of W, which would otherwise decide how the path goes on.
-        if stages[-1].squared_step <= nothing * float(stages[-1].norms @ stages[-1].norms):
+        # Nothing moved, so nothing will before the next row enters: skip the idle lambdas.
+        if stages[-1].squared_step <= STANDSTILL * float(stages[-1].norms @ stages[-1].norms):
             lam = min(lam, entry_lambda(walk.point, walk.tried_L, penalty) * (1.0 - 1e-6))
 
 
