@@ -20,7 +20,7 @@ from l20fs.estimators.penalty import penalty_of, warn_of_idle_features
 from l20fs.inputs.targets import Targets, weights_of_targets
 from l20fs.inputs.validation import check_choice, check_number, refuse_masked, validate_beside_blocks
 from l20fs.objective import make_problem
-from l20fs.objective.criterion import ebic
+from l20fs.objective.criterion import ebic, refuse_few_samples
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.linear_rule import default_ridge
 from l20fs.objective.path_ranking import Ranking
@@ -312,7 +312,9 @@ class L20Selector(PathSelector):
     def _refuse_before_reading(self, X: Blocks, targets: Targets) -> None:
         """Raise errors that need no pass over X, which may take an hour."""
         weights_of_targets(targets, self.class_weight)
-        checked_units(X, self.scale, targets.sample_weight)
+        _, sample_weights = checked_units(X, self.scale, targets.sample_weight)
+        if self.n_features_to_select == "ebic":
+            refuse_few_samples(sample_weights.total)
         penalty = penalty_of(self, np.ones(X.shape[1], dtype=bool), getattr(self, "feature_names_in_", None))
         # A share is one of units, of which there are more if constant features, which are not known yet, leave groups.
         size = self.n_features_to_select
