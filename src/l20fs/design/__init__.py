@@ -39,7 +39,12 @@ from l20fs.design.gram import GramDesign
 from l20fs.design.sample_weights import SampleWeights
 from l20fs.design.sparse import SparseDesign
 from l20fs.design.tiles import BLOCK_ELEMENTS
-from l20fs.design.tolerances import equality_tolerance, refuse_extreme_total, refuse_vanishing_values
+from l20fs.design.tolerances import (
+    equality_tolerance,
+    refuse_extreme_targets,
+    refuse_extreme_total,
+    refuse_vanishing_values,
+)
 from l20fs.inputs.devices import is_device_array, working_dtype
 from l20fs.typing import Array
 
@@ -59,6 +64,7 @@ __all__ = [
     "equality_tolerance",
     "make_design",
     "probe",
+    "refuse_extreme_targets",
 ]
 
 logger = logging.getLogger("l20fs")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from l20fs.design import BLOCK_ELEMENTS, Design, Likely, Scale, equality_tolerance, make_design
+from l20fs.design import BLOCK_ELEMENTS, Design, Likely, Scale, equality_tolerance, make_design, refuse_extreme_targets
 from l20fs.objective.gradients import BlockGradient, DeviceGradient, Gradient, HostGradient
 from l20fs.typing import Array
 
@@ -56,11 +56,14 @@ class LeastSquares:
         self._X, self._Y, self._target_weights = X, Y, target_weights
         self.design = make_design(X, scale, sample_weight) if design is None else design
         weights = self.design.sample_weights
-        self.y_mean = weights.mean(np.asarray(Y, dtype=np.float64))
         self.y_scale = np.ones(Y.shape[1]) if target_weights is None else np.sqrt(target_weights)
-        self.targets = np.ascontiguousarray(weights.times_root(((Y - self.y_mean) * self.y_scale).T), dtype=np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):  # raised as an error below
+            self.y_mean = weights.mean(np.asarray(Y, dtype=np.float64))
+            self.targets = np.ascontiguousarray(weights.times_root(((Y - self.y_mean) * self.y_scale).T), dtype=np.float64)
+            self.null_loss = 0.5 * float(np.vdot(self.targets, self.targets))
+        if np.any(Y != Y[:1]):  # constant targets have no deviation that could be too small
+            refuse_extreme_targets(self.targets, 2.0 * self.null_loss, self.design)
         self.ridge = float(ridge) * float(self.design.column_energy.mean(where=self.design.varies))
-        self.null_loss = 0.5 * float(np.vdot(self.targets, self.targets))
 
     def reweighted(self, sample_weight: Any) -> LeastSquares:
         """Return the problem on the same X and Y with the same units and mu, under other sample weights.
