@@ -14,9 +14,9 @@ samples and thousands of features the residual of the best k falls faster than t
 factor as many features as samples would be selected from pure noise. Labels are not Gaussian, so that this is a rule of
 thumb; :class:`~l20fs.L20SelectorCV` measures the score.
 
-With sample weights N is their sum, since a weight of 2 is the same as the sample twice. Weights that are normalised to another
-sum, such as 1, are refused where no feature could be chosen rather than rescaled: their sum is the only thing that tells how
-much evidence there is, and a guess of it would decide the size.
+With sample weights N is their sum, since a weight of 2 is the same as the sample twice. Weights that are normalised to
+another sum, such as 1, are refused where no feature could be chosen rather than rescaled: their sum is the only thing that
+tells how much evidence there is, and a guess of it would decide the size.
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ def refuse_few_samples(n_samples: float) -> None:
     """Raise an error for a number of samples, or sum of their weights, at which the criterion is finite for no feature."""
     if n_samples <= 3.0:
         raise ValueError(
-            f"The extended BIC counts {n_samples:.3g} samples (the sum of sample_weight, if given) and needs more than 3. Use "
-            "sample_weight / sample_weight.mean() if its sum has no meaning, or give a number of features."
+            f"The extended BIC counts {n_samples:.3g} samples (the sum of sample_weight, if given) and needs more than 3. "
+            "Use sample_weight / sample_weight.mean() if its sum has no meaning, or give a number of features."
         )
 
 
