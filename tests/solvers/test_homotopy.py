@@ -204,6 +204,7 @@ def test_no_stage_is_idle_even_if_l_starts_too_small():
 def test_a_path_from_any_start_reaches_the_rows_wanted(start):
     X, Y = draw(5)
     path = ahiht(LeastSquares(X, Y), Schedule(n_rows=10, start=start))
+    assert path.alphas[0] == start, "as in the listings of the paper"
     assert path.n_nonzero[-1] >= 10
 
 
@@ -225,18 +226,22 @@ def test_first_stage_is_empty_and_the_second_is_not():
 @pytest.mark.parametrize(
     ("start", "target", "rate", "n_stages"),
     [
-        (1, 1e-4, 0.4, 10),
-        (1, 1e-2, 0.4, 5),
-        (1, 1e-1, 0.4, 2),
+        (0.4, 1e-4, 0.4, 10),
+        (0.4, 1e-2, 0.4, 5),
+        (0.4, 1e-1, 0.4, 2),
+        (0.4, 1, 0.4, 1),
+        (1, 1e-4, 0.4, 11),
+        (1, 1e-1, 0.4, 3),
         (1, 1, 0.4, 1),
         (1, 5, 0.4, 1),
-        (1, 0.99, 0.4, 1),
-        (1, 0.4**5, 0.4, 5),
+        (1, 0.99, 0.4, 2),
+        (1, 0.4**5, 0.4, 6),
     ],
 )
-def test_target_is_always_the_last_lambda(start, target, rate, n_stages):
-    grid = target_grid(float(start), float(target), rate, with_start=False)
+def test_the_first_lambda_is_the_start_and_the_last_the_target(start, target, rate, n_stages):
+    grid = target_grid(float(start), float(target), rate)
     assert len(grid) == n_stages
+    assert grid[0] == max(start, target)
     assert grid[-1] == target
     assert all(a > b for a, b in itertools.pairwise(grid))
 

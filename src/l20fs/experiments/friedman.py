@@ -96,7 +96,8 @@ def exact_p_value(ranks: np.ndarray) -> float | None:
     if n_methods > MOST_METHODS or base**n_methods >= 2**62:
         return None
     places = base ** np.arange(n_methods, dtype=np.int64)
-    sums, shares, n_counted = np.sort(ranks[:1], axis=1), np.ones(1), 0
+    sums, n_counted = np.sort(ranks[:1], axis=1), 0
+    shares: np.ndarray = np.ones(1)
     for row in ranks[1:]:
         orders = np.array(sorted(set(itertools.permutations(row.tolist()))))
         n_counted += len(sums) * len(orders)

@@ -47,8 +47,8 @@ class Schedule:
     n_rows : int
         Where a path without a target ends; with a penalty on groups, the number of units.
     start : float or None
-        lambda_0. A number is used as in the paper's listing: the first stage is ``start * rate``. None: the first
-        stage is the smallest lambda at which W = 0 stays put, so that it is empty and none is idle.
+        lambda_0, the lambda of the first stage, as in the paper's listings. None: the smallest lambda at which W = 0
+        stays put, so that the first stage is empty and none is idle.
     rate : float
         rho, the factor between two lambdas.
     line_search_factor : float
@@ -218,21 +218,20 @@ def entry_lambda(point: Iterate, L: float, penalty: RowPenalty) -> float:
     return point.gradient.largest_outside(point.is_active, penalty) / (2.0 * L)
 
 
-def target_grid(start: float, target: float, rate: float, *, with_start: bool) -> list[float]:
+def target_grid(start: float, target: float, rate: float) -> list[float]:
     """Return the lambdas from ``start`` down to ``target``, which comes last and is never left out.
 
     The number of factors is ``floor(ln(start / target) / ln(1 / rate))``, at least one, as the authors count it.
 
     Examples
     --------
-    >>> target_grid(1.0, 0.05, 0.4, with_start=False)
-    [0.4, 0.16000000000000003, 0.05]
+    >>> target_grid(1.0, 0.05, 0.4)
+    [1.0, 0.4, 0.16000000000000003, 0.05]
     """
     if target >= start:
         return [target]
     n_factors = max(1, math.floor(math.log(start / target) / math.log(1.0 / rate) + 1e-9))
-    first = [start] if with_start else []
-    return first + [start * rate**i for i in range(1, n_factors)] + [target]
+    return [start * rate**i for i in range(n_factors)] + [target]
 
 
 def lambdas(walk: Walk, stages: list[Stage]) -> Iterator[float]:
@@ -245,13 +244,13 @@ def lambdas(walk: Walk, stages: list[Stage]) -> Iterator[float]:
     largest = entry_lambda(origin, walk.L, penalty) * (1.0 + 1e-6)
     first = largest if schedule.start is None else schedule.start
     if schedule.target is not None:
-        yield from target_grid(first, schedule.target, schedule.rate, with_start=schedule.start is None)
+        yield from target_grid(first, schedule.target, schedule.rate)
         return
     if largest == 0.0:
         yield problem.null_loss  # no feature has anything to do with the targets: the path is its empty stage
         return
     n_wanted = min(schedule.n_rows, penalty.n_selectable(problem.design.varies))
-    lam = first if schedule.start is None else first * schedule.rate
+    lam = first
     smallest = largest * (100.0 * np.finfo(problem.dtype).eps) ** 2  # what is left of the gradient there is rounding
     has_been_sparse = False  # a random start has all rows; the path begins when the threshold has thinned them
     while lam > smallest:
