@@ -303,7 +303,7 @@ def test_the_first_lambda_is_that_of_alpha_start(solver):
         warnings.simplefilter("ignore", ConvergenceWarning)
         selector = L20Selector(None, **paper_settings(solver) | {"alpha": 0.05}).set_params(solver__alpha_start=2.0)
         path = selector.fit(X, y).path_
-    assert path.alphas.tolist() == pytest.approx([2.0, 0.8, 0.32, 0.05])
+    assert path.alphas.tolist() == pytest.approx([2.0, 0.8, 0.32, 0.128, 0.05])
 
 
 def tumours():
