@@ -6,7 +6,7 @@ import math
 import numbers
 import os
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from sklearn.base import clone
@@ -17,7 +17,7 @@ from l20fs.design import Scale, checked_units, probe
 from l20fs.estimators.base import About
 from l20fs.estimators.path_selector import PathSelector
 from l20fs.estimators.penalty import penalty_of, warn_of_idle_features
-from l20fs.inputs.targets import Targets, weights_of_targets
+from l20fs.inputs.targets import Targets, Task, encode_targets, warn_of_numbers_as_labels, weights_of_targets
 from l20fs.inputs.validation import check_choice, check_number, refuse_masked, validate_beside_blocks
 from l20fs.objective import make_problem
 from l20fs.objective.criterion import ebic
@@ -75,6 +75,10 @@ class L20Selector(PathSelector):
         Weight of the squared error in the column of each class. ``"balanced"``: inverse to the size of the class, so that
         a rare class counts as much as a common one. A dict gives a weight per label, 1 where none is given. Continuous
         targets are never weighted.
+    task : {"auto", "classification", "regression"}, default="auto"
+        What y holds. ``"classification"``: labels, or a label indicator. ``"regression"``: numbers, also where they are
+        whole. ``"auto"``: numbers if it has fractions or several columns that are no indicator, else labels; with a warning
+        if it takes numbers for labels and most of these classes have one or two samples.
     loss : {"squared", "l21"}, default="squared"
         ``"l21"`` counts the length of each sample's error instead of half its square, so that mislabelled and corrupted
         samples pull less; with the solvers ``"forward"`` and ``"swap"``, at several times the cost.
@@ -163,6 +167,8 @@ class L20Selector(PathSelector):
         cost="O(N d C) per step",
     )
     needs_labels = False
+    #: The values of ``task``; a model has one task, whatever y holds.
+    tasks: ClassVar[tuple[Task, ...]] = get_args(Task)
     allows_none = True
     size_rules = ("ebic",)
     takes_sparse = True
@@ -182,6 +188,7 @@ class L20Selector(PathSelector):
         ridge: float | None = None,
         scale: Scale = "zscore",
         class_weight: dict[Any, float] | str | None = "balanced",
+        task: Task = "auto",
         loss: Loss = "squared",
         ranking: Ranking = "entry",
         max_features: int | None = None,
@@ -201,6 +208,7 @@ class L20Selector(PathSelector):
         self.ridge = ridge
         self.scale = scale
         self.class_weight = class_weight
+        self.task = task
         self.loss = loss
         self.ranking = ranking
         self.max_features = max_features
@@ -225,7 +233,7 @@ class L20Selector(PathSelector):
             A dense array of torch or CuPy stays on its device (docs/gpu.md). :class:`l20fs.inputs.names.NamedColumns` gives
             names to the features of a matrix that has none.
         y : array of shape (n_samples,) or (n_samples, n_outputs)
-            Class labels of any type, a label indicator matrix, or numbers.
+            Class labels of any type, a label indicator matrix, or numbers; see ``task``.
         sample_weight : array of shape (n_samples,), optional
             How often each sample counts: weight 2 is the same as the sample twice, 0 leaves it out.
 
@@ -246,6 +254,14 @@ class L20Selector(PathSelector):
         refuse_masked(X, "X")
         blocks = as_blocks(X, self.max_memory)
         return blocks, self._encode(validate_beside_blocks(self, blocks, y))
+
+    def _encode(self, y: Array) -> Targets:
+        if self.needs_labels:
+            return super()._encode(y)
+        targets = encode_targets(y, self.task)
+        if self.task == "auto":
+            warn_of_numbers_as_labels(targets)
+        return targets
 
     def _refuse_what_needs_samples(self, X: Any) -> None:
         """Raise an error for options that are not available for a matrix in blocks."""
@@ -371,7 +387,7 @@ class L20Selector(PathSelector):
         """
         from l20fs.estimators.models import L20Classifier
 
-        return L20Classifier(**clone(self).get_params(deep=False))
+        return L20Classifier(**clone(self).get_params(deep=False) | {"task": "auto"})
 
     def as_regressor(self) -> L20Regressor:
         """Return an unfitted regressor with the same parameters.
@@ -383,12 +399,13 @@ class L20Selector(PathSelector):
         """
         from l20fs.estimators.models import L20Regressor
 
-        return L20Regressor(**clone(self).get_params(deep=False))
+        return L20Regressor(**clone(self).get_params(deep=False) | {"task": "auto"})
 
     def _check_parameters(self) -> None:
         solver = make_solver(self.solver)
         solver.check()
         check_choice("ranking", self.ranking, ("entry", "norm"))
+        check_choice("task", self.task, self.tasks)
         check_choice("loss", self.loss, ("squared", "l21"))
         if self.loss not in solver.losses:
             able = _either(other for other in SOLVERS.values() if self.loss in other.losses)
