@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import os
+import warnings
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
@@ -49,12 +50,12 @@ class L20Selector(PathSelector):
     ----------
     n_features_to_select : int, float, "ebic" or None, default=20
         How many features to keep: a number, or a share of all features. The best ones are taken by the ranking of
-        :class:`~l20fs.SolutionPath`. Constant features are never selected. ``"ebic"``: the number
-        up to ``max_features`` (100 if that is None) with the smallest extended BIC, which is quick and takes the targets
-        for Gaussian (:mod:`l20fs.objective.criterion`); :class:`L20SelectorCV` measures instead. None: the non-zero rows at
-        ``alpha``. Changed after ``fit``, it takes the best of the ranking at the end of the path, which is not quite the
-        ranking of a path that ends elsewhere: give ``max_features`` when several numbers are to be compared. With
-        ``feature_groups`` it counts groups, and features that stand alone.
+        :class:`~l20fs.SolutionPath`. Constant features are never selected. ``"ebic"``: the number up to ``max_features``
+        (100 if that is None) with the smallest extended BIC, which is quick and takes the targets for Gaussian
+        (:mod:`l20fs.objective.criterion`), with a warning if that lies at the limit; :class:`L20SelectorCV` measures
+        instead. None: the non-zero rows at ``alpha``. Changed after ``fit``, it takes the best of the ranking at the end of
+        the path, which is not quite the ranking of a path that ends elsewhere: give ``max_features`` when several numbers
+        are to be compared. With ``feature_groups`` it counts groups, and features that stand alone.
     solver : {"forward", "sbr", "swap", "ahiht", "hiht"} or solver object, default="forward"
         ``"forward"`` adds the feature that lowers the objective most, again and again. ``"swap"`` also exchanges features
         while that helps, at every size: the lowest objective, at several times the cost. ``"sbr"`` adds or removes the
@@ -294,6 +295,7 @@ class L20Selector(PathSelector):
         self.path_ = path.with_refits(problem, k_max)
         if self.n_features_to_select == "ebic":
             self.ebic_ = self._ebic(problem, penalty, k_max)
+            self._warn_if_at_limit(penalty.n_selectable(problem.design.varies))
         if self.certify:
             self._certify(problem, k_max)
         self.scores_ = path.scores
@@ -353,6 +355,17 @@ class L20Selector(PathSelector):
         n_included, n_selectable = len(penalty.included), penalty.n_selectable(varies)
         ends = np.searchsorted(self.path_.ranking[rows], np.arange(min(k_max, n_selectable) + 1), side="right")
         return ebic(problem, rows, ends=ends, n_candidates=n_selectable - n_included, n_fixed=n_included)
+
+    def _warn_if_at_limit(self, n_selectable: int) -> None:
+        """Warn if the smallest EBIC is at the end of the path, and there are more features."""
+        k = len(self.ebic_) - 1
+        if int(np.argmin(self.ebic_)) == k < n_selectable:
+            warnings.warn(
+                f"The search for the number of features ended at its limit of {k}, where the smallest EBIC is; more "
+                "features may do better. Raise the limit with max_features.",
+                UserWarning,
+                stacklevel=4,  # the caller of fit
+            )
 
     def _certify(self, problem: LeastSquares, k_max: int) -> None:
         """Compute lower bounds for every size, and the certificate of the selection."""

@@ -65,7 +65,7 @@ class L20SelectorCV(SearchedSelector):
         path ends there and the best so many features are selected.
     max_features : int or None, default=None
         The largest number of features that is tried. None: 100, doubled while the best number lies at the limit, up to the
-        number of samples and 1600 at most. A search that ends at its limit warns of it.
+        number of samples, 800 at most. A search that ends at its limit warns of it.
     sizes : sequence of int or None, default=None
         The numbers of features that are tried. None: all up to 100, every second up to 200, every fourth up to 400, and so
         on up to the limit. Fewer save time where ``estimator`` is slow. Where ``selector`` has groups, these are numbers of

@@ -15,14 +15,14 @@ SizeRule = Literal["best", "1se"]
 #: Mean scores closer than this are tied: they differ by rounding errors.
 TIE = 1e-10
 
-#: A search tries all sizes up to the first limit, and goes no further than the last, where paths begin to take long.
-FIRST_LIMIT, LAST_LIMIT = 100, 1600
+#: A search tries all sizes up to the first limit, and goes no further than the last: models of more features take long.
+FIRST_LIMIT, LAST_LIMIT = 100, 800
 
 
 def search_limits(n_units: int, n_samples: int) -> list[int]:
     """Return the largest sizes of a search, one after the other while :func:`is_at_limit` holds.
 
-    The first is 100; each is twice the one before, up to the number of samples or 1600, whichever is smaller, and never
+    The first is 100; each is twice the one before, up to the number of samples or 800, whichever is smaller, and never
     more than the ``n_units`` that can be selected.
 
     Examples

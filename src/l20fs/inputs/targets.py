@@ -102,7 +102,7 @@ def warn_of_numbers_as_labels(targets: Targets) -> None:
             f"y holds numbers, which are taken for {len(sizes)} class labels, {n_small} of them with one or two samples. "
             "Use task='regression' to take them as numbers, or task='classification' if they are labels.",
             UserWarning,
-            stacklevel=6,  # the caller of fit
+            stacklevel=7,  # the caller of fit
         )
 
 
