@@ -50,8 +50,8 @@ WITHOUT_EFFECT = ("output", "n_jobs", "force", "resume", "as_json", "open_page",
 @click.option(
     "--max-features",
     type=click.IntRange(min=1),
-    help=f"The largest number that --auto tries.  [default: {FIRST_LIMIT}, doubled while the best is there, as far as the "
-    f"number of samples and {LAST_LIMIT} allow]",
+    help="The largest number that --auto tries.  "
+    f"[default: {FIRST_LIMIT}, doubled up to {LAST_LIMIT} while the best is there]",
 )
 @click.option("--nested", is_flag=True, help="Also estimate the accuracy with --auto repeated inside each fold.")
 @model_options

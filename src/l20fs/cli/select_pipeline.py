@@ -92,12 +92,12 @@ def search(samples: Samples, options: SelectOptions, page_size: int, log: Warnin
 
 def limits_to_try(samples: Samples, options: SelectOptions) -> list[int]:
     """Return the largest numbers of features that --auto tries, one after the other; 0 without it."""
-    n_samples, n_features = samples.X.shape
+    n_features = samples.X.shape[1]
     if options.auto is None:
         return [0]
     if options.max_features is not None:
         return [min(options.max_features, n_features)]
-    limits = search_limits(n_features, n_samples)
+    limits = search_limits(n_features)
     return limits[:1] if isinstance(samples.X, FileBlocks) else limits  # every path reads the file many times
 
 

@@ -64,8 +64,8 @@ class L20SelectorCV(SearchedSelector):
         the place of the number of features: a path ends at each, and its non-zero rows are selected. With a number, each
         path ends there and the best so many features are selected.
     max_features : int or None, default=None
-        The largest number of features that is tried. None: 100, doubled while the best number lies at the limit, up to the
-        number of samples, 800 at most. A search that ends at its limit warns of it.
+        The largest number of features that is tried. None: 100, doubled while the best number lies at the limit, 800 at
+        most. A search that ends at its limit warns of it.
     sizes : sequence of int or None, default=None
         The numbers of features that are tried. None: all up to 100, every second up to 200, every fourth up to 400, and so
         on up to the limit. Fewer save time where ``estimator`` is slow. Where ``selector`` has groups, these are numbers of
@@ -223,7 +223,7 @@ class L20SelectorCV(SearchedSelector):
         folds = make_folds(self.cv, X, samples.y, extra["groups"], classify=judged.classifies)
         self.scorer_ = judged.scorer()
         self._chosen_by = self.n_features_to_select
-        for n_done, limit in enumerate(grid.limits(penalty, X.shape[0])):
+        for n_done, limit in enumerate(grid.limits(penalty)):
             self._tried = sizes = self._sizes(penalty, limit)
             scores = score_sizes(
                 models,

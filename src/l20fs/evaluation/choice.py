@@ -19,18 +19,17 @@ TIE = 1e-10
 FIRST_LIMIT, LAST_LIMIT = 100, 800
 
 
-def search_limits(n_units: int, n_samples: int) -> list[int]:
+def search_limits(n_units: int) -> list[int]:
     """Return the largest sizes of a search, one after the other while :func:`is_at_limit` holds.
 
-    The first is 100; each is twice the one before, up to the number of samples or 800, whichever is smaller, and never
-    more than the ``n_units`` that can be selected.
+    The first is 100; each is twice the one before, up to 800, and never more than the ``n_units`` that can be selected.
 
     Examples
     --------
-    >>> search_limits(5000, 60), search_limits(5000, 500), search_limits(150, 500)
-    ([100], [100, 200, 400, 500], [100, 150])
+    >>> search_limits(30), search_limits(150), search_limits(5000)
+    ([30], [100, 150], [100, 200, 400, 800])
     """
-    last = min(n_units, max(FIRST_LIMIT, min(n_samples, LAST_LIMIT)))
+    last = min(n_units, LAST_LIMIT)
     limits = [min(FIRST_LIMIT, last)]
     while limits[-1] < last:
         limits.append(min(2 * limits[-1], last))
