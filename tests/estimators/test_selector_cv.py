@@ -201,7 +201,7 @@ def test_weights_reach_the_paths_and_those_who_ask_for_them():
     with config_context(enable_metadata_routing=True):
         scorer = make_scorer(accuracy_score).set_score_request(sample_weight=True)
         estimator = LogisticRegression().set_fit_request(sample_weight=True)
-        selector = L20SelectorCV(cv=FOLDS, sizes=[3], scoring=scorer, estimator=estimator)
+        selector = L20SelectorCV(3, cv=FOLDS, sizes=[3], scoring=scorer, estimator=estimator)
         selector.set_fit_request(sample_weight=True).fit(X, y, sample_weight=weights)
         chosen = L20Selector(3).fit(X[train], y[train], weights[train]).support_
         logistic = LogisticRegression().fit(X[train][:, chosen], y[train], weights[train])
@@ -391,7 +391,7 @@ def test_rare_classes_are_named():
     with pytest.warns(UserWarning, match=r"Class '3' \(1\) with fewer samples than the 5 folds"):
         L20SelectorCV(2, max_features=3).fit(X, y)
     with pytest.raises(ValueError, match="n_splits=5 cannot be greater than the number of members in each class"):
-        L20SelectorCV(max_features=3).fit(X[:8], y[:8])
+        L20SelectorCV(max_features=3, task="classification").fit(X[:8], y[:8])
 
 
 @pytest.mark.parametrize(
