@@ -72,7 +72,8 @@ class L20Classifier(ClassifierMixin, _Model):
 
     All parameters are those of :class:`L20Selector`, and so is the selection. The rule is a discriminant analysis of the
     least-squares predictions (:mod:`l20fs.objective.linear_rule`). Another ``n_features_to_select`` up to ``max_features``
-    changes the selection and the rule, and needs no second fit.
+    changes the selection and the rule, and needs no second fit. ``task`` is classification by nature (``"auto"`` means
+    that), and as in scikit-learn fractions are no labels.
 
     Attributes
     ----------
@@ -98,6 +99,7 @@ class L20Classifier(ClassifierMixin, _Model):
     """
 
     needs_labels = True
+    tasks = ("auto", "classification")
 
     def _keep_model(self, problem: LeastSquares, targets: Targets) -> None:
         rows = self.path_.support(self.path_.largest_refit)
@@ -148,8 +150,9 @@ class L20Classifier(ClassifierMixin, _Model):
 class L20Regressor(RegressorMixin, _Model):
     """Select features with the exact l2,0 penalty and predict numbers by them.
 
-    All parameters are those of :class:`L20Selector` (``class_weight`` has no effect), and so is the selection: one set of
-    features for all outputs. The prediction is least squares, with the ridge term, on exactly the selected features.
+    All parameters are those of :class:`L20Selector` (``class_weight`` has no effect, and ``task`` is regression by nature,
+    which ``"auto"`` means), and so is the selection: one set of features for all outputs. The prediction is least squares,
+    with the ridge term, on exactly the selected features.
     Another ``n_features_to_select`` up to ``max_features`` needs no second fit.
 
     Attributes
@@ -168,6 +171,8 @@ class L20Regressor(RegressorMixin, _Model):
     >>> model.get_support(indices=True).tolist(), round(model.score(X, Y), 6)
     ([4, 7], 1.0)
     """
+
+    tasks = ("auto", "regression")
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the selector and the regression: learn which features explain the outputs.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from l20fs.estimators.base import BaseSelector
 from l20fs.estimators.judged_model import JudgedModel
 from l20fs.estimators.models import L20Classifier, L20Regressor
 from l20fs.evaluation.choice import choose
+from l20fs.inputs.targets import Task
 from l20fs.inputs.validation import refuse_foreign_array
 from l20fs.objective.linear_rule import LinearRule
 from l20fs.typing import Array, Size
@@ -27,7 +29,8 @@ Model = L20Classifier | L20Regressor
 class SearchedSelector(BaseSelector):
     """Base of selectors with the scores of all sizes and a path on all samples.
 
-    ``_learn`` of a subclass sets the attributes below; ``estimator`` and ``scoring`` are parameters.
+    ``_learn`` of a subclass sets the attributes below; ``estimator`` and ``scoring`` are parameters, and ``_task`` says what
+    is predicted.
     """
 
     estimator: Any
@@ -45,7 +48,12 @@ class SearchedSelector(BaseSelector):
 
     @property
     def _judged(self) -> JudgedModel:
-        return JudgedModel(self.estimator, self.scoring)
+        return JudgedModel(self.estimator, self.scoring, self._task)
+
+    @property
+    @abstractmethod
+    def _task(self) -> Task:
+        """The task that the parameters name, "auto" if none does."""
 
     def _n_wanted(self, k: Size, n_features: int) -> int:
         if isinstance(k, str):

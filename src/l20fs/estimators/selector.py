@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import numbers
 import os
+import warnings
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from sklearn.base import clone
@@ -17,7 +18,7 @@ from l20fs.design import Scale, checked_units, probe
 from l20fs.estimators.base import About
 from l20fs.estimators.path_selector import PathSelector
 from l20fs.estimators.penalty import penalty_of, warn_of_idle_features
-from l20fs.inputs.targets import Targets, weights_of_targets
+from l20fs.inputs.targets import Targets, Task, encode_targets, warn_of_numbers_as_labels, weights_of_targets
 from l20fs.inputs.validation import check_choice, check_number, refuse_masked, validate_beside_blocks
 from l20fs.objective import make_problem
 from l20fs.objective.criterion import ebic, refuse_few_samples
@@ -49,12 +50,12 @@ class L20Selector(PathSelector):
     ----------
     n_features_to_select : int, float, "ebic" or None, default=20
         How many features to keep: a number, or a share of all features. The best ones are taken by the ranking of
-        :class:`~l20fs.SolutionPath`. Constant features are never selected. ``"ebic"``: the number
-        up to ``max_features`` (100 if that is None) with the smallest extended BIC, which is quick and takes the targets
-        for Gaussian (:mod:`l20fs.objective.criterion`); :class:`L20SelectorCV` measures instead. None: the non-zero rows at
-        ``alpha``. Changed after ``fit``, it takes the best of the ranking at the end of the path, which is not quite the
-        ranking of a path that ends elsewhere: give ``max_features`` when several numbers are to be compared. With
-        ``feature_groups`` it counts groups, and features that stand alone.
+        :class:`~l20fs.SolutionPath`. Constant features are never selected. ``"ebic"``: the number up to ``max_features``
+        (100 if that is None) with the smallest extended BIC, which is quick and takes the targets for Gaussian
+        (:mod:`l20fs.objective.criterion`), with a warning if that lies at the limit; :class:`L20SelectorCV` measures
+        instead. None: the non-zero rows at ``alpha``. Changed after ``fit``, it takes the best of the ranking at the end of
+        the path, which is not quite the ranking of a path that ends elsewhere: give ``max_features`` when several numbers
+        are to be compared. With ``feature_groups`` it counts groups, and features that stand alone.
     solver : {"forward", "sbr", "swap", "ahiht", "hiht"} or solver object, default="forward"
         ``"forward"`` adds the feature that lowers the objective most, again and again. ``"swap"`` also exchanges features
         while that helps, at every size: the lowest objective, at several times the cost. ``"sbr"`` adds or removes the
@@ -75,6 +76,10 @@ class L20Selector(PathSelector):
         Weight of the squared error in the column of each class. ``"balanced"``: inverse to the size of the class, so that
         a rare class counts as much as a common one. A dict gives a weight per label, 1 where none is given. Continuous
         targets are never weighted.
+    task : {"auto", "classification", "regression"}, default="auto"
+        What y holds. ``"classification"``: labels, or a label indicator. ``"regression"``: numbers, also where they are
+        whole. ``"auto"``: numbers if it has fractions or several columns that are no indicator, else labels; with a warning
+        if it takes numbers for labels and most of these classes have one or two samples.
     loss : {"squared", "l21"}, default="squared"
         ``"l21"`` counts the length of each sample's error instead of half its square, so that mislabelled and corrupted
         samples pull less; with the solvers ``"forward"`` and ``"swap"``, at several times the cost.
@@ -163,6 +168,8 @@ class L20Selector(PathSelector):
         cost="O(N d C) per step",
     )
     needs_labels = False
+    #: The values of ``task``; a model has one task, whatever y holds.
+    tasks: ClassVar[tuple[Task, ...]] = get_args(Task)
     allows_none = True
     size_rules = ("ebic",)
     takes_sparse = True
@@ -182,6 +189,7 @@ class L20Selector(PathSelector):
         ridge: float | None = None,
         scale: Scale = "zscore",
         class_weight: dict[Any, float] | str | None = "balanced",
+        task: Task = "auto",
         loss: Loss = "squared",
         ranking: Ranking = "entry",
         max_features: int | None = None,
@@ -201,6 +209,7 @@ class L20Selector(PathSelector):
         self.ridge = ridge
         self.scale = scale
         self.class_weight = class_weight
+        self.task = task
         self.loss = loss
         self.ranking = ranking
         self.max_features = max_features
@@ -225,7 +234,7 @@ class L20Selector(PathSelector):
             A dense array of torch or CuPy stays on its device (docs/gpu.md). :class:`l20fs.inputs.names.NamedColumns` gives
             names to the features of a matrix that has none.
         y : array of shape (n_samples,) or (n_samples, n_outputs)
-            Class labels of any type, a label indicator matrix, or numbers.
+            Class labels of any type, a label indicator matrix, or numbers; see ``task``.
         sample_weight : array of shape (n_samples,), optional
             How often each sample counts: weight 2 is the same as the sample twice, 0 leaves it out.
 
@@ -246,6 +255,14 @@ class L20Selector(PathSelector):
         refuse_masked(X, "X")
         blocks = as_blocks(X, self.max_memory)
         return blocks, self._encode(validate_beside_blocks(self, blocks, y))
+
+    def _encode(self, y: Array) -> Targets:
+        if self.needs_labels:
+            return super()._encode(y)
+        targets = encode_targets(y, self.task)
+        if self.task == "auto":
+            warn_of_numbers_as_labels(targets)
+        return targets
 
     def _refuse_what_needs_samples(self, X: Any) -> None:
         """Raise an error for options that are not available for a matrix in blocks."""
@@ -278,6 +295,7 @@ class L20Selector(PathSelector):
         self.path_ = path.with_refits(problem, k_max)
         if self.n_features_to_select == "ebic":
             self.ebic_ = self._ebic(problem, penalty, k_max)
+            self._warn_if_at_limit(penalty.n_selectable(problem.design.varies))
         if self.certify:
             self._certify(problem, k_max)
         self.scores_ = path.scores
@@ -340,6 +358,17 @@ class L20Selector(PathSelector):
         ends = np.searchsorted(self.path_.ranking[rows], np.arange(min(k_max, n_selectable) + 1), side="right")
         return ebic(problem, rows, ends=ends, n_candidates=n_selectable - n_included, n_fixed=n_included)
 
+    def _warn_if_at_limit(self, n_selectable: int) -> None:
+        """Warn if the smallest EBIC is at the end of the path, and there are more features."""
+        k = len(self.ebic_) - 1
+        if int(np.argmin(self.ebic_)) == k < n_selectable:
+            warnings.warn(
+                f"The search for the number of features ended at its limit of {k}, where the smallest EBIC is; more "
+                "features may do better. Raise the limit with max_features.",
+                UserWarning,
+                stacklevel=4,  # the caller of fit
+            )
+
     def _certify(self, problem: LeastSquares, k_max: int) -> None:
         """Compute lower bounds for every size, and the certificate of the selection."""
         self.path_ = self.path_.with_bounds(lower_bounds(problem, k_max))
@@ -373,7 +402,7 @@ class L20Selector(PathSelector):
         """
         from l20fs.estimators.models import L20Classifier
 
-        return L20Classifier(**clone(self).get_params(deep=False))
+        return L20Classifier(**clone(self).get_params(deep=False) | {"task": "auto"})
 
     def as_regressor(self) -> L20Regressor:
         """Return an unfitted regressor with the same parameters.
@@ -385,12 +414,13 @@ class L20Selector(PathSelector):
         """
         from l20fs.estimators.models import L20Regressor
 
-        return L20Regressor(**clone(self).get_params(deep=False))
+        return L20Regressor(**clone(self).get_params(deep=False) | {"task": "auto"})
 
     def _check_parameters(self) -> None:
         solver = make_solver(self.solver)
         solver.check()
         check_choice("ranking", self.ranking, ("entry", "norm"))
+        check_choice("task", self.task, self.tasks)
         check_choice("loss", self.loss, ("squared", "l21"))
         if self.loss not in solver.losses:
             able = _either(other for other in SOLVERS.values() if self.loss in other.losses)

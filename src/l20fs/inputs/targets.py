@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import warnings
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from sklearn.utils.multiclass import type_of_target
@@ -15,6 +16,9 @@ from l20fs.typing import Array
 
 #: With a class of this weight the others are below the rounding error.
 LARGEST_CLASS_WEIGHT = 1e15
+
+#: What y stands for: labels, numbers, or what its type suggests.
+Task = Literal["auto", "classification", "regression"]
 
 
 class Targets(NamedTuple):
@@ -31,8 +35,12 @@ class Targets(NamedTuple):
     sample_weight: Array | None = None
 
 
-def encode_targets(y: Array) -> Targets:
+def encode_targets(y: Array, task: Task = "auto") -> Targets:
     """Encode validated targets: labels one-hot in sorted order, indicators and numbers unchanged.
+
+    ``"auto"`` goes by ``sklearn.utils.multiclass.type_of_target``: whole numbers in one column are labels, fractions and
+    several columns that are no label indicator are numbers. ``"classification"`` takes fractions for labels too,
+    ``"regression"`` takes all for numbers.
 
     Examples
     --------
@@ -40,9 +48,13 @@ def encode_targets(y: Array) -> Targets:
     array([[0., 1.],
            [1., 0.],
            [0., 1.]])
+    >>> encode_targets(np.array([3, 1, 3]), "regression").Y.T
+    array([[3., 1., 3.]])
     """
     if y.ndim == 2 and y.shape[1] == 1:
         y = column_or_1d(y, warn=True)
+    if task == "regression":
+        return numeric_targets(y, for_labels="task='classification'")
     try:
         kind = type_of_target(y, input_name="y", raise_unknown=True)
     except TypeError as error:
@@ -50,15 +62,48 @@ def encode_targets(y: Array) -> Targets:
             f"y has labels that cannot be compared ({error}). Drop samples without a label and use one type of label, "
             "for example y.astype(str)."
         ) from error
-    if kind in ("binary", "multiclass"):
-        classes, codes = np.unique(y, return_inverse=True)
-        if len(classes) < 2:
-            raise ValueError(
-                f"y has one class only, {str(classes[0])!r}; selection needs 2 or more. Give samples of 2 or more classes."
-            )
-        return Targets(np.eye(len(classes))[codes], classes, codes)
+    if kind in ("binary", "multiclass") or (kind == "continuous" and task == "classification"):
+        return _one_hot(y)
+    if kind != "multilabel-indicator" and task == "classification":
+        raise ValueError(
+            f"y has {y.shape[1]} columns that are no label indicator, which is 0 or 1 everywhere. Give one label per sample "
+            "or an indicator, or use task='regression'."
+        )
     targets = numeric_targets(y)
     return targets._replace(classes=np.arange(targets.Y.shape[1])) if kind == "multilabel-indicator" else targets
+
+
+def _one_hot(y: Array) -> Targets:
+    classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(
+            f"y has one class only, {str(classes[0])!r}; selection needs 2 or more. Give samples of 2 or more classes."
+        )
+    return Targets(np.eye(len(classes))[codes], classes, codes)
+
+
+def warn_of_numbers_as_labels(targets: Targets) -> None:
+    """Warn if ``"auto"`` took numbers for labels and most of more than two classes have one or two samples.
+
+    Examples
+    --------
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     warn_of_numbers_as_labels(encode_targets(np.array([151, 75, 141, 206, 135])))
+    >>> len(caught)
+    1
+    """
+    if targets.codes is None or targets.classes is None or targets.classes.dtype.kind not in "iuf":
+        return
+    sizes = np.bincount(targets.codes)
+    n_small = np.count_nonzero(sizes <= 2)
+    if len(sizes) > 2 and 2 * n_small > len(sizes):
+        warnings.warn(
+            f"y holds numbers, which are taken for {len(sizes)} class labels, {n_small} of them with one or two samples. "
+            "Use task='regression' to take them as numbers, or task='classification' if they are labels.",
+            UserWarning,
+            stacklevel=7,  # the caller of fit
+        )
 
 
 def numeric_targets(y: Array, *, for_labels: str = "L20Classifier or L20Selector") -> Targets:
