@@ -18,8 +18,8 @@ design and changes no solver:
 =============  ==============================================================  =======================
 
 With sample weights w, ``X~ = D^(1/2) (X - 1 mean') / scale`` with D = diag(w) and the weighted mean, so that ordinary least
-squares on X~ is weighted least squares on X, and a sample of weight 2 is equivalent to the sample twice. Without an intercept
-the mean is 0.
+squares on X~ is weighted least squares on X, and a sample of weight 2 is equivalent to the sample twice.
+Without an intercept the mean is 0.
 """
 
 from __future__ import annotations
@@ -66,9 +66,7 @@ logger = logging.getLogger("l20fs")
 Scale = Literal["none", "zscore"]
 
 
-def make_design(
-    X: Any, scale: Scale | Array = "none", sample_weight: Any = None, *, fit_intercept: bool = True
-) -> Design:
+def make_design(X: Any, scale: Scale | Array = "none", sample_weight: Any = None, *, fit_intercept: bool = True) -> Design:
     """Wrap a dense array or a SciPy sparse matrix; a dense X is copied once, a sparse one stays sparse.
 
     A dense array of torch or CuPy stays on its device.

@@ -14,8 +14,8 @@ class SampleWeights:
     """Weights of the samples; a weight of 0 leaves a sample out.
 
     With an intercept the samples are centred by their mean, which is equivalent to fitting it; without one by zero, which
-    leaves them as they are. ``root`` is the square root of the weights, ``share`` are the weights divided by their sum. Without weights these arrays
-    are None, and products with them are skipped.
+    leaves them as they are. ``root`` is the square root of the weights, ``share`` are the weights divided by their sum.
+    Without weights these arrays are None, and products with them are skipped.
 
     Examples
     --------
@@ -54,7 +54,7 @@ class SampleWeights:
         return values if self.root is None else values * self.root
 
     def centred(self, images: Array) -> Array:
-        """Subtract the centre of predictions, with samples on the last axis: they are then orthogonal to the root weights."""
+        """Project predictions, with samples on the last axis, onto the range of centred X~: orthogonal to root weights."""
         if not self.fit_intercept:
             return images
         if self.root is None:

@@ -292,7 +292,7 @@ class L20SelectorCV(SearchedSelector):
         if self._judged.classifies:
             return L20Classifier()._encode(y)
         self._is_flat = y.ndim == 1
-        return numeric_targets(y, for_labels="estimator='classifier'")
+        return numeric_targets(y, for_labels="estimator='classifier'", fit_intercept=self._template.fit_intercept)
 
     def _labels(self, targets: Targets) -> Array:
         """Return y in the form for an estimator or a scorer."""
