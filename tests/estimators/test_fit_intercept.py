@@ -1,7 +1,7 @@
 """fit_intercept=False: the problem without 1b', on X and Y as they are.
 
-A slow twin of every fit to numbers: with each sample (x, y) also its reflection (-x, -y), both with half the weight, all means
-are zero and the intercept that is fitted is zero.
+A slow twin of every fit to numbers: with each sample (x, y) also its reflection (-x, -y), both with half the weight, all
+means are zero and the intercept that is fitted is zero.
 """
 
 from __future__ import annotations
@@ -187,6 +187,17 @@ def test_extreme_units_change_nothing(container, unit):
     found = L20Selector(4, fit_intercept=False).fit(container(X), Y)
     np.testing.assert_array_equal(found.ranking_, expected.ranking_)
     np.testing.assert_allclose(found.objective_, expected.objective_, rtol=1e-9)
+
+
+def test_on_a_device_tiny_features_are_told_from_zeros():
+    """Their squares underflow in float32; among them a constant one."""
+    X = np.random.default_rng(0).standard_normal((20, 6)).astype(np.float32)
+    X[:, [1, CONSTANT]] *= np.float32(1e-25)
+    X[:, CONSTANT], X[:, ZERO] = 1e-25, 0.0
+    design = LeastSquares(CONTAINERS["device"](X), np.ones((20, 1)), scale="zscore", fit_intercept=False).design
+    np.testing.assert_array_equal(design.varies, np.arange(6) != ZERO)
+    expected = np.sqrt(np.mean(X.astype(np.float64) ** 2, axis=0))
+    np.testing.assert_allclose(design.scale[design.varies], expected[design.varies], rtol=1e-5)
 
 
 @in_each_container
