@@ -191,7 +191,7 @@ def test_options_belong_to_the_solver_that_has_them(name):
     for kind in (Forward, Swap, SBR, L20Selector):
         with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):
             kind(**{name: 1})
-    assert len(L20Selector().get_params()) == 18
+    assert len(L20Selector().get_params()) == 19
 
 
 @pytest.mark.parametrize("solver", SOLVERS)

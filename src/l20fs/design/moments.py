@@ -97,8 +97,8 @@ class Moments(NamedTuple):
         Examples
         --------
         >>> found = measure(np.array([[3.0, 0.0], [3.0, 0.0]])).about_zero
-        >>> found.mean.tolist(), found.deviation.tolist(), found.varies.tolist()
-        ([0.0, 0.0], [3.0, 0.0], [True, False])
+        >>> found.mean.tolist(), found.squares.tolist(), found.varies.tolist()
+        ([0.0, 0.0], [18.0, 0.0], [True, False])
         """
         nothing = np.zeros_like(self.origin)
         with np.errstate(over="ignore", invalid="ignore"):  # refused when all is known
