@@ -33,7 +33,14 @@ from l20fs.data import load_srbct
         L20Regressor(),
         L20Regressor(2, solver="swap", ridge=0.0),
         L20Regressor("ebic"),
-    ]
+        L20Classifier(fit_intercept=False),
+        L20Regressor(fit_intercept=False),
+    ],
+    expected_failed_checks=lambda model: (
+        {}
+        if model.fit_intercept
+        else {"check_class_weight_classifiers": "through the origin no class gets all samples; nor in RidgeClassifier"}
+    ),
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

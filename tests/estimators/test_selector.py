@@ -28,6 +28,7 @@ CHECKED = [
     L20Selector(2, solver="hiht"),
     L20Selector(2, **paper_settings("ahiht")),
     L20Selector(2, **paper_settings("hiht")),
+    L20Selector(fit_intercept=False),
 ]
 
 

@@ -75,6 +75,8 @@ class BaseSelector(SelectorMixin, BaseEstimator):
     takes_device_arrays: ClassVar[bool] = False
     #: Whether X may come in blocks: a Dask array, or a file larger than memory.
     takes_blocks: ClassVar[bool] = False
+    #: Whether the mean of numeric targets needs no explanation; a parameter of some selectors.
+    fit_intercept: bool = True
 
     n_features_to_select: Size
     scores_: Array
@@ -153,7 +155,7 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         return X, self._encode(y)
 
     def _encode(self, y: Array) -> Targets:
-        targets = encode_targets(y)
+        targets = encode_targets(y, fit_intercept=self.fit_intercept)
         if self.needs_labels and targets.codes is None:
             check_classification_targets(y)
             raise ValueError(f"{type(self).__name__} needs one class label per sample; y has several columns.")
@@ -308,7 +310,8 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         """Return the reason why only ``n_selectable`` features can be selected."""
         if k > n_units:
             return f" is greater than n_features={n_units}. All the features will be returned."
-        return f", but only {n_selectable} of {n_units} features vary; these are returned."
+        do = "vary" if self.fit_intercept else "are not zero"
+        return f", but only {n_selectable} of {n_units} features {do}; these are returned."
 
     def _check_size(self, k: Any) -> None:
         """Refuse what ``n_features_to_select`` cannot be."""

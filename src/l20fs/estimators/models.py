@@ -195,7 +195,7 @@ class L20Regressor(RegressorMixin, _Model):
 
     def _encode(self, y: Array) -> Targets:
         self._is_flat = y.ndim == 1
-        return numeric_targets(y)
+        return numeric_targets(y, fit_intercept=self.fit_intercept)
 
     def predict(self, X: Any) -> Array:
         """Predict the outputs of each sample.

@@ -19,7 +19,7 @@ from l20fs.estimators.base import About
 from l20fs.estimators.path_selector import PathSelector
 from l20fs.estimators.penalty import penalty_of, warn_of_idle_features
 from l20fs.inputs.targets import Targets, Task, encode_targets, warn_of_numbers_as_labels, weights_of_targets
-from l20fs.inputs.validation import check_choice, check_number, refuse_masked, validate_beside_blocks
+from l20fs.inputs.validation import check_choice, check_flag, check_number, refuse_masked, validate_beside_blocks
 from l20fs.objective import make_problem
 from l20fs.objective.criterion import ebic, refuse_few_samples
 from l20fs.objective.least_squares import LeastSquares
@@ -72,6 +72,9 @@ class L20Selector(PathSelector):
         10 for labels and label indicators, 0.1 for numbers.
     scale : {"none", "zscore"}, default="zscore"
         ``"zscore"`` gives every feature deviation 1 before the rows compete. ``coef_`` is in the units of X either way.
+    fit_intercept : bool, default=True
+        Whether b is fitted. False: b is 0 and neither X nor Y is centred, as in scikit-learn's linear models. The deviation
+        of a feature is then its root mean square, and a constant feature is selected like any other unless it is zero.
     class_weight : dict, "balanced" or None, default="balanced"
         Weight of the squared error in the column of each class. ``"balanced"``: inverse to the size of the class, so that
         a rare class counts as much as a common one. A dict gives a weight per label, 1 where none is given. Continuous
@@ -128,6 +131,7 @@ class L20Selector(PathSelector):
     coef_ : array of shape (n_classes, n_features)
         Weights of the selected features at the end of the path, in units of X; zero elsewhere.
     intercept_ : array of shape (n_classes,)
+        Zero with ``fit_intercept=False``.
     classes_ : array of shape (n_classes,)
         The labels in sorted order, if y holds labels.
     certificate_ : Certificate
@@ -188,6 +192,7 @@ class L20Selector(PathSelector):
         alpha: float | None = None,
         ridge: float | None = None,
         scale: Scale = "zscore",
+        fit_intercept: bool = True,
         class_weight: dict[Any, float] | str | None = "balanced",
         task: Task = "auto",
         loss: Loss = "squared",
@@ -208,6 +213,7 @@ class L20Selector(PathSelector):
         self.alpha = alpha
         self.ridge = ridge
         self.scale = scale
+        self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.task = task
         self.loss = loss
@@ -259,7 +265,7 @@ class L20Selector(PathSelector):
     def _encode(self, y: Array) -> Targets:
         if self.needs_labels:
             return super()._encode(y)
-        targets = encode_targets(y, self.task)
+        targets = encode_targets(y, self.task, fit_intercept=self.fit_intercept)
         if self.task == "auto":
             warn_of_numbers_as_labels(targets)
         return targets
@@ -317,6 +323,7 @@ class L20Selector(PathSelector):
             scale=self.scale,
             target_weights=weights_of_targets(targets, self.class_weight),
             sample_weight=targets.sample_weight,
+            fit_intercept=self.fit_intercept,
         )
 
     def _largest_size(self, penalty: RowPenalty) -> int:
@@ -435,6 +442,7 @@ class L20Selector(PathSelector):
                 "certify=True with feature_groups or penalty_factor is not available: the bounds count features, all at the "
                 "same price. Use certify=False, or include and exclude alone."
             )
+        check_flag("fit_intercept", self.fit_intercept)
         if self.ridge is not None:
             check_number("ridge", self.ridge, minimum=0.0, strict=False)
         if self.alpha is not None:

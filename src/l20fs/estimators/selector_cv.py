@@ -330,10 +330,11 @@ class L20SelectorCV(SearchedSelector):
         return self._grid.counts(penalty, limit, self._n_wanted(rule, penalty.n_units))
 
     def _encode(self, y: Array) -> Targets:
+        fit_intercept = self._template.fit_intercept
         if not self._judged.classifies:
             self._is_flat = y.ndim == 1
-            return encode_targets(y, "regression")
-        targets = encode_targets(y)
+            return encode_targets(y, "regression", fit_intercept=fit_intercept)
+        targets = encode_targets(y, fit_intercept=fit_intercept)
         if targets.codes is None:
             raise ValueError(
                 "Unknown label type: y holds fractions or several columns. Use task='regression' if they are numbers, or "

@@ -2,9 +2,9 @@ r"""Extended BIC along a path, for a choice of the number of features without cr
 
 If the targets were Gaussian with one variance around a linear function of k features out of d, twice the negative logarithm
 of the likelihood would be :math:`N r \log(\mathrm{RSS}_k / N r)` up to a constant, where RSS is the residual sum of squares
-over N samples of r linearly independent targets (one-hot labels of C classes have C - 1). Each of the k r coefficients costs
-:math:`\log N`, as in BIC, and the choice of k out of d features costs twice the logarithm of the number of such choices
-(Chen and Chen 2008, with their gamma = 1):
+over N samples of r linearly independent targets (one-hot labels of C classes have C - 1, or C without an intercept). Each of
+the k r coefficients costs :math:`\log N`, as in BIC, and the choice of k out of d features costs twice the logarithm of the
+number of such choices (Chen and Chen 2008, with their gamma = 1):
 
 .. math:: \mathrm{EBIC}(k) = N r \log\frac{\mathrm{RSS}_k}{N r}
           + \frac{N}{N - k - 2} \Bigl( k r \log N + 2 \log\binom dk \Bigr)
