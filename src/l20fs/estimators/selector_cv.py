@@ -15,7 +15,7 @@ from l20fs.estimators.penalty import penalty_of
 from l20fs.estimators.search_grid import SearchGrid
 from l20fs.estimators.searched_selector import Model, SearchedSelector
 from l20fs.estimators.selector import L20Selector
-from l20fs.evaluation.choice import Setting, SizeRule, choose, tabulate
+from l20fs.evaluation.choice import Setting, SizeRule, choose, tabulate, tabulate_selections
 from l20fs.evaluation.engine import Samples, score_sizes
 from l20fs.evaluation.folds import make_folds
 from l20fs.evaluation.judges import fit_estimator
@@ -47,7 +47,8 @@ class L20SelectorCV(SearchedSelector):
     n_features_to_select : {"1se", "best"}, int or float, default="1se"
         ``"best"``: the number with the highest mean score. ``"1se"``: the smallest number whose mean score is at most one
         standard error below the highest. A number, or a share of all features: that many; only the ridge (and alpha) is
-        chosen, and the scores of all other numbers are there too. Can be changed after ``fit``.
+        chosen, and the scores of all other numbers are there too. Can be changed after ``fit``, as that of
+        :class:`L20Selector`; a number beyond those that were tried gives a warning.
     selector : L20Selector or None, default=None
         What computes the path; its other parameters apply, except for those named here. None: ``L20Selector()``.
     ridge : float, sequence of floats or None, default=None
@@ -82,7 +83,9 @@ class L20SelectorCV(SearchedSelector):
         One entry per ridge, alpha and number of features: ``ridge``, ``alpha`` (NaN if there is none),
         ``n_features_to_select`` (NaN where alpha decides; of groups, where ``selector`` has any), ``n_features`` (the mean
         over the folds), ``split0_test_score`` and so on, ``mean_test_score``, ``std_test_score``, ``standard_error``,
-        ``rank_test_score``.
+        ``rank_test_score``; and as in scikit-learn's ``RFECV``, with a row per entry and a column per feature,
+        ``split0_support`` and so on (the masks of the features selected in the fold) and ``split0_ranking`` (their ranks on
+        the path of the fold, 1 for the best). Leave these out of a DataFrame, whose columns have one dimension.
     n_features_ : int
         The number of features that ``fit`` chose; like the next four it does not follow a later change of
         ``n_features_to_select``, as ``support_`` does.
@@ -221,7 +224,8 @@ class L20SelectorCV(SearchedSelector):
             self.classes_ = targets.classes
         self.n_splits_ = len(folds)
         settings = [Setting(default_ridge(targets) if each.ridge is None else each.ridge, each.alpha) for each in models]
-        self.cv_results_ = tabulate(settings, sizes, *scores)
+        self.cv_results_ = tabulate(settings, sizes, scores.values, scores.n_features)
+        self.cv_results_ |= tabulate_selections(scores.support, scores.ranking)
         self._chosen_by = self.n_features_to_select
         self.best_index_ = self._choose(penalty.n_units)
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
