@@ -17,7 +17,7 @@ from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV
+from l20fs import AHIHT, HIHT, L20Classifier, L20Regressor, L20Selector, L20SelectorCV
 from l20fs.data import load_srbct
 
 
@@ -272,6 +272,19 @@ def test_beyond_the_fitted_size_all_say_so_and_agree(solver):
         # The way out that the message names.
         longer = L20Selector(6, max_features=k, **settings).fit(X, y)
         assert np.array_equal(longer.support_for(k), L20Selector(k, **settings).fit(X, y).support_)
+
+
+@pytest.mark.parametrize("solver", [AHIHT(rate=0.3), HIHT(rate=0.3, max_iter=5000)])
+def test_a_path_that_reaches_further_than_asked_is_followed_to_its_end(solver):
+    """A step of lambda may let several features in: up to the last of them nothing differs from a fresh fit."""
+    X, y = make_data(6, n_features=30)
+    selector = L20Selector(7, solver=solver).fit(X, y)
+    end = int(selector.path_.sizes[-1])
+    assert end > 8, "otherwise this test says nothing"
+    for k in range(7, end + 1):
+        assert np.array_equal(selector.order_for(k), L20Selector(k, solver=solver).fit(X, y).order_for(k))
+    with pytest.warns(UserWarning, match=f"beyond the {end} features"):
+        selector.support_for(end + 1)
 
 
 def test_a_path_that_ended_by_itself_ranks_the_rest_as_a_fresh_fit():

@@ -42,6 +42,7 @@ def planted():
     return make_planted(200, 300, 6, 4, random_state=0)
 
 
+@pytest.mark.filterwarnings("ignore:n_features_to_select=300 goes beyond")
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_another_k_needs_no_second_fit(planted, monkeypatch, solver):
     X, y, _ = planted
@@ -206,6 +207,7 @@ def test_callback_and_verbose(planted, capsys, solver):
     assert "lambda=" in lines[0]
 
 
+@pytest.mark.filterwarnings("ignore:n_features_to_select=300 goes beyond")
 @pytest.mark.parametrize("ranking", ["entry", "norm"])
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_selection_frame(planted, solver, ranking):
