@@ -82,8 +82,8 @@ class L20Classifier(ClassifierMixin, _Model):
     coef_ : array of shape (n_classes, n_features), or (1, n_features) for two classes
         Weights of the class scores, in units of X; zero for features that are not selected. ``X @ coef_.T + intercept_``
         is :meth:`decision_function`, which of two classes scores the second (and has one dimension then).
-        :meth:`coef_for`, :meth:`model_for` and ``selection_frame()`` have the same weights. Those of least squares are in
-        ``path_.refit(k)``, one row per class.
+        :meth:`coef_for`, :meth:`model_for` and ``selection_frame()`` have the same weights, the table for both of two
+        classes. Those of least squares are in ``path_.refit(k)``, one row per class.
     intercept_ : array of shape (n_classes,), or (1,) for two classes
     classes_ : array of shape (n_classes,)
         The labels in sorted order.
@@ -141,17 +141,6 @@ class L20Classifier(ClassifierMixin, _Model):
         """
         codes = decide(self._apply(X))
         return np.asarray(self.classes_[codes])
-
-    def target_names(self) -> list[str]:
-        """Return a name per row of ``coef_``.
-
-        Returns
-        -------
-        list of str
-            The class labels; of two classes the second.
-        """
-        names = super().target_names()
-        return names[1:] if len(names) == 2 else names
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

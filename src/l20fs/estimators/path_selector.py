@@ -165,7 +165,7 @@ class PathSelector(BaseSelector):
         return selection_frame(self, self.n_features_to_select, X, stability, n_substitutes)
 
     def target_names(self) -> list[str]:
-        """Return a name per row of ``coef_``.
+        """Return the names of the targets.
 
         Returns
         -------

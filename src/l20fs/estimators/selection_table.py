@@ -153,6 +153,8 @@ def selection_frame(selector: PathSelector, k: Any, X: Any, stability: Any, n_su
     names = feature_names(selector)
     labels = selector.target_names()
     coef = np.atleast_2d(selector.coef_for(k))[:, chosen]
+    if len(coef) < len(labels):  # a classifier of two classes has the weights for the second
+        coef = np.vstack([-coef, coef])
     norms = np.zeros(path.n_features)
     norms[path.coef_rows] = path.stage_norms(-1)
     columns = {
@@ -167,16 +169,9 @@ def selection_frame(selector: PathSelector, k: Any, X: Any, stability: Any, n_su
         columns["stability"] = _frequencies(stability, selector)[chosen]
     if X is not None:
         columns["could_replace"] = _could_replace(selector, X, chosen, n_substitutes)
-    columns["strongest"] = pd.Series(_strongest(selector, labels, coef), dtype=object)
+    strongest = [strongest_class(weights) for weights in coef.T]
+    columns["strongest"] = pd.Series([None if place is None else labels[place] for place in strongest], dtype=object)
     return pd.DataFrame(columns | {f"coef_{label}": weights for label, weights in zip(labels, coef, strict=True)})
-
-
-def _strongest(selector: PathSelector, labels: list[str], coef: Array) -> list[str | None]:
-    """Return the name of the strongest class of each feature, from one row of weights per label."""
-    if len(labels) == 1 and hasattr(selector, "classes_"):  # the one row is for the second class against the first
-        labels, coef = [str(label) for label in selector.classes_], np.vstack([-coef, coef])
-    places = [strongest_class(weights) for weights in coef.T]
-    return [None if place is None else labels[place] for place in places]
 
 
 def strongest_class(weights: Array) -> int | None:
