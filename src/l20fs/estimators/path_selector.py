@@ -59,7 +59,7 @@ class PathSelector(BaseSelector):
 
     @property
     def _units(self) -> str:
-        """What is counted."""
+        """The word for the units in messages."""
         return "features and groups" if self.path_.n_units < self.n_features_in_ else "features"
 
     def _count_units(self) -> tuple[int, int]:
