@@ -45,6 +45,7 @@ def planted():
     return make_planted(200, 300, 6, 4, random_state=0)
 
 
+@pytest.mark.filterwarnings("ignore:n_features_to_select=300 goes beyond")
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_another_k_needs_no_second_fit(planted, monkeypatch, solver):
     X, y, _ = planted
@@ -193,7 +194,7 @@ def test_options_belong_to_the_solver_that_has_them(name):
     for kind in (Forward, Swap, SBR, L20Selector):
         with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):
             kind(**{name: 1})
-    assert len(L20Selector().get_params()) == 19
+    assert len(L20Selector().get_params()) == 20
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -209,6 +210,7 @@ def test_callback_and_verbose(planted, capsys, solver):
     assert "lambda=" in lines[0]
 
 
+@pytest.mark.filterwarnings("ignore:n_features_to_select=300 goes beyond")
 @pytest.mark.parametrize("ranking", ["entry", "norm"])
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_selection_frame(planted, solver, ranking):

@@ -237,6 +237,7 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         """
         check_is_fitted(self)
         self._check_size(k)
+        self._warn_if_beyond(k)
         return self._select(k)
 
     def order_for(self, k: Size) -> Array:
@@ -252,7 +253,11 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         array of shape (n_selected,)
             Indices, the best feature first.
         """
-        chosen = np.flatnonzero(self.support_for(k))
+        return self._best_first(self.support_for(k), k)
+
+    def _best_first(self, mask: Array, k: Size) -> Array:
+        """Return the indices of the features of a mask for ``k``, best first."""
+        chosen = np.flatnonzero(mask)
         return chosen[np.argsort(self._ranked_for(k)[0][chosen], kind="stable")]
 
     @property
@@ -262,6 +267,9 @@ class BaseSelector(SelectorMixin, BaseEstimator):
 
     def _get_support_mask(self) -> Array:
         return self.support_for(self.n_features_to_select)
+
+    def _warn_if_beyond(self, k: Size) -> None:
+        """Warn of a valid ``k`` for which another fit would select other features."""
 
     def _select(self, k: Size) -> Array:
         """Return the mask for a valid ``k`` from what was learned, which stays as it is."""

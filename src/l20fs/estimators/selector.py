@@ -54,8 +54,11 @@ class L20Selector(PathSelector):
         (100 if that is None) with the smallest extended BIC, which is quick and takes the targets for Gaussian
         (:mod:`l20fs.objective.criterion`), with a warning if that lies at the limit; :class:`L20SelectorCV` measures
         instead. None: the non-zero rows at ``alpha``. Changed after ``fit``, it takes the best of the ranking at the end of
-        the path, which is not quite the ranking of a path that ends elsewhere: give ``max_features`` when several numbers
-        are to be compared. With ``feature_groups`` it counts groups, and features that stand alone.
+        the path. With ``solver="forward"``, ``ranking="entry"`` and ``loss="squared"`` a smaller number gives the features
+        of a fresh fit; otherwise they may differ, since rows are exchanged or weighed on the way to the end
+        (``path_.rows_at(k)`` has those of the stage with k rows). A number beyond the end gives a warning, since no fit has
+        ranked features there as a fresh one would: give ``max_features`` when several numbers are to be compared. With
+        ``feature_groups`` it counts groups, and features that stand alone.
     solver : {"forward", "sbr", "swap", "ahiht", "hiht"} or solver object, default="forward"
         ``"forward"`` adds the feature that lowers the objective most, again and again. ``"swap"`` also exchanges features
         while that helps, at every size: the lowest objective, at several times the cost. ``"sbr"`` adds or removes the
@@ -128,9 +131,11 @@ class L20Selector(PathSelector):
         1 is best; the features of a group share a rank.
     support_ : array of shape (n_features,)
         Mask of the selected features, for the present ``n_features_to_select``.
-    coef_ : array of shape (n_classes, n_features)
-        Weights of the selected features at the end of the path, in units of X; zero elsewhere.
-    intercept_ : array of shape (n_classes,)
+    coef_ : array of shape (n_targets, n_features)
+        Weights W' of the selected features at the end of the path, in units of X; zero elsewhere. They are those of least
+        squares for the one-hot labels or the outputs, one row for each, also for two classes and for one output: a selector
+        has no ``decision_function`` that they must agree with, as those of :class:`L20Classifier` do.
+    intercept_ : array of shape (n_targets,)
         Zero with ``fit_intercept=False``.
     classes_ : array of shape (n_classes,)
         The labels in sorted order, if y holds labels.

@@ -43,8 +43,8 @@ def default_ridge(targets: Targets) -> float:
 class LinearRule(NamedTuple):
     """Linear rule ``x[rows] @ weights + intercept``, one column per target.
 
-    ``rows`` (n_rows,) are features, best first; ``weights`` (n_rows, n_targets) and ``intercept`` (n_targets,) are in units
-    of X.
+    The rule for two classes has one column, for the second against the first. ``rows`` (n_rows,) are features, best first;
+    ``weights`` (n_rows, n_targets) and ``intercept`` (n_targets,) are in units of X.
     """
 
     rows: Array
@@ -54,6 +54,17 @@ class LinearRule(NamedTuple):
     def apply(self, columns: Any) -> Array:
         """Return the values for samples, (n_samples, n_targets), from their columns ``X[:, rows]``."""
         return np.asarray(columns @ self.weights) + self.intercept
+
+
+def decide(values: Array) -> Array:
+    """Return the index of the class of each sample from the values of a rule; ties go to the first class.
+
+    Examples
+    --------
+    >>> decide(np.array([[0.5], [-2.0], [0.0]])), decide(np.array([[1.0, 3.0, 2.0]]))
+    (array([1, 0, 0]), array([1]))
+    """
+    return (values[:, 0] > 0.0).astype(np.intp) if values.shape[1] == 1 else values.argmax(axis=1)
 
 
 class ClassScatter(NamedTuple):
@@ -84,7 +95,10 @@ class ClassScatter(NamedTuple):
         return cls(means, within, np.round(shares / shares.sum(), 12), sample_weights.fit_intercept)
 
     def discriminant(self, weights: Array) -> tuple[Array, Array]:
-        """Convert predictions ``x @ weights`` on the first rows to class scores: their weights and intercepts."""
+        """Convert predictions ``x @ weights`` on the first rows to class scores: their weights and intercepts.
+
+        Two classes have one score, that of the second less that of the first.
+        """
         k = len(weights)
         centres = self.means[:, :k] @ weights
         scatter = weights.T @ self.within[:k, :k] @ weights
@@ -97,5 +111,7 @@ class ClassScatter(NamedTuple):
             intercept[present] = np.log(self.shares[present]) - 0.5 * np.einsum("cj,jc->c", centres, axes)[present]
         else:
             axes = np.linalg.solve(scatter + (centres.T * self.shares) @ centres, centres.T * self.shares)
+        if len(centres) == 2:
+            return weights @ np.diff(axes), np.diff(intercept)
         # Only differences between classes matter: their mean is subtracted.
         return weights @ (axes - axes[:, present].mean(axis=1, keepdims=True)), intercept - intercept[present].mean()
