@@ -108,6 +108,7 @@ def test_the_choice_is_that_of_a_slow_loop(rule, seed):
     assert np.array_equal(selector.scores_, direct.scores_)
 
 
+@pytest.mark.filterwarnings("ignore:The search for the number of features ended at its limit")
 @pytest.mark.parametrize("options", [{"ridge": [0.1, 10.0], "sizes": [1, 2, 5]}, {"sizes": [2, 6]}, {"alpha": [0.1, 0.3]}])
 def test_the_selections_of_the_folds_are_those_of_a_slow_loop(options):
     X, y = make_data(2)
