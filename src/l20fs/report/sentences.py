@@ -192,6 +192,16 @@ def optimistic_choice(rule: str, *, is_nested: bool) -> str | None:
     )
 
 
+def search_at_limit(limit: int | None, noun: str) -> str | None:
+    """Warn that the search for the number of features ended at the largest that was tried."""
+    if limit is None:
+        return None
+    return (
+        f"The search for the number of {noun}s ended at its limit of {limit}, where the highest accuracy is: more may do "
+        "better. Raise it with --max-features."
+    )
+
+
 def separating_feature(name: str | None) -> str | None:
     """Warn of a feature that separates all classes on its own: it may be a code of the class."""
     if name is None:
