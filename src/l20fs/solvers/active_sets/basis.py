@@ -106,9 +106,10 @@ class Basis(Triangle, ABC):
                 lifted -= root * (found @ inverse.T)
             rest -= self._synthesise(found, exactly)
             coordinates += found
-            squared = _squares(rest) + _squares(lifted) + ridge
+            squared = _squares(rest) + (_squares(lifted) + ridge if root else 0.0)
             # Where little is left, rounding of the large part that was taken away is in it, too: once more.
-            if ((squared >= 0.01 * before) | (squared <= NOTHING * first)).all():
+            is_settled = (squared >= 0.01 * before) | (squared <= NOTHING * first)
+            if is_settled.all() if is_settled.ndim else is_settled:
                 return Remainders(rest, lifted, coordinates, squared)
 
     def remainder(self, row: int, column: Array) -> Remainders:
@@ -260,13 +261,14 @@ class FeatureBasis(Basis):
             blocks = self.problem.design.sample_blocks(rows)
             products = np.sum([vectors[..., samples] @ columns for samples, columns in blocks], axis=0)
         else:
-            products = self.problem.design.pull_among(rows)(np.atleast_2d(vectors)).reshape(*vectors.shape[:-1], -1)
+            pull = self.problem.design.pull_among(rows)
+            products = pull(vectors[None])[0] if vectors.ndim == 1 else pull(vectors)
         return products @ self.inverse
 
     def _synthesise(self, coordinates: Array, exactly: bool) -> Array:
         rows, weights = np.array(self.rows, dtype=np.intp), coordinates @ self.inverse.T
         if not (exactly and self.problem.dtype != np.float64):
-            return self.problem.image(rows, np.atleast_2d(weights)).reshape(*weights.shape[:-1], -1)
+            return self.problem.image(rows, weights[None])[0] if weights.ndim == 1 else self.problem.image(rows, weights)
         vectors = np.empty((*weights.shape[:-1], self.problem.design.n_samples))
         for samples, columns in self.problem.design.sample_blocks(rows):
             vectors[..., samples] = weights @ columns.T

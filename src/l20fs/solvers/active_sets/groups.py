@@ -88,6 +88,14 @@ class GroupActiveSet(RowActiveSet):
                     gains[unit] = self._close_group(unit).gain(turns, targets)
         return gains
 
+    def _gains_anew(self, position: int) -> tuple[Array, float]:
+        """Return what each unit would gain without one on which members of others depend, and what that one is worth."""
+        units = [unit for unit in self._units[self.n_fixed :] if unit != self._units[position]]
+        others = GroupActiveSet(self.problem, units, self.penalty)
+        gains = others.gains()
+        gains[self._units[position]] = 0.0
+        return gains, others.loss - self.loss
+
     def _close_group(self, unit: int) -> CloseGroup:
         """Measure what is left of the columns of a unit: rounding may have eaten it in the blocks."""
         if unit not in self._close_groups:
@@ -137,15 +145,15 @@ class GroupActiveSet(RowActiveSet):
             return Exchange(-1, -1, -math.inf)
         decreases = np.empty((len(removable), self.penalty.n_units))
         worth = np.empty(len(removable))
-        may_come_back = bool(self._passed_over().any())
+        rows = np.flatnonzero(self._passed_over()) if self._may_be_close else NO_ROWS
+        passed_over = measure_columns(self.problem, self.basis, self.residual, rows)
         for number, position in enumerate(removable):
-            if may_come_back:
-                # Members that depend on this unit would have a weight without it: what is left is built anew.
-                units = [unit for unit in self._units[self.n_fixed :] if unit != self._units[position]]
-                others = GroupActiveSet(self.problem, units, self.penalty)
-                gains, worth[number] = others.gains(), others.loss - self.loss
+            turns, targets = self.basis.exit_of(self._span(position))
+            room = passed_over.room + np.square(passed_over.coordinates @ turns.T).sum(axis=1)
+            comes_back = room > self._smallest_room[rows]
+            if (comes_back & (self.penalty.unit_of[rows] != self._units[position])).any():
+                gains, worth[number] = self._gains_anew(position)
             else:
-                turns, targets = self.basis.exit_of(self._span(position))
                 images = self.basis.images_of(self.basis.prepare(turns), slice(None))
                 gains = self._gains_without(turns, images, targets)
                 worth[number] = 0.5 * float(np.vdot(targets, targets))

@@ -257,7 +257,8 @@ class RowActiveSet(ActiveSet):
         is_explained = self.penalty.is_even and self.loss <= ALL_EXPLAINED * self.problem.null_loss
         if not self._may_be_close or is_explained:
             return NO_ROWS
-        rows = np.flatnonzero(self.problem.ridge + self.energies <= self._needed_room)
+        room = self.energies + self.problem.ridge if self.problem.ridge else self.energies
+        rows = np.flatnonzero(room <= self._needed_room)
         return rows[(self._needed_room[rows] < np.inf) & ~self._is_dependent[rows]]
 
     def _close_columns(self) -> CloseColumns:
