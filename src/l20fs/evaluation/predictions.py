@@ -16,7 +16,6 @@ from l20fs.evaluation.engine import Judge, Samples, evaluate
 from l20fs.evaluation.folds import Fold, make_stratified_folds
 from l20fs.evaluation.judges import NearestNeighbours, OwnRule, RefittedRule
 from l20fs.inputs.validation import refuse_foreign_array
-from l20fs.objective.linear_rule import RIDGE_FOR_LABELS
 from l20fs.typing import Array
 
 #: Judges: the linear rule of the path, and a vote of the nearest neighbours. The first one is the default.
@@ -75,7 +74,7 @@ def predictions_by_k(
     folds: Sequence[Fold],
     *,
     judges: Sequence[str] = JUDGES,
-    ridge: float = RIDGE_FOR_LABELS,
+    ridge: float | str = "auto",
     n_jobs: int | None = None,
     on_fold: Callable[[], object] | None = None,
 ) -> Predictions:
@@ -97,7 +96,7 @@ def predictions_by_k(
         ``"linear"``: :class:`L20Classifier` on the selected features, for :class:`L20Selector` the model of its own path.
         ``"KNN-5"``: a vote of the five nearest training samples; ties between samples go to the lower index, ties between
         classes to the first class.
-    ridge : float
+    ridge : float or "auto"
         Ridge of the linear judge; :class:`L20Selector` has its own.
     n_jobs : int or None
         Number of folds that are computed in parallel.
@@ -123,7 +122,7 @@ def predictions_by_k(
     classes, codes = np.unique(np.asarray(y), return_inverse=True)
     predictor = selector.as_classifier() if hasattr(selector, "as_classifier") else selector
     known: dict[str, Judge] = {
-        "linear": OwnRule() if hasattr(predictor, "model_for") else RefittedRule(float(ridge)),
+        "linear": OwnRule() if hasattr(predictor, "model_for") else RefittedRule(ridge),
         "KNN-5": NearestNeighbours(),
     }
     samples = Samples(_by_samples(X), classes[codes])
@@ -156,7 +155,7 @@ def nested_accuracy(
     *,
     groups: Array | None = None,
     seed: int = 0,
-    ridge: float = RIDGE_FOR_LABELS,
+    ridge: float | str = "auto",
     n_jobs: int | None = None,
     on_fold: Callable[[], object] | None = None,
 ) -> Nested:
