@@ -112,7 +112,7 @@ class RefittedRule:
     def __call__(self, selection: Selection, train: Samples, test: Samples) -> Array:
         targets = encode_targets(train.y)
         assert targets.classes is not None
-        ridge = self._strength(train.X)
+        ridge = self.strength_on(train.X)
         rules = [
             rule
             for chain in selection.chains
@@ -120,7 +120,8 @@ class RefittedRule:
         ]
         return np.asarray(targets.classes[_decide(selection, rules, test)])
 
-    def _strength(self, X: Any) -> float:
+    def strength_on(self, X: Any) -> float:
+        """Return the strength of the ridge term for these training samples."""
         if not isinstance(self.ridge, str):
             return float(self.ridge)
         return auto_ridge(int(np.count_nonzero(measure(X).varies)), X.shape[0], for_labels=True)

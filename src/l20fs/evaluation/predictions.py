@@ -93,11 +93,12 @@ def predictions_by_k(
     folds : sequence of Fold
         For example those of :func:`~l20fs.evaluation.folds.make_stratified_folds`.
     judges : sequence of {"linear", "KNN-5"}
-        ``"linear"``: :class:`L20Classifier` on the selected features, for :class:`L20Selector` the model of its own path.
+        ``"linear"``: :class:`L20Classifier` on the z-scores of the selected features, for :class:`L20Selector` the model of
+        its own path.
         ``"KNN-5"``: a vote of the five nearest training samples; ties between samples go to the lower index, ties between
         classes to the first class.
     ridge : float or "auto"
-        Ridge of the linear judge; :class:`L20Selector` has its own.
+        Ridge of the linear judge, ``"auto"`` that of all features of a fold; :class:`L20Selector` has its own.
     n_jobs : int or None
         Number of folds that are computed in parallel.
     on_fold : callable, optional
