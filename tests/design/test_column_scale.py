@@ -50,7 +50,9 @@ def slow_divisors(X, rule):
     deviations = X.std(axis=0)
     varies = np.ptp(X, axis=0) > 0.0
     if rule == "auto":
-        low, high = np.percentile(deviations[varies], [5, 95])
+        ascending = np.sort(deviations[varies])
+        last = len(ascending) - 1
+        low, high = ascending[int(np.floor(0.05 * last))], ascending[int(np.ceil(0.95 * last))]
         rule = "moderated" if high <= COMPARABLE_RATIO * low else "zscore"
     s0 = np.median(deviations[varies]) if rule == "moderated" else 0.0
     return np.where(varies, deviations + s0, 1.0)
@@ -155,6 +157,7 @@ def test_auto_on_both_sides_of_the_ratio():
     assert divisors_of("auto", deviations**1.2, varies)[0] == "zscore"
     odd = np.append(np.ones(40), 1e9)
     assert divisors_of("auto", odd, varies[:41])[0] == "moderated"
+    assert divisors_of("auto", odd[-2:], varies[:2])[0] == "zscore", "of a few features each one counts"
     silent = np.append(np.ones(40), np.zeros(40))
     rule, divisors = divisors_of("auto", silent, silent > 0.0)
     assert (rule, divisors[0]) == ("moderated", 2.0)

@@ -141,7 +141,7 @@ def test_the_rule_of_constancy(value, n_steps):
     assert is_varying(np.array([value]), np.array([other])).tolist() == [expected]
 
 
-@pytest.mark.parametrize("scale", ["none", "zscore"])
+@pytest.mark.parametrize("scale", ["none", "zscore", "moderated"])
 @pytest.mark.parametrize("container", CONTAINERS)
 def test_constant_columns_change_nothing(container, scale):
     """The ridge is relative to the columns that vary."""

@@ -39,7 +39,8 @@ class ColumnScale(NamedTuple):
 
     @classmethod
     def of(cls, found: Moments, scale: Scale | Array, dtype: np.dtype[Any]) -> ColumnScale:
-        """Scale columns by their moments."""
+        """Scale columns by their moments; raise an error for values that are too large."""
+        refuse_overflow(found.length)
         rest = found.rest if found.offset.any() else found.offset
         return cls.of_lengths(found.length, found.varies, found.weight, scale, dtype, mean=found.mean, rest=rest)
 
@@ -57,7 +58,6 @@ class ColumnScale(NamedTuple):
     ) -> ColumnScale:
         """Scale columns by the norms of the centred columns; raise an error if their squares would overflow."""
         deviation = length / np.sqrt(weight)
-        refuse_overflow(deviation)
         rule, divisors = divisors_of(scale, deviation, varies)
         if rule == "zscore":
             return cls(mean, rest, divisors, varies, varies * weight, deviation, rule)
@@ -123,6 +123,8 @@ def divisors_of(scale: Scale | Array, deviation: Array, varies: Array) -> tuple[
 def are_comparable(deviations: Array) -> bool:
     """Return whether deviations are of one order: the 95th percentile is at most ``COMPARABLE_RATIO`` times the 5th.
 
+    The percentiles are deviations themselves, of up to 20 the smallest and the largest.
+
     Examples
     --------
     >>> are_comparable(np.array([0.5, 1.0, 20.0])), are_comparable(np.array([0.5, 1.0, 2000.0]))
@@ -130,7 +132,7 @@ def are_comparable(deviations: Array) -> bool:
     """
     if not len(deviations):
         return True
-    low, high = np.percentile(deviations, [5.0, 95.0])
+    low, high = np.percentile(deviations, 5.0, method="lower"), np.percentile(deviations, 95.0, method="higher")
     return bool(high / COMPARABLE_RATIO <= low)
 
 

@@ -75,8 +75,8 @@ class L20Selector(PathSelector):
         What every feature is divided by before the rows compete; ``coef_`` is in the units of X in any case. ``"zscore"``:
         its deviation. ``"moderated"``: its deviation plus the median of all deviations, so that features which hardly vary,
         in measurements of one kind mostly noise, are not blown up. ``"none"``: 1. ``"auto"``: ``"moderated"`` where the
-        deviations are comparable, as of features in one unit (the 95th percentile is at most 100 times the 5th), else
-        ``"zscore"``; ``scale_`` says which.
+        deviations are comparable, as of features in one unit (the 95th percentile is at most 100 times the 5th; of up to 20
+        features, the largest deviation and the smallest), else ``"zscore"``; ``scale_`` says which.
     class_weight : dict, "balanced" or None, default="balanced"
         Weight of the squared error in the column of each class. ``"balanced"``: inverse to the size of the class, so that
         a rare class counts as much as a common one. A dict gives a weight per label, 1 where none is given. Continuous
