@@ -28,7 +28,7 @@ from l20fs.data import load_srbct
         L20Classifier(),
         L20Classifier(2, class_weight=None),
         L20Classifier(3, solver="ahiht", loss="squared"),
-        L20Classifier(3, loss="l21"),
+        L20Classifier(3, loss="l21", ridge=10.0),
         L20Classifier("ebic", ridge=0.1),
         L20Regressor(),
         L20Regressor(2, solver="swap", ridge=0.0),
@@ -91,12 +91,14 @@ def test_two_classes_have_one_decision_value():
 
 
 @pytest.mark.parametrize("ridge", [0.0, 0.3])
-@pytest.mark.parametrize("scale", ["none", "zscore"])
+@pytest.mark.parametrize("scale", ["none", "zscore", "moderated"])
 @pytest.mark.parametrize("k", [1, 4])
 def test_the_regression_is_ridge_regression_on_the_selected_features(ridge, scale, k):
     X, Y = make_outputs()
     model = L20Regressor(4, ridge=ridge, scale=scale).fit(X, Y).set_params(n_features_to_select=k)
-    deviations = X.std(axis=0) if scale == "zscore" else np.ones(15)
+    deviations = np.ones(15) if scale == "none" else X.std(axis=0)
+    if scale == "moderated":
+        deviations = deviations + np.median(deviations)
     scaled = (X / deviations)[:, model.support_]
     mu = ridge * np.square((X - X.mean(axis=0)) / deviations).sum(axis=0).mean()
     reference = (Ridge(mu) if ridge else LinearRegression()).fit(scaled, Y)
@@ -380,9 +382,10 @@ def test_srbct_is_classified():
 
 
 @pytest.mark.parametrize("class_weight", ["balanced", None])
-def test_the_scale_of_the_weights_does_not_matter(class_weight):
+def test_the_scale_of_the_weights_does_not_matter_at_a_given_ridge(class_weight):
     X, y = make_data(3)
-    one, small = (L20Classifier(4, class_weight=class_weight).fit(X, y, np.full(60, w)) for w in (1.0, 0.001))
+    model = L20Classifier(4, class_weight=class_weight, ridge=0.1)
+    one, small = (clone(model).fit(X, y, np.full(60, w)) for w in (1.0, 0.001))
     np.testing.assert_allclose(one.decision_function(X), small.decision_function(X), rtol=1e-6, atol=1e-6)
 
 

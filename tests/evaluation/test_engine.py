@@ -182,7 +182,7 @@ def test_judges_do_not_need_selections_within_each_other(seed):
     assert found.n_features.tolist() == SIZES
     for place, k in enumerate(SIZES):
         columns = features[k]
-        model = L20Classifier(k, ridge=3.0).fit(X[fold.train][:, columns], y[fold.train])
+        model = L20Classifier(k, ridge=3.0, scale="zscore").fit(X[fold.train][:, columns], y[fold.train])
         assert found.by_judge["linear"][:, place].tolist() == model.predict(X[fold.test][:, columns]).tolist()
         votes = [vote(X[fold.train][:, columns], y[fold.train], X[i, columns]) for i in fold.test]
         assert found.by_judge["neighbours"][:, place].tolist() == votes

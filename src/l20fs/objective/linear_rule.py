@@ -24,20 +24,61 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from l20fs.design import Design
 from l20fs.inputs.targets import Targets, weights_of_targets
+from l20fs.inputs.validation import check_number
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.typing import Array
 
-#: Value of ``ridge=None``; docs/defaults.md has the measurements.
-RIDGE_FOR_LABELS, RIDGE_FOR_NUMBERS = 10.0, 0.1
+#: Value of ``ridge="auto"`` for numbers; docs/defaults.md has the measurements.
+RIDGE_FOR_NUMBERS = 0.1
 
 #: Fraction of the mean scatter of the predictions that is added to the within-class scatter, zero for a perfect fit.
 LEAST_SCATTER = 1e-6
 
 
-def default_ridge(targets: Targets) -> float:
-    """Return the default strength of the ridge term."""
-    return RIDGE_FOR_NUMBERS if targets.classes is None else RIDGE_FOR_LABELS
+def auto_ridge(n_features: int, n_samples: float, *, for_labels: bool) -> float:
+    r"""Return the strength of the ridge term for ``ridge="auto"``.
+
+    For labels it is :math:`3 q / (q + 10)` with q the number of features per sample: weak on tall tables, where many samples
+    separate correlated features, and 3 on wide ones. docs/defaults.md has the measurements.
+
+    Parameters
+    ----------
+    n_features : int
+        Number of features that vary.
+    n_samples : float
+        Number of samples, or the sum of their weights.
+    for_labels : bool
+        Whether the targets are labels or label indicators, and not numbers.
+
+    Examples
+    --------
+    >>> auto_ridge(30, 300, for_labels=True), auto_ridge(5000, 50, for_labels=True), auto_ridge(30, 300, for_labels=False)
+    (0.0297029702970297, 2.727272727272727, 0.1)
+    """
+    if not for_labels:
+        return RIDGE_FOR_NUMBERS
+    per_sample = n_features / n_samples
+    return 3.0 * per_sample / (per_sample + 10.0)
+
+
+def ridge_on(ridge: float | str, targets: Targets, design: Design) -> float:
+    """Return the strength of the ridge term on a design: the given number, or that of ``"auto"``."""
+    if not isinstance(ridge, str):
+        return float(ridge)
+    n_features = int(np.count_nonzero(design.varies))
+    return auto_ridge(n_features, design.sample_weights.total, for_labels=targets.classes is not None)
+
+
+def check_ridge(ridge: Any) -> None:
+    """Raise an error for a strength of the ridge term that is neither "auto" nor a number from 0."""
+    if isinstance(ridge, str) and ridge == "auto":
+        return
+    try:
+        check_number("ridge", ridge, minimum=0.0, strict=False)
+    except ValueError:
+        raise ValueError(f"ridge={ridge!r} is not valid. Use 'auto', or a number at least 0.") from None
 
 
 class LinearRule(NamedTuple):
