@@ -41,7 +41,10 @@ RIDGES = powers_of_ten(-6, 2)
 
 @st.composite
 def problems(draw, ridge=RIDGES):
-    """Draw a problem: few or many samples, copies, dependent and constant columns, units, zeros, float32, weights."""
+    """Draw a problem: few or many samples, copies, dependent and constant columns, units, zeros, float32, weights.
+
+    With or without an intercept.
+    """
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n_samples, n_features = draw(st.integers(2, 12)), draw(st.integers(1, 7))
     X = random.standard_normal((n_samples, n_features))
@@ -71,6 +74,7 @@ def problems(draw, ridge=RIDGES):
     container = draw(st.sampled_from([np.asarray, sp.csr_array]))
     sample_weight = random.integers(1, 5, n_samples) / 2.0 if draw(st.booleans()) else None
     scale = draw(st.sampled_from(["none", "zscore"]))
-    problem = LeastSquares(container(X), Y, ridge=draw(ridge), scale=scale, sample_weight=sample_weight)
+    options = {"scale": scale, "sample_weight": sample_weight, "fit_intercept": draw(st.booleans())}
+    problem = LeastSquares(container(X), Y, ridge=draw(ridge), **options)
     assume(not 0.0 < problem.null_loss < 1e-20)  # targets that do not vary but for rounding
     return problem

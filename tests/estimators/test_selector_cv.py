@@ -15,6 +15,7 @@ from samples import make_data, make_frame
 from sklearn import config_context
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError
+from sklearn.feature_selection import RFECV
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.model_selection import (
@@ -105,6 +106,38 @@ def test_the_choice_is_that_of_a_slow_loop(rule, seed):
     direct = L20Selector(selector.n_features_, ridge=selector.ridge_, max_features=8).fit(X, y)
     assert np.array_equal(selector.support_, direct.support_)
     assert np.array_equal(selector.scores_, direct.scores_)
+
+
+@pytest.mark.filterwarnings("ignore:The search for the number of features ended at its limit")
+@pytest.mark.parametrize("options", [{"ridge": [0.1, 10.0], "sizes": [1, 2, 5]}, {"sizes": [2, 6]}, {"alpha": [0.1, 0.3]}])
+def test_the_selections_of_the_folds_are_those_of_a_slow_loop(options):
+    X, y = make_data(2)
+    selector = L20SelectorCV("best", cv=FOLDS, **options).fit(X, y)
+    results = selector.cv_results_
+    for index in range(len(results["ridge"])):
+        k, alpha = results["n_features_to_select"][index], results["alpha"][index]
+        settings = {"n_features_to_select": None, "alpha": alpha} if np.isnan(k) else {"n_features_to_select": int(k)}
+        counts = []
+        for number, (train, _) in enumerate(FOLDS.split(X, y)):
+            # The support is that of a fit for so many features alone; the ranks are those of the path to the largest number.
+            alone = L20Selector(ridge=results["ridge"][index], **settings).fit(X[train], y[train])
+            path = clone(alone).set_params(max_features=max(options.get("sizes", [1]))).fit(X[train], y[train])
+            assert np.array_equal(results[f"split{number}_support"][index], alone.support_)
+            assert np.array_equal(results[f"split{number}_ranking"][index], path.ranking_)
+            counts.append(alone.support_.sum())
+        assert results["n_features"][index] == pytest.approx(np.mean(counts))
+
+
+def test_selections_have_the_names_shapes_and_types_of_rfecv():
+    X, y = make_data(2)
+    ours = L20SelectorCV(cv=FOLDS).fit(X, y).cv_results_
+    theirs = RFECV(LogisticRegression(), cv=FOLDS).fit(X, y).cv_results_
+    for name in [name for name in theirs if name.endswith(("_support", "_ranking"))]:
+        assert ours[name].shape == theirs[name].shape == (12, 12)
+        assert ours[name].dtype == theirs[name].dtype
+    shared = [name for name in ours if name.endswith("_ranking")]
+    assert len(shared) == 3
+    assert all(ours[name].strides[0] == 0 for name in shared), "one row of memory for all sizes of a path"
 
 
 @given(data=st.data())

@@ -84,7 +84,7 @@ def test_the_choice_is_that_of_the_selector_with_cross_validation(seed, rule):
         np.testing.assert_array_equal(found.results()[key], cv.cv_results_[key])
 
 
-@pytest.mark.filterwarnings("ignore:The search for the number of features ended at its limit of 7")
+@pytest.mark.filterwarnings("ignore:The search for the number of features ended at its limit")
 @pytest.mark.parametrize("rule", ["best", "1se"])
 @pytest.mark.parametrize("groups", [None, np.arange(60) % 12])
 def test_the_nested_accuracy_is_that_of_a_choice_in_each_fold(groups, rule):

@@ -67,6 +67,7 @@ class BlockedMatrix:
         else:
             found = side_by_side([Moments(*part) for part in self.blocks.each(measure, own)])
         refuse_counted(found.n_missing, found.n_infinite, None, FILL_BLOCKS)
+        found = found if self.sample_weights.fit_intercept else found.about_zero
         self.columns = columns = ColumnScale.of(found, deviations, self.dtype)
         self.mean, self.scale, self.varies = columns.mean, columns.scale, columns.varies
         deviation = columns.deviation

@@ -36,6 +36,7 @@ class SparseDesign(Design):
             stored = slice(indptr[block.start], indptr[block.stop])
             counts = np.diff(indptr[block.start : block.stop + 1])
             found = measure_stored(columns[:, block], sample_weights.values)
+            found = found if sample_weights.fit_intercept else found.about_zero
             scale = ColumnScale.of(found, None if deviations is None else deviations[block], self.dtype)
             self._shift[block] = self._centre_far(scale, data[stored], counts)
             if np.any(scale.scale != 1.0):
@@ -95,7 +96,8 @@ class SparseDesign(Design):
         return np.sqrt(self.column_energy + self.sample_weights.total * shift * shift)
 
     def _for_products(self, residual: Array) -> Array:
-        # The columns of R sum to zero (with weights: D^(1/2) R does), so X~.T R = X.T R: this side needs no centring.
+        # With an intercept the columns of R sum to zero (with weights: D^(1/2) R does), so X~.T R = X.T R: this side needs
+        # no centring.
         residual = self.sample_weights.times_root(residual)
         return np.ascontiguousarray(residual.T.astype(self.dtype, copy=False))
 

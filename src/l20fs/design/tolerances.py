@@ -53,3 +53,21 @@ def refuse_extreme_total(total: float, dtype: np.dtype[Any]) -> None:
             f"sample_weight adds up to {total:.3g}; outside {1.0 / limit:.1g} to {limit:.1g} squares underflow or overflow "
             f"in {np.dtype(dtype).name}. Divide sample_weight by its mean."
         )
+
+
+def refuse_extreme_targets(targets: Array, energy: float, design: Design) -> None:
+    """Raise an error for centred targets whose squares, alone or times those of X, underflow or overflow.
+
+    The squared gradient of a feature is at most ``energy``, the sum of the squared targets, times the energy of the feature.
+    A range of ``1 / eps`` is kept free at both ends.
+    """
+    largest = float(design.column_energy.max())
+    for product, dtype in ((energy, np.dtype(np.float64)), (energy * largest, np.dtype(design.dtype))):
+        info = np.finfo(dtype)
+        if float(info.tiny) / float(info.eps) < product < float(info.max) * float(info.eps):
+            continue
+        event, remedy = ("underflow", "Multiply") if product < 1.0 else ("overflow", "Divide")
+        raise ValueError(
+            f"y differs from its mean by at most {float(np.abs(targets).max()):.3g}; the squares of its products with X "
+            f"{event} in {dtype.name}. {remedy} y by a constant, such as its standard deviation."
+        )

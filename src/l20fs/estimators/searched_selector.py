@@ -94,7 +94,7 @@ class SearchedSelector(BaseSelector):
 
         Returns
         -------
-        array of shape (n_targets, n_features)
+        array of the shape of ``coef_``
             Weights in units of X; zero for features that are not selected.
         """
         return self._sized(k).coef_
@@ -121,9 +121,9 @@ class SearchedSelector(BaseSelector):
         return self.coef_for(self.n_features_to_select)
 
     @property
-    def intercept_(self) -> Array:
+    def intercept_(self) -> Any:
         """Intercepts of the path's own model."""
-        return self.model_for(self.n_features_to_select).intercept
+        return self._sized(self.n_features_to_select).intercept_
 
     def selection_frame(self, X: Any = None, *, stability: Any = None, n_substitutes: int = 3) -> pd.DataFrame:
         """Return a tidy table of the selected features, see :meth:`L20Selector.selection_frame`.

@@ -19,9 +19,9 @@ from l20fs.estimators.base import About
 from l20fs.estimators.path_selector import PathSelector
 from l20fs.estimators.penalty import penalty_of, warn_of_idle_features
 from l20fs.inputs.targets import Targets, Task, encode_targets, warn_of_numbers_as_labels, weights_of_targets
-from l20fs.inputs.validation import check_choice, check_number, refuse_masked, validate_beside_blocks
+from l20fs.inputs.validation import check_choice, check_flag, check_number, refuse_masked, validate_beside_blocks
 from l20fs.objective import make_problem
-from l20fs.objective.criterion import ebic
+from l20fs.objective.criterion import ebic, refuse_few_samples
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.linear_rule import default_ridge
 from l20fs.objective.path_ranking import Ranking
@@ -54,8 +54,11 @@ class L20Selector(PathSelector):
         (100 if that is None) with the smallest extended BIC, which is quick and takes the targets for Gaussian
         (:mod:`l20fs.objective.criterion`), with a warning if that lies at the limit; :class:`L20SelectorCV` measures
         instead. None: the non-zero rows at ``alpha``. Changed after ``fit``, it takes the best of the ranking at the end of
-        the path, which is not quite the ranking of a path that ends elsewhere: give ``max_features`` when several numbers
-        are to be compared. With ``feature_groups`` it counts groups, and features that stand alone.
+        the path. With ``solver="forward"``, ``ranking="entry"`` and ``loss="squared"`` a smaller number gives the features
+        of a fresh fit; otherwise they may differ, since rows are exchanged or weighed on the way to the end
+        (``path_.rows_at(k)`` has those of the stage with k rows). A number beyond the end gives a warning, since no fit has
+        ranked features there as a fresh one would: give ``max_features`` when several numbers are to be compared. With
+        ``feature_groups`` it counts groups, and features that stand alone.
     solver : {"forward", "sbr", "swap", "ahiht", "hiht"} or solver object, default="forward"
         ``"forward"`` adds the feature that lowers the objective most, again and again. ``"swap"`` also exchanges features
         while that helps, at every size: the lowest objective, at several times the cost. ``"sbr"`` adds or removes the
@@ -72,6 +75,9 @@ class L20Selector(PathSelector):
         10 for labels and label indicators, 0.1 for numbers.
     scale : {"none", "zscore"}, default="zscore"
         ``"zscore"`` gives every feature deviation 1 before the rows compete. ``coef_`` is in the units of X either way.
+    fit_intercept : bool, default=True
+        Whether b is fitted. False: b is 0 and neither X nor Y is centred, as in scikit-learn's linear models. The deviation
+        of a feature is then its root mean square, and a constant feature is selected like any other unless it is zero.
     class_weight : dict, "balanced" or None, default="balanced"
         Weight of the squared error in the column of each class. ``"balanced"``: inverse to the size of the class, so that
         a rare class counts as much as a common one. A dict gives a weight per label, 1 where none is given. Continuous
@@ -125,9 +131,12 @@ class L20Selector(PathSelector):
         1 is best; the features of a group share a rank.
     support_ : array of shape (n_features,)
         Mask of the selected features, for the present ``n_features_to_select``.
-    coef_ : array of shape (n_classes, n_features)
-        Weights of the selected features at the end of the path, in units of X; zero elsewhere.
-    intercept_ : array of shape (n_classes,)
+    coef_ : array of shape (n_targets, n_features)
+        Weights W' of the selected features at the end of the path, in units of X; zero elsewhere. They are those of least
+        squares for the one-hot labels or the outputs, one row for each, also for two classes and for one output: a selector
+        has no ``decision_function`` that they must agree with, as those of :class:`L20Classifier` do.
+    intercept_ : array of shape (n_targets,)
+        Zero with ``fit_intercept=False``.
     classes_ : array of shape (n_classes,)
         The labels in sorted order, if y holds labels.
     certificate_ : Certificate
@@ -188,6 +197,7 @@ class L20Selector(PathSelector):
         alpha: float | None = None,
         ridge: float | None = None,
         scale: Scale = "zscore",
+        fit_intercept: bool = True,
         class_weight: dict[Any, float] | str | None = "balanced",
         task: Task = "auto",
         loss: Loss = "squared",
@@ -208,6 +218,7 @@ class L20Selector(PathSelector):
         self.alpha = alpha
         self.ridge = ridge
         self.scale = scale
+        self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.task = task
         self.loss = loss
@@ -259,7 +270,7 @@ class L20Selector(PathSelector):
     def _encode(self, y: Array) -> Targets:
         if self.needs_labels:
             return super()._encode(y)
-        targets = encode_targets(y, self.task)
+        targets = encode_targets(y, self.task, fit_intercept=self.fit_intercept)
         if self.task == "auto":
             warn_of_numbers_as_labels(targets)
         return targets
@@ -317,6 +328,7 @@ class L20Selector(PathSelector):
             scale=self.scale,
             target_weights=weights_of_targets(targets, self.class_weight),
             sample_weight=targets.sample_weight,
+            fit_intercept=self.fit_intercept,
         )
 
     def _largest_size(self, penalty: RowPenalty) -> int:
@@ -330,7 +342,9 @@ class L20Selector(PathSelector):
     def _refuse_before_reading(self, X: Blocks, targets: Targets) -> None:
         """Raise errors that need no pass over X, which may take an hour."""
         weights_of_targets(targets, self.class_weight)
-        checked_units(X, self.scale, targets.sample_weight)
+        _, sample_weights = checked_units(X, self.scale, targets.sample_weight)
+        if self.n_features_to_select == "ebic":
+            refuse_few_samples(sample_weights.total)
         penalty = penalty_of(self, np.ones(X.shape[1], dtype=bool), getattr(self, "feature_names_in_", None))
         # A share is one of units, of which there are more if constant features, which are not known yet, leave groups.
         size = self.n_features_to_select
@@ -433,6 +447,7 @@ class L20Selector(PathSelector):
                 "certify=True with feature_groups or penalty_factor is not available: the bounds count features, all at the "
                 "same price. Use certify=False, or include and exclude alone."
             )
+        check_flag("fit_intercept", self.fit_intercept)
         if self.ridge is not None:
             check_number("ridge", self.ridge, minimum=0.0, strict=False)
         if self.alpha is not None:

@@ -15,7 +15,7 @@ from l20fs.estimators.penalty import penalty_of
 from l20fs.estimators.search_grid import SearchGrid, n_allowed
 from l20fs.estimators.searched_selector import Model, SearchedSelector
 from l20fs.estimators.selector import L20Selector
-from l20fs.evaluation.choice import Setting, SizeRule, choose, is_at_limit, tabulate
+from l20fs.evaluation.choice import Setting, SizeRule, choose, is_at_limit, tabulate, tabulate_selections
 from l20fs.evaluation.engine import Samples, score_sizes
 from l20fs.evaluation.folds import make_folds
 from l20fs.evaluation.judges import fit_estimator
@@ -54,7 +54,8 @@ class L20SelectorCV(SearchedSelector):
     n_features_to_select : {"1se", "best"}, int or float, default="1se"
         ``"best"``: the number with the highest mean score. ``"1se"``: the smallest number whose mean score is at most one
         standard error below the highest. A number, or a share of all features: that many; only the ridge (and alpha) is
-        chosen, and the scores of all other numbers are there too. Can be changed after ``fit``.
+        chosen, and the scores of all other numbers are there too. Can be changed after ``fit``, as that of
+        :class:`L20Selector`; a number beyond those that were tried gives a warning.
     selector : L20Selector or None, default=None
         What computes the path; its other parameters apply, except for those named here. None: ``L20Selector()``.
     ridge : float, sequence of floats or None, default=None
@@ -96,7 +97,9 @@ class L20SelectorCV(SearchedSelector):
         One entry per ridge, alpha and number of features: ``ridge``, ``alpha`` (NaN if there is none),
         ``n_features_to_select`` (NaN where alpha decides; of groups, where ``selector`` has any), ``n_features`` (the mean
         over the folds), ``split0_test_score`` and so on, ``mean_test_score``, ``std_test_score``, ``standard_error``,
-        ``rank_test_score``.
+        ``rank_test_score``; and as in scikit-learn's ``RFECV``, with a row per entry and a column per feature,
+        ``split0_support`` and so on (the masks of the features selected in the fold) and ``split0_ranking`` (their ranks on
+        the path of the fold, 1 for the best). Leave these out of a DataFrame, whose columns have one dimension.
     n_features_ : int
         The number of features that ``fit`` chose; like the next four it does not follow a later change of
         ``n_features_to_select``, as ``support_`` does.
@@ -238,12 +241,13 @@ class L20SelectorCV(SearchedSelector):
                     self._report, n_paths=len(models) * len(folds), n_before=n_rounds * len(models) * len(folds)
                 ),
             )
-            self.cv_results_ = tabulate(settings, sizes, *scores)
+            self.cv_results_ = tabulate(settings, sizes, scores.values, scores.n_features)
             self.best_index_ = self._choose(penalty.n_units)
             if not self._is_at_limit(penalty):
                 break
         else:
             self._warn_of_limit()
+        self.cv_results_ |= tabulate_selections(scores.support, scores.ranking)
         if targets.classes is not None:
             self.classes_ = targets.classes
         self.n_splits_ = len(folds)
@@ -332,10 +336,11 @@ class L20SelectorCV(SearchedSelector):
         return self._grid.counts(penalty, limit, self._n_wanted(rule, penalty.n_units))
 
     def _encode(self, y: Array) -> Targets:
+        fit_intercept = self._template.fit_intercept
         if not self._judged.classifies:
             self._is_flat = y.ndim == 1
-            return encode_targets(y, "regression")
-        targets = encode_targets(y)
+            return encode_targets(y, "regression", fit_intercept=fit_intercept)
+        targets = encode_targets(y, fit_intercept=fit_intercept)
         if targets.codes is None:
             raise ValueError(
                 "Unknown label type: y holds fractions or several columns. Use task='regression' if they are numbers, or "

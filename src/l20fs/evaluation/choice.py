@@ -96,6 +96,35 @@ def tabulate(settings: Sequence[Setting], sizes: Sequence[int | None], scores: A
     }
 
 
+def tabulate_selections(support: Array, ranking: Array) -> dict[str, Array]:
+    """Arrange what was selected in each fold as scikit-learn's ``RFECV`` does, one row per setting and size.
+
+    Parameters
+    ----------
+    support : array of shape (n_folds, n_settings, n_sizes, n_features)
+        Masks of the selected features.
+    ranking : array of shape (n_folds, n_settings, n_features)
+        Ranks of the features, which the sizes of a setting share; with one setting they share the memory as well.
+
+    Returns
+    -------
+    dict of arrays
+        See ``L20SelectorCV.cv_results_``.
+
+    Examples
+    --------
+    >>> table = tabulate_selections(np.array([[[[True, False], [True, True]]]]), np.array([[[1, 2]]]))
+    >>> table["split0_support"].tolist(), table["split0_ranking"].tolist()
+    ([[True, False], [True, True]], [[1, 2], [1, 2]])
+    """
+    ranks = np.broadcast_to(ranking[:, :, None, :], support.shape)
+    n_features = support.shape[-1]
+    return {
+        **{f"split{number}_ranking": each.reshape(-1, n_features) for number, each in enumerate(ranks)},
+        **{f"split{number}_support": each.reshape(-1, n_features) for number, each in enumerate(support)},
+    }
+
+
 def choose(results: dict[str, Array], rule: SizeRule | None, among: Array | None = None) -> int:
     """Return the index of the entry chosen by a rule.
 

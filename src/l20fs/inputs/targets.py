@@ -26,16 +26,18 @@ class Targets(NamedTuple):
 
     ``Y`` is (n_samples, n_targets): one-hot labels, label indicators or numbers. ``classes`` holds the labels in sorted
     order, None for numbers; ``codes`` the index of the label of each sample, None unless each sample has one label.
-    ``sample_weight`` is None if all weights are 1.
+    ``sample_weight`` is None if all weights are 1. Without an intercept, which ``fit_intercept`` tells, targets that are all
+    the same number have to be explained as well.
     """
 
     Y: Array
     classes: Array | None
     codes: Array | None
     sample_weight: Array | None = None
+    fit_intercept: bool = True
 
 
-def encode_targets(y: Array, task: Task = "auto") -> Targets:
+def encode_targets(y: Array, task: Task = "auto", *, fit_intercept: bool = True) -> Targets:
     """Encode validated targets: labels one-hot in sorted order, indicators and numbers unchanged.
 
     ``"auto"`` goes by ``sklearn.utils.multiclass.type_of_target``: whole numbers in one column are labels, fractions and
@@ -54,7 +56,7 @@ def encode_targets(y: Array, task: Task = "auto") -> Targets:
     if y.ndim == 2 and y.shape[1] == 1:
         y = column_or_1d(y, warn=True)
     if task == "regression":
-        return numeric_targets(y, for_labels="task='classification'")
+        return numeric_targets(y, for_labels="task='classification'", fit_intercept=fit_intercept)
     try:
         kind = type_of_target(y, input_name="y", raise_unknown=True)
     except TypeError as error:
@@ -69,7 +71,7 @@ def encode_targets(y: Array, task: Task = "auto") -> Targets:
             f"y has {y.shape[1]} columns that are no label indicator, which is 0 or 1 everywhere. Give one label per sample "
             "or an indicator, or use task='regression'."
         )
-    targets = numeric_targets(y)
+    targets = numeric_targets(y, fit_intercept=fit_intercept)
     return targets._replace(classes=np.arange(targets.Y.shape[1])) if kind == "multilabel-indicator" else targets
 
 
@@ -106,7 +108,7 @@ def warn_of_numbers_as_labels(targets: Targets) -> None:
         )
 
 
-def numeric_targets(y: Array, *, for_labels: str = "L20Classifier or L20Selector") -> Targets:
+def numeric_targets(y: Array, *, for_labels: str = "L20Classifier or L20Selector", fit_intercept: bool = True) -> Targets:
     """Return validated targets as numbers; an error for labels names ``for_labels`` as the way out.
 
     Examples
@@ -120,9 +122,14 @@ def numeric_targets(y: Array, *, for_labels: str = "L20Classifier or L20Selector
         raise ValueError(f"y must hold numbers ({error}). For labels use {for_labels}.") from error
     if not np.isfinite(Y).all():
         raise ValueError(f"y has {int((~np.isfinite(Y)).sum())} values that are NaN or infinite. Drop these samples.")
-    if not np.ptp(Y, axis=0).any():
-        raise ValueError("y is constant, so no feature can explain it. Give targets that differ between samples.")
-    return Targets(Y, None, None)
+    _refuse_constant(Y, "", "Give targets that differ between samples.", fit_intercept)
+    return Targets(Y, None, None, fit_intercept=fit_intercept)
+
+
+def _refuse_constant(Y: Array, where: str, way_out: str, fit_intercept: bool) -> None:
+    """Raise an error for numbers that leave nothing to explain: all the same, or all zero without an intercept."""
+    if not (np.ptp(Y, axis=0) if fit_intercept else Y).any():
+        raise ValueError(f"y is {'constant' if fit_intercept else 'zero'}{where}, so no feature can explain it. {way_out}")
 
 
 def weights_of_targets(targets: Targets, class_weight: Any) -> Array | None:
@@ -183,11 +190,10 @@ def with_weights(targets: Targets, sample_weight: Any) -> Targets:
                 f"sample_weight leaves one class only, {str(targets.classes[present[0]])!r}; selection needs 2 or more. "
                 "Give samples of 2 or more classes a weight above 0."
             )
-    elif not np.ptp(counted, axis=0).any():
-        raise ValueError(
-            f"y is constant over the {len(counted)} samples with a positive weight, so no feature can explain it. "
-            "Give samples with different targets a weight above 0."
-        )
+    else:
+        where = f" over the {len(counted)} samples with a positive weight"
+        way_out = "Give samples with different targets a weight above 0."
+        _refuse_constant(counted, where, way_out, targets.fit_intercept)
     return targets._replace(sample_weight=weights)
 
 

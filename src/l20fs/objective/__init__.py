@@ -13,7 +13,13 @@ __all__ = ["LeastSquares", "make_problem"]
 
 
 def make_problem(
-    X: Any, Y: Array, *, scale: Scale | Array = "none", sample_weight: Any = None, **options: Any
+    X: Any,
+    Y: Array,
+    *,
+    scale: Scale | Array = "none",
+    sample_weight: Any = None,
+    fit_intercept: bool = True,
+    **options: Any,
 ) -> LeastSquares:
     """Return the least-squares problem on an array, a sparse matrix or a matrix in blocks.
 
@@ -27,6 +33,6 @@ def make_problem(
     >>> type(problem).__name__, round(problem.null_loss, 6)
     ('GramLeastSquares', 1.0)
     """
-    design = make_design(X, scale, sample_weight)
+    design = make_design(X, scale, sample_weight, fit_intercept=fit_intercept)
     kind = GramLeastSquares if design.vectors == "features" else LeastSquares
     return kind(X, Y, design=design, **options)

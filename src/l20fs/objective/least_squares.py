@@ -1,4 +1,4 @@
-"""Data term: least squares with an unpenalised intercept and an optional ridge term."""
+"""Data term: least squares with an unpenalised intercept, if there is one, and an optional ridge term."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from l20fs.design import BLOCK_ELEMENTS, Design, Likely, Scale, equality_tolerance, make_design
+from l20fs.design import BLOCK_ELEMENTS, Design, Likely, Scale, equality_tolerance, make_design, refuse_extreme_targets
 from l20fs.objective.gradients import BlockGradient, DeviceGradient, Gradient, HostGradient
 from l20fs.typing import Array
 
@@ -19,14 +19,14 @@ class LeastSquares:
 
     ``X~`` and ``Y~`` are centred, which is equivalent to fitting an intercept (equations 5 to 7 of the paper). With sample
     weights they are centred by the weighted means and each sample is multiplied by the square root of its weight, so that a
-    sample of weight 2 is equivalent to the sample twice.
+    sample of weight 2 is equivalent to the sample twice. Without an intercept nothing is centred.
 
     Parameters
     ----------
     X : array or sparse matrix of shape (n_samples, n_features)
     Y : array of shape (n_samples, n_targets)
     ridge : float
-        Strength of the ridge term in units of the mean squared norm of a centred feature that varies,
+        Strength of the ridge term in units of the mean squared norm of a (centred) feature that varies,
         ``mu = ridge * mean_j ||x_j||^2``, so that its effect does not depend on the units of X or on constant features.
     scale : {"none", "zscore"} or array of shape (n_features,)
         Divisor of each feature: none, its deviation, or the given number.
@@ -34,6 +34,8 @@ class LeastSquares:
         Weight of the squared error of each target; the columns of Y are multiplied by its square root.
     sample_weight : array of shape (n_samples,), optional
         Weights of the samples; a weight of 0 leaves a sample out.
+    fit_intercept : bool
+        Whether X and Y are centred.
 
     Examples
     --------
@@ -51,16 +53,22 @@ class LeastSquares:
         scale: Scale | Array = "none",
         target_weights: Array | None = None,
         sample_weight: Any = None,
+        fit_intercept: bool = True,
         design: Design | None = None,
     ) -> None:
         self._X, self._Y, self._target_weights = X, Y, target_weights
-        self.design = make_design(X, scale, sample_weight) if design is None else design
-        weights = self.design.sample_weights
-        self.y_mean = weights.mean(np.asarray(Y, dtype=np.float64))
+        if design is None:
+            design = make_design(X, scale, sample_weight, fit_intercept=fit_intercept)
+        self.design = design
+        weights = design.sample_weights
         self.y_scale = np.ones(Y.shape[1]) if target_weights is None else np.sqrt(target_weights)
-        self.targets = np.ascontiguousarray(weights.times_root(((Y - self.y_mean) * self.y_scale).T), dtype=np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):  # raised as an error below
+            self.y_mean = weights.centre(np.asarray(Y, dtype=np.float64))
+            self.targets = np.ascontiguousarray(weights.times_root(((Y - self.y_mean) * self.y_scale).T), dtype=np.float64)
+            self.null_loss = 0.5 * float(np.vdot(self.targets, self.targets))
+        if np.any(Y != Y[:1]):  # constant targets have no deviation that could be too small
+            refuse_extreme_targets(self.targets, 2.0 * self.null_loss, self.design)
         self.ridge = float(ridge) * float(self.design.column_energy.mean(where=self.design.varies))
-        self.null_loss = 0.5 * float(np.vdot(self.targets, self.targets))
 
     def reweighted(self, sample_weight: Any) -> LeastSquares:
         """Return the problem on the same X and Y with the same units and mu, under other sample weights.
@@ -79,6 +87,7 @@ class LeastSquares:
             scale=self.design.scale,
             target_weights=self._target_weights,
             sample_weight=sample_weight,
+            fit_intercept=self.design.sample_weights.fit_intercept,
         )
         other.ridge = self.ridge
         return other
