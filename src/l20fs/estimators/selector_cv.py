@@ -232,7 +232,7 @@ class L20SelectorCV(SearchedSelector):
         folds = make_folds(self.cv, X, samples.y, extra["groups"], classify=judged.classifies)
         self.scorer_ = judged.scorer()
         self._chosen_by = self.n_features_to_select
-        for n_done, limit in enumerate(grid.limits(penalty)):
+        for n_rounds, limit in enumerate(grid.limits(penalty)):
             self._tried = sizes = self._sizes(penalty, limit)
             scores = score_sizes(
                 models,
@@ -243,7 +243,9 @@ class L20SelectorCV(SearchedSelector):
                 fit=partial(self._fit_part, names),
                 one_ranking=True,
                 n_jobs=self.n_jobs,
-                on_path=partial(self._report, n_paths=len(models) * len(folds), n_before=n_done * len(models) * len(folds)),
+                on_path=partial(
+                    self._report, n_paths=len(models) * len(folds), n_before=n_rounds * len(models) * len(folds)
+                ),
             )
             self.cv_results_ = tabulate(settings, sizes, scores.values, scores.n_features)
             self.best_index_ = self._choose(penalty.n_units)
@@ -287,7 +289,7 @@ class L20SelectorCV(SearchedSelector):
         return model
 
     def _is_at_limit(self, penalty: RowPenalty) -> bool:
-        """Whether a number of features was searched for, and the best one lies where the search ended for no good reason."""
+        """Whether a number was searched for, the best one lies at the limit, and there are more features."""
         is_search = isinstance(self.n_features_to_select, str) and self._tried[-1] != n_allowed(penalty)
         return is_search and is_at_limit(self.cv_results_, self.best_index_)
 
