@@ -19,6 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from l20fs import AHIHT, HIHT, L20Classifier, L20Regressor, L20Selector, L20SelectorCV
 from l20fs.data import load_srbct
+from l20fs.objective import linear_rule
 
 
 @pytest.mark.filterwarnings("ignore:n_features_to_select=.* is greater than n_features")
@@ -55,7 +56,8 @@ def make_outputs(seed=0):
 
 @pytest.mark.parametrize("class_weight", ["balanced", None, {0: 1.0, 1: 4.0, 2: 0.5}])
 @pytest.mark.parametrize("ridge", [0.01, 10.0])
-def test_the_classifier_is_a_discriminant_analysis_of_the_predictions(class_weight, ridge):
+def test_the_classifier_is_a_discriminant_analysis_of_the_predictions(class_weight, ridge, monkeypatch):
+    monkeypatch.setattr(linear_rule, "LEAST_SCATTER", 1e-6)  # hardly any
     X, y = make_data(3, n_samples=150)
     keep = (y != 2) | (np.arange(150) % 2 == 0)  # classes of different sizes
     X, y = X[keep], y[keep]
@@ -72,7 +74,6 @@ def test_the_classifier_is_a_discriminant_analysis_of_the_predictions(class_weig
     expected = axes @ distances - 0.5 * np.einsum("cj,jc->c", centres, distances) + np.log(priors)
     found = model.decision_function(X)
     centre = lambda values: values - values.mean(axis=1, keepdims=True)  # noqa: E731
-    # The scatter within the classes is enlarged by a millionth of the mean scatter.
     np.testing.assert_allclose(centre(found), centre(expected), rtol=1e-4, atol=1e-4 * np.abs(expected).max())
     if class_weight == "balanced":
         assert np.array_equal(model.predict(X), LinearDiscriminantAnalysis(priors=priors).fit(axes, y).predict(axes))
@@ -116,7 +117,7 @@ def scores_of_both(model, X, y):
     scatter = (axes - centres[y]).T @ (axes - centres[y]) / len(y)
     middle = axes.mean(axis=0)
     total = np.trace(scatter) + 0.5 * np.square(centres - middle).sum()
-    scatter += 1e-6 * total / 2 * np.eye(2)
+    scatter += linear_rule.LEAST_SCATTER * total / 2 * np.eye(2)
     return np.column_stack(
         [(axes - middle) @ np.linalg.solve(scatter, c) - 0.5 * c @ np.linalg.solve(scatter, c) for c in centres - middle]
     )

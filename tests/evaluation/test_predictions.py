@@ -82,6 +82,7 @@ def test_predictions_are_those_of_a_slow_loop(selector):
     assert len(np.unique(found.accuracy(), axis=1).T) > 1  # sizes differ, so a mix-up would be seen
 
 
+@pytest.mark.filterwarnings("ignore:The search for the number of features ended at its limit")
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("rule", ["best", "1se"])
 def test_the_choice_is_that_of_the_selector_with_cross_validation(seed, rule):

@@ -79,8 +79,9 @@ class L20Selector(PathSelector):
         What every feature is divided by before the rows compete; ``coef_`` is in the units of X in any case. ``"zscore"``:
         its deviation. ``"moderated"``: its deviation plus the median of all deviations, so that features which hardly vary,
         in measurements of one kind mostly noise, are not blown up. ``"none"``: 1. ``"auto"``: ``"moderated"`` where the
-        deviations are comparable, as of features in one unit, else ``"zscore"``
-        (:func:`l20fs.design.column_scale.share_a_unit`); ``scale_`` says which.
+        deviations are comparable, as of features in one unit (the 95th percentile is at most 50 times the 5th; of up to 20
+        features, the largest deviation and the smallest), and features that vary more do not explain clearly less of y
+        (:func:`l20fs.objective.make_problem`), else ``"zscore"``; ``scale_`` says which.
     fit_intercept : bool, default=True
         Whether b is fitted. False: b is 0 and neither X nor Y is centred, as in scikit-learn's linear models. The deviation
         of a feature is then its root mean square, and a constant feature is selected like any other unless it is zero.

@@ -30,18 +30,23 @@ from l20fs.inputs.validation import check_number
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.typing import Array
 
-#: Value of ``ridge="auto"`` for numbers; docs/defaults.md has the measurements.
-RIDGE_FOR_NUMBERS = 0.1
+#: Value of ``ridge="auto"`` with far more features than samples; docs/defaults.md has the measurements.
+RIDGE_FOR_LABELS, RIDGE_FOR_NUMBERS = 3.0, 1.0
 
-#: Fraction of the mean scatter of the predictions that is added to the within-class scatter, zero for a perfect fit.
-LEAST_SCATTER = 1e-6
+#: Features per sample at which it has half that value.
+HALFWAY = 10.0
+
+#: Fraction of the mean scatter of the predictions that is added to the scatter within the classes, which is zero for a
+#: perfect fit, and uncertain in the directions of little scatter where samples are few.
+LEAST_SCATTER = 0.01
 
 
 def auto_ridge(n_features: int, n_samples: float, *, for_labels: bool) -> float:
     r"""Return the strength of the ridge term for ``ridge="auto"``.
 
-    For labels it is :math:`3 q / (q + 10)` with q the number of features per sample: weak on tall tables, where many samples
-    separate correlated features, and 3 on wide ones. docs/defaults.md has the measurements.
+    It is :math:`3 q / (q + 10)` for labels and :math:`q / (q + 10)` for numbers, with q the number of features per sample:
+    weak on tall tables, where many samples separate correlated features, strong on wide ones. docs/defaults.md has the
+    measurements.
 
     Parameters
     ----------
@@ -55,12 +60,10 @@ def auto_ridge(n_features: int, n_samples: float, *, for_labels: bool) -> float:
     Examples
     --------
     >>> auto_ridge(30, 300, for_labels=True), auto_ridge(5000, 50, for_labels=True), auto_ridge(30, 300, for_labels=False)
-    (0.0297029702970297, 2.727272727272727, 0.1)
+    (0.0297029702970297, 2.727272727272727, 0.009900990099009901)
     """
-    if not for_labels:
-        return RIDGE_FOR_NUMBERS
     per_sample = n_features / n_samples
-    return 3.0 * per_sample / (per_sample + 10.0)
+    return (RIDGE_FOR_LABELS if for_labels else RIDGE_FOR_NUMBERS) * per_sample / (per_sample + HALFWAY)
 
 
 def ridge_on(ridge: float | str, targets: Targets, design: Design) -> float:

@@ -69,7 +69,7 @@ SCALINGS = {
 #: Why ``scale="auto"`` chose it.
 SCALE_REASONS = {
     "moderated": "The features vary alike, as those that share a unit do, so that",
-    "zscore": "The features vary very differently, as those that do not share a unit do, so that",
+    "zscore": "The features vary very differently, as in different units, or tell less the more they vary, so that",
 }
 
 
