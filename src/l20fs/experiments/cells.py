@@ -9,8 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.preprocessing import StandardScaler
 
+from l20fs.design import Scale
+from l20fs.design.column_scale import ColumnScale
+from l20fs.design.moments import measure
 from l20fs.evaluation.engine import Samples, Selection, judge, select
 from l20fs.evaluation.folds import Fold
 from l20fs.experiments.plan import NONZERO, Plan, Variant
@@ -44,14 +46,14 @@ class Cell:
     classifiers: tuple[str, ...]
     n_folds: int
     seed: int
-    scale: str = "none"
+    scale: Scale | None = None
 
     def key(self, store: KeyedStore, data_digest: str) -> Key:
         """Return the key of the result: a readable label, and a hash of its inputs."""
         place = f"{self.split}" if self.fold is None else f"{self.split}.{self.fold}"
         return store.key(
             f"{self.dataset}/{self.variant.method}-{place}",
-            [data_digest, self.variant.method, dict(self.variant.params), self.scale],
+            [data_digest, self.variant.method, dict(self.variant.params), self.scale or "by each method"],
             [self.split, self.fold, self.n_folds if self.fold is not None else 0, self.seed],
             [self.sizes, self.classifiers],
         )
@@ -125,16 +127,27 @@ def compute(cell: Cell, dataset: Dataset) -> dict[str, Any]:
 def _select(cell: Cell, train: Samples) -> Selection:
     """Select for all sizes of a cell; an error names the method and the split."""
     sizes = [None if size == NONZERO else size for size in cell.sizes]
+    selector = cell.variant.selector()
+    if cell.scale is not None and "scale" in selector.get_params():
+        selector.set_params(scale="none")  # the features are scaled already, for all methods alike
     try:
-        return select(cell.variant.selector(), train, sizes)
+        return select(selector, train, sizes)
     except ValueError as error:
         where = f"split {cell.split}" if cell.fold is None else f"fold {cell.fold} of split {cell.split}"
         raise ValueError(f"{cell.variant.label}, {where}: {error} Leave the method out, or correct the data.") from error
 
 
-def scaled(X: Array, train: Array, scale: str) -> Array:
-    """Return X unchanged, or standardised by the mean and deviation of the training samples."""
-    return X if scale == "none" else np.asarray(StandardScaler().fit(X[train]).transform(X))
+def column_scale(X: Array, train: Array, scale: Scale) -> ColumnScale:
+    """Return the centres and divisors of the features by the training samples."""
+    return ColumnScale.of(measure(X[train]), scale, X.dtype)
+
+
+def scaled(X: Array, train: Array, scale: Scale | None) -> Array:
+    """Return X scaled by the training samples, or unchanged if every method scales it by itself."""
+    if scale is None or scale == "none":
+        return X
+    columns = column_scale(X, train, scale)
+    return ((X - columns.mean) / columns.scale).astype(X.dtype, copy=False)
 
 
 def selected_of(result: dict[str, Any]) -> dict[int, list[int]]:
