@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
@@ -29,6 +30,78 @@ def all_losses(problem):
     """The loss of every support, the empty one first."""
     features = range(problem.n_features)
     return {S: loss_of(problem, S) for size in range(len(features) + 1) for S in combinations(features, size)}
+
+
+def exact_optima(X, Y, mu):
+    """The smallest loss of at most k features for k = 0 to all, of X and Y as they are given, in exact arithmetic.
+
+    A column of which no more than 1e-13 of its length is left counts as dependent on those before it.
+    """
+    columns, targets = ([_exactly_centred(column) for column in A.T] for A in (X, Y))
+    moments = [[_dot(x, y) for y in targets] for x in columns]
+    gram = [[_dot(x, y) for y in columns] for x in columns]
+    best = [sum(_dot(y, y) for y in targets) / 2] * (len(columns) + 1)
+    energies = [gram[j][j] for j in range(len(columns))]
+
+    def extend(first, gram, moments, loss, size):
+        best[size] = min(best[size], loss)
+        for j in range(first, len(columns)):
+            room = gram[j][j] + mu
+            if room <= Fraction(1, 10**26) * energies[j]:
+                continue
+            shares = [line[j] / room for line in gram]
+            extend(
+                j + 1,
+                _less(gram, shares, gram[j]),
+                _less(moments, shares, moments[j]),
+                loss - sum(moment * moment for moment in moments[j]) / room / 2,
+                size + 1,
+            )
+
+    extend(0, gram, moments, best[0], 0)
+    return [min(best[: k + 1]) for k in range(len(best))]
+
+
+def _less(lines, shares, taken):
+    return [[a - share * b for a, b in zip(line, taken, strict=True)] for line, share in zip(lines, shares, strict=True)]
+
+
+def _exactly_centred(column):
+    values = [Fraction(float(value)) for value in column]
+    mean = sum(values) / len(values)
+    return [value - mean for value in values]
+
+
+def _dot(x, y):
+    return sum(a * b for a, b in zip(x, y, strict=True))
+
+
+SMALL = st.tuples(st.integers(3, 9), st.integers(1, 5))
+
+
+@st.composite
+def nearly_dependent(draw, shapes=SMALL, smallest=1e-12):
+    """Draw X and Y: columns that are combinations of others, up to a distance or altogether, and targets they explain."""
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n_samples, n_features = draw(shapes)
+    X = random.standard_normal((n_samples, n_features))
+    distances, differences = st.just(0.0) | powers_of_ten(np.log10(smallest), 0), []
+    for distance in draw(st.lists(distances, max_size=min(4, n_features - 1))):
+        j, i, other = random.choice(n_features, 3, replace=n_features < 3)
+        combined = random.choice([1.0, -3.0]) * X[:, i] + random.choice([0.0, 1.0]) * X[:, other]
+        difference = random.standard_normal(n_samples)
+        X[:, j] = combined + distance * difference
+        differences.append(difference + X[:, i])
+    X += draw(st.sampled_from([0.0, 0.0, 10.0]))
+    Y = random.standard_normal((n_samples, draw(st.integers(1, 2))))
+    kind = draw(st.sampled_from(["noise", "sum", "difference"]))
+    if kind == "sum":
+        weights = random.standard_normal((n_features, Y.shape[1])) * 10.0 ** random.uniform(0, 5, (n_features, 1))
+        Y = X @ weights + draw(st.sampled_from([0.0, 1e-3])) * Y * np.abs(weights).max()
+    elif kind == "difference" and differences:
+        Y[:, 0] = random.choice(differences)
+    assume((np.ptp(X, axis=0) > 1e-6).all())
+    return X, Y / np.linalg.norm(Y)
 
 
 def powers_of_ten(low, high):

@@ -42,10 +42,13 @@ from l20fs.design.sample_weights import SampleWeights
 from l20fs.design.sparse import SparseDesign
 from l20fs.design.tiles import BLOCK_ELEMENTS
 from l20fs.design.tolerances import (
+    clear_rooms,
     equality_tolerance,
     refuse_extreme_targets,
     refuse_extreme_total,
     refuse_vanishing_values,
+    smallest_rooms,
+    storage_errors,
 )
 from l20fs.inputs.devices import is_device_array, working_dtype
 from l20fs.typing import Array
@@ -63,10 +66,13 @@ __all__ = [
     "Scale",
     "SparseDesign",
     "checked_units",
+    "clear_rooms",
     "equality_tolerance",
     "make_design",
     "probe",
     "refuse_extreme_targets",
+    "smallest_rooms",
+    "storage_errors",
 ]
 
 logger = logging.getLogger("l20fs")

@@ -179,10 +179,10 @@ class DeviceDesign(Design):
 
     def take(self, rows: Array, samples: slice) -> Array:
         start, stop, _ = samples.indices(self.n_samples)
-        return self.place.fetch(self._lines(rows)[:, start:stop]).T
+        return self.place.fetch(self.lines(self.place.send(rows), self.place.xp.float64)[:, start:stop]).T
 
     def column(self, row: int, *, likely: Likely | None = None) -> Array:
-        return self.place.fetch(self._lines(np.array([row])))[0].astype(np.float64)
+        return self.take(np.array([row]), slice(None))[:, 0]
 
     def triangle(self, rows: Array, targets: Array, ridge: float) -> Array:
         """Return the triangle of a QR factorisation of the features ``rows`` with the ridge term, and the targets."""

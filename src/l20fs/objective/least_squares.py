@@ -8,7 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from l20fs.design import BLOCK_ELEMENTS, Design, Likely, Scale, equality_tolerance, make_design, refuse_extreme_targets
+from l20fs.design import (
+    Design,
+    Likely,
+    Scale,
+    equality_tolerance,
+    make_design,
+    refuse_extreme_targets,
+    smallest_rooms,
+)
 from l20fs.objective.gradients import BlockGradient, DeviceGradient, Gradient, HostGradient
 from l20fs.typing import Array
 
@@ -172,11 +180,8 @@ class LeastSquares:
     def products_among(self, rows: Array, vectors: Array) -> tuple[Array, Array]:
         """Return ``vectors' X~`` and ``X~' X~`` of a few features; the vectors are columns over the samples."""
         products, gram = np.zeros((vectors.shape[1], len(rows))), np.zeros((len(rows), len(rows)))
-        step = max(1, BLOCK_ELEMENTS // max(1, len(rows)))
-        for start in range(0, len(vectors), step):
-            block = slice(start, start + step)
-            columns = self.design.take(rows, block).astype(np.float64, copy=False)
-            products += vectors[block].T @ columns
+        for samples, columns in self.design.sample_blocks(rows):
+            products += vectors[samples].T @ columns
             gram += columns.T @ columns
         return products, gram
 
@@ -198,8 +203,7 @@ class LeastSquares:
         corners = np.zeros(len(rows))
         diagonal = np.diagonal(self._factor(rows, 0.0)[0])
         corners[: len(diagonal)] = diagonal
-        share = 1e-10 if self.dtype == np.float64 else 1e-5
-        return rows[corners * corners <= share * self.design.column_energy[rows]]
+        return rows[corners * corners <= smallest_rooms(self.design)[rows]]
 
     def _factor(self, rows: Array, ridge: float) -> tuple[Array, Array]:
         n_rows = len(rows)
