@@ -270,7 +270,7 @@ class L20Selector(PathSelector):
         if self.loss == "squared":
             path = solver.walk(problem, k_max, **options)
         else:
-            path, problem = solver.walk_robust(problem, k_max, **options)
+            path, problem, _ = solver.walk_robust(problem, k_max, **options)
             self.sample_weights_ = problem.design.sample_weights.values
         path = path.ranked_by(self.ranking)
         if self.n_features_to_select is None:
