@@ -3,18 +3,20 @@ r"""Robust loss: sum of residual norms instead of squares, with the l2,0 penalty
 .. math:: F(W, b) = s \sum_i \omega^0_i \rho_\delta(\|W' x_i + b - y_i\|) + \tfrac\mu2 \|W\|_F^2,
           \qquad \rho_\delta(r) = \begin{cases} r & r \ge \delta \\ (r^2 / \delta + \delta) / 2 & r < \delta \end{cases}
 
-The paper names this loss as future work; :math:`\omega^0_i` is the weight that the sample was given, 1 as a rule. The unit s,
-the root mean square of the targets, makes the answer independent of their units.
+The paper names this loss as future work; :math:`\omega^0_i` is the weight that the sample was given, 1 as a rule. The unit
+s, the root mean square of the targets, makes the answer independent of their units.
 
 On given rows F is convex, and :mod:`l20fs.solvers.robust_regression` finds its minimum to a duality gap. With
-:math:`\omega_i = \omega^0_i s / \max(r_i, \delta)` at the errors r of that minimum, :math:`\tfrac12 \sum_i \omega_i \|W' x_i + b
-- y_i\|^2` touches the first term from above but for a constant. These weighted squares, in which one pass over X judges every
-row, propose the rows to add and to exchange; F at its minimum on the rows decides.
+:math:`\omega_i = \omega^0_i s / \max(r_i, \delta)` at the errors r of that minimum,
+:math:`\tfrac12 \sum_i \omega_i \|W' x_i + b - y_i\|^2` touches the first term from above but for a constant. These weighted
+squares, in which one pass over X judges every row, propose the rows to add and to exchange; F at its minimum on the rows
+decides.
 """
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -32,22 +34,22 @@ from l20fs.solvers.robust_regression import MAX_STEPS, TOLERANCE, Fit, RobustReg
 from l20fs.typing import Array
 
 #: Errors below this share of the unit count as squares, so that a sample that is met exactly has a finite weight.
-DELTA = 1e-3
+DELTA = 1e-5
 
 #: How many units, those that the weighted squares find best, are tried on F at each size.
 N_CANDIDATES = 32
 
-#: Squares that propose rows have weights as if no error were below this share of the median error: a sample that is met
-#: almost exactly would forbid every row that moves it.
+#: Squares that propose rows have weights as if no error were below this share of the median of those above delta: a sample
+#: that is met almost exactly would forbid every row that moves it.
 PROPOSAL_FLOOR = 0.2
 
 
 class RobustFit(NamedTuple):
-    """Path with the values of F as losses, the weighted least squares problem at its end, and F."""
+    """Path with the values of F as losses, the weighted least squares problem at its end, and the function F."""
 
     path: SolutionPath
     problem: LeastSquares
-    loss: RobustLoss
+    value: Callable[[LeastSquares, Array, Array], float]
 
 
 def robust(
@@ -177,10 +179,16 @@ class RobustSearch:
         active = self._propose(selection, PROPOSAL_FLOOR)
         merits = active.merits()
         first = order_descending(merits, rtol=self.problem.tie)[:N_CANDIDATES]
+        units = first[merits[first] > least_merit(active)].tolist()
+        rows, ridge = self._rows(units), self.problem.ridge
+        columns = self.loss.columns(rows)
         best, best_merit, slack = None, 0.0, TOLERANCE * selection.fit.value
-        for unit in first[merits[first] > least_merit(active)].tolist():
+        for unit in units:
             cutoff = selection.fit.value - best_merit * float(self.penalty.costs[unit]) - slack
-            span = self._extended(selection.fit.span, [unit])
+            own = self.penalty.unit_of[rows] == unit
+            if selection.fit.dual.bound_with(columns[:, own], ridge) >= cutoff:
+                continue
+            span = selection.fit.span.extended(rows[own], columns[:, own], ridge)
             found = self._fitted([*selection.units, unit], span, selection.fit.lengths, cutoff)
             if found.fit.value < cutoff:
                 best, best_merit = found, self.merit(selection, found)
@@ -209,9 +217,10 @@ class RobustSearch:
         return found if found.fit.value < cutoff else None
 
     def _propose(self, selection: Selection, floor: float) -> RowActiveSet:
-        """Return the active set of the weighted squares whose weights are those of errors of at least a share of the median."""
+        """Return the active set of the weighted squares, with errors of at least a share of the median one."""
         lengths = selection.fit.lengths
-        weights = self.loss.weights(np.maximum(lengths, floor * float(np.median(lengths))))
+        long = lengths[lengths > self.loss.regression.delta]
+        weights = self.loss.weights(np.maximum(lengths, floor * float(np.median(long)) if len(long) else 0.0))
         return make_active_set(self.problem.reweighted(weights), selection.units, self.penalty)
 
     def _fitted(self, units: list[int], span: Span, lengths: Array | None = None, cutoff: float = np.inf) -> Selection:
@@ -222,8 +231,13 @@ class RobustSearch:
         return float(self.penalty.costs[units].sum())
 
     def _extended(self, span: Span, units: list[int]) -> Span:
-        rows = [row for unit in units for row in self.penalty.members[unit].tolist() if self._may_enter[row]]
+        rows = self._rows(units)
         return span.extended(rows, self.loss.columns(rows), self.problem.ridge)
+
+    def _rows(self, units: list[int]) -> Array:
+        """Return the features of some units that may have a weight."""
+        rows = np.concatenate([[], *(self.penalty.members[unit] for unit in units)]).astype(np.intp)
+        return rows[self._may_enter[rows]]
 
     def stage(self, selection: Selection, alpha: float, *, n_steps: int = 1) -> Stage:
         """Describe a selection as the solution at a lambda."""
@@ -242,7 +256,7 @@ class RobustSearch:
         last = stage_of(active, stages[-1].alpha)
         value = self.loss.value(problem, last.rows, active.weights[:, np.argsort(active.rows)])
         stages[-1] = stages[-1]._replace(rows=last.rows, norms=last.norms, loss=value)
-        return RobustFit(path_of(active, stages), problem, self.loss)
+        return RobustFit(path_of(active, stages), problem, self.loss.value)
 
 
 class RobustLoss:
@@ -257,9 +271,9 @@ class RobustLoss:
         targets = problem.targets.T[self._counts]
         self.regression = RobustRegression(targets, root[self._counts], self.unit, DELTA * self.unit)
 
-    def columns(self, rows: list[int]) -> Array:
+    def columns(self, rows: Array) -> Array:
         """Return the columns of some features, for the samples that count."""
-        columns = self._problem.design.take(np.array(rows, dtype=np.intp), slice(None))
+        columns = self._problem.design.take(rows, slice(None))
         return columns[self._counts].astype(np.float64, copy=False)
 
     def weights(self, lengths: Array) -> Array:

@@ -3,9 +3,10 @@ r"""Robust regression on a few columns: the minimum of a sum of residual norms, 
 .. math:: P(W, b) = \sum_i a_i \rho_\delta(\|e_i\|) + \tfrac\mu2 \|W\|_F^2, \quad e_i = W' x_i + b - y_i, \qquad
           \rho_\delta(r) = \begin{cases} r & r \ge \delta \\ (r^2 / \delta + \delta) / 2 & r < \delta \end{cases}
 
-is convex and differentiable. Reweighting alone, the minimum of :math:`\tfrac12 \sum_i \omega_i \|e_i\|^2 + \tfrac\mu2 \|W\|_F^2`
-for :math:`\omega_i = a_i / \max(r_i, \delta)` at the present lengths r, never raises P but crawls where samples are met exactly.
-The true curvature is smaller: a length does not bend along the error. So steps are those of Newton,
+is convex and differentiable. Reweighting alone, the minimum of
+:math:`\tfrac12 \sum_i \omega_i \|e_i\|^2 + \tfrac\mu2 \|W\|_F^2` for :math:`\omega_i = a_i / \max(r_i, \delta)` at the
+present lengths r, never raises P but crawls where samples are met exactly. The true curvature is smaller: a length does not
+bend along the error. So steps are those of Newton,
 
 .. math:: H_i = \omega_i (I - (1 - \tau)\, u_i u_i'), \qquad u_i = e_i / r_i \text{ if } r_i > \delta, \text{ else } 0,
 
@@ -26,7 +27,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, solve_triangular
+from scipy.linalg import solve_triangular
 
 from l20fs.objective.prox import squared_row_norms
 from l20fs.typing import Array
@@ -41,7 +42,7 @@ MAX_STEPS, MAX_CONJUGATE_STEPS = 100, 30
 DAMPING_FACTOR, LEAST_DAMPING = 10.0, 1e-8
 
 #: Conjugate gradients and the line search go on until this share of the residual, or of the slope, is left.
-CONJUGATE_SHARE, SLOPE_SHARE = 1e-4, 0.2
+CONJUGATE_SHARE, SLOPE_SHARE = 1e-2, 0.2
 
 #: A column with a smaller share of its squared norm outside the span of the others counts as dependent.
 LEAST_REMAINDER = 1e-10
@@ -71,10 +72,10 @@ class Span(NamedTuple):
         norm = np.linalg.norm(root)
         return cls([], root[:, None] / norm, np.empty((0, 1)), np.array([[norm]]))
 
-    def extended(self, rows: list[int], columns: Array, ridge: float) -> Span:
+    def extended(self, rows: Array, columns: Array, ridge: float) -> Span:
         """Return the span with further columns, as far as they are independent."""
         span = self
-        for row, column in zip(rows, columns.T, strict=True):
+        for row, column in zip(rows.tolist(), columns.T, strict=True):
             span = span._extended(row, column, ridge)
         return span
 
@@ -102,6 +103,28 @@ class Span(NamedTuple):
         return weights[len(weights) - len(self.rows) :]
 
 
+class Dual(NamedTuple):
+    """Feasible point of the dual problem.
+
+    Attributes
+    ----------
+    errors : array of shape (n_samples, n_targets)
+        The dual variables t, divided by the roots of the sample weights.
+    bound : float
+        D, a lower bound on the minimum of P.
+    """
+
+    errors: Array
+    bound: float
+
+    def bound_with(self, columns: Array, ridge: float) -> float:
+        """Return a lower bound on the minimum with further columns."""
+        if not ridge:
+            return -np.inf
+        products = columns.T @ self.errors
+        return self.bound - float(np.vdot(products, products)) / (2.0 * ridge)
+
+
 class Fit(NamedTuple):
     """Minimum of P on a span.
 
@@ -113,23 +136,27 @@ class Fit(NamedTuple):
         Weights in terms of the basis.
     lengths : array of shape (n_samples,)
         Norm of the error of each sample.
-    value, bound : float
-        P, and a lower bound on its minimum.
-    converged : bool
-        Whether the gap between the two is within the tolerance.
+    value : float
+        P.
+    dual : Dual
+        A lower bound on the minimum.
     """
 
     span: Span
     coordinates: Array
     lengths: Array
     value: float
-    bound: float
-    converged: bool
+    dual: Dual
 
     @property
     def gap(self) -> float:
         """Distance to the minimum at most, relative to the value."""
-        return (self.value - self.bound) / self.value
+        return (self.value - self.dual.bound) / self.value
+
+    @property
+    def converged(self) -> bool:
+        """Whether the gap is within the tolerance."""
+        return self.gap <= TOLERANCE
 
 
 class RobustRegression:
@@ -178,23 +205,21 @@ class RobustRegression:
         The search ends early where the minimum is certainly not below ``cutoff``.
         """
         omega = self.omega(self.lengths(self.targets) if lengths is None else lengths)
-        factor = _factor(span, omega)
-        point = _Point(self, span, cho_solve(factor, span.upper.T @ (omega[:, None] * self.targets)))
-        damping, bound = 1.0, -np.inf
+        point = _Point(self, span, _inverse(span, omega) @ (span.upper.T @ (omega[:, None] * self.targets)))
+        damping, dual = 1.0, Dual(self.targets, -np.inf)
         for _ in range(MAX_STEPS):
-            factor = _factor(span, point.omega)
-            reweighting = cho_solve(factor, -point.gradient)
-            bound = max(bound, point.lower_bound(reweighting))
-            if point.value - bound <= TOLERANCE * point.value or bound >= cutoff:
+            inverse = _inverse(span, point.omega)
+            reweighting = -inverse @ point.gradient
+            dual = max(dual, point.dual(reweighting), key=lambda dual: dual.bound)
+            if point.value - dual.bound <= TOLERANCE * point.value or dual.bound >= cutoff:
                 break
-            step = reweighting if damping == 1.0 else point.newton_step(reweighting, factor, damping)
+            step = reweighting if damping == 1.0 else point.newton_step(reweighting, inverse, damping)
             point, length = point.search(step)
             if length < 0.5:
                 damping = min(1.0, damping * DAMPING_FACTOR)
             elif length <= 2.0:
                 damping = max(LEAST_DAMPING, damping / DAMPING_FACTOR)
-        converged = point.value - bound <= TOLERANCE * point.value
-        return Fit(span, point.coordinates, point.lengths, point.value, bound, converged)
+        return Fit(span, point.coordinates, point.lengths, point.value, dual)
 
 
 class _Point:
@@ -209,27 +234,26 @@ class _Point:
         self.omega = regression.omega(self.lengths)
         self.gradient = span.upper.T @ (self.omega[:, None] * self.errors) + span.lower.T @ self.lifted
 
-    def lower_bound(self, reweighting: Array) -> float:
-        """Return D at the errors after a step of reweighting."""
+    def dual(self, reweighting: Array) -> Dual:
+        """Return the feasible point of the dual problem at the errors after a step of reweighting."""
         regression, span = self.regression, self.span
         errors = self.errors + span.upper @ reweighting
         lifted = self.lifted + span.lower @ reweighting
         shares = self.omega * regression.lengths(errors) / regression.unit  # of each dual variable in its bound
-        shrink = 1.0 / max(1.0, float(shares.max()))
         linear = -float(np.einsum("i,ij,ij->", self.omega, errors, regression.targets))
-        bent = 0.5 * regression.delta * float(regression.weights @ (shares * shares))
-        ridge = 0.5 * float(np.vdot(lifted, lifted))
+        bent = regression.delta * float(regression.weights @ (shares * shares)) + float(np.vdot(lifted, lifted))
+        shrink = min(1.0, 1.0 / float(shares.max()), max(0.0, linear / bent))  # the best that is feasible
         constant = 0.5 * regression.delta * float(regression.weights.sum())
-        return constant + shrink * linear - shrink * shrink * (bent + ridge)
+        return Dual(shrink * self.omega[:, None] * errors, constant + shrink * linear - 0.5 * shrink * shrink * bent)
 
-    def newton_step(self, start: Array, factor: tuple[Array, bool], damping: float) -> Array:
+    def newton_step(self, start: Array, inverse: Array, damping: float) -> Array:
         """Solve for the damped Newton step by preconditioned conjugate gradients, from the step of reweighting."""
         is_long = self.lengths > self.regression.delta
         norms = np.where(is_long, self.lengths * self.regression.root, np.inf)
         units = self.errors / norms[:, None]
         step = start
         rest = -self.gradient - self._bend(step, units, damping)
-        direction = preconditioned = cho_solve(factor, rest)
+        direction = preconditioned = inverse @ rest
         squared = float(np.vdot(rest, preconditioned))
         enough = -CONJUGATE_SHARE * float(np.vdot(self.gradient, start))
         for _ in range(MAX_CONJUGATE_STEPS):
@@ -238,7 +262,7 @@ class _Point:
             image = self._bend(direction, units, damping)
             length = squared / float(np.vdot(direction, image))
             step, rest = step + length * direction, rest - length * image
-            preconditioned = cho_solve(factor, rest)
+            preconditioned = inverse @ rest
             before, squared = squared, float(np.vdot(rest, preconditioned))
             direction = preconditioned + (squared / before) * direction
         return step
@@ -272,6 +296,7 @@ class _Point:
         return float(np.einsum("i,ij,ij->", omega, errors, images)) + float(np.vdot(self.lifted + length * lifts, lifts))
 
 
-def _factor(span: Span, omega: Array) -> tuple[Array, bool]:
-    """Factor the matrix of weighted least squares."""
-    return cho_factor((span.upper.T * omega) @ span.upper + span.lower.T @ span.lower)
+def _inverse(span: Span, omega: Array) -> Array:
+    """Return the inverse of the matrix of weighted least squares; in an orthonormal basis it is well conditioned."""
+    inverse: Array = np.linalg.inv((span.upper.T * omega) @ span.upper + span.lower.T @ span.lower)
+    return inverse
