@@ -305,14 +305,14 @@ class L20Selector(PathSelector):
         solver = make_solver(self.solver)
         options: dict[str, Any] = {"target": self.alpha, "penalty": penalty, "callback": self._report}
         if self.loss == "squared":
-            path = solver.walk(problem, k_max, **options)
+            path, value = solver.walk(problem, k_max, **options), None
         else:
-            path, problem = solver.walk_robust(problem, k_max, **options)
+            path, problem, value = solver.walk_robust(problem, k_max, **options)
             self.sample_weights_ = problem.design.sample_weights.values
         path = path.ranked_by(self.ranking)
         if self.n_features_to_select is None:
             k_max = max(k_max, int(path.sizes[-1]))
-        self.path_ = path.with_refits(problem, k_max)
+        self.path_ = path.with_refits(problem, k_max, value)
         if self.n_features_to_select == "ebic":
             self.ebic_ = self._ebic(problem, penalty, k_max)
             self._warn_if_at_limit(penalty.n_selectable(problem.design.varies))
