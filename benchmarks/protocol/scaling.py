@@ -1,0 +1,36 @@
+"""The scalings that the methods are given, by training rows alone."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+Scale = Literal["none", "zscore", "moderated"]
+
+#: Features share a unit if the 95th percentile of their deviations is at most so many times the 5th.
+COMPARABLE = 50.0
+
+
+def varying(X: np.ndarray) -> np.ndarray:
+    return X.std(axis=0) > 0.0
+
+
+def spread_of_deviations(X: np.ndarray) -> float:
+    """Return the 95th percentile of the deviations over the 5th, of the features that vary."""
+    low, high = np.percentile(X.std(axis=0)[varying(X)], [5, 95])
+    return float(high / low)
+
+
+def shared_scale(X: np.ndarray) -> Scale:
+    """Return the scaling that suits the features."""
+    return "moderated" if spread_of_deviations(X) <= COMPARABLE else "zscore"
+
+
+def rescale(X: np.ndarray, scale: Scale) -> np.ndarray:
+    """Centre the columns and divide by their deviation, or by deviation + median deviation; constant ones are zero."""
+    if scale == "none":
+        return X
+    deviation = X.std(axis=0)
+    extra = np.median(deviation[deviation > 0.0]) if scale == "moderated" else 0.0
+    return (X - X.mean(axis=0)) / np.where(deviation > 0.0, deviation + extra, 1.0)
