@@ -76,7 +76,7 @@ def compute(datasets: Sequence[Dataset], configurations: Sequence[Configuration]
 
 
 class Grid:
-    """Scores of all settings, ``scores[scale]`` being (n_rows, n_ridges); a row is a set, or the mean over related targets."""
+    """Scores of all settings, ``scores[scale]`` (n_rows, n_ridges); a row is a set, or the mean over related targets."""
 
     def __init__(self, datasets: Sequence[Dataset], ridges: Sequence[float], figures: dict[str, Figures], plan: Plan):
         rows = np.array([dataset.row for dataset in datasets])

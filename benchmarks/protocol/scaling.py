@@ -27,10 +27,13 @@ def shared_scale(X: np.ndarray) -> Scale:
     return "moderated" if spread_of_deviations(X) <= COMPARABLE else "zscore"
 
 
-def rescale(X: np.ndarray, scale: Scale) -> np.ndarray:
-    """Centre the columns and divide by their deviation, or by deviation + median deviation; constant ones are zero."""
-    if scale == "none":
-        return X
-    deviation = X.std(axis=0)
+def units(X: np.ndarray, scale: Scale) -> np.ndarray:
+    """Return what the columns are divided by: their deviation, or deviation + median deviation; 1 for a constant one."""
+    deviation = np.ones(X.shape[1]) if scale == "none" else X.std(axis=0)
     extra = np.median(deviation[deviation > 0.0]) if scale == "moderated" else 0.0
-    return (X - X.mean(axis=0)) / np.where(deviation > 0.0, deviation + extra, 1.0)
+    return np.where(deviation > 0.0, deviation + extra, 1.0)
+
+
+def rescale(X: np.ndarray, scale: Scale) -> np.ndarray:
+    """Centre and divide the columns; ``"none"`` leaves X as it is."""
+    return X if scale == "none" else (X - X.mean(axis=0)) / units(X, scale)
