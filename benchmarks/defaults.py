@@ -43,6 +43,7 @@ from protocol.figures import (
     Rule,
     adjust,
     collect,
+    complete,
     fight,
     leave_one_study_out,
     left_out,
@@ -59,9 +60,9 @@ from l20fs import L20Regressor
 PARTS = ("settings", "methods", "numbers")
 RIDGES_FOR_NUMBERS = (0.001, 0.01, 0.1, 0.3, 1.0, 3.0, 10.0)
 
-#: Heights a of the rules a q / (q + b) to choose from.
-HEIGHTS = (0.3, 1.0, 2.0, 3.0, 5.0, 10.0, 30.0)
-HEIGHTS_FOR_NUMBERS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
+#: Values of a and c in the rules a q / (q + b) + c to choose from.
+LEVELS = (0.03, 0.1, 0.3, 1.0, 2.0, 3.0, 5.0, 10.0)
+LEVELS_FOR_NUMBERS = (0.001, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 
 
 def compute(datasets: Sequence[Dataset], configurations: Sequence[Configuration], plan: Plan, jobs: int) -> None:
@@ -100,13 +101,13 @@ class Grid:
         return self.own if scale == "auto" else self.scores[scale]
 
 
-def print_settings(grid: Grid, heights: Sequence[float], unit: str) -> None:
+def print_settings(grid: Grid, levels: Sequence[float], unit: str) -> None:
     for scale, title in zip(SCALES, ("z-scores", "divided by deviation + median deviation"), strict=True):
         lines = zip(grid.names, grid.shapes, grid.scores[scale], strict=True)
         rows = [[name, shape, *bold_best(scores)] for name, shape, scores in lines]
         rows.append(["**mean**", "", *bold_best(np.mean(grid.scores[scale], axis=0), 2)])
         print_table(f"{unit} by ridge, {title}", ["set", "shape", *map(str, grid.ridges)], rows)
-    rules = make_rules(heights)
+    rules = make_rules(levels)
     print_default(grid, rules, unit)
     print_rules(grid, rules)
 
@@ -132,7 +133,7 @@ def print_default(grid: Grid, rules: Sequence[Rule], unit: str) -> None:
 def print_rules(grid: Grid, rules: Sequence[Rule]) -> None:
     """Print the best constant and the best rule of each scaling over all sets, and what their choice reaches elsewhere."""
     rows = []
-    for scale, family in itertools.product(("auto", *SCALES), ([rule for rule in rules if not rule.b], rules)):
+    for scale, family in itertools.product(("auto", *SCALES), ([rule for rule in rules if rule.is_constant], rules)):
         scores = grid.scores_of(scale)
         score = functools.partial(score_rule, q=grid.q, ridges=grid.ridges, scores=scores)
         best = max(family, key=lambda rule: score(rule).mean())
@@ -206,37 +207,39 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def run(
-    datasets: Sequence[Dataset], configurations: Sequence[Configuration], plan: Plan, arguments: argparse.Namespace
-) -> dict[str, Figures]:
-    """Compute what is missing, and return the figures of what is there."""
-    if arguments.redo:
-        for dataset in datasets:
-            CellFile(plan.folder, dataset.name).drop(lambda cell: bool(arguments.redo.search(cell["configuration"])))
-    if not arguments.report:
-        compute(datasets, configurations, plan, arguments.jobs)
-    for reason, who in left_out(datasets, configurations, plan).items():
+    datasets: Sequence[Dataset], own: Sequence[Configuration], others: Sequence[Configuration], plan: Plan, jobs: int
+) -> tuple[list[Dataset], dict[str, Figures]]:
+    """Compute what is missing; return the sets that have all of our own settings, and the figures on them."""
+    if jobs:
+        compute(datasets, [*own, *others], plan, jobs)
+    whole = complete(datasets, own, plan)
+    for reason, who in left_out(whole, others, plan).items():
         print(f"left out, {reason}: {'; '.join(who)}")
-    return collect(datasets, configurations, plan)
+    return whole, collect(whole, [*own, *others], plan)
 
 
 def main() -> None:
     arguments = parse_arguments()
     plan = Plan(arguments.splits, arguments.tall, arguments.only, arguments.cache)
+    jobs = 0 if arguments.report else arguments.jobs
+    if arguments.redo:
+        for file in arguments.cache.glob("*.jsonl"):
+            CellFile(arguments.cache, file.stem).drop(lambda cell: bool(arguments.redo.search(cell["configuration"])))
     related = ", ".join(f"{name} and {study}" for name, study in SAME_STUDY.items())
     print(f"Splits {arguments.splits.start} to {arguments.splits.stop - 1}; {related} are one study each.")
     if set(arguments.parts) & {"settings", "methods"}:
         datasets = [dataset for dataset in load_all(arguments.data) if arguments.sets.search(dataset.name)]
-        own, others = settings(), competitors() if "methods" in arguments.parts else []
-        figures = run(datasets, own + others, plan, arguments)
+        others = competitors() if "methods" in arguments.parts else []
+        datasets, figures = run(datasets, settings(), others, plan, jobs)
         if "settings" in arguments.parts:
-            print_settings(Grid(datasets, RIDGES, figures, plan), HEIGHTS, "accuracy %")
+            print_settings(Grid(datasets, RIDGES, figures, plan), LEVELS, "accuracy %")
         if "methods" in arguments.parts:
             shown = {DEFAULT, PREVIOUS, *(one.name for one in others)}
             print_methods({name: figure for name, figure in figures.items() if name in shown}, datasets)
     if "numbers" in arguments.parts:
         datasets = [dataset for dataset in numeric_sets(arguments.data) if arguments.sets.search(dataset.name)]
-        figures = run(datasets, settings(L20Regressor, RIDGES_FOR_NUMBERS), plan, arguments)
-        print_settings(Grid(datasets, RIDGES_FOR_NUMBERS, figures, plan), HEIGHTS_FOR_NUMBERS, "R^2 %")
+        datasets, figures = run(datasets, settings(L20Regressor, RIDGES_FOR_NUMBERS), [], plan, jobs)
+        print_settings(Grid(datasets, RIDGES_FOR_NUMBERS, figures, plan), LEVELS_FOR_NUMBERS, "R^2 %")
 
 
 if __name__ == "__main__":

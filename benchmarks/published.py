@@ -185,11 +185,10 @@ def split_errors(data: Dataset, names: Sequence[str], n_splits: int, jobs: int) 
     orders = [np.random.default_rng(seed).permutation(len(data.y)) for seed in range(n_splits)]
     parts = [(order[n_test:], order[:n_test]) for order in orders]
     found = Parallel(jobs)(delayed(predict_all)(data, train, test, names) for train, test in parts)
-    wrong = [
-        {key: np.mean(labels != data.y[test]) for key, labels in one.items()}
-        for one, (_, test) in zip(found, parts, strict=True)
-    ]
-    return {key: 100 * float(np.mean([one[key] for one in wrong])) for key in wrong[0]}
+    wrong = {
+        key: [np.mean(one[key] != data.y[test]) for one, (_, test) in zip(found, parts, strict=True)] for key in found[0]
+    }
+    return {key: 100 * float(np.mean(shares)) for key, shares in wrong.items()}
 
 
 def print_splits(datasets: Sequence[Dataset], arguments: argparse.Namespace) -> None:

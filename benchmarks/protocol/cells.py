@@ -174,7 +174,7 @@ class CellFile:
 
     def __init__(self, folder: Path, name: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self.path = folder / f"{name}.jsonl"
+        self.path = folder / (re.sub(r"\W+", "-", name) + ".jsonl")
         lines = self.path.read_text().splitlines() if self.path.exists() else []
         # A line that was cut off is not a cell.
         self.cells: list[dict[str, Any]] = [json.loads(line) for line in lines if line.endswith("}")]

@@ -58,6 +58,21 @@ def collect(datasets: Sequence[Dataset], configurations: Iterable[Configuration]
     return found
 
 
+def complete(datasets: Sequence[Dataset], configurations: Iterable[Configuration], plan: Plan) -> list[Dataset]:
+    """Return the sets that have all cells of all these configurations, and print the names of the others."""
+    figures, names = collect(datasets, configurations, plan), [one.name for one in configurations]
+    finite = np.array(
+        [np.isfinite(figures[name].by_set()) if name in figures else [False] * len(datasets) for name in names]
+    )
+    whole = finite.all(axis=0)
+    if not whole.all():
+        print(
+            "incomplete, left out:",
+            ", ".join(one.name for one, is_whole in zip(datasets, whole, strict=True) if not is_whole),
+        )
+    return [one for one, is_whole in zip(datasets, whole, strict=True) if is_whole]
+
+
 def stability_of(features: Sequence[dict[str, list[int]]], n_features: int) -> float:
     """Return how much the selections of the splits agree beyond chance."""
     key = str(STABILITY_SIZE)
@@ -130,20 +145,28 @@ def mean_ranks(figures: dict[str, Figures]) -> dict[str, float]:
 
 
 class Rule(NamedTuple):
-    """The ridge ``a q / (q + b)`` for q features per sample; a constant if b is 0."""
+    """The ridge ``a q / (q + b) + c`` for q features per sample; a constant if a is 0."""
 
     a: float
     b: float
+    c: float
+
+    @property
+    def is_constant(self) -> bool:
+        return not self.a
 
     def __call__(self, q: np.ndarray) -> np.ndarray:
-        return self.a * q / (q + self.b)
+        return self.a * q / (q + self.b) + self.c
 
     def __str__(self) -> str:
-        return f"{self.a:g} q/(q + {self.b:g})" if self.b else f"{self.a:g}"
+        slope = "" if self.is_constant else f"{self.a:g} q/(q + {self.b:g})"
+        return " + ".join(filter(None, [slope, f"{self.c:g}" if self.c else ""]))
 
 
-def make_rules(heights: Sequence[float], halves: Sequence[float] = (0.0, 1.0, 3.0, 10.0, 30.0, 100.0)) -> list[Rule]:
-    return [Rule(a, b) for a in heights for b in halves]
+def make_rules(levels: Sequence[float], halves: Sequence[float] = (1.0, 3.0, 10.0, 30.0, 100.0)) -> list[Rule]:
+    """Return constants, simplest first, and rules that grow with q to one of the levels."""
+    constants = [Rule(0.0, 1.0, c) for c in levels]
+    return constants + [Rule(a, b, c) for c in (0.0, *levels) for a in levels for b in halves if a > c]
 
 
 def score_rule(rule: Rule, q: np.ndarray, ridges: Sequence[float], scores: np.ndarray) -> np.ndarray:

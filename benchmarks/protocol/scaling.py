@@ -9,7 +9,7 @@ import numpy as np
 Scale = Literal["none", "zscore", "moderated"]
 
 #: Features share a unit if the 95th percentile of their deviations is at most so many times the 5th.
-COMPARABLE = 50.0
+COMPARABLE = 100.0
 
 
 def varying(X: np.ndarray) -> np.ndarray:
