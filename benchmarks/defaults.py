@@ -53,7 +53,7 @@ from protocol.figures import (
     score_rule,
 )
 from protocol.markdown import bold_best, mean, number, numbers, print_table
-from protocol.sets import SAME_STUDY, Dataset, load_all, numeric_sets
+from protocol.sets import Dataset, load_all, numeric_sets
 
 from l20fs import L20Regressor
 
@@ -197,7 +197,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("parts", nargs="*", default=PARTS, help="settings, methods, numbers")
     parser.add_argument("--cache", type=Path, default=Path("build/defaults"), help="folder of the cells")
     parser.add_argument("--splits", type=parse_splits, default="100:106", metavar="FROM:TO", help="seeds of the splits")
-    parser.add_argument("--tall", type=int, default=3, help="how many of the splits sets of more than 1000 samples get")
+    parser.add_argument("--tall", type=int, default=2, help="how many of the splits sets of more than 1000 samples get")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--only", type=re.compile, default="", metavar="PATTERN", help="compute these configurations")
     parser.add_argument("--sets", type=re.compile, default="", metavar="PATTERN", help="use these sets")
@@ -225,8 +225,7 @@ def main() -> None:
     if arguments.redo:
         for file in arguments.cache.glob("*.jsonl"):
             CellFile(arguments.cache, file.stem).drop(lambda cell: bool(arguments.redo.search(cell["configuration"])))
-    related = ", ".join(f"{name} and {study}" for name, study in SAME_STUDY.items())
-    print(f"Splits {arguments.splits.start} to {arguments.splits.stop - 1}; {related} are one study each.")
+    print(f"Splits {arguments.splits.start} to {arguments.splits.stop - 1}")
     if set(arguments.parts) & {"settings", "methods"}:
         datasets = [dataset for dataset in load_all(arguments.data) if arguments.sets.search(dataset.name)]
         others = competitors() if "methods" in arguments.parts else []

@@ -16,7 +16,7 @@ EXTRA = (*EXPRESSION[len(PAPER) :], "arcene", "coil20", "isolet", "madelon", "pc
 SCIKIT_LEARN = ("breast_cancer", "wine", "digits", "iris")
 
 #: Sets that hold samples of another one: they count as one study where independence matters.
-SAME_STUDY = {"allaml": "leukemia", "prostate_ge": "prostate"}
+SAME_STUDY = {"allaml": "leukemia", "prostate_ge": "prostate", "nci60": "nci"}
 
 #: From so many samples on fewer splits tell as much, and cost more.
 TALL = 1000
@@ -61,8 +61,8 @@ def load_all(folder: Path, names: tuple[str, ...] = (*PAPER, *EXTRA, *SCIKIT_LEA
 def load(folder: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
     if name in SCIKIT_LEARN:
         return getattr(datasets, f"load_{name}")(return_X_y=True)
-    if name == "pbmc68k":
-        return load_cells()
+    if name in ("pbmc68k", "nci60"):
+        return load_cells() if name == "pbmc68k" else load_nci60()
     with np.load(folder / ("paper" if name in PAPER else "extra") / f"{name}.npz", allow_pickle=False) as stored:
         X, y = stored["X"].astype(np.float64), stored["y"]
     # Stored on the linear scale, from 0.02 to 34000; below 1 is noise. Everybody takes logarithms of that.
@@ -85,13 +85,14 @@ def load_khan() -> dict[str, np.ndarray]:
     return tables | labels
 
 
-def load_nci60() -> Dataset:
+def load_nci60() -> tuple[np.ndarray, np.ndarray]:
     """Return the cell lines of ISLP, 6830 genes, of the types that have at least two lines."""
     folder = folder_of("ISLP") / "data"
-    labels = np.loadtxt(folder / "NCI60labs.csv", skiprows=1, dtype=str)
-    _, codes, sizes = np.unique(labels, return_inverse=True, return_counts=True)
+    _, codes, sizes = np.unique(
+        np.loadtxt(folder / "NCI60labs.csv", skiprows=1, dtype=str), return_inverse=True, return_counts=True
+    )
     kept = sizes[codes] > 1
-    return Dataset("nci60", np.load(folder / "NCI60data.npy")[kept], np.unique(codes[kept], return_inverse=True)[1], "nci")
+    return np.load(folder / "NCI60data.npy")[kept], codes[kept]
 
 
 def numeric_sets(folder: Path, n_genes: int = 4) -> list[Dataset]:
