@@ -234,7 +234,9 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--splits", type=int, default=100, help="random splits")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--sets", type=re.compile, default="", metavar="PATTERN", help="use these sets")
-    parser.add_argument("--classifiers", nargs="+", default=[OURS, "KNN-5", "logistic", "SVM", "centroids"], help=f"of {', '.join(ALL)}")
+    parser.add_argument(
+        "--classifiers", nargs="+", default=[OURS, "KNN-5", "logistic", "SVM", "centroids"], help=f"of {', '.join(ALL)}"
+    )
     return parser.parse_intermixed_args()
 
 
