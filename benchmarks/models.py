@@ -16,15 +16,23 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-from defaults import default_classifiers, load_all
 from joblib import Parallel, delayed
+from protocol.sets import EXPRESSION, load_all
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from l20fs import L20Classifier, L20Regressor, L20SelectorCV
 
 SIZES = (5, 10, 20, 50, 100)
 RIDGES = (0.01, 0.1, 0.3, 1.0, 3.0, 10.0)
+CLASSIFIERS = {
+    "KNN-5": KNeighborsClassifier(5),
+    "logistic": make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
+}
 
 
 def rules(dataset, n_splits=6):
@@ -43,7 +51,7 @@ def rules(dataset, n_splits=6):
                 }
                 if ridge == 10.0:
                     chosen = model.support_
-                    for name, other in default_classifiers(len(train)).items():
+                    for name, other in CLASSIFIERS.items():
                         predictions[name] = other.fit(X[train][:, chosen], y[train]).predict(X[test][:, chosen])
                 for name, labels in predictions.items():
                     found.setdefault(name, np.zeros(len(SIZES)))[column] += np.mean(labels == y[test]) / n_splits
@@ -129,7 +137,7 @@ def main():
     parser.add_argument("parts", nargs="*", default=["rules", "numbers", "nested"])
     parser.add_argument("--jobs", type=int, default=2)
     arguments = parser.parse_args()
-    datasets = load_all(arguments.folder)
+    datasets = load_all(arguments.folder, EXPRESSION)
     with threadpool_limits(1):
         for part in arguments.parts:
             if part == "rules":
