@@ -22,13 +22,10 @@ import re
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from protocol.configurations import HAS_RULES, used_by_default
 from protocol.markdown import number, print_table
-from protocol.scaling import units
 from protocol.sets import Dataset, load_all, load_khan
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
@@ -37,7 +34,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
-from l20fs import L20Classifier, L20Selector, L20SelectorCV
+from l20fs import L20Classifier, L20SelectorCV
 
 PARTS = ("bootstrap", "splits", "khan")
 SIZES = (10, 20, 50, 100, 200)
@@ -88,17 +85,17 @@ def predict_all(
 ) -> Predictions:
     """Select on the training rows, which may repeat, and predict the test rows with every classifier and size."""
     y = data.y[train]
-    X, X_test, given = prepare(data.X[train], y, data.X[test])
+    X, X_test = data.X[train], data.X[test]
     found: Predictions = {}
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = L20Classifier(max(sizes), **given).fit(X, y)
+        model = L20Classifier(max(sizes)).fit(X, y)
         if OURS_WITH_SHARES in names:
-            other = L20Classifier(max(sizes), class_weight=None, **given).fit(X, y)
+            other = L20Classifier(max(sizes), class_weight=None).fit(X, y)
             found |= {(OURS_WITH_SHARES, k): other.with_size(k).predict(X_test) for k in sizes}
         if CHOSEN in names:
             # Copies of a sample stay together, or the inner folds would test on what they were trained on.
-            chosen = L20SelectorCV("best", max_features=max(SIZES), selector=L20Selector(**given))
+            chosen = L20SelectorCV("best", max_features=max(SIZES))
             found[CHOSEN, 0] = chosen.fit(X, y, groups=train).predict(X_test)
         for k in sizes:
             if OURS in names:
@@ -108,15 +105,6 @@ def predict_all(
             Z, Z_test = scaler.transform(X[:, panel]), scaler.transform(X_test[:, panel])
             found |= {(name, k): CLASSIFIERS[name].fit(Z, y).predict(Z_test) for name in names if name in CLASSIFIERS}
     return found
-
-
-def prepare(X: np.ndarray, y: np.ndarray, X_test: np.ndarray) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
-    """Return training and test samples and parameters that make up the defaults, in versions that do not have them yet."""
-    if HAS_RULES:
-        return X, X_test, {}
-    scale, ridge = used_by_default(L20Classifier(), X, y)
-    unit = units(X, scale)
-    return X / unit, X_test / unit, {"scale": "none", "ridge": ridge}
 
 
 # The .632+ estimator

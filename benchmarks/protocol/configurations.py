@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -10,21 +9,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from l20fs import L20Regressor, L20Selector, paper_settings
+from l20fs import L20Selector, paper_settings
 from l20fs.estimators.base import BaseSelector
 from l20fs.estimators.scoring import SolvesForOneK
 from l20fs.methods import Baseline, discover
 
-from .scaling import Scale, rescale, shared_scale, varying
+from .scaling import Scale, rescale
 
 RIDGES = (0.01, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 SCALES: tuple[Scale, ...] = ("zscore", "moderated")
 DEFAULT = "default"
 ALL_FEATURES = "all features"
 SHARED = ", same scaling"
-
-#: Whether this version of L20Selector has the rules; without them the benchmark applies its own.
-HAS_RULES = inspect.signature(L20Selector).parameters["scale"].default == "auto"
 
 
 class Configuration(NamedTuple):
@@ -39,9 +35,6 @@ class Configuration(NamedTuple):
         if isinstance(self.selector, Baseline):
             return dict.fromkeys(sizes, np.arange(X.shape[1]))
         selector, scale = clone(self.selector), self.scale
-        if self.name == DEFAULT and not HAS_RULES:
-            scale, ridge = used_by_default(selector, X, y)
-            selector.set_params(scale="none", ridge=ridge)
         if isinstance(selector, SolvesForOneK):
             selector.set_params(sizes=sizes)
         selector.set_params(n_features_to_select=max(sizes))
@@ -51,11 +44,8 @@ class Configuration(NamedTuple):
 
 def used_by_default(selector: L20Selector, X: np.ndarray, y: np.ndarray) -> tuple[Scale, float]:
     """Return the scaling and the ridge that a selector with default parameters uses."""
-    if HAS_RULES:
-        fitted = clone(selector).set_params(n_features_to_select=1).fit(X, y)
-        return fitted.scale_, fitted.ridge_
-    q = np.count_nonzero(varying(X)) / len(X)
-    return shared_scale(X), 0.1 if isinstance(selector, L20Regressor) else 3.0 * q / (q + 10.0)
+    fitted = clone(selector).set_params(n_features_to_select=1).fit(X, y)
+    return fitted.scale_, fitted.ridge_
 
 
 def setting_name(scale: Scale, ridge: float) -> str:

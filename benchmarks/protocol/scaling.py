@@ -8,9 +8,6 @@ import numpy as np
 
 Scale = Literal["none", "zscore", "moderated"]
 
-#: Features share a unit if the 95th percentile of their deviations is at most so many times the 5th.
-COMPARABLE = 100.0
-
 
 def varying(X: np.ndarray) -> np.ndarray:
     return X.std(axis=0) > 0.0
@@ -20,11 +17,6 @@ def spread_of_deviations(X: np.ndarray) -> float:
     """Return the 95th percentile of the deviations over the 5th, of the features that vary."""
     low, high = np.percentile(X.std(axis=0)[varying(X)], [5, 95])
     return float(high / low)
-
-
-def shared_scale(X: np.ndarray) -> Scale:
-    """Return the scaling that suits the features."""
-    return "moderated" if spread_of_deviations(X) <= COMPARABLE else "zscore"
 
 
 def units(X: np.ndarray, scale: Scale) -> np.ndarray:
