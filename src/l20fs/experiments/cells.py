@@ -141,7 +141,7 @@ def _select(cell: Cell, train: Samples) -> Selection:
 def column_scale(dataset: Dataset, train: Array, scale: Scale) -> ColumnScale:
     """Return the centres and divisors of the features by the training samples; ``"auto"`` as :class:`L20Selector` does."""
     X = dataset.X[train]
-    rule = L20Selector(1).fit(X, dataset.y[train]).scale_ if scale == "auto" else scale
+    rule: Any = L20Selector(1).fit(X, dataset.y[train]).scale_ if scale == "auto" else scale
     return ColumnScale.of(measure(X), rule, X.dtype)
 
 
