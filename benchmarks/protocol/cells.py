@@ -35,7 +35,7 @@ SIZES = (3, 5, 10, 20, 50, 100, 200)
 STABILITY_SIZE = 50
 
 #: Seconds of one core after which a selection is given up.
-LIMIT = 60.0
+LIMIT = 20.0
 
 
 class Plan(NamedTuple):

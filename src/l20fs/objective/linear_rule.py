@@ -146,7 +146,7 @@ class ClassScatter(NamedTuple):
         k = len(weights)
         centres = self.means[:, :k] @ weights
         scatter = weights.T @ self.within[:k, :k] @ weights
-        total = np.trace(scatter) + float(self.shares @ np.square(centres).sum(axis=1))
+        total = np.trace(scatter) + float(self.shares @ np.square(centres - self.shares @ centres).sum(axis=1))
         scatter += (LEAST_SCATTER * total / len(centres) or 1.0) * np.eye(len(centres))
         present = self.shares > 0.0
         intercept = np.where(present, 0.0, -np.inf)  # a class without samples has no centre and is never predicted

@@ -165,7 +165,8 @@ class RobustSearch:
 
     def start(self) -> Selection:
         """Return the selection of the included units."""
-        span = Span.of_intercept(self.loss.regression.root)
+        root = self.loss.regression.root
+        span = Span.of_intercept(root) if self.problem.design.sample_weights.fit_intercept else Span.empty(len(root))
         return self._fitted([], self._extended(span, self.penalty.included.tolist()))
 
     def merit(self, before: Selection, after: Selection | None) -> float:

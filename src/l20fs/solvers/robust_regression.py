@@ -72,6 +72,11 @@ class Span(NamedTuple):
         norm = np.linalg.norm(root)
         return cls([], root[:, None] / norm, np.empty((0, 1)), np.array([[norm]]))
 
+    @classmethod
+    def empty(cls, n_samples: int) -> Span:
+        """Return the span of no column: there is no intercept."""
+        return cls([], np.empty((n_samples, 0)), np.empty((0, 0)), np.empty((0, 0)))
+
     def extended(self, rows: Array, columns: Array, ridge: float) -> Span:
         """Return the span with further columns, as far as they are independent."""
         span = self
