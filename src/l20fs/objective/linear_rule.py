@@ -48,7 +48,7 @@ def auto_ridge(n_features: int, n_samples: float, *, for_labels: bool) -> float:
     Examples
     --------
     >>> auto_ridge(30, 300, for_labels=True), auto_ridge(5000, 50, for_labels=True), auto_ridge(30, 300, for_labels=False)
-    (0.0297029702970297, 2.727272727272727, 0.1)
+    (0.02970297029702971, 2.727272727272727, 0.1)
     """
     if not for_labels:
         return RIDGE_FOR_NUMBERS
