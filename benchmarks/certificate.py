@@ -5,7 +5,7 @@ scale, weighting of the targets and ridge it prints, at each number of features 
 per cent, the number of features that are proved not to be among the best k, and the seconds that the certificate took (of
 processor time: the machine may be shared). With ``--exact NODES`` it also prints what branch and bound makes of it for the
 first two k: the gap that is left, nodes, seconds, and by how many per cent forward and swaps are above the best one.
-``--default`` keeps to the default settings of L20Selector: z-scores, balanced targets, ridge 10.
+``--strongest`` keeps to z-scores, balanced targets and ridge 10.
 
 Targets are one-hot, or ("balanced") each one-hot column divided by the root of its class size over the mean class size.
 """
@@ -67,7 +67,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data", type=Path)
     parser.add_argument("--exact", type=int, metavar="NODES", help="search with so many nodes")
-    parser.add_argument("--default", action="store_true", help="the default settings only")
+    parser.add_argument("--strongest", action="store_true", help="the strongest ridge only")
     arguments = parser.parse_args()
     settings = list(itertools.product(("none", "zscore"), ("one-hot", "balanced"), RIDGES))
     print(f"{'':32}" + " |".join(f"{'k = ' + str(k):>22}" for k in SIZES) + " | all k")
@@ -78,7 +78,7 @@ def main() -> None:
     )
     for name in SETS:
         X, y = load(arguments.data, name)
-        for scale, weighting, ridge in settings[-1:] if arguments.default else settings:
+        for scale, weighting, ridge in settings[-1:] if arguments.strongest else settings:
             problem = LeastSquares(X, make_targets(y, weighting), ridge=ridge, scale=scale)
             order = forward(problem, SIZES[-1]).order
             print(f"{name:10}{scale:7}{weighting:9}{ridge:6.1f}{certify(problem, order)}", flush=True)

@@ -146,7 +146,7 @@ def problems(draw, ridge=RIDGES):
         Y[:, 0] = X[:, -1]  # a feature that explains a target altogether
     container = draw(st.sampled_from([np.asarray, sp.csr_array]))
     sample_weight = random.integers(1, 5, n_samples) / 2.0 if draw(st.booleans()) else None
-    scale = draw(st.sampled_from(["none", "zscore"]))
+    scale = draw(st.sampled_from(["none", "zscore", "moderated"]))
     options = {"scale": scale, "sample_weight": sample_weight, "fit_intercept": draw(st.booleans())}
     problem = LeastSquares(container(X), Y, ridge=draw(ridge), **options)
     assume(not 0.0 < problem.null_loss < 1e-20)  # targets that do not vary but for rounding

@@ -91,8 +91,8 @@ def select_genes(
             cell types such as ``"B/T doublet"`` are not valid column names in an h5ad file.
         ``.uns[key_added]`` : dict
             ``classes`` (the columns of ``.varm``), ``intercept``, ``params`` and ``version``, and ``gap`` with
-            ``certify=True``. Parameters that an h5ad file cannot hold (None, functions) are left out; a ``class_weight`` by
-            label is an array in the order of ``classes``.
+            ``certify=True``. Of ``ridge`` and ``scale`` it holds what was used. Parameters that an h5ad file cannot hold
+            (None, functions) are left out; a ``class_weight`` by label is an array in the order of ``classes``.
 
     Notes
     -----
@@ -346,7 +346,7 @@ def _params(asked: L20Selector, genes: Array) -> dict[str, Any]:
 
 def _description(selector: L20Selector, params: dict[str, Any]) -> dict[str, Any]:
     """Return the content of ``.uns``, restricted to what an h5ad file can hold: no None before anndata 0.12."""
-    params = {**params, "ridge": selector.ridge_}
+    params = {**params, "ridge": selector.ridge_, "scale": selector.scale_}
     if isinstance(selector.class_weight, dict):
         params["class_weight"] = np.array([selector.class_weight.get(label, 1.0) for label in selector.classes_])
     can_be_written = str | numbers.Real | np.bool_ | np.ndarray

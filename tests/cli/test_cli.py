@@ -20,7 +20,7 @@ from l20fs.methods import discover
 from l20fs.objective.solution_path import SolutionPath
 from l20fs.report import Content, render
 
-DEFAULTS = L20Selector().get_params() | {"ridge": 10.0}
+DEFAULTS = L20Selector().get_params()
 
 
 @pytest.fixture(scope="module")
@@ -194,9 +194,10 @@ def test_selection_from_a_file_is_that_of_the_library(tmp_path, capsys, seed):
         ([], {}),
         *((["--method", name], {"solver": name}) for name in SOLVERS),
         (["--scale", "zscore"], {"scale": "zscore"}),
-        (["--scale", "none"], {"scale": "none"}),
+        *((["--scale", name], {"scale": name}) for name in ("none", "moderated", "auto")),
         (["--ridge", "0.5"], {"ridge": 0.5}),
         (["--ridge", "0"], {"ridge": 0.0}),
+        (["--ridge", "auto"], {"ridge": "auto"}),
         (["--class-weight", "balanced"], {"class_weight": "balanced"}),
         (["--class-weight", "none"], {"class_weight": None}),
         (["--ranking", "norm"], {"ranking": "norm"}),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
 import shutil
@@ -54,6 +55,34 @@ def refused(capsys, *arguments, code=2):
     printed = capsys.readouterr()
     assert printed.out == ""
     return printed.err
+
+
+def test_scaling_and_ridge_are_said_in_words(quick_table, capsys, tmp_path):
+    selector = L20Selector(3).fit(*(planted()[0], with_lonely(planted()[1])))
+    said = summary_of(capsys, quick_table, "--target", "type", "-k", "3")["settings"]
+    assert "share a unit" in said
+    assert "'moderated'" in said
+    assert f"the strength {selector.ridge_:.3g}, by the number of features per sample ('auto')" in said
+    output = tmp_path / "results"
+    given = ["--scale", "zscore", "--ridge", "2.5", "-o", str(output)]
+    assert run(["select", quick_table, "--target", "type", "-k", "3", *given]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    page = (output / "report.html").read_text()
+    for text in ("divided by its deviation ('zscore'), as asked for.", "The ridge term has the strength 2.5, as asked for."):
+        assert text in printed
+        assert text in html.unescape(page)
+
+
+def test_units_that_differ_are_said_in_words(tmp_path, capsys):
+    X, labels, _ = planted()
+    file = write_table(tmp_path / "units.tsv", X * np.geomspace(1.0, 1e5, X.shape[1]), with_lonely(labels))
+    assert "do not share a unit" in summary_of(capsys, file, "--target", "type", "-k", "3")["settings"]
+
+
+@pytest.mark.parametrize("ridge", ["none", "-1", "nan", "inf"])
+def test_an_odd_ridge_is_refused(quick_table, capsys, ridge):
+    message = refused(capsys, "select", quick_table, "--target", "type", "--ridge", ridge)
+    assert f"{ridge!r} is not valid. Use auto, or a number at least 0." in " ".join(message.split())
 
 
 @pytest.mark.parametrize("rule", ["best", "1se"])

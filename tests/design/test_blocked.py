@@ -87,7 +87,7 @@ def test_any_data_any_weights_any_solver(shape, axis, seed):
     Y = np.eye(3)[y]
     options = {
         "ridge": float(rng.choice([0.0, 0.1, 10.0])),
-        "scale": str(rng.choice(["none", "zscore"])),
+        "scale": str(rng.choice(["none", "zscore", "moderated", "auto"])),
         "sample_weight": None if rng.random() < 0.5 else rng.integers(0, 3, len(X)) + 0.5 * (np.arange(len(X)) < 9),
         "target_weights": rng.random(3) + 0.5,
     }

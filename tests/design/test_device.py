@@ -74,6 +74,7 @@ SHAPES = [(40, 150), (150, 30)]
 OPTIONS = {
     "plain": {},
     "zscore": {"scale": "zscore", "ridge": 1.0},
+    "moderated": {"scale": "moderated", "ridge": 1.0},
     "weights": {"scale": "zscore", "ridge": 0.1, "sample_weight": "some"},
     "weights, unscaled": {"ridge": 0.5, "sample_weight": "some"},
 }
@@ -247,7 +248,7 @@ def test_every_stage_is_that_of_numpy(move, dtype, name, shape, solver):
     seed=st.integers(0, 2**32 - 1),
     shape=st.tuples(st.integers(20, 60), st.integers(13, 90)),
     ridge=st.sampled_from([0.01, 1.0]),
-    scale=st.sampled_from(["none", "zscore"]),
+    scale=st.sampled_from(["none", "zscore", "moderated"]),
 )
 def test_forward_of_random_problems_is_that_of_numpy(seed, shape, ridge, scale):
     X, Y, _ = make_problem_data(*shape, np.float64, seed)

@@ -19,6 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from l20fs import AHIHT, HIHT, L20Classifier, L20Regressor, L20Selector, L20SelectorCV
 from l20fs.data import load_srbct
+from l20fs.objective import linear_rule
 
 
 @pytest.mark.filterwarnings("ignore:n_features_to_select=.* is greater than n_features")
@@ -28,7 +29,7 @@ from l20fs.data import load_srbct
         L20Classifier(),
         L20Classifier(2, class_weight=None),
         L20Classifier(3, solver="ahiht", loss="squared"),
-        L20Classifier(3, loss="l21"),
+        L20Classifier(3, loss="l21", ridge=10.0),
         L20Classifier("ebic", ridge=0.1),
         L20Regressor(),
         L20Regressor(2, solver="swap", ridge=0.0),
@@ -55,7 +56,8 @@ def make_outputs(seed=0):
 
 @pytest.mark.parametrize("class_weight", ["balanced", None, {0: 1.0, 1: 4.0, 2: 0.5}])
 @pytest.mark.parametrize("ridge", [0.01, 10.0])
-def test_the_classifier_is_a_discriminant_analysis_of_the_predictions(class_weight, ridge):
+def test_the_classifier_is_a_discriminant_analysis_of_the_predictions(class_weight, ridge, monkeypatch):
+    monkeypatch.setattr(linear_rule, "LEAST_SCATTER", 1e-6)  # hardly any
     X, y = make_data(3, n_samples=150)
     keep = (y != 2) | (np.arange(150) % 2 == 0)  # classes of different sizes
     X, y = X[keep], y[keep]
@@ -72,7 +74,6 @@ def test_the_classifier_is_a_discriminant_analysis_of_the_predictions(class_weig
     expected = axes @ distances - 0.5 * np.einsum("cj,jc->c", centres, distances) + np.log(priors)
     found = model.decision_function(X)
     centre = lambda values: values - values.mean(axis=1, keepdims=True)  # noqa: E731
-    # The scatter within the classes is enlarged by a millionth of the mean scatter.
     np.testing.assert_allclose(centre(found), centre(expected), rtol=1e-4, atol=1e-4 * np.abs(expected).max())
     if class_weight == "balanced":
         assert np.array_equal(model.predict(X), LinearDiscriminantAnalysis(priors=priors).fit(axes, y).predict(axes))
@@ -91,12 +92,14 @@ def test_two_classes_have_one_decision_value():
 
 
 @pytest.mark.parametrize("ridge", [0.0, 0.3])
-@pytest.mark.parametrize("scale", ["none", "zscore"])
+@pytest.mark.parametrize("scale", ["none", "zscore", "moderated"])
 @pytest.mark.parametrize("k", [1, 4])
 def test_the_regression_is_ridge_regression_on_the_selected_features(ridge, scale, k):
     X, Y = make_outputs()
     model = L20Regressor(4, ridge=ridge, scale=scale).fit(X, Y).set_params(n_features_to_select=k)
-    deviations = X.std(axis=0) if scale == "zscore" else np.ones(15)
+    deviations = np.ones(15) if scale == "none" else X.std(axis=0)
+    if scale == "moderated":
+        deviations = deviations + np.median(deviations)
     scaled = (X / deviations)[:, model.support_]
     mu = ridge * np.square((X - X.mean(axis=0)) / deviations).sum(axis=0).mean()
     reference = (Ridge(mu) if ridge else LinearRegression()).fit(scaled, Y)
@@ -114,7 +117,7 @@ def scores_of_both(model, X, y):
     scatter = (axes - centres[y]).T @ (axes - centres[y]) / len(y)
     middle = axes.mean(axis=0)
     total = np.trace(scatter) + 0.5 * np.square(centres - middle).sum()
-    scatter += 1e-6 * total / 2 * np.eye(2)
+    scatter += linear_rule.LEAST_SCATTER * total / 2 * np.eye(2)
     return np.column_stack(
         [(axes - middle) @ np.linalg.solve(scatter, c) - 0.5 * c @ np.linalg.solve(scatter, c) for c in centres - middle]
     )
@@ -380,9 +383,10 @@ def test_srbct_is_classified():
 
 
 @pytest.mark.parametrize("class_weight", ["balanced", None])
-def test_the_scale_of_the_weights_does_not_matter(class_weight):
+def test_the_scale_of_the_weights_does_not_matter_at_a_given_ridge(class_weight):
     X, y = make_data(3)
-    one, small = (L20Classifier(4, class_weight=class_weight).fit(X, y, np.full(60, w)) for w in (1.0, 0.001))
+    model = L20Classifier(4, class_weight=class_weight, ridge=0.1)
+    one, small = (clone(model).fit(X, y, np.full(60, w)) for w in (1.0, 0.001))
     np.testing.assert_allclose(one.decision_function(X), small.decision_function(X), rtol=1e-6, atol=1e-6)
 
 

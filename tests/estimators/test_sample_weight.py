@@ -42,7 +42,9 @@ def test_weight_two_is_the_sample_twice(container, params, seed):
 
 
 @pytest.mark.parametrize("params", SETTINGS, ids=str)
-def test_multiplying_all_weights_changes_nothing(params):
+def test_multiplying_all_weights_changes_nothing_at_a_given_ridge(params):
+    """To the automatic one, weights ten times as large are ten times as many samples."""
+    params = {"ridge": 10.0} | params
     X, y = make_data(1)
     weights = np.random.default_rng(1).uniform(0.5, 2.0, len(y))
     one, ten = (L20Selector(5, **params).fit(X, y, factor * weights) for factor in (1.0, 10.0))

@@ -20,6 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from l20fs import AHIHT, HIHT, SBR, Forward, L20Selector, Swap, paper_settings
 from l20fs.data import load_srbct, make_planted
 from l20fs.objective.least_squares import LeastSquares
+from l20fs.objective.linear_rule import auto_ridge
 
 CHECKED = [
     L20Selector(),
@@ -121,6 +122,29 @@ def test_labels_of_any_type(kind):
     assert np.allclose(selector.scores_, L20Selector(3).fit(X, y).scores_)
 
 
+def test_the_automatic_ridge_counts_varying_features_and_samples():
+    """A constant feature is none, and a sample of weight 2 is two."""
+    X, y = make_data(0, n_samples=60, n_features=12)
+    X = np.hstack([X, np.ones((60, 5))])
+    assert L20Selector(3).fit(X, y).ridge_ == L20Selector(3).fit(X, np.eye(3, dtype=int)[y]).ridge_
+    assert L20Selector(3).fit(X, y).ridge_ == auto_ridge(12, 60, for_labels=True)
+    assert L20Selector(3).fit(X, X[:, 0] + y).ridge_ == auto_ridge(12, 60, for_labels=False)
+    assert L20Selector(3, ridge=7).fit(X, y).ridge_ == 7.0
+    counts = np.random.default_rng(0).integers(0, 3, 60)
+    weighted = L20Selector(3).fit(X, y, sample_weight=counts)
+    repeated = L20Selector(3).fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
+    assert weighted.ridge_ == repeated.ridge_ == auto_ridge(12, counts.sum(), for_labels=True)
+    assert weighted.get_support(indices=True).tolist() == repeated.get_support(indices=True).tolist()
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-7, atol=1e-12)
+
+
+@pytest.mark.parametrize("ridge", [None, "best", -1.0, np.inf, np.nan, True])
+def test_an_odd_ridge_is_refused(ridge):
+    X, y = make_data(0)
+    with pytest.raises(ValueError, match=r"ridge=.* is not valid\. Use 'auto', or a number at least 0\."):
+        L20Selector(3, ridge=ridge).fit(X, y)
+
+
 def test_one_hot_indicator_and_numbers_are_targets_too():
     X, y, _ = make_planted(60, 40, 3, 3)
     labels = L20Selector(5, ranking="norm").fit(X, y)
@@ -128,8 +152,7 @@ def test_one_hot_indicator_and_numbers_are_targets_too():
     assert np.allclose(indicator.scores_, labels.scores_)
     assert indicator.classes_.tolist() == [0, 1, 2]
     labels = L20Selector(5, ranking="norm", class_weight=None).fit(X, y)
-    numbers = L20Selector(5, ranking="norm", ridge=10.0).fit(X, np.eye(3)[y] * 2.5 + 0.25)  # no classes to weigh
-    assert (labels.ridge_, L20Selector(5).fit(X, np.eye(3)[y] * 2.5).ridge_) == (10.0, 0.1)
+    numbers = L20Selector(5, ranking="norm", ridge=labels.ridge_).fit(X, np.eye(3)[y] * 2.5 + 0.25)  # no classes to weigh
     assert not hasattr(numbers, "classes_")
     assert np.allclose(numbers.scores_[numbers.support_], 2.5 * labels.scores_[labels.support_])
     single = L20Selector(5).fit(X, X[:, 7] - 2 * X[:, 9] + 0.01 * X[:, 3])
@@ -463,7 +486,7 @@ def test_the_gap_is_never_smaller_than_the_true_one(solver, ridge):
 
 def test_a_strong_ridge_makes_the_gap_small():
     tumours = load_srbct()
-    selector = L20Selector(20, certify=True).fit(tumours.data, tumours.target)
+    selector = L20Selector(20, certify=True, ridge=10.0).fit(tumours.data, tumours.target)
     assert selector.path_.gap(20) < 0.02
     assert len(selector.certificate_.proved_out) > 2000
 

@@ -34,6 +34,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV
 from l20fs.evaluation.choice import Setting, choose, tabulate
+from l20fs.objective.linear_rule import auto_ridge
 
 FOLDS = StratifiedKFold(3, shuffle=True, random_state=0)
 
@@ -41,6 +42,7 @@ FOLDS = StratifiedKFold(3, shuffle=True, random_state=0)
 @pytest.mark.filterwarnings("ignore:n_features_to_select=.* is greater than n_features")
 @pytest.mark.filterwarnings("ignore:No features were selected")
 @pytest.mark.filterwarnings("ignore:Class.* with fewer samples than the")
+@pytest.mark.filterwarnings("ignore:The search for the number of features ended at its limit")
 @parametrize_with_checks(
     [
         L20SelectorCV(cv=3, max_features=5),
@@ -109,7 +111,10 @@ def test_the_choice_is_that_of_a_slow_loop(rule, seed):
 
 
 @pytest.mark.filterwarnings("ignore:The search for the number of features ended at its limit")
-@pytest.mark.parametrize("options", [{"ridge": [0.1, 10.0], "sizes": [1, 2, 5]}, {"sizes": [2, 6]}, {"alpha": [0.1, 0.3]}])
+@pytest.mark.parametrize(
+    "options",
+    [{"ridge": [0.1, 10.0], "sizes": [1, 2, 5]}, {"ridge": 1.0, "sizes": [2, 6]}, {"ridge": 1.0, "alpha": [0.1, 0.3]}],
+)
 def test_the_selections_of_the_folds_are_those_of_a_slow_loop(options):
     X, y = make_data(2)
     selector = L20SelectorCV("best", cv=FOLDS, **options).fit(X, y)
@@ -274,7 +279,7 @@ def test_numbers_are_regressed():
         assert is_regressor(selector)
         assert not is_classifier(selector)
         assert selector.fit(X, Y[:, 0]).predict(X).shape == (80,)
-    assert selector.set_params(estimator="regressor").fit(X, Y).ridge_ == 0.1
+    assert selector.set_params(estimator="regressor").fit(X, Y).ridge_ == auto_ridge(30, 80, for_labels=False)
     with pytest.raises(ValueError, match="Unknown label type"):
         L20SelectorCV().fit(X, Y[:, 0])
 
@@ -316,11 +321,38 @@ def test_a_fixed_number_is_kept_and_the_ridge_is_chosen_for_it():
     assert share.cv_results_["n_features"].tolist() == [1.0, 2.0, 3.0, 4.0, 6.0]
 
 
+def test_automatic_settings_are_those_of_each_fold():
+    """Of the training samples, on which another ridge and another scaling may be right than on all samples."""
+    X, y = make_data(3)
+    folds = list(FOLDS.split(X, y))
+    X[:, 7] = 0.0
+    X[folds[0][1][0], 7] = 1.0  # varies in two folds only
+    X[folds[1][1][0], :6] = 1e4  # deviations are comparable without this sample
+    cv = L20SelectorCV(3, ridge=["auto", 5.0], max_features=4, cv=folds).fit(X, y)
+    results = cv.cv_results_
+    on_all = L20Classifier(3).fit(X, y)
+    assert on_all.scale_ == "zscore"
+    assert np.unique(results["ridge"]).tolist() == sorted([on_all.ridge_, 5.0])
+    for number, (train, test) in enumerate(folds):
+        for ridge in ("auto", 5.0):
+            model = L20Classifier(4, ridge=ridge).fit(X[train], y[train])
+            assert model.scale_ == ("moderated" if number == 1 else "zscore")
+            is_here = results["ridge"] == (on_all.ridge_ if ridge == "auto" else ridge)
+            scores = [model.set_params(n_features_to_select=k).score(X[test], y[test]) for k in range(1, 5)]
+            assert results[f"split{number}_test_score"][is_here].tolist() == pytest.approx(scores)
+    assert cv.scale_ == "zscore"
+    assert L20SelectorCV(3, ridge="auto", cv=folds).fit(X, y).ridge_ == on_all.ridge_
+    template = L20Selector(ridge=2.0, scale="none")
+    asked = L20SelectorCV(3, selector=template, cv=folds).fit(X, y)
+    assert (asked.ridge_, asked.scale_) == (2.0, "none")
+
+
 def test_the_rule_can_be_changed_after_the_fit(monkeypatch):
     X, y = make_data(0)
     X += np.random.default_rng(0).normal(scale=1.5, size=X.shape)
-    selector = L20SelectorCV("best", max_features=8, cv=FOLDS).fit(X, y)
-    expected = {rule: L20SelectorCV(rule, max_features=8, cv=FOLDS).fit(X, y) for rule in ("1se", 5)}
+    options = {"selector": L20Selector(scale="zscore"), "ridge": 10.0, "max_features": 8, "cv": FOLDS}
+    selector = L20SelectorCV("best", **options).fit(X, y)
+    expected = {rule: L20SelectorCV(rule, **options).fit(X, y) for rule in ("1se", 5)}
     assert expected["1se"].n_features_ < selector.n_features_
     monkeypatch.setattr(L20Selector, "_learn", None)  # a second fit would fail
     for rule, other in expected.items():
@@ -335,7 +367,8 @@ def test_another_rule_after_the_fit_chooses_on_the_path_that_is_there():
     for seed in range(6):
         X, y = make_data(seed)
         X += np.random.default_rng(seed).normal(scale=1.5, size=X.shape)
-        selector = L20SelectorCV("best", max_features=8, ridge=[0.1, 10.0, 100.0], cv=FOLDS).fit(X, y)
+        template = L20Selector(scale="zscore")
+        selector = L20SelectorCV("best", selector=template, max_features=8, ridge=[0.1, 10.0, 100.0], cv=FOLDS).fit(X, y)
         results = selector.cv_results_
         here = {
             (ridge, int(k)): [results[f"split{i}_test_score"][index] for i in range(3)]
@@ -435,6 +468,7 @@ def test_rare_classes_are_named():
         ({"estimator": "tree"}, "estimator='tree' is unknown. Use 'classifier', 'regressor'"),
         ({"estimator": StandardScaler()}, r"estimator=StandardScaler\(\) is unknown"),
         ({"ridge": [1.0, -1.0]}, "ridge=-1.0 is not valid"),
+        ({"ridge": ["auto", None]}, "ridge=None is not valid. Use 'auto'"),
         ({"alpha": [0.0]}, "alpha=0.0 is not valid"),
         ({"ridge": []}, r"ridge=\[\] leaves nothing to choose from"),
         ({"sizes": [0]}, "sizes=0 is not valid"),
@@ -494,7 +528,7 @@ def test_a_small_panel_tells_the_tumours_apart(paper_set):
         L20SelectorCV("1se"), X, y, cv=StratifiedKFold(5, shuffle=True, random_state=0), return_estimator=True
     )
     assert found["test_score"].mean() >= 0.97
-    assert max(selector.n_features_ for selector in found["estimator"]) <= 50
+    assert np.median([selector.n_features_ for selector in found["estimator"]]) <= 30
 
 
 def test_the_regressor_of_the_path_is_scored_as_it_predicts():

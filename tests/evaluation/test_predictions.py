@@ -12,8 +12,10 @@ from l20fs import L20Classifier, L20Selector, L20SelectorCV
 from l20fs.data import make_planted
 from l20fs.evaluation.choice import choose
 from l20fs.evaluation.folds import make_stratified_folds
+from l20fs.evaluation.judges import RefittedRule
 from l20fs.evaluation.predictions import JUDGES, nested_accuracy, predictions_by_k
 from l20fs.methods import MRMR, RPMFS, FisherScore
+from l20fs.objective.linear_rule import auto_ridge
 
 LETTERS = np.array(["a", "b", "c"])
 
@@ -38,7 +40,7 @@ def slow_predictions(selector, X, y, sizes, folds, ridge):
                     X[train], y[train]
                 )
                 order = np.argsort(fitted.ranking_)[:k]
-                model = L20Classifier(k, ridge=ridge).fit(X[train][:, order], y[train])
+                model = L20Classifier(k, ridge=ridge, scale="zscore").fit(X[train][:, order], y[train])
                 found["linear"][test, column] = model.predict(X[test][:, order])
             found["KNN-5"][test, column] = [vote(X[train][:, order], y[train], X[i, order]) for i in test]
     return found
@@ -53,6 +55,16 @@ SELECTORS = [
     MRMR(),
     RPMFS(tol=0.1),
 ]
+
+
+def test_the_automatic_ridge_of_the_judge_is_that_of_the_training_samples():
+    X, y = labelled(n_samples=60)
+    X = np.hstack([X, np.ones((60, 1))])  # a constant feature does not count
+    sizes, folds = [1, 2, 4, 7], make_stratified_folds(y, seed=3)[:1]
+    ridge = auto_ridge(X.shape[1] - 1, len(folds[0].train), for_labels=True)
+    automatic, given = (predictions_by_k(FisherScore(), X, y, sizes, folds, ridge=value) for value in ("auto", ridge))
+    np.testing.assert_array_equal(automatic.predicted["linear"], given.predicted["linear"])
+    assert RefittedRule().strength_on(X[folds[0].train]) == ridge
 
 
 @pytest.mark.parametrize("selector", SELECTORS, ids=lambda selector: repr(selector)[:40])
@@ -70,6 +82,7 @@ def test_predictions_are_those_of_a_slow_loop(selector):
     assert len(np.unique(found.accuracy(), axis=1).T) > 1  # sizes differ, so a mix-up would be seen
 
 
+@pytest.mark.filterwarnings("ignore:The search for the number of features ended at its limit")
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("rule", ["best", "1se"])
 def test_the_choice_is_that_of_the_selector_with_cross_validation(seed, rule):

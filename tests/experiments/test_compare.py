@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -31,6 +32,7 @@ from l20fs.cli import run as run_cli
 from l20fs.cli.compare import name_of
 from l20fs.data.readers import DataError
 from l20fs.evaluation import engine
+from l20fs.evaluation.engine import select
 from l20fs.evaluation.stability_index import nogueira
 from l20fs.experiments import cells, figures
 from l20fs.experiments import compare as module
@@ -43,7 +45,7 @@ from l20fs.experiments.plan import PlanError, load_plan, parse_plan
 from l20fs.experiments.protocol import paper_split
 from l20fs.experiments.runner import run, selections
 from l20fs.experiments.statistics import corrected_t_test, holm, paired_tests
-from l20fs.experiments.verdict import verdict
+from l20fs.experiments.verdict import describe_scaling, verdict
 from l20fs.methods import ESFS, FisherScore, discover
 from l20fs.report.formats import write_markdown
 from l20fs.storage.keyed_store import KeyedStore
@@ -137,8 +139,9 @@ def test_accuracy_size_and_stability_are_those_of_a_slow_loop(tmp_path, classifi
     trials = rows[rows.fold.isna()].drop_duplicates(["method", "choice", "split"])
     times = {method: np.mean(trials.fit_seconds[trials.method == method]) for method in plan.labels}
     by_size = pd.read_csv(tmp_path / "stability.csv").set_index(["classifier", "method", "n_features"])
-    ridges = [{"ridge": value} for value in (1.0, 10.0, 100.0)]
-    for method, make, choices in (("FisherScore", FisherScore, [{}]), ("L20Selector", L20Selector, ridges)):
+    ridges = [{"ridge": value} for value in ("auto", 1.0, 10.0)]
+    unscaled = partial(L20Selector, scale="none")
+    for method, make, choices in (("FisherScore", FisherScore, [{}]), ("L20Selector", unscaled, ridges)):
         given = (data, make, choices, [2, 5], 3, 2, classifier)
         scores, sizes, sets = zip(*slow_honest(*given), strict=True)
         row = table.loc[classifier, method]
@@ -182,7 +185,7 @@ def test_units_do_not_matter_unless_asked_for(tmp_path_factory, seed, powers):
     folder = tmp_path_factory.mktemp("units")
     data = toy(seed)
     other = Dataset("toy", data.X * 2.0 ** np.array(powers), data.y)
-    plan = small_plan(data, ["LFS", "FisherScore"], n_splits=2)
+    plan = small_plan(data, ["LFS", "FisherScore"], n_splits=2, scale="zscore")
     one, two = (run(plan, [each], folder / str(number)) for number, each in enumerate((data, other)))
     assert one.accuracy.tolist() == two.accuracy.tolist()
 
@@ -324,7 +327,7 @@ def test_grids_are_those_of_the_paper_where_it_has_them():
     accuracy_plan = load_plan("accuracy")
     for label in ("RFS", "RLSR", "l2,0-FS"):
         assert found[label] == [variant.choice for variant in accuracy_plan.variants if variant.label == label]
-    assert found["L20Selector"] == [{"ridge": 1.0}, {"ridge": 10.0}, {"ridge": 100.0}]
+    assert found["L20Selector"] == [{"ridge": "auto"}, {"ridge": 1.0}, {"ridge": 10.0}]
     supervised = {name for name, method in discover().items() if method.about.supervised}
     methods = {variant.method for variant in choose_variants(["all"])}
     assert methods == supervised | {"L20Selector"}
@@ -350,9 +353,43 @@ def test_sizes_are_those_that_the_data_have():
 def test_a_plan_says_how_features_are_scaled():
     text = 'datasets = ["a"]\nsizes = [5]\nscale = "{}"\n[[methods]]\nmethod = "RFS"'
     assert parse_plan(text.format("zscore")).scale == "zscore"
-    with pytest.raises(PlanError, match=r"line 3: scale='max'. Use 'none' or 'zscore'"):
+    with pytest.raises(PlanError, match=r"line 3: scale='max'. Use 'auto' or 'moderated' or 'zscore' or 'none'"):
         parse_plan(text.format("max"))
-    assert load_plan("accuracy").scale == "none"
+    assert load_plan("accuracy").scale is None, "the paper's methods get the values as they are"
+
+
+@pytest.mark.parametrize("scale", ["auto", "moderated", "zscore", "none"])
+def test_every_method_gets_the_same_values(monkeypatch, scale):
+    """Scaled by the training samples alone, and by no method once more."""
+    seen = []
+
+    def note(selector, train, sizes):
+        seen.append((selector, train.X))
+        return select(selector, train, sizes)
+
+    monkeypatch.setattr(cells, "select", note)
+    data = Dataset("toy", *make_data(3))
+    plan = small_plan(data, ["FisherScore", "L20Selector", "SVMRFE", "l2,0-FS"], scale=scale, n_splits=1)
+    train = paper_split(data.y, 0, plan.seed).train
+    deviations = data.X[train].std(axis=0)
+    divisors = {"zscore": deviations, "none": np.ones(12)}.get(scale, deviations + np.median(deviations))
+    centre = 0.0 if scale == "none" else data.X[train].mean(axis=0)
+    for cell in cells.cells_of(plan, data):
+        if cell.fold is None:
+            cells.compute(cell, data)
+    assert len({type(selector).__name__ for selector, _ in seen}) == 3
+    for selector, X in seen:
+        np.testing.assert_allclose(X, ((data.X - centre) / divisors)[train], rtol=1e-9, atol=1e-12)
+        assert selector.get_params().get("scale", "none") == "none"
+
+
+def test_the_verdict_names_the_scaling_and_its_reason():
+    data, other = Dataset("toy", *make_data(3)), toy()
+    asked = {"none": "taken as it is ('none'), as asked for", "zscore": "divided by its deviation ('zscore'), as asked for"}
+    for scale, said in asked.items():
+        assert said in describe_scaling(small_plan(data, scale=scale), data)
+    assert re.search("share a unit do, .*'moderated'.* of the training samples", describe_scaling(small_plan(data), data))
+    assert re.search("do not share a unit do, .*'zscore'", describe_scaling(small_plan(data), other))
 
 
 def labelled(**counts):

@@ -341,10 +341,11 @@ def test_certificates_are_those_of_equal_prices(wishes):
 def test_certificates_hold_with_include_and_exclude(seed, alpha):
     """The bounds are those of the free choice: no selection under the constraints is below them."""
     X, y = make_data(seed)
-    selector = L20Selector(None if alpha else 4, alpha=alpha, certify=True, include=[0], exclude=[5], ridge=1.0).fit(X, y)
+    settings = {"ridge": 1.0, "scale": "zscore"}
+    selector = L20Selector(None if alpha else 4, alpha=alpha, certify=True, include=[0], exclude=[5], **settings).fit(X, y)
     certificate, path = selector.certificate_, selector.path_
     counts = np.bincount(y)
-    problem = LeastSquares(X, np.eye(3)[y], ridge=1.0, scale="zscore", target_weights=60 / (3 * counts))
+    problem = LeastSquares(X, np.eye(3)[y], **settings, target_weights=60 / (3 * counts))
     chosen = np.flatnonzero(selector.support_)
     price = 0.0 if alpha is None else alpha
     assert certificate.upper_bound == pytest.approx(support_loss(problem, chosen) + price * len(chosen))

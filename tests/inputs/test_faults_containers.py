@@ -29,7 +29,7 @@ from l20fs.evaluation.predictions import predictions_by_k
 from l20fs.methods import FisherScore, discover
 
 
-@pytest.mark.parametrize("scale", ["none", "zscore"])
+@pytest.mark.parametrize("scale", ["none", "zscore", "moderated"])
 @pytest.mark.parametrize("dtype", ["float16", "bool", "uint8", "int8", "uint16", "int64"])
 def test_e10_other_numbers_are_read_as_float64(dtype, scale):
     X, y = make_data()
@@ -122,7 +122,7 @@ def test_e12_memory_layout_changes_neither_result_nor_input(lay_out, shape, solv
     assert other.tobytes() == before
 
 
-@pytest.mark.parametrize("scale", ["none", "zscore"])
+@pytest.mark.parametrize("scale", ["none", "zscore", "moderated"])
 def test_e12_read_only_memmap(tmp_path, scale):
     X, y = make_data()
     file = tmp_path / "X.npy"
@@ -176,7 +176,7 @@ SPARSE_FORMS = [
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("scale", ["none", "zscore"])
+@pytest.mark.parametrize("scale", ["none", "zscore", "moderated"])
 @pytest.mark.parametrize("form", SPARSE_FORMS)
 def test_e13_sparse_forms_give_the_same_as_dense(form, scale, solver, rtol):
     X, y = make_data()

@@ -57,6 +57,30 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
+SCALED = [selector for selector in CLASSES if "scale" in selector().get_params()]
+
+
+@pytest.mark.parametrize("Selector", SCALED, ids=lambda selector: selector.__name__)
+@pytest.mark.parametrize("rule", ["moderated", "zscore", "auto"])
+def test_a_scaling_is_the_division_by_hand(Selector, rule):
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((40, 12)) * np.geomspace(0.5, 8.0, 12)
+    y = np.arange(40) % 2
+    X[:, :3] += 2.0 * X[:, :3].std(axis=0) * y[:, None]
+    deviations = X.std(axis=0)
+    divisors = deviations + (0.0 if rule == "zscore" else np.median(deviations))
+    found = Selector(4, scale=rule).fit(X, y)
+    expected = Selector(4, scale="none").fit(X / divisors, y)
+    np.testing.assert_array_equal(found.ranking_, expected.ranking_)
+    np.testing.assert_allclose(found.scores_, expected.scores_, rtol=1e-5)
+
+
+@pytest.mark.parametrize("Selector", SCALED, ids=lambda selector: selector.__name__)
+def test_an_unknown_scaling_is_refused(Selector):
+    with pytest.raises(ValueError, match=r"scale='minmax' is unknown\. Use 'auto', 'moderated'"):
+        Selector(1, scale="minmax").fit(np.eye(4), [0, 1, 0, 1])
+
+
 @pytest.fixture(scope="module")
 def data():
     """Sixty samples in three classes; features 3, 11 and 17 of 25 shift with the class, each for another one."""

@@ -86,7 +86,7 @@ def test_noise_is_left_alone_and_strong_features_are_found(ridge):
 def test_it_goes_as_far_as_max_features_and_can_be_left():
     X, y = make_data(2)
     with pytest.warns(UserWarning, match="ended at its limit of 4, where the smallest EBIC is"):
-        selector = L20Selector("ebic", max_features=4).fit(X, y)
+        selector = L20Selector("ebic", ridge=10.0, max_features=4).fit(X, y)
     assert len(selector.ebic_) == 5
     assert selector.set_params(n_features_to_select=4).support_.sum() == 4
     other = L20Selector(3).fit(X, y).set_params(n_features_to_select="ebic")

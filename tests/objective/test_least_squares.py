@@ -79,7 +79,7 @@ def test_design_statistics(layout, scale):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("scale", ["none", "zscore"])
+@pytest.mark.parametrize("scale", ["none", "zscore", "moderated"])
 @pytest.mark.parametrize(
     "rows", [np.array([4, 1, 6]), np.array([2]), slice(None), slice(0, 4), slice(3, 7), slice(5, 99), slice(8, 9)], ids=str
 )
@@ -97,7 +97,7 @@ def test_products_of_some_features_are_those_of_all(layout, scale, rows):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("scale", ["none", "zscore"])
+@pytest.mark.parametrize("scale", ["none", "zscore", "moderated"])
 @pytest.mark.parametrize("n_rows", [0, 1, 9, 400])
 def test_gradient_of_a_few_features(layout, scale, n_rows, monkeypatch):
     """Some of the columns of the whole gradient, in blocks or at once; a constant feature has none, though 5 is stored."""
@@ -354,7 +354,7 @@ def test_ones_are_no_weights(seed, make, scale):
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array, sp.csc_array])
-@pytest.mark.parametrize("scale", ["none", "zscore"])
+@pytest.mark.parametrize("scale", ["none", "zscore", "moderated"])
 @pytest.mark.parametrize("kept_value", [0.0, 0.1, 100.0])
 def test_sample_of_weight_zero_has_no_influence(make, scale, kept_value):
     """Not even if it is enormous, or the only one in which a feature differs."""
@@ -371,7 +371,7 @@ def test_sample_of_weight_zero_has_no_influence(make, scale, kept_value):
     assert_same_numbers(problem, shorter, 1e-10, W)
 
 
-@pytest.mark.parametrize("scale", ["none", "zscore"])
+@pytest.mark.parametrize("scale", ["none", "zscore", "moderated"])
 @given(seed=SEEDS)
 @settings(max_examples=25)
 def test_weighted_sparse_columns_far_from_zero(scale, seed):
@@ -390,7 +390,7 @@ def test_weighted_sparse_columns_far_from_zero(scale, seed):
     assert np.abs(along).max() <= 1e-12 * weights.sum() * np.abs(sparse.design.mean / sparse.design.scale).max()
 
 
-@pytest.mark.parametrize("scale", ["none", "zscore"])
+@pytest.mark.parametrize("scale", ["none", "zscore", "moderated"])
 @pytest.mark.parametrize("is_weighted", [False, True])
 @pytest.mark.parametrize("mean", [1e8, -1e10])
 def test_full_sparse_columns_far_from_zero_keep_their_digits(scale, is_weighted, mean):
@@ -475,7 +475,7 @@ def test_weighted_lipschitz_by_lanczos(make):
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
-@pytest.mark.parametrize("scale", ["none", "zscore"])
+@pytest.mark.parametrize("scale", ["none", "zscore", "moderated"])
 def test_reweighted_keeps_units_and_ridge(make, scale):
     X, Y, W = draw(7, density=0.8)
     before = X.copy()
@@ -532,9 +532,9 @@ def test_odd_weights_are_refused(make, weights, message):
 @pytest.mark.parametrize(
     ("scale", "message"),
     [
-        ("minmax", "scale='minmax' is unknown. Use 'none'"),
+        ("minmax", "scale='minmax' is unknown. Use 'auto', 'moderated'"),
         (None, "scale=None is unknown"),
-        (2.0, "scale=2.0 is unknown. .*one deviation per feature"),
+        (2.0, "scale=2.0 is unknown. .*one divisor per feature"),
         ([1.0, 1.0, 1.0], "3 deviations for 2 features. Give one per feature"),
         ([1.0, 0.0], r"scale\[1\]=0 is not valid: .* above 0"),
         ([-1.0, 1.0], r"scale\[0\]=-1 is not valid"),
@@ -558,7 +558,7 @@ def test_given_scale_and_weights_are_copied():
     assert design.sample_weights.values.tolist() == [0.0, 1.0, 2.0, 3.0]
 
 
-@given(st.integers(0, 2**32 - 1), st.sampled_from(["none", "zscore"]), st.booleans())
+@given(st.integers(0, 2**32 - 1), st.sampled_from(["none", "zscore", "moderated"]), st.booleans())
 def test_empty_columns_of_a_sparse_x_take_nothing_from_their_neighbours(seed, scale, is_weighted):
     """Empty columns at the start, in the middle, one after the other and at the end."""
     rng = np.random.default_rng(seed)

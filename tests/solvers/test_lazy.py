@@ -60,7 +60,7 @@ def assert_same_path(path, plain):
     seed=SEEDS,
     shape=st.tuples(st.integers(6, 25), st.integers(4, 60), st.integers(1, 4)),
     ridge=st.sampled_from([0.0, 0.3]),
-    scale=st.sampled_from(["none", "zscore"]),
+    scale=st.sampled_from(["none", "zscore", "moderated"]),
     rate=st.sampled_from([0.5, 0.9, 0.97]),
     lipschitz_factor=st.sampled_from([0.05, 1.0]),
     n_kept=st.sampled_from([2, 3, 5, 16]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 import scipy.sparse as sp
@@ -16,6 +16,7 @@ from l20fs.cli.load import load
 from l20fs.cli.options import DataOptions, data_options
 from l20fs.cli.output import cell_bars, note, plain, show_tables, tell_results
 from l20fs.data.readers import DataError
+from l20fs.design import Scale
 
 if TYPE_CHECKING:
     from l20fs.experiments.plan import Variant
@@ -39,10 +40,12 @@ MOST_LETTERS = 60
 @click.option("--splits", "n_splits", type=click.IntRange(min=2), default=10, show_default=True, help="Random splits.")
 @click.option(
     "--scale",
-    type=click.Choice(["zscore", "none"]),
-    default="zscore",
+    type=click.Choice(get_args(Scale)),
+    default="auto",
     show_default=True,
-    help="Give each feature the deviation 1 on the training samples, or take the features as they are.",
+    help="Scaling of the features for all methods, by the training samples: divided by the deviation (zscore), by the "
+    "deviation plus the median deviation (moderated), or by nothing; auto: moderated if the features share a unit, else "
+    "zscore.",
 )
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of the splits.")
 @click.option("--n-jobs", type=click.IntRange(min=1), default=2, show_default=True, help="Fits at the same time.")
@@ -53,7 +56,7 @@ def compare(
     methods: str | None,
     sizes: str | None,
     n_splits: int,
-    scale: str,
+    scale: Scale,
     seed: int,
     n_jobs: int,
     open_page: bool,

@@ -10,14 +10,13 @@ from typing import Any, Self, get_args
 import click
 
 from l20fs import L20Selector
-from l20fs.cli.parameter_types import SOLVERS, Bytes, Groups, MethodName, Names, TextValue
+from l20fs.cli.parameter_types import SOLVERS, Bytes, Groups, MethodName, Names, Ridge, TextValue
 from l20fs.design import Scale
 from l20fs.evaluation.choice import SizeRule
-from l20fs.objective.linear_rule import RIDGE_FOR_LABELS
 from l20fs.objective.path_ranking import Ranking
 
 #: The defaults of L20Selector; the command line has none of its own.
-DEFAULTS = L20Selector().get_params() | {"ridge": RIDGE_FOR_LABELS}
+DEFAULTS = L20Selector().get_params()
 
 #: Options that only the methods of L20Selector take.
 OWN_OPTIONS = ("alpha", "scale", "class_weight", "ranking", "include", "exclude", "feature_groups")
@@ -43,7 +42,7 @@ class ModelOptions:
 
     method: str = DEFAULTS["solver"]
     alpha: float | None = None
-    ridge: float = DEFAULTS["ridge"]
+    ridge: float | str = DEFAULTS["ridge"]
     scale: str | None = None
     class_weight: str | None = None
     ranking: str | None = None
@@ -152,15 +151,17 @@ model_options = together(
     click.option("--alpha", type=click.FloatRange(min=0, min_open=True), help="Stop the path at this lambda."),
     click.option(
         "--ridge",
-        type=click.FloatRange(min=0),
+        type=Ridge(),
         default=DEFAULTS["ridge"],
         show_default=True,
-        help="Strength of the ridge term, relative to the mean squared norm of a centred feature.",
+        help="Strength of the ridge term, relative to the mean squared norm of a centred feature; auto: by the number of "
+        "features per sample.",
     ),
     click.option(
         "--scale",
         type=click.Choice(get_args(Scale)),
-        help="Take the features as they are, or give each the deviation 1 before they compete."
+        help="Divide each feature by its deviation (zscore), by its deviation plus the median deviation (moderated), or by "
+        "nothing, before they compete; auto: moderated if the features share a unit, else zscore."
         f"  [default: {DEFAULTS['scale']}]",
     ),
     click.option(

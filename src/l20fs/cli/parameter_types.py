@@ -11,6 +11,7 @@ from l20fs.blocks import parse_bytes
 from l20fs.cli.output import readable
 from l20fs.estimators.base import BaseSelector
 from l20fs.methods import discover
+from l20fs.objective.linear_rule import check_ridge
 from l20fs.solvers import SOLVERS as SOLVERS_BY_NAME
 from l20fs.text import closest
 
@@ -51,6 +52,22 @@ class MethodName(click.ParamType[str]):
 
         known = [*SOLVERS, *supervised_methods()]
         return [CompletionItem(name) for name in known if name.lower().startswith(incomplete.lower())]
+
+
+class Ridge(click.ParamType[float | str]):
+    """Strength of the ridge term: auto, or a number."""
+
+    name = "auto|number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float | str:
+        if value == "auto":
+            return "auto"
+        try:
+            strength = float(value)
+            check_ridge(strength)
+        except ValueError:
+            self.fail(f"{value!r} is not valid. Use auto, or a number at least 0.", param, ctx)
+        return strength
 
 
 class Names(click.ParamType[list[str]]):

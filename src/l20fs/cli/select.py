@@ -24,7 +24,7 @@ from l20fs.cli.results import (
 from l20fs.cli.select_content import Panel, build_content, panel_of, stability_of
 from l20fs.cli.select_findings import Findings
 from l20fs.cli.select_pipeline import DEFAULT_K, run_selection
-from l20fs.cli.select_sentences import answer, nested_answer
+from l20fs.cli.select_sentences import answer, nested_answer, settings
 from l20fs.evaluation.choice import FIRST_LIMIT, LAST_LIMIT
 from l20fs.report.content import Stability
 from l20fs.report.sentences import RULES
@@ -138,7 +138,7 @@ def tell(findings: Findings) -> None:
         return
     accuracy = [accuracy_at_a_few(findings)] if findings.predictions is not None else []
     show_tables(features_table(findings, panel, stability), *accuracy)
-    for text in (answer(findings), nested_answer(findings)):
+    for text in (answer(findings), nested_answer(findings), settings(findings)):
         if text is not None:
             show(text + "\n")
 
@@ -153,6 +153,7 @@ def summary(findings: Findings, panel: Panel, stability: Stability | None) -> di
         "warnings": list(findings.warnings),
         "k": findings.k,
         "k_rule": RULES[findings.k_rule],
+        "settings": settings(findings),
         "selected": panel.features,
         "strongest": None if panel.weights is None else [class_name(findings, place) for place in panel.weights.strongest],
         "scores": panel.scores,

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from l20fs import L20Selector
 from l20fs.cli.select_findings import Findings
 from l20fs.data.readers import Samples
 from l20fs.evaluation import data_checks
@@ -34,12 +35,23 @@ def nested_answer(findings: Findings) -> str | None:
     return None if score is None or findings.nested is None else sentences.nested_estimate(*score, findings.nested.sizes)
 
 
+def settings(findings: Findings) -> str | None:
+    """Return the scaling and the ridge that were used, of methods that have them."""
+    selector = findings.selector
+    if not isinstance(selector, L20Selector):
+        return None
+    n_folds = len(findings.predictions.folds) if findings.predictions else 0
+    scaling = sentences.how_it_was_scaled(selector.scale, selector.scale_)
+    return f"{scaling} {sentences.how_strong_the_ridge_is(selector.ridge, selector.ridge_, n_folds)}"
+
+
 def describe(findings: Findings) -> list[str]:
     """Return a description of the method, the choice of k, the accuracy, the stability, and their limits."""
     options, (n_samples, n_features) = findings.options, findings.samples.X.shape
     reference = findings.selector.about.reference
     said = [
         sentences.what_was_done(options.method, n_samples, n_features, reference=reference, log=options.is_log),
+        *filter(None, [settings(findings)]),
         sentences.how_k_was_chosen(findings.k, findings.k_rule, findings.noun),
     ]
     if findings.predictions is not None:

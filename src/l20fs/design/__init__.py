@@ -25,7 +25,7 @@ Without an intercept the mean is 0.
 from __future__ import annotations
 
 import logging
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -33,6 +33,7 @@ import scipy.sparse as sp
 from l20fs.blocks import Blocks, format_bytes
 from l20fs.design.base import Design, Likely
 from l20fs.design.blocked import SMALL_GRAM, BlockDesign, BlockedMatrix, probe
+from l20fs.design.column_scale import Scale, checked_scale
 from l20fs.design.columns import ColumnDesign
 from l20fs.design.dense import DenseDesign
 from l20fs.design.device import DeviceDesign
@@ -75,7 +76,6 @@ __all__ = [
 ]
 
 logger = logging.getLogger("l20fs")
-Scale = Literal["none", "zscore"]
 
 
 def make_design(X: Any, scale: Scale | Array = "none", sample_weight: Any = None, *, fit_intercept: bool = True) -> Design:
@@ -86,8 +86,8 @@ def make_design(X: Any, scale: Scale | Array = "none", sample_weight: Any = None
     Parameters
     ----------
     X : array, sparse matrix or Blocks of shape (n_samples, n_features)
-    scale : {"none", "zscore"} or array of shape (n_features,)
-        Divisor of each feature: none, its own (weighted) deviation, or the given number.
+    scale : {"auto", "moderated", "zscore", "none"} or array of shape (n_features,)
+        Rule for the divisor of each feature (:func:`~l20fs.design.column_scale.divisors_of`), or the divisors.
     sample_weight : array of shape (n_samples,), optional
     fit_intercept : bool
         Whether X is centred. If not, its means are 0, deviations are root mean squares, and a feature varies unless it is
@@ -102,11 +102,11 @@ def make_design(X: Any, scale: Scale | Array = "none", sample_weight: Any = None
     array([18.])
     """
     X = X if sp.issparse(X) or isinstance(X, Blocks) or is_device_array(X) else np.asarray(X)
-    deviations, sample_weights = checked_units(X, scale, sample_weight, fit_intercept=fit_intercept)
+    scale, sample_weights = checked_units(X, scale, sample_weight, fit_intercept=fit_intercept)
     if isinstance(X, Blocks):
-        design: Design = block_design(X, deviations, sample_weights)
+        design: Design = block_design(X, scale, sample_weights)
     else:
-        design = _kind_of(X)(X, deviations, sample_weights)
+        design = _kind_of(X)(X, scale, sample_weights)
     if not design.varies.any():
         counted = "" if sample_weight is None else f" over the {sample_weights.n_counted} samples with a positive weight"
         are, other = ("constant", "varies") if fit_intercept else ("zero", "is not zero")
@@ -120,14 +120,14 @@ def make_design(X: Any, scale: Scale | Array = "none", sample_weight: Any = None
 
 def checked_units(
     X: Any, scale: Scale | Array, sample_weight: Any, *, fit_intercept: bool = True
-) -> tuple[Array | None, SampleWeights]:
-    """Validate scale and sample weights without reading X; return the deviations, None if they are to be measured."""
+) -> tuple[Scale | Array, SampleWeights]:
+    """Validate scale and sample weights without reading X."""
     n_samples, n_features = X.shape
-    deviations = _given_deviations(scale, n_features)
+    scale = checked_scale(scale, n_features)
     sample_weights = SampleWeights(n_samples, sample_weight, fit_intercept=fit_intercept)
     if sample_weight is not None:
         refuse_extreme_total(sample_weights.total, working_dtype(X))
-    return deviations, sample_weights
+    return scale, sample_weights
 
 
 def _kind_of(X: Any) -> type[DeviceDesign | DenseDesign | SparseDesign]:
@@ -136,9 +136,9 @@ def _kind_of(X: Any) -> type[DeviceDesign | DenseDesign | SparseDesign]:
     return SparseDesign if sp.issparse(X) else DenseDesign
 
 
-def block_design(blocks: Blocks, deviations: Array | None, sample_weights: SampleWeights) -> Design:
+def block_design(blocks: Blocks, scale: Scale | Array, sample_weights: SampleWeights) -> Design:
     """Choose the design of a matrix in blocks, and log the choice."""
-    matrix = BlockedMatrix(blocks, deviations, sample_weights)
+    matrix = BlockedMatrix(blocks, scale, sample_weights)
     n_samples, n_features = blocks.shape
     size = f"{n_samples} x {n_features} {blocks.dtype.name}{' sparse' if blocks.is_sparse else ''} from {blocks.name}"
     cut = f"{len(blocks.edges) - 1} blocks of {'columns' if blocks.axis else 'samples'}"
@@ -156,26 +156,3 @@ def block_design(blocks: Blocks, deviations: Array | None, sample_weights: Sampl
         cost = f"{format_bytes(8.0 * n_features)} back for each feature that is used"
     logger.info("%s in %s: plan %s, %s; cache of %s", size, cut, plan, cost, format_bytes(blocks.budget))
     return design
-
-
-def _given_deviations(scale: Scale | Array, n_features: int) -> Array | None:
-    """Return the deviations to divide the features by, or None if they are to be measured."""
-    if isinstance(scale, str) and scale == "zscore":
-        return None
-    if isinstance(scale, str) and scale == "none":
-        return np.ones(n_features)
-    if np.ndim(scale) != 1:
-        raise ValueError(
-            f"scale={scale!r} is unknown. Use 'none' (as given), 'zscore' (each feature to deviation 1) or an array with "
-            "one deviation per feature."
-        )
-    deviations = np.array(scale, dtype=np.float64)
-    if len(deviations) != n_features:
-        raise ValueError(f"scale has {len(deviations)} deviations for {n_features} features. Give one per feature.")
-    bad = np.flatnonzero(~((deviations > 0.0) & np.isfinite(deviations)))
-    if len(bad):
-        raise ValueError(
-            f"scale[{bad[0]}]={deviations[bad[0]]:g} is not valid: features are divided by it. "
-            "Use finite numbers above 0, for example 1 for a constant feature."
-        )
-    return deviations

@@ -36,6 +36,8 @@ class Design(ABC):
         Number of elements of X in a product on the host; 0 if products are computed elsewhere.
     mean, scale, varies, column_energy : arrays of shape (n_features,)
         See :class:`~l20fs.design.column_scale.ColumnScale`.
+    scale_rule : {"moderated", "zscore", "none", "given"}
+        Rule that chose the scale.
     largest_deviation : float
         Largest deviation of a feature, in units of the scale.
     place : Place
@@ -55,6 +57,7 @@ class Design(ABC):
     dtype: np.dtype[Any]
     mean: Array
     scale: Array
+    scale_rule: str
     column_energy: Array
     varies: Array
     largest_deviation: float
@@ -63,7 +66,7 @@ class Design(ABC):
 
     def _keep_scale(self, columns: ColumnScale) -> None:
         """Set mean, scale and energy of the columns."""
-        self.mean, self.scale = columns.mean, columns.scale
+        self.mean, self.scale, self.scale_rule = columns.mean, columns.scale, columns.rule
         self.varies, self.column_energy = columns.varies, columns.energy
         self.largest_deviation = float((columns.deviation / columns.scale).max(initial=0.0))
 

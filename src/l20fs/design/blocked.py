@@ -12,7 +12,7 @@ from l20fs.blocks import Blocks
 from l20fs.blocks.passes import extents
 from l20fs.design import kernels
 from l20fs.design.base import Design
-from l20fs.design.column_scale import ColumnScale
+from l20fs.design.column_scale import ColumnScale, Scale
 from l20fs.design.kernels import Columns
 from l20fs.design.moments import MODEST, Moments, measure, merge, side_by_side
 from l20fs.design.sample_weights import SampleWeights
@@ -41,14 +41,14 @@ class BlockedMatrix:
     temporary copy of a part of a block before it is multiplied, to keep all digits.
     """
 
-    def __init__(self, blocks: Blocks, deviations: Array | None, sample_weights: SampleWeights) -> None:
+    def __init__(self, blocks: Blocks, scale: Scale | Array, sample_weights: SampleWeights) -> None:
         self.blocks = blocks
         self.n_samples, self.n_features = blocks.shape
         self.sample_weights = sample_weights
         self.dtype = working_dtype(blocks)
         self.extents = extents(blocks)
         self._weights = self._placed(sample_weights.values, axis=0)
-        self._measure(deviations)
+        self._measure(scale)
 
     def _placed(self, values: Any, axis: int) -> list[Any]:
         """Send values of the samples (axis 0) or features (axis 1) to the blocks, to be kept there."""
@@ -60,7 +60,7 @@ class BlockedMatrix:
             return [self.blocks.keep(_columns_within(values, extent)) for extent in self.extents]
         return [self.blocks.keep(values[extent]) for extent in self.extents]
 
-    def _measure(self, deviations: Array | None) -> None:
+    def _measure(self, scale: Scale | Array) -> None:
         own = [(weights,) for weights in self._weights]
         if self.blocks.axis == 0:
             found = Moments(*self.blocks.total(measure, own, merge))
@@ -68,7 +68,7 @@ class BlockedMatrix:
             found = side_by_side([Moments(*part) for part in self.blocks.each(measure, own)])
         refuse_counted(found.n_missing, found.n_infinite, None, FILL_BLOCKS)
         found = found if self.sample_weights.fit_intercept else found.about_zero
-        self.columns = columns = ColumnScale.of(found, deviations, self.dtype)
+        self.columns = columns = ColumnScale.of(found, scale, self.dtype)
         self.mean, self.scale, self.varies = columns.mean, columns.scale, columns.varies
         deviation = columns.deviation
         far = np.flatnonzero(self.varies & (np.abs(self.mean) > MODEST * deviation))

@@ -1,21 +1,32 @@
-"""Centre and scale of each column of a design."""
+"""Centre and divisor of each column of a design, and the rules that choose the divisors."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from l20fs.design.moments import Moments
+from l20fs.design.moments import Moments, centre, powers_of_two
 from l20fs.design.tolerances import refuse_huge_values, refuse_overflow
 from l20fs.typing import Array
+
+#: Rules for the divisors of the features, see :func:`divisors_of`.
+Scale = Literal["auto", "moderated", "zscore", "none"]
+
+#: ``scale="auto"`` is ``"moderated"`` if the 95th percentile of the deviations is at most this many times the 5th: features
+#: in one unit. docs/defaults.md has the measurements.
+COMPARABLE_RATIO = 50.0
+
+#: Columns of float32 with deviations between 2**-30 and 2**30 are stored without a unit: their digits do not underflow.
+SAFE_EXPONENT_SINGLE = 30
 
 
 class ColumnScale(NamedTuple):
     """Mean, scale and energy of the columns of X~, which are ``(x - mean - rest) / scale``.
 
-    ``rest`` is the rounding error of the mean. ``energy`` is the squared norm of a column of X~, 0 if it is constant, and
-    ``deviation`` the standard deviation of the column of X.
+    ``rest`` is the rounding error of the mean. ``energy`` is the squared norm of a column of X~, 0 if it is constant,
+    ``deviation`` the standard deviation of the column of X, and ``rule`` the rule that chose the scale; ``"given"`` for an
+    array.
     """
 
     mean: Array
@@ -24,32 +35,126 @@ class ColumnScale(NamedTuple):
     varies: Array
     energy: Array
     deviation: Array
+    rule: str
 
     @classmethod
-    def of(cls, found: Moments, deviations: Array | None, dtype: np.dtype[Any]) -> ColumnScale:
-        """Scale columns by the given deviations or by their own; raise an error if their squares would overflow."""
-        varies, length, mean = found.varies, found.length, found.mean
-        deviation = length / np.sqrt(found.weight)
-        refuse_overflow(deviation)
+    def of(cls, found: Moments, scale: Scale | Array, dtype: np.dtype[Any]) -> ColumnScale:
+        """Scale columns by their moments; raise an error for values that are too large."""
+        refuse_overflow(found.length)
         rest = found.rest if found.offset.any() else found.offset
-        if deviations is None:
-            return cls(mean, rest, np.where(varies, deviation, 1.0), varies, varies * found.weight, deviation)
-        with np.errstate(over="ignore"):
-            refuse_huge_values(deviation / deviations, dtype)
-            return cls(mean, rest, deviations, varies, np.square(length / deviations), deviation)
+        return cls.of_lengths(found.length, found.varies, found.weight, scale, dtype, mean=found.mean, rest=rest)
 
     @classmethod
-    def side_by_side(cls, parts: list[ColumnScale]) -> ColumnScale:
-        """Concatenate the scales of adjacent columns."""
-        return cls(*map(np.concatenate, zip(*parts, strict=True)))
+    def of_lengths(
+        cls,
+        length: Array,
+        varies: Array,
+        weight: Any,
+        scale: Scale | Array,
+        dtype: np.dtype[Any],
+        *,
+        mean: Array,
+        rest: Array,
+    ) -> ColumnScale:
+        """Scale columns by the norms of the centred columns; raise an error if their squares would overflow."""
+        deviation = length / np.sqrt(weight)
+        rule, divisors = divisors_of(scale, deviation, varies)
+        if rule == "zscore":
+            return cls(mean, rest, divisors, varies, varies * weight, deviation, rule)
+        refuse_overflow(divisors)
+        with np.errstate(over="ignore"):
+            refuse_huge_values(deviation / divisors, dtype)
+            return cls(mean, rest, divisors, varies, np.square(length / divisors), deviation, rule)
+
+    def factors(self, units: Array) -> Array | None:
+        """Return the factors of centred columns stored in these units, 0 for a constant one; None if all are 1."""
+        if self.varies.all() and np.array_equal(self.scale, units):
+            return None
+        return np.where(self.varies, units / self.scale, 0.0)
 
 
-def scale_factors(found: Moments, deviations: Array | None) -> Array | None:
-    """Return the factors that scale the columns, 0 for a constant one; None if all are 1."""
-    varies = found.varies
-    if deviations is None:
-        squares = np.where(varies, found.squares, np.inf)
-        return np.sqrt(found.weight / squares)
-    if np.array_equal(deviations, found.unit) and varies.all():
-        return None
-    return np.where(varies, found.unit / deviations, 0.0)
+def checked_scale(scale: Scale | Array, n_features: int) -> Scale | Array:
+    """Return a rule, or one divisor per feature in float64; raise an error for anything else."""
+    if isinstance(scale, str) and scale in ("auto", "moderated", "zscore", "none"):
+        return scale
+    if np.ndim(scale) != 1:
+        raise ValueError(
+            f"scale={scale!r} is unknown. Use 'auto', 'moderated' (divided by the deviation plus the median deviation), "
+            "'zscore' (by the deviation), 'none' (as given) or an array with one divisor per feature."
+        )
+    divisors = np.array(scale, dtype=np.float64)
+    if len(divisors) != n_features:
+        raise ValueError(f"scale has {len(divisors)} deviations for {n_features} features. Give one per feature.")
+    bad = np.flatnonzero(~((divisors > 0.0) & np.isfinite(divisors)))
+    if len(bad):
+        raise ValueError(
+            f"scale[{bad[0]}]={divisors[bad[0]]:g} is not valid: features are divided by it. "
+            "Use finite numbers above 0, for example 1 for a constant feature."
+        )
+    return divisors
+
+
+def divisors_of(scale: Scale | Array, deviation: Array, varies: Array) -> tuple[str, Array]:
+    """Return the rule that was used, and the divisor of each feature.
+
+    ``"zscore"``: its deviation. ``"moderated"``: its deviation plus the median of the deviations of the features that vary,
+    so that features which hardly vary are not blown up (Tusher, Tibshirani and Chu 2001). ``"auto"``: ``"moderated"`` if the
+    deviations are comparable, else ``"zscore"``. ``"none"``: 1.
+
+    Examples
+    --------
+    >>> divisors_of("auto", np.array([1.0, 2.0, 4.0, 0.0]), np.array([True, True, True, False]))
+    ('moderated', array([3., 4., 6., 2.]))
+    >>> divisors_of("auto", np.array([1.0, 2000.0, 0.0]), np.array([True, True, False]))
+    ('zscore', array([1.e+00, 2.e+03, 1.e+00]))
+    """
+    if not isinstance(scale, str):
+        return "given", scale
+    if scale == "none":
+        return scale, np.ones(len(deviation))
+    if scale == "auto":
+        scale = "moderated" if are_comparable(deviation[varies]) else "zscore"
+    if scale == "zscore" or not varies.any():
+        return scale, np.where(varies, deviation, 1.0)
+    with np.errstate(over="ignore"):  # raised as an error by the caller
+        return scale, deviation + np.median(deviation[varies])
+
+
+def are_comparable(deviations: Array) -> bool:
+    """Return whether deviations are of one order: the 95th percentile is at most ``COMPARABLE_RATIO`` times the 5th.
+
+    The percentiles are deviations themselves, of up to 20 the smallest and the largest.
+
+    Examples
+    --------
+    >>> are_comparable(np.array([0.5, 1.0, 20.0])), are_comparable(np.array([0.5, 1.0, 2000.0]))
+    (True, False)
+    """
+    if not len(deviations):
+        return True
+    low, high = np.percentile(deviations, 5.0, method="lower"), np.percentile(deviations, 95.0, method="higher")
+    return bool(high / COMPARABLE_RATIO <= low)
+
+
+def storage_units(found: Moments, dtype: np.dtype[Any]) -> Array:
+    """Return powers of two in which centred columns can be stored in ``dtype`` without underflow or overflow."""
+    if dtype == np.float64:
+        return found.unit
+    return np.where(found.varies, powers_of_two(found.deviation, SAFE_EXPONENT_SINGLE), 1.0)
+
+
+def scaled(X: Array, scale: Scale | Array) -> Array:
+    """Return a centred copy of a dense array in float64, divided by the rule ``scale``; a constant column becomes zero.
+
+    Examples
+    --------
+    >>> scaled(np.array([[1.0, 5.0], [2.0, 5.0]]), "zscore").tolist()
+    [[-1.0, 0.0], [1.0, 0.0]]
+    """
+    copy = np.array(X, dtype=np.float64)
+    found = centre(copy, X)
+    columns = ColumnScale.of(found, scale, copy.dtype)
+    factors = columns.factors(found.unit)
+    if factors is not None:
+        copy *= factors
+    return copy

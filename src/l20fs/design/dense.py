@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from l20fs.design.base import Design, Likely, Pull
-from l20fs.design.column_scale import ColumnScale, scale_factors
+from l20fs.design.column_scale import ColumnScale, Scale, storage_units
 from l20fs.design.moments import centre, side_by_side, weigh
 from l20fs.design.sample_weights import SampleWeights
 from l20fs.design.tiles import BLOCK_ELEMENTS, blocks
@@ -20,7 +20,7 @@ CACHE_BYTES = 1 << 21
 class DenseDesign(Design):
     """Centred copy of a dense X, one row per feature."""
 
-    def __init__(self, X: Array, deviations: Array | None, sample_weights: SampleWeights) -> None:
+    def __init__(self, X: Array, scale: Scale | Array, sample_weights: SampleWeights) -> None:
         self.n_samples, self.n_features = X.shape
         self.sample_weights = sample_weights
         self.n_stored = X.size
@@ -29,7 +29,7 @@ class DenseDesign(Design):
         # and BLAS is faster with contiguous samples.
         order: Literal["C", "F"] = "F" if X.size * X.itemsize <= CACHE_BYTES else "C"
         self.features = np.empty((self.n_features, self.n_samples), dtype=X.dtype, order=order)
-        sample_energy = np.zeros(self.n_samples)
+        units = np.empty(self.n_features)
         measured = []
         for block in blocks(self.n_features, self.n_samples):
             # In float64 and in this memory order whatever X is: the result does not depend on X's layout, and a
@@ -38,16 +38,27 @@ class DenseDesign(Design):
             own = sample_weights.values
             found = centre(part, X[:, block], own) if sample_weights.fit_intercept else weigh(part, own)
             with np.errstate(over="ignore", invalid="ignore"):  # raised as an error below
-                factors = scale_factors(found, None if deviations is None else deviations[block])
-                if factors is not None:
-                    part *= factors
-                sample_energy += np.einsum("ij,ij->i", part, part)
+                units[block] = storage_units(found, self.dtype)
+                if not np.array_equal(found.unit, units[block]):
+                    part *= found.unit / units[block]
                 self.features[block] = part.T
             measured.append(found)
-        self._keep_scale(ColumnScale.of(side_by_side(measured), deviations, self.dtype))
-        if sample_weights.values is not None:
-            sample_energy /= np.maximum(sample_weights.values, 1.0)
-        self.max_sample_energy = float(sample_energy.max())
+        # Only now are all deviations known, on which the divisor of each feature may depend.
+        columns = ColumnScale.of(side_by_side(measured), scale, self.dtype)
+        self._keep_scale(columns)
+        self.max_sample_energy = self._divide(columns.factors(units))
+
+    def _divide(self, factors: Array | None) -> float:
+        """Scale the stored features; return the largest energy of a sample."""
+        energy = np.zeros(self.n_samples)
+        for block in blocks(self.n_features, self.n_samples):
+            lines = self.features[block]
+            if factors is not None:
+                lines *= factors[block, None]
+            energy += np.einsum("ij,ij->j", lines, lines, dtype=np.float64)
+        if self.sample_weights.values is not None:
+            energy /= np.maximum(self.sample_weights.values, 1.0)
+        return float(energy.max())
 
     def pull(self, residual: Array, rows: Array | None = None, *, likely: Likely | None = None) -> Array:
         residual = residual.astype(self.dtype, copy=False)

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from l20fs.design.base import Design, Likely, Pull
-from l20fs.design.column_scale import ColumnScale
+from l20fs.design.column_scale import ColumnScale, Scale
 from l20fs.design.moments import Moments, centre_exactly, is_varying, powers_of_two
 from l20fs.design.sample_weights import SampleWeights
-from l20fs.design.tolerances import refuse_huge_values, safe_limit
+from l20fs.design.tolerances import safe_limit
 from l20fs.inputs.devices import Place, working_dtype
 from l20fs.typing import Array
 
@@ -36,7 +36,7 @@ class DeviceDesign(Design):
 
     location = "device"
 
-    def __init__(self, X: Any, deviations: Array | None, sample_weights: SampleWeights) -> None:
+    def __init__(self, X: Any, scale: Scale | Array, sample_weights: SampleWeights) -> None:
         self.place = Place(X)
         self.n_samples, self.n_features = X.shape
         self.n_stored = 0  # lazy bounds, computed on the host, would cost more than the products they save
@@ -48,11 +48,8 @@ class DeviceDesign(Design):
         with np.errstate(over="ignore", invalid="ignore"):  # raised as an error below
             shift, length = self._centre(X)
         self._refuse_overflow(length)
-        deviation = length / self._unit
-        scale = np.where(self.varies, deviation, 1.0) if deviations is None else deviations
-        refuse_huge_values(deviation / scale, self.dtype)
-        energy = np.square(length / scale)
-        self._keep_scale(ColumnScale(self.mean, np.zeros_like(length), scale, self.varies, energy, deviation))
+        total, rest = sample_weights.total, np.zeros_like(length)
+        self._keep_scale(ColumnScale.of_lengths(length, self.varies, total, scale, self.dtype, mean=self.mean, rest=rest))
         # The remaining correction of the base, and its factors.
         self._units = self.place.send(np.where(self.varies, [shift, 1.0 / self.scale], 0.0))
         self._inverse = self.place.xp.astype(self._units[1, :], self.array_dtype)

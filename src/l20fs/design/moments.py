@@ -144,20 +144,6 @@ def centred(X: Array) -> Array:
     return copy
 
 
-def standardised(X: Array) -> Array:
-    """Return a copy of a dense array with mean 0 and deviation 1 in every column; a constant one becomes zero.
-
-    Examples
-    --------
-    >>> standardised(np.array([[1.0, 5.0], [2.0, 5.0]])).tolist()
-    [[-1.0, 0.0], [1.0, 0.0]]
-    """
-    copy = np.array(X, dtype=np.float64)
-    found = centre(copy, X)
-    copy /= np.where(found.varies, found.deviation / found.unit, np.inf)
-    return copy
-
-
 def centre(part: Array, raw: Any, weights: Array | None = None) -> Moments:
     """Centre the columns of a float64 array in place and return their moments.
 
@@ -432,8 +418,8 @@ def side_by_side(parts: list[Moments]) -> Moments:
     return Moments(parts[0].weight, *map(np.concatenate, of_columns))
 
 
-def powers_of_two(sizes: Array) -> Array:
-    """Return units for columns with values up to these sizes.
+def powers_of_two(sizes: Array, safe_exponent: int = SAFE_EXPONENT) -> Array:
+    """Return units for columns with values up to these sizes; 1 between the inverse of 2**safe_exponent and that.
 
     Examples
     --------
@@ -441,6 +427,6 @@ def powers_of_two(sizes: Array) -> Array:
     array([ True,  True,  True])
     """
     exponents = np.frexp(sizes)[1] - 1
-    is_fair = (np.abs(exponents) < SAFE_EXPONENT) | ~np.isfinite(sizes)
+    is_fair = (np.abs(exponents) < safe_exponent) | ~np.isfinite(sizes)
     units = np.where(is_fair, 1.0, np.ldexp(1.0, exponents))
     return np.where(sizes > 0.0, np.maximum(units, 2.0 * LEAST_UNIT), LEAST_UNIT)

@@ -8,8 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from l20fs.design.base import Design, Likely, Pull
-from l20fs.design.column_scale import ColumnScale
-from l20fs.design.moments import MODEST, measure_stored
+from l20fs.design.column_scale import ColumnScale, Scale
+from l20fs.design.moments import MODEST, measure_stored, side_by_side
 from l20fs.design.sample_weights import SampleWeights
 from l20fs.design.tiles import blocks
 from l20fs.typing import Array
@@ -18,7 +18,7 @@ from l20fs.typing import Array
 class SparseDesign(Design):
     """Sparse X in CSC form, centred implicitly so that zeros stay zeros."""
 
-    def __init__(self, X: Any, deviations: Array | None, sample_weights: SampleWeights) -> None:
+    def __init__(self, X: Any, scale: Scale | Array, sample_weights: SampleWeights) -> None:
         self.n_samples, self.n_features = X.shape
         self.sample_weights = sample_weights
         columns = X.tocsc(copy=True)  # a copy, since it is put in canonical order and scaled in place
@@ -31,34 +31,34 @@ class SparseDesign(Design):
         self._shift = np.empty(self.n_features)  # the part of the mean to subtract implicitly, in units of the scale
         indptr, data = columns.indptr, columns.data
         self._stored_per_column = max(1, self.n_stored // max(1, self.n_features))
-        scales = []
-        for block in blocks(self.n_features, self._stored_per_column):
+        parts = blocks(self.n_features, self._stored_per_column)
+        found = side_by_side([measure_stored(columns[:, block], sample_weights.values) for block in parts])
+        found = found if sample_weights.fit_intercept else found.about_zero
+        measured = ColumnScale.of(found, scale, self.dtype)
+        for block in parts:
             stored = slice(indptr[block.start], indptr[block.stop])
             counts = np.diff(indptr[block.start : block.stop + 1])
-            found = measure_stored(columns[:, block], sample_weights.values)
-            found = found if sample_weights.fit_intercept else found.about_zero
-            scale = ColumnScale.of(found, None if deviations is None else deviations[block], self.dtype)
-            self._shift[block] = self._centre_far(scale, data[stored], counts)
-            if np.any(scale.scale != 1.0):
-                data[stored] /= np.repeat(scale.scale, counts).astype(self.dtype)
-            scales.append(scale)
+            self._shift[block] = self._centre_far(measured, block, data[stored], counts)
+            if np.any(measured.scale[block] != 1.0):
+                data[stored] /= np.repeat(measured.scale[block], counts).astype(self.dtype)
         self._matrix = columns
-        self._keep_scale(ColumnScale.side_by_side(scales))
+        self._keep_scale(measured)
         self.max_sample_energy = self._largest_sample_energy()
 
-    def _centre_far(self, scale: ColumnScale, values: Array, counts: Array) -> Array:
+    def _centre_far(self, columns: ColumnScale, block: slice, values: Array, counts: Array) -> Array:
         """Centre full columns with large means in place: they have no zeros to lose.
 
         Implicit centring would lose the digits of their deviations to the large mean. Return the part of the mean that is
         subtracted implicitly, in units of the scale.
         """
-        is_full = scale.varies & (counts == self.sample_weights.n_counted)
-        is_far = is_full & (np.abs(scale.mean) > MODEST * scale.deviation)
+        mean = columns.mean[block]
+        is_full = columns.varies[block] & (counts == self.sample_weights.n_counted)
+        is_far = is_full & (np.abs(mean) > MODEST * columns.deviation[block])
         if is_far.any():
             is_in, own = np.repeat(is_far, counts), counts[is_far]
-            far = values[is_in].astype(np.float64) - np.repeat(scale.mean[is_far], own)
-            values[is_in] = far - np.repeat(scale.rest[is_far], own)
-        return np.where(is_far, 0.0, scale.mean / scale.scale)
+            far = values[is_in].astype(np.float64) - np.repeat(mean[is_far], own)
+            values[is_in] = far - np.repeat(columns.rest[block][is_far], own)
+        return np.where(is_far, 0.0, mean / columns.scale[block])
 
     def _largest_sample_energy(self) -> float:
         """Return ``max_i min(1, w_i) ||x_i - mean||^2``; the zeros of a column add mean^2 to every sample."""

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from l20fs.design import equality_tolerance
-from l20fs.design.moments import standardised
+from l20fs.design.column_scale import scaled
 from l20fs.estimators.base import BaseSelector
 from l20fs.estimators.selection_table import likeness, strongest_class
 from l20fs.estimators.selector import L20Selector
@@ -158,7 +158,7 @@ def class_means(X: Any, units: Sequence[Array], codes: Array) -> list[list[float
     membership /= membership.sum(axis=0)
     rows = []
     for batch in _batches(units, max(1, MOST_VALUES // len(codes))):
-        means = membership.T @ standardised(dense_columns(X, np.concatenate(batch)))
+        means = membership.T @ scaled(dense_columns(X, np.concatenate(batch)), "zscore")
         for part in np.split(means, np.cumsum([len(members) for members in batch])[:-1], axis=1):
             rows.append(part.mean(axis=1).tolist())
     return rows

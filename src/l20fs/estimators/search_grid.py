@@ -10,6 +10,7 @@ import numpy as np
 
 from l20fs.evaluation.choice import search_limits, search_sizes
 from l20fs.inputs.validation import check_number
+from l20fs.objective.linear_rule import check_ridge
 from l20fs.objective.row_penalty import RowPenalty
 
 
@@ -17,7 +18,7 @@ from l20fs.objective.row_penalty import RowPenalty
 class SearchGrid:
     """The parameters of :class:`~l20fs.L20SelectorCV` that say what is tried."""
 
-    ridge: float | Sequence[float] | None
+    ridge: float | str | Sequence[float | str] | None
     alpha: float | Sequence[float] | None
     max_features: int | None
     sizes: Sequence[int] | None
@@ -39,9 +40,12 @@ class SearchGrid:
         for name, values in (("ridge", self.ridges), ("alpha", self.alphas)):
             if not values:
                 raise ValueError(f"{name}=[] leaves nothing to choose from. Give one value or more, or None.")
-            for value in values:
-                if value is not None:
-                    check_number(name, value, minimum=0.0, strict=name == "alpha")
+        if self.ridge is not None:
+            for ridge in self.ridges:
+                check_ridge(ridge)
+        for alpha in self.alphas:
+            if alpha is not None:
+                check_number("alpha", alpha, minimum=0.0)
         if self.sizes is not None:
             if np.ndim(self.sizes) != 1:
                 raise ValueError(f"sizes={self.sizes!r} is not a list. Give numbers of features, or max_features instead.")

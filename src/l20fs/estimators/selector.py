@@ -7,6 +7,7 @@ import numbers
 import os
 import warnings
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
@@ -23,7 +24,7 @@ from l20fs.inputs.validation import check_choice, check_flag, check_number, refu
 from l20fs.objective import make_problem
 from l20fs.objective.criterion import ebic, refuse_few_samples
 from l20fs.objective.least_squares import LeastSquares
-from l20fs.objective.linear_rule import default_ridge
+from l20fs.objective.linear_rule import check_ridge, ridge_on
 from l20fs.objective.path_ranking import Ranking
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.objective.solution_path import SolutionPath
@@ -69,12 +70,18 @@ class L20Selector(PathSelector):
         The lambda at which the path ends. If fewer rows are non-zero there than ``n_features_to_select`` asks for, the
         others follow by the ranking rules (``path_.rules``); if none is, nothing is selected but what is included. None: the
         path runs until enough rows are non-zero.
-    ridge : float or None, default=None
+    ridge : float or "auto", default="auto"
         Strength of the ridge term relative to the mean squared norm of a centred feature that varies. It shrinks the
-        weights, so that features which many samples agree on win over those that fit a few; 0 is the paper's problem. None:
-        10 for labels and label indicators, 0.1 for numbers.
-    scale : {"none", "zscore"}, default="zscore"
-        ``"zscore"`` gives every feature deviation 1 before the rows compete. ``coef_`` is in the units of X either way.
+        weights, so that features which many samples agree on win over those that fit a few; 0 is the paper's problem.
+        ``"auto"``: it grows with the number of features per sample (:func:`l20fs.objective.linear_rule.auto_ridge`);
+        ``ridge_`` is the value.
+    scale : {"auto", "moderated", "zscore", "none"}, default="auto"
+        What every feature is divided by before the rows compete; ``coef_`` is in the units of X in any case. ``"zscore"``:
+        its deviation. ``"moderated"``: its deviation plus the median of all deviations, so that features which hardly vary,
+        in measurements of one kind mostly noise, are not blown up. ``"none"``: 1. ``"auto"``: ``"moderated"`` where the
+        deviations are comparable, as of features in one unit (the 95th percentile is at most 50 times the 5th; of up to 20
+        features, the largest deviation and the smallest), and features that vary more do not explain clearly less of y
+        (:func:`l20fs.objective.make_problem`), else ``"zscore"``; ``scale_`` says which.
     fit_intercept : bool, default=True
         Whether b is fitted. False: b is 0 and neither X nor Y is centred, as in scikit-learn's linear models. The deviation
         of a feature is then its root mean square, and a constant feature is selected like any other unless it is zero.
@@ -147,6 +154,8 @@ class L20Selector(PathSelector):
         further it is from its target: look at the smallest ones for wrong labels.
     ridge_ : float
         The strength of the ridge term that was used.
+    scale_ : {"moderated", "zscore", "none"}
+        The scaling that was used; ``"given"`` if ``scale`` is an array.
     ebic_ : array
         With ``n_features_to_select="ebic"``: the extended BIC of the best 0, 1, 2, ... features.
     objective_ : array of shape (n_stages,)
@@ -195,8 +204,8 @@ class L20Selector(PathSelector):
         *,
         solver: str | Solver = "forward",
         alpha: float | None = None,
-        ridge: float | None = None,
-        scale: Scale = "zscore",
+        ridge: float | str = "auto",
+        scale: Scale = "auto",
         fit_intercept: bool = True,
         class_weight: dict[Any, float] | str | None = "balanced",
         task: Task = "auto",
@@ -287,8 +296,8 @@ class L20Selector(PathSelector):
                 raise ValueError(f"{name}={value!r} is not available for X in blocks. Load X into memory, or leave it out.")
 
     def _learn(self, X: Any, targets: Targets, **extra: Any) -> None:
-        self.ridge_ = default_ridge(targets) if self.ridge is None else float(self.ridge)
         problem = self._make_problem(X, targets)
+        self.ridge_, self.scale_ = problem.relative_ridge, problem.design.scale_rule
         names = getattr(self, "feature_names_in_", None)
         penalty = penalty_of(self, problem.design.varies, names)
         warn_of_idle_features(problem, penalty, names)
@@ -296,14 +305,14 @@ class L20Selector(PathSelector):
         solver = make_solver(self.solver)
         options: dict[str, Any] = {"target": self.alpha, "penalty": penalty, "callback": self._report}
         if self.loss == "squared":
-            path = solver.walk(problem, k_max, **options)
+            path, value = solver.walk(problem, k_max, **options), None
         else:
-            path, problem = solver.walk_robust(problem, k_max, **options)
+            path, problem, value = solver.walk_robust(problem, k_max, **options)
             self.sample_weights_ = problem.design.sample_weights.values
         path = path.ranked_by(self.ranking)
         if self.n_features_to_select is None:
             k_max = max(k_max, int(path.sizes[-1]))
-        self.path_ = path.with_refits(problem, k_max)
+        self.path_ = path.with_refits(problem, k_max, value)
         if self.n_features_to_select == "ebic":
             self.ebic_ = self._ebic(problem, penalty, k_max)
             self._warn_if_at_limit(penalty.n_selectable(problem.design.varies))
@@ -324,7 +333,7 @@ class L20Selector(PathSelector):
         return make_problem(
             X,
             targets.Y,
-            ridge=self.ridge_,
+            ridge=partial(ridge_on, self.ridge, targets),
             scale=self.scale,
             target_weights=weights_of_targets(targets, self.class_weight),
             sample_weight=targets.sample_weight,
@@ -448,8 +457,7 @@ class L20Selector(PathSelector):
                 "same price. Use certify=False, or include and exclude alone."
             )
         check_flag("fit_intercept", self.fit_intercept)
-        if self.ridge is not None:
-            check_number("ridge", self.ridge, minimum=0.0, strict=False)
+        check_ridge(self.ridge)
         if self.alpha is not None:
             check_number("alpha", self.alpha, minimum=0.0)
         if self.max_memory is not None:

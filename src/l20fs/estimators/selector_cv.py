@@ -11,6 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.metadata_routing import MetadataRouter
 
+from l20fs.design import SampleWeights
+from l20fs.design.moments import measure
 from l20fs.estimators.penalty import penalty_of
 from l20fs.estimators.search_grid import SearchGrid, n_allowed
 from l20fs.estimators.searched_selector import Model, SearchedSelector
@@ -27,7 +29,7 @@ from l20fs.inputs.targets import (
     weights_of_targets,
     with_weights,
 )
-from l20fs.objective.linear_rule import default_ridge
+from l20fs.objective.linear_rule import auto_ridge
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.objective.solution_path import SolutionPath
 from l20fs.typing import Array
@@ -58,8 +60,9 @@ class L20SelectorCV(SearchedSelector):
         :class:`L20Selector`; a number beyond those that were tried gives a warning.
     selector : L20Selector or None, default=None
         What computes the path; its other parameters apply, except for those named here. None: ``L20Selector()``.
-    ridge : float, sequence of floats or None, default=None
-        Strengths of the ridge term to choose from. None: that of ``selector``.
+    ridge : float, "auto", sequence of these or None, default=None
+        Strengths of the ridge term to choose from. None: that of ``selector``. ``"auto"``, like the scaling, is decided in
+        each fold by its training samples.
     alpha : float, sequence of floats or None, default=None
         Values of lambda to choose from. None: that of ``selector``, if it has one. With ``"best"`` and ``"1se"`` they take
         the place of the number of features: a path ends at each, and its non-zero rows are selected. With a number, each
@@ -94,7 +97,8 @@ class L20SelectorCV(SearchedSelector):
     Attributes
     ----------
     cv_results_ : dict of arrays
-        One entry per ridge, alpha and number of features: ``ridge``, ``alpha`` (NaN if there is none),
+        One entry per ridge, alpha and number of features: ``ridge`` (of ``"auto"`` the value on all samples; each fold has
+        its own), ``alpha`` (NaN if there is none),
         ``n_features_to_select`` (NaN where alpha decides; of groups, where ``selector`` has any), ``n_features`` (the mean
         over the folds), ``split0_test_score`` and so on, ``mean_test_score``, ``std_test_score``, ``standard_error``,
         ``rank_test_score``; and as in scikit-learn's ``RFECV``, with a row per entry and a column per feature,
@@ -104,7 +108,9 @@ class L20SelectorCV(SearchedSelector):
         The number of features that ``fit`` chose; like the next four it does not follow a later change of
         ``n_features_to_select``, as ``support_`` does.
     ridge_ : float
-        The ridge that was chosen.
+        The ridge that was chosen; of ``"auto"`` the value on all samples.
+    scale_ : {"moderated", "zscore", "none"}
+        The scaling that was used on all samples, see :class:`L20Selector`.
     alpha_ : float or None
         The alpha that was chosen.
     best_score_ : float
@@ -150,7 +156,7 @@ class L20SelectorCV(SearchedSelector):
         n_features_to_select: int | float | SizeRule = "1se",
         *,
         selector: L20Selector | None = None,
-        ridge: float | Sequence[float] | None = None,
+        ridge: float | str | Sequence[float | str] | None = None,
         alpha: float | Sequence[float] | None = None,
         max_features: int | None = None,
         sizes: Sequence[int] | None = None,
@@ -222,11 +228,11 @@ class L20SelectorCV(SearchedSelector):
         weights_of_targets(targets, template.class_weight)  # a label that y does not have is refused before any fold
         penalty = penalty_of(template, np.ones(X.shape[1], dtype=bool), names)
         models = [self._model(targets, ridge, alpha) for ridge in grid.ridges for alpha in grid.alphas]
-        settings = [Setting(default_ridge(targets) if each.ridge is None else each.ridge, each.alpha) for each in models]
+        settings = [Setting(ridge, each.alpha) for each, ridge in zip(models, self._ridges(models, X, targets), strict=True)]
         folds = make_folds(self.cv, X, samples.y, extra["groups"], classify=judged.classifies)
         self.scorer_ = judged.scorer()
         self._chosen_by = self.n_features_to_select
-        for n_done, limit in enumerate(grid.limits(penalty)):
+        for n_rounds, limit in enumerate(grid.limits(penalty)):
             self._tried = sizes = self._sizes(penalty, limit)
             scores = score_sizes(
                 models,
@@ -237,7 +243,9 @@ class L20SelectorCV(SearchedSelector):
                 fit=partial(self._fit_part, names),
                 one_ranking=True,
                 n_jobs=self.n_jobs,
-                on_path=partial(self._report, n_paths=len(models) * len(folds), n_before=n_done * len(models) * len(folds)),
+                on_path=partial(
+                    self._report, n_paths=len(models) * len(folds), n_before=n_rounds * len(models) * len(folds)
+                ),
             )
             self.cv_results_ = tabulate(settings, sizes, scores.values, scores.n_features)
             self.best_index_ = self._choose(penalty.n_units)
@@ -252,7 +260,17 @@ class L20SelectorCV(SearchedSelector):
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
         self._fit_finally(models[self.best_index_ // len(sizes)], samples, names)
 
-    def _model(self, targets: Targets, ridge: float | None, alpha: float | None) -> Model:
+    @staticmethod
+    def _ridges(models: list[Model], X: Any, targets: Targets) -> list[float]:
+        """Return the strength of the ridge term of each model on all samples."""
+        if all(model.ridge != "auto" for model in models):
+            return [float(model.ridge) for model in models]
+        weights = SampleWeights(X.shape[0], targets.sample_weight)
+        n_features = int(np.count_nonzero(measure(X, weights.values).varies))
+        auto = auto_ridge(n_features, weights.total, for_labels=targets.classes is not None)
+        return [auto if model.ridge == "auto" else float(model.ridge) for model in models]
+
+    def _model(self, targets: Targets, ridge: float | str | None, alpha: float | None) -> Model:
         """Return the unfitted model of one path."""
         template = self._template
         model: Model = template.as_regressor() if targets.classes is None else template.as_classifier()
@@ -271,7 +289,7 @@ class L20SelectorCV(SearchedSelector):
         return model
 
     def _is_at_limit(self, penalty: RowPenalty) -> bool:
-        """Whether a number of features was searched for, and the best one lies where the search ended for no good reason."""
+        """Whether a number was searched for, the best one lies at the limit, and there are more features."""
         is_search = isinstance(self.n_features_to_select, str) and self._tried[-1] != n_allowed(penalty)
         return is_search and is_at_limit(self.cv_results_, self.best_index_)
 
@@ -319,7 +337,7 @@ class L20SelectorCV(SearchedSelector):
         if names is not None:
             model.feature_names_in_ = names
         self.path_, self.scores_, self.ranking_ = model.path_, model.scores_, model.ranking_
-        self.ridge_, self.alpha_ = model.ridge_, model.alpha
+        self.ridge_, self.scale_, self.alpha_ = model.ridge_, model.scale_, model.alpha
         self.n_features_ = int(model.support_.sum())
         self.estimator_: Any = model
         if not self._judged.is_own:

@@ -11,10 +11,11 @@ from sklearn.base import clone, is_classifier
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from l20fs.design import BLOCK_ELEMENTS
+from l20fs.design.moments import measure
 from l20fs.evaluation.engine import Chain, Samples, Selection
 from l20fs.inputs.targets import Targets, encode_targets, weights_of_targets
 from l20fs.objective.least_squares import LeastSquares
-from l20fs.objective.linear_rule import ClassScatter, LinearRule, decide
+from l20fs.objective.linear_rule import ClassScatter, LinearRule, auto_ridge, decide
 from l20fs.typing import Array
 
 #: Called with a fitted estimator, X and y, and metadata by name; larger is better.
@@ -100,20 +101,30 @@ class OwnRule:
 
 @dataclass(frozen=True)
 class RefittedRule:
-    """Predict labels by the linear rules of an :class:`~l20fs.L20Classifier` fitted to the selected columns."""
+    """Predict labels by the linear rules of an :class:`~l20fs.L20Classifier` fitted to the selected columns.
 
-    ridge: float
+    ``ridge="auto"`` is the value on all features of the training samples, as for the rule of a path on them.
+    """
+
+    ridge: float | str = "auto"
     class_weight: Any = "balanced"
 
     def __call__(self, selection: Selection, train: Samples, test: Samples) -> Array:
         targets = encode_targets(train.y)
         assert targets.classes is not None
+        ridge = self.strength_on(train.X)
         rules = [
             rule
             for chain in selection.chains
-            for rule in rules_of(train.columns(chain.order), targets, chain.ends, self.ridge, self.class_weight)
+            for rule in rules_of(train.columns(chain.order), targets, chain.ends, ridge, self.class_weight)
         ]
         return np.asarray(targets.classes[_decide(selection, rules, test)])
+
+    def strength_on(self, X: Any) -> float:
+        """Return the strength of the ridge term for these training samples."""
+        if not isinstance(self.ridge, str):
+            return float(self.ridge)
+        return auto_ridge(int(np.count_nonzero(measure(X).varies)), X.shape[0], for_labels=True)
 
 
 def _decide(selection: Selection, rules: list[LinearRule], test: Samples) -> Array:

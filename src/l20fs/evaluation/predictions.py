@@ -17,7 +17,6 @@ from l20fs.evaluation.engine import Judge, Samples, evaluate
 from l20fs.evaluation.folds import Fold, make_stratified_folds
 from l20fs.evaluation.judges import NearestNeighbours, OwnRule, RefittedRule
 from l20fs.inputs.validation import refuse_foreign_array
-from l20fs.objective.linear_rule import RIDGE_FOR_LABELS
 from l20fs.typing import Array
 
 #: Judges: the linear rule of the path, and a vote of the nearest neighbours. The first one is the default.
@@ -82,7 +81,7 @@ def predictions_by_k(
     folds: Sequence[Fold],
     *,
     judges: Sequence[str] = JUDGES,
-    ridge: float = RIDGE_FOR_LABELS,
+    ridge: float | str = "auto",
     n_jobs: int | None = None,
     on_fold: Callable[[], object] | None = None,
 ) -> Predictions:
@@ -101,11 +100,12 @@ def predictions_by_k(
     folds : sequence of Fold
         For example those of :func:`~l20fs.evaluation.folds.make_stratified_folds`.
     judges : sequence of {"linear", "KNN-5"}
-        ``"linear"``: :class:`L20Classifier` on the selected features, for :class:`L20Selector` the model of its own path.
+        ``"linear"``: :class:`L20Classifier` on the z-scores of the selected features, for :class:`L20Selector` the model of
+        its own path.
         ``"KNN-5"``: a vote of the five nearest training samples; ties between samples go to the lower index, ties between
         classes to the first class.
-    ridge : float
-        Ridge of the linear judge; :class:`L20Selector` has its own.
+    ridge : float or "auto"
+        Ridge of the linear judge, ``"auto"`` that of all features of a fold; :class:`L20Selector` has its own.
     n_jobs : int or None
         Number of folds that are computed in parallel.
     on_fold : callable, optional
@@ -130,7 +130,7 @@ def predictions_by_k(
     classes, codes = np.unique(np.asarray(y), return_inverse=True)
     predictor = selector.as_classifier() if hasattr(selector, "as_classifier") else selector
     known: dict[str, Judge] = {
-        "linear": OwnRule() if hasattr(predictor, "model_for") else RefittedRule(float(ridge)),
+        "linear": OwnRule() if hasattr(predictor, "model_for") else RefittedRule(ridge),
         "KNN-5": NearestNeighbours(),
     }
     samples = Samples(_by_samples(X), classes[codes])
@@ -163,7 +163,7 @@ def nested_accuracy(
     *,
     groups: Array | None = None,
     seed: int = 0,
-    ridge: float = RIDGE_FOR_LABELS,
+    ridge: float | str = "auto",
     n_jobs: int | None = None,
     on_fold: Callable[[], object] | None = None,
 ) -> Nested:

@@ -9,8 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.preprocessing import StandardScaler
 
+from l20fs.design import Scale
+from l20fs.design.column_scale import ColumnScale
+from l20fs.design.moments import measure
+from l20fs.estimators.selector import L20Selector
 from l20fs.evaluation.engine import Samples, Selection, judge, select
 from l20fs.evaluation.folds import Fold
 from l20fs.experiments.plan import NONZERO, Plan, Variant
@@ -44,14 +47,14 @@ class Cell:
     classifiers: tuple[str, ...]
     n_folds: int
     seed: int
-    scale: str = "none"
+    scale: Scale | None = None
 
     def key(self, store: KeyedStore, data_digest: str) -> Key:
         """Return the key of the result: a readable label, and a hash of its inputs."""
         place = f"{self.split}" if self.fold is None else f"{self.split}.{self.fold}"
         return store.key(
             f"{self.dataset}/{self.variant.method}-{place}",
-            [data_digest, self.variant.method, dict(self.variant.params), self.scale],
+            [data_digest, self.variant.method, dict(self.variant.params), self.scale or "by each method"],
             [self.split, self.fold, self.n_folds if self.fold is not None else 0, self.seed],
             [self.sizes, self.classifiers],
         )
@@ -89,7 +92,7 @@ def fold_of(cell: Cell, y: Array) -> Fold:
 def compute(cell: Cell, dataset: Dataset) -> dict[str, Any]:
     """Select on the training samples of a cell and evaluate every size on its test samples."""
     fold = fold_of(cell, dataset.y)
-    samples = Samples(scaled(dataset.X, fold.train, cell.scale), dataset.y)
+    samples = Samples(scaled(dataset, fold.train, cell.scale), dataset.y)
     train, test = samples.part(fold.train), samples.part(fold.test)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -125,16 +128,29 @@ def compute(cell: Cell, dataset: Dataset) -> dict[str, Any]:
 def _select(cell: Cell, train: Samples) -> Selection:
     """Select for all sizes of a cell; an error names the method and the split."""
     sizes = [None if size == NONZERO else size for size in cell.sizes]
+    selector = cell.variant.selector()
+    if cell.scale is not None and "scale" in selector.get_params():
+        selector.set_params(scale="none")  # the features are scaled already, for all methods alike
     try:
-        return select(cell.variant.selector(), train, sizes)
+        return select(selector, train, sizes)
     except ValueError as error:
         where = f"split {cell.split}" if cell.fold is None else f"fold {cell.fold} of split {cell.split}"
         raise ValueError(f"{cell.variant.label}, {where}: {error} Leave the method out, or correct the data.") from error
 
 
-def scaled(X: Array, train: Array, scale: str) -> Array:
-    """Return X unchanged, or standardised by the mean and deviation of the training samples."""
-    return X if scale == "none" else np.asarray(StandardScaler().fit(X[train]).transform(X))
+def column_scale(dataset: Dataset, train: Array, scale: Scale) -> ColumnScale:
+    """Return the centres and divisors of the features by the training samples; ``"auto"`` as :class:`L20Selector` does."""
+    X = dataset.X[train]
+    rule: Any = L20Selector(1).fit(X, dataset.y[train]).scale_ if scale == "auto" else scale
+    return ColumnScale.of(measure(X), rule, X.dtype)
+
+
+def scaled(dataset: Dataset, train: Array, scale: Scale | None) -> Array:
+    """Return X scaled by the training samples, or unchanged if every method scales it by itself."""
+    if scale is None or scale == "none":
+        return dataset.X
+    columns = column_scale(dataset, train, scale)
+    return ((dataset.X - columns.mean) / columns.scale).astype(dataset.X.dtype, copy=False)
 
 
 def selected_of(result: dict[str, Any]) -> dict[int, list[int]]:

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from l20fs.data.readers import DataError
+from l20fs.design import Scale
 from l20fs.experiments import figures, outcomes
 from l20fs.experiments.agreement import agreement_by_size, agreement_of_choices
 from l20fs.experiments.cells import Dataset, inner_folds
@@ -58,7 +59,7 @@ def choose_variants(names: Sequence[str]) -> tuple[Variant, ...]:
     Examples
     --------
     >>> [(variant.label, dict(variant.choice)) for variant in choose_variants(["mrmr", "L20Selector"])][:2]
-    [('mRMR', {}), ('L20Selector', {'ridge': 1.0})]
+    [('mRMR', {}), ('L20Selector', {'ridge': 'auto'})]
     """
     known = _known()
     if [name.lower() for name in names] == ["all"]:
@@ -102,7 +103,7 @@ def comparison_plan(
     *,
     sizes: Sequence[int] | None = None,
     n_splits: int | None = None,
-    scale: str | None = None,
+    scale: Scale | None = None,
     seed: int = 0,
 ) -> Plan:
     """Return a plan for one data set, or raise an error for data that cannot be compared.
@@ -270,6 +271,10 @@ def comparison_table(frame: pd.DataFrame, plan: Plan) -> Table:
     return Table(caption, header, tuple(rows), (False, False, True, True, False, True, True))
 
 
+def _text(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:g}"
+
+
 def _table_row(row: pd.Series, rank: int) -> tuple[Cell, ...]:
     reach = row.stability_upper - row.stability
     return (
@@ -277,7 +282,7 @@ def _table_row(row: pd.Series, rank: int) -> tuple[Cell, ...]:
         Cell(row.method),
         Cell(f"{row.accuracy:.2f}", f"± {row.standard_error:.2f}", rank),
         Cell(f"{row.n_features:g}"),
-        Cell(", ".join(f"{name}={value:g}" for name, value in json.loads(row.parameters).items())),
+        Cell(", ".join(f"{name}={_text(value)}" for name, value in json.loads(row.parameters).items())),
         Cell("") if math.isnan(row.stability) else Cell(f"{row.stability:.2f}", f"± {reach:.2f}"),
         Cell(seconds(row.seconds)),
     )

@@ -9,9 +9,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, get_args
 
 from l20fs import L20Selector, paper_settings
+from l20fs.design import Scale
 from l20fs.estimators.base import BaseSelector
 from l20fs.experiments.protocol import CLASSIFIERS
 from l20fs.methods import discover
@@ -25,8 +26,8 @@ NONZERO = 0
 KEYS = {"title", "datasets", "sizes", "n_splits", "seed", "classifiers", "inner_folds", "scale", "methods"}
 METHOD_KEYS = {"label", "method", "paper_solver", "paper_reading", "params", "grid", "sizes"}
 
-#: Scaling of the features of a cell: none, or mean 0 and deviation 1 on its training samples.
-SCALES = ("none", "zscore")
+#: Scaling of the features of a cell for all methods, by its training samples (:mod:`l20fs.design.column_scale`).
+SCALES = get_args(Scale)
 
 #: Parameters that a plan cannot set, because the runner sets them.
 RESERVED = ("n_features_to_select", "max_features", "sizes", "callback", "verbose")
@@ -65,8 +66,9 @@ class Plan:
     """Plan of an experiment.
 
     ``inner_folds`` is the number of folds of the training part of every trial, on which parameters and sizes are chosen
-    without its test samples; 0 for the trials only. ``scale`` is the scaling of the features (:data:`SCALES`). ``lines`` has
-    the lines of the data sets, of the sizes and of each method, for errors that are found later.
+    without its test samples; 0 for the trials only. ``scale`` is one scaling of the features for all methods
+    (:data:`SCALES`); None: each method gets them as they are and scales them by its own parameters. ``lines`` has the lines
+    of the data sets, of the sizes and of each method, for errors that are found later.
     """
 
     title: str
@@ -77,7 +79,7 @@ class Plan:
     n_splits: int = 10
     inner_folds: int = 0
     seed: int = 0
-    scale: str = "none"
+    scale: Scale | None = None
     lines: Mapping[str, int] = field(default_factory=dict, compare=False)
 
     @property
@@ -134,8 +136,8 @@ def parse_plan(text: str) -> Plan:
     for name in classifiers:
         if name not in CLASSIFIERS:
             where.refuse(f"the classifier {name!r} is unknown. Use {' or '.join(CLASSIFIERS)}.", "classifiers")
-    scale = content.get("scale", "none")
-    if scale not in SCALES:
+    scale = content.get("scale")
+    if scale is not None and scale not in SCALES:
         where.refuse(f"scale={scale!r}. Use {' or '.join(map(repr, SCALES))}.", "scale")
     sizes = _sizes(content["sizes"], where, "sizes")
     methods = [_Method(entry, number, where, sizes) for number, entry in enumerate(content["methods"])]

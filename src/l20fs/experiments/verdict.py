@@ -8,13 +8,14 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from l20fs.experiments.cells import Dataset
+from l20fs.experiments.cells import Dataset, column_scale
 from l20fs.experiments.outcomes import honest_choices, total_fit_seconds
 from l20fs.experiments.plan import Plan
 from l20fs.experiments.protocol import majority_share, paper_split
 from l20fs.experiments.statistics import LEVEL, tests_of_best
 from l20fs.experiments.tables import CLASSIFIER_NAMES, frame_table, seconds
 from l20fs.report.document import Block, Heading, Paragraph
+from l20fs.report.sentences import how_it_was_scaled
 from l20fs.text import counted, joined
 
 
@@ -53,13 +54,26 @@ def _setting(plan: Plan, data: Dataset) -> Iterator[str]:
     n_samples, n_features = data.X.shape
     split = paper_split(data.y, 0, plan.seed)  # every split has as many of each class
     largest = 100.0 * majority_share(data.y, split)
-    scale = "scaled to mean 0 and deviation 1 on the training samples" if plan.scale == "zscore" else "taken as they are"
     yield (
-        f"{n_samples} samples, {n_features} features ({scale}), {len(np.unique(data.y))} classes. "
+        f"{n_samples} samples, {n_features} features, {len(np.unique(data.y))} classes. "
         f"{counted(plan.n_splits, 'random split')}: {len(split.train)} samples for training, {len(split.test)} for "
         "testing. Features, their number and all parameters are chosen on training samples alone. To name the largest class "
         f"always would be right for {largest:.2f} % of the test samples."
     )
+    yield describe_scaling(plan, data)
+
+
+def describe_scaling(plan: Plan, data: Dataset) -> str:
+    """Name the scaling that all methods got, and its reason."""
+    if plan.scale is None:
+        return "Every method scales the features by itself."
+    trains = [paper_split(data.y, number, plan.seed).train for number in range(plan.n_splits)]
+    counts = Counter(column_scale(data, train, plan.scale).rule for train in trains)
+    (used, _), *others = counts.most_common()
+    text = f"All methods get the same values. {how_it_was_scaled(plan.scale, used)}"
+    if plan.scale != "none":
+        text += " The deviations are those of the training samples."
+    return text + "".join(f" In {number} of {plan.n_splits} splits it is {other!r}." for other, number in others)
 
 
 def _best(here: pd.DataFrame) -> Iterator[str]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 from l20fs.design import Scale
-from l20fs.design.moments import centred, standardised
+from l20fs.design.column_scale import scaled
 from l20fs.estimators.base import About
 from l20fs.estimators.scoring import Callback, Progress, Scored, ScoringSelector, warn_not_converged
 from l20fs.inputs.targets import Targets
@@ -40,9 +40,10 @@ class SVMRFE(ScoringSelector):
         Number of features to select, or fraction of all features.
     C : float, default=1.0
         Cost of a violated margin.
-    scale : {"zscore", "none"}, default="zscore"
-        ``"zscore"`` scales every feature to standard deviation 1. With ``"none"`` a feature of small variance needs a large
-        weight, and the machines may need many iterations.
+    scale : {"zscore", "moderated", "auto", "none"}, default="zscore"
+        ``"zscore"`` scales every feature to standard deviation 1; ``"moderated"`` and ``"auto"`` as in
+        :class:`~l20fs.L20Selector`. With ``"none"`` a feature of small variance needs a large weight, and the machines may
+        need many iterations.
     max_features : int or None, default=None
         Half of the features are eliminated per round while more than twice this number remain, then one per round. None:
         100, or ``n_features_to_select`` at the time of the fit if that is larger.
@@ -121,7 +122,7 @@ class SVMRFE(ScoringSelector):
 
     def _check_parameters(self) -> None:
         check_number("C", self.C, minimum=0.0)
-        check_choice("scale", self.scale, ("zscore", "none"))
+        check_choice("scale", self.scale, get_args(Scale))
         check_number("tol", self.tol, minimum=0.0)
         check_number("max_iter", self.max_iter, minimum=1, strict=False, whole=True)
         for name in ("max_features", "step"):
@@ -130,7 +131,7 @@ class SVMRFE(ScoringSelector):
 
     def _score_features(self, X: Array, targets: Targets) -> Scored:
         # The bias is not penalised, so centring does not change the machines; it keeps the Gram matrix accurate.
-        survivors = Survivors(standardised(X) if self.scale == "zscore" else centred(X))
+        survivors = Survivors(scaled(X, self.scale))
         signs = class_signs(targets)
         chunks: list[tuple[Array, Array]] = []
         sizes: list[int] = []

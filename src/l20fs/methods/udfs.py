@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from inspect import signature
+from typing import get_args
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, eigh
@@ -10,7 +11,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 from sklearn.neighbors import NearestNeighbors
 
 from l20fs.design import Scale
-from l20fs.design.moments import centred, standardised
+from l20fs.design.column_scale import scaled
 from l20fs.estimators.base import About
 from l20fs.estimators.scoring import Callback, Progress, Scored, ScoringSelector, warn_not_converged
 from l20fs.inputs.targets import Targets
@@ -44,9 +45,10 @@ class UDFS(ScoringSelector):
     local_ridge : float, default=10.0
         Ridge :math:`\lambda` relative to the mean squared distance of a sample to the centre of its neighbourhood, so that
         it does not depend on the units of X.
-    scale : {"zscore", "none"}, default="zscore"
-        ``"zscore"`` scales every feature to standard deviation 1. With ``"none"`` features of small variance also vary
-        little within neighbourhoods and rank first for that reason alone.
+    scale : {"zscore", "moderated", "auto", "none"}, default="zscore"
+        ``"zscore"`` scales every feature to standard deviation 1; ``"moderated"`` and ``"auto"`` as in
+        :class:`~l20fs.L20Selector`. With ``"none"`` features of small variance also vary little within neighbourhoods and
+        rank first for that reason alone.
     max_iter : int, default=20
         Maximum number of eigenproblems.
     tol : float, default=1e-6
@@ -116,10 +118,10 @@ class UDFS(ScoringSelector):
         for name in ("alpha", "local_ridge"):
             check_number(name, getattr(self, name), minimum=0.0)
         check_number("tol", self.tol, minimum=0.0, strict=False)
-        check_choice("scale", self.scale, ("zscore", "none"))
+        check_choice("scale", self.scale, get_args(Scale))
 
     def _score_features(self, X: Array, targets: Targets) -> Scored:
-        X = standardised(X) if self.scale == "zscore" else centred(X)
+        X = scaled(X, self.scale)
         Z = local_root(X, neighbourhoods(X, self.n_neighbors), self.local_ridge)
         n_columns = min(self.n_clusters, X.shape[1])
         epsilon = smoothing(n_columns, X.shape[1])

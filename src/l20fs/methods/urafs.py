@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from scipy.linalg import eigh, svd
@@ -11,7 +11,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import check_random_state
 
 from l20fs.design import Scale
-from l20fs.design.moments import centred, standardised
+from l20fs.design.column_scale import scaled
 from l20fs.estimators.base import About
 from l20fs.estimators.scoring import Callback, Progress, Scored, ScoringSelector, warn_not_converged
 from l20fs.inputs.targets import Targets
@@ -54,8 +54,9 @@ class URAFS(ScoringSelector):
     entropy : float, default=0.1
         Weight b relative to ``n_clusters / n_samples``, which is half the mean squared distance of two rows of F. A graph
         weight decreases by a factor e over ``entropy`` times the mean squared distance.
-    scale : {"none", "zscore"}, default="none"
-        ``"zscore"`` scales every feature to standard deviation 1. With ``"none"`` features of large variance are favoured.
+    scale : {"none", "moderated", "auto", "zscore"}, default="none"
+        ``"zscore"`` scales every feature to standard deviation 1; ``"moderated"`` and ``"auto"`` as in
+        :class:`~l20fs.L20Selector`. With ``"none"`` features of large variance are favoured.
     init : {"pca", "random"}, default="pca"
         Initial F: the leading principal components of the samples, or random orthonormal columns.
     random_state : int, RandomState or None, default=0
@@ -138,11 +139,11 @@ class URAFS(ScoringSelector):
             check_number(name, getattr(self, name), minimum=0.0)
         for name in ("graph_weight", "tol"):
             check_number(name, getattr(self, name), minimum=0.0, strict=False)
-        check_choice("scale", self.scale, ("zscore", "none"))
+        check_choice("scale", self.scale, get_args(Scale))
         check_choice("init", self.init, ("pca", "random"))
 
     def _score_features(self, X: Array, targets: Targets) -> Scored:
-        X = standardised(X) if self.scale == "zscore" else centred(X)
+        X = scaled(X, self.scale)
         X /= np.sqrt(np.mean(X * X))
         n_columns = min(self.n_clusters, X.shape[1], len(X) - 1)
         F = starting_embedding(X, n_columns, self.init, self.random_state)

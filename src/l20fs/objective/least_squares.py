@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -33,11 +34,12 @@ class LeastSquares:
     ----------
     X : array or sparse matrix of shape (n_samples, n_features)
     Y : array of shape (n_samples, n_targets)
-    ridge : float
+    ridge : float or callable
         Strength of the ridge term in units of the mean squared norm of a (centred) feature that varies,
-        ``mu = ridge * mean_j ||x_j||^2``, so that its effect does not depend on the units of X or on constant features.
-    scale : {"none", "zscore"} or array of shape (n_features,)
-        Divisor of each feature: none, its deviation, or the given number.
+        ``mu = ridge * mean_j ||x_j||^2``, so that its effect does not depend on the units of X or on constant features; or a
+        function that returns it for the design.
+    scale : {"auto", "moderated", "zscore", "none"} or array of shape (n_features,)
+        Rule for the divisor of each feature, or the divisors, see :func:`~l20fs.design.make_design`.
     target_weights : array of shape (n_targets,), optional
         Weight of the squared error of each target; the columns of Y are multiplied by its square root.
     sample_weight : array of shape (n_samples,), optional
@@ -57,7 +59,7 @@ class LeastSquares:
         X: Any,
         Y: Array,
         *,
-        ridge: float = 0.0,
+        ridge: float | Callable[[Design], float] = 0.0,
         scale: Scale | Array = "none",
         target_weights: Array | None = None,
         sample_weight: Any = None,
@@ -76,7 +78,9 @@ class LeastSquares:
             self.null_loss = 0.5 * float(np.vdot(self.targets, self.targets))
         if np.any(Y != Y[:1]):  # constant targets have no deviation that could be too small
             refuse_extreme_targets(self.targets, 2.0 * self.null_loss, self.design)
-        self.ridge = float(ridge) * float(self.design.column_energy.mean(where=self.design.varies))
+        #: Strength of the ridge term in units of the mean squared norm of a feature, and mu.
+        self.relative_ridge = float(ridge(self.design) if callable(ridge) else ridge)
+        self.ridge = self.relative_ridge * float(self.design.column_energy.mean(where=self.design.varies))
 
     def reweighted(self, sample_weight: Any) -> LeastSquares:
         """Return the problem on the same X and Y with the same units and mu, under other sample weights.
@@ -97,7 +101,7 @@ class LeastSquares:
             sample_weight=sample_weight,
             fit_intercept=self.design.sample_weights.fit_intercept,
         )
-        other.ridge = self.ridge
+        other.relative_ridge, other.ridge = self.relative_ridge, self.ridge
         return other
 
     @property

@@ -24,20 +24,64 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from l20fs.design import Design
 from l20fs.inputs.targets import Targets, weights_of_targets
+from l20fs.inputs.validation import check_number
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.typing import Array
 
-#: Value of ``ridge=None``; docs/defaults.md has the measurements.
-RIDGE_FOR_LABELS, RIDGE_FOR_NUMBERS = 10.0, 0.1
+#: Value of ``ridge="auto"`` with far more features than samples; docs/defaults.md has the measurements.
+RIDGE_FOR_LABELS, RIDGE_FOR_NUMBERS = 3.0, 1.0
 
-#: Fraction of the mean scatter of the predictions that is added to the within-class scatter, zero for a perfect fit.
-LEAST_SCATTER = 1e-6
+#: Features per sample at which it has half that value.
+HALFWAY = 10.0
+
+#: Fraction of the mean scatter of the predictions that is added to the scatter within the classes, which is zero for a
+#: perfect fit, and uncertain in the directions of little scatter where samples are few.
+LEAST_SCATTER = 0.01
 
 
-def default_ridge(targets: Targets) -> float:
-    """Return the default strength of the ridge term."""
-    return RIDGE_FOR_NUMBERS if targets.classes is None else RIDGE_FOR_LABELS
+def auto_ridge(n_features: int, n_samples: float, *, for_labels: bool) -> float:
+    r"""Return the strength of the ridge term for ``ridge="auto"``.
+
+    It is :math:`3 q / (q + 10)` for labels and :math:`q / (q + 10)` for numbers, with q the number of features per sample:
+    weak on tall tables, where many samples separate correlated features, strong on wide ones. docs/defaults.md has the
+    measurements.
+
+    Parameters
+    ----------
+    n_features : int
+        Number of features that vary.
+    n_samples : float
+        Number of samples, or the sum of their weights.
+    for_labels : bool
+        Whether the targets are labels or label indicators, and not numbers.
+
+    Examples
+    --------
+    >>> auto_ridge(30, 300, for_labels=True), auto_ridge(5000, 50, for_labels=True), auto_ridge(30, 300, for_labels=False)
+    (0.0297029702970297, 2.727272727272727, 0.009900990099009901)
+    """
+    per_sample = n_features / n_samples
+    return (RIDGE_FOR_LABELS if for_labels else RIDGE_FOR_NUMBERS) * per_sample / (per_sample + HALFWAY)
+
+
+def ridge_on(ridge: float | str, targets: Targets, design: Design) -> float:
+    """Return the strength of the ridge term on a design: the given number, or that of ``"auto"``."""
+    if not isinstance(ridge, str):
+        return float(ridge)
+    n_features = int(np.count_nonzero(design.varies))
+    return auto_ridge(n_features, design.sample_weights.total, for_labels=targets.classes is not None)
+
+
+def check_ridge(ridge: Any) -> None:
+    """Raise an error for a strength of the ridge term that is neither "auto" nor a number from 0."""
+    if isinstance(ridge, str) and ridge == "auto":
+        return
+    try:
+        check_number("ridge", ridge, minimum=0.0, strict=False)
+    except ValueError:
+        raise ValueError(f"ridge={ridge!r} is not valid. Use 'auto', or a number at least 0.") from None
 
 
 class LinearRule(NamedTuple):
@@ -102,7 +146,7 @@ class ClassScatter(NamedTuple):
         k = len(weights)
         centres = self.means[:, :k] @ weights
         scatter = weights.T @ self.within[:k, :k] @ weights
-        total = np.trace(scatter) + float(self.shares @ np.square(centres).sum(axis=1))
+        total = np.trace(scatter) + float(self.shares @ np.square(centres - self.shares @ centres).sum(axis=1))
         scatter += (LEAST_SCATTER * total / len(centres) or 1.0) * np.eye(len(centres))
         present = self.shares > 0.0
         intercept = np.where(present, 0.0, -np.inf)  # a class without samples has no centre and is never predicted

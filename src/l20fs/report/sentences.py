@@ -59,6 +59,41 @@ def what_was_done(method: str, n_samples: int, n_features: int, *, reference: st
     return f"The method {method} ranked the features of {data} ({reference})."
 
 
+#: What every feature was divided by.
+SCALINGS = {
+    "moderated": "divided by its deviation plus the median deviation ('moderated')",
+    "zscore": "divided by its deviation ('zscore')",
+    "none": "taken as it is ('none')",
+}
+
+#: Why ``scale="auto"`` chose it.
+SCALE_REASONS = {
+    "moderated": "The features vary alike, as those that share a unit do, so that",
+    "zscore": "The features vary very differently, as in different units, or tell less the more they vary, so that",
+}
+
+
+def how_it_was_scaled(scale: str, used: str) -> str:
+    """Name the scaling, and the reason if it was chosen by the data.
+
+    Examples
+    --------
+    >>> how_it_was_scaled("zscore", "zscore")
+    "Each feature was divided by its deviation ('zscore'), as asked for."
+    """
+    if scale == "auto":
+        return f"{SCALE_REASONS[used]} each was {SCALINGS[used]}."
+    return f"Each feature was {SCALINGS[used]}, as asked for."
+
+
+def how_strong_the_ridge_is(ridge: float | str, used: float, n_folds: int) -> str:
+    """Name the strength of the ridge term, and where it comes from."""
+    if ridge != "auto":
+        return f"The ridge term has the strength {used:g}, as asked for."
+    anew = " In cross-validation both are those of the training samples." if n_folds else ""
+    return f"The ridge term has the strength {used:.3g}, by the number of features per sample ('auto').{anew}"
+
+
 def how_k_was_chosen(k: int, rule: str, noun: str) -> str:
     """Give the reason for the number of features."""
     reasons = {
