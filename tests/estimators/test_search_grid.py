@@ -21,7 +21,7 @@ def test_fifty_classes_get_the_features_that_they_need():
     selector = L20SelectorCV(cv=2, callback=progress.append).fit(X, y)
     sizes, means = selector.cv_results_["n_features_to_select"], selector.cv_results_["mean_test_score"]
     assert 120 < selector.n_features_ < 180
-    assert selector.best_score_ > 2 * means[sizes == 40]
+    assert selector.best_score_ > 1.8 * means[sizes == 40]
     assert selector.support_[informative].mean() > 0.9
     assert sizes.max() == 200
     assert selector.cv_results_["n_features_to_select"].tolist() == choice.search_sizes(200)

@@ -22,13 +22,15 @@ def smallest_rooms(design: Design) -> Array:
 
     A column whose remainder is shorter than 16 units in the last place of its values, before they are centred, may be a
     linear combination of the others that was rounded when X was stored; the remainder itself is computed to 1e-10 of the
-    length of the column. Where only inner products of columns are known, they determine it to 1e-5.
+    length of the column. Half of the length of a column that varies is enough in any case. Where only inner products of
+    columns are known, they determine it to 1e-5.
     """
     energy = design.column_energy
     if design.vectors == "features":
         return 1e-10 * energy
     stored = energy + design.sample_weights.total * np.square(design.mean / design.scale)
-    return np.maximum(1e-20 * energy, (16.0 * float(np.finfo(design.dtype).eps)) ** 2 * stored)
+    rounded = (16.0 * float(np.finfo(design.dtype).eps)) ** 2 * stored
+    return np.maximum(1e-20 * energy, np.minimum(rounded, 0.25 * energy))
 
 
 def clear_rooms(design: Design) -> Array:
