@@ -226,7 +226,7 @@ def test_losses_and_sample_weights_belong_to_the_weights(solver, class_weight, d
     X, Y, random = make_groups(seed, n_samples=30, n_features=12)
     X, y, given_weights = X.astype(dtype), Y.argmax(axis=1), random.choice([0.0, 0.5, 1.0, 2.0], 30)
     given_weights[:6] = 1.0
-    selector = L20Classifier(3, loss="l21", solver=solver, ridge=0.1, class_weight=class_weight)
+    selector = L20Classifier(3, loss="l21", solver=solver, ridge=0.1, scale="zscore", class_weight=class_weight)
     path = selector.fit(X, y, sample_weight=given_weights).path_
     scaled, rtol = Y * path.y_scale, 1e-9 if dtype == np.float64 else 1e-4
     unit = robust_unit(scaled, given_weights)
