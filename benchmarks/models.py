@@ -40,16 +40,16 @@ def rules(dataset, n_splits=6):
     X, y = dataset.X, dataset.y
     found = {}
     for train, test in StratifiedShuffleSplit(n_splits, test_size=1 / 3, random_state=0).split(X, y):
-        for ridge in (1.0, 10.0):
+        for ridge in ("auto", 10.0):
             model = L20Classifier(max(SIZES), ridge=ridge).fit(X[train], y[train])
             for column, k in enumerate(SIZES):
                 model.set_params(n_features_to_select=k)
                 refit = model.path_.refit(k)
                 predictions = {
-                    f"largest prediction, ridge {ridge:g}": (X[test] @ refit.coef.T + refit.intercept).argmax(axis=1),
-                    f"L20Classifier, ridge {ridge:g}": model.predict(X[test]),
+                    f"largest prediction, ridge {ridge}": (X[test] @ refit.coef.T + refit.intercept).argmax(axis=1),
+                    f"L20Classifier, ridge {ridge}": model.predict(X[test]),
                 }
-                if ridge == 10.0:
+                if ridge == "auto":
                     chosen = model.support_
                     for name, other in CLASSIFIERS.items():
                         predictions[name] = other.fit(X[train][:, chosen], y[train]).predict(X[test][:, chosen])
@@ -106,8 +106,8 @@ def nested(dataset):
         "ebic": L20Classifier("ebic"),
         "1se": L20SelectorCV("1se"),
         "best": L20SelectorCV("best"),
-        "1se, ridge 1, 10, 100": L20SelectorCV("1se", ridge=[1.0, 10.0, 100.0]),
-        "best, ridge 1, 10, 100": L20SelectorCV("best", ridge=[1.0, 10.0, 100.0]),
+        "1se, ridge 0.3, 3, 30": L20SelectorCV("1se", ridge=[0.3, 3.0, 30.0]),
+        "best, ridge 0.3, 3, 30": L20SelectorCV("best", ridge=[0.3, 3.0, 30.0]),
     }
     found = {name: [] for name in ways}
     smallest = np.bincount(np.unique(y, return_inverse=True)[1]).min()

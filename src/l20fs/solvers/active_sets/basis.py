@@ -245,13 +245,13 @@ class FeatureBasis(Basis):
     def _needs_float64(self) -> bool:
         return self._is_delicate
 
-    def extend(self, row: int, column: Array, residual: Array) -> tuple[Array, Array]:
-        found = super().extend(row, column, residual)
-        if not self._is_delicate and self.problem.dtype != np.float64:
-            # The energy of the column over that of what the others leave of it: by its root errors of products grow.
-            inflation = self.problem.design.column_energy[row] * self._inverse[self.size - 1, self.size - 1] ** 2
-            self._is_delicate = bool(inflation > LARGEST_INFLATION)
-        return found
+    def remainder(self, row: int, column: Array) -> Remainders:
+        found = super().remainder(row, column)
+        if self._is_delicate or self.problem.dtype == np.float64:
+            return found
+        # The energy of the column over that of what the others leave of it: by its root errors of products grow.
+        self._is_delicate = bool(self.problem.design.column_energy[row] > LARGEST_INFLATION * found.room)
+        return super().remainder(row, column) if self._is_delicate else found
 
     def _analyse(self, vectors: Array, exactly: bool) -> Array:
         if not self.size:
