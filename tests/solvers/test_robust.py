@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from l20fs import L20Classifier, L20Regressor, L20Selector
 from l20fs.objective.least_squares import LeastSquares
+from l20fs.objective.row_penalty import RowPenalty
 from l20fs.solvers import forward, robust_regression, swap
 from l20fs.solvers.robust import robust
 
@@ -204,6 +205,17 @@ def test_a_target_is_reached(share):
     assert path.alphas[-1] == target
     assert path.objectives[-1] == pytest.approx((path.losses + target * path.n_nonzero).min())
     assert len(path.coef_rows) == (0 if share > 1.0 else path.size_at(target))
+
+
+@EXCHANGES
+@given(seed=SEEDS)
+@settings(max_examples=6)
+def test_with_costs_the_last_stage_is_the_best_of_the_path(with_exchanges, seed):
+    X, Y, random = make_groups(seed, n_samples=20, n_features=8)
+    problem, penalty = LeastSquares(X, Y, ridge=0.1), RowPenalty(np.arange(8), random.uniform(0.2, 5.0, 8))
+    target = random.uniform(0.02, 0.5) * robust(problem, 1, penalty=penalty).path.alphas[0]
+    path = robust(problem, 1, target=target, penalty=penalty, with_exchanges=with_exchanges).path
+    assert path.objectives[-1] <= (path.losses + target * path.costs).min() * (1.0 + 1e-9)
 
 
 @pytest.mark.parametrize("solver", ["forward", "swap"])
