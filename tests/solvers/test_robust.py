@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from l20fs import L20Classifier, L20Regressor, L20Selector
 from l20fs.objective.least_squares import LeastSquares
+from l20fs.objective.row_penalty import RowPenalty
 from l20fs.solvers import forward, robust_regression, swap
 from l20fs.solvers.robust import robust
 
@@ -206,6 +207,17 @@ def test_a_target_is_reached(share):
     assert len(path.coef_rows) == (0 if share > 1.0 else path.size_at(target))
 
 
+@EXCHANGES
+@given(seed=SEEDS)
+@settings(max_examples=6)
+def test_with_costs_the_last_stage_is_the_best_of_the_path(with_exchanges, seed):
+    X, Y, random = make_groups(seed, n_samples=20, n_features=8)
+    problem, penalty = LeastSquares(X, Y, ridge=0.1), RowPenalty(np.arange(8), random.uniform(0.2, 5.0, 8))
+    target = random.uniform(0.02, 0.5) * robust(problem, 1, penalty=penalty).path.alphas[0]
+    path = robust(problem, 1, target=target, penalty=penalty, with_exchanges=with_exchanges).path
+    assert path.objectives[-1] <= (path.losses + target * path.costs).min() * (1.0 + 1e-9)
+
+
 @pytest.mark.parametrize("solver", ["forward", "swap"])
 def test_the_selector_names_the_samples_that_do_not_fit(solver):
     X, Y, wrong = with_wrong_labels(3)
@@ -226,7 +238,7 @@ def test_losses_and_sample_weights_belong_to_the_weights(solver, class_weight, d
     X, Y, random = make_groups(seed, n_samples=30, n_features=12)
     X, y, given_weights = X.astype(dtype), Y.argmax(axis=1), random.choice([0.0, 0.5, 1.0, 2.0], 30)
     given_weights[:6] = 1.0
-    selector = L20Classifier(3, loss="l21", solver=solver, ridge=0.1, class_weight=class_weight)
+    selector = L20Classifier(3, loss="l21", solver=solver, ridge=0.1, scale="zscore", class_weight=class_weight)
     path = selector.fit(X, y, sample_weight=given_weights).path_
     scaled, rtol = Y * path.y_scale, 1e-9 if dtype == np.float64 else 1e-4
     unit = robust_unit(scaled, given_weights)

@@ -95,7 +95,7 @@ class L20Selector(PathSelector):
         if it takes numbers for labels and most of these classes have one or two samples.
     loss : {"squared", "l21"}, default="squared"
         ``"l21"`` counts the length of each sample's error instead of half its square, so that mislabelled and corrupted
-        samples pull less; with the solvers ``"forward"`` and ``"swap"``, at several times the cost.
+        samples pull less; with the solvers ``"forward"`` and ``"swap"``, at a hundred times the cost or more.
     ranking : {"entry", "norm"}, default="entry"
         How the features of the last lambda are ordered: by how early they came to stay, or by the norm of their weights.
     max_features : int or None, default=None
@@ -150,8 +150,8 @@ class L20Selector(PathSelector):
         With ``certify=True``: ``lower_bound``, ``upper_bound`` and ``gap`` of the objective for the features selected by
         ``fit``, and the features that are certainly in, or not in, the best selection of that size (at that ``alpha``).
     sample_weights_ : array of shape (n_samples,)
-        With ``loss="l21"``: how much each training sample counted in the end, ``sample_weight`` included. The smaller, the
-        further it is from its target: look at the smallest ones for wrong labels.
+        With ``loss="l21"``: how much each training sample counted in the end, ``sample_weight`` divided by the length of
+        its error; least squares with these weights has the same ``coef_``. Look at the smallest ones for wrong labels.
     ridge_ : float
         The strength of the ridge term that was used.
     scale_ : {"moderated", "zscore", "none"}

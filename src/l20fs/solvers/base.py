@@ -94,7 +94,7 @@ class Solver(BaseEstimator):
         Returns
         -------
         RobustFit
-            All solutions on the way, and the weighted problem at the end.
+            All solutions on the way, the weighted problem at the end, and the function that gives the loss of weights.
         """
         raise NotImplementedError(f"{type(self).__name__} has no robust loss")
 

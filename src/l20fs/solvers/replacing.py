@@ -14,7 +14,7 @@ from l20fs.solvers.robust import robust
 class Forward(Solver):
     """Add the feature that lowers the objective most, again and again: :func:`~l20fs.solvers.greedy.forward`.
 
-    The selections of all sizes are nested. With ``loss="l21"`` the samples are reweighted at every size.
+    The selections of all sizes are nested. With ``loss="l21"`` the best of 32 proposals is added.
 
     Examples
     --------

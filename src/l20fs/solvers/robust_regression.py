@@ -5,13 +5,16 @@ r"""Robust regression on a few columns: the minimum of a sum of residual norms, 
 
 is convex and differentiable. Reweighting alone, the minimum of
 :math:`\tfrac12 \sum_i \omega_i \|e_i\|^2 + \tfrac\mu2 \|W\|_F^2` for :math:`\omega_i = a_i / \max(r_i, \delta)` at the
-present lengths r, never raises P but crawls where samples are met exactly. The true curvature is smaller: a length does not
-bend along the error. So steps are those of Newton,
+present lengths r, never raises P but crawls where samples are met exactly. So the steps are those of Newton, for the weights
+and for dual variables t together (Chan, Golub and Mulet 1999), with the matrices
 
-.. math:: H_i = \omega_i (I - (1 - \tau)\, u_i u_i'), \qquad u_i = e_i / r_i \text{ if } r_i > \delta, \text{ else } 0,
+.. math:: H_i = \omega_i \bigl(I - \tfrac12 (t_i u_i' + u_i t_i')\bigr), \qquad \|t_i\| \le 1, \qquad
+          u_i = e_i / r_i \text{ if } r_i > \delta, \text{ else } 0.
 
-damped by :math:`\tau`: 1 is reweighting, and while full steps succeed it falls towards 0, Newton's method. Conjugate
-gradients, preconditioned by the matrix of reweighting, solve for the step; a line search makes P fall.
+They are those of reweighting for t = 0, where the search begins, and the second derivatives for t = u: a length does not
+bend along the error. A sample that is to be met exactly keeps its t within the ball, and so its curvature, before its error
+is small. Conjugate gradients, preconditioned by the matrix of reweighting, solve for the step, and a line search follows. On
+the way delta is larger, in proportion to the gap that is left.
 
 The weighted errors :math:`t_i = \omega_i e_i` after a reweighting, divided by :math:`\max(1, \max_i \|t_i\| / a_i)`, are a
 feasible point of the dual problem, the maximum of
@@ -24,6 +27,7 @@ so that P - D bounds the distance to the minimum: it tells when to stop, and whi
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -35,11 +39,14 @@ from l20fs.typing import Array
 #: The gap between P and D, relative to P, at which a minimum counts as found.
 TOLERANCE = 1e-7
 
-#: Newton steps, and steps of conjugate gradients in each of them.
+#: Newton steps, and steps of conjugate gradients in each of them, at most.
 MAX_STEPS, MAX_CONJUGATE_STEPS = 100, 30
 
-#: Damping falls or rises by this factor, and no lower than this.
-DAMPING_FACTOR, LEAST_DAMPING = 10.0, 1e-8
+#: On the way delta is this share of the gap between P and D, per sample.
+SMOOTHING = 0.05
+
+#: This share of the curvature of reweighting is left along an error, so that the matrix of a step is regular.
+LEAST_BEND = 1e-8
 
 #: Conjugate gradients and the line search go on until this share of the residual, or of the slope, is left.
 CONJUGATE_SHARE, SLOPE_SHARE = 1e-2, 0.2
@@ -200,9 +207,9 @@ class RobustRegression:
         lengths: Array = np.sqrt(squared_row_norms(errors)) / self.root
         return lengths
 
-    def omega(self, lengths: Array) -> Array:
-        """Return the factors of the squares that touch P at given lengths."""
-        return self.unit / np.maximum(lengths, self.delta)
+    def omega(self, lengths: Array, floor: float = 0.0) -> Array:
+        """Return the factors of the squares that touch P at given lengths, or at those above a floor."""
+        return self.unit / np.maximum(lengths, max(floor, self.delta))
 
     def minimise(self, span: Span, lengths: Array | None = None, *, cutoff: float = np.inf) -> Fit:
         """Return the minimum on a span, starting from the reweighting by ``lengths``.
@@ -210,76 +217,99 @@ class RobustRegression:
         The search ends early where the minimum is certainly not below ``cutoff``.
         """
         omega = self.omega(self.lengths(self.targets) if lengths is None else lengths)
-        point = _Point(self, span, _inverse(span, omega) @ (span.upper.T @ (omega[:, None] * self.targets)))
-        damping, dual = 1.0, Dual(self.targets, -np.inf)
+        start = _inverse(span, omega) @ (span.upper.T @ (omega[:, None] * self.targets))
+        point, duals = _Point(self, span, start, self.delta), np.zeros_like(self.targets)
+        dual = point.dual()
         for _ in range(MAX_STEPS):
-            inverse = _inverse(span, point.omega)
-            reweighting = -inverse @ point.gradient
-            dual = max(dual, point.dual(reweighting), key=lambda dual: dual.bound)
-            if point.value - dual.bound <= TOLERANCE * point.value or dual.bound >= cutoff:
+            gap = point.value - dual.bound
+            if gap <= TOLERANCE * point.value or dual.bound >= cutoff:
                 break
-            step = reweighting if damping == 1.0 else point.newton_step(reweighting, inverse, damping)
-            point, length = point.search(step)
-            if length < 0.5:
-                damping = min(1.0, damping * DAMPING_FACTOR)
-            elif length <= 2.0:
-                damping = max(LEAST_DAMPING, damping / DAMPING_FACTOR)
+            point = _Point(self, span, point.coordinates, max(self.delta, SMOOTHING * gap / float(self.weights.sum())))
+            step = point.newton_step(duals)
+            point, duals = point.search(step), point.next_duals(step, duals)
+            dual = max(dual, point.dual(), key=lambda dual: dual.bound)
         return Fit(span, point.coordinates, point.lengths, point.value, dual)
 
 
 class _Point:
-    """Weights, in terms of the basis of a span, with errors, P and its gradient."""
+    """Weights, in terms of the basis of a span, with errors, P, and what a step needs for a delta of at least ``floor``."""
 
-    def __init__(self, regression: RobustRegression, span: Span, coordinates: Array) -> None:
-        self.regression, self.span, self.coordinates = regression, span, coordinates
+    def __init__(self, regression: RobustRegression, span: Span, coordinates: Array, floor: float) -> None:
+        self.regression, self.span, self.coordinates, self.floor = regression, span, coordinates, floor
         self.errors = span.upper @ coordinates - regression.targets
         self.lifted = span.lower @ coordinates
         self.lengths = regression.lengths(self.errors)
         self.value = regression.value(self.lengths, self.lifted)
-        self.omega = regression.omega(self.lengths)
+        self.omega = regression.omega(self.lengths, floor)
         self.gradient = span.upper.T @ (self.omega[:, None] * self.errors) + span.lower.T @ self.lifted
 
-    def dual(self, reweighting: Array) -> Dual:
+    @cached_property
+    def inverse(self) -> Array:
+        """The inverse of the matrix of reweighting."""
+        return _inverse(self.span, self.omega)
+
+    @cached_property
+    def reweighting(self) -> Array:
+        """The step of reweighting."""
+        return -self.inverse @ self.gradient
+
+    @cached_property
+    def units(self) -> Array:
+        """The errors divided by their norms; 0 for the short ones, which count as squares."""
+        is_long = self.lengths > self.floor
+        return self.errors / np.where(is_long, self.lengths * self.regression.root, np.inf)[:, None]
+
+    def dual(self) -> Dual:
         """Return the feasible point of the dual problem at the errors after a step of reweighting."""
-        regression, span = self.regression, self.span
+        regression, span, reweighting = self.regression, self.span, self.reweighting
         errors = self.errors + span.upper @ reweighting
         lifted = self.lifted + span.lower @ reweighting
         shares = self.omega * regression.lengths(errors) / regression.unit  # of each dual variable in its bound
         linear = -float(np.einsum("i,ij,ij->", self.omega, errors, regression.targets))
         bent = regression.delta * float(regression.weights @ (shares * shares)) + float(np.vdot(lifted, lifted))
-        shrink = min(1.0, 1.0 / float(shares.max()), max(0.0, linear / bent))  # the best that is feasible
+        # The best that is feasible; without any errors it does not matter.
+        shrink = min(1.0 / max(1.0, float(shares.max())), max(0.0, linear / bent)) if bent else 0.0
         constant = 0.5 * regression.delta * float(regression.weights.sum())
         return Dual(shrink * self.omega[:, None] * errors, constant + shrink * linear - 0.5 * shrink * shrink * bent)
 
-    def newton_step(self, start: Array, inverse: Array, damping: float) -> Array:
-        """Solve for the damped Newton step by preconditioned conjugate gradients, from the step of reweighting."""
-        is_long = self.lengths > self.regression.delta
-        norms = np.where(is_long, self.lengths * self.regression.root, np.inf)
-        units = self.errors / norms[:, None]
-        step = start
-        rest = -self.gradient - self._bend(step, units, damping)
-        direction = preconditioned = inverse @ rest
+    def next_duals(self, step: Array, duals: Array) -> Array:
+        """Return the dual variables after a Newton step, none of them longer than 1."""
+        images = self.span.upper @ step
+        along = np.einsum("ij,ij->i", self.units, images)[:, None]
+        factors = self.omega / (self.regression.unit * self.regression.root)
+        duals = factors[:, None] * (self.errors + images - along * duals)
+        return duals / np.maximum(1.0, np.sqrt(squared_row_norms(duals)))[:, None]
+
+    def newton_step(self, duals: Array) -> Array:
+        """Solve for the Newton step by preconditioned conjugate gradients, from the step of reweighting."""
+        step = self.reweighting
+        if self.errors.shape[1] == 1:  # the matrix is that of other weights
+            bent = self.omega * (1.0 - (1.0 - LEAST_BEND) * (self.units * duals)[:, 0])
+            return -_inverse(self.span, bent) @ self.gradient
+        rest = -self.gradient - self._bend(step, duals)
+        direction = preconditioned = self.inverse @ rest
         squared = float(np.vdot(rest, preconditioned))
-        enough = -CONJUGATE_SHARE * float(np.vdot(self.gradient, start))
+        enough = -CONJUGATE_SHARE * float(np.vdot(self.gradient, step))
         for _ in range(MAX_CONJUGATE_STEPS):
             if squared <= enough:
                 break
-            image = self._bend(direction, units, damping)
+            image = self._bend(direction, duals)
             length = squared / float(np.vdot(direction, image))
             step, rest = step + length * direction, rest - length * image
-            preconditioned = inverse @ rest
+            preconditioned = self.inverse @ rest
             before, squared = squared, float(np.vdot(rest, preconditioned))
             direction = preconditioned + (squared / before) * direction
         return step
 
-    def _bend(self, step: Array, units: Array, damping: float) -> Array:
-        """Multiply by the damped matrix of second derivatives."""
+    def _bend(self, step: Array, duals: Array) -> Array:
+        """Multiply by the matrix of the Newton step."""
         span, image = self.span, self.span.upper @ step
-        image -= (1.0 - damping) * np.einsum("ij,ij->i", units, image)[:, None] * units
+        along, across = np.einsum("ij,ij->i", self.units, image), np.einsum("ij,ij->i", duals, image)
+        image -= 0.5 * (1.0 - LEAST_BEND) * (along[:, None] * duals + across[:, None] * self.units)
         return span.upper.T @ (self.omega[:, None] * image) + span.lower.T @ (span.lower @ step)
 
-    def search(self, step: Array) -> tuple[_Point, float]:
-        """Return a point along a step where the slope is small, and how many times the step it is away."""
+    def search(self, step: Array) -> _Point:
+        """Return a point along a step where the slope is small."""
         images, lifts = self.span.upper @ step, self.span.lower @ step
         flat = SLOPE_SHARE * abs(first := float(np.vdot(self.gradient, step)))
         low, low_slope, high, high_slope, length = 0.0, first, np.inf, np.inf, 1.0
@@ -293,11 +323,11 @@ class _Point:
                 high, high_slope = length, slope
             share = low_slope / (low_slope - high_slope)
             length = 2.0 * length if high == np.inf else low + (high - low) * min(max(share, 0.1), 0.9)
-        return _Point(self.regression, self.span, self.coordinates + length * step), length
+        return _Point(self.regression, self.span, self.coordinates + length * step, self.floor)
 
     def _slope(self, length: float, images: Array, lifts: Array) -> float:
         errors = self.errors + length * images
-        omega = self.regression.omega(self.regression.lengths(errors))
+        omega = self.regression.omega(self.regression.lengths(errors), self.floor)
         return float(np.einsum("i,ij,ij->", omega, errors, images)) + float(np.vdot(self.lifted + length * lifts, lifts))
 
 
