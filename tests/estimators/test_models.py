@@ -80,6 +80,18 @@ def test_the_classifier_is_a_discriminant_analysis_of_the_predictions(class_weig
     np.testing.assert_allclose(X @ model.coef_.T + model.intercept_, found, rtol=1e-9, atol=1e-9)
 
 
+def test_samples_that_a_robust_fit_meets_exactly_do_not_make_up_the_classes():
+    """Of two overlapping classes some samples are met exactly, with almost all of the weight, and no scatter."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 60)
+    X = rng.standard_normal((120, 4)) + 0.8 * y[:, None]
+    model = L20Classifier(2, loss="l21", ridge=0.0).fit(X, y)
+    assert model.sample_weights_.max() > 100 * np.median(model.sample_weights_)
+    plain = L20Classifier(2, ridge=0.0).fit(X, y)
+    assert np.ptp(model.decision_function(X)) < 3 * np.ptp(plain.decision_function(X))
+    assert model.score(X, y) > plain.score(X, y) - 0.05
+
+
 def test_two_classes_have_one_decision_value():
     X, y = make_data(1, n_classes=2)
     model = L20Classifier(3).fit(X, np.array(["no", "yes"])[y])

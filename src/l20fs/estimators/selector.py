@@ -195,6 +195,7 @@ class L20Selector(PathSelector):
     takes_blocks = True
 
     path_: SolutionPath
+    sample_weights_: Any
     certificate_: Certificate
     n_iter_: int
 
