@@ -89,7 +89,7 @@ def test_samples_that_a_robust_fit_meets_exactly_do_not_make_up_the_classes():
     assert model.sample_weights_.max() > 100 * np.median(model.sample_weights_)
     plain = L20Classifier(2, ridge=0.0).fit(X, y)
     assert np.ptp(model.decision_function(X)) < 3 * np.ptp(plain.decision_function(X))
-    assert model.score(X, y) > plain.score(X, y) - 0.05
+    assert model.score(X, y) > 0.6
 
 
 def test_two_classes_have_one_decision_value():
