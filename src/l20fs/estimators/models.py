@@ -83,7 +83,7 @@ class L20Classifier(ClassifierMixin, _Model):
     intercept_ : array of shape (n_classes,)
     classes_ : array of shape (n_classes,)
         The labels in sorted order.
-    path_, scores_, ranking_, support_, n_iter_, n_features_in_, feature_names_in_
+    path_, scores_, ranking_, support_, ridge_, scale_, n_iter_, n_features_in_, feature_names_in_
         As in :class:`L20Selector`.
 
     Examples
@@ -157,7 +157,7 @@ class L20Regressor(RegressorMixin, _Model):
     coef_ : array of shape (n_outputs, n_features)
         Weights in units of X, also for one output; zero for features that are not selected.
     intercept_ : array of shape (n_outputs,)
-    path_, scores_, ranking_, support_, n_iter_, n_features_in_, feature_names_in_
+    path_, scores_, ranking_, support_, ridge_, scale_, n_iter_, n_features_in_, feature_names_in_
         As in :class:`L20Selector`.
 
     Examples
