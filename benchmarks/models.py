@@ -16,15 +16,23 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-from defaults import default_classifiers, load_all
 from joblib import Parallel, delayed
+from protocol.sets import EXPRESSION, load_all
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from l20fs import L20Classifier, L20Regressor, L20SelectorCV
 
 SIZES = (5, 10, 20, 50, 100)
 RIDGES = (0.01, 0.1, 0.3, 1.0, 3.0, 10.0)
+CLASSIFIERS = {
+    "KNN-5": KNeighborsClassifier(5),
+    "logistic": make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
+}
 
 
 def rules(dataset, n_splits=6):
@@ -32,18 +40,18 @@ def rules(dataset, n_splits=6):
     X, y = dataset.X, dataset.y
     found = {}
     for train, test in StratifiedShuffleSplit(n_splits, test_size=1 / 3, random_state=0).split(X, y):
-        for ridge in (1.0, 10.0):
+        for ridge in ("auto", 10.0):
             model = L20Classifier(max(SIZES), ridge=ridge).fit(X[train], y[train])
             for column, k in enumerate(SIZES):
                 model.set_params(n_features_to_select=k)
                 refit = model.path_.refit(k)
                 predictions = {
-                    f"largest prediction, ridge {ridge:g}": (X[test] @ refit.coef.T + refit.intercept).argmax(axis=1),
-                    f"L20Classifier, ridge {ridge:g}": model.predict(X[test]),
+                    f"largest prediction, ridge {ridge}": (X[test] @ refit.coef.T + refit.intercept).argmax(axis=1),
+                    f"L20Classifier, ridge {ridge}": model.predict(X[test]),
                 }
-                if ridge == 10.0:
+                if ridge == "auto":
                     chosen = model.support_
-                    for name, other in default_classifiers(len(train)).items():
+                    for name, other in CLASSIFIERS.items():
                         predictions[name] = other.fit(X[train][:, chosen], y[train]).predict(X[test][:, chosen])
                 for name, labels in predictions.items():
                     found.setdefault(name, np.zeros(len(SIZES)))[column] += np.mean(labels == y[test]) / n_splits
@@ -98,8 +106,8 @@ def nested(dataset):
         "ebic": L20Classifier("ebic"),
         "1se": L20SelectorCV("1se"),
         "best": L20SelectorCV("best"),
-        "1se, ridge 1, 10, 100": L20SelectorCV("1se", ridge=[1.0, 10.0, 100.0]),
-        "best, ridge 1, 10, 100": L20SelectorCV("best", ridge=[1.0, 10.0, 100.0]),
+        "1se, ridge 0.3, 3, 30": L20SelectorCV("1se", ridge=[0.3, 3.0, 30.0]),
+        "best, ridge 0.3, 3, 30": L20SelectorCV("best", ridge=[0.3, 3.0, 30.0]),
     }
     found = {name: [] for name in ways}
     smallest = np.bincount(np.unique(y, return_inverse=True)[1]).min()
@@ -129,7 +137,7 @@ def main():
     parser.add_argument("parts", nargs="*", default=["rules", "numbers", "nested"])
     parser.add_argument("--jobs", type=int, default=2)
     arguments = parser.parse_args()
-    datasets = load_all(arguments.folder)
+    datasets = load_all(arguments.folder, EXPRESSION)
     with threadpool_limits(1):
         for part in arguments.parts:
             if part == "rules":

@@ -156,3 +156,43 @@ def vote(X_train, y_train, sample, n=5):
     distances = [((x - sample) ** 2).sum() for x in X_train]
     votes = Counter(y_train[i] for i in np.argsort(distances, kind="stable")[:n])
     return min(votes, key=lambda label: (-votes[label], label))
+
+
+def robust_unit(Y, sample_weight):
+    """The root mean square of the targets about their weighted mean."""
+    return np.sqrt(sample_weight @ ((Y - sample_weight @ Y / sample_weight.sum()) ** 2).sum(axis=1) / sample_weight.sum())
+
+
+def robust_loss(X, Y, W, b, mu, sample_weight, delta=0.0):
+    """Sum of residual norms in units of the targets, squares below a share ``delta`` of the unit, and the ridge term."""
+    unit = robust_unit(Y, sample_weight)
+    lengths = np.linalg.norm(X @ W + b - Y, axis=1)
+    short = lengths < delta * unit
+    lengths[short] = (lengths[short] ** 2 / (delta * unit) + delta * unit) / 2
+    return unit * sample_weight @ lengths + 0.5 * mu * (W**2).sum()
+
+
+def robust_minimum(X, Y, support, mu, sample_weight, delta=0.0, n_rounds=25, n_reweightings=30):
+    """Reweighted least squares, hundreds of times, with errors floored at a length that is halved again and again."""
+    support, unit = list(support), robust_unit(Y, sample_weight)
+    columns = np.column_stack([np.ones(len(X)), X[:, support]])
+    ridge = np.diag([0.0] + [mu] * len(support))
+    W, best = np.zeros((len(support) + 1, Y.shape[1])), np.inf
+    for floor in unit * np.maximum(0.5 ** np.arange(n_rounds), delta):
+        for _ in range(n_reweightings):
+            omega = sample_weight * unit / np.maximum(np.linalg.norm(columns @ W - Y, axis=1), floor)
+            gram = (columns.T * omega) @ columns + ridge
+            W = np.linalg.lstsq(gram, (columns.T * omega) @ Y, rcond=None)[0]
+        best = min(best, robust_loss(X[:, support], Y, W[1:], W[0], mu, sample_weight, delta))
+    return best
+
+
+def robust_greedy(X, Y, k, mu, sample_weight, delta):
+    """Add the row with the lowest minimum of the robust loss, by trying all of them; the losses of all sizes."""
+    support, losses = [], [robust_minimum(X, Y, [], mu, sample_weight, delta)]
+    for _ in range(k):
+        left = [j for j in range(X.shape[1]) if j not in support]
+        values = [robust_minimum(X, Y, [*support, j], mu, sample_weight, delta) for j in left]
+        support.append(left[int(np.argmin(values))])
+        losses.append(min(values))
+    return losses

@@ -46,3 +46,13 @@ def assert_same_fit(fitted, expected):
         np.testing.assert_array_equal(getattr(fitted, name), getattr(expected, name), err_msg=name)
     for field in fields(expected.path_):
         np.testing.assert_array_equal(getattr(fitted.path_, field.name), getattr(expected.path_, field.name))
+
+
+def make_many_classes(n_classes=50, n_per_class=3, n_samples=8, n_noise=100, seed=0):
+    """Return X, y and the features that are higher in one class than in all others, a few for each class."""
+    rng = np.random.default_rng(seed)
+    y = np.repeat(np.arange(n_classes), n_samples)
+    informative = np.arange(n_classes * n_per_class)
+    X = rng.standard_normal((len(y), len(informative) + n_noise))
+    X[:, informative] += 4.0 * (informative // n_per_class == y[:, None])
+    return X, y, informative

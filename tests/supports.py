@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
@@ -31,6 +32,78 @@ def all_losses(problem):
     return {S: loss_of(problem, S) for size in range(len(features) + 1) for S in combinations(features, size)}
 
 
+def exact_optima(X, Y, mu):
+    """The smallest loss of at most k features for k = 0 to all, of X and Y as they are given, in exact arithmetic.
+
+    A column of which no more than 1e-13 of its length is left counts as dependent on those before it.
+    """
+    columns, targets = ([_exactly_centred(column) for column in A.T] for A in (X, Y))
+    moments = [[_dot(x, y) for y in targets] for x in columns]
+    gram = [[_dot(x, y) for y in columns] for x in columns]
+    best = [sum(_dot(y, y) for y in targets) / 2] * (len(columns) + 1)
+    energies = [gram[j][j] for j in range(len(columns))]
+
+    def extend(first, gram, moments, loss, size):
+        best[size] = min(best[size], loss)
+        for j in range(first, len(columns)):
+            room = gram[j][j] + mu
+            if room <= Fraction(1, 10**26) * energies[j]:
+                continue
+            shares = [line[j] / room for line in gram]
+            extend(
+                j + 1,
+                _less(gram, shares, gram[j]),
+                _less(moments, shares, moments[j]),
+                loss - sum(moment * moment for moment in moments[j]) / room / 2,
+                size + 1,
+            )
+
+    extend(0, gram, moments, best[0], 0)
+    return [min(best[: k + 1]) for k in range(len(best))]
+
+
+def _less(lines, shares, taken):
+    return [[a - share * b for a, b in zip(line, taken, strict=True)] for line, share in zip(lines, shares, strict=True)]
+
+
+def _exactly_centred(column):
+    values = [Fraction(float(value)) for value in column]
+    mean = sum(values) / len(values)
+    return [value - mean for value in values]
+
+
+def _dot(x, y):
+    return sum(a * b for a, b in zip(x, y, strict=True))
+
+
+SMALL = st.tuples(st.integers(3, 9), st.integers(1, 5))
+
+
+@st.composite
+def nearly_dependent(draw, shapes=SMALL, smallest=1e-12):
+    """Draw X and Y: columns that are combinations of others, up to a distance or altogether, and targets they explain."""
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n_samples, n_features = draw(shapes)
+    X = random.standard_normal((n_samples, n_features))
+    distances, differences = st.just(0.0) | powers_of_ten(np.log10(smallest), 0), []
+    for distance in draw(st.lists(distances, max_size=min(4, n_features - 1))):
+        j, i, other = random.choice(n_features, 3, replace=n_features < 3)
+        combined = random.choice([1.0, -3.0]) * X[:, i] + random.choice([0.0, 1.0]) * X[:, other]
+        difference = random.standard_normal(n_samples)
+        X[:, j] = combined + distance * difference
+        differences.append(difference + X[:, i])
+    X += draw(st.sampled_from([0.0, 0.0, 10.0]))
+    Y = random.standard_normal((n_samples, draw(st.integers(1, 2))))
+    kind = draw(st.sampled_from(["noise", "sum", "difference"]))
+    if kind == "sum":
+        weights = random.standard_normal((n_features, Y.shape[1])) * 10.0 ** random.uniform(0, 5, (n_features, 1))
+        Y = X @ weights + draw(st.sampled_from([0.0, 1e-3])) * Y * np.abs(weights).max()
+    elif kind == "difference" and differences:
+        Y[:, 0] = random.choice(differences)
+    assume((np.ptp(X, axis=0) > 1e-6).all())
+    return X, Y / np.linalg.norm(Y)
+
+
 def powers_of_ten(low, high):
     return st.floats(low, high).map(lambda exponent: 10.0**exponent)
 
@@ -41,7 +114,10 @@ RIDGES = powers_of_ten(-6, 2)
 
 @st.composite
 def problems(draw, ridge=RIDGES):
-    """Draw a problem: few or many samples, copies, dependent and constant columns, units, zeros, float32, weights."""
+    """Draw a problem: few or many samples, copies, dependent and constant columns, units, zeros, float32, weights.
+
+    With or without an intercept.
+    """
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n_samples, n_features = draw(st.integers(2, 12)), draw(st.integers(1, 7))
     X = random.standard_normal((n_samples, n_features))
@@ -71,6 +147,7 @@ def problems(draw, ridge=RIDGES):
     container = draw(st.sampled_from([np.asarray, sp.csr_array]))
     sample_weight = random.integers(1, 5, n_samples) / 2.0 if draw(st.booleans()) else None
     scale = draw(st.sampled_from(["none", "zscore", "moderated"]))
-    problem = LeastSquares(container(X), Y, ridge=draw(ridge), scale=scale, sample_weight=sample_weight)
+    options = {"scale": scale, "sample_weight": sample_weight, "fit_intercept": draw(st.booleans())}
+    problem = LeastSquares(container(X), Y, ridge=draw(ridge), **options)
     assume(not 0.0 < problem.null_loss < 1e-20)  # targets that do not vary but for rounding
     return problem

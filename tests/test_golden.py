@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from l20fs import L20Selector, paper_settings
+from l20fs.experiments.plan import load_plan
+from l20fs.experiments.protocol import paper_split
 from l20fs.objective.least_squares import LeastSquares
 
 CONSTANTS = {"brain": (3540, 14240, 16.476), "srbct": (1619, 8239, 22.476), "nci": (5446, 48470, 26.557)}
@@ -64,6 +66,22 @@ def test_hiht(paper_set, row):
         path = L20Selector(20, **(paper_settings("hiht") | {"alpha": alpha})).fit(X, y).path_
     assert path.n_nonzero[-1] == n_rows
     assert path.objectives[-1] == as_printed(objective)
+
+
+@pytest.mark.parametrize("name", ["brain", "breast3", "leukemia", "lung", "lymphoma", "nci", "prostate", "srbct"])
+def test_the_readings_differ_where_a_feature_enters_at_the_first_lambda(paper_set, name):
+    """On six sets no feature enters at lambda_0 = 1 in any split of the paper: the plan of the readings has the others."""
+    X, y = paper_set(name)
+    parts = [paper_split(y, number).train for number in range(10)]
+    alone = [L20Selector(20, **(paper_settings(reading="printed") | {"alpha": 1.0})).fit(X[one], y[one]) for one in parts]
+    entered = [selector.path_.n_nonzero[-1] > 0 for selector in alone]
+    assert any(entered) == (name in load_plan("readings").datasets)
+    code, printed = (
+        L20Selector(20, **paper_settings(reading=reading)).fit(X[parts[0]], y[parts[0]]).path_
+        for reading in ("code", "printed")
+    )
+    assert len(printed.alphas) == len(code.alphas) + 1
+    assert np.array_equal(printed.order, code.order) != entered[0]
 
 
 def test_builtin_srbct_is_the_papers_set(paper_set):

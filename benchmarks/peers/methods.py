@@ -243,7 +243,7 @@ class Method:
 PLAIN: dict[str, Any] = {"ridge": 0.0, "scale": "none", "class_weight": None}  # the objective that the losses are of
 
 METHODS = {
-    "ours, default": Method(ours(), "l20fs", "ours"),
+    "ours, ridge 10, z-scores": Method(ours(ridge=10.0, scale="zscore"), "l20fs", "ours"),
     "ours, forward": Method(ours(solver="forward", **PLAIN), "l20fs", "ours"),
     "ours, swap at k = 20, 50": Method(ours_swap_at_panels, "l20fs", "ours"),
     "ours, swap": Method(ours(solver="swap", **PLAIN), "l20fs", "ours"),

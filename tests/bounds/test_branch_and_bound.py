@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from supports import all_losses, powers_of_ten, problems
+from supports import all_losses, dense, exact_optima, nearly_dependent, powers_of_ten, problems
 
 from l20fs.bounds import certificate
 from l20fs.bounds.branch_and_bound import solve_exactly
@@ -33,11 +34,36 @@ def test_the_optimum_is_that_of_the_brute_force(problem, k):
     assert found.upper_bound == pytest.approx(best, rel=1e-6, abs=3e-9 * problem.null_loss)
     assert found.upper_bound == pytest.approx(values[tuple(optimum.support)], abs=1e-10 * problem.null_loss)
     assert found.lower_bound <= best + ROUNDING * problem.null_loss
-    assert found.upper_bound - found.lower_bound <= 1e-6 * best + 3e-9 * problem.null_loss
+    # Weights of up to 100, the inverse root of the ridge, multiply the rounding of X as it is stored.
+    rounding = 3e-9 if problem.dtype == np.float64 else 1e-4
+    assert found.upper_bound - found.lower_bound <= 1e-6 * best + rounding * problem.null_loss
     for support, value in values.items():
         if value <= best:
             assert set(found.proved_in) <= set(support)
             assert not set(found.proved_out) & set(support)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@settings(max_examples=20)
+@given(data=nearly_dependent(), ridge=st.just(0.0) | powers_of_ten(-12, 1))
+def test_no_bound_is_above_the_optimum_in_exact_arithmetic(dtype, data, ridge):
+    X, Y = data[0].astype(dtype), data[1]
+    problem = LeastSquares(X, Y, ridge=ridge)
+    optima = exact_optima(X, Y, Fraction(problem.ridge))
+    # With hardly a ridge there is nothing to search, but all features have a bound.
+    for k in range(1 if ridge > 1e-8 else X.shape[1], X.shape[1] + 1):
+        found = solve_exactly(problem, k, max_nodes=50).certificate
+        assert Fraction(found.lower_bound) <= optima[k]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("ridge", [0.0, 0.3])
+def test_the_gap_of_all_features_is_zero(dtype, ridge):
+    """Their bound is below their loss by rounding, and counts as equal."""
+    problem = LeastSquares(dense(make_problem(n_features=6)).astype(dtype), make_problem().targets.T, ridge=ridge)
+    found = solve_exactly(problem, 6).certificate
+    assert found.lower_bound < found.upper_bound
+    assert found.gap == 0.0
 
 
 @pytest.mark.parametrize("k", [2, 3, 4])

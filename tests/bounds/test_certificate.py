@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import best_objective
-from supports import RIDGES, all_losses, dense, loss_of, powers_of_ten, problems
+from supports import RIDGES, all_losses, dense, exact_optima, loss_of, nearly_dependent, powers_of_ten, problems
 
 from l20fs.bounds import certificate
 from l20fs.bounds.certificate import (
@@ -82,7 +82,25 @@ def test_lower_bounds_are_below_every_support_and_above_all_features(problem):
     deviation = design.scale * np.sqrt(design.column_energy / design.n_samples)
     # A mean of many deviations costs digits, the more so the weaker the ridge is.
     if problem.ridge and np.all(np.abs(design.mean) <= 100 * deviation):
-        assert bounds[-1] == pytest.approx(losses[tuple(range(problem.n_features))], abs=1e-7 * problem.null_loss)
+        # Weights of up to 1e3, the inverse root of the ridge, multiply the rounding of X as it is stored.
+        accuracy = 1e-7 if problem.dtype == np.float64 else 1e-3
+        assert bounds[-1] == pytest.approx(losses[tuple(range(problem.n_features))], abs=accuracy * problem.null_loss)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@settings(max_examples=30)
+@given(data=nearly_dependent(), ridge=st.just(0.0) | powers_of_ten(-12, 1), lam=powers_of_ten(-6, 0))
+def test_no_bound_is_above_the_optimum_in_exact_arithmetic(dtype, data, ridge, lam):
+    X, Y = data[0].astype(dtype), data[1]
+    problem = LeastSquares(X, Y, ridge=ridge)
+    optima = exact_optima(X, Y, Fraction(problem.ridge))
+    bounds = lower_bounds(problem, X.shape[1])
+    for k in range(1, X.shape[1] + 1):
+        assert Fraction(bounds[k]) <= optima[k]
+        assert Fraction(certify_size(problem, k, problem.null_loss).lower_bound) <= optima[k]
+    penalised = [optimum + k * Fraction(lam) for k, optimum in enumerate(optima)]
+    found = certify_penalty(problem, lam, problem.null_loss)
+    assert Fraction(found.lower_bound) <= min(penalised) * (1 + Fraction(1, 10**14))  # the sum is rounded, too
 
 
 @pytest.mark.parametrize("ridge", [0.05, 1.0, 20.0])
@@ -359,6 +377,8 @@ def test_a_perfect_fit_has_no_negative_loss(seed):
 def test_the_gap_of_a_perfect_solution_is_zero():
     assert Certificate(0.0, 0.0, np.array([]), np.array([])).gap == 0.0
     assert Certificate(1.0, 4.0, np.array([]), np.array([])).gap == 0.75
+    assert Certificate(1.0, 1.0 + 1e-9, np.array([]), np.array([]), rounding=2e-9).gap == 0.0
+    assert Certificate(1.0, 4.0, np.array([]), np.array([]), rounding=2e-9).gap == 0.75
 
 
 def test_targets_that_do_not_vary_have_no_gap():

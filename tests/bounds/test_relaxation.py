@@ -14,6 +14,7 @@ from supports import all_losses, dense, powers_of_ten, problems
 
 from l20fs.bounds import relaxation
 from l20fs.bounds.relaxation import Cut, measure, relax
+from l20fs.design import base
 from l20fs.objective.least_squares import LeastSquares
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -150,7 +151,8 @@ def test_a_working_set_is_solved_no_further_than_asked_for():
 
 def test_samples_are_read_in_blocks(monkeypatch):
     expected = solve(make_problem(), 4)
-    monkeypatch.setattr(relaxation, "BLOCK_ELEMENTS", 700)
+    for module in (relaxation, base):
+        monkeypatch.setattr(module, "BLOCK_ELEMENTS", 700)
     got = solve(make_problem(), 4)
     assert got.value == pytest.approx(expected.value, rel=1e-9)
     assert got.bound == pytest.approx(expected.bound, rel=1e-9)

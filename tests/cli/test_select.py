@@ -16,11 +16,12 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from cli_samples import RESULTS, contents, planted, read_tsv, start, with_lonely, write_table
-from samples import SOLVERS
+from samples import SOLVERS, make_many_classes
 
 from l20fs import L20Selector, L20SelectorCV, StabilitySelector
-from l20fs.cli import run
+from l20fs.cli import run, select_findings
 from l20fs.cli.parameter_types import supervised_methods
+from l20fs.evaluation import choice
 from l20fs.evaluation.folds import make_stratified_folds
 from l20fs.evaluation.predictions import nested_accuracy, predictions_by_k
 from l20fs.methods import discover
@@ -105,6 +106,36 @@ def test_nested_repeats_the_choice_in_every_fold(table, capsys):
     assert found["nested"] == {"accuracy": pytest.approx(expected.accuracies.tolist()), "n_features": expected.sizes}
     assert run(["select", table, "--target", "type", "--auto", "1se", "--nested"]) == 0
     assert f"chosen anew in each part: {100 * expected.accuracies.mean():.1f} %" in capsys.readouterr().out
+
+
+@pytest.fixture
+def rising(tmp_path):
+    """Eleven features, each high in one of eleven classes: all are needed."""
+    X, y, _ = make_many_classes(n_classes=11, n_per_class=1, n_samples=10, n_noise=0)
+    return write_table(tmp_path / "rising.tsv", X, y)
+
+
+def test_the_search_goes_on_beyond_its_first_limit_and_the_page(rising, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(choice, "FIRST_LIMIT", 3)
+    monkeypatch.setattr(select_findings, "MOST_FEATURES", 4)
+    found = summary_of(capsys, rising, "--target", "type", "--auto", "best", "-o", str(tmp_path / "out"))
+    assert found["k"] > 9
+    assert len(read_tsv(tmp_path / "out" / "selection.tsv")) == found["k"]
+    assert not any("limit" in text for text in found["warnings"])
+    assert any("The page shows the first 4 of" in text for text in found["warnings"])
+
+
+def test_a_search_that_ends_at_its_limit_says_so(rising, tmp_path, capsys):
+    search = ["--auto", "best", "--max-features", "6", "--nested"]
+    assert run(["select", rising, "--target", "type", *search, "-o", str(tmp_path / "out")]) == 0
+    sentence = "The search for the number of features ended at its limit of 6, where the highest accuracy is"
+    assert sentence in " ".join(capsys.readouterr().err.split())
+    assert sentence in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    found = summary_of(capsys, rising, "--target", "type", *search)
+    assert found["k"] == 6
+    assert max(found["nested"]["n_features"]) == 6
+    assert any(sentence in text and "Raise it with --max-features" in text for text in found["warnings"])
+    assert "Give --auto" in refused(capsys, "select", rising, "--target", "type", "--max-features", "6")
 
 
 @pytest.mark.parametrize("method", ["fisherscore", "MRMR", "relieff"])

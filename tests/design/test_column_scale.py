@@ -45,7 +45,13 @@ def draw(seed, shape=(24, 40), spread=1.0):
     return X, np.eye(3)[random.permutation(np.arange(shape[0]) % 3)]
 
 
-def slow_divisors(X, rule):
+def correlation_by_hand(X, Y):
+    """Return the correlation of log deviation and share of the targets explained, over the features."""
+    shares = [np.square(np.corrcoef(column, Y, rowvar=False)[0, 1:]).sum() for column in X.T]
+    return np.corrcoef(np.log(X.std(axis=0)), shares)[0, 1]
+
+
+def slow_divisors(X, Y, rule):
     """Return the divisors of the definition."""
     deviations = X.std(axis=0)
     varies = np.ptp(X, axis=0) > 0.0
@@ -53,7 +59,8 @@ def slow_divisors(X, rule):
         ascending = np.sort(deviations[varies])
         last = len(ascending) - 1
         low, high = ascending[int(np.floor(0.05 * last))], ascending[int(np.ceil(0.95 * last))]
-        rule = "moderated" if high <= COMPARABLE_RATIO * low else "zscore"
+        is_contrary = Y is not None and correlation_by_hand(X[:, varies], Y) < -max(0.1, 2.0 / np.sqrt(varies.sum()))
+        rule = "moderated" if high <= COMPARABLE_RATIO * low and not is_contrary else "zscore"
     s0 = np.median(deviations[varies]) if rule == "moderated" else 0.0
     return np.where(varies, deviations + s0, 1.0)
 
@@ -65,7 +72,7 @@ def slow_divisors(X, rule):
 def test_a_rule_is_the_division_by_hand_in_every_container(container, rule, seed, spread, tall):
     X, Y = draw(seed, (60, 20) if tall else (24, 40), spread)
     problem = make_problem(CONTAINERS[container](X), Y, scale=rule, ridge=0.5)
-    divisors = slow_divisors(X, rule)
+    divisors = slow_divisors(X, Y, rule)
     expected = LeastSquares(X / divisors, Y, ridge=0.5)
     varies = expected.design.varies
     np.testing.assert_array_equal(problem.design.varies, varies)
@@ -113,7 +120,7 @@ def test_single_precision(container):
 def test_every_solver_sees_the_scaled_features(solver, rule):
     X, Y = draw(1)
     y = Y.argmax(axis=1)
-    divisors = slow_divisors(X, rule)
+    divisors = slow_divisors(X, Y, rule)
     options = {"solver": make_solver(solver), "ridge": 0.5, "max_features": 6}
     found = L20Classifier(4, scale=rule, **options).fit(X, y)
     expected = L20Classifier(4, scale="none", **options).fit(X / divisors, y)
@@ -166,6 +173,19 @@ def test_auto_on_both_sides_of_the_ratio():
     assert divisors_of("auto", at_the_ratio * [1.0] * 40 + (at_the_ratio > 1.0), np.ones(40, dtype=bool))[0] == "zscore"
 
 
+@in_each_container
+def test_auto_takes_zscores_if_features_that_vary_more_explain_less(container):
+    """Labels that contradict what moderated deviations assume: the informative features are those that hardly vary."""
+    X, Y = draw(5, (60, 40), 0.0)
+    spread = np.geomspace(1.0, 10.0, 40)
+    for informative, rule in ((slice(0, 20), "zscore"), (slice(20, 40), "moderated"), (slice(0), "moderated")):
+        told = X.copy()
+        told[:, informative] += 2.0 * Y[:, :1]
+        told = told / told.std(axis=0).clip(1e-9) * spread
+        told[:, [3, 5]] = 2.5  # constant
+        assert make_problem(CONTAINERS[container](told), Y, scale="auto").design.scale_rule == rule
+
+
 @pytest.mark.parametrize("rule", [*RULES, "none"])
 def test_the_rule_that_was_used_is_told(rule):
     X, y = make_data(0)
@@ -187,7 +207,7 @@ def test_moderated_scaling_gives_features_that_hardly_vary_less_weight():
 def test_copies_for_methods(rule):
     X, _ = draw(3)
     found = scaled(X, rule)
-    expected = (X - X.mean(axis=0)) / (np.ones(X.shape[1]) if rule == "none" else slow_divisors(X, rule))
+    expected = (X - X.mean(axis=0)) / (np.ones(X.shape[1]) if rule == "none" else slow_divisors(X, None, rule))
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
     assert not found[:, [3, 5]].any()
 

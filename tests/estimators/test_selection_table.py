@@ -145,6 +145,7 @@ def fitted():
     return L20Selector(3).fit(X, y), X
 
 
+@pytest.mark.filterwarnings("ignore:n_features_to_select=12 goes beyond")
 def test_plain_frame_has_the_norm_of_every_row(fitted):
     selector, _ = fitted
     table = selector.selection_frame()
@@ -171,6 +172,7 @@ def test_could_replace_names_the_substitutes(fitted):
     assert (selector.selection_frame(X)["could_replace"].str.count(",") == 2).all()
 
 
+@pytest.mark.filterwarnings("ignore:n_features_to_select=12 goes beyond")
 def test_a_feature_without_substitutes_has_an_empty_text(fitted):
     selector, X = fitted
     selector.set_params(n_features_to_select=12)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from reference import best_objective, best_subset, minimum
 from samples import HOMOTOPIES, REPLACING, SOLVERS, assert_same_fit, make_data, make_solver
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -27,6 +29,7 @@ CHECKED = [
     L20Selector(2, solver="hiht"),
     L20Selector(2, **paper_settings("ahiht")),
     L20Selector(2, **paper_settings("hiht")),
+    L20Selector(fit_intercept=False),
 ]
 
 
@@ -43,6 +46,7 @@ def planted():
     return make_planted(200, 300, 6, 4, random_state=0)
 
 
+@pytest.mark.filterwarnings("ignore:n_features_to_select=300 goes beyond")
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_another_k_needs_no_second_fit(planted, monkeypatch, solver):
     X, y, _ = planted
@@ -213,7 +217,7 @@ def test_options_belong_to_the_solver_that_has_them(name):
     for kind in (Forward, Swap, SBR, L20Selector):
         with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):
             kind(**{name: 1})
-    assert len(L20Selector().get_params()) == 18
+    assert len(L20Selector().get_params()) == 20
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -229,6 +233,7 @@ def test_callback_and_verbose(planted, capsys, solver):
     assert "lambda=" in lines[0]
 
 
+@pytest.mark.filterwarnings("ignore:n_features_to_select=300 goes beyond")
 @pytest.mark.parametrize("ranking", ["entry", "norm"])
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_selection_frame(planted, solver, ranking):
@@ -308,11 +313,23 @@ def test_an_unknown_start_is_named(planted, solver):
         L20Selector(5, solver=make_solver(solver, init="ones")).fit(X, y)
 
 
-def test_paper_settings_are_the_authors():
-    selector = L20Selector(20, **paper_settings("ahiht")).fit(*tumours())
-    assert selector.path_.alphas[:-1] == pytest.approx(0.4 ** np.arange(1, 10))
+@pytest.mark.parametrize(("reading", "n_skipped"), [("code", 1), ("printed", 0)])
+def test_paper_settings_are_the_authors(reading, n_skipped):
+    """The authors' later code lowers lambda before its first step, the printed algorithms after it."""
+    selector = L20Selector(20, **paper_settings("ahiht", reading=reading)).fit(*tumours())
+    assert selector.path_.alphas[:-1] == pytest.approx(0.4 ** np.arange(n_skipped, 10))
     assert selector.path_.alphas[-1] == 1e-4
-    assert selector.n_iter_ == 10
+    assert selector.n_iter_ == 11 - n_skipped
+
+
+@pytest.mark.parametrize("solver", HOMOTOPIES)
+def test_the_first_lambda_is_that_of_alpha_start(solver):
+    X, y = tumours()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        selector = L20Selector(None, **paper_settings(solver) | {"alpha": 0.05}).set_params(solver__alpha_start=2.0)
+        path = selector.fit(X, y).path_
+    assert path.alphas.tolist() == pytest.approx([2.0, 0.8, 0.32, 0.128, 0.05])
 
 
 def tumours():

@@ -48,6 +48,7 @@ def knn(X, y, fold, columns):
     return np.mean([vote(X[train][:, columns], y[train], X[i, columns]) == y[i] for i in test])
 
 
+@pytest.mark.filterwarnings("ignore:The search for the number of features ended at its limit")
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("params", ["", 'solver = "swap"', "ridge = 0.5", 'scale = "none"'])
 def test_cv_select_compare_and_reproduce_give_the_same_scores_on_the_same_fold(tmp_path, seed, params):

@@ -82,6 +82,7 @@ def test_predictions_are_those_of_a_slow_loop(selector):
     assert len(np.unique(found.accuracy(), axis=1).T) > 1  # sizes differ, so a mix-up would be seen
 
 
+@pytest.mark.filterwarnings("ignore:The search for the number of features ended at its limit")
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("rule", ["best", "1se"])
 def test_the_choice_is_that_of_the_selector_with_cross_validation(seed, rule):
@@ -96,6 +97,7 @@ def test_the_choice_is_that_of_the_selector_with_cross_validation(seed, rule):
         np.testing.assert_array_equal(found.results()[key], cv.cv_results_[key])
 
 
+@pytest.mark.filterwarnings("ignore:The search for the number of features ended at its limit")
 @pytest.mark.parametrize("rule", ["best", "1se"])
 @pytest.mark.parametrize("groups", [None, np.arange(60) % 12])
 def test_the_nested_accuracy_is_that_of_a_choice_in_each_fold(groups, rule):

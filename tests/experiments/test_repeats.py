@@ -87,7 +87,7 @@ def test_the_plan_has_both_readings_and_a_hundred_splits():
     plan = load_plan("repeats")
     assert plan.n_splits == 100
     readings = {variant.label: variant for variant in plan.variants}
-    assert readings["l2,0-FS"].params["alpha_start"] == 1.0
+    assert readings["l2,0-FS"].params["alpha_start"] == 0.4
     begins = [v.params["alpha_start"] for v in plan.variants if v.label == OTHER_READING]
     assert begins == [1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0]
     assert {v.params["alpha"] for v in plan.variants if v.label == OTHER_READING} == {1e-5}

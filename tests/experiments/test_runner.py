@@ -132,12 +132,14 @@ def test_without_features_the_most_frequent_class_is_predicted(seed):
 # -------------------------------------------------------------------------------------------------------------------- plan
 
 
-@pytest.mark.parametrize("name", ["accuracy", "lambda", "initialisation", "solvers", "time"])
+@pytest.mark.parametrize("name", ["accuracy", "lambda", "initialisation", "solvers", "readings", "time"])
 def test_the_plans_of_the_package_are_sound(name):
     plan = load_plan(name)
     assert plan.variants
     assert plan.title
-    assert {"accuracy": 24, "lambda": 5, "initialisation": 21, "solvers": 18, "time": 7}[name] == len(plan.variants)
+    assert {"accuracy": 24, "lambda": 5, "initialisation": 21, "solvers": 18, "readings": 12, "time": 7}[name] == len(
+        plan.variants
+    )
 
 
 def test_the_accuracy_plan_is_the_papers():
@@ -166,6 +168,14 @@ def test_the_accuracy_plan_is_the_papers():
         (("[1e-3, 1e-1]", "0.1"), "line 13: the grid of 'alpha' is 0.1"),
         (("alpha =", "lambda ="), "line 13: L20Selector has no parameter 'lambda' here"),
         (('"ahiht"', '"fast"'), r"line 12: paper_solver='fast'. Use 'ahiht' or 'hiht'"),
+        (
+            ('"ahiht"', '"ahiht"\npaper_reading = "paper"'),
+            r"line 13: paper_reading='paper'. Use 'code' or 'printed' beside a paper_solver",
+        ),
+        (
+            ('paper_solver = "ahiht"', 'paper_reading = "printed"'),
+            r"line 12: paper_reading='printed'. Use 'code' or 'printed'",
+        ),
         (("inner_folds", "folds"), "line 5: the key 'folds' is unknown here. The closest name is 'inner_folds'"),
         (('label = "paper"', 'label = "FisherScore"'), r"line 11: the label 'FisherScore' is used twice"),
         (('["toy"]', "[]"), "line 2: datasets is missing or empty"),

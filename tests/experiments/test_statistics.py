@@ -1,26 +1,27 @@
-"""Tests over data sets: against SciPy, a worked example, tables of quantiles and all sign patterns."""
+"""Tests over data sets: against SciPy, a worked example, tables of quantiles, all orders and all sign patterns."""
 
 from __future__ import annotations
 
 import itertools
+import math
 from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from l20fs.experiments import friedman as friedman_test
 from l20fs.experiments import statistics
+from l20fs.experiments.friedman import drawn_p_value, exact_p_value, friedman, mean_ranks
 from l20fs.experiments.statistics import (
     alike,
     critical_difference,
     different_pairs,
-    friedman,
     holm,
-    iman_davenport,
-    mean_ranks,
+    rank_tests,
     score_matrix,
     signed_rank_test,
     wilcoxon_holm,
@@ -59,7 +60,6 @@ def test_the_worked_example():
     without_ties = 12 * 14 / (4 * 5) * (np.sum(ranks**2) - 4 * 5**2 / 4)
     assert without_ties == pytest.approx(9.28, abs=0.005), "the statistic in print does not allow for ties"
     assert friedman(unrounded).statistic > without_ties, "ours does, as SciPy's"
-    assert iman_davenport(9.28, 14, 4) == pytest.approx(3.69, abs=0.005)
     assert critical_difference(4, 14) == pytest.approx(1.25, abs=0.005)
     assert critical_difference(4, 14, level=0.1) == pytest.approx(1.12, abs=0.005)
 
@@ -72,36 +72,86 @@ def test_quantiles_of_the_published_table():
 
 
 @given(matrices(least_methods=3))
-def test_friedman_is_that_of_scipy(scores):
+def test_the_statistic_is_that_of_scipy(scores):
     rounded = scores.round(statistics.DIGITS)
     found = friedman(scores)
     assert (found.n_sets, found.n_methods) == scores.shape
     if all(len(set(row)) == 1 for row in rounded.to_numpy()):
-        assert found[:4] == (0.0, 1.0, 0.0, 1.0), "nothing differs"
+        assert (found.statistic, found.p_value) == (0.0, 1.0), "nothing differs; SciPy gives NaN"
         return
     expected = scipy.stats.friedmanchisquare(*rounded.to_numpy().T)
     assert found.statistic == pytest.approx(expected.statistic, abs=1e-8)
-    assert found.p_value == pytest.approx(expected.pvalue, abs=1e-8)
-
-
-def test_friedman_where_all_sets_agree():
-    found = friedman(pd.DataFrame({"a": [3.0, 4.0, 5.0], "b": [1.0, 2.0, 3.0], "c": [0.0, 0.0, 0.0]}))
-    assert found.statistic == pytest.approx(6.0)
-    assert (found.f_statistic, found.f_p_value) == (np.inf, 0.0)
 
 
 @given(matrices())
-def test_f_statistic_is_that_of_an_analysis_of_variance_of_ranks(scores):
-    """Iman and Davenport's statistic is the F of ranks in a two-way layout without repeats."""
-    ranks = np.array([scipy.stats.rankdata(-row) for row in scores.round(statistics.DIGITS).to_numpy()])
-    n, k = ranks.shape
-    between = n * np.sum((ranks.mean(axis=0) - ranks.mean()) ** 2)
-    rest = np.sum((ranks - ranks.mean()) ** 2) - between
+def test_mean_ranks_are_those_of_scipy(scores):
+    ranks = [scipy.stats.rankdata(-row) for row in scores.round(statistics.DIGITS).to_numpy()]
+    assert mean_ranks(scores).tolist() == pytest.approx(np.mean(ranks, axis=0))
+
+
+def all_orders(ranks):
+    """Return the p-value by every order within every set, one by one."""
+    observed = np.square(ranks.sum(axis=0)).sum()
+    orders = itertools.product(*(itertools.permutations(row) for row in ranks.tolist()))
+    return np.mean([np.square(np.sum(order, axis=0)).sum() >= observed for order in orders])
+
+
+@given(st.sampled_from([(2, 2), (5, 2), (2, 3), (4, 3), (2, 4), (3, 4)]), st.data())
+@settings(max_examples=30)
+def test_the_exact_p_value_against_all_orders(shape, data):
+    row = st.lists(st.integers(0, 3), min_size=shape[1], max_size=shape[1])
+    values = data.draw(st.lists(row, min_size=2, max_size=shape[0]))
+    scores = pd.DataFrame(values, dtype=float)
     found = friedman(scores)
-    if rest > 1e-9:
-        assert found.f_statistic == pytest.approx((n - 1) * between / rest, abs=1e-6)
-        assert found.f_p_value == pytest.approx(scipy.stats.f.sf(found.f_statistic, k - 1, (k - 1) * (n - 1)))
-    assert mean_ranks(scores).tolist() == pytest.approx(ranks.mean(axis=0))
+    assert found.is_exact
+    assert found.p_value == pytest.approx(
+        all_orders(np.array([2 * scipy.stats.rankdata(-row) for row in scores.to_numpy()]))
+    )
+
+
+def test_two_methods_are_tested_by_their_signs():
+    """With two methods Friedman's test is the sign test, two-sided."""
+    for n_better in range(8):
+        scores = pd.DataFrame({"a": [1.0] * n_better + [0.0] * (7 - n_better), "b": [0.5] * 7})
+        expected = scipy.stats.binomtest(n_better, 7).pvalue
+        assert friedman(scores).p_value == pytest.approx(expected)
+
+
+def test_more_sets_than_can_be_counted_are_drawn_and_many_agree_with_chi_square(monkeypatch):
+    random = np.random.default_rng(0)
+    scores = pd.DataFrame(random.random((200, 6)) + 0.03 * np.arange(6))
+    found = friedman(scores)
+    assert not found.is_exact
+    assert found.p_value == friedman(scores).p_value, "the seed is fixed"
+    # The standard error of 19 999 draws is at most 0.0035; chi-square is that close for 200 sets.
+    assert found.p_value == pytest.approx(scipy.stats.chi2.sf(found.statistic, 5), abs=0.015)
+    ranks = np.array([2 * random.permutation(4) for _ in range(5)])
+    exact = exact_p_value(ranks)
+    assert drawn_p_value(ranks) == pytest.approx(exact, abs=0.015)
+    assert drawn_p_value(np.tile(np.arange(9), (8, 1))) == 1 / 20_000, "never zero"
+    monkeypatch.setattr(friedman_test, "MOST_COUNTED", 100)
+    assert exact_p_value(ranks) is None
+    assert exact_p_value(np.tile(np.arange(9), (2, 1))) is None, "9! orders are too many"
+
+
+def test_where_all_sets_agree_the_p_value_is_the_chance_of_that():
+    for n_sets, n_methods in ((2, 3), (3, 3), (2, 4), (2, 5)):
+        scores = pd.DataFrame(np.tile(np.arange(n_methods), (n_sets, 1)), columns=list("abcde")[:n_methods])
+        chance = 1.0 / math.factorial(n_methods) ** (n_sets - 1)
+        found = friedman(scores)
+        assert found.statistic == pytest.approx(n_sets * (n_methods - 1))
+        assert found.p_value == pytest.approx(chance)
+        assert rank_tests(scores).is_different == (chance < 0.05)
+
+
+@pytest.mark.parametrize("n_sets", [2, 3, 4])
+@pytest.mark.parametrize("n_methods", [2, 3, 4, 9])
+def test_equal_methods_are_rarely_called_different(n_sets, n_methods):
+    """Of 300 comparisons of scores that differ by chance alone 5 % may be significant, and some more by chance."""
+    random = np.random.default_rng([n_sets, n_methods])
+    with patch.object(friedman_test, "N_DRAWN", 499):
+        found = [friedman(pd.DataFrame(random.integers(0, 8, (n_sets, n_methods)))).p_value <= 0.05 for _ in range(300)]
+    assert sum(found) <= scipy.stats.binom.ppf(0.999, 300, 0.05)
 
 
 @given(st.lists(st.integers(-4, 4), min_size=1, max_size=8))
@@ -117,9 +167,25 @@ def test_signed_ranks_against_all_sign_patterns(values):
 
 
 @given(st.lists(st.integers(-50, 50), min_size=2, max_size=30, unique_by=abs).filter(lambda values: 0 not in values))
-def test_signed_ranks_without_ties_are_those_of_scipy(values):
+def test_signed_ranks_without_ties_are_those_of_scipy_and_of_counting(values):
     difference = np.array(values, dtype=float)
-    assert signed_rank_test(difference) == pytest.approx(scipy.stats.wilcoxon(difference, method="exact").pvalue)
+    found = signed_rank_test(difference)
+    assert found == pytest.approx(scipy.stats.wilcoxon(difference, method="exact").pvalue)
+    assert signed_rank_test(np.append(difference, [0.0, 0.0])) == found, "zeros are left out"
+    share = np.ones(1)
+    for rank in range(1, len(values) + 1):
+        share = (np.pad(share, (0, rank)) + np.pad(share, (rank, 0))) / 2
+    positive = int(scipy.stats.rankdata(np.abs(difference))[difference > 0].sum())
+    assert found == pytest.approx(min(1.0, 2 * min(share[: positive + 1].sum(), share[positive:].sum())))
+
+
+def test_signed_ranks_with_ties_are_not_those_of_scipys_exact_distribution():
+    """SciPy counts the sums of 1 to n, which ties do not have. By permutations, up to 13 sets, it counts the same as we."""
+    difference = np.array([1.0, 1.0, 1.0, 1.0, -1.0, 2.0, 2.0, -2.0])
+    found = signed_rank_test(difference)
+    assert found != pytest.approx(scipy.stats.wilcoxon(difference, method="exact").pvalue, abs=1e-3)
+    permuted = scipy.stats.wilcoxon(difference, method=scipy.stats.PermutationMethod()).pvalue
+    assert found == pytest.approx(permuted)
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=9))
@@ -189,7 +255,7 @@ def test_pairs_are_compared_only_after_a_difference_was_found():
     clear = pd.DataFrame(np.arange(10.0)[:, None] + [3.0, 2.0, 1.0, 0.0], columns=list("abcd"))
     assert different_pairs(clear) == [("a", "c"), ("a", "d"), ("b", "d")]
     assert different_pairs(DEMSAR) == []
-    nothing_found = friedman(clear)._replace(f_p_value=0.06)
+    nothing_found = friedman(clear)._replace(p_value=0.06)
     with patch.object(statistics, "friedman", return_value=nothing_found):
         assert different_pairs(clear) == []
 

@@ -194,6 +194,7 @@ def wishes(draw, n_features):
     return {"include": included, "exclude": excluded, "penalty_factor": factor, "feature_groups": labels}
 
 
+@pytest.mark.filterwarnings("ignore:n_features_to_select=.* goes beyond")
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
 @given(asked=wishes(12), seed=SEEDS, ranking=st.sampled_from(["entry", "norm"]), ridge=st.sampled_from([0.0, 1.0]))
@@ -205,6 +206,7 @@ def test_every_solver_keeps_to_the_wishes_at_every_k(solver, container, asked, s
     assert_wishes_are_kept(selector, container(X), y, asked, varies=np.arange(12) != 4)
 
 
+@pytest.mark.filterwarnings("ignore:n_features_to_select=.* goes beyond")
 @pytest.mark.parametrize("solver", ["forward", "swap"])
 @given(asked=wishes(12), seed=SEEDS)
 @settings(max_examples=8)

@@ -334,7 +334,7 @@ def test_e15_column_vector_is_flattened_with_a_warning():
     [
         ("torch", "Tensor", r"X\.cpu\(\)\.numpy\(\)", FisherScore(3)),
         ("torch", "Tensor", r"X\.cpu\(\)\.numpy\(\)", L20Classifier(3)),
-        ("cupy", "ndarray", r"cupy\.asnumpy\(X\)", L20SelectorCV(max_features=3)),
+        ("cupy", "ndarray", r"cupy\.asnumpy\(X\)", L20SelectorCV(3, max_features=3)),
         ("jax", "Array", r"numpy\.asarray\(X\)", L20Selector(3)),
     ],
 )
@@ -414,7 +414,7 @@ def test_e27_stored_matrices_are_refused_where_they_are_not_taken(selector, stor
 
 def test_e27_stored_matrices_are_refused_by_what_predicts_for_l20selectorcv(stored):
     X, y = make_data()
-    model = L20SelectorCV(max_features=3, cv=3, estimator=KNeighborsClassifier()).fit(X, y)
+    model = L20SelectorCV(3, max_features=3, cv=3, estimator=KNeighborsClassifier()).fit(X, y)
     for what, how, there in stored:
         with pytest.raises(
             TypeError, match=rf"X (is|comes in) {what}, and KNeighborsClassifier needs it in memory"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from blocked import cut
 from samples import CONTAINERS, HOMOTOPIES, INFORMATIVE, SOLVERS, make_data, make_frame, make_solver
 from sklearn.base import clone
 
-from l20fs import L20Selector
+from l20fs import L20Regressor, L20Selector
 
 
 @pytest.mark.parametrize("scale", ["none", "zscore", "moderated"])
@@ -279,3 +280,35 @@ def test_e09_with_scaling_a_column_rescale_changes_nothing(container, solver, fa
     assert rescaled.ranking_.tolist() == expected.ranking_.tolist()
     np.testing.assert_allclose(rescaled.scores_, expected.scores_, rtol=rtol[X.dtype])
     np.testing.assert_allclose(rescaled.coef_ * factors, expected.coef_, rtol=rtol[X.dtype])
+
+
+def numbers_of(X):
+    """Return targets of which the first three features explain most."""
+    return X[:, :3] @ [3.0, -2.0, 1.0] + 0.1 * np.random.default_rng(0).standard_normal(len(X))
+
+
+BLOCKED = {f"blocks of {kind}": lambda X, axis=axis: cut(X, axis, 3) for axis, kind in enumerate(("samples", "columns"))}
+ARRAYS = {container.__name__: container for container in CONTAINERS} | BLOCKED
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("container", ARRAYS)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("factor", [1e-300, 1e-160, 1e160, 1e307])
+def test_targets_too_small_or_too_large_to_be_squared_are_refused(factor, dtype, container, solver):
+    X = make_data()[0]
+    way = "underflow.*Multiply" if factor < 1.0 else "overflow.*Divide"
+    with pytest.raises(ValueError, match=rf"y differs from its mean by at most .* {way} y by a constant"):
+        L20Regressor(3, solver=solver).fit(ARRAYS[container](X.astype(dtype)), factor * numbers_of(X))
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("container", ARRAYS)
+@pytest.mark.parametrize(("dtype", "factors"), [(np.float64, (1e-140, 1e140)), (np.float32, (1e-14, 1e12))])
+def test_targets_of_any_other_size_have_the_same_features(dtype, factors, container, solver, rtol):
+    X = make_data()[0].astype(dtype)
+    expected = L20Regressor(3, solver=make_solver(solver, max_iter=5000)).fit(X, numbers_of(X))
+    for factor in factors:
+        found = clone(expected).fit(ARRAYS[container](X), factor * numbers_of(X))
+        np.testing.assert_array_equal(found.support_, expected.support_)
+        np.testing.assert_allclose(found.coef_ / factor, expected.coef_, rtol=10 * rtol[X.dtype], atol=1e-6)

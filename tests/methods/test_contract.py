@@ -118,6 +118,7 @@ def test_every_discovered_class_is_exported():
 
 
 @by_name
+@pytest.mark.filterwarnings("ignore:n_features_to_select=.* goes beyond")
 def test_any_k_gives_k_distinct_features_and_a_nested_or_solved_answer(Selector, data):
     X, y = data
     selector = fit(Selector, X, y, sizes=(1, 2, 7, 24, 25))

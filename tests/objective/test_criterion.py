@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from blocked import cut
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from samples import make_data
@@ -50,6 +51,24 @@ def test_weights_count_as_samples():
     np.testing.assert_allclose(ebic(weighted, np.arange(5)), ebic(plain, np.arange(5)), rtol=1e-10)
 
 
+@pytest.mark.parametrize("total", [1.0, 2.0, 2.9, 3.0])
+@pytest.mark.parametrize("container", [np.asarray, lambda X: cut(X, 0, 2)])
+def test_weights_that_count_for_less_than_a_feature_needs_are_refused(container, total):
+    """N is the sum of the weights; up to 3 the criterion has no finite value for one feature."""
+    X, y = make_data(1)
+    weights = np.full(60, total / 60)
+    with pytest.raises(ValueError, match=rf"extended BIC counts {total:.3g} samples .* more than 3\. Use sample_weight /"):
+        L20Selector("ebic").fit(container(X), y, sample_weight=weights)
+    found = L20Selector("ebic").fit(container(X), y, sample_weight=weights / weights.mean())
+    assert found.support_.tolist() == L20Selector("ebic").fit(X, y).support_.tolist(), "the way out that is named works"
+    assert len(L20Selector("ebic").fit(container(X), y, sample_weight=weights * 3.1 / total).ebic_) == 2
+
+
+def test_three_samples_are_too_few():
+    with pytest.raises(ValueError, match="extended BIC counts 3 samples"):
+        L20Selector("ebic").fit(np.arange(6.0).reshape(3, 2), [0.5, 1.5, 0.1])
+
+
 @pytest.mark.parametrize("ridge", [0.0, 0.1, 10.0])
 def test_noise_is_left_alone_and_strong_features_are_found(ridge):
     random = np.random.default_rng(0)
@@ -66,7 +85,8 @@ def test_noise_is_left_alone_and_strong_features_are_found(ridge):
 
 def test_it_goes_as_far_as_max_features_and_can_be_left():
     X, y = make_data(2)
-    selector = L20Selector("ebic", max_features=4).fit(X, y)
+    with pytest.warns(UserWarning, match="ended at its limit of 4, where the smallest EBIC is"):
+        selector = L20Selector("ebic", ridge=10.0, max_features=4).fit(X, y)
     assert len(selector.ebic_) == 5
     assert selector.set_params(n_features_to_select=4).support_.sum() == 4
     other = L20Selector(3).fit(X, y).set_params(n_features_to_select="ebic")

@@ -188,7 +188,7 @@ def test_factor_in_blocks_of_samples(monkeypatch):
     X, Y, _ = draw(5, n_samples=100, density=1.0)
     problem = LeastSquares(X, Y, ridge=0.1)
     whole = problem.factor(np.arange(5))
-    monkeypatch.setattr("l20fs.objective.least_squares.BLOCK_ELEMENTS", 1)
+    monkeypatch.setattr("l20fs.design.base.BLOCK_ELEMENTS", 1)
     blocked = problem.factor(np.arange(5))
     assert np.allclose(np.abs(whole[0]), np.abs(blocked[0]))
     assert np.allclose(whole[0].T @ whole[1], blocked[0].T @ blocked[1])

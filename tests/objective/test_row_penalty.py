@@ -537,7 +537,7 @@ def test_robust_exchanges_are_judged_at_the_lambda_of_their_stage(monkeypatch):
     X, Y = draw(0, (20, 12))
     alphas = []
     module = sys.modules["l20fs.solvers.robust"]  # the name in the package is that of the function
-    monkeypatch.setattr(module, "exchange", lambda active, alpha=0.0: alphas.append(alpha) or 0)
+    monkeypatch.setattr(module.RobustSearch, "exchange", lambda self, chosen, alpha: alphas.append(alpha) or (chosen, 0))
     path = robust(LeastSquares(X, Y), 4, with_exchanges=True, penalty=draw_penalty(0, 12, "costs")).path
     assert len(alphas) >= 4
     assert min(alphas) > 0.0

@@ -204,6 +204,7 @@ def test_no_stage_is_idle_even_if_l_starts_too_small():
 def test_a_path_from_any_start_reaches_the_rows_wanted(start):
     X, Y = draw(5)
     path = ahiht(LeastSquares(X, Y), Schedule(n_rows=10, start=start))
+    assert path.alphas[0] == start, "as in the listings of the paper"
     assert path.n_nonzero[-1] >= 10
 
 
@@ -225,18 +226,22 @@ def test_first_stage_is_empty_and_the_second_is_not():
 @pytest.mark.parametrize(
     ("start", "target", "rate", "n_stages"),
     [
-        (1, 1e-4, 0.4, 10),
-        (1, 1e-2, 0.4, 5),
-        (1, 1e-1, 0.4, 2),
+        (0.4, 1e-4, 0.4, 10),
+        (0.4, 1e-2, 0.4, 5),
+        (0.4, 1e-1, 0.4, 2),
+        (0.4, 1, 0.4, 1),
+        (1, 1e-4, 0.4, 11),
+        (1, 1e-1, 0.4, 3),
         (1, 1, 0.4, 1),
         (1, 5, 0.4, 1),
-        (1, 0.99, 0.4, 1),
-        (1, 0.4**5, 0.4, 5),
+        (1, 0.99, 0.4, 2),
+        (1, 0.4**5, 0.4, 6),
     ],
 )
-def test_target_is_always_the_last_lambda(start, target, rate, n_stages):
-    grid = target_grid(float(start), float(target), rate, with_start=False)
+def test_the_first_lambda_is_the_start_and_the_last_the_target(start, target, rate, n_stages):
+    grid = target_grid(float(start), float(target), rate)
     assert len(grid) == n_stages
+    assert grid[0] == max(start, target)
     assert grid[-1] == target
     assert all(a > b for a, b in itertools.pairwise(grid))
 
@@ -289,6 +294,21 @@ def test_float32_agrees_to_its_tolerance(make, rtol):
     assert np.array_equal(single.n_nonzero, double.n_nonzero)
     assert np.allclose(single.losses, double.losses, rtol=rtol[np.dtype(np.float32)])
     assert np.allclose(single.norms, double.norms, rtol=rtol[np.dtype(np.float32)])
+
+
+@pytest.mark.parametrize(("max_iter", "tol"), [(200, 1e-6), (2000, 1e-10), (5000, 1e-15)])
+@pytest.mark.parametrize("shape", [(60, 300, 5, 3), (200, 40, 5, 4), (400, 10, 3, 3)])
+def test_hiht_visits_the_same_lambdas_in_float32(shape, max_iter, tol, rtol):
+    """What counts as a standstill, after which idle lambdas are skipped, must not depend on the dtype."""
+    X, y, _ = make_planted(*shape, random_state=0)
+    X, Y = X.astype(np.float32), np.eye(shape[3])[y]
+    double, single = (
+        quiet_hiht(LeastSquares(X.astype(dtype), Y), Schedule(n_rows=8), max_iter=max_iter, tol=tol)
+        for dtype in (np.float64, np.float32)
+    )
+    assert len(single.alphas) == len(double.alphas)
+    assert np.allclose(single.alphas, double.alphas, rtol=rtol[np.dtype(np.float32)])
+    assert np.array_equal(single.n_nonzero, double.n_nonzero)
 
 
 @given(seed=SEEDS, factor=st.floats(1e-6, 1e6))

@@ -87,8 +87,11 @@ def test_equal_solvers():
 
 
 def test_the_settings_of_the_paper_are_an_object():
-    assert paper_settings()["solver"] == AHIHT(alpha_start=1.0, rate=0.4, eta=0.1)
-    assert paper_settings("hiht")["solver"] == HIHT(alpha_start=1.0, rate=0.4, eta=0.1, stopping="absolute")
+    assert paper_settings()["solver"] == AHIHT(alpha_start=0.4, rate=0.4, eta=0.1)
+    assert paper_settings("hiht")["solver"] == HIHT(alpha_start=0.4, rate=0.4, eta=0.1, stopping="absolute")
+    assert paper_settings(reading="printed")["solver"] == AHIHT(alpha_start=1.0, rate=0.4, eta=0.1)
+    with pytest.raises(ValueError, match=r"reading='paper' is unknown\. Use 'code' or 'printed'"):
+        paper_settings(reading="paper")
     with pytest.raises(ValueError, match=r"solver='fast' is unknown\. Use 'ahiht' or 'hiht'"):
         paper_settings("fast")
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from l20fs.bounds.certificate import Certificate, SizeBounds, check_size, conclude, support_loss
+from l20fs.bounds.certificate import Certificate, SizeBounds, check_size, conclude, least_loss, support_loss
 from l20fs.bounds.relaxation import NEGLIGIBLE, NO_ROWS, Relaxed, relax
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.typing import Array
@@ -99,7 +99,7 @@ def solve_exactly(
             + ("Use a smaller k." if bounds.largest else "Use a ridge above 0: the bounds depend on it.")
         )
     search.run(Node(float(bounds.lower[k]), NO_ROWS, NO_ROWS, working_set), max_nodes)
-    lower = max(float(bounds.lower[k]), search.lower_bound - NEGLIGIBLE * problem.null_loss)
+    lower = max(float(bounds.lower[k]), search.lower_bound)
     certificate = conclude(problem, lower, search.loss, {k: search.loss}, cuts)
     return Optimum(np.sort(search.support), certificate, search.n_nodes)
 
@@ -154,22 +154,21 @@ class _Search:
     def push(self, node: Node) -> None:
         heapq.heappush(self.open, (node.bound, next(self._ticket), node))
 
-    def offer(self, rows: Array) -> float:
-        """Compare a support with the best one; return its loss."""
+    def offer(self, rows: Array) -> None:
+        """Compare a support with the best one."""
         loss = support_loss(self.problem, rows)
         if loss < self.loss:
             self.support, self.loss = rows, loss
-        return loss
 
     def visit(self, node: Node) -> None:
         """Close a node or split it."""
         is_free = self.problem.design.varies.copy()
         is_free[np.concatenate([node.forced, node.excluded])] = False
         n_chosen = self.k - len(node.forced)
-        if n_chosen == 0:
-            self.close(self.offer(node.forced))
-        elif np.count_nonzero(is_free) <= n_chosen:
-            self.close(self.offer(np.concatenate([node.forced, np.flatnonzero(is_free)])))
+        if np.count_nonzero(is_free) <= n_chosen or n_chosen == 0:
+            rows = np.concatenate([node.forced, np.flatnonzero(is_free)[:n_chosen]])
+            self.offer(rows)
+            self.close(max(node.bound, least_loss(self.problem, rows)))
         else:
             bound = node.bound
             for relaxed in relax(

@@ -2,7 +2,13 @@ r"""Certificates of near-optimality: lower bounds on the loss, and features prov
 
 The loss of a support S is :math:`h(S) = \min f` with weights on S only. Finding the best k of d features is NP-hard, but
 :mod:`l20fs.bounds.relaxation` bounds the loss of all supports from below, and a solution whose loss is close to the bound is
-close to the optimum. All bounds are valid in spite of rounding errors.
+close to the optimum.
+
+Every bound holds for the X and Y that were given, in exact arithmetic: it is computed in float64 and lowered by more than
+rounding can amount to, of the computation and of X~ and Y~ as they are stored. So even the bound of an optimum is below it,
+as a rule by 1e-13 of the loss without features in float64 and by 1e-7 to 1e-6 in float32, and by more where features are
+nearly dependent and the ridge is weak. Bounds whose difference is within :data:`ROUNDING` count as equal. A linear
+combination of features that is zero up to rounding in float64 counts as zero, as in :func:`support_loss`.
 
 The bounds depend on the ridge term: they are tight if it is strong, and loose if it is weak. Without a ridge the only lower
 bound is the loss of all features together, which is zero as soon as they fit the targets.
@@ -15,12 +21,25 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from l20fs.bounds.relaxation import NEGLIGIBLE, NO_ROWS, Cut, Relaxed, measure, relax
+from l20fs.bounds.relaxation import (
+    NEGLIGIBLE,
+    NO_ROWS,
+    Cut,
+    Relaxed,
+    bound_support,
+    measure,
+    relax,
+    target_storage_error,
+)
+from l20fs.design import storage_errors
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.typing import Array
 
 #: Largest size for which the relaxation is solved; larger sizes use the bounds that its cuts give for them.
 LARGEST_SIZE = 500
+
+#: Differences of losses that may be rounding, as a fraction of the loss without features, by the dtype of X.
+ROUNDING = {np.dtype(np.float64): NEGLIGIBLE, np.dtype(np.float32): 1e-5}
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +54,9 @@ class Certificate:
         Value of the given solution.
     proved_in, proved_out : arrays of feature indices
         Features that are in all, or in none, of the supports whose value is at most ``upper_bound``.
+    rounding : float
+        Difference of the two bounds that may be rounding: :data:`ROUNDING` times the loss without features, which is 1e-9 of
+        it if X is float64, and 1e-5 if it is float32.
 
     Examples
     --------
@@ -46,11 +68,13 @@ class Certificate:
     upper_bound: float
     proved_in: Array
     proved_out: Array
+    rounding: float = 0.0
 
     @property
     def gap(self) -> float:
-        """Maximum relative decrease of ``upper_bound`` by the optimum."""
-        return (self.upper_bound - self.lower_bound) / self.upper_bound if self.upper_bound else 0.0
+        """Maximum relative decrease of ``upper_bound`` by the optimum; 0 if the bounds differ by ``rounding`` or less."""
+        difference = self.upper_bound - self.lower_bound
+        return difference / self.upper_bound if difference > self.rounding else 0.0
 
 
 def support_loss(problem: LeastSquares, rows: Array) -> float:
@@ -74,7 +98,10 @@ def least_residual(problem: LeastSquares, rows: Array) -> float:
     """Return a lower bound on the loss of the features ``rows`` without a ridge: the residual of least squares.
 
     The direction of a combination of features that is nearly zero is uncertain by rounding: the bound assumes the direction
-    that fits best. A combination that is zero up to rounding counts as zero.
+    that fits best. Of features of length 1, rounding turns the span of the combinations that are at least l long by an angle
+    whose sine is at most (error of the features) / (l - error), and lowers the norm of what is left of the targets by no
+    more than this share of theirs. Every l gives a bound; the largest counts. A combination that is zero up to rounding
+    counts as zero.
 
     Examples
     --------
@@ -86,13 +113,40 @@ def least_residual(problem: LeastSquares, rows: Array) -> float:
     without_ridge.ridge = 0.0
     triangle, targets = without_ridge.factor(rows)
     basis, lengths, _ = np.linalg.svd(_unit_columns(triangle), full_matrices=False)
-    is_clear = lengths > 1e-4  # rounding errors change these directions by less than 1e-11
-    n_blurred = int(np.count_nonzero(lengths[~is_clear] > max(triangle.shape) * np.finfo(np.float64).eps))
-    explained = basis[:, is_clear].T @ targets
-    # The energies of the residual along its principal directions, of which the uncertain directions may explain the largest.
-    energies = np.linalg.eigvalsh(problem.targets @ problem.targets.T - explained.T @ explained)
-    loss = 0.5 * float(energies[: max(0, len(energies) - n_blurred)].sum())
-    return max(0.0, loss - NEGLIGIBLE * problem.null_loss)
+    eps = float(np.finfo(np.float64).eps)
+    n_directions = int(np.count_nonzero(lengths > max(triangle.shape) * eps))
+    norms = np.sqrt(problem.design.column_energy[rows])
+    shares = np.divide(storage_errors(problem.design)[rows], norms, out=np.zeros_like(norms), where=norms > 0.0)
+    error = float(np.linalg.norm(shares)) + (problem.design.n_samples + len(rows)) * eps
+    length, loss = float(np.linalg.norm(problem.targets)), 0.0
+    for n_clear in range(max(0, n_directions - problem.n_targets + 1), n_directions + 1):
+        shortest = float(lengths[n_clear - 1]) if n_clear else np.inf
+        if shortest <= 2.0 * error:
+            break
+        explained = basis[:, :n_clear].T @ targets
+        energies = np.linalg.eigvalsh(problem.targets @ problem.targets.T - explained.T @ explained)
+        # Along its principal directions, of which the uncertain ones may explain the largest.
+        left = np.sqrt(np.maximum(energies[: problem.n_targets - (n_directions - n_clear)], 0.0))
+        left -= length * error / (shortest - error) + target_storage_error(problem)
+        loss = max(loss, 0.5 * float(np.square(np.maximum(left, 0.0)).sum()))
+    return max(0.0, loss - 16.0 * (problem.design.n_samples + len(rows)) * eps * problem.null_loss)
+
+
+def least_loss(problem: LeastSquares, rows: Array) -> float:
+    """Return a lower bound on the loss of the features ``rows``, by rounding below it.
+
+    Examples
+    --------
+    >>> problem = LeastSquares(np.eye(3), np.eye(3), ridge=1.0)
+    >>> 0.75 - 1e-12 < least_loss(problem, np.array([0])) < 0.75
+    True
+    """
+    return bound_support(problem, rows) if has_ridge(problem) else least_residual(problem, rows)
+
+
+def has_ridge(problem: LeastSquares) -> bool:
+    """Return whether the ridge is strong enough for the relaxation: with a weaker one its bounds would be rounding."""
+    return problem.ridge > NEGLIGIBLE * float(problem.design.column_energy.mean())
 
 
 def _unit_columns(matrix: Array) -> Array:
@@ -124,8 +178,7 @@ class SizeBounds:
         self.lower[0] = problem.null_loss
         every = np.flatnonzero(problem.design.varies)
         are_few = len(every) <= 2 * LARGEST_SIZE
-        # With a weaker ridge the bound would be below the rounding error.
-        if problem.ridge > NEGLIGIBLE * float(problem.design.column_energy.mean()):
+        if has_ridge(problem):
             self.largest = min(LARGEST_SIZE, len(every))
             self._working_set = NO_ROWS
             self._learn(measure(problem, problem.targets))
@@ -272,7 +325,7 @@ def certify_penalty(problem: LeastSquares, lam: float, upper_bound: float, *, to
         cuts[k] = relaxed.cut
         value = min(value, relaxed.value + price[k])
     lower = bounds.lower + price
-    open_sizes = np.flatnonzero(lower <= upper_bound + NEGLIGIBLE * problem.null_loss)
+    open_sizes = np.flatnonzero(lower <= upper_bound + ROUNDING[problem.dtype] * problem.null_loss)
     losses = {int(k): upper_bound - float(price[k]) for k in open_sizes}
     return conclude(problem, float(lower.min()), upper_bound, losses, list(cuts.values()))
 
@@ -290,7 +343,7 @@ def conclude(
 
     ``losses`` maps the sizes that a support as good as ``upper_bound`` can have to its largest possible loss.
     """
-    margin = NEGLIGIBLE * problem.null_loss
+    margin = ROUNDING[problem.dtype] * problem.null_loss
     if not upper_bound >= lower_bound - margin:
         raise ValueError(
             f"upper_bound={upper_bound:.9g} is below {lower_bound:.9g}, the lower bound of all supports. "
@@ -306,7 +359,8 @@ def conclude(
         is_out &= np.any([are_out for _, are_out in proofs], axis=0)
         if not is_in.any() and not is_out.any():
             break
-    return Certificate(min(lower_bound, upper_bound), upper_bound, np.flatnonzero(is_in), np.flatnonzero(is_out))
+    lower_bound = min(lower_bound, upper_bound)
+    return Certificate(lower_bound, upper_bound, np.flatnonzero(is_in), np.flatnonzero(is_out), rounding=margin)
 
 
 def prove(cut: Cut, k: int, loss: float) -> tuple[Array, Array]:

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from l20fs.design import BLOCK_ELEMENTS, Design
+from l20fs.design import BLOCK_ELEMENTS, Design, storage_errors
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.typing import Array
 
@@ -42,7 +42,8 @@ class Cut(NamedTuple):
 
     This is the formula of the module, with A multiplied by the best factor. ``product``,
     :math:`\langle A, \tilde Y\rangle`, is rounded down, ``energy``, :math:`\|A\|^2`, and ``scores``,
-    :math:`\|\tilde x_j^T A\|^2 / 2\mu`, are rounded up, so that the bound holds in floating-point arithmetic.
+    :math:`\|\tilde x_j^T A\|^2 / 2\mu`, are rounded up by more than rounding can amount to: that of the products, which
+    are in float64, and that of X~ and Y~ as they are stored. The bound holds for X~ and Y~ in exact arithmetic.
 
     Examples
     --------
@@ -81,11 +82,33 @@ def measure(problem: LeastSquares, A: Array) -> Cut:
     # In any order of summation, the error of a sum of n products is at most n eps times the norms of the two factors.
     rounding = 4.0 * (A.size + 8) * eps
     products = _products(design, A)
-    norms = np.sqrt(np.einsum("ij,ij->j", products, products)) + rounding * length * design.pull_norms()
-    product = float(np.vdot(A, problem.targets)) - rounding * length * float(np.linalg.norm(problem.targets))
+    errors = rounding * design.pull_norms() + storage_errors(design)
+    norms = np.sqrt(np.einsum("ij,ij->j", products, products)) + length * errors
+    target_error = rounding * float(np.linalg.norm(problem.targets)) + target_storage_error(problem)
+    product = float(np.vdot(A, problem.targets)) - length * target_error
     rounding_up = 1.0 + rounding + design.n_features * eps  # the scores are summed later
     energy = max(length * length * rounding_up, float(np.finfo(np.float64).tiny))  # A = 0 bounds by zero, not by 0 / 0
     return Cut(max(0.0, product), energy, norms * norms * (rounding_up / (2.0 * problem.ridge)))
+
+
+def target_storage_error(problem: LeastSquares) -> float:
+    """Return an upper bound on the norm of the rounding error of the targets as they are stored."""
+    offset = np.sqrt(problem.design.sample_weights.total) * float(np.linalg.norm(problem.y_mean * problem.y_scale))
+    return 8.0 * float(np.finfo(np.float64).eps) * float(np.linalg.norm(problem.targets) + offset)
+
+
+def bound_support(problem: LeastSquares, rows: Array) -> float:
+    """Return a lower bound on the loss of the features ``rows``, below it by little more than rounding.
+
+    Examples
+    --------
+    >>> problem = LeastSquares(np.eye(3), np.eye(3), ridge=1.0)
+    >>> round(bound_support(problem, np.array([0])), 6), round(bound_support(problem, np.arange(3)), 6)
+    (0.75, 0.4)
+    """
+    point = _WorkingSet.of(problem, rows, len(rows)).at(np.ones(len(rows)))
+    cut = measure(problem, _residual(problem, rows, point.weights))
+    return float(cut.bound(cut.scores[rows].sum()))
 
 
 def _products(design: Design, A: Array) -> Array:
@@ -185,18 +208,10 @@ def _heaviest(scores: Array, n: int) -> float:
     return float(np.partition(scores, len(scores) - n)[len(scores) - n :].sum()) if n < len(scores) else float(scores.sum())
 
 
-def _sample_blocks(design: Design, rows: Array) -> Iterator[tuple[slice, Array]]:
-    """Yield the columns of a few features in float64, some samples at a time."""
-    step = max(1, BLOCK_ELEMENTS // max(1, len(rows)))
-    for start in range(0, design.n_samples, step):
-        samples = slice(start, start + step)
-        yield samples, design.take(rows, samples).astype(np.float64, copy=False)
-
-
 def _residual(problem: LeastSquares, rows: Array, weights: Array) -> Array:
     """Return ``Y~ - X~ W`` in float64 whatever the dtype of X: it may be much smaller than Y~."""
     residual = problem.targets.copy()
-    for samples, columns in _sample_blocks(problem.design, rows):
+    for samples, columns in problem.design.sample_blocks(rows):
         residual[:, samples] -= weights @ columns.T
     return residual
 
@@ -225,7 +240,7 @@ class _WorkingSet(NamedTuple):
     @classmethod
     def of(cls, problem: LeastSquares, rows: Array, n_forced: int) -> _WorkingSet:
         gram, moments = np.zeros((len(rows), len(rows))), np.zeros((problem.n_targets, len(rows)))
-        for samples, columns in _sample_blocks(problem.design, rows):
+        for samples, columns in problem.design.sample_blocks(rows):
             gram += columns.T @ columns
             moments += problem.targets[:, samples] @ columns
         return cls(rows, n_forced, gram, moments, problem.ridge, problem.null_loss)

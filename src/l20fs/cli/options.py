@@ -74,6 +74,7 @@ class SelectOptions(DataOptions, ModelOptions):
 
     n_features: int | None = None
     auto: SizeRule | None = None
+    max_features: int | None = None
     nested: bool = False
     stability: int | None = None
     output: Path | None = None

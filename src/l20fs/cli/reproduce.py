@@ -20,6 +20,7 @@ NAMES = (
     "convergence",
     "time",
     "solvers",
+    "readings",
     "repeats",
     "summary",
 )

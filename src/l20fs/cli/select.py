@@ -25,6 +25,7 @@ from l20fs.cli.select_content import Panel, build_content, panel_of, stability_o
 from l20fs.cli.select_findings import Findings
 from l20fs.cli.select_pipeline import DEFAULT_K, run_selection
 from l20fs.cli.select_sentences import answer, nested_answer, settings
+from l20fs.evaluation.choice import FIRST_LIMIT, LAST_LIMIT
 from l20fs.report.content import Stability
 from l20fs.report.sentences import RULES
 from l20fs.storage.files import claimed
@@ -45,6 +46,12 @@ WITHOUT_EFFECT = ("output", "n_jobs", "force", "resume", "as_json", "open_page",
     "--auto",
     type=click.Choice(["1se", "best"]),
     help="Let cross-validation choose the number: the best one, or the smallest within one standard error of it.",
+)
+@click.option(
+    "--max-features",
+    type=click.IntRange(min=1),
+    help="The largest number that --auto tries.  "
+    f"[default: {FIRST_LIMIT}, doubled up to {LAST_LIMIT} while the best is there]",
 )
 @click.option("--nested", is_flag=True, help="Also estimate the accuracy with --auto repeated inside each fold.")
 @model_options
@@ -101,6 +108,8 @@ def check_combination(options: SelectOptions) -> None:
         raise click.UsageError(f"-k {options.n_features} and --auto {options.auto}: give one of the two.")
     if options.nested and options.auto is None:
         raise click.UsageError("--nested repeats the choice that --auto makes. Give --auto 1se or --auto best with it.")
+    if options.max_features is not None and options.auto is None:
+        raise click.UsageError("--max-features limits the search of --auto. Give --auto 1se or --auto best with it, or -k.")
     if options.force and options.resume:
         raise click.UsageError("--force begins anew and --resume goes on: give one of the two.")
     if options.auto is not None and options.alpha is not None:

@@ -27,7 +27,7 @@ class Findings:
     """The samples and options of a run, and its results.
 
     ``units`` are the features that can be selected, or their groups, best first; ``k`` counts them. ``k_rule`` is a key of
-    :data:`l20fs.report.sentences.RULES`.
+    :data:`l20fs.report.sentences.RULES`. ``search_limit`` is the largest k that was tried, if the search for k ended there.
     """
 
     samples: Samples
@@ -40,6 +40,7 @@ class Findings:
     predictions: Predictions | None = None
     nested: Nested | None = None
     stability: StabilitySelector | None = None
+    search_limit: int | None = None
     warnings: Sequence[str] = ()
     provenance: dict[str, Any] = field(default_factory=dict)
 

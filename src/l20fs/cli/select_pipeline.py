@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from sklearn.base import clone
 
@@ -20,7 +20,7 @@ from l20fs.cli.select_sentences import data_warnings, warn_of_few_folds
 from l20fs.data.readers import DataError, Samples
 from l20fs.estimators.base import BaseSelector
 from l20fs.estimators.panels import ranked_units
-from l20fs.evaluation.choice import choose
+from l20fs.evaluation.choice import choose, is_at_limit, search_limits, search_sizes
 from l20fs.evaluation.data_checks import Classes
 from l20fs.evaluation.folds import make_stratified_folds, number_of_folds
 from l20fs.evaluation.predictions import JUDGES, Nested, Predictions, nested_accuracy, predictions_by_k
@@ -45,9 +45,67 @@ def run_selection(samples: Samples, options: SelectOptions, provenance: dict[str
     note(f"{n_samples} samples, {counted(n_features, 'feature')}, {counted(len(classes), 'class')}")
     check_options(samples, options, classes)
     refuse_for_blocks(samples, options)
-    page_size = largest_k(len(classes))
+    selector, units, k, rule, predictions, limit = search(samples, options, largest_k(len(classes)), log, folder)
+    nested = None
+    if options.nested and predictions is not None:
+        nested = cross_validate_choice(selector, samples, predictions, options)
+    stability = None
+    if options.stability:
+        with log.step():
+            stability = resample(selector, k, samples, options, folder and folder / RESAMPLES)
+    provenance = provenance | {"protocol": describe_protocol(predictions, samples)}
+    findings = Findings(
+        samples, options, classes, selector, units, k, rule, predictions, nested, stability, limit, (), provenance
+    )
+    warnings = data_warnings(findings)
+    for text in warnings:
+        note(f"warning: {text}")
+    return replace(findings, warnings=[*warnings, *log.texts])
+
+
+class Search(NamedTuple):
+    """A fit to all samples, its cross-validation and the number of features; ``limit`` where the search for it ended."""
+
+    selector: BaseSelector
+    units: list[Array]
+    k: int
+    rule: str
+    predictions: Predictions | None
+    limit: int | None
+
+
+def search(samples: Samples, options: SelectOptions, page_size: int, log: WarningLog, folder: Path | None) -> Search:
+    """Fit and cross-validate; with --auto further and further while the best number of features lies at the limit."""
+    for limit in limits_to_try(samples, options):
+        found = fit_and_validate(samples, options, max(limit, page_size), log, folder)
+        if options.auto is None or found.predictions is None:
+            return found
+        tried = found.predictions.up_to(limit)
+        chosen = choose(tried.results(), options.auto)
+        found = found._replace(k=tried.sizes[chosen], rule=options.auto)
+        if tried.sizes[-1] == len(found.units) or not is_at_limit(tried.results(), chosen):
+            return found
+        found = found._replace(limit=tried.sizes[-1])
+        note(f"The highest accuracy is at the limit of {found.limit} features.")
+    return found
+
+
+def limits_to_try(samples: Samples, options: SelectOptions) -> list[int]:
+    """Return the largest numbers of features that --auto tries, one after the other; 0 without it."""
+    n_features = samples.X.shape[1]
+    if options.auto is None:
+        return [0]
+    if options.max_features is not None:
+        return [min(options.max_features, n_features)]
+    limits = search_limits(n_features)
+    return limits[:1] if isinstance(samples.X, FileBlocks) else limits  # every path reads the file many times
+
+
+def fit_and_validate(samples: Samples, options: SelectOptions, largest: int, log: WarningLog, folder: Path | None) -> Search:
+    """Fit on all samples and cross-validate all numbers of features up to ``largest``, and the requested one."""
+    n_features = samples.X.shape[1]
     k, rule = wanted_k(n_features, options)
-    max_features = min(n_features, max(k, page_size))
+    max_features = min(n_features, max(k, largest))
     selector = make_selector(samples, options, max_features, folder and folder / PASSES)
     # Another method gives a ranking, of which the best k are taken; only the path knows an end before that.
     selector.set_params(n_features_to_select=k if isinstance(selector, L20Selector) else max_features)
@@ -55,22 +113,8 @@ def run_selection(samples: Samples, options: SelectOptions, provenance: dict[str
         units = fit(selector, samples)
     if k > len(units):
         k, rule = len(units), "alpha" if options.alpha is not None else rule
-    sizes = sizes_to_try(selector, k, min(page_size, len(units)))
-    predictions = cross_validate(selector, samples, sizes, options)
-    nested = None
-    if options.auto is not None and predictions is not None:
-        rule, k = options.auto, sizes[choose(predictions.results(), options.auto)]
-        nested = cross_validate_choice(selector, samples, predictions, options) if options.nested else None
-    stability = None
-    if options.stability:
-        with log.step():
-            stability = resample(selector, k, samples, options, folder and folder / RESAMPLES)
-    provenance = provenance | {"protocol": describe_protocol(predictions, samples)}
-    findings = Findings(samples, options, classes, selector, units, k, rule, predictions, nested, stability, (), provenance)
-    warnings = data_warnings(findings)
-    for text in warnings:
-        note(f"warning: {text}")
-    return replace(findings, warnings=[*warnings, *log.texts])
+    sizes = sizes_to_try(selector, k, min(largest, len(units)))
+    return Search(selector, units, k, rule, cross_validate(selector, samples, sizes, options), None)
 
 
 def check_options(samples: Samples, options: SelectOptions, classes: Classes) -> None:
@@ -99,10 +143,10 @@ def fit(selector: BaseSelector, samples: Samples) -> list[Array]:
     return units
 
 
-def sizes_to_try(selector: BaseSelector, k: int, page_size: int) -> list[int]:
-    """Return the numbers of features to evaluate: those of the page, and the requested one."""
+def sizes_to_try(selector: BaseSelector, k: int, largest: int) -> list[int]:
+    """Return the numbers of features to evaluate: those of the page and of a search, and the requested one."""
     least = max(1, selector.path_.n_included) if isinstance(selector, L20Selector) else 1
-    return sorted({*range(least, page_size + 1), k})
+    return sorted({max(least, size) for size in search_sizes(largest)} | {k})
 
 
 def cross_validate(
@@ -135,7 +179,7 @@ def cross_validate_choice(selector: BaseSelector, samples: Samples, outer: Predi
             without_checkpoint(selector),
             samples.X,
             samples.y,
-            outer,
+            outer.up_to(options.max_features or outer.sizes[-1]),
             options.auto,
             groups=samples.groups,
             seed=options.seed,

@@ -81,6 +81,7 @@ def data_warnings(findings: Findings) -> list[str]:
         sentences.raw_counts(is_raw),
         sentences.separating_feature(_separating_feature(findings)),
         sentences.optimistic_choice(findings.k_rule, is_nested=findings.nested is not None),
+        sentences.search_at_limit(findings.search_limit, findings.noun),
         sentences.more_than_shown(findings.k, findings.k_max, findings.noun),
     ]
     return [text for text in said if text]

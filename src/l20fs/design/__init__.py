@@ -19,6 +19,7 @@ design and changes no solver:
 
 With sample weights w, ``X~ = D^(1/2) (X - 1 mean') / scale`` with D = diag(w) and the weighted mean, so that ordinary least
 squares on X~ is weighted least squares on X, and a sample of weight 2 is equivalent to the sample twice.
+Without an intercept the mean is 0.
 """
 
 from __future__ import annotations
@@ -40,7 +41,15 @@ from l20fs.design.gram import GramDesign
 from l20fs.design.sample_weights import SampleWeights
 from l20fs.design.sparse import SparseDesign
 from l20fs.design.tiles import BLOCK_ELEMENTS
-from l20fs.design.tolerances import equality_tolerance, refuse_extreme_total, refuse_vanishing_values
+from l20fs.design.tolerances import (
+    clear_rooms,
+    equality_tolerance,
+    refuse_extreme_targets,
+    refuse_extreme_total,
+    refuse_vanishing_values,
+    smallest_rooms,
+    storage_errors,
+)
 from l20fs.inputs.devices import is_device_array, working_dtype
 from l20fs.typing import Array
 
@@ -57,15 +66,19 @@ __all__ = [
     "Scale",
     "SparseDesign",
     "checked_units",
+    "clear_rooms",
     "equality_tolerance",
     "make_design",
     "probe",
+    "refuse_extreme_targets",
+    "smallest_rooms",
+    "storage_errors",
 ]
 
 logger = logging.getLogger("l20fs")
 
 
-def make_design(X: Any, scale: Scale | Array = "none", sample_weight: Any = None) -> Design:
+def make_design(X: Any, scale: Scale | Array = "none", sample_weight: Any = None, *, fit_intercept: bool = True) -> Design:
     """Wrap a dense array or a SciPy sparse matrix; a dense X is copied once, a sparse one stays sparse.
 
     A dense array of torch or CuPy stays on its device.
@@ -76,33 +89,42 @@ def make_design(X: Any, scale: Scale | Array = "none", sample_weight: Any = None
     scale : {"auto", "moderated", "zscore", "none"} or array of shape (n_features,)
         Rule for the divisor of each feature (:func:`~l20fs.design.column_scale.divisors_of`), or the divisors.
     sample_weight : array of shape (n_samples,), optional
+    fit_intercept : bool
+        Whether X is centred. If not, its means are 0, deviations are root mean squares, and a feature varies unless it is
+        zero.
 
     Examples
     --------
     >>> design = make_design(np.array([[0.0], [3.0]]), sample_weight=[2.0, 1.0])
     >>> design.mean.tolist(), design.column_energy.round(6).tolist()
     ([1.0], [6.0])
+    >>> make_design(np.array([[3.0], [3.0]]), fit_intercept=False).column_energy
+    array([18.])
     """
     X = X if sp.issparse(X) or isinstance(X, Blocks) or is_device_array(X) else np.asarray(X)
-    scale, sample_weights = checked_units(X, scale, sample_weight)
+    scale, sample_weights = checked_units(X, scale, sample_weight, fit_intercept=fit_intercept)
     if isinstance(X, Blocks):
         design: Design = block_design(X, scale, sample_weights)
     else:
         design = _kind_of(X)(X, scale, sample_weights)
     if not design.varies.any():
         counted = "" if sample_weight is None else f" over the {sample_weights.n_counted} samples with a positive weight"
+        are, other = ("constant", "varies") if fit_intercept else ("zero", "is not zero")
         raise ValueError(
-            f"All {design.n_features} features of X are constant{counted}, so there is nothing to select. "
-            "Give at least one feature that varies, and check that X has the shape (n_samples, n_features)."
+            f"All {design.n_features} features of X are {are}{counted}, so there is nothing to select. "
+            f"Give at least one feature that {other}, and check that X has the shape (n_samples, n_features)."
         )
     refuse_vanishing_values(design)
     return design
 
 
-def checked_units(X: Any, scale: Scale | Array, sample_weight: Any) -> tuple[Scale | Array, SampleWeights]:
+def checked_units(
+    X: Any, scale: Scale | Array, sample_weight: Any, *, fit_intercept: bool = True
+) -> tuple[Scale | Array, SampleWeights]:
     """Validate scale and sample weights without reading X."""
     n_samples, n_features = X.shape
-    scale, sample_weights = checked_scale(scale, n_features), SampleWeights(n_samples, sample_weight)
+    scale = checked_scale(scale, n_features)
+    sample_weights = SampleWeights(n_samples, sample_weight, fit_intercept=fit_intercept)
     if sample_weight is not None:
         refuse_extreme_total(sample_weights.total, working_dtype(X))
     return scale, sample_weights

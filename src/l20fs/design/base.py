@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -92,6 +92,13 @@ class Design(ABC):
     @abstractmethod
     def column(self, row: int, *, likely: Likely | None = None) -> Array:
         """Return one column of X~, in float64."""
+
+    def sample_blocks(self, rows: Array) -> Iterator[tuple[slice, Array]]:
+        """Yield the columns of a few features in float64, some samples at a time."""
+        step = max(1, BLOCK_ELEMENTS // max(1, len(rows)))
+        for start in range(0, self.n_samples, step):
+            samples = slice(start, min(start + step, self.n_samples))
+            yield samples, self.take(rows, samples).astype(np.float64, copy=False)
 
     def products(self, residual: Any) -> Any:
         """Return :meth:`pull` of all features on the device of X, for a residual on that device."""

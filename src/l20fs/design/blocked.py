@@ -67,6 +67,7 @@ class BlockedMatrix:
         else:
             found = side_by_side([Moments(*part) for part in self.blocks.each(measure, own)])
         refuse_counted(found.n_missing, found.n_infinite, None, FILL_BLOCKS)
+        found = found if self.sample_weights.fit_intercept else found.about_zero
         self.columns = columns = ColumnScale.of(found, scale, self.dtype)
         self.mean, self.scale, self.varies = columns.mean, columns.scale, columns.varies
         deviation = columns.deviation
@@ -78,7 +79,8 @@ class BlockedMatrix:
         # X is scaled after the product: extreme values need the range of float64 there.
         limit = safe_limit(self.dtype) ** 2
         is_fair = (np.abs(self.mean) < limit) & (deviation < limit) & ((deviation > 1.0 / limit) | ~self.varies)
-        self._precision = self.dtype if self.blocks.axis and is_fair.all() else np.dtype(np.float64)
+        # So do those of a Gram matrix, from whose differences remainders of columns are computed.
+        self._precision = self.dtype if self.blocks.has_short_columns and is_fair.all() else np.dtype(np.float64)
 
     @cached_property
     def max_sample_energy(self) -> float:

@@ -15,7 +15,7 @@ Scale = Literal["auto", "moderated", "zscore", "none"]
 
 #: ``scale="auto"`` is ``"moderated"`` if the 95th percentile of the deviations is at most this many times the 5th: features
 #: in one unit. docs/defaults.md has the measurements.
-COMPARABLE_RATIO = 100.0
+COMPARABLE_RATIO = 50.0
 
 #: Columns of float32 with deviations between 2**-30 and 2**30 are stored without a unit: their digits do not underflow.
 SAFE_EXPONENT_SINGLE = 30

@@ -8,7 +8,7 @@ import numpy as np
 
 from l20fs.design.base import Design, Likely, Pull
 from l20fs.design.column_scale import ColumnScale, Scale, storage_units
-from l20fs.design.moments import centre, side_by_side
+from l20fs.design.moments import centre, side_by_side, weigh
 from l20fs.design.sample_weights import SampleWeights
 from l20fs.design.tiles import BLOCK_ELEMENTS, blocks
 from l20fs.typing import Array
@@ -35,7 +35,8 @@ class DenseDesign(Design):
             # In float64 and in this memory order whatever X is: the result does not depend on X's layout, and a
             # float32 feature with mean 1000 and deviation 1 keeps all its digits.
             part = np.array(X[:, block], dtype=np.float64, order="C")
-            found = centre(part, X[:, block], sample_weights.values)
+            own = sample_weights.values
+            found = centre(part, X[:, block], own) if sample_weights.fit_intercept else weigh(part, own)
             with np.errstate(over="ignore", invalid="ignore"):  # raised as an error below
                 units[block] = storage_units(found, self.dtype)
                 if not np.array_equal(found.unit, units[block]):

@@ -55,7 +55,10 @@ class DeviceDesign(Design):
         self._inverse = self.place.xp.astype(self._units[1, :], self.array_dtype)
 
     def _centre(self, X: Any) -> tuple[Array, Array]:
-        """Set the base and the means; return the remaining correction of the base, and the norms of the features."""
+        """Set the base and the means; return the remaining correction of the base, and the norms of the features.
+
+        Without an intercept the means and the correction are zero.
+        """
         has_weights = self._root is not None
         self._base, moved = self._centred(X, self._weighted_means(X)) if has_weights else (X, np.zeros(self.n_features))
         shift, length = self._measure(self._base)
@@ -80,6 +83,8 @@ class DeviceDesign(Design):
             )
 
     def _weighted_means(self, X: Any) -> Array:
+        if not self.sample_weights.fit_intercept:
+            return np.zeros(self.n_features)
         share = np.asarray(self.sample_weights.share)[None, :]
         return self.place.fetch(self.place.xp.matmul(self.place.send(share, X.dtype), X))[0]
 
@@ -95,6 +100,8 @@ class DeviceDesign(Design):
         """Return the remaining means of the features, and their norms after centring."""
         xp, total = self.place.xp, self.sample_weights.total
         lengths = xp.astype(xp.linalg.vector_norm(base, axis=0), xp.float64)
+        if not self.sample_weights.fit_intercept:
+            return np.zeros(self.n_features), self.place.fetch(lengths)
         if self._root is None:
             sums = xp.sum(base, axis=0)
         else:
@@ -120,11 +127,13 @@ class DeviceDesign(Design):
         part = xp.take(X, place.send(features), axis=1)
         low, high = (place.fetch(extremes(part, axis=0)).astype(np.float64) for extremes in (xp.min, xp.max))
         nothing = np.zeros(len(features))
-        if not is_varying(low, high).any():  # as a rule: features that are zero
+        peak = np.maximum(np.abs(low), np.abs(high))
+        if not (is_varying(low, high) if self.sample_weights.fit_intercept else peak).any():  # as a rule: zero features
             return np.array([low, nothing, nothing])
-        unit = powers_of_two(np.maximum(np.abs(low), np.abs(high)))
+        unit = powers_of_two(peak)
         part = xp.astype(part, xp.float64) / place.send(unit)
         found = Moments(*map(place.fetch, centre_exactly(part, self._weights, xp)))
+        found = found if self.sample_weights.fit_intercept else found.about_zero
         return np.array([found.origin, found.offset, found.length]) * unit
 
     def products(self, residual: Any) -> Any:
@@ -170,10 +179,10 @@ class DeviceDesign(Design):
 
     def take(self, rows: Array, samples: slice) -> Array:
         start, stop, _ = samples.indices(self.n_samples)
-        return self.place.fetch(self._lines(rows)[:, start:stop]).T
+        return self.place.fetch(self.lines(self.place.send(rows), self.place.xp.float64)[:, start:stop]).T
 
     def column(self, row: int, *, likely: Likely | None = None) -> Array:
-        return self.place.fetch(self._lines(np.array([row])))[0].astype(np.float64)
+        return self.take(np.array([row]), slice(None))[:, 0]
 
     def triangle(self, rows: Array, targets: Array, ridge: float) -> Array:
         """Return the triangle of a QR factorisation of the features ``rows`` with the ridge term, and the targets."""

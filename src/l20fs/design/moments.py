@@ -6,6 +6,9 @@ mean of differences from it. Moments of blocks of samples can be merged (Chan, G
 
 A column varies if :math:`\max - \min > 4 \epsilon \max |x|` with the :math:`\epsilon` of float64. This depends on the values
 alone, not on their number, order or container.
+
+Without an intercept nothing is subtracted, and the moments are those about zero (:attr:`Moments.about_zero`): the mean is 0,
+the deviation is the root mean square, and a column varies unless it is zero.
 """
 
 from __future__ import annotations
@@ -86,6 +89,22 @@ class Moments(NamedTuple):
     def deviation(self) -> Array:
         """Standard deviation; 0 if the column is constant."""
         return self.length / np.sqrt(self.weight)
+
+    @property
+    def about_zero(self) -> Moments:
+        """Moments about zero instead of the mean, as if every sample came with either sign.
+
+        Examples
+        --------
+        >>> found = measure(np.array([[3.0, 0.0], [3.0, 0.0]])).about_zero
+        >>> found.mean.tolist(), found.squares.tolist(), found.varies.tolist()
+        ([0.0, 0.0], [18.0, 0.0], [True, False])
+        """
+        nothing = np.zeros_like(self.origin)
+        with np.errstate(over="ignore", invalid="ignore"):  # refused when all is known
+            squares = self.squares + self.weight * np.square(self.mean / self.unit)
+            peak = np.maximum(np.abs(self.low), np.abs(self.high))
+        return self._replace(origin=nothing, offset=nothing, squares=squares, low=-peak, high=peak)
 
 
 def is_varying(low: Array, high: Array) -> Array:
@@ -173,6 +192,25 @@ def centre(part: Array, raw: Any, weights: Array | None = None) -> Moments:
     found = found._replace(n_infinite=zeros.copy())
     for values, measured in zip(found[1:], exact[1:], strict=True):
         values[odd] = measured
+    return found
+
+
+def weigh(part: Array, weights: Array | None = None) -> Moments:
+    """Apply sample weights to the columns of a float64 array in place and return their moments about zero.
+
+    Afterwards ``part`` holds ``root(weight) * x / unit``: :func:`centre` without an intercept.
+
+    Examples
+    --------
+    >>> part = np.array([[3.0], [4.0]])
+    >>> weigh(part, np.array([1.0, 4.0])).squares.tolist(), part[:, 0].tolist()
+    ([73.0], [3.0, 8.0])
+    """
+    found = measure(part, weights).about_zero
+    if np.any(found.unit != 1.0):
+        part /= np.where(found.unit == LEAST_UNIT, 1.0, found.unit)
+    if weights is not None:
+        part *= np.sqrt(weights)[:, None]
     return found
 
 

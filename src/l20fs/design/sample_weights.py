@@ -1,4 +1,4 @@
-"""Sample weights."""
+"""Sample weights, and the centre of the samples."""
 
 from __future__ import annotations
 
@@ -13,16 +13,20 @@ from l20fs.typing import Array
 class SampleWeights:
     """Weights of the samples; a weight of 0 leaves a sample out.
 
-    ``root`` is the square root of the weights, ``share`` are the weights divided by their sum. Without weights these arrays
-    are None, and products with them are skipped.
+    With an intercept the samples are centred by their mean, which is equivalent to fitting it; without one by zero, which
+    leaves them as they are. ``root`` is the square root of the weights, ``share`` are the weights divided by their sum.
+    Without weights these arrays are None, and products with them are skipped.
 
     Examples
     --------
-    >>> SampleWeights(3, [1.0, 0.0, 3.0]).mean(np.array([[4.0], [5.0], [0.0]]))
+    >>> SampleWeights(3, [1.0, 0.0, 3.0]).centre(np.array([[4.0], [5.0], [0.0]]))
     array([1.])
+    >>> SampleWeights(3, fit_intercept=False).centre(np.array([[4.0], [5.0], [0.0]]))
+    array([0.])
     """
 
-    def __init__(self, n_samples: int, values: Any = None) -> None:
+    def __init__(self, n_samples: int, values: Any = None, *, fit_intercept: bool = True) -> None:
+        self.fit_intercept = bool(fit_intercept)
         self.values: Array | None = None
         self.root: Array | None = None
         self.share: Array | None = None
@@ -39,8 +43,10 @@ class SampleWeights:
             self.share = self.values / self.total
             self.largest_root = float(self.root.max())
 
-    def mean(self, values: Array) -> Array:
-        """Return the mean over the samples, the first axis."""
+    def centre(self, values: Array) -> Array:
+        """Return what is subtracted from the samples, the first axis: their mean, or zero without an intercept."""
+        if not self.fit_intercept:
+            return np.zeros(values.shape[1])
         return values.mean(axis=0) if self.share is None else np.einsum("i,ij->j", self.share, values)
 
     def times_root(self, values: Array) -> Array:
@@ -48,7 +54,9 @@ class SampleWeights:
         return values if self.root is None else values * self.root
 
     def centred(self, images: Array) -> Array:
-        """Project predictions, with samples on the last axis, onto the range of X~: orthogonal to the root weights."""
+        """Project predictions, with samples on the last axis, onto the range of centred X~: orthogonal to root weights."""
+        if not self.fit_intercept:
+            return images
         if self.root is None:
             return images - images.mean(axis=1, keepdims=True, dtype=np.float64)
         return images - (images @ self.root / self.total)[:, np.newaxis] * self.root

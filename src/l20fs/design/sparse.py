@@ -33,6 +33,7 @@ class SparseDesign(Design):
         self._stored_per_column = max(1, self.n_stored // max(1, self.n_features))
         parts = blocks(self.n_features, self._stored_per_column)
         found = side_by_side([measure_stored(columns[:, block], sample_weights.values) for block in parts])
+        found = found if sample_weights.fit_intercept else found.about_zero
         measured = ColumnScale.of(found, scale, self.dtype)
         for block in parts:
             stored = slice(indptr[block.start], indptr[block.stop])
@@ -95,7 +96,8 @@ class SparseDesign(Design):
         return np.sqrt(self.column_energy + self.sample_weights.total * shift * shift)
 
     def _for_products(self, residual: Array) -> Array:
-        # The columns of R sum to zero (with weights: D^(1/2) R does), so X~.T R = X.T R: this side needs no centring.
+        # With an intercept the columns of R sum to zero (with weights: D^(1/2) R does), so X~.T R = X.T R: this side needs
+        # no centring.
         residual = self.sample_weights.times_root(residual)
         return np.ascontiguousarray(residual.T.astype(self.dtype, copy=False))
 

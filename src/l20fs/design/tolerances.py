@@ -17,6 +17,42 @@ def equality_tolerance(dtype: np.dtype[Any]) -> float:
     return 1e-9 if dtype == np.float64 else 5e-7
 
 
+def smallest_rooms(design: Design) -> Array:
+    """Return the squared norm that must be left of each column for it to count as independent of others.
+
+    A column whose remainder is shorter than 16 units in the last place of its values, before they are centred, may be a
+    linear combination of the others that was rounded when X was stored; the remainder itself is computed to 1e-10 of the
+    length of the column. Where only inner products of columns are known, they determine it to 1e-5.
+    """
+    energy = design.column_energy
+    if design.vectors == "features":
+        return 1e-10 * energy
+    stored = energy + design.sample_weights.total * np.square(design.mean / design.scale)
+    return np.maximum(1e-20 * energy, (16.0 * float(np.finfo(design.dtype).eps)) ** 2 * stored)
+
+
+def clear_rooms(design: Design) -> Array:
+    """Return the squared norm above which the remainder of a column is known well from products in the precision of X.
+
+    It is then exact to about 1e-3 in float32 and 1e-9 in float64. Below, it has to be measured.
+    """
+    if design.vectors == "features":
+        return smallest_rooms(design)
+    share = 1e-6 if design.dtype == np.float64 else 1e-3
+    return np.maximum(share * np.sqrt(design.column_energy) * design.pull_norms(), smallest_rooms(design))
+
+
+def storage_errors(design: Design) -> Array:
+    """Return upper bounds on the norms of the rounding errors of the columns of X~ as they are stored.
+
+    Centring, scaling and sample weights round each value three times at most, in the precision of X; a mean is exact to a
+    few units in the last place of float64.
+    """
+    stored = np.sqrt(design.column_energy + design.sample_weights.total * np.square(design.mean / design.scale))
+    eps = float(np.finfo(design.dtype).eps)
+    return 1.5 * eps * design.pull_norms() + 8.0 * float(np.finfo(np.float64).eps) * stored
+
+
 def safe_limit(dtype: np.dtype[Any]) -> float:
     """Return the size up to which products of squares stay finite, and above whose inverse they do not underflow."""
     return float(np.finfo(dtype).max) ** 0.25
@@ -52,4 +88,22 @@ def refuse_extreme_total(total: float, dtype: np.dtype[Any]) -> None:
         raise ValueError(
             f"sample_weight adds up to {total:.3g}; outside {1.0 / limit:.1g} to {limit:.1g} squares underflow or overflow "
             f"in {np.dtype(dtype).name}. Divide sample_weight by its mean."
+        )
+
+
+def refuse_extreme_targets(targets: Array, energy: float, design: Design) -> None:
+    """Raise an error for centred targets whose squares, alone or times those of X, underflow or overflow.
+
+    The squared gradient of a feature is at most ``energy``, the sum of the squared targets, times the energy of the feature.
+    A range of ``1 / eps`` is kept free at both ends.
+    """
+    largest = float(design.column_energy.max())
+    for product, dtype in ((energy, np.dtype(np.float64)), (energy * largest, np.dtype(design.dtype))):
+        info = np.finfo(dtype)
+        if float(info.tiny) / float(info.eps) < product < float(info.max) * float(info.eps):
+            continue
+        event, remedy = ("underflow", "Multiply") if product < 1.0 else ("overflow", "Divide")
+        raise ValueError(
+            f"y differs from its mean by at most {float(np.abs(targets).max()):.3g}; the squares of its products with X "
+            f"{event} in {dtype.name}. {remedy} y by a constant, such as its standard deviation."
         )

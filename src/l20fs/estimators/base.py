@@ -75,6 +75,8 @@ class BaseSelector(SelectorMixin, BaseEstimator):
     takes_device_arrays: ClassVar[bool] = False
     #: Whether X may come in blocks: a Dask array, or a file larger than memory.
     takes_blocks: ClassVar[bool] = False
+    #: Whether the mean of numeric targets needs no explanation; a parameter of some selectors.
+    fit_intercept: bool = True
 
     n_features_to_select: Size
     scores_: Array
@@ -153,7 +155,7 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         return X, self._encode(y)
 
     def _encode(self, y: Array) -> Targets:
-        targets = encode_targets(y)
+        targets = encode_targets(y, fit_intercept=self.fit_intercept)
         if self.needs_labels and targets.codes is None:
             check_classification_targets(y)
             raise ValueError(f"{type(self).__name__} needs one class label per sample; y has several columns.")
@@ -235,6 +237,7 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         """
         check_is_fitted(self)
         self._check_size(k)
+        self._warn_if_beyond(k)
         return self._select(k)
 
     def order_for(self, k: Size) -> Array:
@@ -250,7 +253,11 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         array of shape (n_selected,)
             Indices, the best feature first.
         """
-        chosen = np.flatnonzero(self.support_for(k))
+        return self._best_first(self.support_for(k), k)
+
+    def _best_first(self, mask: Array, k: Size) -> Array:
+        """Return the indices of the features of a mask for ``k``, best first."""
+        chosen = np.flatnonzero(mask)
         return chosen[np.argsort(self._ranked_for(k)[0][chosen], kind="stable")]
 
     @property
@@ -260,6 +267,9 @@ class BaseSelector(SelectorMixin, BaseEstimator):
 
     def _get_support_mask(self) -> Array:
         return self.support_for(self.n_features_to_select)
+
+    def _warn_if_beyond(self, k: Size) -> None:
+        """Warn of a valid ``k`` for which another fit would select other features."""
 
     def _select(self, k: Size) -> Array:
         """Return the mask for a valid ``k`` from what was learned, which stays as it is."""
@@ -308,7 +318,8 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         """Return the reason why only ``n_selectable`` features can be selected."""
         if k > n_units:
             return f" is greater than n_features={n_units}. All the features will be returned."
-        return f", but only {n_selectable} of {n_units} features vary; these are returned."
+        do = "vary" if self.fit_intercept else "are not zero"
+        return f", but only {n_selectable} of {n_units} features {do}; these are returned."
 
     def _check_size(self, k: Any) -> None:
         """Refuse what ``n_features_to_select`` cannot be."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 from sklearn import get_config
 from sklearn.base import is_classifier, is_regressor
@@ -14,23 +14,28 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from l20fs.estimators.models import L20Classifier, L20Regressor
 from l20fs.evaluation.engine import Judge
 from l20fs.evaluation.judges import FittedEstimator, OwnModel, Scorer
+from l20fs.inputs.targets import Task
+from l20fs.inputs.validation import check_choice
 
 
 @dataclass(frozen=True)
 class JudgedModel:
-    """The parameters ``estimator`` and ``scoring`` of :class:`~l20fs.L20SelectorCV`."""
+    """The parameters ``estimator``, ``scoring`` and ``task`` of :class:`~l20fs.L20SelectorCV`."""
 
     estimator: Any
     scoring: Any
+    task: Task = "auto"
 
     @property
     def is_own(self) -> bool:
         """Whether the path's own model is scored, which needs no fit for another number of features."""
-        return isinstance(self.estimator, str)
+        return self.estimator is None or isinstance(self.estimator, str)
 
     @property
     def classifies(self) -> bool:
-        """Whether labels are predicted."""
+        """Whether labels are predicted; that is known before any y, as scikit-learn wants it."""
+        if self.estimator is None:
+            return self.task != "regression"
         return bool(self.estimator == "classifier" if self.is_own else is_classifier(self.estimator))
 
     @property
@@ -57,8 +62,9 @@ class JudgedModel:
 
     def check(self) -> None:
         """Refuse what cannot be scored."""
+        check_choice("task", self.task, get_args(Task))
         is_known = (
-            self.estimator in ("classifier", "regressor")
+            self.estimator in (None, "classifier", "regressor")
             if self.is_own
             else (is_classifier(self.estimator) or is_regressor(self.estimator))
         )
@@ -67,6 +73,8 @@ class JudgedModel:
                 f"estimator={self.estimator!r} is unknown. Use 'classifier', 'regressor', or a classifier or regressor of "
                 "scikit-learn's kind."
             )
+        if self.task not in ("auto", "classification" if self.classifies else "regression"):
+            raise ValueError(f"task={self.task!r} contradicts estimator={self.estimator!r}. Leave one of the two out.")
         if self.scoring is not None and not (isinstance(self.scoring, str) or callable(self.scoring)):
             raise ValueError(f"scoring={self.scoring!r} is not valid: one score decides. Use a name, a callable, or None.")
 

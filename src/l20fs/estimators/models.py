@@ -14,7 +14,7 @@ from l20fs.estimators.selector import L20Selector
 from l20fs.inputs.targets import Targets, numeric_targets
 from l20fs.inputs.validation import refuse_foreign_array, refuse_other_width
 from l20fs.objective.least_squares import LeastSquares
-from l20fs.objective.linear_rule import ClassScatter
+from l20fs.objective.linear_rule import ClassScatter, decide
 from l20fs.typing import Array, Size
 
 
@@ -22,6 +22,8 @@ class _Model(L20Selector):
     """Base of the classifier and the regression: a linear rule on the selected features."""
 
     takes_device_arrays = False
+    #: Whether y has one dimension, and hence the weights too: labels have a row of weights in any case.
+    _is_flat = False
 
     def _apply(self, X: Any) -> Array:
         """Return the values of the rule at the samples, (n_samples, n_targets)."""
@@ -48,23 +50,24 @@ class _Model(L20Selector):
 
         Returns
         -------
-        array of shape (n_targets, n_features)
+        array of the shape of ``coef_``
             Weights in units of X; zero for features that are not selected.
         """
         rule = self.model_for(k)
         coef = np.zeros((len(rule.intercept), self.n_features_in_))
         coef[:, rule.rows] = rule.weights.T
-        return coef
+        return coef[0] if self._is_flat else coef
 
     @property
     def coef_(self) -> Array:
-        """Weights of the rule, one row per target, in units of X; zero for features that are not selected."""
+        """Weights of the rule in units of X; zero for features that are not selected."""
         return self.coef_for(self.n_features_to_select)
 
     @property
-    def intercept_(self) -> Array:
-        """Intercepts of the rule, one per target."""
-        return self.model_for(self.n_features_to_select).intercept
+    def intercept_(self) -> Any:
+        """Intercepts of the rule."""
+        intercept = self.model_for(self.n_features_to_select).intercept
+        return float(intercept[0]) if self._is_flat else intercept
 
 
 class L20Classifier(ClassifierMixin, _Model):
@@ -72,15 +75,17 @@ class L20Classifier(ClassifierMixin, _Model):
 
     All parameters are those of :class:`L20Selector`, and so is the selection. The rule is a discriminant analysis of the
     least-squares predictions (:mod:`l20fs.objective.linear_rule`). Another ``n_features_to_select`` up to ``max_features``
-    changes the selection and the rule, and needs no second fit.
+    changes the selection and the rule, and needs no second fit. ``task`` is classification by nature (``"auto"`` means
+    that), and as in scikit-learn fractions are no labels.
 
     Attributes
     ----------
-    coef_ : array of shape (n_classes, n_features)
+    coef_ : array of shape (n_classes, n_features), or (1, n_features) for two classes
         Weights of the class scores, in units of X; zero for features that are not selected. ``X @ coef_.T + intercept_``
-        scores the classes, also where there are two. The least-squares weights are in ``path_.refit(k)``.
-        They are the weights in ``selection_frame()``, too.
-    intercept_ : array of shape (n_classes,)
+        is :meth:`decision_function`, which of two classes scores the second (and has one dimension then).
+        :meth:`coef_for`, :meth:`model_for` and ``selection_frame()`` have the same weights, the table for both of two
+        classes. Those of least squares are in ``path_.refit(k)``, one row per class.
+    intercept_ : array of shape (n_classes,), or (1,) for two classes
     classes_ : array of shape (n_classes,)
         The labels in sorted order.
     path_, scores_, ranking_, support_, ridge_, scale_, n_iter_, n_features_in_, feature_names_in_
@@ -98,6 +103,7 @@ class L20Classifier(ClassifierMixin, _Model):
     """
 
     needs_labels = True
+    tasks = ("auto", "classification")
 
     def _keep_model(self, problem: LeastSquares, targets: Targets) -> None:
         rows = self.path_.support(self.path_.largest_refit)
@@ -120,7 +126,7 @@ class L20Classifier(ClassifierMixin, _Model):
             The larger, the likelier; of two classes, positive for the second.
         """
         scores = self._apply(X)
-        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+        return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def predict(self, X: Any) -> Array:
         """Predict the label of each sample.
@@ -135,8 +141,7 @@ class L20Classifier(ClassifierMixin, _Model):
         array of shape (n_samples,)
             Labels.
         """
-        scores = self.decision_function(X)
-        codes = (scores > 0.0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+        codes = decide(self._apply(X))
         return np.asarray(self.classes_[codes])
 
     def __sklearn_tags__(self) -> Tags:
@@ -148,15 +153,16 @@ class L20Classifier(ClassifierMixin, _Model):
 class L20Regressor(RegressorMixin, _Model):
     """Select features with the exact l2,0 penalty and predict numbers by them.
 
-    All parameters are those of :class:`L20Selector` (``class_weight`` has no effect), and so is the selection: one set of
-    features for all outputs. The prediction is least squares, with the ridge term, on exactly the selected features.
+    All parameters are those of :class:`L20Selector` (``class_weight`` has no effect, and ``task`` is regression by nature,
+    which ``"auto"`` means), and so is the selection: one set of features for all outputs. The prediction is least squares,
+    with the ridge term, on exactly the selected features.
     Another ``n_features_to_select`` up to ``max_features`` needs no second fit.
 
     Attributes
     ----------
-    coef_ : array of shape (n_outputs, n_features)
-        Weights in units of X, also for one output; zero for features that are not selected.
-    intercept_ : array of shape (n_outputs,)
+    coef_ : array of shape (n_features,), or (n_outputs, n_features) for a y of two dimensions
+        Weights in units of X; zero for features that are not selected. ``X @ coef_.T + intercept_`` is :meth:`predict`.
+    intercept_ : float, or array of shape (n_outputs,) for a y of two dimensions
     path_, scores_, ranking_, support_, ridge_, scale_, n_iter_, n_features_in_, feature_names_in_
         As in :class:`L20Selector`.
 
@@ -168,6 +174,8 @@ class L20Regressor(RegressorMixin, _Model):
     >>> model.get_support(indices=True).tolist(), round(model.score(X, Y), 6)
     ([4, 7], 1.0)
     """
+
+    tasks = ("auto", "regression")
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the selector and the regression: learn which features explain the outputs.
@@ -190,7 +198,7 @@ class L20Regressor(RegressorMixin, _Model):
 
     def _encode(self, y: Array) -> Targets:
         self._is_flat = y.ndim == 1
-        return numeric_targets(y)
+        return numeric_targets(y, fit_intercept=self.fit_intercept)
 
     def predict(self, X: Any) -> Array:
         """Predict the outputs of each sample.

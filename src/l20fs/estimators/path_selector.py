@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,14 +43,32 @@ class PathSelector(BaseSelector):
             return path.is_selected  # the user chose a lambda at which nothing else is worth its price
         return super()._select(k)
 
+    def _warn_if_beyond(self, k: Size) -> None:
+        path = self.path_
+        end = int(path.sizes[-1])
+        if k is None or self.alpha is not None or end < path.largest_refit:
+            return  # the path ended by itself: another fit ends there, too, and ranks the rest in the same way
+        wanted = min(self._n_wanted(k, path.n_units), path.n_ranked)
+        if wanted > end:
+            warnings.warn(
+                f"n_features_to_select={k!r} goes beyond the {end} {self._units} of the fitted path, whose ranking after "
+                f"them is not that of a fresh fit: fit with max_features={wanted}.",
+                UserWarning,
+                stacklevel=3,  # the caller of support_for
+            )
+
+    @property
+    def _units(self) -> str:
+        """The word for the units in messages."""
+        return "features and groups" if self.path_.n_units < self.n_features_in_ else "features"
+
     def _count_units(self) -> tuple[int, int]:
         return self.path_.n_units, self.path_.n_ranked
 
     def _shortage(self, k: int, n_units: int, n_selectable: int) -> str:
         if self.path_.n_selectable == self.n_features_in_:
             return super()._shortage(k, n_units, n_selectable)
-        what = "features" if n_units == self.n_features_in_ else "features and groups"
-        return f", but only {n_selectable} of {n_units} {what} may be selected; these are returned."
+        return f", but only {n_selectable} of {n_units} {self._units} may be selected; these are returned."
 
     @property
     def ranking_(self) -> Array:  # type: ignore[override]  # of all features, which are only sorted when one asks for it
@@ -60,9 +79,10 @@ class PathSelector(BaseSelector):
         return hasattr(self, "path_")
 
     def coef_for(self, k: Size) -> Array:
-        """Return the weights at the end of the path of the features selected for ``k``.
+        """Return the weights at the end of the path of the features selected for ``k``, as ``coef_`` has them.
 
-        Nothing is fitted again; see :meth:`model_for` for least squares on exactly these features.
+        Nothing is fitted again: the weights of the other features are dropped. See :meth:`model_for` for least squares on
+        exactly these features, which is the same where ``k`` is the end of a path of the solvers "forward", "swap" or "sbr".
 
         Parameters
         ----------
@@ -89,8 +109,16 @@ class PathSelector(BaseSelector):
         -------
         LinearRule
             Features, best first, their weights in units of X, and the intercept.
+
+        Raises
+        ------
+        ValueError
+            If ``k`` is more than the path can be refitted for, the larger of ``n_features_to_select`` and ``max_features``
+            in ``fit``.
         """
-        rows, path = self.order_for(k), self.path_
+        check_is_fitted(self)
+        self._check_size(k)
+        rows, path = self._best_first(self._select(k), k), self.path_
         weights = path.refit(path.ranking[rows[-1]]).coef[:, rows].T if len(rows) else np.zeros((0, len(path.y_mean)))
         weights, intercept = self._decide(weights * path.x_scale[rows, None])
         weights = weights / path.x_scale[rows, None]
@@ -137,7 +165,7 @@ class PathSelector(BaseSelector):
         return selection_frame(self, self.n_features_to_select, X, stability, n_substitutes)
 
     def target_names(self) -> list[str]:
-        """Return a name per row of ``coef_``.
+        """Return the names of the targets.
 
         Returns
         -------

@@ -93,7 +93,9 @@ def find_units(selector: Any, X: Any, sample_weight: Array | None) -> Units:
     if not isinstance(selector, L20Selector):
         return Units(np.arange(n_features), np.arange(n_features), np.ones(n_features, dtype=bool))
     has_groups = selector.feature_groups is not None
-    varies = make_design(X, "zscore", sample_weight).varies if has_groups else np.ones(n_features, dtype=bool)
+    varies = np.ones(n_features, dtype=bool)
+    if has_groups:
+        varies = make_design(X, "zscore", sample_weight, fit_intercept=selector.fit_intercept).varies
     penalty = penalty_of(selector, varies, None)
     heads = np.unique(penalty.unit_of, return_index=True)[1]
     return Units(penalty.unit_of, heads, (penalty.costs > 0.0) & (penalty.costs < np.inf))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from l20fs.evaluation.choice import search_limits, search_sizes
 from l20fs.inputs.validation import check_number
 from l20fs.objective.linear_rule import check_ridge
 from l20fs.objective.row_penalty import RowPenalty
@@ -19,7 +20,7 @@ class SearchGrid:
 
     ridge: float | str | Sequence[float | str] | None
     alpha: float | Sequence[float] | None
-    max_features: int
+    max_features: int | None
     sizes: Sequence[int] | None
 
     @property
@@ -34,7 +35,8 @@ class SearchGrid:
 
     def check(self) -> None:
         """Refuse what cannot be tried."""
-        check_number("max_features", self.max_features, minimum=1, strict=False, whole=True)
+        if self.max_features is not None:
+            check_number("max_features", self.max_features, minimum=1, strict=False, whole=True)
         for name, values in (("ridge", self.ridges), ("alpha", self.alphas)):
             if not values:
                 raise ValueError(f"{name}=[] leaves nothing to choose from. Give one value or more, or None.")
@@ -52,14 +54,25 @@ class SearchGrid:
             if not len(self.sizes):
                 raise ValueError("sizes=[] leaves nothing to choose from. Give one number of features or more, or None.")
 
-    def counts(self, penalty: RowPenalty, wanted: int | None) -> list[int | None]:
+    def limits(self, penalty: RowPenalty) -> list[int]:
+        """Return the largest numbers to try, one after the other while the best is there; one if the user gave it."""
+        if self.sizes is not None:
+            return [max(self.sizes)]
+        return search_limits(n_allowed(penalty)) if self.max_features is None else [self.max_features]
+
+    def counts(self, penalty: RowPenalty, limit: int, wanted: int | None) -> list[int | None]:
         """Return the numbers of features, or of groups, in ascending order; one that is ``wanted`` is among them."""
-        tried = range(1, self.max_features + 1) if self.sizes is None else self.sizes
-        least, most = len(penalty.included), int(np.count_nonzero(penalty.costs < np.inf))
+        tried = search_sizes(limit) if self.sizes is None else self.sizes
+        least, most = len(penalty.included), n_allowed(penalty)
         counts = {max(least, min(int(size), most)) for size in tried}
         if wanted is not None:
             counts.add(min(wanted, most))
         return list[int | None](sorted(counts))
+
+
+def n_allowed(penalty: RowPenalty) -> int:
+    """Return the number of features, or of groups, that are not excluded."""
+    return int(np.count_nonzero(penalty.costs < np.inf))
 
 
 def _listed(values: Any) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from l20fs.estimators.base import BaseSelector
 from l20fs.estimators.judged_model import JudgedModel
 from l20fs.estimators.models import L20Classifier, L20Regressor
 from l20fs.evaluation.choice import choose
+from l20fs.inputs.targets import Task
 from l20fs.inputs.validation import refuse_foreign_array
 from l20fs.objective.linear_rule import LinearRule
 from l20fs.typing import Array, Size
@@ -27,7 +29,8 @@ Model = L20Classifier | L20Regressor
 class SearchedSelector(BaseSelector):
     """Base of selectors with the scores of all sizes and a path on all samples.
 
-    ``_learn`` of a subclass sets the attributes below; ``estimator`` and ``scoring`` are parameters.
+    ``_learn`` of a subclass sets the attributes below; ``estimator`` and ``scoring`` are parameters, and ``_task`` says what
+    is predicted.
     """
 
     estimator: Any
@@ -45,7 +48,12 @@ class SearchedSelector(BaseSelector):
 
     @property
     def _judged(self) -> JudgedModel:
-        return JudgedModel(self.estimator, self.scoring)
+        return JudgedModel(self.estimator, self.scoring, self._task)
+
+    @property
+    @abstractmethod
+    def _task(self) -> Task:
+        """The task that the parameters name, "auto" if none does."""
 
     def _n_wanted(self, k: Size, n_features: int) -> int:
         if isinstance(k, str):
@@ -86,7 +94,7 @@ class SearchedSelector(BaseSelector):
 
         Returns
         -------
-        array of shape (n_targets, n_features)
+        array of the shape of ``coef_``
             Weights in units of X; zero for features that are not selected.
         """
         return self._sized(k).coef_
@@ -113,9 +121,9 @@ class SearchedSelector(BaseSelector):
         return self.coef_for(self.n_features_to_select)
 
     @property
-    def intercept_(self) -> Array:
+    def intercept_(self) -> Any:
         """Intercepts of the path's own model."""
-        return self.model_for(self.n_features_to_select).intercept
+        return self._sized(self.n_features_to_select).intercept_
 
     def selection_frame(self, X: Any = None, *, stability: Any = None, n_substitutes: int = 3) -> pd.DataFrame:
         """Return a tidy table of the selected features, see :meth:`L20Selector.selection_frame`.

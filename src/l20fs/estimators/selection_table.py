@@ -152,7 +152,9 @@ def selection_frame(selector: PathSelector, k: Any, X: Any, stability: Any, n_su
     chosen = selector.order_for(k)
     names = feature_names(selector)
     labels = selector.target_names()
-    coef = selector.coef_for(k)[:, chosen]
+    coef = np.atleast_2d(selector.coef_for(k))[:, chosen]
+    if len(coef) < len(labels):  # a classifier of two classes has the weights for the second
+        coef = np.vstack([-coef, coef])
     norms = np.zeros(path.n_features)
     norms[path.coef_rows] = path.stage_norms(-1)
     columns = {

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import numbers
 import os
+import warnings
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from sklearn.base import clone
@@ -18,10 +19,10 @@ from l20fs.design import Scale, checked_units, probe
 from l20fs.estimators.base import About
 from l20fs.estimators.path_selector import PathSelector
 from l20fs.estimators.penalty import penalty_of, warn_of_idle_features
-from l20fs.inputs.targets import Targets, weights_of_targets
-from l20fs.inputs.validation import check_choice, check_number, refuse_masked, validate_beside_blocks
+from l20fs.inputs.targets import Targets, Task, encode_targets, warn_of_numbers_as_labels, weights_of_targets
+from l20fs.inputs.validation import check_choice, check_flag, check_number, refuse_masked, validate_beside_blocks
 from l20fs.objective import make_problem
-from l20fs.objective.criterion import ebic
+from l20fs.objective.criterion import ebic, refuse_few_samples
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.linear_rule import check_ridge, ridge_on
 from l20fs.objective.path_ranking import Ranking
@@ -50,11 +51,14 @@ class L20Selector(PathSelector):
     ----------
     n_features_to_select : int, float, "ebic" or None, default=20
         How many features to keep: a number, or a share of all features. The best ones are taken by the ranking of
-        :class:`~l20fs.SolutionPath`. Constant features are never selected. ``"ebic"``: the number
-        up to ``max_features`` (100 if that is None) with the smallest extended BIC, which is quick and takes the targets
-        for Gaussian (:mod:`l20fs.objective.criterion`); :class:`L20SelectorCV` measures instead. None: the non-zero rows at
-        ``alpha``. Changed after ``fit``, it takes the best of the ranking at the end of the path, which is not quite the
-        ranking of a path that ends elsewhere: give ``max_features`` when several numbers are to be compared. With
+        :class:`~l20fs.SolutionPath`. Constant features are never selected. ``"ebic"``: the number up to ``max_features``
+        (100 if that is None) with the smallest extended BIC, which is quick and takes the targets for Gaussian
+        (:mod:`l20fs.objective.criterion`), with a warning if that lies at the limit; :class:`L20SelectorCV` measures
+        instead. None: the non-zero rows at ``alpha``. Changed after ``fit``, it takes the best of the ranking at the end of
+        the path. With ``solver="forward"``, ``ranking="entry"`` and ``loss="squared"`` a smaller number gives the features
+        of a fresh fit; otherwise they may differ, since rows are exchanged or weighed on the way to the end
+        (``path_.rows_at(k)`` has those of the stage with k rows). A number beyond the end gives a warning, since no fit has
+        ranked features there as a fresh one would: give ``max_features`` when several numbers are to be compared. With
         ``feature_groups`` it counts groups, and features that stand alone.
     solver : {"forward", "sbr", "swap", "ahiht", "hiht"} or solver object, default="forward"
         ``"forward"`` adds the feature that lowers the objective most, again and again. ``"swap"`` also exchanges features
@@ -69,18 +73,26 @@ class L20Selector(PathSelector):
     ridge : float or "auto", default="auto"
         Strength of the ridge term relative to the mean squared norm of a centred feature that varies. It shrinks the
         weights, so that features which many samples agree on win over those that fit a few; 0 is the paper's problem.
-        ``"auto"``: for labels and label indicators it grows with the number of features per sample, for numbers it is 0.1
-        (:func:`l20fs.objective.linear_rule.auto_ridge`); ``ridge_`` is the value.
+        ``"auto"``: it grows with the number of features per sample (:func:`l20fs.objective.linear_rule.auto_ridge`);
+        ``ridge_`` is the value.
     scale : {"auto", "moderated", "zscore", "none"}, default="auto"
         What every feature is divided by before the rows compete; ``coef_`` is in the units of X in any case. ``"zscore"``:
         its deviation. ``"moderated"``: its deviation plus the median of all deviations, so that features which hardly vary,
         in measurements of one kind mostly noise, are not blown up. ``"none"``: 1. ``"auto"``: ``"moderated"`` where the
-        deviations are comparable, as of features in one unit (the 95th percentile is at most 100 times the 5th; of up to 20
-        features, the largest deviation and the smallest), else ``"zscore"``; ``scale_`` says which.
+        deviations are comparable, as of features in one unit (the 95th percentile is at most 50 times the 5th; of up to 20
+        features, the largest deviation and the smallest), and features that vary more do not explain clearly less of y
+        (:func:`l20fs.objective.make_problem`), else ``"zscore"``; ``scale_`` says which.
+    fit_intercept : bool, default=True
+        Whether b is fitted. False: b is 0 and neither X nor Y is centred, as in scikit-learn's linear models. The deviation
+        of a feature is then its root mean square, and a constant feature is selected like any other unless it is zero.
     class_weight : dict, "balanced" or None, default="balanced"
         Weight of the squared error in the column of each class. ``"balanced"``: inverse to the size of the class, so that
         a rare class counts as much as a common one. A dict gives a weight per label, 1 where none is given. Continuous
         targets are never weighted.
+    task : {"auto", "classification", "regression"}, default="auto"
+        What y holds. ``"classification"``: labels, or a label indicator. ``"regression"``: numbers, also where they are
+        whole. ``"auto"``: numbers if it has fractions or several columns that are no indicator, else labels; with a warning
+        if it takes numbers for labels and most of these classes have one or two samples.
     loss : {"squared", "l21"}, default="squared"
         ``"l21"`` counts the length of each sample's error instead of half its square, so that mislabelled and corrupted
         samples pull less; with the solvers ``"forward"`` and ``"swap"``, at several times the cost.
@@ -126,9 +138,12 @@ class L20Selector(PathSelector):
         1 is best; the features of a group share a rank.
     support_ : array of shape (n_features,)
         Mask of the selected features, for the present ``n_features_to_select``.
-    coef_ : array of shape (n_classes, n_features)
-        Weights of the selected features at the end of the path, in units of X; zero elsewhere.
-    intercept_ : array of shape (n_classes,)
+    coef_ : array of shape (n_targets, n_features)
+        Weights W' of the selected features at the end of the path, in units of X; zero elsewhere. They are those of least
+        squares for the one-hot labels or the outputs, one row for each, also for two classes and for one output: a selector
+        has no ``decision_function`` that they must agree with, as those of :class:`L20Classifier` do.
+    intercept_ : array of shape (n_targets,)
+        Zero with ``fit_intercept=False``.
     classes_ : array of shape (n_classes,)
         The labels in sorted order, if y holds labels.
     certificate_ : Certificate
@@ -171,6 +186,8 @@ class L20Selector(PathSelector):
         cost="O(N d C) per step",
     )
     needs_labels = False
+    #: The values of ``task``; a model has one task, whatever y holds.
+    tasks: ClassVar[tuple[Task, ...]] = get_args(Task)
     allows_none = True
     size_rules = ("ebic",)
     takes_sparse = True
@@ -189,7 +206,9 @@ class L20Selector(PathSelector):
         alpha: float | None = None,
         ridge: float | str = "auto",
         scale: Scale = "auto",
+        fit_intercept: bool = True,
         class_weight: dict[Any, float] | str | None = "balanced",
+        task: Task = "auto",
         loss: Loss = "squared",
         ranking: Ranking = "entry",
         max_features: int | None = None,
@@ -208,7 +227,9 @@ class L20Selector(PathSelector):
         self.alpha = alpha
         self.ridge = ridge
         self.scale = scale
+        self.fit_intercept = fit_intercept
         self.class_weight = class_weight
+        self.task = task
         self.loss = loss
         self.ranking = ranking
         self.max_features = max_features
@@ -233,7 +254,7 @@ class L20Selector(PathSelector):
             A dense array of torch or CuPy stays on its device (docs/gpu.md). :class:`l20fs.inputs.names.NamedColumns` gives
             names to the features of a matrix that has none.
         y : array of shape (n_samples,) or (n_samples, n_outputs)
-            Class labels of any type, a label indicator matrix, or numbers.
+            Class labels of any type, a label indicator matrix, or numbers; see ``task``.
         sample_weight : array of shape (n_samples,), optional
             How often each sample counts: weight 2 is the same as the sample twice, 0 leaves it out.
 
@@ -254,6 +275,14 @@ class L20Selector(PathSelector):
         refuse_masked(X, "X")
         blocks = as_blocks(X, self.max_memory)
         return blocks, self._encode(validate_beside_blocks(self, blocks, y))
+
+    def _encode(self, y: Array) -> Targets:
+        if self.needs_labels:
+            return super()._encode(y)
+        targets = encode_targets(y, self.task, fit_intercept=self.fit_intercept)
+        if self.task == "auto":
+            warn_of_numbers_as_labels(targets)
+        return targets
 
     def _refuse_what_needs_samples(self, X: Any) -> None:
         """Raise an error for options that are not available for a matrix in blocks."""
@@ -276,16 +305,17 @@ class L20Selector(PathSelector):
         solver = make_solver(self.solver)
         options: dict[str, Any] = {"target": self.alpha, "penalty": penalty, "callback": self._report}
         if self.loss == "squared":
-            path = solver.walk(problem, k_max, **options)
+            path, value = solver.walk(problem, k_max, **options), None
         else:
-            path, problem = solver.walk_robust(problem, k_max, **options)
+            path, problem, value = solver.walk_robust(problem, k_max, **options)
             self.sample_weights_ = problem.design.sample_weights.values
         path = path.ranked_by(self.ranking)
         if self.n_features_to_select is None:
             k_max = max(k_max, int(path.sizes[-1]))
-        self.path_ = path.with_refits(problem, k_max)
+        self.path_ = path.with_refits(problem, k_max, value)
         if self.n_features_to_select == "ebic":
             self.ebic_ = self._ebic(problem, penalty, k_max)
+            self._warn_if_at_limit(penalty.n_selectable(problem.design.varies))
         if self.certify:
             self._certify(problem, k_max)
         self.scores_ = path.scores
@@ -307,6 +337,7 @@ class L20Selector(PathSelector):
             scale=self.scale,
             target_weights=weights_of_targets(targets, self.class_weight),
             sample_weight=targets.sample_weight,
+            fit_intercept=self.fit_intercept,
         )
 
     def _largest_size(self, penalty: RowPenalty) -> int:
@@ -320,7 +351,9 @@ class L20Selector(PathSelector):
     def _refuse_before_reading(self, X: Blocks, targets: Targets) -> None:
         """Raise errors that need no pass over X, which may take an hour."""
         weights_of_targets(targets, self.class_weight)
-        checked_units(X, self.scale, targets.sample_weight)
+        _, sample_weights = checked_units(X, self.scale, targets.sample_weight)
+        if self.n_features_to_select == "ebic":
+            refuse_few_samples(sample_weights.total)
         penalty = penalty_of(self, np.ones(X.shape[1], dtype=bool), getattr(self, "feature_names_in_", None))
         # A share is one of units, of which there are more if constant features, which are not known yet, leave groups.
         size = self.n_features_to_select
@@ -345,6 +378,17 @@ class L20Selector(PathSelector):
         n_included, n_selectable = len(penalty.included), penalty.n_selectable(varies)
         ends = np.searchsorted(self.path_.ranking[rows], np.arange(min(k_max, n_selectable) + 1), side="right")
         return ebic(problem, rows, ends=ends, n_candidates=n_selectable - n_included, n_fixed=n_included)
+
+    def _warn_if_at_limit(self, n_selectable: int) -> None:
+        """Warn if the smallest EBIC is at the end of the path, and there are more features."""
+        k = len(self.ebic_) - 1
+        if int(np.argmin(self.ebic_)) == k < n_selectable:
+            warnings.warn(
+                f"The search for the number of features ended at its limit of {k}, where the smallest EBIC is; more "
+                "features may do better. Raise the limit with max_features.",
+                UserWarning,
+                stacklevel=4,  # the caller of fit
+            )
 
     def _certify(self, problem: LeastSquares, k_max: int) -> None:
         """Compute lower bounds for every size, and the certificate of the selection."""
@@ -379,7 +423,7 @@ class L20Selector(PathSelector):
         """
         from l20fs.estimators.models import L20Classifier
 
-        return L20Classifier(**clone(self).get_params(deep=False))
+        return L20Classifier(**clone(self).get_params(deep=False) | {"task": "auto"})
 
     def as_regressor(self) -> L20Regressor:
         """Return an unfitted regressor with the same parameters.
@@ -391,12 +435,13 @@ class L20Selector(PathSelector):
         """
         from l20fs.estimators.models import L20Regressor
 
-        return L20Regressor(**clone(self).get_params(deep=False))
+        return L20Regressor(**clone(self).get_params(deep=False) | {"task": "auto"})
 
     def _check_parameters(self) -> None:
         solver = make_solver(self.solver)
         solver.check()
         check_choice("ranking", self.ranking, ("entry", "norm"))
+        check_choice("task", self.task, self.tasks)
         check_choice("loss", self.loss, ("squared", "l21"))
         if self.loss not in solver.losses:
             able = _either(other for other in SOLVERS.values() if self.loss in other.losses)
@@ -411,6 +456,7 @@ class L20Selector(PathSelector):
                 "certify=True with feature_groups or penalty_factor is not available: the bounds count features, all at the "
                 "same price. Use certify=False, or include and exclude alone."
             )
+        check_flag("fit_intercept", self.fit_intercept)
         check_ridge(self.ridge)
         if self.alpha is not None:
             check_number("alpha", self.alpha, minimum=0.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Self
@@ -12,16 +13,22 @@ from sklearn.utils.metadata_routing import MetadataRouter
 
 from l20fs.design import SampleWeights
 from l20fs.design.moments import measure
-from l20fs.estimators.models import L20Classifier
 from l20fs.estimators.penalty import penalty_of
-from l20fs.estimators.search_grid import SearchGrid
+from l20fs.estimators.search_grid import SearchGrid, n_allowed
 from l20fs.estimators.searched_selector import Model, SearchedSelector
 from l20fs.estimators.selector import L20Selector
-from l20fs.evaluation.choice import Setting, SizeRule, choose, tabulate
+from l20fs.evaluation.choice import Setting, SizeRule, choose, is_at_limit, tabulate, tabulate_selections
 from l20fs.evaluation.engine import Samples, score_sizes
 from l20fs.evaluation.folds import make_folds
 from l20fs.evaluation.judges import fit_estimator
-from l20fs.inputs.targets import Targets, numeric_targets, weights_of_targets, with_weights
+from l20fs.inputs.targets import (
+    Targets,
+    Task,
+    encode_targets,
+    warn_of_numbers_as_labels,
+    weights_of_targets,
+    with_weights,
+)
 from l20fs.objective.linear_rule import auto_ridge
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.objective.solution_path import SolutionPath
@@ -29,7 +36,7 @@ from l20fs.typing import Array
 
 
 class CVProgress(NamedTuple):
-    """Progress that a callback is told after a path in a fold."""
+    """Progress that a callback is told after a path in a fold; ``n_paths`` grows if the search passes its first limit."""
 
     n_done: int
     n_paths: int
@@ -49,7 +56,8 @@ class L20SelectorCV(SearchedSelector):
     n_features_to_select : {"1se", "best"}, int or float, default="1se"
         ``"best"``: the number with the highest mean score. ``"1se"``: the smallest number whose mean score is at most one
         standard error below the highest. A number, or a share of all features: that many; only the ridge (and alpha) is
-        chosen, and the scores of all other numbers are there too. Can be changed after ``fit``.
+        chosen, and the scores of all other numbers are there too. Can be changed after ``fit``, as that of
+        :class:`L20Selector`; a number beyond those that were tried gives a warning.
     selector : L20Selector or None, default=None
         What computes the path; its other parameters apply, except for those named here. None: ``L20Selector()``.
     ridge : float, "auto", sequence of these or None, default=None
@@ -59,17 +67,24 @@ class L20SelectorCV(SearchedSelector):
         Values of lambda to choose from. None: that of ``selector``, if it has one. With ``"best"`` and ``"1se"`` they take
         the place of the number of features: a path ends at each, and its non-zero rows are selected. With a number, each
         path ends there and the best so many features are selected.
-    max_features : int, default=100
-        The largest number of features that is tried.
+    max_features : int or None, default=None
+        The largest number of features that is tried. None: 100, doubled while the best number lies at the limit, 800 at
+        most. A search that ends at its limit warns of it.
     sizes : sequence of int or None, default=None
-        The numbers of features that are tried. None: all from 1 to ``max_features``. Fewer save time where ``estimator``
-        is slow. Where ``selector`` has groups, these are numbers of groups; they begin with what it includes.
-    estimator : {"classifier", "regressor"} or estimator, default="classifier"
-        What is scored. The words mean the path's own models, :class:`L20Classifier` and :class:`L20Regressor`, which need no
-        fit for another number of features. Any other estimator is fitted on the selected columns, once per number.
+        The numbers of features that are tried. None: all up to 100, every second up to 200, every fourth up to 400, and so
+        on up to the limit. Fewer save time where ``estimator`` is slow. Where ``selector`` has groups, these are numbers of
+        groups; they begin with what it includes.
+    task : {"auto", "classification", "regression"}, default="auto"
+        What y holds, and with it the model, the folds (stratified by class or not) and the default of ``scoring``.
+        ``"auto"``: what ``estimator`` or the ``task`` of ``selector`` says, else labels; numbers in whole are labels then,
+        with a warning if most of these classes have one or two samples, and fractions are refused.
+    estimator : {"classifier", "regressor"}, estimator or None, default=None
+        What is scored. None: the path's own model of the task, :class:`L20Classifier` or :class:`L20Regressor`, which needs
+        no fit for another number of features; the words name one of them. Any other estimator is fitted on the selected
+        columns, once per number.
     cv : int, splitter, iterable or None, default=None
-        As in scikit-learn; None: 5 folds, stratified by class. With ``groups``, a number (or None) means folds that keep
-        groups together.
+        As in scikit-learn; None: 5 folds, stratified by class if y holds labels. With ``groups``, a number (or None) means
+        folds that keep groups together.
     scoring : str, callable or None, default=None
         As in scikit-learn. None: the accuracy, or R^2.
     n_jobs : int or None, default=None
@@ -86,7 +101,9 @@ class L20SelectorCV(SearchedSelector):
         its own), ``alpha`` (NaN if there is none),
         ``n_features_to_select`` (NaN where alpha decides; of groups, where ``selector`` has any), ``n_features`` (the mean
         over the folds), ``split0_test_score`` and so on, ``mean_test_score``, ``std_test_score``, ``standard_error``,
-        ``rank_test_score``.
+        ``rank_test_score``; and as in scikit-learn's ``RFECV``, with a row per entry and a column per feature,
+        ``split0_support`` and so on (the masks of the features selected in the fold) and ``split0_ranking`` (their ranks on
+        the path of the fold, 1 for the best). Leave these out of a DataFrame, whose columns have one dimension.
     n_features_ : int
         The number of features that ``fit`` chose; like the next four it does not follow a later change of
         ``n_features_to_select``, as ``support_`` does.
@@ -141,9 +158,10 @@ class L20SelectorCV(SearchedSelector):
         selector: L20Selector | None = None,
         ridge: float | str | Sequence[float | str] | None = None,
         alpha: float | Sequence[float] | None = None,
-        max_features: int = 100,
+        max_features: int | None = None,
         sizes: Sequence[int] | None = None,
-        estimator: Any = "classifier",
+        task: Task = "auto",
+        estimator: Any = None,
         cv: Any = None,
         scoring: Any = None,
         n_jobs: int | None = None,
@@ -156,6 +174,7 @@ class L20SelectorCV(SearchedSelector):
         self.alpha = alpha
         self.max_features = max_features
         self.sizes = sizes
+        self.task = task
         self.estimator = estimator
         self.cv = cv
         self.scoring = scoring
@@ -208,28 +227,36 @@ class L20SelectorCV(SearchedSelector):
         samples = Samples(X, self._labels(targets), targets.sample_weight, routed.estimator.fit, routed.scorer.score)
         weights_of_targets(targets, template.class_weight)  # a label that y does not have is refused before any fold
         penalty = penalty_of(template, np.ones(X.shape[1], dtype=bool), names)
-        self._tried = sizes = self._sizes(penalty)
         models = [self._model(targets, ridge, alpha) for ridge in grid.ridges for alpha in grid.alphas]
+        settings = [Setting(ridge, each.alpha) for each, ridge in zip(models, self._ridges(models, X, targets), strict=True)]
         folds = make_folds(self.cv, X, samples.y, extra["groups"], classify=judged.classifies)
         self.scorer_ = judged.scorer()
-        scores = score_sizes(
-            models,
-            samples,
-            folds,
-            sizes,
-            judged.judge(self.scorer_),
-            fit=partial(self._fit_part, names),
-            one_ranking=True,
-            n_jobs=self.n_jobs,
-            on_path=partial(self._report, n_paths=len(models) * len(folds)),
-        )
+        self._chosen_by = self.n_features_to_select
+        for n_rounds, limit in enumerate(grid.limits(penalty)):
+            self._tried = sizes = self._sizes(penalty, limit)
+            scores = score_sizes(
+                models,
+                samples,
+                folds,
+                sizes,
+                judged.judge(self.scorer_),
+                fit=partial(self._fit_part, names),
+                one_ranking=True,
+                n_jobs=self.n_jobs,
+                on_path=partial(
+                    self._report, n_paths=len(models) * len(folds), n_before=n_rounds * len(models) * len(folds)
+                ),
+            )
+            self.cv_results_ = tabulate(settings, sizes, scores.values, scores.n_features)
+            self.best_index_ = self._choose(penalty.n_units)
+            if not self._is_at_limit(penalty):
+                break
+        else:
+            self._warn_of_limit()
+        self.cv_results_ |= tabulate_selections(scores.support, scores.ranking)
         if targets.classes is not None:
             self.classes_ = targets.classes
         self.n_splits_ = len(folds)
-        settings = [Setting(ridge, each.alpha) for each, ridge in zip(models, self._ridges(models, X, targets), strict=True)]
-        self.cv_results_ = tabulate(settings, sizes, *scores)
-        self._chosen_by = self.n_features_to_select
-        self.best_index_ = self._choose(penalty.n_units)
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
         self._fit_finally(models[self.best_index_ // len(sizes)], samples, names)
 
@@ -261,7 +288,23 @@ class L20SelectorCV(SearchedSelector):
             del model.feature_names_in_  # from here on it sees arrays
         return model
 
-    def _report(self, n_done: int, n_paths: int) -> None:
+    def _is_at_limit(self, penalty: RowPenalty) -> bool:
+        """Whether a number was searched for, the best one lies at the limit, and there are more features."""
+        is_search = isinstance(self.n_features_to_select, str) and self._tried[-1] != n_allowed(penalty)
+        return is_search and is_at_limit(self.cv_results_, self.best_index_)
+
+    def _warn_of_limit(self) -> None:
+        chosen, largest = self._tried[self.best_index_ % len(self._tried)], self._tried[-1]
+        option = "max_features" if self.sizes is None else "sizes"
+        warnings.warn(
+            f"The search for the number of features ended at its limit of {largest}, where the best score is (chosen: "
+            f"{chosen}); more features may do better. Raise the limit with {option}.",
+            UserWarning,
+            stacklevel=4,  # the caller of fit
+        )
+
+    def _report(self, n_done: int, n_paths: int, n_before: int = 0) -> None:
+        n_done, n_paths = n_before + n_done, n_before + n_paths
         if self.verbose:
             print(f"[L20SelectorCV] {n_done} of {n_paths} paths")
         if self.callback is not None:
@@ -270,6 +313,10 @@ class L20SelectorCV(SearchedSelector):
     @property
     def _template(self) -> L20Selector:
         return L20Selector() if self.selector is None else self.selector
+
+    @property
+    def _task(self) -> Task:
+        return getattr(self.selector, "task", "auto") if self.task == "auto" else self.task
 
     @property
     def _grid(self) -> SearchGrid:
@@ -297,18 +344,27 @@ class L20SelectorCV(SearchedSelector):
             self._columns = np.flatnonzero(model.support_)
             self.estimator_ = fit_estimator(self.estimator, samples.X[:, self._columns], samples.y, samples.fit_params)
 
-    def _sizes(self, penalty: RowPenalty) -> list[int | None]:
+    def _sizes(self, penalty: RowPenalty, limit: int) -> list[int | None]:
         """Return the numbers of features, or groups, to try; None for the number that alpha leaves."""
         rule = self.n_features_to_select
         if isinstance(rule, str):
-            return self._grid.counts(penalty, None) if self._grid.alphas == [None] else [None]
-        return self._grid.counts(penalty, self._n_wanted(rule, penalty.n_units))
+            return self._grid.counts(penalty, limit, None) if self._grid.alphas == [None] else [None]
+        return self._grid.counts(penalty, limit, self._n_wanted(rule, penalty.n_units))
 
     def _encode(self, y: Array) -> Targets:
-        if self._judged.classifies:
-            return L20Classifier()._encode(y)
-        self._is_flat = y.ndim == 1
-        return numeric_targets(y, for_labels="estimator='classifier'")
+        fit_intercept = self._template.fit_intercept
+        if not self._judged.classifies:
+            self._is_flat = y.ndim == 1
+            return encode_targets(y, "regression", fit_intercept=fit_intercept)
+        targets = encode_targets(y, fit_intercept=fit_intercept)
+        if targets.codes is None:
+            raise ValueError(
+                "Unknown label type: y holds fractions or several columns. Use task='regression' if they are numbers, or "
+                "one label per sample, such as y.astype(str)."
+            )
+        if self._task == "auto" and self.estimator is None:
+            warn_of_numbers_as_labels(targets)
+        return targets
 
     def _labels(self, targets: Targets) -> Array:
         """Return y in the form for an estimator or a scorer."""

@@ -27,7 +27,7 @@ from l20fs.evaluation.parallel import results_of
 from l20fs.evaluation.resampling import plan_pairs
 from l20fs.evaluation.stability_index import Bound, Stability, expected_false, nogueira
 from l20fs.inputs.constraints import by_index
-from l20fs.inputs.targets import Targets, encode_targets, numeric_targets
+from l20fs.inputs.targets import Targets, encode_targets, warn_of_numbers_as_labels
 from l20fs.inputs.validation import check_choice, check_number, validate_beside_blocks, validate_input
 from l20fs.storage.files import writable_folder
 from l20fs.storage.keyed_store import KeyedStore
@@ -213,6 +213,8 @@ class StabilitySelector(BaseSelector):
     def _learn(self, X: Any, targets: Targets, **extra: Any) -> None:
         # Resamples are arrays, which are many times faster to draw than frames and have no names.
         selector = by_index(self._selector(), getattr(self, "feature_names_in_", None))
+        if _may_do_both(selector) and selector.task == "auto":  # a half may look like another task than the whole
+            selector.set_params(task="regression" if targets.classes is None else "classification")
         y, groups = _for_selector(targets), extra["groups"]
         pairs = plan_pairs(targets, groups, float(self.fraction), self._seed())
         self._units = find_units(selector, X, targets.sample_weight)
@@ -474,10 +476,9 @@ class StabilitySelector(BaseSelector):
     def _validate(self, X: Any, y: Any) -> tuple[Any, Targets]:
         selector = self._selector()
         tags = get_tags(selector)
-        encode = numeric_targets if is_regressor(selector) else encode_targets
         if getattr(selector, "takes_blocks", False) and comes_in_blocks(X) and not is_dask(X):
             blocks = as_blocks(X, getattr(selector, "max_memory", None))
-            return blocks, encode(validate_beside_blocks(self, blocks, y))
+            return blocks, self._encode(validate_beside_blocks(self, blocks, y))
         refuse_blocks(X, type(selector).__name__)
         # The tags of a selector of another package need not say that it has a use for y, and its fit takes it anyway.
         supervised = not _ignores_targets(selector) and (y is not None or tags.target_tags.required)
@@ -491,7 +492,19 @@ class StabilitySelector(BaseSelector):
         )
         if not supervised:
             return X, Targets(np.empty((X.shape[0], 0)), None, None)
-        return X, encode(y)
+        return X, self._encode(y)
+
+    def _encode(self, y: Array) -> Targets:
+        """Encode y once for all halves, by the task of the selector."""
+        selector = _innermost(self)
+        if is_regressor(selector):
+            return encode_targets(y, "regression")
+        if not _may_do_both(selector):
+            return encode_targets(y)
+        targets = encode_targets(y, selector.task)
+        if selector.task == "auto":
+            warn_of_numbers_as_labels(targets)
+        return targets
 
     def _warn_if_short(self) -> None:
         if self.n_features_to_select is None:
@@ -515,10 +528,21 @@ class StabilitySelector(BaseSelector):
         return tags
 
 
-def _ignores_targets(selector: Any) -> bool:
-    """Return whether a selector is known to ignore y."""
+def _innermost(selector: Any) -> Any:
+    """Return the selector inside one or several stability selections."""
     while isinstance(selector, StabilitySelector):
         selector = selector._selector()
+    return selector
+
+
+def _may_do_both(selector: Any) -> bool:
+    """Return whether labels and numbers are possible targets of a selector, by its ``task``."""
+    return isinstance(selector, L20Selector) and selector.tasks == L20Selector.tasks
+
+
+def _ignores_targets(selector: Any) -> bool:
+    """Return whether a selector is known to ignore y."""
+    selector = _innermost(selector)
     return isinstance(selector, BaseSelector) and not selector.about.supervised
 
 

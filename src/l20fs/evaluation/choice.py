@@ -1,4 +1,4 @@
-"""Tables of cross-validation scores, and the choice of a size."""
+"""Sizes to try, tables of their cross-validation scores, and the choice of a size."""
 
 from __future__ import annotations
 
@@ -14,6 +14,44 @@ SizeRule = Literal["best", "1se"]
 
 #: Mean scores closer than this are tied: they differ by rounding errors.
 TIE = 1e-10
+
+#: A search tries all sizes up to the first limit, and goes no further than the last: models of more features take long.
+FIRST_LIMIT, LAST_LIMIT = 100, 800
+
+
+def search_limits(n_units: int) -> list[int]:
+    """Return the largest sizes of a search, one after the other while :func:`is_at_limit` holds.
+
+    The first is 100; each is twice the one before, up to 800, and never more than the ``n_units`` that can be selected.
+
+    Examples
+    --------
+    >>> search_limits(30), search_limits(150), search_limits(5000)
+    ([30], [100, 150], [100, 200, 400, 800])
+    """
+    last = min(n_units, LAST_LIMIT)
+    limits = [min(FIRST_LIMIT, last)]
+    while limits[-1] < last:
+        limits.append(min(2 * limits[-1], last))
+    return limits
+
+
+def search_sizes(limit: int) -> list[int]:
+    """Return the sizes to try up to a limit: all up to 100, every second up to 200, every fourth up to 400, and so on.
+
+    Examples
+    --------
+    >>> search_sizes(3), search_sizes(205)[97:102], search_sizes(205)[-3:]
+    ([1, 2, 3], [98, 99, 100, 102, 104], [200, 204, 205])
+    """
+    sizes = list(range(1, min(limit, FIRST_LIMIT) + 1))
+    step = 1
+    while sizes[-1] < limit:
+        step *= 2
+        sizes += range(sizes[-1] + step, min(2 * sizes[-1], limit) + 1, step)
+        if sizes[-1] + step > limit > sizes[-1]:
+            sizes.append(limit)
+    return sizes
 
 
 class Setting(NamedTuple):
@@ -58,6 +96,35 @@ def tabulate(settings: Sequence[Setting], sizes: Sequence[int | None], scores: A
     }
 
 
+def tabulate_selections(support: Array, ranking: Array) -> dict[str, Array]:
+    """Arrange what was selected in each fold as scikit-learn's ``RFECV`` does, one row per setting and size.
+
+    Parameters
+    ----------
+    support : array of shape (n_folds, n_settings, n_sizes, n_features)
+        Masks of the selected features.
+    ranking : array of shape (n_folds, n_settings, n_features)
+        Ranks of the features, which the sizes of a setting share; with one setting they share the memory as well.
+
+    Returns
+    -------
+    dict of arrays
+        See ``L20SelectorCV.cv_results_``.
+
+    Examples
+    --------
+    >>> table = tabulate_selections(np.array([[[[True, False], [True, True]]]]), np.array([[[1, 2]]]))
+    >>> table["split0_support"].tolist(), table["split0_ranking"].tolist()
+    ([[True, False], [True, True]], [[1, 2], [1, 2]])
+    """
+    ranks = np.broadcast_to(ranking[:, :, None, :], support.shape)
+    n_features = support.shape[-1]
+    return {
+        **{f"split{number}_ranking": each.reshape(-1, n_features) for number, each in enumerate(ranks)},
+        **{f"split{number}_support": each.reshape(-1, n_features) for number, each in enumerate(support)},
+    }
+
+
 def choose(results: dict[str, Array], rule: SizeRule | None, among: Array | None = None) -> int:
     """Return the index of the entry chosen by a rule.
 
@@ -94,6 +161,36 @@ def choose(results: dict[str, Array], rule: SizeRule | None, among: Array | None
         candidates = candidates[means[candidates] >= means[best] - results["standard_error"][best] - TIE]
         best = _highest(results, candidates[n_features[candidates] == n_features[candidates].min()])
     return best
+
+
+def is_at_limit(results: dict[str, Array], chosen: int) -> bool:
+    """Return whether the search may have ended too early: the scores still rise where the sizes end.
+
+    That is so if the best size is among the last tenth of the range, and the chosen one in its upper half: where scores
+    are level, ``"1se"`` chooses a small size. It is not so if there are no further features to select.
+
+    Parameters
+    ----------
+    results : dict
+        Result of :func:`tabulate`.
+    chosen : int
+        Index of the entry that a rule chose.
+
+    Examples
+    --------
+    >>> results = {
+    ...     "n_features_to_select": np.arange(1.0, 5.0), "n_features": np.arange(1.0, 5.0), "ridge": np.ones(4),
+    ...     "alpha": np.full(4, np.nan), "mean_test_score": np.array([0.4, 0.6, 0.7, 0.8]),
+    ...     "standard_error": np.full(4, 0.15),
+    ... }
+    >>> is_at_limit(results, choose(results, "1se")), is_at_limit(results, 1)
+    (True, False)
+    """
+    sizes = results["n_features_to_select"]
+    largest = sizes.max()
+    if not results["n_features"].max() >= largest:  # all features that vary are selected, or lambda decides
+        return False
+    return bool(sizes[choose(results, "best")] > 0.9 * largest and sizes[chosen] > 0.5 * largest)
 
 
 def _highest(results: dict[str, Array], candidates: Array) -> int:

@@ -107,10 +107,16 @@ class Judge(Protocol):
 
 
 class Judged(NamedTuple):
-    """Results of all judges for one fold, and the number of features of each size."""
+    """Results of all judges for one fold, the features of each size, and the ranks of all features if there are any."""
 
     by_judge: dict[str, Array]
-    n_features: Array
+    features: list[Array]
+    ranking: Array | None
+
+    @property
+    def n_features(self) -> Array:
+        """Number of features of each size, (n_sizes,)."""
+        return np.array([len(features) for features in self.features])
 
 
 @dataclass(frozen=True)
@@ -171,10 +177,15 @@ def evaluate(
 
 
 class Scores(NamedTuple):
-    """Scores and numbers of features, arrays of shape (n_selectors, n_folds, n_sizes)."""
+    """Scores and numbers of features, arrays of shape (n_selectors, n_folds, n_sizes), and what was selected in each fold.
+
+    ``support`` (n_folds, n_selectors, n_sizes, n_features) has masks, ``ranking`` (n_folds, n_selectors, n_features) ranks.
+    """
 
     values: Array
     n_features: Array
+    support: Array
+    ranking: Array
 
 
 def score_sizes(
@@ -197,9 +208,16 @@ def score_sizes(
             found.append(judged)
             on_path(len(found))
     shape = (len(selectors), len(folds), len(sizes))
+    support = np.zeros((len(folds), len(selectors), len(sizes), samples.X.shape[1]), dtype=bool)
+    for number, judged in enumerate(found):
+        selector, fold = divmod(number, len(folds))
+        for mask, features in zip(support[fold, selector], judged.features, strict=True):
+            mask[features] = True
     return Scores(
         np.reshape([judged.by_judge["score"] for judged in found], shape),
         np.reshape([judged.n_features for judged in found], shape),
+        support,
+        np.reshape([judged.ranking for judged in found], (*shape[:2], -1)).swapaxes(0, 1),
     )
 
 
@@ -223,7 +241,8 @@ def select(
 
 def judge(selection: Selection, train: Samples, test: Samples, judges: Mapping[str, Judge]) -> Judged:
     """Return the results of all judges."""
-    return Judged({name: judge(selection, train, test) for name, judge in judges.items()}, selection.n_features)
+    results = {name: judge(selection, train, test) for name, judge in judges.items()}
+    return Judged(results, selection.features, getattr(selection.selector, "ranking_", None))
 
 
 def _prepared(selector: Any, sizes: tuple[int | None, ...], n_features: int, *, one_ranking: bool) -> Any:

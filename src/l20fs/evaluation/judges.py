@@ -15,7 +15,7 @@ from l20fs.design.moments import measure
 from l20fs.evaluation.engine import Chain, Samples, Selection
 from l20fs.inputs.targets import Targets, encode_targets, weights_of_targets
 from l20fs.objective.least_squares import LeastSquares
-from l20fs.objective.linear_rule import ClassScatter, LinearRule, auto_ridge
+from l20fs.objective.linear_rule import ClassScatter, LinearRule, auto_ridge, decide
 from l20fs.typing import Array
 
 #: Called with a fitted estimator, X and y, and metadata by name; larger is better.
@@ -128,11 +128,11 @@ class RefittedRule:
 
 
 def _decide(selection: Selection, rules: list[LinearRule], test: Samples) -> Array:
-    """Return the index of the highest value of each rule on its own columns, (n_test, n_sizes)."""
+    """Return the index of the class by each rule on its own columns, (n_test, n_sizes)."""
     values = iter(rules)
     return np.stack(
         [
-            next(values).apply(columns[:, :end]).argmax(axis=1)
+            decide(next(values).apply(columns[:, :end]))
             for chain in selection.chains
             for columns in [_as_float64(test.columns(chain.order))]
             for end in chain.ends

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,6 +57,12 @@ class Predictions:
     def results(self, judge: str = JUDGES[0]) -> dict[str, Array]:
         """Return a table like ``L20SelectorCV.cv_results_``, one entry per size."""
         return tabulate([Setting(0.0, None)], self.sizes, self.accuracy(judge)[None], self.n_features[None])
+
+    def up_to(self, largest: int) -> Predictions:
+        """Return the predictions with at most ``largest`` features; with the fewest, if these are more."""
+        n = max(1, bisect_right(self.sizes, largest))
+        predicted = {judge: codes[:, :n] for judge, codes in self.predicted.items()}
+        return replace(self, sizes=self.sizes[:n], predicted=predicted, n_features=self.n_features[:, :n])
 
     def confusion(self, size: int, judge: str = JUDGES[0]) -> Array:
         """Return the confusion matrix with ``size`` features: true classes in rows, predicted ones in columns."""

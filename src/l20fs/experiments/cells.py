@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from l20fs.design import Scale
 from l20fs.design.column_scale import ColumnScale
 from l20fs.design.moments import measure
+from l20fs.estimators.selector import L20Selector
 from l20fs.evaluation.engine import Samples, Selection, judge, select
 from l20fs.evaluation.folds import Fold
 from l20fs.experiments.plan import NONZERO, Plan, Variant
@@ -92,7 +93,7 @@ def fold_of(cell: Cell, y: Array) -> Fold:
 def compute(cell: Cell, dataset: Dataset) -> dict[str, Any]:
     """Select on the training samples of a cell and evaluate every size on its test samples."""
     fold = fold_of(cell, dataset.y)
-    samples = Samples(scaled(dataset.X, fold.train, cell.scale), dataset.y)
+    samples = Samples(scaled(dataset, fold.train, cell.scale), dataset.y)
     train, test = samples.part(fold.train), samples.part(fold.test)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -138,17 +139,19 @@ def _select(cell: Cell, train: Samples) -> Selection:
         raise ValueError(f"{cell.variant.label}, {where}: {error} Leave the method out, or correct the data.") from error
 
 
-def column_scale(X: Array, train: Array, scale: Scale) -> ColumnScale:
-    """Return the centres and divisors of the features by the training samples."""
-    return ColumnScale.of(measure(X[train]), scale, X.dtype)
+def column_scale(dataset: Dataset, train: Array, scale: Scale) -> ColumnScale:
+    """Return the centres and divisors of the features by the training samples; ``"auto"`` as :class:`L20Selector` does."""
+    X = dataset.X[train]
+    rule: Any = L20Selector(1).fit(X, dataset.y[train]).scale_ if scale == "auto" else scale
+    return ColumnScale.of(measure(X), rule, X.dtype)
 
 
-def scaled(X: Array, train: Array, scale: Scale | None) -> Array:
+def scaled(dataset: Dataset, train: Array, scale: Scale | None) -> Array:
     """Return X scaled by the training samples, or unchanged if every method scales it by itself."""
     if scale is None or scale == "none":
-        return X
-    columns = column_scale(X, train, scale)
-    return ((X - columns.mean) / columns.scale).astype(X.dtype, copy=False)
+        return dataset.X
+    columns = column_scale(dataset, train, scale)
+    return ((dataset.X - columns.mean) / columns.scale).astype(dataset.X.dtype, copy=False)
 
 
 def selected_of(result: dict[str, Any]) -> dict[int, list[int]]:

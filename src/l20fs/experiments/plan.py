@@ -24,7 +24,7 @@ NONZERO = 0
 
 #: Keys of a plan, and of a method.
 KEYS = {"title", "datasets", "sizes", "n_splits", "seed", "classifiers", "inner_folds", "scale", "methods"}
-METHOD_KEYS = {"label", "method", "paper_solver", "params", "grid", "sizes"}
+METHOD_KEYS = {"label", "method", "paper_solver", "paper_reading", "params", "grid", "sizes"}
 
 #: Scaling of the features of a cell for all methods, by its training samples (:mod:`l20fs.design.column_scale`).
 SCALES = get_args(Scale)
@@ -182,7 +182,11 @@ class _Method:
         solver = entry.get("paper_solver")
         if solver is not None and (self.name != "L20Selector" or solver not in ("ahiht", "hiht")):
             self.refuse(f"paper_solver={solver!r}. Use 'ahiht' or 'hiht' of L20Selector.", "paper_solver")
-        self.params = ({} if solver is None else _flat(paper_settings(solver))) | dict(entry.get("params", {}))
+        reading = entry.get("paper_reading", "code")
+        if reading not in ("code", "printed") or (solver is None and "paper_reading" in entry):
+            self.refuse(f"paper_reading={reading!r}. Use 'code' or 'printed' beside a paper_solver.", "paper_reading")
+        settings = {} if solver is None else _flat(paper_settings(solver, reading=reading))
+        self.params = settings | dict(entry.get("params", {}))
         self.grid = dict(entry.get("grid", {}))
         self.sizes = _sizes(entry["sizes"], where, "methods", number, "sizes") if "sizes" in entry else None
         self._refuse_bad_parameters()

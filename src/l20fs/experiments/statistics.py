@@ -1,4 +1,4 @@
-"""Statistical comparison of methods: ranks, Friedman test, and tests of pairs.
+"""Statistical comparison of methods: tests of all of them, and of pairs.
 
 The tests are those that Demsar (2006) recommends for several classifiers over several data sets. All take a *score matrix*:
 a DataFrame with a row per data set and a column per method; larger is better.
@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.stats import chi2, f, rankdata, studentized_range, t
+from scipy.stats import rankdata, studentized_range, t, wilcoxon
 
+from l20fs.experiments.friedman import Friedman, check_size, friedman, mean_ranks
 from l20fs.experiments.outcomes import DIGITS
 
 #: Level of all tests.
@@ -36,70 +37,6 @@ def score_matrix(table: pd.DataFrame, classifier: str) -> pd.DataFrame:
     return matrix.reindex(index=shown.dataset.unique(), columns=shown.method.unique()).dropna()
 
 
-def mean_ranks(scores: pd.DataFrame) -> pd.Series:
-    """Return the mean rank of each method: 1 is the best, ties share the mean of their ranks.
-
-    Examples
-    --------
-    >>> mean_ranks(pd.DataFrame({"a": [3.0, 2.0], "b": [3.0, 1.0]})).to_dict()
-    {'a': 1.25, 'b': 1.75}
-    """
-    return pd.Series(_ranks(scores).mean(axis=0), index=scores.columns)
-
-
-class Friedman(NamedTuple):
-    """Friedman's test, and its correction by Iman and Davenport, which is less conservative."""
-
-    statistic: float
-    p_value: float
-    f_statistic: float
-    f_p_value: float
-    n_sets: int
-    n_methods: int
-
-
-def friedman(scores: pd.DataFrame) -> Friedman:
-    r"""Test whether all methods are equal.
-
-    :math:`\chi^2 = \frac{12 N}{k(k+1)} \left(\sum_j R_j^2 - \frac{k(k+1)^2}4\right) / c` with the mean ranks :math:`R_j` and
-    :math:`c = 1 - \sum (t^3 - t) / (N k (k^2 - 1))` over all groups of t equal scores.
-
-    Examples
-    --------
-    >>> test = friedman(pd.DataFrame({"a": [3.0, 2.0, 5.0], "b": [2.0, 1.0, 3.0], "c": [1.0, 0.0, 4.0]}))
-    >>> round(test.statistic, 4), round(test.f_statistic, 4)
-    (4.6667, 7.0)
-    """
-    n_sets, n_methods = _check_size(scores)
-    ranks = _ranks(scores)
-    sizes = np.concatenate([np.unique(row, return_counts=True)[1] for row in ranks])
-    correction = 1.0 - float(np.sum(sizes**3 - sizes)) / (n_sets * n_methods * (n_methods**2 - 1))
-    spread = float(np.sum(ranks.mean(axis=0) ** 2)) - n_methods * (n_methods + 1) ** 2 / 4
-    statistic = 12.0 * n_sets / (n_methods * (n_methods + 1)) * spread / correction if correction > 0.0 else 0.0
-    statistic = max(0.0, round(statistic, DIGITS))
-    f_statistic = iman_davenport(statistic, n_sets, n_methods)
-    return Friedman(
-        statistic,
-        float(chi2.sf(statistic, n_methods - 1)),
-        f_statistic,
-        float(f.sf(f_statistic, n_methods - 1, (n_methods - 1) * (n_sets - 1))),
-        n_sets,
-        n_methods,
-    )
-
-
-def iman_davenport(statistic: float, n_sets: int, n_methods: int) -> float:
-    """Convert Friedman's statistic to one with an F distribution; infinite if all sets have the same order.
-
-    Examples
-    --------
-    >>> round(iman_davenport(9.28, 14, 4), 2)  # the example of Demsar (2006)
-    3.69
-    """
-    rest = round(n_sets * (n_methods - 1) - statistic, DIGITS)
-    return (n_sets - 1) * statistic / rest if rest > 0.0 else math.inf
-
-
 def wilcoxon_holm(scores: pd.DataFrame, against: str | None = None) -> pd.DataFrame:
     """Compare one method with each of the others by signed ranks, with Holm-corrected p-values.
 
@@ -117,7 +54,7 @@ def wilcoxon_holm(scores: pd.DataFrame, against: str | None = None) -> pd.DataFr
         (two-sided), p_holm, least_p_holm (the smallest possible p_holm, of a method that wins on all sets: with few sets and
         many methods it is above any level, so that nothing can be significant).
     """
-    n_sets, n_methods = _check_size(scores)
+    n_sets, n_methods = check_size(scores)
     if against is None:
         against = str(mean_ranks(scores).idxmin())
     if against not in scores:
@@ -145,8 +82,8 @@ def wilcoxon_holm(scores: pd.DataFrame, against: str | None = None) -> pd.DataFr
 def signed_rank_test(difference: np.ndarray) -> float:
     """Return Wilcoxon's two-sided p-value, exact also with ties; differences of zero are left out.
 
-    Under the null hypothesis both signs are equally likely: all sums of signed ranks are counted, with doubled ranks, which
-    are integers.
+    Without ties this is SciPy's. With ties SciPy's exact distribution is that of ranks without ties; here all sums of signed
+    ranks are counted: under the null hypothesis both signs are equally likely, and doubled ranks are integers.
 
     Examples
     --------
@@ -156,6 +93,8 @@ def signed_rank_test(difference: np.ndarray) -> float:
     difference = difference[difference != 0]
     if not len(difference):
         return 1.0
+    if len(np.unique(np.abs(difference))) == len(difference):
+        return float(wilcoxon(difference, method="exact").pvalue)
     doubled = np.rint(2 * rankdata(np.abs(difference))).astype(int)
     positive = int(doubled[difference > 0].sum())
     share = np.ones(1)  # fraction of the sign patterns, by the sum of doubled positive ranks
@@ -308,7 +247,7 @@ def different_pairs(scores: pd.DataFrame, level: float = LEVEL) -> list[tuple[st
     [('a', 'b'), ('a', 'c')]
     """
     test = friedman(scores)
-    if test.f_p_value >= level:
+    if test.p_value >= level:
         return []
     difference = critical_difference(test.n_methods, test.n_sets, level)
     ranks = mean_ranks(scores)
@@ -345,7 +284,7 @@ class RankTests(NamedTuple):
         Mean ranks, the best first.
     friedman : Friedman
     is_different : bool
-        Whether the test of Iman and Davenport finds any difference.
+        Whether Friedman's test finds any difference.
     difference : float
         Critical difference of mean ranks (Nemenyi).
     pairs : list of (str, str)
@@ -375,22 +314,10 @@ def rank_tests(scores: pd.DataFrame, level: float = LEVEL) -> RankTests:
     return RankTests(
         ranks,
         test,
-        test.f_p_value < level,
+        test.p_value < level,
         difference,
         different_pairs(scores, level),
         alike(ranks, difference),
         wilcoxon_holm(scores),
         level,
     )
-
-
-def _ranks(scores: pd.DataFrame) -> np.ndarray:
-    """Return the ranks of the methods in every set; scores that differ by rounding errors are tied."""
-    return np.asarray(rankdata(-np.round(scores.to_numpy(dtype=np.float64), DIGITS), axis=1))
-
-
-def _check_size(scores: pd.DataFrame) -> tuple[int, int]:
-    n_sets, n_methods = scores.shape
-    if n_sets < 2 or n_methods < 2:
-        raise ValueError(f"{n_sets} data sets and {n_methods} methods cannot be compared. Give two or more of each.")
-    return n_sets, n_methods

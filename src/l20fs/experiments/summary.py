@@ -201,8 +201,7 @@ def _tests(tests: RankTests) -> str:
     test = tests.friedman
     sentences = [
         f"Mean ranks over {test.n_sets} data sets (1 is best): {listed}.",
-        f"Friedman: χ² = {test.statistic:.2f}, {p_text(test.p_value)}; Iman-Davenport: F = {test.f_statistic:.2f}, "
-        f"{p_text(test.f_p_value)}: "
+        f"Friedman ({'exact' if test.is_exact else 'random orders'}): χ² = {test.statistic:.2f}, {p_text(test.p_value)}: "
         f"{'not all methods are alike' if tests.is_different else 'the methods cannot be told apart'} at {tests.level:g}.",
     ]
     if tests.is_different:

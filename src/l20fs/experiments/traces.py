@@ -54,7 +54,7 @@ def trace_homotopy(X: Array, one_hot: Array, *, max_steps: int, one_lambda: bool
     """Return f + lambda * (number of rows) at the start and after every accepted step, for the last lambda."""
     problem, solver = LeastSquares(X, one_hot), paper_settings("ahiht")["solver"]
     walk = Walk(problem, solver.schedule(n_rows=X.shape[1], target=ALPHA))
-    lambdas = [ALPHA] if one_lambda else target_grid(solver.alpha_start, ALPHA, solver.rate, with_start=False)
+    lambdas = [ALPHA] if one_lambda else target_grid(solver.alpha_start, ALPHA, solver.rate)
     values = [problem.null_loss]
     for lam in lambdas:
         for _ in range(max_steps):

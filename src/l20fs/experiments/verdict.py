@@ -68,7 +68,7 @@ def describe_scaling(plan: Plan, data: Dataset) -> str:
     if plan.scale is None:
         return "Every method scales the features by itself."
     trains = [paper_split(data.y, number, plan.seed).train for number in range(plan.n_splits)]
-    counts = Counter(column_scale(data.X, train, plan.scale).rule for train in trains)
+    counts = Counter(column_scale(data, train, plan.scale).rule for train in trains)
     (used, _), *others = counts.most_common()
     text = f"All methods get the same values. {how_it_was_scaled(plan.scale, used)}"
     if plan.scale != "none":

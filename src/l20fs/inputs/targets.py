@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import warnings
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from sklearn.utils.multiclass import type_of_target
@@ -16,23 +17,32 @@ from l20fs.typing import Array
 #: With a class of this weight the others are below the rounding error.
 LARGEST_CLASS_WEIGHT = 1e15
 
+#: What y stands for: labels, numbers, or what its type suggests.
+Task = Literal["auto", "classification", "regression"]
+
 
 class Targets(NamedTuple):
     """Encoded targets of a fit.
 
     ``Y`` is (n_samples, n_targets): one-hot labels, label indicators or numbers. ``classes`` holds the labels in sorted
     order, None for numbers; ``codes`` the index of the label of each sample, None unless each sample has one label.
-    ``sample_weight`` is None if all weights are 1.
+    ``sample_weight`` is None if all weights are 1. Without an intercept, which ``fit_intercept`` tells, targets that are all
+    the same number have to be explained as well.
     """
 
     Y: Array
     classes: Array | None
     codes: Array | None
     sample_weight: Array | None = None
+    fit_intercept: bool = True
 
 
-def encode_targets(y: Array) -> Targets:
+def encode_targets(y: Array, task: Task = "auto", *, fit_intercept: bool = True) -> Targets:
     """Encode validated targets: labels one-hot in sorted order, indicators and numbers unchanged.
+
+    ``"auto"`` goes by ``sklearn.utils.multiclass.type_of_target``: whole numbers in one column are labels, fractions and
+    several columns that are no label indicator are numbers. ``"classification"`` takes fractions for labels too,
+    ``"regression"`` takes all for numbers.
 
     Examples
     --------
@@ -40,9 +50,13 @@ def encode_targets(y: Array) -> Targets:
     array([[0., 1.],
            [1., 0.],
            [0., 1.]])
+    >>> encode_targets(np.array([3, 1, 3]), "regression").Y.T
+    array([[3., 1., 3.]])
     """
     if y.ndim == 2 and y.shape[1] == 1:
         y = column_or_1d(y, warn=True)
+    if task == "regression":
+        return numeric_targets(y, for_labels="task='classification'", fit_intercept=fit_intercept)
     try:
         kind = type_of_target(y, input_name="y", raise_unknown=True)
     except TypeError as error:
@@ -50,18 +64,51 @@ def encode_targets(y: Array) -> Targets:
             f"y has labels that cannot be compared ({error}). Drop samples without a label and use one type of label, "
             "for example y.astype(str)."
         ) from error
-    if kind in ("binary", "multiclass"):
-        classes, codes = np.unique(y, return_inverse=True)
-        if len(classes) < 2:
-            raise ValueError(
-                f"y has one class only, {str(classes[0])!r}; selection needs 2 or more. Give samples of 2 or more classes."
-            )
-        return Targets(np.eye(len(classes))[codes], classes, codes)
-    targets = numeric_targets(y)
+    if kind in ("binary", "multiclass") or (kind == "continuous" and task == "classification"):
+        return _one_hot(y)
+    if kind != "multilabel-indicator" and task == "classification":
+        raise ValueError(
+            f"y has {y.shape[1]} columns that are no label indicator, which is 0 or 1 everywhere. Give one label per sample "
+            "or an indicator, or use task='regression'."
+        )
+    targets = numeric_targets(y, fit_intercept=fit_intercept)
     return targets._replace(classes=np.arange(targets.Y.shape[1])) if kind == "multilabel-indicator" else targets
 
 
-def numeric_targets(y: Array, *, for_labels: str = "L20Classifier or L20Selector") -> Targets:
+def _one_hot(y: Array) -> Targets:
+    classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(
+            f"y has one class only, {str(classes[0])!r}; selection needs 2 or more. Give samples of 2 or more classes."
+        )
+    return Targets(np.eye(len(classes))[codes], classes, codes)
+
+
+def warn_of_numbers_as_labels(targets: Targets) -> None:
+    """Warn if ``"auto"`` took numbers for labels and most of more than two classes have one or two samples.
+
+    Examples
+    --------
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     warn_of_numbers_as_labels(encode_targets(np.array([151, 75, 141, 206, 135])))
+    >>> len(caught)
+    1
+    """
+    if targets.codes is None or targets.classes is None or targets.classes.dtype.kind not in "iuf":
+        return
+    sizes = np.bincount(targets.codes)
+    n_small = np.count_nonzero(sizes <= 2)
+    if len(sizes) > 2 and 2 * n_small > len(sizes):
+        warnings.warn(
+            f"y holds numbers, which are taken for {len(sizes)} class labels, {n_small} of them with one or two samples. "
+            "Use task='regression' to take them as numbers, or task='classification' if they are labels.",
+            UserWarning,
+            stacklevel=7,  # the caller of fit
+        )
+
+
+def numeric_targets(y: Array, *, for_labels: str = "L20Classifier or L20Selector", fit_intercept: bool = True) -> Targets:
     """Return validated targets as numbers; an error for labels names ``for_labels`` as the way out.
 
     Examples
@@ -75,9 +122,14 @@ def numeric_targets(y: Array, *, for_labels: str = "L20Classifier or L20Selector
         raise ValueError(f"y must hold numbers ({error}). For labels use {for_labels}.") from error
     if not np.isfinite(Y).all():
         raise ValueError(f"y has {int((~np.isfinite(Y)).sum())} values that are NaN or infinite. Drop these samples.")
-    if not np.ptp(Y, axis=0).any():
-        raise ValueError("y is constant, so no feature can explain it. Give targets that differ between samples.")
-    return Targets(Y, None, None)
+    _refuse_constant(Y, "", "Give targets that differ between samples.", fit_intercept)
+    return Targets(Y, None, None, fit_intercept=fit_intercept)
+
+
+def _refuse_constant(Y: Array, where: str, way_out: str, fit_intercept: bool) -> None:
+    """Raise an error for numbers that leave nothing to explain: all the same, or all zero without an intercept."""
+    if not (np.ptp(Y, axis=0) if fit_intercept else Y).any():
+        raise ValueError(f"y is {'constant' if fit_intercept else 'zero'}{where}, so no feature can explain it. {way_out}")
 
 
 def weights_of_targets(targets: Targets, class_weight: Any) -> Array | None:
@@ -138,11 +190,10 @@ def with_weights(targets: Targets, sample_weight: Any) -> Targets:
                 f"sample_weight leaves one class only, {str(targets.classes[present[0]])!r}; selection needs 2 or more. "
                 "Give samples of 2 or more classes a weight above 0."
             )
-    elif not np.ptp(counted, axis=0).any():
-        raise ValueError(
-            f"y is constant over the {len(counted)} samples with a positive weight, so no feature can explain it. "
-            "Give samples with different targets a weight above 0."
-        )
+    else:
+        where = f" over the {len(counted)} samples with a positive weight"
+        way_out = "Give samples with different targets a weight above 0."
+        _refuse_constant(counted, where, way_out, targets.fit_intercept)
     return targets._replace(sample_weight=weights)
 
 

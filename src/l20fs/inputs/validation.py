@@ -245,6 +245,12 @@ def check_number(
         raise ValueError(f"{name}={value!r} is not valid. Use a {'whole ' if whole else ''}number {rule}.")
 
 
+def check_flag(name: str, value: Any) -> None:
+    """Raise an error for a parameter that is neither True nor False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name}={value!r} is not valid. Use True or False.")
+
+
 def check_choice(name: str, value: Any, allowed: tuple[str, ...]) -> None:
     """Raise an error for a parameter that is not one of the choices."""
     if not isinstance(value, str) or value not in allowed:

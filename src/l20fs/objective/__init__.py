@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from l20fs.design import Scale, make_design
 from l20fs.objective.gram_least_squares import GramLeastSquares
 from l20fs.objective.least_squares import LeastSquares
@@ -11,13 +13,26 @@ from l20fs.typing import Array
 
 __all__ = ["LeastSquares", "make_problem"]
 
+#: ``scale="auto"`` takes no moderated deviations if the features that vary more explain clearly less of the targets: if the
+#: correlation of log deviation and explained share is below minus this, and below minus two standard errors.
+#: docs/defaults.md has the measurements.
+CONTRARY_CORRELATION = 0.1
+
 
 def make_problem(
-    X: Any, Y: Array, *, scale: Scale | Array = "none", sample_weight: Any = None, **options: Any
+    X: Any,
+    Y: Array,
+    *,
+    scale: Scale | Array = "none",
+    sample_weight: Any = None,
+    fit_intercept: bool = True,
+    **options: Any,
 ) -> LeastSquares:
     """Return the least-squares problem on an array, a sparse matrix or a matrix in blocks.
 
-    The arguments are those of :class:`LeastSquares`.
+    The arguments are those of :class:`LeastSquares`. ``scale="auto"`` also looks at the targets: moderated deviations rest
+    on the assumption that features which hardly vary are mostly noise, and where the targets contradict it
+    (:data:`CONTRARY_CORRELATION`) ``"zscore"`` takes their place. This costs one product with X.
 
     Examples
     --------
@@ -27,6 +42,24 @@ def make_problem(
     >>> type(problem).__name__, round(problem.null_loss, 6)
     ('GramLeastSquares', 1.0)
     """
-    design = make_design(X, scale, sample_weight)
+    design = make_design(X, scale, sample_weight, fit_intercept=fit_intercept)
     kind = GramLeastSquares if design.vectors == "features" else LeastSquares
-    return kind(X, Y, design=design, **options)
+    problem = kind(X, Y, design=design, **options)
+    if isinstance(scale, str) and scale == "auto" and design.scale_rule == "moderated" and _tell_less(problem):
+        units: dict[str, Any] = {"sample_weight": sample_weight, "fit_intercept": fit_intercept}
+        return make_problem(X, Y, scale="zscore", **units, **options)
+    return problem
+
+
+def _tell_less(problem: LeastSquares) -> bool:
+    """Return whether features that vary more explain clearly less of the targets."""
+    design, nothing = problem.design, np.arange(0)
+    no_weights = np.zeros((problem.n_targets, 0))
+    gradient = problem.gradient(problem.residual(nothing, no_weights), nothing, no_weights)
+    energy = design.column_energy[design.varies]
+    share = gradient.squared_norms[design.varies] / energy
+    log_deviation = 0.5 * np.log(energy) + np.log(design.scale[design.varies])
+    if not (np.ptp(share) and np.ptp(log_deviation)):
+        return False
+    correlation = np.corrcoef(log_deviation, share)[0, 1]
+    return bool(correlation < -max(CONTRARY_CORRELATION, 2.0 / np.sqrt(len(energy))))

@@ -2,9 +2,9 @@ r"""Extended BIC along a path, for a choice of the number of features without cr
 
 If the targets were Gaussian with one variance around a linear function of k features out of d, twice the negative logarithm
 of the likelihood would be :math:`N r \log(\mathrm{RSS}_k / N r)` up to a constant, where RSS is the residual sum of squares
-over N samples of r linearly independent targets (one-hot labels of C classes have C - 1). Each of the k r coefficients costs
-:math:`\log N`, as in BIC, and the choice of k out of d features costs twice the logarithm of the number of such choices
-(Chen and Chen 2008, with their gamma = 1):
+over N samples of r linearly independent targets (one-hot labels of C classes have C - 1, or C without an intercept). Each of
+the k r coefficients costs :math:`\log N`, as in BIC, and the choice of k out of d features costs twice the logarithm of the
+number of such choices (Chen and Chen 2008, with their gamma = 1):
 
 .. math:: \mathrm{EBIC}(k) = N r \log\frac{\mathrm{RSS}_k}{N r}
           + \frac{N}{N - k - 2} \Bigl( k r \log N + 2 \log\binom dk \Bigr)
@@ -13,6 +13,10 @@ The factor :math:`N / (N - k - 2)` is the small-sample correction of AICc (Hurvi
 samples and thousands of features the residual of the best k falls faster than the plain penalty grows, and without the
 factor as many features as samples would be selected from pure noise. Labels are not Gaussian, so that this is a rule of
 thumb; :class:`~l20fs.L20SelectorCV` measures the score.
+
+With sample weights N is their sum, since a weight of 2 is the same as the sample twice. Weights that are normalised to
+another sum, such as 1, are refused where no feature could be chosen rather than rescaled: their sum is the only thing that
+tells how much evidence there is, and a guess of it would decide the size.
 """
 
 from __future__ import annotations
@@ -50,6 +54,7 @@ def ebic(
     3
     """
     n_samples = problem.design.sample_weights.total
+    refuse_few_samples(n_samples)
     n_targets = int(np.linalg.matrix_rank(problem.targets @ problem.targets.T, rtol=1e-9, hermitian=True))
     n_candidates = int(np.count_nonzero(problem.design.varies)) if n_candidates is None else n_candidates
     residuals = _residuals(problem, rows)
@@ -62,6 +67,15 @@ def ebic(
     price = n_samples / (n_samples - n_rows - 2.0) * (n_targets * n_rows * np.log(n_samples) + 2.0 * log_choices)
     n_numbers = n_samples * n_targets
     return np.where(is_allowed, n_numbers * np.log(residuals[n_rows] / n_numbers) + price, np.inf)
+
+
+def refuse_few_samples(n_samples: float) -> None:
+    """Raise an error for a number of samples, or sum of their weights, at which the criterion is finite for no feature."""
+    if n_samples <= 3.0:
+        raise ValueError(
+            f"The extended BIC counts {n_samples:.3g} samples (the sum of sample_weight, if given) and needs more than 3. "
+            "Use sample_weight / sample_weight.mean() if its sum has no meaning, or give a number of features."
+        )
 
 
 def _residuals(problem: LeastSquares, rows: Array) -> Array:

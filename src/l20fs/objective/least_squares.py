@@ -1,4 +1,4 @@
-"""Data term: least squares with an unpenalised intercept and an optional ridge term."""
+"""Data term: least squares with an unpenalised intercept, if there is one, and an optional ridge term."""
 
 from __future__ import annotations
 
@@ -8,7 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from l20fs.design import BLOCK_ELEMENTS, Design, Likely, Scale, equality_tolerance, make_design
+from l20fs.design import (
+    Design,
+    Likely,
+    Scale,
+    equality_tolerance,
+    make_design,
+    refuse_extreme_targets,
+    smallest_rooms,
+)
 from l20fs.objective.gradients import BlockGradient, DeviceGradient, Gradient, HostGradient
 from l20fs.typing import Array
 
@@ -20,14 +28,14 @@ class LeastSquares:
 
     ``X~`` and ``Y~`` are centred, which is equivalent to fitting an intercept (equations 5 to 7 of the paper). With sample
     weights they are centred by the weighted means and each sample is multiplied by the square root of its weight, so that a
-    sample of weight 2 is equivalent to the sample twice.
+    sample of weight 2 is equivalent to the sample twice. Without an intercept nothing is centred.
 
     Parameters
     ----------
     X : array or sparse matrix of shape (n_samples, n_features)
     Y : array of shape (n_samples, n_targets)
     ridge : float or callable
-        Strength of the ridge term in units of the mean squared norm of a centred feature that varies,
+        Strength of the ridge term in units of the mean squared norm of a (centred) feature that varies,
         ``mu = ridge * mean_j ||x_j||^2``, so that its effect does not depend on the units of X or on constant features; or a
         function that returns it for the design.
     scale : {"auto", "moderated", "zscore", "none"} or array of shape (n_features,)
@@ -36,6 +44,8 @@ class LeastSquares:
         Weight of the squared error of each target; the columns of Y are multiplied by its square root.
     sample_weight : array of shape (n_samples,), optional
         Weights of the samples; a weight of 0 leaves a sample out.
+    fit_intercept : bool
+        Whether X and Y are centred.
 
     Examples
     --------
@@ -53,18 +63,24 @@ class LeastSquares:
         scale: Scale | Array = "none",
         target_weights: Array | None = None,
         sample_weight: Any = None,
+        fit_intercept: bool = True,
         design: Design | None = None,
     ) -> None:
         self._X, self._Y, self._target_weights = X, Y, target_weights
-        self.design = make_design(X, scale, sample_weight) if design is None else design
-        weights = self.design.sample_weights
-        self.y_mean = weights.mean(np.asarray(Y, dtype=np.float64))
+        if design is None:
+            design = make_design(X, scale, sample_weight, fit_intercept=fit_intercept)
+        self.design = design
+        weights = design.sample_weights
         self.y_scale = np.ones(Y.shape[1]) if target_weights is None else np.sqrt(target_weights)
-        self.targets = np.ascontiguousarray(weights.times_root(((Y - self.y_mean) * self.y_scale).T), dtype=np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):  # raised as an error below
+            self.y_mean = weights.centre(np.asarray(Y, dtype=np.float64))
+            self.targets = np.ascontiguousarray(weights.times_root(((Y - self.y_mean) * self.y_scale).T), dtype=np.float64)
+            self.null_loss = 0.5 * float(np.vdot(self.targets, self.targets))
+        if np.any(Y != Y[:1]):  # constant targets have no deviation that could be too small
+            refuse_extreme_targets(self.targets, 2.0 * self.null_loss, self.design)
         #: Strength of the ridge term in units of the mean squared norm of a feature, and mu.
         self.relative_ridge = float(ridge(self.design) if callable(ridge) else ridge)
         self.ridge = self.relative_ridge * float(self.design.column_energy.mean(where=self.design.varies))
-        self.null_loss = 0.5 * float(np.vdot(self.targets, self.targets))
 
     def reweighted(self, sample_weight: Any) -> LeastSquares:
         """Return the problem on the same X and Y with the same units and mu, under other sample weights.
@@ -83,6 +99,7 @@ class LeastSquares:
             scale=self.design.scale,
             target_weights=self._target_weights,
             sample_weight=sample_weight,
+            fit_intercept=self.design.sample_weights.fit_intercept,
         )
         other.relative_ridge, other.ridge = self.relative_ridge, self.ridge
         return other
@@ -163,11 +180,8 @@ class LeastSquares:
     def products_among(self, rows: Array, vectors: Array) -> tuple[Array, Array]:
         """Return ``vectors' X~`` and ``X~' X~`` of a few features; the vectors are columns over the samples."""
         products, gram = np.zeros((vectors.shape[1], len(rows))), np.zeros((len(rows), len(rows)))
-        step = max(1, BLOCK_ELEMENTS // max(1, len(rows)))
-        for start in range(0, len(vectors), step):
-            block = slice(start, start + step)
-            columns = self.design.take(rows, block).astype(np.float64, copy=False)
-            products += vectors[block].T @ columns
+        for samples, columns in self.design.sample_blocks(rows):
+            products += vectors[samples].T @ columns
             gram += columns.T @ columns
         return products, gram
 
@@ -189,8 +203,7 @@ class LeastSquares:
         corners = np.zeros(len(rows))
         diagonal = np.diagonal(self._factor(rows, 0.0)[0])
         corners[: len(diagonal)] = diagonal
-        share = 1e-10 if self.dtype == np.float64 else 1e-5
-        return rows[corners * corners <= share * self.design.column_energy[rows]]
+        return rows[corners * corners <= smallest_rooms(self.design)[rows]]
 
     def _factor(self, rows: Array, ridge: float) -> tuple[Array, Array]:
         n_rows = len(rows)

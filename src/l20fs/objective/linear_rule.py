@@ -9,6 +9,13 @@ middle classes would never be predicted. Instead the predictions :math:`s = W'x`
 where :math:`m_c` are the class means of s, :math:`\Sigma` is its scatter within the classes and :math:`\pi` are the
 frequencies of the classes, equal ones if ``class_weight`` is balanced. This is invariant to the shrinkage of each axis
 (penalized discriminant analysis; Hastie, Buja and Tibshirani 1995).
+
+Without an intercept the rule goes through the origin: the scores are the least squares of the indicators on the predictions,
+
+.. math:: \delta_c(x) = \pi_c m_c' M^{-1} s, \qquad M = \Sigma + \sum_c \pi_c m_c m_c',
+
+which undoes the shrinkage as well. To drop the constants of the discriminant analysis instead would be wrong wherever the
+samples are far from the origin.
 """
 
 from __future__ import annotations
@@ -23,18 +30,23 @@ from l20fs.inputs.validation import check_number
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.typing import Array
 
-#: Value of ``ridge="auto"`` for numbers; docs/defaults.md has the measurements.
-RIDGE_FOR_NUMBERS = 0.1
+#: Value of ``ridge="auto"`` with far more features than samples; docs/defaults.md has the measurements.
+RIDGE_FOR_LABELS, RIDGE_FOR_NUMBERS = 3.0, 1.0
 
-#: Fraction of the mean scatter of the predictions that is added to the within-class scatter, zero for a perfect fit.
-LEAST_SCATTER = 1e-6
+#: Features per sample at which it has half that value.
+HALFWAY = 10.0
+
+#: Fraction of the mean scatter of the predictions that is added to the scatter within the classes, which is zero for a
+#: perfect fit, and uncertain in the directions of little scatter where samples are few.
+LEAST_SCATTER = 0.01
 
 
 def auto_ridge(n_features: int, n_samples: float, *, for_labels: bool) -> float:
     r"""Return the strength of the ridge term for ``ridge="auto"``.
 
-    For labels it is :math:`3 q / (q + 10)` with q the number of features per sample: weak on tall tables, where many samples
-    separate correlated features, and 3 on wide ones. docs/defaults.md has the measurements.
+    It is :math:`3 q / (q + 10)` for labels and :math:`q / (q + 10)` for numbers, with q the number of features per sample:
+    weak on tall tables, where many samples separate correlated features, strong on wide ones. docs/defaults.md has the
+    measurements.
 
     Parameters
     ----------
@@ -48,12 +60,10 @@ def auto_ridge(n_features: int, n_samples: float, *, for_labels: bool) -> float:
     Examples
     --------
     >>> auto_ridge(30, 300, for_labels=True), auto_ridge(5000, 50, for_labels=True), auto_ridge(30, 300, for_labels=False)
-    (0.02970297029702971, 2.727272727272727, 0.1)
+    (0.0297029702970297, 2.727272727272727, 0.009900990099009901)
     """
-    if not for_labels:
-        return RIDGE_FOR_NUMBERS
     per_sample = n_features / n_samples
-    return 3.0 * per_sample / (per_sample + 10.0)
+    return (RIDGE_FOR_LABELS if for_labels else RIDGE_FOR_NUMBERS) * per_sample / (per_sample + HALFWAY)
 
 
 def ridge_on(ridge: float | str, targets: Targets, design: Design) -> float:
@@ -77,8 +87,8 @@ def check_ridge(ridge: Any) -> None:
 class LinearRule(NamedTuple):
     """Linear rule ``x[rows] @ weights + intercept``, one column per target.
 
-    ``rows`` (n_rows,) are features, best first; ``weights`` (n_rows, n_targets) and ``intercept`` (n_targets,) are in units
-    of X.
+    The rule for two classes has one column, for the second against the first. ``rows`` (n_rows,) are features, best first;
+    ``weights`` (n_rows, n_targets) and ``intercept`` (n_targets,) are in units of X.
     """
 
     rows: Array
@@ -90,21 +100,34 @@ class LinearRule(NamedTuple):
         return np.asarray(columns @ self.weights) + self.intercept
 
 
+def decide(values: Array) -> Array:
+    """Return the index of the class of each sample from the values of a rule; ties go to the first class.
+
+    Examples
+    --------
+    >>> decide(np.array([[0.5], [-2.0], [0.0]])), decide(np.array([[1.0, 3.0, 2.0]]))
+    (array([1, 0, 0]), array([1]))
+    """
+    return (values[:, 0] > 0.0).astype(np.intp) if values.shape[1] == 1 else values.argmax(axis=1)
+
+
 class ClassScatter(NamedTuple):
     """Class means and scatter of some features, in the units of the design, after ``scale``.
 
-    ``means`` (n_classes, n_rows) of the centred features, ``within`` (n_rows, n_rows) their mean scatter within the classes,
-    ``shares`` (n_classes,) of the classes.
+    ``means`` (n_classes, n_rows) of the features, centred if there is an intercept, ``within`` (n_rows, n_rows) their mean
+    scatter within the classes, ``shares`` (n_classes,) of the classes.
     """
 
     means: Array
     within: Array
     shares: Array
+    fit_intercept: bool = True
 
     @classmethod
     def of(cls, problem: LeastSquares, rows: Array, targets: Targets, class_weight: Any) -> ClassScatter:
         """Compute the statistics of the columns ``rows``."""
-        root, one_hot = problem.design.sample_weights.root, targets.Y
+        sample_weights, one_hot = problem.design.sample_weights, targets.Y
+        root = sample_weights.root
         membership = one_hot if root is None else one_hot * root[:, None]
         sizes = (membership * membership).sum(axis=0)
         sums, gram = problem.products_among(rows, membership)
@@ -113,19 +136,26 @@ class ClassScatter(NamedTuple):
         weights = weights_of_targets(targets, class_weight)
         shares = sizes if weights is None else sizes * weights
         # Equal frequencies must be equal to the last digit: they decide ties between classes.
-        return cls(means, within, np.round(shares / shares.sum(), 12))
+        return cls(means, within, np.round(shares / shares.sum(), 12), sample_weights.fit_intercept)
 
     def discriminant(self, weights: Array) -> tuple[Array, Array]:
-        """Convert predictions ``x @ weights`` on the first rows to class scores: their weights and intercepts."""
+        """Convert predictions ``x @ weights`` on the first rows to class scores: their weights and intercepts.
+
+        Two classes have one score, that of the second less that of the first.
+        """
         k = len(weights)
         centres = self.means[:, :k] @ weights
         scatter = weights.T @ self.within[:k, :k] @ weights
-        total = np.trace(scatter) + float(self.shares @ np.square(centres).sum(axis=1))
+        total = np.trace(scatter) + float(self.shares @ np.square(centres - self.shares @ centres).sum(axis=1))
         scatter += (LEAST_SCATTER * total / len(centres) or 1.0) * np.eye(len(centres))
-        axes = np.linalg.solve(scatter, centres.T)
-        # A class without samples has no centre and is never predicted.
-        with np.errstate(divide="ignore"):
-            intercept = np.log(self.shares) - 0.5 * np.einsum("cj,jc->c", centres, axes)
         present = self.shares > 0.0
+        intercept = np.where(present, 0.0, -np.inf)  # a class without samples has no centre and is never predicted
+        if self.fit_intercept:
+            axes = np.linalg.solve(scatter, centres.T)
+            intercept[present] = np.log(self.shares[present]) - 0.5 * np.einsum("cj,jc->c", centres, axes)[present]
+        else:
+            axes = np.linalg.solve(scatter + (centres.T * self.shares) @ centres, centres.T * self.shares)
+        if len(centres) == 2:
+            return weights @ np.diff(axes), np.diff(intercept)
         # Only differences between classes matter: their mean is subtracted.
         return weights @ (axes - axes[:, present].mean(axis=1, keepdims=True)), intercept - intercept[present].mean()

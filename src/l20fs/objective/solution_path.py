@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import BinaryIO
@@ -69,8 +69,10 @@ class SolutionPath:
         :meth:`with_refits`. ``rank`` is ``n_refit``, or less if there are fewer samples and no ridge term.
     refit_targets : array of shape (rank, n_targets)
         Right-hand sides of that triangle.
+    refit_losses : array of shape (n_refit + 1,)
+        Loss of :meth:`refit` for each number of features, where that is not the f of the triangle: with ``loss="l21"``.
     null_loss : array of shape ()
-        Value of f without features, W = 0.
+        Value of f without features, W = 0; with ``loss="l21"`` that of the weighted squares.
     lower_bounds : array of shape (k_max + 1,)
         Lower bounds on f of any k features, for k from 0 on, from which :meth:`gap` is computed; empty without
         ``certify=True``.
@@ -107,6 +109,7 @@ class SolutionPath:
     y_scale: Array
     refit_triangle: Array
     refit_targets: Array
+    refit_losses: Array
     null_loss: Array
     tie: Array
     lower_bounds: Array
@@ -167,6 +170,7 @@ class SolutionPath:
             y_scale=problem.y_scale,
             refit_triangle=np.empty((0, 0)),
             refit_targets=np.empty((0, problem.n_targets)),
+            refit_losses=np.empty(0),
             null_loss=np.array(problem.null_loss),
             tie=np.array(problem.tie),
             lower_bounds=np.empty(0),
@@ -478,7 +482,9 @@ class SolutionPath:
         """
         return self.y_mean - self.coef(k) @ self.x_mean
 
-    def with_refits(self, problem: LeastSquares, k_max: int) -> SolutionPath:
+    def with_refits(
+        self, problem: LeastSquares, k_max: int, value: Callable[[LeastSquares, Array, Array], float] | None = None
+    ) -> SolutionPath:
         """Return this path with the factors that :meth:`refit` needs for every k up to ``k_max``.
 
         Parameters
@@ -487,14 +493,26 @@ class SolutionPath:
             The data term of this path.
         k_max : int
             Largest number of units to refit.
+        value : callable or None, default=None
+            Returns the loss from the problem, features and their weights, (n_targets, n_rows); None: f of the problem.
 
         Returns
         -------
         SolutionPath
-            The same path with ``refit_triangle`` and ``refit_targets``.
+            The same path with ``refit_triangle``, ``refit_targets`` and ``refit_losses``.
         """
-        triangle, targets = problem.factor(self.support(k_max))
-        return replace(self, refit_triangle=triangle, refit_targets=targets)
+        rows = self.support(k_max)
+        triangle, targets = problem.factor(rows)
+        path = replace(self, refit_triangle=triangle, refit_targets=targets)
+        if value is None:
+            return path
+        losses = [value(problem, rows[:n_rows], path._refit_values(n_rows).T) for n_rows in range(len(rows) + 1)]
+        return replace(path, refit_losses=np.array(losses))
+
+    def _refit_values(self, n_rows: int) -> Array:
+        """Return the weights of least squares on the best features, (n_rows, n_targets), in the units after ``scale``."""
+        values: Array = np.linalg.lstsq(self.refit_triangle[:, :n_rows], self.refit_targets, rcond=None)[0]
+        return values
 
     @property
     def largest_refit(self) -> int:
@@ -504,6 +522,9 @@ class SolutionPath:
 
     def refit(self, k: int) -> Refit:
         """Solve least squares (with the ridge term, if any) on exactly the best ``k`` units.
+
+        With ``loss="l21"`` the samples have the weights of the end of the path, so that the robust loss is at its minimum
+        for the k of that end.
 
         Parameters
         ----------
@@ -525,10 +546,12 @@ class SolutionPath:
             raise ValueError(
                 f"refit(k={k}): the path can be refitted up to k={self.largest_refit}. Fit with max_features={k}."
             )
-        triangle = self.refit_triangle[:, : len(rows)]
-        values = np.linalg.lstsq(triangle, self.refit_targets, rcond=None)[0]
-        explained = triangle @ values
-        loss = self.null_loss - np.vdot(explained, self.refit_targets - 0.5 * explained)
+        values = self._refit_values(len(rows))
+        if len(self.refit_losses):
+            loss = self.refit_losses[len(rows)]
+        else:
+            explained = self.refit_triangle[:, : len(rows)] @ values
+            loss = self.null_loss - np.vdot(explained, self.refit_targets - 0.5 * explained)
         coef = np.zeros((len(self.y_mean), self.n_features))
         coef[:, rows] = values.T / self.y_scale[:, None] / self.x_scale[rows]
         return Refit(coef, self.y_mean - coef @ self.x_mean, float(loss))

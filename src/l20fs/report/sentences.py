@@ -69,7 +69,7 @@ SCALINGS = {
 #: Why ``scale="auto"`` chose it.
 SCALE_REASONS = {
     "moderated": "The features vary alike, as those that share a unit do, so that",
-    "zscore": "The features vary very differently, as those that do not share a unit do, so that",
+    "zscore": "The features vary very differently, as in different units, or tell less the more they vary, so that",
 }
 
 
@@ -224,6 +224,16 @@ def optimistic_choice(rule: str, *, is_nested: bool) -> str | None:
     hint = "The nested estimate below is not." if is_nested else "--nested gives an estimate without that."
     return (
         f"The number of features was chosen by the same accuracy that is shown, which makes it slightly optimistic. {hint}"
+    )
+
+
+def search_at_limit(limit: int | None, noun: str) -> str | None:
+    """Warn that the search for the number of features ended at the largest that was tried."""
+    if limit is None:
+        return None
+    return (
+        f"The search for the number of {noun}s ended at its limit of {limit}, where the highest accuracy is: more may do "
+        "better. Raise it with --max-features."
     )
 
 

@@ -61,7 +61,8 @@ class AHIHT(HomotopySolver):
     Parameters
     ----------
     alpha_start : float or None, default=None
-        The first lambda, from which the path descends by ``rate``. None: where the first feature is about to enter.
+        Lambda of the first stage (lambda_0 in the paper), from which the path descends by ``rate``. None: where the first
+        feature is about to enter.
     rate : float, default=0.9
         Factor between two lambdas (rho in the paper).
     line_search_factor : float, default=2.0

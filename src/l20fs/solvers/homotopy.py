@@ -31,6 +31,10 @@ from l20fs.solvers.initial_weights import starting_weights
 from l20fs.solvers.lazy import GradientRule, LazyGradients, laziness_pays
 from l20fs.typing import Array
 
+#: Squared step, per squared norm of W, up to which W counts as standing still. It is far above the rounding of W in float32,
+#: and the same for all dtypes: otherwise rounding, or the dtype, would decide which lambdas are visited.
+STANDSTILL = 1e-12
+
 
 @dataclass(frozen=True)
 class Schedule:
@@ -43,8 +47,8 @@ class Schedule:
     n_rows : int
         Where a path without a target ends; with a penalty on groups, the number of units.
     start : float or None
-        lambda_0. A number is used as in the paper's listing: the first stage is ``start * rate``. None: the first
-        stage is the smallest lambda at which W = 0 stays put, so that it is empty and none is idle.
+        lambda_0, the lambda of the first stage, as in the paper's listings. None: the smallest lambda at which W = 0
+        stays put, so that the first stage is empty and none is idle.
     rate : float
         rho, the factor between two lambdas.
     line_search_factor : float
@@ -214,21 +218,20 @@ def entry_lambda(point: Iterate, L: float, penalty: RowPenalty) -> float:
     return point.gradient.largest_outside(point.is_active, penalty) / (2.0 * L)
 
 
-def target_grid(start: float, target: float, rate: float, *, with_start: bool) -> list[float]:
+def target_grid(start: float, target: float, rate: float) -> list[float]:
     """Return the lambdas from ``start`` down to ``target``, which comes last and is never left out.
 
     The number of factors is ``floor(ln(start / target) / ln(1 / rate))``, at least one, as the authors count it.
 
     Examples
     --------
-    >>> target_grid(1.0, 0.05, 0.4, with_start=False)
-    [0.4, 0.16000000000000003, 0.05]
+    >>> target_grid(1.0, 0.05, 0.4)
+    [1.0, 0.4, 0.16000000000000003, 0.05]
     """
     if target >= start:
         return [target]
     n_factors = max(1, math.floor(math.log(start / target) / math.log(1.0 / rate) + 1e-9))
-    first = [start] if with_start else []
-    return first + [start * rate**i for i in range(1, n_factors)] + [target]
+    return [start * rate**i for i in range(n_factors)] + [target]
 
 
 def lambdas(walk: Walk, stages: list[Stage]) -> Iterator[float]:
@@ -241,15 +244,14 @@ def lambdas(walk: Walk, stages: list[Stage]) -> Iterator[float]:
     largest = entry_lambda(origin, walk.L, penalty) * (1.0 + 1e-6)
     first = largest if schedule.start is None else schedule.start
     if schedule.target is not None:
-        yield from target_grid(first, schedule.target, schedule.rate, with_start=schedule.start is None)
+        yield from target_grid(first, schedule.target, schedule.rate)
         return
     if largest == 0.0:
         yield problem.null_loss  # no feature has anything to do with the targets: the path is its empty stage
         return
     n_wanted = min(schedule.n_rows, penalty.n_selectable(problem.design.varies))
-    lam = first if schedule.start is None else first * schedule.rate
+    lam = first
     smallest = largest * (100.0 * np.finfo(problem.dtype).eps) ** 2  # what is left of the gradient there is rounding
-    nothing = 1e-16 if problem.dtype == np.float64 else 1e-12
     has_been_sparse = False  # a random start has all rows; the path begins when the threshold has thinned them
     while lam > smallest:
         yield lam
@@ -259,9 +261,8 @@ def lambdas(walk: Walk, stages: list[Stage]) -> Iterator[float]:
         elif has_been_sparse or n_units == len(penalty.included):
             return
         lam *= schedule.rate
-        # Nothing moved, so nothing will before the next row enters: skip the idle lambdas. "Nothing" is far above the
-        # rounding of W, which would otherwise decide how the path goes on.
-        if stages[-1].squared_step <= nothing * float(stages[-1].norms @ stages[-1].norms):
+        # Nothing moved, so nothing will before the next row enters: skip the idle lambdas.
+        if stages[-1].squared_step <= STANDSTILL * float(stages[-1].norms @ stages[-1].norms):
             lam = min(lam, entry_lambda(walk.point, walk.tried_L, penalty) * (1.0 - 1e-6))
 
 

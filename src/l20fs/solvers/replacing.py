@@ -34,7 +34,8 @@ class Forward(Solver):
 class Swap(Solver):
     """Add the best feature, then exchange features while that helps, at every size: :func:`~l20fs.solvers.greedy.swap`.
 
-    The lowest objective, at several times the cost of :class:`Forward`.
+    The lowest objective, at several times the cost of :class:`Forward`: no exchange of one feature for another improves it,
+    up to the rounding that :func:`~l20fs.solvers.greedy.swap` states.
 
     Examples
     --------

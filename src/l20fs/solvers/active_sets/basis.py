@@ -9,13 +9,24 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.prox import squared_row_norms
 from l20fs.typing import Array
+
+#: Remainder of a column, as a share of its squared norm, that is nothing but rounding in float64.
+NOTHING = 1e-28
+
+#: Inflation of a variance by one column up to which products with columns in float32 are exact enough for their basis.
+LARGEST_INFLATION = 10.0
+
+
+def _squares(vectors: Array) -> Any:
+    """Return the squared norm of a vector, or of each row."""
+    return vectors @ vectors if vectors.ndim == 1 else squared_row_norms(vectors)
 
 
 def make_basis(problem: LeastSquares) -> Basis:
@@ -26,13 +37,17 @@ def make_basis(problem: LeastSquares) -> Basis:
     return SampleBasis(problem) if design.n_samples <= design.n_features else FeatureBasis(problem)
 
 
-class Remainder(NamedTuple):
-    """Remainder of a column: a vector of length n_samples orthogonal to the basis, its squared norm ``room`` (with the part
-    that belongs to the ridge), and the coordinates of what was taken away."""
+class Remainders(NamedTuple):
+    """Remainders of a column, or of some columns, one per row.
+
+    ``rest`` are vectors of length n_samples orthogonal to the basis, ``lifted`` their parts under the ridge, ``coordinates``
+    those of what was taken away, and ``room`` the squared norms with all that belongs to the ridge.
+    """
 
     rest: Array
+    lifted: Array
     coordinates: Array
-    room: float
+    room: Any
 
 
 class Triangle:
@@ -77,42 +92,60 @@ class Basis(Triangle, ABC):
     def lines(self) -> Array:
         return self._lines[: self.size]
 
-    def remainder(self, row: int, column: Array) -> Remainder:
-        """Orthogonalise the column of a row."""
+    def remainders(self, columns: Array, *, exactly: bool = True) -> Remainders:
+        """Orthogonalise a column, or columns stacked as rows, in float64; or in the precision of X if that is enough."""
         inverse, ridge = self.inverse, self.problem.ridge
         root = math.sqrt(ridge)
-        rest, lifted, coordinates = column.copy(), np.zeros(self.size), np.zeros(self.size)
-        squared = rest @ rest + ridge
+        rest, lifted, coordinates = columns.copy(), *np.zeros((2, *columns.shape[:-1], self.size))
+        squared = first = _squares(rest) + ridge
         while True:
             before = squared
-            found = self._analyse(rest)
+            found = self._analyse(rest, exactly)
             if root:
                 found += root * (lifted @ inverse)
-                lifted -= root * (inverse @ found)
-            rest -= self._synthesise(found)
+                lifted -= root * (found @ inverse.T)
+            rest -= self._synthesise(found, exactly)
             coordinates += found
-            squared = rest @ rest + lifted @ lifted + ridge
+            squared = _squares(rest) + (_squares(lifted) + ridge if root else 0.0)
             # Where little is left, rounding of the large part that was taken away is in it, too: once more.
-            if squared >= 0.01 * before:
-                return Remainder(rest, coordinates, float(squared))
+            is_settled = (squared >= 0.01 * before) | (squared <= NOTHING * first)
+            if is_settled.all() if is_settled.ndim else is_settled:
+                return Remainders(rest, lifted, coordinates, squared)
+
+    def remainder(self, row: int, column: Array) -> Remainders:
+        """Orthogonalise the column of a row that enters."""
+        return self.remainders(column, exactly=self._needs_float64())
+
+    def _needs_float64(self) -> bool:
+        """Return whether the precision of X is too low for the basis; vectors that are stored are in float64."""
+        return False
+
+    def products(self, residual: Array, found: Remainders) -> Array:
+        """Return the products of the residual, and of its part under the ridge, with some remainders."""
+        products = residual @ found.rest.T
+        if self.problem.ridge:
+            products -= math.sqrt(self.problem.ridge) * (self.weights(self.size) @ found.lifted.T)
+        return products
 
     def extend(self, row: int, column: Array, residual: Array) -> tuple[Array, Array]:
         """Orthogonalise the column of a row and append it; return its direction, of length n_samples, and its target."""
-        direction, coordinates, room = self.remainder(row, column)
-        k, inverse, corner = self.size, self.inverse, math.sqrt(room)
-        target = self._product(residual, row, column) / corner
+        found = self.remainder(row, column)
+        k, inverse, corner = self.size, self.inverse, math.sqrt(found.room)
+        target = self._product(residual, row, column, found) / corner
+        direction = found.rest
         direction /= corner
         self._make_room()
-        self._inverse[:k, k] = (inverse @ coordinates) / -corner
+        self._inverse[:k, k] = (inverse @ found.coordinates) / -corner
         self._inverse[k, k] = 1.0 / corner
         self._targets[k] = target
         self.rows.append(row)
         self._keep_direction(direction)
         return direction, target
 
-    def _product(self, residual: Array, row: int, column: Array) -> Array:
-        """Return the products of a residual with the column of a row."""
-        return residual @ column
+    def _product(self, residual: Array, row: int, column: Array, found: Remainders) -> Array:
+        """Return the products of a residual with the column of a row, to which those with its remainder are equal."""
+        is_close = found.room <= 0.01 * self.problem.design.column_energy[row]
+        return self.products(residual, found) if is_close else residual @ column
 
     def exits(self) -> tuple[Array, Array]:
         """Return the direction that leaves the basis with each selected row (in coordinates), and its target.
@@ -131,7 +164,7 @@ class Basis(Triangle, ABC):
         """Remove a row and rotate the basis to span the others; return direction, target and image of the removed one."""
         turns, targets = self.exits()
         leaving = turns[position]
-        direction = self._synthesise(leaving)
+        direction = self._synthesise(leaving, self._needs_float64())
         image = self.images_of(self.prepare(leaving[None]), slice(None))[0]
         rotation, triangle = np.linalg.qr(np.delete(np.linalg.inv(self.inverse), position, axis=1))
         lines_left, targets_left = rotation.T @ self.lines, rotation.T @ self.targets
@@ -149,12 +182,12 @@ class Basis(Triangle, ABC):
         self._inverse = np.pad(self._inverse, (0, more))
 
     @abstractmethod
-    def _analyse(self, vector: Array) -> Array:
-        """Return the products of the lines with a vector of length n_samples."""
+    def _analyse(self, vectors: Array, exactly: bool) -> Array:
+        """Return the products of the lines with a vector or vectors of length n_samples, in float64 or in that of X."""
 
     @abstractmethod
-    def _synthesise(self, coordinates: Array) -> Array:
-        """Return the vector of length n_samples with these coordinates."""
+    def _synthesise(self, coordinates: Array, exactly: bool) -> Array:
+        """Return the vector, or vectors, of length n_samples with these coordinates, in float64 or in the precision of X."""
 
     @abstractmethod
     def prepare(self, turns: Array) -> Array:
@@ -179,10 +212,10 @@ class SampleBasis(Basis):
     def __init__(self, problem: LeastSquares) -> None:
         super().__init__(problem, problem.design.n_samples)
 
-    def _analyse(self, vector: Array) -> Array:
-        return self.lines @ vector
+    def _analyse(self, vectors: Array, exactly: bool) -> Array:
+        return vectors @ self.lines.T
 
-    def _synthesise(self, coordinates: Array) -> Array:
+    def _synthesise(self, coordinates: Array, exactly: bool) -> Array:
         return coordinates @ self.lines
 
     def prepare(self, turns: Array) -> Array:
@@ -207,15 +240,39 @@ class FeatureBasis(Basis):
 
     def __init__(self, problem: LeastSquares) -> None:
         super().__init__(problem, problem.design.n_features)
+        self._is_delicate = False  # nearly dependent columns in float32
 
-    def _analyse(self, vector: Array) -> Array:
+    def _needs_float64(self) -> bool:
+        return self._is_delicate
+
+    def remainder(self, row: int, column: Array) -> Remainders:
+        found = super().remainder(row, column)
+        if self._is_delicate or self.problem.dtype == np.float64:
+            return found
+        # The energy of the column over that of what the others leave of it: by its root errors of products grow.
+        self._is_delicate = bool(self.problem.design.column_energy[row] > LARGEST_INFLATION * found.room)
+        return super().remainder(row, column) if self._is_delicate else found
+
+    def _analyse(self, vectors: Array, exactly: bool) -> Array:
         if not self.size:
-            return np.zeros(0)
-        return self.problem.design.pull_among(np.array(self.rows))(vector[None])[0] @ self.inverse
+            return np.zeros((*vectors.shape[:-1], 0))
+        rows = np.array(self.rows, dtype=np.intp)
+        if exactly and self.problem.dtype != np.float64:
+            blocks = self.problem.design.sample_blocks(rows)
+            products = np.sum([vectors[..., samples] @ columns for samples, columns in blocks], axis=0)
+        else:
+            pull = self.problem.design.pull_among(rows)
+            products = pull(vectors[None])[0] if vectors.ndim == 1 else pull(vectors)
+        return products @ self.inverse
 
-    def _synthesise(self, coordinates: Array) -> Array:
-        weights = self.inverse @ coordinates
-        return self.problem.image(np.array(self.rows, dtype=np.intp), weights[None])[0]
+    def _synthesise(self, coordinates: Array, exactly: bool) -> Array:
+        rows, weights = np.array(self.rows, dtype=np.intp), coordinates @ self.inverse.T
+        if not (exactly and self.problem.dtype != np.float64):
+            return self.problem.image(rows, weights[None])[0] if weights.ndim == 1 else self.problem.image(rows, weights)
+        vectors = np.empty((*weights.shape[:-1], self.problem.design.n_samples))
+        for samples, columns in self.problem.design.sample_blocks(rows):
+            vectors[..., samples] = weights @ columns.T
+        return vectors
 
     def prepare(self, turns: Array) -> Array:
         return turns
@@ -234,20 +291,23 @@ class GramBasis(FeatureBasis):
     """Basis vectors represented by their images: a vector over the samples is given by its products with all
     features (see :mod:`l20fs.design.gram`)."""
 
-    def remainder(self, row: int, column: Array) -> Remainder:
+    def remainder(self, row: int, column: Array) -> Remainders:
         # Its part under the ridge is orthogonal to those of all other columns. To orthogonalise once more would bring
         # nothing: what rounding has left out of the images is not in them.
         coordinates = self.lines[:, row].copy()
         rest = column - coordinates @ self.lines
-        return Remainder(rest, coordinates, float(rest[row]) + self.problem.ridge)
+        return Remainders(rest, np.zeros(self.size), coordinates, float(rest[row]) + self.problem.ridge)
 
-    def _product(self, residual: Array, row: int, column: Array) -> Array:
+    def _product(self, residual: Array, row: int, column: Array, found: Remainders) -> Array:
         return residual[:, row]
 
-    def _analyse(self, vector: Array) -> Array:
-        return vector[self.rows] @ self.inverse
+    def _needs_float64(self) -> bool:
+        return False  # the Gram matrix is in float64
 
-    def _synthesise(self, coordinates: Array) -> Array:
+    def _analyse(self, vectors: Array, exactly: bool) -> Array:
+        return vectors[..., self.rows] @ self.inverse
+
+    def _synthesise(self, coordinates: Array, exactly: bool) -> Array:
         return coordinates @ self.lines
 
     def _keep_direction(self, direction: Array) -> None:

@@ -20,10 +20,11 @@ from typing import Any
 
 import numpy as np
 
+from l20fs.design import clear_rooms, smallest_rooms
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.solvers.active_sets.basis import Triangle
-from l20fs.solvers.active_sets.rows import ActiveSet, best_of, smallest_rooms
+from l20fs.solvers.active_sets.rows import ALL_EXPLAINED, ActiveSet, best_of
 from l20fs.typing import Array
 
 #: From how many features with the highest merit the next rows are foreseen, for each of these rows and at least.
@@ -82,6 +83,23 @@ class DeviceBasis(Triangle):
         self._targets[k:size] = turn_again @ second[:, n_rows:]
         self.rows.extend(rows[:n_rows].tolist())
         return rest[:, :n_samples]
+
+    def measure(self, rows: Array, residual: Any) -> tuple[Array, Array]:
+        """Return the squared norms of the remainders of some columns, with the ridge, and their products with a residual."""
+        xp, place, n_samples, ridge = self._place.xp, self._place, self._design.n_samples, self.problem.ridge
+        room, products = np.empty(len(rows)), np.empty((self.problem.n_targets, len(rows)))
+        below = -math.sqrt(ridge) * self.weights(self.size) if ridge else np.empty((self.problem.n_targets, 0))
+        whole_residual = xp.concat([residual, place.send(below)], axis=1)
+        step = max(1, PART_ELEMENTS // self._lines.shape[1])
+        for start in range(0, len(rows), step):
+            part = slice(start, start + step)
+            columns = self._design.lines(place.send(rows[part]), xp.float64)
+            n_below = self._lines.shape[1] - n_samples
+            no_ridge = xp.zeros((columns.shape[0], n_below), dtype=xp.float64, device=place.device)
+            rest, _ = self._without_lines(xp.concat([columns, no_ridge], axis=1))
+            room[part] = place.fetch(xp.sum(rest * rest, axis=1)) + ridge
+            products[:, part] = place.fetch(whole_residual @ rest[:, : whole_residual.shape[1]].T)
+        return room, products
 
     def _columns(self, rows: Array) -> Any:
         """Return the columns of some rows, extended for the ridge."""
@@ -143,8 +161,11 @@ class DeviceActiveSet(ActiveSet):
         self._residual = self._place.send(problem.targets)
         self._products = xp.astype(design.products(self._residual), xp.float64)
         self._energies = self._place.send(design.column_energy)
-        self._smallest_room = smallest_rooms(problem, design.varies)
-        self._needed_room = self._place.send(self._smallest_room)  # infinite for the selected rows
+        self._smallest_room = np.where(design.varies, smallest_rooms(design), np.inf)
+        self._clear_room = np.where(design.varies, clear_rooms(design), np.inf)
+        self._needed_room = self._place.send(self._clear_room)  # infinite for the selected and the dependent rows
+        self._may_be_close = problem.ridge <= float(self._clear_room[design.varies].max())
+        self._has_close = False
         self._numbers = xp.arange(design.n_features, device=self._place.device)
         self._most_ahead = max(FIRST_AHEAD, LINES_PER_PASS - problem.n_targets)
         self._ahead = FIRST_AHEAD
@@ -165,22 +186,46 @@ class DeviceActiveSet(ActiveSet):
         return DeviceActiveSet(self.problem).merits()
 
     def grow(self, n_units: int, least: float = 0.0) -> int:
-        foreseen = self._look_ahead(min(self._ahead, n_units), least)
+        foreseen = self._look_ahead(1 if self._has_close else min(self._ahead, n_units), least)
         if not len(foreseen):
             return 0
         size = len(self)
-        directions = self.basis.extend(foreseen, self._smallest_room[foreseen])
+        directions = self.basis.extend(foreseen, self._clear_room[foreseen])
         n_right = self._settle(foreseen[: directions.shape[0]], directions, least)
         self.basis.cut(size + n_right)
         is_right = n_right == len(foreseen)
         self._ahead = min(2 * self._ahead, self._most_ahead) if is_right else max(2, self._ahead // 2)
         for target in self.basis.targets[size:]:
             self.losses.append(max(0.0, self.loss - 0.5 * float(target @ target)))
+        self._gains = self._gains_now()
         return n_right
 
     def _gains_now(self) -> Any:
         squares = self._place.xp.sum(self._products * self._products, axis=0)
-        return self._gain(squares, self.problem.ridge + self._energies, self._needed_room)
+        room = self.problem.ridge + self._energies
+        self._has_close = False
+        if self._may_be_close and self.loss > ALL_EXPLAINED * self.problem.null_loss:
+            is_close = self._is_close(room, self._needed_room)
+            if bool(self._place.xp.any(is_close)):
+                gains = self._gain(squares, room, self._needed_room)
+                return self._with_close(gains, np.flatnonzero(self._place.fetch(is_close)))
+        return self._gain(squares, room, self._needed_room)
+
+    @staticmethod
+    def _is_close(room: Any, needed_room: Any) -> Any:
+        """Return whether so little is left of columns that may enter that rounding may have eaten it."""
+        return (room <= needed_room) & (needed_room < np.inf)
+
+    def _with_close(self, gains: Any, rows: Array) -> Any:
+        """Return the gains with those of the close rows, measured in float64."""
+        room, products = self.basis.measure(rows, self._residual)
+        has_room = room > self._smallest_room[rows]
+        gains_here, needed_here = self._place.fetch(gains).copy(), self._place.fetch(self._needed_room).copy()
+        squares = 0.5 * np.einsum("ij,ij->j", products, products)
+        gains_here[rows] = np.divide(squares, room, out=np.zeros_like(room), where=has_room)
+        needed_here[rows[~has_room]] = np.inf  # and so they stay
+        self._needed_room, self._has_close = self._place.send(needed_here), bool(has_room.any())
+        return self._place.send(gains_here)
 
     def _gain(self, squares: Any, room: Any, needed_room: Any) -> Any:
         xp = self._place.xp
@@ -226,7 +271,6 @@ class DeviceActiveSet(ActiveSet):
         self._products, self._energies = xp.concat(products, axis=1), xp.concat(energies)
         self._residual = self._residual - signed @ directions[:n_right, :]
         self._needed_room = self._without(self._needed_room, self._place.send(rows[:n_right]))
-        self._gains = self._gains_now()
         return n_right
 
     def _parts(self, n_rows: int) -> list[slice]:
@@ -247,13 +291,17 @@ class DeviceActiveSet(ActiveSet):
             highest = xp.max(gains, axis=1)
             is_highest = gains >= (highest * (1.0 - self.problem.tie))[:, None]
             first = part.start + xp.argmax(xp.astype(is_highest, xp.uint8), axis=1)
-            found.append(xp.stack([highest, xp.astype(first, xp.float64)]))
+            are_close = xp.any(self._is_close(room, needed_room[part]), axis=1)
+            found.append(xp.stack([highest, xp.astype(first, xp.float64), xp.astype(are_close, xp.float64)]))
         own = xp.astype(xp.take(pulled, rows_there, axis=1), xp.float64)
         own_here = place.fetch(xp.concat([own, xp.take(self._energies, rows_there)[None, :]]))
         squares, room = Course(targets, np.asarray).of(own_here[:n_rows], own_here[n_rows:-1], ridge + own_here[-1])
-        gains = np.divide(0.5 * squares, room, out=np.zeros_like(room), where=room > self._smallest_room[rows])
-        highest, first = np.moveaxis(place.fetch(xp.stack(found)), 1, 0)
-        return n_leading(rows, gains, highest, first, self.problem.tie, least)
+        gains = np.divide(0.5 * squares, room, out=np.zeros_like(room), where=room > self._clear_room[rows])
+        highest, first, are_close = np.moveaxis(place.fetch(xp.stack(found)), 1, 0)
+        n_right = n_leading(rows, gains, highest, first, self.problem.tie, least)
+        # From where on little is left of a column, it is measured first.
+        is_close = are_close.any(axis=0) | np.triu(room <= self._clear_room[rows], 1).any(axis=1)
+        return min(n_right, 1 + int(is_close.argmax())) if self._may_be_close and is_close.any() else n_right
 
 
 class Course:

@@ -18,7 +18,8 @@ import numpy as np
 from l20fs.design import BLOCK_ELEMENTS
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.row_penalty import RowPenalty
-from l20fs.solvers.active_sets.rows import Exchange, RowActiveSet
+from l20fs.solvers.active_sets.close_columns import CloseGroup, measure_columns, measure_group
+from l20fs.solvers.active_sets.rows import NO_ROWS, Exchange, RowActiveSet
 from l20fs.typing import Array
 
 
@@ -35,6 +36,7 @@ class GroupActiveSet(RowActiveSet):
 
     def _start_from(self, units: list[int]) -> None:
         self._blocks = [GroupBlocks(self.problem, members) for members in _by_size(self.penalty)]
+        self._close_groups: dict[int, CloseGroup] = {}  # of the present rows
         self._units: list[int] = []
         self._ends = [0]
         self._ahead = 1
@@ -70,17 +72,38 @@ class GroupActiveSet(RowActiveSet):
         return slice(self._ends[position], self._ends[position + 1])
 
     def gains(self) -> Array:
-        return self._gains_without(np.empty((0, self.problem.n_features)), np.empty((0, self.problem.n_targets)))
+        n_rows, n_targets = self.basis.size, self.problem.n_targets
+        return self._gains_without(np.empty((0, n_rows)), np.empty((0, self.problem.n_features)), np.empty((0, n_targets)))
 
-    def _gains_without(self, images: Array, targets: Array) -> Array:
+    def _gains_without(self, turns: Array, images: Array, targets: Array) -> Array:
         """Return what each unit would gain if lines with these images and targets had left the active set."""
         gains = np.zeros(self.penalty.n_units)
         for blocks in self._blocks:
             members = blocks.members
+            units = self.penalty.unit_of[members[:, 0]]
             products = self.products[:, members] + np.tensordot(targets, images[:, members], axes=(0, 0))
-            found = blocks.gains(products, images, self.problem.ridge, self._needed_room)
-            gains[self.penalty.unit_of[members[:, 0]]] = found
+            gains[units], is_clear = blocks.gains(products, images, self.problem.ridge, self._needed_room)
+            if self._may_be_close:
+                for unit in units[~is_clear]:
+                    gains[unit] = self._close_group(unit).gain(turns, targets)
         return gains
+
+    def _gains_anew(self, position: int) -> tuple[Array, float]:
+        """Return what each unit would gain without one on which members of others depend, and what that one is worth."""
+        units = [unit for unit in self._units[self.n_fixed :] if unit != self._units[position]]
+        others = GroupActiveSet(self.problem, units, self.penalty)
+        gains = others.gains()
+        gains[self._units[position]] = 0.0
+        return gains, others.loss - self.loss
+
+    def _close_group(self, unit: int) -> CloseGroup:
+        """Measure what is left of the columns of a unit: rounding may have eaten it in the blocks."""
+        if unit not in self._close_groups:
+            members = self.penalty.members[unit]
+            members = members[self._needed_room[members] < np.inf]
+            smallest_room = self._smallest_room[members]
+            self._close_groups[unit] = measure_group(self.problem, self.basis, self.residual, members, smallest_room)
+        return self._close_groups[unit]
 
     def removal_losses(self) -> Array:
         targets = [self.basis.exit_of(self._span(position))[1] for position in range(len(self))]
@@ -100,11 +123,21 @@ class GroupActiveSet(RowActiveSet):
         if self._is_incomplete():
             self._build(self._units, self.problem.design.pull(self.problem.targets))
 
-    def _is_incomplete(self) -> bool:
-        """Return whether dependent members have become independent after a removal."""
+    def _passed_over(self) -> Array:
+        """Return a mask of the members of selected units that depend on others and have no weight."""
         passed_over = np.isin(self.penalty.unit_of, self._units[self.n_fixed :])
         passed_over[self.rows] = False
-        return bool((self.problem.ridge + self.energies > self._smallest_room)[passed_over].any())
+        return passed_over & (self._smallest_room < np.inf)
+
+    def _is_incomplete(self) -> bool:
+        """Return whether dependent members have become independent after a removal."""
+        passed_over = self._passed_over()
+        is_close = self.problem.ridge + self.energies <= self._clear_room
+        if (passed_over & ~is_close).any():
+            return True
+        rows = np.flatnonzero(passed_over) if self._may_be_close else NO_ROWS
+        measured = measure_columns(self.problem, self.basis, self.residual, rows)
+        return bool((measured.room > self._smallest_room[rows]).any())
 
     def best_exchange(self, alpha: float = 0.0) -> Exchange:
         removable = range(self.n_fixed, len(self))
@@ -112,11 +145,18 @@ class GroupActiveSet(RowActiveSet):
             return Exchange(-1, -1, -math.inf)
         decreases = np.empty((len(removable), self.penalty.n_units))
         worth = np.empty(len(removable))
+        rows = np.flatnonzero(self._passed_over()) if self._may_be_close else NO_ROWS
+        passed_over = measure_columns(self.problem, self.basis, self.residual, rows)
         for number, position in enumerate(removable):
             turns, targets = self.basis.exit_of(self._span(position))
-            images = self.basis.images_of(self.basis.prepare(turns), slice(None))
-            gains = self._gains_without(images, targets)
-            worth[number] = 0.5 * float(np.vdot(targets, targets))
+            room = passed_over.room + np.square(passed_over.coordinates @ turns.T).sum(axis=1)
+            comes_back = room > self._smallest_room[rows]
+            if (comes_back & (self.penalty.unit_of[rows] != self._units[position])).any():
+                gains, worth[number] = self._gains_anew(position)
+            else:
+                images = self.basis.images_of(self.basis.prepare(turns), slice(None))
+                gains = self._gains_without(turns, images, targets)
+                worth[number] = 0.5 * float(np.vdot(targets, targets))
             # What brings nothing is no exchange, however cheap it is.
             decreases[number] = np.where(gains > self._negligible, gains - worth[number], -np.inf)
         if not self.penalty.is_even:
@@ -136,6 +176,7 @@ class GroupActiveSet(RowActiveSet):
 
     def _change(self, direction: Array, target: Array, image: Array, sign: float) -> None:
         super()._change(direction, target, image, sign)
+        self._close_groups = {}
         for blocks in self._blocks:
             blocks.change(image, sign)
 
@@ -158,25 +199,27 @@ class GroupBlocks:
         parts = image[self.members].astype(np.float64, copy=False)
         self._values += sign * parts[:, :, None] * parts[:, None, :]
 
-    def gains(self, products: Array, images: Array, ridge: float, needed_room: Array) -> Array:
-        """Return the gain of each group from its products, (n_targets, n_groups, size).
+    def gains(self, products: Array, images: Array, ridge: float, needed_room: Array) -> tuple[Array, Array]:
+        """Return the gain of each group from its products, (n_targets, n_groups, size), and whether it is exact.
 
-        The members are orthogonalised one after the other, in all groups at once; ``images`` are those of lines that have
-        left the active set.
+        It is not where little is left of a member that has no weight. The members are orthogonalised one after the other,
+        in all groups at once; ``images`` are those of lines that have left the active set.
         """
         left = images[:, self.members].astype(np.float64, copy=False)
         values = self._values + np.einsum("lgi,lgj->gij", left, left)
-        gains = np.zeros(len(self.members))
+        gains, is_clear = np.zeros(len(self.members)), np.full(len(self.members), True)
         for place in range(self.members.shape[1]):
             room = values[:, place, place] + ridge
-            has_room = room > needed_room[self.members[:, place]]
+            needed = needed_room[self.members[:, place]]
+            has_room = room > needed
+            is_clear &= has_room | (needed == np.inf)
             scale = np.sqrt(np.divide(1.0, room, out=np.zeros_like(room), where=has_room))
             targets = products[:, :, place] * scale
             gains += 0.5 * np.einsum("ij,ij->j", targets, targets)
             lines = values[:, place, place + 1 :] * scale[:, None]
             values[:, place + 1 :, place + 1 :] -= lines[:, :, None] * lines[:, None, :]
             products[:, :, place + 1 :] -= targets[:, :, None] * lines
-        return gains
+        return gains, is_clear
 
 
 def _by_size(penalty: RowPenalty) -> list[Array]:

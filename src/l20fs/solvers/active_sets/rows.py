@@ -23,11 +23,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from l20fs.design import BLOCK_ELEMENTS
+from l20fs.design import BLOCK_ELEMENTS, clear_rooms, smallest_rooms
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.prox import squared_row_norms
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.solvers.active_sets.basis import Basis, Triangle, make_basis
+from l20fs.solvers.active_sets.close_columns import NO_COLUMNS, CloseColumns, measure_columns
 from l20fs.typing import Array
 
 #: Changes of rank one after which the products with the residual are computed anew, so that rounding cannot pile up.
@@ -44,6 +45,11 @@ CANDIDATE_SHARE, FEWEST_CANDIDATES = 32, 256
 
 #: How many rows are chosen before one looks whether that was right, at first and at most.
 FIRST_AHEAD, MOST_AHEAD = 8, 32
+
+#: Where no more than this share of f at W = 0 is left, columns of which little is left can bring nothing but rounding.
+ALL_EXPLAINED = 1e-12
+
+NO_ROWS: Array = np.empty(0, dtype=np.intp)
 
 #: How many rows one call adds at most where nothing is chosen ahead.
 MOST_AT_ONCE = 64
@@ -199,8 +205,13 @@ class RowActiveSet(ActiveSet):
         self.energies = design.column_energy.copy()
         self._work = np.empty_like(self.products)
         self.basis: Basis = make_basis(problem)
-        self._smallest_room = smallest_rooms(problem, self.penalty.may_enter(design.varies))
-        self._needed_room = self._smallest_room.copy()  # infinite for the selected and the included rows
+        may_enter = self.penalty.may_enter(design.varies)
+        self._smallest_room = np.where(may_enter, smallest_rooms(design), np.inf)
+        self._clear_room = np.where(may_enter, clear_rooms(design), np.inf)
+        self._needed_room = self._clear_room.copy()  # infinite for the selected rows
+        self._may_be_close = design.vectors == "samples" and problem.ridge <= float(self._clear_room[may_enter].max())
+        self._close: CloseColumns | None = None  # of the present rows
+        self._is_dependent = np.zeros(design.n_features, dtype=bool)
         self._n_changes = 0
         # With the Gram matrix at hand, or on its way, there is no pass to be spared.
         is_near = design.vectors == "features" or (
@@ -222,7 +233,7 @@ class RowActiveSet(ActiveSet):
         residual, first = self.residual.copy(), self.basis.size
         directions = []
         for row in rows:
-            if if_room and not self._room(row) > self._needed_room[row]:
+            if if_room and not self._has_room(row):
                 continue
             direction, target = self._extend(row)
             self.residual -= target[:, None] * direction
@@ -235,7 +246,32 @@ class RowActiveSet(ActiveSet):
 
     def gains(self) -> Array:
         """Return the decrease of h by each unit; 0 if it is selected, excluded, constant or dependent."""
-        return gains_of(self.products, self.energies, self.problem.ridge, self._needed_room)
+        gains = gains_of(self.products, self.energies, self.problem.ridge, self._needed_room)
+        close = self._close_columns()
+        if len(close.rows):
+            gains[close.rows] = close.gains(self._smallest_room)
+        return gains
+
+    def _close_rows(self) -> Array:
+        """Return the rows that may enter, are not known to be dependent, and of whose columns little is left."""
+        is_explained = self.penalty.is_even and self.loss <= ALL_EXPLAINED * self.problem.null_loss
+        if not self._may_be_close or is_explained:
+            return NO_ROWS
+        room = self.energies + self.problem.ridge if self.problem.ridge else self.energies
+        rows = np.flatnonzero(room <= self._needed_room)
+        return rows[(self._needed_room[rows] < np.inf) & ~self._is_dependent[rows]]
+
+    def _close_columns(self) -> CloseColumns:
+        """Measure what is left of the columns of the close rows: rounding may have eaten it in the energies."""
+        if self._close is None:
+            rows = self._close_rows()
+            if not len(rows):
+                self._close = NO_COLUMNS
+                return NO_COLUMNS
+            self._close = measure_columns(self.problem, self.basis, self.residual, rows)
+            # One row more leaves them dependent: they are not measured again before one has left.
+            self._is_dependent[self._close.rows[self._close.room <= self._smallest_room[self._close.rows]]] = True
+        return self._close
 
     def merits(self) -> Array:
         return self._per_cost(self.gains())
@@ -293,14 +329,15 @@ class RowActiveSet(ActiveSet):
     def _remove_row(self, position: int) -> None:
         row = self.rows[position]
         direction, target, image = self.basis.drop(position)
-        self._needed_room[row] = self._smallest_room[row]
+        self._needed_room[row] = self._clear_room[row]
+        self._is_dependent[:] = False
         self._change(direction, target, image, sign=1.0)
         # The basis was turned, so what the rows bring one after the other is no longer what they brought when they came.
         brought = squared_row_norms(self.basis.targets)
         self.losses = [self.problem.null_loss, *(self.problem.null_loss - 0.5 * np.cumsum(brought))]
 
     def grow(self, n_units: int, least: float = 0.0) -> int:
-        if self._ahead > 1 and n_units > 1:
+        if self._ahead > 1 and n_units > 1 and not len(self._close_rows()):
             return self._grow_ahead(n_units, least)
         for n_added in range(min(n_units, MOST_AT_ONCE)):
             merits = self.merits()
@@ -343,18 +380,27 @@ class RowActiveSet(ActiveSet):
         leaving = self.basis.prepare(turns)
         worth = squared_row_norms(targets)
         costs_left = self.unit_costs[self.n_fixed :, None]
+        self._is_dependent[:] = False  # on all rows, but perhaps not on all but one
+        close = measure_columns(self.problem, self.basis, self.residual, self._close_rows())
         step = max(256, BLOCK_ELEMENTS // max(1, len(self)))
         for start in range(0, self.problem.n_features, step):
             block = slice(start, min(start + step, self.problem.n_features))
-            images = self.basis.images_of(leaving, block)
-            products = self.products[:, block]
-            squares = images * images
-            above = images * (targets @ products)
-            above *= 2.0
-            above += np.einsum("ij,ij->j", products, products)
-            above += squares * worth[:, None]
-            squares += self.problem.ridge + self.energies[block]
-            gains = np.divide(above, squares, out=np.zeros_like(above), where=squares > self._needed_room[block])
+            gains = gains_without(
+                self.basis.images_of(leaving, block),
+                targets,
+                self.products[:, block],
+                self.problem.ridge + self.energies[block],
+                self._needed_room[block],
+            )
+            if len(close.rows):
+                are_here = (close.rows >= block.start) & (close.rows < block.stop)
+                gains[:, close.rows[are_here] - start] = gains_without(
+                    turns @ close.coordinates[are_here].T,
+                    targets,
+                    close.products[:, are_here],
+                    close.room[are_here],
+                    self._smallest_room[close.rows[are_here]],
+                )
             if not self.penalty.is_even:
                 # What brings nothing is no exchange, however cheap it is.
                 gains[gains <= 2.0 * self._negligible] = -np.inf
@@ -375,9 +421,10 @@ class RowActiveSet(ActiveSet):
         position = max(positions[others == other], key=lambda equal: self.units[self.n_fixed + equal])
         return int(position), other
 
-    def _room(self, row: int) -> float:
-        """Return the squared norm of the remainder of a column."""
-        return self.basis.remainder(row, self.problem.design.column(row)).room
+    def _has_room(self, row: int) -> bool:
+        """Return whether a row may enter and is independent of those that are selected."""
+        room = self.basis.remainder(row, self.problem.design.column(row)).room
+        return bool(self._needed_room[row] < np.inf and room > self._smallest_room[row])
 
     def _extend(self, row: int) -> tuple[Array, Array]:
         """Append a row to the basis; return its direction u and its target b."""
@@ -397,6 +444,7 @@ class RowActiveSet(ActiveSet):
         signed = (sign * target)[:, None]
         self.residual += signed * direction
         self._n_changes += 1
+        self._close = None
         if self._n_changes % REFRESH_EVERY:
             self.products += np.multiply(signed, image, out=self._work)
         else:
@@ -437,8 +485,11 @@ class RowActiveSet(ActiveSet):
         for number, (direction, image) in enumerate(zip(directions, images, strict=True)):
             row = self.rows[first + number]
             if number:
-                self._needed_room[row] = self._smallest_room[row]
-                if best_of(self.merits(), self.problem.tie) != row:
+                self._needed_room[row] = self._clear_room[row]
+                # Columns of which little is left are measured when the basis has no rows but those that were accepted.
+                self._close = NO_COLUMNS
+                if len(self._close_rows()) or best_of(self.merits(), self.problem.tie) != row:
+                    self._close = None
                     self._cut(first + number)
                     return
                 self._needed_room[row] = np.inf
@@ -447,7 +498,7 @@ class RowActiveSet(ActiveSet):
     def _cut(self, size: int) -> None:
         """Remove the rows from ``size`` on that are in the basis but not yet applied."""
         for row in self.rows[size:]:
-            self._needed_room[row] = self._smallest_room[row]
+            self._needed_room[row] = self._clear_room[row]
         del self.losses[size + 1 :]
         self.basis.cut(size)
 
@@ -460,10 +511,18 @@ def gains_of(products: Array, energies: Array, ridge: float, needed_room: Array)
     return np.divide(squares, room, out=np.zeros(len(room)), where=room > needed_room)
 
 
-def smallest_rooms(problem: LeastSquares, may_enter: Array) -> Array:
-    """Return the smallest remainder of each column that counts as independent, above rounding errors."""
-    share = 1e-10 if problem.dtype == np.float64 else 1e-5
-    return np.where(may_enter, share * problem.design.column_energy, np.inf)
+def gains_without(images: Array, targets: Array, products: Array, room: Array, needed_room: Array) -> Array:
+    """Return twice the decrease of h by each feature, (n_lines, n_features), if one line had left the basis.
+
+    ``images`` are the products of the features with the lines, ``targets`` those of the residual.
+    """
+    squares = images * images
+    above = images * (targets @ products)
+    above *= 2.0
+    above += np.einsum("ij,ij->j", products, products)
+    above += squares * squared_row_norms(targets)[:, None]
+    squares += room
+    return np.divide(above, squares, out=np.zeros_like(above), where=squares > needed_room)
 
 
 def best_of(gains: Array, tie: float) -> int:

@@ -1,0 +1,307 @@
+r"""Robust regression on a few columns: the minimum of a sum of residual norms, with a duality gap.
+
+.. math:: P(W, b) = \sum_i a_i \rho_\delta(\|e_i\|) + \tfrac\mu2 \|W\|_F^2, \quad e_i = W' x_i + b - y_i, \qquad
+          \rho_\delta(r) = \begin{cases} r & r \ge \delta \\ (r^2 / \delta + \delta) / 2 & r < \delta \end{cases}
+
+is convex and differentiable. Reweighting alone, the minimum of
+:math:`\tfrac12 \sum_i \omega_i \|e_i\|^2 + \tfrac\mu2 \|W\|_F^2` for :math:`\omega_i = a_i / \max(r_i, \delta)` at the
+present lengths r, never raises P but crawls where samples are met exactly. The true curvature is smaller: a length does not
+bend along the error. So steps are those of Newton,
+
+.. math:: H_i = \omega_i (I - (1 - \tau)\, u_i u_i'), \qquad u_i = e_i / r_i \text{ if } r_i > \delta, \text{ else } 0,
+
+damped by :math:`\tau`: 1 is reweighting, and while full steps succeed it falls towards 0, Newton's method. Conjugate
+gradients, preconditioned by the matrix of reweighting, solve for the step; a line search makes P fall.
+
+The weighted errors :math:`t_i = \omega_i e_i` after a reweighting, divided by :math:`\max(1, \max_i \|t_i\| / a_i)`, are a
+feasible point of the dual problem, the maximum of
+
+.. math:: D(t) = -\sum_i \langle t_i, y_i \rangle + \tfrac\delta2 \sum_i (a_i - \|t_i\|^2 / a_i) - \tfrac1{2\mu} \|X' t\|_F^2
+          \quad \text{for} \quad \|t_i\| \le a_i, \; \sum_i t_i = 0 \quad (X' t = 0 \text{ if } \mu = 0),
+
+so that P - D bounds the distance to the minimum: it tells when to stop, and which columns cannot be the best.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from l20fs.objective.prox import squared_row_norms
+from l20fs.typing import Array
+
+#: The gap between P and D, relative to P, at which a minimum counts as found.
+TOLERANCE = 1e-7
+
+#: Newton steps, and steps of conjugate gradients in each of them.
+MAX_STEPS, MAX_CONJUGATE_STEPS = 100, 30
+
+#: Damping falls or rises by this factor, and no lower than this.
+DAMPING_FACTOR, LEAST_DAMPING = 10.0, 1e-8
+
+#: Conjugate gradients and the line search go on until this share of the residual, or of the slope, is left.
+CONJUGATE_SHARE, SLOPE_SHARE = 1e-2, 0.2
+
+#: A column with a smaller share of its squared norm outside the span of the others counts as dependent.
+LEAST_REMAINDER = 1e-10
+
+
+class Span(NamedTuple):
+    r"""Orthonormal basis of some columns :math:`(x_j; \sqrt\mu e_j)`.
+
+    Attributes
+    ----------
+    rows : list of int
+        Features of the columns, without dependent ones.
+    upper, lower : arrays of shape (n_samples, size) and (n_penalised, size)
+        The basis vectors: the part of the samples and that of the ridge.
+    triangle : array of shape (size, size)
+        The columns are the basis times this upper triangle.
+    """
+
+    rows: list[int]
+    upper: Array
+    lower: Array
+    triangle: Array
+
+    @classmethod
+    def of_intercept(cls, root: Array) -> Span:
+        """Return the span of the intercept alone, a column of the roots of the sample weights."""
+        norm = np.linalg.norm(root)
+        return cls([], root[:, None] / norm, np.empty((0, 1)), np.array([[norm]]))
+
+    @classmethod
+    def empty(cls, n_samples: int) -> Span:
+        """Return the span of no column: there is no intercept."""
+        return cls([], np.empty((n_samples, 0)), np.empty((0, 0)), np.empty((0, 0)))
+
+    def extended(self, rows: Array, columns: Array, ridge: float) -> Span:
+        """Return the span with further columns, as far as they are independent."""
+        span = self
+        for row, column in zip(rows.tolist(), columns.T, strict=True):
+            span = span._extended(row, column, ridge)
+        return span
+
+    def _extended(self, row: int, column: Array, ridge: float) -> Span:
+        size, n_lower = self.upper.shape[1], len(self.lower)
+        upper, lower, coordinates = column, np.zeros(n_lower), np.zeros(size)
+        for _ in range(2):  # once more, for what rounding has left
+            found = upper @ self.upper + lower @ self.lower
+            upper, lower, coordinates = upper - self.upper @ found, lower - self.lower @ found, coordinates + found
+        squared = float(upper @ upper + lower @ lower) + ridge
+        if squared <= LEAST_REMAINDER * float(column @ column):
+            return self
+        corner = np.sqrt(squared)
+        n_more = 1 if ridge else 0
+        below = np.zeros((n_lower + n_more, size + 1))
+        below[:n_lower, :size], below[:n_lower, size] = self.lower, lower / corner
+        below[n_lower:, size] = np.sqrt(ridge) / corner
+        triangle = np.zeros((size + 1, size + 1))
+        triangle[:size, :size], triangle[:size, size], triangle[size, size] = self.triangle, coordinates, corner
+        return Span([*self.rows, row], np.column_stack([self.upper, upper / corner]), below, triangle)
+
+    def weights(self, coordinates: Array) -> Array:
+        """Return the weights of the rows, (n_rows, n_targets), without the intercept."""
+        weights = solve_triangular(self.triangle, coordinates)
+        return weights[len(weights) - len(self.rows) :]
+
+
+class Dual(NamedTuple):
+    """Feasible point of the dual problem.
+
+    Attributes
+    ----------
+    errors : array of shape (n_samples, n_targets)
+        The dual variables t, divided by the roots of the sample weights.
+    bound : float
+        D, a lower bound on the minimum of P.
+    """
+
+    errors: Array
+    bound: float
+
+    def bound_with(self, columns: Array, ridge: float) -> float:
+        """Return a lower bound on the minimum with further columns."""
+        if not ridge:
+            return -np.inf
+        products = columns.T @ self.errors
+        return self.bound - float(np.vdot(products, products)) / (2.0 * ridge)
+
+
+class Fit(NamedTuple):
+    """Minimum of P on a span.
+
+    Attributes
+    ----------
+    span : Span
+        The columns.
+    coordinates : array of shape (size, n_targets)
+        Weights in terms of the basis.
+    lengths : array of shape (n_samples,)
+        Norm of the error of each sample.
+    value : float
+        P.
+    dual : Dual
+        A lower bound on the minimum.
+    """
+
+    span: Span
+    coordinates: Array
+    lengths: Array
+    value: float
+    dual: Dual
+
+    @property
+    def gap(self) -> float:
+        """Distance to the minimum at most, relative to the value."""
+        return (self.value - self.dual.bound) / self.value
+
+    @property
+    def converged(self) -> bool:
+        """Whether the gap is within the tolerance."""
+        return self.gap <= TOLERANCE
+
+
+class RobustRegression:
+    """Minimise P on given columns, for the factors ``a = unit * root**2``.
+
+    As in a design, columns and targets are multiplied by the roots of the sample weights.
+
+    Parameters
+    ----------
+    targets : array of shape (n_samples, n_targets)
+    root : array of shape (n_samples,)
+        Square roots of the sample weights, all positive.
+    unit : float
+        Factor of the lengths.
+    delta : float
+        Length below which errors count as squares.
+
+    Examples
+    --------
+    >>> regression = RobustRegression(np.array([[0.0], [1.0], [9.0]]), np.ones(3), unit=1.0, delta=1e-6)
+    >>> round(regression.minimise(Span.of_intercept(np.ones(3))).value, 3)  # the median is 1
+    9.0
+    """
+
+    def __init__(self, targets: Array, root: Array, unit: float, delta: float) -> None:
+        self.targets, self.root, self.unit, self.delta = targets, root, unit, delta
+        self.weights = unit * root * root
+
+    def value(self, lengths: Array, lifted: Array) -> float:
+        """Return P from the lengths of the errors and from the weights of the columns times the root of mu."""
+        rounded = np.where(lengths >= self.delta, lengths, (lengths * lengths / self.delta + self.delta) / 2.0)
+        return float(self.weights @ rounded) + 0.5 * float(np.vdot(lifted, lifted))
+
+    def lengths(self, errors: Array) -> Array:
+        """Return the norm of the error of each sample, without its weight."""
+        lengths: Array = np.sqrt(squared_row_norms(errors)) / self.root
+        return lengths
+
+    def omega(self, lengths: Array) -> Array:
+        """Return the factors of the squares that touch P at given lengths."""
+        return self.unit / np.maximum(lengths, self.delta)
+
+    def minimise(self, span: Span, lengths: Array | None = None, *, cutoff: float = np.inf) -> Fit:
+        """Return the minimum on a span, starting from the reweighting by ``lengths``.
+
+        The search ends early where the minimum is certainly not below ``cutoff``.
+        """
+        omega = self.omega(self.lengths(self.targets) if lengths is None else lengths)
+        point = _Point(self, span, _inverse(span, omega) @ (span.upper.T @ (omega[:, None] * self.targets)))
+        damping, dual = 1.0, Dual(self.targets, -np.inf)
+        for _ in range(MAX_STEPS):
+            inverse = _inverse(span, point.omega)
+            reweighting = -inverse @ point.gradient
+            dual = max(dual, point.dual(reweighting), key=lambda dual: dual.bound)
+            if point.value - dual.bound <= TOLERANCE * point.value or dual.bound >= cutoff:
+                break
+            step = reweighting if damping == 1.0 else point.newton_step(reweighting, inverse, damping)
+            point, length = point.search(step)
+            if length < 0.5:
+                damping = min(1.0, damping * DAMPING_FACTOR)
+            elif length <= 2.0:
+                damping = max(LEAST_DAMPING, damping / DAMPING_FACTOR)
+        return Fit(span, point.coordinates, point.lengths, point.value, dual)
+
+
+class _Point:
+    """Weights, in terms of the basis of a span, with errors, P and its gradient."""
+
+    def __init__(self, regression: RobustRegression, span: Span, coordinates: Array) -> None:
+        self.regression, self.span, self.coordinates = regression, span, coordinates
+        self.errors = span.upper @ coordinates - regression.targets
+        self.lifted = span.lower @ coordinates
+        self.lengths = regression.lengths(self.errors)
+        self.value = regression.value(self.lengths, self.lifted)
+        self.omega = regression.omega(self.lengths)
+        self.gradient = span.upper.T @ (self.omega[:, None] * self.errors) + span.lower.T @ self.lifted
+
+    def dual(self, reweighting: Array) -> Dual:
+        """Return the feasible point of the dual problem at the errors after a step of reweighting."""
+        regression, span = self.regression, self.span
+        errors = self.errors + span.upper @ reweighting
+        lifted = self.lifted + span.lower @ reweighting
+        shares = self.omega * regression.lengths(errors) / regression.unit  # of each dual variable in its bound
+        linear = -float(np.einsum("i,ij,ij->", self.omega, errors, regression.targets))
+        bent = regression.delta * float(regression.weights @ (shares * shares)) + float(np.vdot(lifted, lifted))
+        shrink = min(1.0, 1.0 / float(shares.max()), max(0.0, linear / bent))  # the best that is feasible
+        constant = 0.5 * regression.delta * float(regression.weights.sum())
+        return Dual(shrink * self.omega[:, None] * errors, constant + shrink * linear - 0.5 * shrink * shrink * bent)
+
+    def newton_step(self, start: Array, inverse: Array, damping: float) -> Array:
+        """Solve for the damped Newton step by preconditioned conjugate gradients, from the step of reweighting."""
+        is_long = self.lengths > self.regression.delta
+        norms = np.where(is_long, self.lengths * self.regression.root, np.inf)
+        units = self.errors / norms[:, None]
+        step = start
+        rest = -self.gradient - self._bend(step, units, damping)
+        direction = preconditioned = inverse @ rest
+        squared = float(np.vdot(rest, preconditioned))
+        enough = -CONJUGATE_SHARE * float(np.vdot(self.gradient, start))
+        for _ in range(MAX_CONJUGATE_STEPS):
+            if squared <= enough:
+                break
+            image = self._bend(direction, units, damping)
+            length = squared / float(np.vdot(direction, image))
+            step, rest = step + length * direction, rest - length * image
+            preconditioned = inverse @ rest
+            before, squared = squared, float(np.vdot(rest, preconditioned))
+            direction = preconditioned + (squared / before) * direction
+        return step
+
+    def _bend(self, step: Array, units: Array, damping: float) -> Array:
+        """Multiply by the damped matrix of second derivatives."""
+        span, image = self.span, self.span.upper @ step
+        image -= (1.0 - damping) * np.einsum("ij,ij->i", units, image)[:, None] * units
+        return span.upper.T @ (self.omega[:, None] * image) + span.lower.T @ (span.lower @ step)
+
+    def search(self, step: Array) -> tuple[_Point, float]:
+        """Return a point along a step where the slope is small, and how many times the step it is away."""
+        images, lifts = self.span.upper @ step, self.span.lower @ step
+        flat = SLOPE_SHARE * abs(first := float(np.vdot(self.gradient, step)))
+        low, low_slope, high, high_slope, length = 0.0, first, np.inf, np.inf, 1.0
+        for _ in range(30):
+            slope = self._slope(length, images, lifts)
+            if abs(slope) <= flat:
+                break
+            if slope < 0.0:
+                low, low_slope = length, slope
+            else:
+                high, high_slope = length, slope
+            share = low_slope / (low_slope - high_slope)
+            length = 2.0 * length if high == np.inf else low + (high - low) * min(max(share, 0.1), 0.9)
+        return _Point(self.regression, self.span, self.coordinates + length * step), length
+
+    def _slope(self, length: float, images: Array, lifts: Array) -> float:
+        errors = self.errors + length * images
+        omega = self.regression.omega(self.regression.lengths(errors))
+        return float(np.einsum("i,ij,ij->", omega, errors, images)) + float(np.vdot(self.lifted + length * lifts, lifts))
+
+
+def _inverse(span: Span, omega: Array) -> Array:
+    """Return the inverse of the matrix of weighted least squares; in an orthonormal basis it is well conditioned."""
+    inverse: Array = np.linalg.inv((span.upper.T * omega) @ span.upper + span.lower.T @ span.lower)
+    return inverse

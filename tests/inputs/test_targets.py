@@ -1,0 +1,144 @@
+"""What y stands for: labels or numbers, by ``task`` or by its type."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from samples import assert_same_fit, make_data
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.datasets import load_diabetes
+from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.neighbors import KNeighborsRegressor
+
+from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV, StabilitySelector
+from l20fs.inputs.targets import encode_targets, warn_of_numbers_as_labels
+
+WARNING = r"y holds numbers, .* 214 class labels, \d+ of them with one or two samples. Use task='regression'"
+
+
+@pytest.fixture(scope="module")
+def diabetes():
+    """442 whole numbers, of which 214 differ."""
+    return load_diabetes(return_X_y=True)
+
+
+@pytest.mark.filterwarnings("ignore:y has 84 of 214 classes in one sample only")
+def test_numbers_that_look_like_labels_are_warned_of(diabetes):
+    X, y = diabetes
+    for target in (y, y.astype(int)):
+        with pytest.warns(UserWarning, match=WARNING):
+            selector = L20Selector(3).fit(X, target)
+        assert len(selector.classes_) == 214
+    with pytest.warns(UserWarning, match=WARNING) as caught:
+        StabilitySelector(L20Selector(3), n_resamples=4, random_state=0).fit(X, y)
+    assert sum("taken for" in str(each.message) for each in caught) == 1, "once, not in every half"
+    with pytest.warns(UserWarning, match=WARNING):
+        L20SelectorCV(3, cv=KFold(2), sizes=[3]).fit(X, y)
+
+
+def test_a_named_task_is_not_warned_of(diabetes):
+    X, y = diabetes
+    labels = L20Selector(3, task="classification").fit(X, y)
+    assert len(labels.classes_) == 214
+    numbers = L20Selector(3, task="regression").fit(X, y)
+    assert not hasattr(numbers, "classes_")
+    assert_same_selection(numbers, L20Regressor(3).fit(X, y))
+    assert numbers.ridge_ == L20Selector(3).fit(X, y + 0.5).ridge_, "that of numbers"
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        np.repeat([1, 2, 3, 4], 3),
+        np.array([1, 1, 1, 2, 2, 2, 3, 4]),  # half of the classes are small, not most
+        np.array([0, 1, 0]),
+        np.array(list("abcdefgh")),
+        np.array([True, False, True]),
+        np.array([0.5, 1.5, 2.5]),
+        np.array([[0, 1], [1, 1], [1, 0]]),
+    ],
+    ids=["three each", "half", "two classes", "text", "bool", "fractions", "indicator"],
+)
+def test_other_targets_are_not_warned_of(y):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_of_numbers_as_labels(encode_targets(y))
+
+
+def test_tasks_of_each_kind_of_target():
+    whole, fractions, indicator = np.array([3, 1, 3]), np.array([0.5, 1.5, 0.5]), np.array([[0, 1], [1, 0], [1, 1]])
+    assert encode_targets(whole).classes.tolist() == [1, 3]
+    assert encode_targets(whole, "regression").Y.ravel().tolist() == [3.0, 1.0, 3.0]
+    assert encode_targets(fractions).classes is None
+    assert encode_targets(fractions, "classification").classes.tolist() == [0.5, 1.5]
+    assert encode_targets(indicator, "classification").classes.tolist() == [0, 1]
+    assert encode_targets(indicator, "regression").classes is None
+    for columns in (np.array([[3, 1], [2, 2], [0, 5]]), np.array([[0.5, 1.0], [2.0, 2.0], [0.0, 5.0]])):
+        assert encode_targets(columns).classes is None
+        with pytest.raises(ValueError, match="y has 2 columns that are no label indicator"):
+            encode_targets(columns, "classification")
+    with pytest.raises(ValueError, match=r"y must hold numbers .* For labels use task='classification'"):
+        encode_targets(np.array(["a", "b"]), "regression")
+
+
+def test_models_have_their_task_by_nature():
+    X, y = make_data()
+    asked = L20Selector(3, task="regression", ridge=0.5)
+    assert_same_fit(asked.as_classifier().fit(X, y), L20Classifier(3, ridge=0.5).fit(X, y))
+    assert_same_selection(asked.as_regressor().fit(X, y), asked.fit(X, y))
+    assert_same_fit(L20Classifier(3, task="classification").fit(X, y), L20Classifier(3).fit(X, y))
+    assert clone(L20Regressor(task="regression")).get_params()["task"] == "regression"
+    assert L20Classifier().get_params() == L20Selector().get_params() == L20Selector().as_regressor().get_params()
+    with pytest.raises(ValueError, match=r"task='regression' is unknown. Use 'auto' or 'classification'"):
+        L20Classifier(task="regression").fit(X, y)
+    with pytest.raises(ValueError, match=r"task='classification' is unknown. Use 'auto' or 'regression'"):
+        L20Regressor(task="classification").fit(X, y)
+    with pytest.raises(ValueError, match=r"task='numbers' is unknown. Use 'auto', 'classification' or 'regression'"):
+        L20Selector(task="numbers").fit(X, y)
+
+
+def test_a_search_follows_the_task():
+    X, y = make_data()
+    labels, numbers = L20SelectorCV(cv=3), L20SelectorCV(cv=3, task="regression")
+    assert is_classifier(labels)
+    assert is_regressor(numbers)
+    assert is_regressor(L20SelectorCV(selector=L20Selector(task="regression")))
+    numbers.fit(X, y)
+    expected = L20SelectorCV(cv=KFold(3), estimator="regressor", scoring="r2").fit(X, y)
+    np.testing.assert_array_equal(numbers.cv_results_["mean_test_score"], expected.cv_results_["mean_test_score"])
+    assert not hasattr(numbers, "classes_")
+    assert isinstance(numbers.model_, L20Regressor)
+    expected = L20SelectorCV(cv=StratifiedKFold(3), estimator="classifier", scoring="accuracy").fit(X, y)
+    np.testing.assert_array_equal(labels.fit(X, y).cv_results_["mean_test_score"], expected.cv_results_["mean_test_score"])
+
+
+def test_a_search_refuses_what_contradicts_itself():
+    X, y = make_data()
+    with pytest.raises(ValueError, match=r"Unknown label type: y holds fractions .* Use task='regression'"):
+        L20SelectorCV().fit(X, y + 0.5)
+    with pytest.raises(ValueError, match="Unknown label type: y holds fractions"):
+        L20SelectorCV(task="classification").fit(X, y + 0.5)
+    with pytest.raises(ValueError, match=r"task='regression' contradicts estimator='classifier'"):
+        L20SelectorCV(task="regression", estimator="classifier").fit(X, y)
+    with pytest.raises(ValueError, match=r"task='classification' contradicts estimator=KNeighborsRegressor"):
+        L20SelectorCV(task="classification", estimator=KNeighborsRegressor()).fit(X, y)
+    with pytest.raises(ValueError, match=r"task='ranks' is unknown"):
+        L20SelectorCV(task="ranks").fit(X, y)
+
+
+def test_halves_have_the_task_of_the_whole():
+    X, y = make_data()
+    y = np.where(np.arange(60) == 7, 0.5, y)  # the only fraction; without it y looks like labels
+    numbers = StabilitySelector(L20Selector(3), n_resamples=4, random_state=0).fit(X, y)
+    expected = StabilitySelector(L20Regressor(3), n_resamples=4, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(numbers.orders_, expected.orders_)
+    whole = StabilitySelector(L20Selector(3, task="regression"), n_resamples=4, random_state=0).fit(X, y.astype(int))
+    expected = StabilitySelector(L20Regressor(3), n_resamples=4, random_state=0).fit(X, y.astype(int))
+    np.testing.assert_array_equal(whole.orders_, expected.orders_)
+
+
+def assert_same_selection(selector, expected):
+    np.testing.assert_array_equal(selector.ranking_, expected.ranking_)
+    np.testing.assert_array_equal(selector.scores_, expected.scores_)
