@@ -134,11 +134,10 @@ def adjust(p_values: Sequence[float]) -> list[float]:
 
 
 def mean_ranks(figures: dict[str, Figures]) -> dict[str, float]:
-    """Return the mean rank, 1 for the best, over the sets that all have; equal accuracies share their ranks."""
+    """Return the mean rank, 1 for the best of all that have the set, over the sets of each; equal accuracies share ranks."""
     by_set = np.array([figure.by_set() for figure in figures.values()])
-    complete = np.isfinite(by_set).all(axis=0)
-    ranks = rankdata(-np.round(by_set[:, complete] / TIE) * TIE, axis=0)
-    return dict(zip(figures, ranks.mean(axis=1).tolist(), strict=True))
+    ranks = rankdata(-np.round(by_set / TIE) * TIE, axis=0, nan_policy="omit")
+    return dict(zip(figures, np.nanmean(ranks, axis=1).tolist(), strict=True))
 
 
 # Rules for the ridge
