@@ -118,7 +118,7 @@ def test_the_thick_arrows_are_the_way_of_a_fit(monkeypatch):
 
     monkeypatch.setattr(DenseDesign, "pull", watched)
     X, y, _ = make_planted(n_samples=60, n_features=20, n_informative=3, random_state=0)
-    L20Selector(3, scale="zscore").fit(X, y)  # "auto" takes one product more, when the problem is made
+    L20Selector(3, scale="zscore").fit(X, y)  # no look at the targets before the walk
     thick = list(arrows(r"==>(?:\|[^|]*\|)"))
     assert [start for start, _ in thick][1:] == [end for _, end in thick][:-1], "the thick arrows are one way"
     assert ways

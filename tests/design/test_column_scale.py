@@ -229,3 +229,13 @@ def test_given_divisors_are_kept():
     assert checked_scale([1, 2], 2).tolist() == [1.0, 2.0]
     X, y = make_data(0)
     assert L20Selector(3, scale=np.full(12, 2.0)).fit(X, y).scale_ == "given"
+
+
+@in_each_container
+def test_a_feature_that_vanishes_beside_the_others_is_passed_over(container):
+    """One in forty decides no percentile, and the square of its moderated deviation is 0."""
+    X, Y = draw(1, spread=0.3)
+    X[:, 9] *= 1e-200
+    problem = make_problem(CONTAINERS[container](X), Y, scale="auto", ridge=0.5)
+    assert problem.design.scale_rule == "moderated"
+    assert 9 not in forward(problem, 5).indices

@@ -389,7 +389,7 @@ def test_the_verdict_names_the_scaling_and_its_reason():
     for scale, said in asked.items():
         assert said in describe_scaling(small_plan(data, scale=scale), data)
     assert re.search("share a unit do, .*'moderated'.* of the training samples", describe_scaling(small_plan(data), data))
-    assert re.search("do not share a unit do, .*'zscore'", describe_scaling(small_plan(data), other))
+    assert re.search("as in different units, .*'zscore'", describe_scaling(small_plan(data), other))
 
 
 def labelled(**counts):

@@ -88,7 +88,7 @@ class L20Classifier(ClassifierMixin, _Model):
     intercept_ : array of shape (n_classes,), or (1,) for two classes
     classes_ : array of shape (n_classes,)
         The labels in sorted order.
-    path_, scores_, ranking_, support_, n_iter_, n_features_in_, feature_names_in_
+    path_, scores_, ranking_, support_, ridge_, scale_, n_iter_, n_features_in_, feature_names_in_
         As in :class:`L20Selector`.
 
     Examples
@@ -165,7 +165,7 @@ class L20Regressor(RegressorMixin, _Model):
     coef_ : array of shape (n_features,), or (n_outputs, n_features) for a y of two dimensions
         Weights in units of X; zero for features that are not selected. ``X @ coef_.T + intercept_`` is :meth:`predict`.
     intercept_ : float, or array of shape (n_outputs,) for a y of two dimensions
-    path_, scores_, ranking_, support_, n_iter_, n_features_in_, feature_names_in_
+    path_, scores_, ranking_, support_, ridge_, scale_, n_iter_, n_features_in_, feature_names_in_
         As in :class:`L20Selector`.
 
     Examples

@@ -51,10 +51,11 @@ class Cell:
 
     def key(self, store: KeyedStore, data_digest: str) -> Key:
         """Return the key of the result: a readable label, and a hash of its inputs."""
+        scaling = "none" if self.scale is None else f"{self.scale} for all methods"
         place = f"{self.split}" if self.fold is None else f"{self.split}.{self.fold}"
         return store.key(
             f"{self.dataset}/{self.variant.method}-{place}",
-            [data_digest, self.variant.method, dict(self.variant.params), self.scale or "by each method"],
+            [data_digest, self.variant.method, dict(self.variant.params), scaling],
             [self.split, self.fold, self.n_folds if self.fold is not None else 0, self.seed],
             [self.sizes, self.classifiers],
         )

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from l20fs.design import Scale, make_design
+from l20fs.design import Design, Scale, make_design
 from l20fs.objective.gram_least_squares import GramLeastSquares
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.typing import Array
@@ -45,20 +45,21 @@ def make_problem(
     design = make_design(X, scale, sample_weight, fit_intercept=fit_intercept)
     kind = GramLeastSquares if design.vectors == "features" else LeastSquares
     problem = kind(X, Y, design=design, **options)
-    if isinstance(scale, str) and scale == "auto" and design.scale_rule == "moderated" and _tell_less(problem):
+    if isinstance(scale, str) and scale == "auto" and design.scale_rule == "moderated":
+        explained = design.squared_lengths(problem.targets)
+        if not _tell_less(design, explained):
+            return problem
         units: dict[str, Any] = {"sample_weight": sample_weight, "fit_intercept": fit_intercept}
         return make_problem(X, Y, scale="zscore", **units, **options)
     return problem
 
 
-def _tell_less(problem: LeastSquares) -> bool:
-    """Return whether features that vary more explain clearly less of the targets."""
-    design, nothing = problem.design, np.arange(0)
-    no_weights = np.zeros((problem.n_targets, 0))
-    gradient = problem.gradient(problem.residual(nothing, no_weights), nothing, no_weights)
-    energy = design.column_energy[design.varies]
-    share = gradient.squared_norms[design.varies] / energy
-    log_deviation = 0.5 * np.log(energy) + np.log(design.scale[design.varies])
+def _tell_less(design: Design, explained: Array) -> bool:
+    """Return whether features that vary more explain clearly less, by the squared products of features and targets."""
+    seen = design.column_energy > 0.0  # neither constant nor so small beside the others that its square underflows
+    energy = design.column_energy[seen]
+    share = explained[seen] / energy
+    log_deviation = 0.5 * np.log(energy) + np.log(design.scale[seen])
     if not (np.ptp(share) and np.ptp(log_deviation)):
         return False
     correlation = np.corrcoef(log_deviation, share)[0, 1]

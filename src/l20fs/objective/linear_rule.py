@@ -60,7 +60,7 @@ def auto_ridge(n_features: int, n_samples: float, *, for_labels: bool) -> float:
     Examples
     --------
     >>> auto_ridge(30, 300, for_labels=True), auto_ridge(5000, 50, for_labels=True), auto_ridge(30, 300, for_labels=False)
-    (0.0297029702970297, 2.727272727272727, 0.009900990099009901)
+    (0.02970297029702971, 2.727272727272727, 0.009900990099009901)
     """
     per_sample = n_features / n_samples
     return (RIDGE_FOR_LABELS if for_labels else RIDGE_FOR_NUMBERS) * per_sample / (per_sample + HALFWAY)
