@@ -83,6 +83,13 @@ def test_noise_is_left_alone_and_strong_features_are_found(ridge):
     assert found.support_.sum() == np.argmin(found.ebic_)
 
 
+def test_samples_that_a_robust_fit_meets_exactly_are_no_evidence_for_more_features():
+    X, y, informative = make_planted(150, 60, 3, 3, random_state=1)
+    robust = L20Selector("ebic", loss="l21", max_features=12).fit(X, y)
+    assert set(informative) <= set(robust.get_support(indices=True))
+    assert robust.support_.sum() <= 5
+
+
 def test_it_goes_as_far_as_max_features_and_can_be_left():
     X, y = make_data(2)
     with pytest.warns(UserWarning, match="ended at its limit of 4, where the smallest EBIC is"):

@@ -107,8 +107,6 @@ class L20Classifier(ClassifierMixin, _Model):
 
     def _keep_model(self, problem: LeastSquares, targets: Targets) -> None:
         rows = self.path_.support(self.path_.largest_refit)
-        if self.loss == "l21":
-            problem = problem.reweighted(_bounded(self.sample_weights_, targets.sample_weight))
         self._scatter = ClassScatter.of(problem, rows, targets, self.class_weight)
 
     def _decide(self, weights: Array) -> tuple[Array, Array]:
@@ -217,17 +215,3 @@ class L20Regressor(RegressorMixin, _Model):
         """
         values = self._apply(X)
         return values[:, 0] if self._is_flat else values
-
-
-def _bounded(weights: Array, given: Array | None) -> Array:
-    """Bound the factors by which a robust loss weighs samples by their median.
-
-    Samples that a robust fit meets exactly have almost all of its weight, and no scatter. Half of the samples, those that
-    fit best, count as they were given instead, the others less.
-    """
-    given = np.ones(len(weights)) if given is None else given
-    factors = np.divide(weights, given, out=np.zeros_like(weights), where=given > 0.0)
-    order = np.argsort(factors)
-    counted = np.cumsum(given[order])
-    median = factors[order[np.searchsorted(counted, 0.5 * counted[-1] * (1.0 - 1e-12))]]
-    return np.asarray(given * np.minimum(factors, median))

@@ -30,6 +30,7 @@ from l20fs.objective.row_penalty import RowPenalty
 from l20fs.objective.solution_path import SolutionPath
 from l20fs.objective.stage import Stage
 from l20fs.solvers import SOLVERS, Solver, make_solver
+from l20fs.solvers.robust import bounded_weights
 from l20fs.typing import Array
 
 if TYPE_CHECKING:
@@ -314,6 +315,8 @@ class L20Selector(PathSelector):
         if self.n_features_to_select is None:
             k_max = max(k_max, int(path.sizes[-1]))
         self.path_ = path.with_refits(problem, k_max, value)
+        if self.loss == "l21":  # for statistics of all samples
+            problem = problem.reweighted(bounded_weights(self.sample_weights_, targets.sample_weight))
         if self.n_features_to_select == "ebic":
             self.ebic_ = self._ebic(problem, penalty, k_max)
             self._warn_if_at_limit(penalty.n_selectable(problem.design.varies))

@@ -289,3 +289,22 @@ class RobustLoss:
         norms: Array = np.sqrt(squared_row_norms(problem.residual(rows, values).T))
         lengths = norms[self._counts] if root is None else norms[self._counts] / root[self._counts]
         return self.regression.value(lengths, np.sqrt(problem.ridge) * values)
+
+
+def bounded_weights(weights: Array, given: Array | None) -> Array:
+    """Bound the factors by which the robust loss weighs samples: those above their median count as 1.
+
+    Samples that a robust fit meets exactly have almost all of its weight, and no scatter: statistics of all samples want
+    weights of one order. The better half counts as it was given, the others less.
+
+    Examples
+    --------
+    >>> bounded_weights(np.array([900.0, 4.0, 2.0, 1.0]), np.array([1.0, 2.0, 1.0, 1.0]))
+    array([1. , 2. , 1. , 0.5])
+    """
+    given = np.ones(len(weights)) if given is None else given
+    factors = np.divide(weights, given, out=np.zeros_like(weights), where=given > 0.0)
+    order = np.argsort(factors)
+    counted = np.cumsum(given[order])
+    median = factors[order[np.searchsorted(counted, 0.5 * counted[-1] * (1.0 - 1e-12))]]
+    return np.asarray(given * np.minimum(factors / median, 1.0))
