@@ -59,6 +59,7 @@ def _tell_less(design: Design, explained: Array) -> bool:
     seen = design.column_energy > 0.0  # neither constant nor so small beside the others that its square underflows
     energy = design.column_energy[seen]
     share = explained[seen] / energy
+    share /= share.max() or 1.0  # the units of the targets do not matter, nor do their squares underflow
     log_deviation = 0.5 * np.log(energy) + np.log(design.scale[seen])
     if not (np.ptp(share) and np.ptp(log_deviation)):
         return False
