@@ -38,7 +38,9 @@ bench-gpu: $(VENV)/dev.stamp
 # What the defaults rest on, and published results beside ours. Cells that are there are not computed again. scanpy and ISLP
 # are wanted for the data that they bring, not for their code.
 bench-defaults: .venv-defaults/stamp
-	.venv-defaults/bin/python benchmarks/defaults.py $(DATA) --jobs 2
+	.venv-defaults/bin/python benchmarks/defaults.py $(DATA) settings --jobs 2 --splits 100:112 --tall 4
+	.venv-defaults/bin/python benchmarks/defaults.py $(DATA) methods --jobs 2
+	.venv-defaults/bin/python benchmarks/defaults.py $(DATA) numbers --jobs 2 --splits 100:104
 	.venv-defaults/bin/python benchmarks/published.py $(DATA) --jobs 2
 
 .venv-defaults/stamp: pyproject.toml
