@@ -15,6 +15,7 @@ from l20fs.bounds.branch_and_bound import solve_exactly
 from l20fs.data import make_planted
 from l20fs.objective import make_problem
 from l20fs.objective.least_squares import LeastSquares
+from l20fs.objective.row_penalty import RowPenalty
 from l20fs.solvers import ahiht, forward, hiht, sbr, swap
 from l20fs.solvers.active_sets import rows as rows_module
 from l20fs.solvers.active_sets.rows import Exchange, RowActiveSet
@@ -392,3 +393,36 @@ def test_swaps_only_where_asked():
     assert some.losses[10] < plain.losses[10]
     assert some.losses[20] <= plain.losses[20]
     assert (every.losses <= plain.losses * (1.0 + 1e-9)).all()
+
+
+class Drifting:
+    """An active set whose objective falls by rounding with every exchange of the same two units."""
+
+    n_fixed, penalty = 0, RowPenalty.plain(3)
+    problem = LeastSquares(np.eye(4)[:, :3].astype(np.float32), np.eye(4))
+
+    def __init__(self):
+        self.units, self.falls = [0], 1.0
+
+    def __len__(self):
+        return len(self.units)
+
+    def objective(self, alpha):
+        self.falls -= 1e-6
+        return self.falls
+
+    def best_exchange(self, alpha):
+        assert self.falls > 0.9, "it turns in circles"
+        return Exchange(0, 1 - self.units[0], 1.0)
+
+    def remove(self, position):
+        del self.units[position]
+
+    def add(self, unit):
+        self.units.append(unit)
+
+
+def test_exchanges_that_only_rounding_favours_end():
+    active = Drifting()
+    assert exchange(active) == 1
+    assert active.units == [1]

@@ -225,10 +225,13 @@ def _replace(active: RowActiveSet, alpha: float) -> int:
     """Add or remove single units while the objective falls; return the number of changes.
 
     What a change promises comes from products in the precision of X, and what it brings from columns in float64. Where the
-    promise was rounding, the objective does not fall: that is the end, and nothing can turn in circles.
+    promise was rounding, the objective does not fall, or falls by rounding to a set that was there before: that is the end,
+    and nothing can turn in circles.
     """
     n_replaced, objective, before = 0, active.objective(alpha), math.inf
-    while objective < before:
+    seen: set[frozenset[int]] = set()
+    while objective < before and frozenset(active.units) not in seen:
+        seen.add(frozenset(active.units))
         unit, by_adding = active.best_addition(alpha)
         position, by_removing = active.best_removal(alpha)
         is_addition = by_adding >= by_removing
@@ -299,10 +302,12 @@ def ended_at(stages: list[Stage], target: float | None) -> list[Stage]:
 def exchange(active: RowActiveSet, alpha: float = 0.0) -> int:
     """Exchange the best pair of units while that lowers f + alpha * cost; return the number of exchanges.
 
-    An exchange that does not keep its promise is taken back, and is the last (see :func:`_replace`).
+    An exchange that does not keep its promise, or leads to a set that was there before, is taken back, and is the last (see
+    :func:`_replace`).
     """
     least = LEAST_DECREASE[active.problem.dtype] * active.problem.null_loss
     n_exchanged, objective = 0, active.objective(alpha)
+    seen = {frozenset(active.units)}
     while active.n_fixed < len(active) < active.penalty.n_units:
         best = active.best_exchange(alpha)
         if best.decrease <= least:
@@ -311,10 +316,11 @@ def exchange(active: RowActiveSet, alpha: float = 0.0) -> int:
         active.remove(best.position)
         active.add(best.unit)
         before, objective = objective, active.objective(alpha)
-        if objective >= before:
+        if objective >= before or frozenset(active.units) in seen:
             active.remove(len(active) - 1)
             active.add(left)
             break
+        seen.add(frozenset(active.units))
         n_exchanged += 1
     return n_exchanged
 
