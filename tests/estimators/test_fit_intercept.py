@@ -117,6 +117,7 @@ SETTINGS = [{"solver": make_solver(solver, lipschitz_start=50.0, max_iter=5000)}
 ]
 
 
+@pytest.mark.filterwarnings("ignore:The search for the number of features ended at its limit")
 @pytest.mark.parametrize("params", SETTINGS, ids=str)
 @given(
     seed=st.integers(0, 2**32 - 1),

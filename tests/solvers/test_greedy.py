@@ -398,10 +398,11 @@ def test_swaps_only_where_asked():
 class Drifting:
     """An active set whose objective falls by rounding with every exchange of the same two units."""
 
-    n_fixed, penalty = 0, RowPenalty.plain(3)
-    problem = LeastSquares(np.eye(4)[:, :3].astype(np.float32), np.eye(4))
+    n_fixed = 0
 
     def __init__(self):
+        self.penalty = RowPenalty.plain(3)
+        self.problem = LeastSquares(np.eye(4)[:, :3].astype(np.float32), np.eye(4))
         self.units, self.falls = [0], 1.0
 
     def __len__(self):
