@@ -93,7 +93,7 @@ def test_any_data_any_weights_any_solver(shape, axis, seed):
     }
     name = str(rng.choice(list(SOLVERS)))
     X = KINDS[str(rng.choice(list(KINDS)))](X)
-    whole, parts = LeastSquares(X, Y, **options), make_problem(cut(X, axis, int(rng.integers(1, 6))), Y, **options)
+    whole, parts = make_problem(X, Y, **options), make_problem(cut(X, axis, int(rng.integers(1, 6))), Y, **options)
     assert_same_path(SOLVERS[name](parts), SOLVERS[name](whole), 1e-6)
 
 
