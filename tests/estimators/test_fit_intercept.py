@@ -367,3 +367,10 @@ def test_groups_with_a_constant_feature_count_it_in_stability():
     selector = L20Selector(3, fit_intercept=False, feature_groups=[[0, CONSTANT]], ridge=0.1)
     stable = StabilitySelector(selector, n_resamples=2, random_state=0).fit(X, Y)
     assert stable.frequencies_[0] == stable.frequencies_[CONSTANT]
+
+
+def test_the_ridge_of_a_search_counts_constant_features_without_an_intercept():
+    X, y = make_data(0)
+    X = np.column_stack([X, np.full((len(X), 5), 2.0)])
+    search = L20SelectorCV(3, selector=L20Selector(fit_intercept=False), cv=3).fit(X, y)
+    assert search.ridge_ == pytest.approx(search.cv_results_["ridge"][0])

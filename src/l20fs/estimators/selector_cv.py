@@ -12,7 +12,6 @@ import scipy.sparse as sp
 from sklearn.utils.metadata_routing import MetadataRouter
 
 from l20fs.design import SampleWeights
-from l20fs.design.moments import measure
 from l20fs.estimators.penalty import penalty_of
 from l20fs.estimators.search_grid import SearchGrid, n_allowed
 from l20fs.estimators.searched_selector import Model, SearchedSelector
@@ -29,7 +28,7 @@ from l20fs.inputs.targets import (
     weights_of_targets,
     with_weights,
 )
-from l20fs.objective.linear_rule import auto_ridge
+from l20fs.objective.linear_rule import auto_ridge_for
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.objective.solution_path import SolutionPath
 from l20fs.typing import Array
@@ -265,9 +264,8 @@ class L20SelectorCV(SearchedSelector):
         """Return the strength of the ridge term of each model on all samples."""
         if all(model.ridge != "auto" for model in models):
             return [float(model.ridge) for model in models]
-        weights = SampleWeights(X.shape[0], targets.sample_weight)
-        n_features = int(np.count_nonzero(measure(X, weights.values).varies))
-        auto = auto_ridge(n_features, weights.total, for_labels=targets.classes is not None)
+        weights = SampleWeights(X.shape[0], targets.sample_weight, fit_intercept=models[0].fit_intercept)
+        auto = auto_ridge_for(X, weights, for_labels=targets.classes is not None)
         return [auto if model.ridge == "auto" else float(model.ridge) for model in models]
 
     def _model(self, targets: Targets, ridge: float | str | None, alpha: float | None) -> Model:

@@ -10,12 +10,11 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
-from l20fs.design import BLOCK_ELEMENTS
-from l20fs.design.moments import measure
+from l20fs.design import BLOCK_ELEMENTS, SampleWeights
 from l20fs.evaluation.engine import Chain, Samples, Selection
 from l20fs.inputs.targets import Targets, encode_targets, weights_of_targets
 from l20fs.objective.least_squares import LeastSquares
-from l20fs.objective.linear_rule import ClassScatter, LinearRule, auto_ridge, decide
+from l20fs.objective.linear_rule import ClassScatter, LinearRule, auto_ridge_for, decide
 from l20fs.typing import Array
 
 #: Called with a fitted estimator, X and y, and metadata by name; larger is better.
@@ -124,7 +123,7 @@ class RefittedRule:
         """Return the strength of the ridge term for these training samples."""
         if not isinstance(self.ridge, str):
             return float(self.ridge)
-        return auto_ridge(int(np.count_nonzero(measure(X).varies)), X.shape[0], for_labels=True)
+        return auto_ridge_for(X, SampleWeights(X.shape[0], None), for_labels=True)
 
 
 def _decide(selection: Selection, rules: list[LinearRule], test: Samples) -> Array:

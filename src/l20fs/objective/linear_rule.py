@@ -24,7 +24,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from l20fs.design import Design
+from l20fs.design import Design, SampleWeights
+from l20fs.design.moments import measure
 from l20fs.inputs.targets import Targets, weights_of_targets
 from l20fs.inputs.validation import check_number
 from l20fs.objective.least_squares import LeastSquares
@@ -72,6 +73,19 @@ def ridge_on(ridge: float | str, targets: Targets, design: Design) -> float:
         return float(ridge)
     n_features = int(np.count_nonzero(design.varies))
     return auto_ridge(n_features, design.sample_weights.total, for_labels=targets.classes is not None)
+
+
+def auto_ridge_for(X: Any, sample_weights: SampleWeights, *, for_labels: bool) -> float:
+    """Return :func:`auto_ridge` for an array or a sparse matrix, without a design.
+
+    Examples
+    --------
+    >>> auto_ridge_for(np.array([[1.0, 5.0], [2.0, 5.0]]), SampleWeights(2, None), for_labels=False)
+    0.047619047619047616
+    """
+    found = measure(X, sample_weights.values)
+    found = found if sample_weights.fit_intercept else found.about_zero
+    return auto_ridge(int(np.count_nonzero(found.varies)), sample_weights.total, for_labels=for_labels)
 
 
 def check_ridge(ridge: Any) -> None:
@@ -146,7 +160,10 @@ class ClassScatter(NamedTuple):
         k = len(weights)
         centres = self.means[:, :k] @ weights
         scatter = weights.T @ self.within[:k, :k] @ weights
-        total = np.trace(scatter) + float(self.shares @ np.square(centres - self.shares @ centres).sum(axis=1))
+        middle = self.shares @ centres
+        total = np.trace(scatter) + float(self.shares @ np.square(centres - middle).sum(axis=1))
+        # Without an intercept predictions may be the same for all samples and still not zero.
+        total = max(total, 1e-6 * float(middle @ middle))
         scatter += (LEAST_SCATTER * total / len(centres) or 1.0) * np.eye(len(centres))
         present = self.shares > 0.0
         intercept = np.where(present, 0.0, -np.inf)  # a class without samples has no centre and is never predicted
