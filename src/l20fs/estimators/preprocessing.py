@@ -60,7 +60,7 @@ class Preprocessing:
         first = self.transformer
         while isinstance(first, Pipeline):
             first = next((step for _, step in first.steps if step not in (None, "passthrough")), None)
-        if hasattr(first, "get_params"):
+        if hasattr(first, "get_params") and not isinstance(first, type):
             tags.input_tags.allow_nan = get_tags(first).input_tags.allow_nan
             tags.input_tags.sparse &= get_tags(self.transformer).input_tags.sparse
         return tags
@@ -96,9 +96,10 @@ class Preprocessing:
             X = fitted.fit_transform(samples.X, samples.y, **params)
         else:
             X = fitted.fit(samples.X, samples.y, **params).transform(samples.X)
-        values = values_of(X, fitted)
+        names = _names_of(X, fitted, samples.names)
+        values = values_of(X, fitted, names)
         check_consistent_length(values, samples.y)
-        return fitted, replace(samples, X=values, names=_names_of(X, fitted, samples.names))
+        return fitted, replace(samples, X=values, names=names)
 
 
 def validate_before(estimator: Any, X: Any, y: Any) -> tuple[Any, Array]:
@@ -111,11 +112,13 @@ def validate_before(estimator: Any, X: Any, y: Any) -> tuple[Any, Array]:
     X = X if hasattr(X, "shape") else np.asarray(X)
     validate_data(estimator, X, y, skip_check_array=True)
     check_consistent_length(X, y)
+    if X.shape[0] < 2:
+        raise ValueError(f"X has n_samples={X.shape[0]}. Give at least 2 samples.")
     return X, y
 
 
-def values_of(X: Any, fitted: Any) -> Any:
-    """Return what a transformer gave as an array or a CSR matrix of finite numbers."""
+def values_of(X: Any, fitted: Any, names: Array | None = None) -> Any:
+    """Return what a transformer gave as an array or a CSR matrix of finite numbers; ``names`` are for messages."""
     try:
         refuse_foreign_array(X, "X")
         refuse_non_numbers(X)
@@ -123,7 +126,7 @@ def values_of(X: Any, fitted: Any) -> Any:
         values = check_array(
             X, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32], ensure_all_finite=False, ensure_min_features=0
         )
-        refuse_non_finite(values, getattr(X, "columns", None), type(fitted).__name__)
+        refuse_non_finite(values, names, type(fitted).__name__)
     except (TypeError, ValueError) as error:
         raise type(error)(
             f"Features cannot be selected from what preprocess={type(fitted).__name__} gives: {error}"

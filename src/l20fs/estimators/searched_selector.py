@@ -157,7 +157,9 @@ class SearchedSelector(BaseSelector):
         check_is_fitted(self)
         refuse_blocks(X, type(self).__name__, instead="")
         refuse_foreign_array(X, "X")
-        validate_data(self, X, reset=False, skip_check_array=True)
+        X = X if hasattr(X, "shape") else np.asarray(X)
+        if len(X.shape) == 2:  # text has one axis; whether that is right knows the transformer
+            validate_data(self, X, reset=False, skip_check_array=True)
         return values_of(self.preprocess_.transform(X), self.preprocess_)
 
     def transform(self, X: Any) -> Any:
@@ -177,29 +179,6 @@ class SearchedSelector(BaseSelector):
         if self.preprocess_ is None:
             return super().transform(X)
         return self._preprocessed(X)[:, self._chosen()]
-
-    def inverse_transform(self, X: Any) -> Any:
-        """Put columns of zeros where features were not selected, and undo ``preprocess_`` if there is one.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_selected)
-            Columns of the selected features, in memory.
-
-        Returns
-        -------
-        array or sparse matrix of shape (n_samples, n_features)
-            The same columns at their places, zeros elsewhere; of these, what ``preprocess_.inverse_transform`` makes.
-        """
-        check_is_fitted(self)
-        if self.preprocess_ is None:
-            return super().inverse_transform(X)
-        if not hasattr(self.preprocess_, "inverse_transform"):
-            raise AttributeError(
-                f"preprocess={type(self.preprocess_).__name__} has no inverse_transform. Use model_.inverse_transform for "
-                "the columns that it gives."
-            )
-        return self.preprocess_.inverse_transform(self._sized(self.n_features_to_select).inverse_transform(X))
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Return the names of the selected features, as ``preprocess_`` gives them if there is one.

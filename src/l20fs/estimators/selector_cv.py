@@ -91,10 +91,10 @@ class L20SelectorCV(SearchedSelector):
         Steps before the selection, such as ``make_pipeline(SimpleImputer(), StandardScaler())``. A copy is fitted in every
         fold, once, to its training samples, whatever the number of ridges, lambdas and numbers of features, and one to all
         samples. All is as in a pipeline of the two: X is what comes in (``n_features_in_``, ``feature_names_in_``; missing
-        values and text are the matter of the first step), and the features are the columns that ``preprocess`` gives:
-        ``support_``, ``ranking_``, ``scores_``, ``coef_``, ``get_feature_names_out``, ``transform``, and what ``selector``
-        includes, excludes or groups, by name or index. The preprocessed samples of all folds are kept in memory until the
-        fit ends. Weights and other metadata are passed to it by metadata routing only.
+        values and text are the matter of the steps), and the features are the columns that they give: ``support_``,
+        ``ranking_``, ``scores_``, ``coef_``, ``get_feature_names_out``, ``transform`` and ``inverse_transform``, and what
+        ``selector`` includes, excludes or groups, by name or index. The preprocessed samples of all folds are kept in memory
+        until the fit ends. Weights and other metadata are passed to the steps by metadata routing only.
     n_jobs : int or None, default=None
         How many paths are computed at the same time. The result does not depend on it.
     callback : callable or None, default=None
