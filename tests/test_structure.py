@@ -21,7 +21,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 # A module may import from its own level and from those below it.
 LEVELS = [
     ["typing", "text", "storage"],
-    ["inputs", "blocks"],
+    ["inputs", "blocks", "prediction"],
     ["design"],
     ["objective"],
     ["solvers", "bounds", "evaluation"],

@@ -21,8 +21,8 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV
 
 from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV, StabilitySelector
-from l20fs.objective import linear_rule
 from l20fs.objective.least_squares import LeastSquares
+from l20fs.prediction import discriminant
 
 CONTAINERS = {
     "dense": np.asarray,
@@ -284,7 +284,7 @@ def without_mean(values):
 
 @in_each_container
 def test_the_scores_without_ridge_are_least_squares_of_the_indicators(container, monkeypatch):
-    monkeypatch.setattr(linear_rule, "LEAST_SCATTER", 1e-6)  # hardly any
+    monkeypatch.setattr(discriminant, "LEAST_SCATTER", 1e-6)  # hardly any
     X, y = unequal_classes()
     if container is CONTAINERS["device"]:
         pytest.skip("models do not take arrays of a device")
@@ -300,7 +300,7 @@ def test_the_scores_without_ridge_are_least_squares_of_the_indicators(container,
 @pytest.mark.parametrize("class_weight", ["balanced", None, {0: 1.0, 1: 4.0, 2: 0.5}])
 @pytest.mark.parametrize("ridge", [0.01, 10.0])
 def test_the_scores_are_least_squares_of_the_indicators_on_the_predictions(class_weight, ridge, monkeypatch):
-    monkeypatch.setattr(linear_rule, "LEAST_SCATTER", 1e-6)  # hardly any
+    monkeypatch.setattr(discriminant, "LEAST_SCATTER", 1e-6)  # hardly any
     X, y = unequal_classes()
     model = L20Classifier(4, class_weight=class_weight, ridge=ridge, fit_intercept=False).fit(X, y)
     predictions = X @ model.path_.refit(4).coef.T

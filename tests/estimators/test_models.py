@@ -19,7 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from l20fs import AHIHT, HIHT, L20Classifier, L20Regressor, L20Selector, L20SelectorCV
 from l20fs.data import load_srbct
-from l20fs.objective import linear_rule
+from l20fs.prediction import discriminant
 
 
 @pytest.mark.filterwarnings("ignore:n_features_to_select=.* is greater than n_features")
@@ -57,7 +57,7 @@ def make_outputs(seed=0):
 @pytest.mark.parametrize("class_weight", ["balanced", None, {0: 1.0, 1: 4.0, 2: 0.5}])
 @pytest.mark.parametrize("ridge", [0.01, 10.0])
 def test_the_classifier_is_a_discriminant_analysis_of_the_predictions(class_weight, ridge, monkeypatch):
-    monkeypatch.setattr(linear_rule, "LEAST_SCATTER", 1e-6)  # hardly any
+    monkeypatch.setattr(discriminant, "LEAST_SCATTER", 1e-6)  # hardly any
     X, y = make_data(3, n_samples=150)
     keep = (y != 2) | (np.arange(150) % 2 == 0)  # classes of different sizes
     X, y = X[keep], y[keep]
@@ -129,7 +129,7 @@ def scores_of_both(model, X, y):
     scatter = (axes - centres[y]).T @ (axes - centres[y]) / len(y)
     middle = axes.mean(axis=0)
     total = np.trace(scatter) + 0.5 * np.square(centres - middle).sum()
-    scatter += linear_rule.LEAST_SCATTER * total / 2 * np.eye(2)
+    scatter += discriminant.LEAST_SCATTER * total / 2 * np.eye(2)
     return np.column_stack(
         [(axes - middle) @ np.linalg.solve(scatter, c) - 0.5 * c @ np.linalg.solve(scatter, c) for c in centres - middle]
     )

@@ -20,7 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from l20fs import AHIHT, HIHT, SBR, Forward, L20Selector, Swap, paper_settings
 from l20fs.data import load_srbct, make_planted
 from l20fs.objective.least_squares import LeastSquares
-from l20fs.objective.linear_rule import auto_ridge
+from l20fs.objective.ridge import auto_ridge
 
 CHECKED = [
     L20Selector(),

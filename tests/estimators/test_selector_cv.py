@@ -34,7 +34,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV
 from l20fs.evaluation.choice import Setting, choose, tabulate
-from l20fs.objective.linear_rule import auto_ridge
+from l20fs.objective.ridge import auto_ridge
 
 FOLDS = StratifiedKFold(3, shuffle=True, random_state=0)
 

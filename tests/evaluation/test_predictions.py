@@ -15,7 +15,7 @@ from l20fs.evaluation.folds import make_stratified_folds
 from l20fs.evaluation.judges import RefittedRule
 from l20fs.evaluation.predictions import JUDGES, nested_accuracy, predictions_by_k
 from l20fs.methods import MRMR, RPMFS, FisherScore
-from l20fs.objective.linear_rule import auto_ridge
+from l20fs.objective.ridge import auto_ridge
 
 LETTERS = np.array(["a", "b", "c"])
 

@@ -11,7 +11,7 @@ from l20fs.blocks import parse_bytes
 from l20fs.cli.output import readable
 from l20fs.estimators.base import BaseSelector
 from l20fs.methods import discover
-from l20fs.objective.linear_rule import check_ridge
+from l20fs.objective.ridge import check_ridge
 from l20fs.solvers import SOLVERS as SOLVERS_BY_NAME
 from l20fs.text import closest
 

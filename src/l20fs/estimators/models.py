@@ -13,8 +13,9 @@ from l20fs.blocks import columns_of, comes_in_blocks, is_dask
 from l20fs.estimators.selector import L20Selector
 from l20fs.inputs.targets import Targets, numeric_targets
 from l20fs.inputs.validation import refuse_foreign_array, refuse_other_width
+from l20fs.objective.class_scatter import class_scatter
 from l20fs.objective.least_squares import LeastSquares
-from l20fs.objective.linear_rule import ClassScatter, decide
+from l20fs.prediction.linear_rule import decide
 from l20fs.typing import Array, Size
 
 
@@ -74,7 +75,7 @@ class L20Classifier(ClassifierMixin, _Model):
     """Select features with the exact l2,0 penalty and classify by them.
 
     All parameters are those of :class:`L20Selector`, and so is the selection. The rule is a discriminant analysis of the
-    least-squares predictions (:mod:`l20fs.objective.linear_rule`). Another ``n_features_to_select`` up to ``max_features``
+    least-squares predictions (:mod:`l20fs.prediction.discriminant`). Another ``n_features_to_select`` up to ``max_features``
     changes the selection and the rule, and needs no second fit. ``task`` is classification by nature (``"auto"`` means
     that), and as in scikit-learn fractions are no labels.
 
@@ -107,7 +108,7 @@ class L20Classifier(ClassifierMixin, _Model):
 
     def _keep_model(self, problem: LeastSquares, targets: Targets) -> None:
         rows = self.path_.support(self.path_.largest_refit)
-        self._scatter = ClassScatter.of(problem, rows, targets, self.class_weight)
+        self._scatter = class_scatter(problem, rows, targets, self.class_weight)
 
     def _decide(self, weights: Array) -> tuple[Array, Array]:
         return self._scatter.discriminant(weights)

@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from l20fs.estimators.base import BaseSelector
 from l20fs.estimators.selection_table import selection_frame
-from l20fs.objective.linear_rule import LinearRule
 from l20fs.objective.solution_path import SolutionPath
+from l20fs.prediction.linear_rule import LinearRule
 from l20fs.typing import Array, Size
 
 if TYPE_CHECKING:

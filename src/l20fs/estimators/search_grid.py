@@ -10,7 +10,7 @@ import numpy as np
 
 from l20fs.evaluation.choice import search_limits, search_sizes
 from l20fs.inputs.validation import check_number
-from l20fs.objective.linear_rule import check_ridge
+from l20fs.objective.ridge import check_ridge
 from l20fs.objective.row_penalty import RowPenalty
 
 

@@ -20,7 +20,7 @@ from l20fs.evaluation.choice import choose
 from l20fs.inputs.names import NamedColumns
 from l20fs.inputs.targets import Task
 from l20fs.inputs.validation import refuse_foreign_array
-from l20fs.objective.linear_rule import LinearRule
+from l20fs.prediction.linear_rule import LinearRule
 from l20fs.typing import Array, Size
 
 if TYPE_CHECKING:

@@ -24,8 +24,8 @@ from l20fs.inputs.validation import check_choice, check_flag, check_number, refu
 from l20fs.objective import make_problem
 from l20fs.objective.criterion import ebic, refuse_few_samples
 from l20fs.objective.least_squares import LeastSquares
-from l20fs.objective.linear_rule import check_ridge, ridge_on
 from l20fs.objective.path_ranking import Ranking
+from l20fs.objective.ridge import check_ridge, ridge_on
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.objective.solution_path import SolutionPath
 from l20fs.objective.stage import Stage
@@ -74,7 +74,7 @@ class L20Selector(PathSelector):
     ridge : float or "auto", default="auto"
         Strength of the ridge term relative to the mean squared norm of a centred feature that varies. It shrinks the
         weights, so that features which many samples agree on win over those that fit a few; 0 is the paper's problem.
-        ``"auto"``: it grows with the number of features per sample (:func:`l20fs.objective.linear_rule.auto_ridge`);
+        ``"auto"``: it grows with the number of features per sample (:func:`l20fs.objective.ridge.auto_ridge`);
         ``ridge_`` is the value.
     scale : {"auto", "moderated", "zscore", "none"}, default="auto"
         What every feature is divided by before the rows compete; ``coef_`` is in the units of X in any case. ``"zscore"``:

@@ -29,7 +29,7 @@ from l20fs.inputs.targets import (
     weights_of_targets,
     with_weights,
 )
-from l20fs.objective.linear_rule import auto_ridge_for
+from l20fs.objective.ridge import auto_ridge_for
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.objective.solution_path import SolutionPath
 from l20fs.typing import Array

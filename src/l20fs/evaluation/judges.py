@@ -13,8 +13,10 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from l20fs.design import BLOCK_ELEMENTS, SampleWeights
 from l20fs.evaluation.engine import Chain, Samples, Selection
 from l20fs.inputs.targets import Targets, encode_targets, weights_of_targets
+from l20fs.objective.class_scatter import class_scatter
 from l20fs.objective.least_squares import LeastSquares
-from l20fs.objective.linear_rule import ClassScatter, LinearRule, auto_ridge_for, decide
+from l20fs.objective.ridge import auto_ridge_for
+from l20fs.prediction.linear_rule import LinearRule, decide
 from l20fs.typing import Array
 
 #: Called with a fitted estimator, X and y, and metadata by name; larger is better.
@@ -154,7 +156,7 @@ def rules_of(X: Array, targets: Targets, ends: Array, ridge: float, class_weight
     )
     rows = np.arange(X.shape[1])
     triangle, right_sides = problem.factor(rows)
-    scatter = ClassScatter.of(problem, rows, targets, class_weight)
+    scatter = class_scatter(problem, rows, targets, class_weight)
     for end in ends:
         values = np.linalg.lstsq(triangle[:, :end], right_sides, rcond=None)[0]
         weights, intercept = scatter.discriminant(values / problem.y_scale)
