@@ -25,6 +25,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV
+from l20fs.estimators.search_grid import SearchGrid
 from l20fs.plots import SelectionHeatmapDisplay
 
 FOLDS = StratifiedKFold(3, shuffle=True, random_state=0)
@@ -128,20 +129,17 @@ def test_the_choice_is_that_of_a_grid_search_over_a_pipeline():
     np.testing.assert_array_equal(selector.predict(frame), search.predict(frame))
 
 
-def test_every_fold_fits_once_whatever_is_tried():
-    """Two ridges, and a search that doubles its limit from 100 to 200."""
-    X, y, _ = make_many_classes()
+def test_every_fold_fits_once_whatever_is_tried(monkeypatch):
+    """Two ridges, and a search that doubles its limit twice."""
+    X, y, _ = make_many_classes(n_classes=10, n_per_class=2, n_samples=6, n_noise=10)
+    monkeypatch.setattr(SearchGrid, "limits", lambda self, penalty: [3, 6, 12])
     spy, told = Spy([]), []
-    selector = L20SelectorCV(
-        "best", preprocess=spy, ridge=[1.0, 10.0], cv=FOLDS, callback=told.append, selector=L20Selector(scale="zscore")
-    ).fit(X, y)
-    assert len(told) == 12, "two rounds of two ridges in three folds"
+    L20SelectorCV("best", preprocess=spy, ridge=[1.0, 10.0], cv=FOLDS, callback=told.append).fit(X, y)
+    assert len(told) == 18, "three rounds of two ridges in three folds"
     assert len(spy.seen) == 3 + 1
     np.testing.assert_array_equal(spy.seen[0], X)
     for seen, (train, _) in zip(spy.seen[1:], FOLDS.split(X, y), strict=True):
         np.testing.assert_array_equal(seen, X[train])
-    selector.set_params(n_features_to_select=5).predict(X)
-    assert len(spy.seen) == 3 + 1
     assert not hasattr(spy, "mean_"), "the transformer itself is not fitted"
 
 

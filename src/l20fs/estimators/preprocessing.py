@@ -146,7 +146,7 @@ def _names_of(X: Any, fitted: Any, names: Array | None) -> Array | None:
     """Return the names of the columns that a transformer gave, by the columns of a frame or by ``get_feature_names_out``."""
     columns = getattr(X, "columns", None)
     given = names_after(fitted, names) if columns is None else np.asarray(columns, dtype=object)
-    if given is None or len(given) != X.shape[1] or not all(isinstance(name, str) for name in given):
+    if given is None or np.shape(X)[1:] != (len(given),) or not all(isinstance(name, str) for name in given):
         return None
     unique, counts = np.unique(given.astype(str), return_counts=True)
     if len(unique) < len(given):
