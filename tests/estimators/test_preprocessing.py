@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 
 import numpy as np
+import polars as pl
 import pytest
 import scipy.sparse as sp
 from samples import make_data, make_frame, make_many_classes
@@ -246,6 +247,16 @@ def test_text_becomes_features():
     assert selector.predict(["red melon", "green melon"]).tolist() == ["r", "g"]
 
 
+def test_frames_of_polars():
+    frame, y = make_frame()
+    polars = pl.DataFrame(dict(frame))
+    ours, theirs = (
+        L20SelectorCV(3, preprocess=StandardScaler(), sizes=[3], cv=FOLDS).fit(each, y) for each in (frame, polars)
+    )
+    assert ours.get_feature_names_out().tolist() == theirs.get_feature_names_out().tolist()
+    np.testing.assert_array_equal(ours.predict(frame), theirs.predict(polars))
+
+
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_output_of_frames(library):
     frame, y = make_frame()
@@ -275,6 +286,8 @@ def test_names_of_arrays():
     names = [f"gene{j}" for j in range(12)]
     assert selector.get_feature_names_out(names).tolist() == [f"gene{j}" for j in chosen]
     np.testing.assert_array_equal(selector.transform(X), X[:, chosen])
+    with pytest.raises(ValueError, match="input_features should have length equal"):
+        selector.get_feature_names_out(names[1:])
     back = selector.inverse_transform(X[:, chosen])
     np.testing.assert_array_equal(back, np.where(selector.support_, X[:, 1:], 0.0))
     nameless = L20SelectorCV(3, preprocess=FunctionTransformer(np.arcsinh), sizes=[3], cv=FOLDS).fit(X, y)

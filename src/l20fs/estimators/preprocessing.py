@@ -138,7 +138,7 @@ def names_after(fitted: Any, names: Any) -> Array | None:
     """Return the names that a fitted transformer gives to its columns, None if it gives none."""
     try:
         return np.asarray(fitted.get_feature_names_out(names), dtype=object)
-    except (AttributeError, TypeError, ValueError):  # a step without names, such as a FunctionTransformer
+    except (AttributeError, TypeError):  # a step without names, such as a FunctionTransformer
         return None
 
 
