@@ -111,6 +111,7 @@ def test_the_scores_and_supports_are_those_of_a_slow_loop(steps, seed):
     assert selector.get_feature_names_out().tolist() == features[selector.support_].tolist()
     np.testing.assert_array_equal(selector.predict(frame), alone.predict(frame))
     np.testing.assert_allclose(selector.decision_function(frame), alone.decision_function(frame))
+    np.testing.assert_allclose(selector.predict_proba(frame).sum(axis=1), 1.0)
     np.testing.assert_array_equal(selector.transform(frame), alone[:-1].transform(frame)[:, selector.support_])
     assert selector.score(frame, y) == alone.score(frame, y)
     assert (selector.n_features_in_, selector.feature_names_in_.tolist()) == (13, frame.columns.tolist())
