@@ -6,7 +6,6 @@ from contextlib import nullcontext
 
 import numpy as np
 import pytest
-from pytest import approx
 from sklearn import metrics as sk
 
 from l20fs.evaluation.metrics import METRICS, Outputs, area_under_curve, find_metric
@@ -67,7 +66,7 @@ def test_metrics_of_labels_are_those_of_scikit_learn(name, n_classes, seed):
             else:
                 shown = outputs.probabilities[used, setting]
                 expected = PROBABILITIES[name](outputs.truth[used], shown, n_classes, **options)
-            assert value == approx(expected)
+            assert value == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("n_outputs", [1, 2])
@@ -77,7 +76,7 @@ def test_metrics_of_numbers_are_those_of_scikit_learn(name, n_outputs):
     found = METRICS[name].formula(outputs, weights)
     for row, given in zip(found, weights, strict=True):
         for setting, value in enumerate(row):
-            assert value == approx(NUMBERS[name](outputs.truth, outputs.numbers[:, setting], sample_weight=given))
+            assert value == pytest.approx(NUMBERS[name](outputs.truth, outputs.numbers[:, setting], sample_weight=given))
     if n_outputs == 1:
         flat = Outputs(outputs.truth[:, 0], 0, numbers=outputs.numbers)
         np.testing.assert_array_equal(METRICS[name].formula(flat, weights), found)
@@ -101,7 +100,7 @@ def test_a_class_that_is_not_there_does_not_count(name):
             pytest.warns(UserWarning, match="not in y_true") if name[0] == "b" and kept is outputs.labels else nullcontext()
         ):
             expected = [LABELS[name](outputs.truth[used], column) for column in kept[used].T]
-        assert found == approx(expected)
+        assert found == pytest.approx(expected)
 
 
 def test_what_is_not_defined_is_nan():
