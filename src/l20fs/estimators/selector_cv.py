@@ -16,10 +16,12 @@ from l20fs.estimators.penalty import penalty_of
 from l20fs.estimators.search_grid import SearchGrid, n_allowed
 from l20fs.estimators.searched_selector import Model, SearchedSelector
 from l20fs.estimators.selector import L20Selector
-from l20fs.evaluation.choice import Setting, SizeRule, choose, is_at_limit, tabulate, tabulate_selections
-from l20fs.evaluation.engine import Samples, score_sizes
+from l20fs.evaluation.choice import Setting, SizeRule, choose, choose_each, is_at_limit, tabulate, tabulate_selections
+from l20fs.evaluation.corrected_score import corrected_by_folds
+from l20fs.evaluation.engine import Samples, Scores, score_sizes
 from l20fs.evaluation.folds import make_folds
 from l20fs.evaluation.judges import fit_estimator
+from l20fs.evaluation.metrics import Metric, Outputs
 from l20fs.inputs.targets import (
     Targets,
     Task,
@@ -47,8 +49,9 @@ class L20SelectorCV(SearchedSelector):
     In every fold the whole path is computed on its training samples only, and scored on its test samples for every number of
     features. The number (and the ridge) is chosen from the mean scores; then the path on all samples gives the features.
 
-    ``best_score_`` is the score of a winner and as such a little optimistic. For an honest figure cross-validate the whole
-    thing, ``cross_validate(L20SelectorCV(), X, y)``: it predicts with the chosen features.
+    ``best_score_`` is the score of a winner and as such a little optimistic. ``corrected_score_`` is not, and comes with an
+    interval. To check it cross-validate the whole thing, ``cross_validate(L20SelectorCV(), X, y)``: it predicts with the
+    chosen features.
 
     Parameters
     ----------
@@ -116,6 +119,15 @@ class L20SelectorCV(SearchedSelector):
         The mean score of the choice.
     best_index_ : int
         Its position in ``cv_results_``.
+    corrected_score_ : float
+        The score of the choice without the optimism of having chosen it, the figure to report: bootstrap bias-corrected
+        cross-validation [2]_, from the predictions of the test samples of the folds, of all folds together, without further
+        fits. Larger is better, as for ``scorer_``: errors have a minus sign. For a ``scoring`` other than the accuracy,
+        "balanced_accuracy", "f1_macro", "roc_auc", "r2" and the negative errors of scikit-learn, by the scores of the folds
+        alone: for each fold the choice is that of the others.
+    corrected_interval_ : tuple of two floats
+        Its confidence interval of 95 %, see :mod:`l20fs.evaluation.corrected_score`. Where ``groups`` are given, it is about
+        samples of other groups.
     n_splits_ : int
         Number of folds.
     scorer_ : callable
@@ -130,6 +142,8 @@ class L20SelectorCV(SearchedSelector):
     References
     ----------
     .. [1] Z. Sun and Y. Yu, "Robust multi-class feature selection via l2,0-norm regularization minimization" (2020).
+    .. [2] I. Tsamardinos, E. Greasidou and G. Borboudakis, "Bootstrapping the out-of-sample predictions for efficient and
+       accurate cross-validation", Machine Learning 107 (2018).
 
     Examples
     --------
@@ -140,6 +154,9 @@ class L20SelectorCV(SearchedSelector):
     True
     >>> selector.cv_results_["mean_test_score"].shape
     (20,)
+    >>> lower, upper = selector.corrected_interval_
+    >>> lower < selector.corrected_score_ < upper
+    True
     """
 
     about = L20Selector.about._replace(cost="(folds x ridges + 1) paths of L20Selector")
@@ -230,6 +247,7 @@ class L20SelectorCV(SearchedSelector):
         settings = [Setting(ridge, each.alpha) for each, ridge in zip(models, self._ridges(models, X, targets), strict=True)]
         folds = make_folds(self.cv, X, samples.y, extra["groups"], classify=judged.classifies)
         self.scorer_ = judged.scorer()
+        metric = judged.metric(0 if targets.classes is None else len(targets.classes), samples.score_params)
         self._chosen_by = self.n_features_to_select
         for n_rounds, limit in enumerate(grid.limits(penalty)):
             self._tried = sizes = self._sizes(penalty, limit)
@@ -238,7 +256,9 @@ class L20SelectorCV(SearchedSelector):
                 samples,
                 folds,
                 sizes,
-                judged.judge(self.scorer_),
+                judged.judge(self.scorer_, metric, targets.classes),
+                metric=metric,
+                truth=_truth_of(targets),
                 fit=partial(self._fit_part, names),
                 one_ranking=True,
                 n_jobs=self.n_jobs,
@@ -257,6 +277,7 @@ class L20SelectorCV(SearchedSelector):
             self.classes_ = targets.classes
         self.n_splits_ = len(folds)
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
+        self._correct_score(scores, metric, penalty.n_units, extra["groups"])
         self._fit_finally(models[self.best_index_ // len(sizes)], samples, names)
 
     @staticmethod
@@ -322,11 +343,26 @@ class L20SelectorCV(SearchedSelector):
         return SearchGrid(self.ridge, alpha, self.max_features, self.sizes)
 
     def _choose(self, n_units: int) -> int:
+        rule, among = self._rule(n_units)
+        return choose(self.cv_results_, rule, among)
+
+    def _rule(self, n_units: int) -> tuple[SizeRule | None, Array | None]:
+        """Return the rule that chooses, and a mask of the entries to choose from."""
         rule = self.n_features_to_select
         if isinstance(rule, str):
-            return choose(self.cv_results_, rule)  # type: ignore[arg-type]  # checked
+            return rule, None  # type: ignore[return-value]  # checked
         sizes = self.cv_results_["n_features_to_select"]
-        return choose(self.cv_results_, None, among=sizes == min(self._n_wanted(rule, n_units), sizes.max()))
+        return None, sizes == min(self._n_wanted(rule, n_units), sizes.max())
+
+    def _correct_score(self, scores: Scores, metric: Metric | None, n_units: int, groups: Any) -> None:
+        rule, among = self._rule(n_units)
+        choose_by = partial(choose_each, self.cv_results_, rule, among=among)
+        if metric is None or scores.predictions is None:
+            found = corrected_by_folds(scores.values.swapaxes(0, 1).reshape(self.n_splits_, -1), choose_by)
+        else:
+            found = scores.predictions.corrected_score(metric, choose_by, groups)
+            self._fold_values = scores.predictions.values_of(self.best_index_ // len(self._tried))
+        self.corrected_score_, self.corrected_interval_ = found.value, (found.lower, found.upper)
 
     def _fit_finally(self, model: Model, samples: Samples, names: Array | None) -> None:
         """Compute the chosen path on all samples."""
@@ -375,3 +411,11 @@ class L20SelectorCV(SearchedSelector):
             raise TypeError(f"selector={self.selector!r} is not an L20Selector. Use one, or None for its defaults.")
         self._judged.check()
         self._grid.check()
+
+
+def _truth_of(targets: Targets) -> Outputs:
+    """Return the indices of the classes, or the numbers."""
+    if targets.classes is None:
+        return Outputs(targets.Y, 0)
+    assert targets.codes is not None
+    return Outputs(targets.codes, len(targets.classes))

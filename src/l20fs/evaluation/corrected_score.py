@@ -13,7 +13,8 @@ is the corrected score and
 has three terms: the n tested samples; the models, which differ from one set of training samples to the next (the models of
 the folds share most of theirs, so that their scores do not average out; Bates, Hastie and Tibshirani 2024); and the
 correction of the uncorrected score u, which is uncertain itself. The factors are from simulations (benchmarks/intervals.py).
-Errors (log loss, mean absolute error, 1 - R²) have a normal interval on the logarithmic scale, with variances of the bootstrap.
+Errors (log loss, mean absolute error, 1 - R²) have a normal interval on the logarithmic scale, with the variance of the
+bootstrap.
 """
 
 from __future__ import annotations
@@ -232,14 +233,15 @@ class _Tested(NamedTuple):
 
         A fold counts by how many of its samples were drawn: twice, if all of them were drawn twice.
         """
-        total, shares = 0.0, 0.0
+        total, shares = np.zeros((len(counts), self.outputs.n_settings)), np.zeros((len(counts), 1))
         for rows in self.folds:
             weights = counts[:, rows] * self.weights[rows]
             scores = metric.sign * metric.formula(self.outputs.part(rows), weights)
             share = np.where(np.isfinite(scores), weights.sum(axis=1, keepdims=True) / self.weights[rows].sum(), 0.0)
-            total, shares = total + share * np.where(share > 0.0, scores, 0.0), shares + share
+            total += share * np.where(share > 0.0, scores, 0.0)
+            shares = shares + share
         with np.errstate(invalid="ignore"):
-            means = np.asarray(total / shares)
+            means = total / shares
         return np.where(np.isfinite(means), means, -np.inf)
 
     def spread(self, metric: Metric, setting: int, seed: int) -> tuple[float, float]:
