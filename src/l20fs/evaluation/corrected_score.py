@@ -8,7 +8,7 @@ not drawn. The mean over many draws is the corrected score; no model is fitted a
 The interval of a share such as the accuracy is Wilson's, with an effective number of samples :math:`c (1 - c) / v`, where c
 is the corrected score and
 
-.. math:: v = \frac{c (1 - c) + 1.5\, \varphi(\Phi^{-1}(c))^2}{n} + \frac{(u - c)^2}{2}
+.. math:: v = \frac{c (1 - c) + 1.25\, \varphi(\Phi^{-1}(c))^2}{n} + \frac{(u - c)^2}{2}
 
 has three terms: the n tested samples; the models, which differ from one set of training samples to the next (the models of
 the folds share most of theirs, so that their scores do not average out; Bates, Hastie and Tibshirani 2024); and the
@@ -41,7 +41,7 @@ MOST_PRODUCTS, BLOCK_PRODUCTS = 10**9, 10**7
 
 #: Variance of the models, on the scale of normal quantiles of a share, relative to 1 / n; of errors, relative to that of
 #: the samples.
-MODEL_VARIANCE, MODEL_VARIANCE_OF_ERRORS = 1.5, 0.5
+MODEL_VARIANCE, MODEL_VARIANCE_OF_ERRORS = 1.25, 0.5
 
 #: Variance of the correction, relative to its square.
 CORRECTION_VARIANCE = 0.5
