@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from l20fs.blocks import is_blocks
 from l20fs.blocks.passes import dense_entries
 from l20fs.evaluation.engine import Samples, Selection, dense_columns, evaluate
-from l20fs.evaluation.folds import make_folds
+from l20fs.evaluation.folds import Fold, make_folds
 from l20fs.inputs.targets import Targets
 from l20fs.objective.solution_path import SolutionPath
 from l20fs.prediction.calibration import UNKNOWN_SAMPLES, evenly_spaced, fit_slopes
@@ -116,12 +116,18 @@ def spread_classes(values: Array, known: Array, n_classes: int) -> Array:
     return found
 
 
+def gain_of(folds: Sequence[Fold], n_samples: int) -> float:
+    """Return what slopes of folds are multiplied by: the number of all samples per sample of a fold's training part.
+
+    A rule learned from more samples may be surer; docs/probabilities.md has the measurements.
+    """
+    return n_samples / float(np.mean([len(fold.train) for fold in folds]))
+
+
 def folded_slopes(model: L20Classifier, X: Any, targets: Targets, fit: Callable[..., object]) -> Array:
     """Return the slopes of the rules on 0, 1, 2, ... units by the folds of ``calibration``, with the selection inside them.
 
-    ``fit`` is called with the names of the features, an unfitted model and samples. A rule learned from more samples may be
-    surer: the slopes are multiplied by the number of all samples per sample of a fold's training part
-    (docs/probabilities.md has the measurements).
+    ``fit`` is called with the names of the features, an unfitted model and samples.
     """
     codes, weights = targets.codes, targets.sample_weight
     assert codes is not None
@@ -136,5 +142,5 @@ def folded_slopes(model: L20Classifier, X: Any, targets: Targets, fit: Callable[
         values = np.concatenate([judged.by_judge["values"] for judged in results])
     tested = np.concatenate([fold.test for fold in folds])
     found = Unseen(values.swapaxes(0, 1), codes[tested], None if weights is None else weights[tested]).slopes()
-    found *= len(codes) / float(np.mean([len(fold.train) for fold in folds]))
+    found *= gain_of(folds, len(codes))
     return np.concatenate([np.ones(sizes.start), found])

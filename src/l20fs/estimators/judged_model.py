@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, get_args
 
 from sklearn import get_config
-from sklearn.base import is_classifier, is_regressor
+from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier, is_regressor
 from sklearn.metrics import check_scoring
+from sklearn.pipeline import Pipeline
 from sklearn.utils import Bunch, ClassifierTags, RegressorTags, Tags, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
 from l20fs.estimators.models import L20Classifier, L20Regressor
 from l20fs.evaluation.engine import Judge
-from l20fs.evaluation.judges import FittedEstimator, OwnModel, Scorer
+from l20fs.evaluation.judges import FittedEstimator, FittedPredictions, OwnModel, OwnPredictions, Scorer
+from l20fs.evaluation.metrics import METRICS, Metric
 from l20fs.inputs.targets import Task
 from l20fs.inputs.validation import check_choice
+from l20fs.typing import Array
 
 
 @dataclass(frozen=True)
@@ -83,11 +87,47 @@ class JudgedModel:
         unfitted = self.unfitted
         if get_config()["enable_metadata_routing"] and self.weighs_scores:
             unfitted.set_score_request(sample_weight=True)
-        return check_scoring(unfitted, self.scoring)
+        known = METRICS.get(self.scoring) if isinstance(self.scoring, str) else None
+        is_error = known is not None and known.sign < 0
+        return check_scoring(unfitted, known.aliases[0] if known is not None and is_error else self.scoring)
 
-    def judge(self, scorer: Scorer) -> Judge:
-        """Return the judge that scores it in a fold."""
-        return OwnModel(scorer) if self.is_own else FittedEstimator(self.estimator, scorer)
+    def metric(self, n_classes: int, score_params: Mapping[str, Any]) -> Metric | None:
+        """Return the metric that gives the same scores as the scorer from predictions, None if there is none.
+
+        ``n_classes`` is 0 for numbers.
+        """
+        if not set(score_params) <= {"sample_weight"}:
+            return None
+        name = self.scoring
+        if name is None:
+            name = self._default_scoring()
+        metric = next((each for each in METRICS.values() if name in (each.name, *each.aliases)), None)
+        if metric is None or metric.is_for_labels != (n_classes > 0):
+            return None
+        if metric.needs != "probabilities":
+            return metric
+        if n_classes > 2 and name == "roc_auc":
+            return None  # which scikit-learn refuses
+        has_probabilities = self.is_own or hasattr(self.estimator, "predict_proba")
+        # The order of two classes' values is that of their probabilities.
+        has_order = metric.name == "roc_auc" and n_classes == 2 and hasattr(self.unfitted, "decision_function")
+        return metric if has_probabilities or has_order else None
+
+    def _default_scoring(self) -> str | None:
+        """Return the name of what the ``score`` of the estimator computes, None for one of its own."""
+        estimator = self.unfitted
+        while isinstance(estimator, Pipeline):
+            estimator = estimator[-1]
+        known = {ClassifierMixin.score: "accuracy", RegressorMixin.score: "r2"}
+        return known.get(getattr(type(estimator), "score", None))
+
+    def judge(self, scorer: Scorer, metric: Metric | None, classes: Array | None) -> Judge:
+        """Return the judge that scores it in a fold, or predicts what a metric needs."""
+        if metric is None:
+            return OwnModel(scorer) if self.is_own else FittedEstimator(self.estimator, scorer)
+        if self.is_own:
+            return OwnPredictions(metric.needs, classes)
+        return FittedPredictions(self.estimator, metric.needs, classes)
 
     def router(self, owner: Any) -> MetadataRouter:
         """Say which metadata of ``owner.fit`` go where."""

@@ -20,6 +20,7 @@ from l20fs.evaluation.choice import choose
 from l20fs.inputs.names import NamedColumns
 from l20fs.inputs.targets import Task
 from l20fs.inputs.validation import refuse_foreign_array
+from l20fs.prediction.calibration import Calibration, log_of
 from l20fs.prediction.linear_rule import LinearRule
 from l20fs.typing import Array, Size
 
@@ -242,9 +243,57 @@ class SearchedSelector(BaseSelector):
 
     @available_if(lambda self: hasattr(self._judged.unfitted, "predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:
-        """Return the probabilities of the classes, if ``estimator`` has them."""
+        """Return the probabilities of the classes.
+
+        Those of the path's own model are calibrated by its decisions in the folds (:class:`L20Classifier`), those of another
+        ``estimator`` are its own.
+
+        Parameters
+        ----------
+        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
+            Samples with the features of the fit.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+            Probabilities of the classes in the order of ``classes_``.
+        """
         predictor, X = self._predictor(X)
         return np.asarray(predictor.predict_proba(X))
+
+    @available_if(lambda self: hasattr(self._judged.unfitted, "predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> Array:
+        """Return the logarithms of :meth:`predict_proba`.
+
+        Parameters
+        ----------
+        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
+            Samples with the features of the fit.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+            Logarithms of the probabilities.
+        """
+        return log_of(self.predict_proba(X))
+
+    @available_if(lambda self: self._judged.classifies)  # type: ignore[untyped-decorator]
+    def calibration_for(self, k: Size) -> Calibration:
+        """Return the calibration of the path's own model for ``k``, see :meth:`L20Classifier.calibration_for`.
+
+        Parameters
+        ----------
+        k : int, float or {"best", "1se"}
+            Any value that ``n_features_to_select`` takes.
+
+        Returns
+        -------
+        Calibration
+            Its ``probabilities(values)`` are those of :meth:`predict_proba`.
+        """
+        model = self._sized(k)
+        assert isinstance(model, L20Classifier)
+        return model.calibration_for(model.n_features_to_select)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Score the prediction with the selected features by ``scoring``.

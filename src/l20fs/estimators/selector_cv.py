@@ -12,16 +12,18 @@ import scipy.sparse as sp
 from sklearn.utils.metadata_routing import MetadataRouter
 
 from l20fs.design import SampleWeights
-from l20fs.estimators.models import L20Classifier, fit_part
+from l20fs.estimators.models import L20Classifier, calibrate, fit_part
 from l20fs.estimators.penalty import penalty_of
 from l20fs.estimators.preprocessing import CarriedConstraints, Preprocessing, validate_before
 from l20fs.estimators.search_grid import SearchGrid, n_allowed
 from l20fs.estimators.searched_selector import Model, SearchedSelector
 from l20fs.estimators.selector import L20Selector
-from l20fs.evaluation.choice import Setting, SizeRule, choose, is_at_limit, tabulate, tabulate_selections
-from l20fs.evaluation.engine import Samples, score_sizes
+from l20fs.evaluation.choice import Setting, SizeRule, choose, choose_each, is_at_limit, tabulate, tabulate_selections
+from l20fs.evaluation.corrected_score import corrected_by_folds
+from l20fs.evaluation.engine import Samples, Scores, score_sizes
 from l20fs.evaluation.folds import make_folds
 from l20fs.evaluation.judges import fit_estimator
+from l20fs.evaluation.metrics import Metric, Outputs
 from l20fs.inputs.targets import (
     Targets,
     Task,
@@ -48,8 +50,9 @@ class L20SelectorCV(SearchedSelector):
     In every fold the whole path is computed on its training samples only, and scored on its test samples for every number of
     features. The number (and the ridge) is chosen from the mean scores; then the path on all samples gives the features.
 
-    ``best_score_`` is the score of a winner and as such a little optimistic. For an honest figure cross-validate the whole
-    thing, ``cross_validate(L20SelectorCV(), X, y)``: it predicts with the chosen features.
+    ``best_score_`` is the score of a winner and as such a little optimistic. ``corrected_score_`` is not, and comes with an
+    interval. To check it cross-validate the whole thing, ``cross_validate(L20SelectorCV(), X, y)``: it predicts with the
+    chosen features.
 
     Parameters
     ----------
@@ -128,6 +131,15 @@ class L20SelectorCV(SearchedSelector):
         The mean score of the choice.
     best_index_ : int
         Its position in ``cv_results_``.
+    corrected_score_ : float
+        The score of the choice without the optimism of having chosen it, the figure to report: bootstrap bias-corrected
+        cross-validation [2]_, from the predictions of the test samples of the folds, of all folds together, without further
+        fits. Larger is better, as for ``scorer_``: errors have a minus sign. For a ``scoring`` other than the accuracy,
+        "balanced_accuracy", "f1_macro", "roc_auc", "r2" and the negative errors of scikit-learn, by the scores of the folds
+        alone: for each fold the choice is that of the others.
+    corrected_interval_ : tuple of two floats
+        Its confidence interval of 95 %, see :mod:`l20fs.evaluation.corrected_score`. Where ``groups`` are given, it is about
+        samples of other groups.
     n_splits_ : int
         Number of folds.
     scorer_ : callable
@@ -146,6 +158,8 @@ class L20SelectorCV(SearchedSelector):
     References
     ----------
     .. [1] Z. Sun and Y. Yu, "Robust multi-class feature selection via l2,0-norm regularization minimization" (2020).
+    .. [2] I. Tsamardinos, E. Greasidou and G. Borboudakis, "Bootstrapping the out-of-sample predictions for efficient and
+       accurate cross-validation", Machine Learning 107 (2018).
 
     Examples
     --------
@@ -156,6 +170,9 @@ class L20SelectorCV(SearchedSelector):
     True
     >>> selector.cv_results_["mean_test_score"].shape
     (20,)
+    >>> lower, upper = selector.corrected_interval_
+    >>> lower < selector.corrected_score_ < upper
+    True
     """
 
     about = L20Selector.about._replace(cost="(folds x ridges + 1) paths of L20Selector")
@@ -260,9 +277,11 @@ class L20SelectorCV(SearchedSelector):
         self.preprocess_, samples, parts = steps.apply(samples, folds, self.n_jobs)
         X = samples.X
         penalty = penalty_of(template, np.ones(X.shape[1], dtype=bool), samples.names)
-        models = [self._model(targets, ridge, alpha) for ridge in grid.ridges for alpha in grid.alphas]
-        settings = [Setting(ridge, each.alpha) for each, ridge in zip(models, self._ridges(models, X, targets), strict=True)]
         self.scorer_ = judged.scorer()
+        metric = judged.metric(0 if targets.classes is None else len(targets.classes), samples.score_params)
+        calibration = None if metric is not None else "loo"  # a scorer of one's own may ask for probabilities
+        models = [self._model(targets, calibration, ridge, alpha) for ridge in grid.ridges for alpha in grid.alphas]
+        settings = [Setting(ridge, each.alpha) for each, ridge in zip(models, self._ridges(models, X, targets), strict=True)]
         self._chosen_by = self.n_features_to_select
         for n_rounds, limit in enumerate(grid.limits(penalty)):
             self._tried = sizes = self._sizes(penalty, limit)
@@ -271,7 +290,9 @@ class L20SelectorCV(SearchedSelector):
                 samples,
                 folds,
                 sizes,
-                judged.judge(self.scorer_),
+                judged.judge(self.scorer_, metric, targets.classes),
+                metric=metric,
+                truth=_truth_of(targets),
                 fit=partial(self._fit_in_fold, CarriedConstraints.of(template, samples, parts)),
                 one_ranking=True,
                 n_jobs=self.n_jobs,
@@ -291,7 +312,15 @@ class L20SelectorCV(SearchedSelector):
             self.classes_ = targets.classes
         self.n_splits_ = len(folds)
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
-        self._fit_finally(models[self.best_index_ // len(sizes)], samples)
+        self._correct_score(scores, metric, penalty.n_units, extra["groups"])
+        setting = self.best_index_ // len(sizes)
+        unseen = None if scores.predictions is None else scores.predictions.values_of(setting)
+        model = models[setting]
+        if isinstance(model, L20Classifier):
+            model.set_params(calibration="loo" if unseen is None else None)
+        self._fit_finally(model, samples)
+        if isinstance(model, L20Classifier) and unseen is not None:
+            calibrate(model.set_params(calibration=len(folds)), sizes, unseen, targets, folds)
 
     @staticmethod
     def _ridges(models: list[Model], X: Any, targets: Targets) -> list[float]:
@@ -302,11 +331,13 @@ class L20SelectorCV(SearchedSelector):
         auto = auto_ridge_for(X, weights, for_labels=targets.classes is not None)
         return [auto if model.ridge == "auto" else float(model.ridge) for model in models]
 
-    def _model(self, targets: Targets, ridge: float | str | None, alpha: float | None) -> Model:
+    def _model(self, targets: Targets, calibration: Any, ridge: float | str | None, alpha: float | None) -> Model:
         """Return the unfitted model of one path."""
         template = self._template
         model: Model = (
-            template.as_regressor() if targets.classes is None else template.as_classifier().set_params(calibration=None)
+            template.as_regressor()
+            if targets.classes is None
+            else template.as_classifier().set_params(calibration=calibration)
         )
         return model.set_params(alpha=alpha, ridge=template.ridge if ridge is None else ridge)
 
@@ -353,19 +384,30 @@ class L20SelectorCV(SearchedSelector):
         return SearchGrid(self.ridge, alpha, self.max_features, self.sizes)
 
     def _choose(self, n_units: int) -> int:
+        rule, among = self._rule(n_units)
+        return choose(self.cv_results_, rule, among)
+
+    def _rule(self, n_units: int) -> tuple[SizeRule | None, Array | None]:
+        """Return the rule that chooses, and a mask of the entries to choose from."""
         rule = self.n_features_to_select
         if isinstance(rule, str):
-            return choose(self.cv_results_, rule)  # type: ignore[arg-type]  # checked
+            return rule, None  # type: ignore[return-value]  # checked
         sizes = self.cv_results_["n_features_to_select"]
-        return choose(self.cv_results_, None, among=sizes == min(self._n_wanted(rule, n_units), sizes.max()))
+        return None, sizes == min(self._n_wanted(rule, n_units), sizes.max())
+
+    def _correct_score(self, scores: Scores, metric: Metric | None, n_units: int, groups: Any) -> None:
+        rule, among = self._rule(n_units)
+        choose_by = partial(choose_each, self.cv_results_, rule, among=among)
+        if metric is None or scores.predictions is None:
+            found = corrected_by_folds(scores.values.swapaxes(0, 1).reshape(self.n_splits_, -1), choose_by)
+        else:
+            found = scores.predictions.corrected_score(metric, choose_by, groups)
+        self.corrected_score_, self.corrected_interval_ = found.value, (found.lower, found.upper)
 
     def _fit_finally(self, model: Model, samples: Samples) -> None:
         """Compute the chosen path on all samples."""
         size, largest = self._tried[self.best_index_ % len(self._tried)], self._tried[-1]
-        model.set_params(n_features_to_select=size, max_features=largest)
-        if isinstance(model, L20Classifier):
-            model.set_params(calibration="loo")
-        self.model_ = fit_part(samples.names, model, samples)
+        self.model_ = fit_part(samples.names, model.set_params(n_features_to_select=size, max_features=largest), samples)
         if samples.names is not None:
             model.feature_names_in_ = samples.names
         self.path_, self.scores_, self.ranking_ = model.path_, model.scores_, model.ranking_
@@ -410,3 +452,11 @@ class L20SelectorCV(SearchedSelector):
         self._judged.check()
         self._grid.check()
         Preprocessing(self.preprocess).check()
+
+
+def _truth_of(targets: Targets) -> Outputs:
+    """Return the indices of the classes, or the numbers."""
+    if targets.classes is None:
+        return Outputs(targets.Y, 0)
+    assert targets.codes is not None
+    return Outputs(targets.codes, len(targets.classes))

@@ -19,6 +19,8 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from l20fs.evaluation.folds import Fold
+from l20fs.evaluation.metrics import Metric, Outputs
+from l20fs.evaluation.out_of_fold import OutOfFold
 from l20fs.evaluation.parallel import results_of
 from l20fs.inputs.targets import forget_absent_classes
 from l20fs.typing import Array
@@ -119,13 +121,13 @@ class Chain(NamedTuple):
 class Judge(Protocol):
     """Judge of a selection: a score per size, (n_sizes,), or predictions of the test samples, (n_test, n_sizes)."""
 
-    def __call__(self, selection: Selection, train: Samples, test: Samples) -> Array: ...
+    def __call__(self, selection: Selection, train: Samples, test: Samples) -> Any: ...
 
 
 class Judged(NamedTuple):
     """Results of all judges for one fold, the features of each size, and the ranks of all features if there are any."""
 
-    by_judge: dict[str, Array]
+    by_judge: dict[str, Any]
     features: list[Array]
     ranking: Array | None
 
@@ -213,12 +215,14 @@ class Scores(NamedTuple):
     """Scores and numbers of features, arrays of shape (n_selectors, n_folds, n_sizes), and what was selected in each fold.
 
     ``support`` (n_folds, n_selectors, n_sizes, n_features) has masks, ``ranking`` (n_folds, n_selectors, n_features) ranks.
+    ``predictions`` are None where a scorer gave the scores.
     """
 
     values: Array
     n_features: Array
     support: Array
     ranking: Array
+    predictions: OutOfFold | None
 
 
 def score_sizes(
@@ -230,11 +234,14 @@ def score_sizes(
     *,
     on_path: Callable[[int], object],
     parts: Sequence[Parts] | None = None,
+    metric: Metric | None = None,
+    truth: Outputs | None = None,
     **options: Any,
 ) -> Scores:
     """Score every size of every selector in every fold by one judge.
 
-    ``options`` are those of :func:`evaluate`; ``on_path`` is called with the number of finished paths.
+    ``options`` are those of :func:`evaluate`; ``on_path`` is called with the number of finished paths. With a ``metric`` the
+    judge predicts what it needs (:class:`~l20fs.evaluation.out_of_fold.Response`), and ``truth`` has the true targets.
     """
     found: list[Judged] = []
     with closing(evaluate(selectors, samples, folds, sizes, {"score": judge}, parts=parts, **options)) as results:
@@ -249,11 +256,19 @@ def score_sizes(
         selector, fold = divmod(number, len(folds))
         support[fold, selector] = judged.masks(n_features, places[fold])
     ranks: list[Any] = [judged.ranks(n_features, places[number % len(folds)]) for number, judged in enumerate(found)]
+    judgements, predictions = [judged.by_judge["score"] for judged in found], None
+    if metric is None or truth is None:
+        values = np.reshape(judgements, shape)
+    else:
+        weights = samples.score_params.get("sample_weight")
+        predictions = OutOfFold.of(judgements, truth, metric.needs, folds, None if weights is None else np.asarray(weights))
+        values = predictions.scores(metric)
     return Scores(
-        np.reshape([judged.by_judge["score"] for judged in found], shape),
+        values,
         np.reshape([judged.n_features for judged in found], shape),
         support,
         np.reshape(ranks, (*shape[:2], -1)).swapaxes(0, 1),
+        predictions,
     )
 
 

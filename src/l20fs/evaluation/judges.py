@@ -12,10 +12,12 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from l20fs.design import BLOCK_ELEMENTS, SampleWeights
 from l20fs.evaluation.engine import Chain, Samples, Selection
+from l20fs.evaluation.out_of_fold import Response
 from l20fs.inputs.targets import Targets, encode_targets, weights_of_targets
 from l20fs.objective.class_scatter import class_scatter
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.ridge import auto_ridge_for
+from l20fs.prediction.calibration import per_class
 from l20fs.prediction.linear_rule import LinearRule, decide
 from l20fs.typing import Array
 
@@ -58,6 +60,61 @@ class FittedEstimator:
         columns = features if self.best_first else np.sort(features)
         fitted = fit_estimator(self.estimator, train.X[:, columns], train.y, train.fit_params)
         return score(self.scorer, fitted, test.X[:, columns], test.y, test.score_params)
+
+
+@dataclass(frozen=True)
+class OwnPredictions:
+    """Predict what a metric needs by the linear rules of a classifier or a regressor that selects features.
+
+    ``classes`` are the labels of all samples, of which a fold may lack some; None for numbers.
+    """
+
+    needs: str
+    classes: Array | None
+
+    def __call__(self, selection: Selection, train: Samples, test: Samples) -> Response:
+        rules = [selection.selector.model_for(size) for size in selection.sizes]
+        values = _values(selection, rules, test)
+        if self.classes is None:
+            return Response.of_rules(values, values)
+        values = self._of_all_classes(values, selection.selector.classes_)
+        return Response.of_rules(decide(values).astype(np.int32) if self.needs == "labels" else per_class(values), values)
+
+    def _of_all_classes(self, values: Array, present: Array) -> Array:
+        assert self.classes is not None
+        if len(present) == len(self.classes):
+            return values
+        return _spread(per_class(values), present, self.classes, -np.inf)
+
+
+@dataclass(frozen=True)
+class FittedPredictions:
+    """Fit an estimator on the selected columns of the training samples, once per size, and predict what a metric needs."""
+
+    estimator: Any
+    needs: str
+    classes: Array | None
+
+    def __call__(self, selection: Selection, train: Samples, test: Samples) -> Response:
+        return Response(np.stack([self._predict(np.sort(each), train, test) for each in selection.features], axis=1))
+
+    def _predict(self, columns: Array, train: Samples, test: Samples) -> Array:
+        fitted = fit_estimator(self.estimator, train.X[:, columns], train.y, train.fit_params)
+        X = test.X[:, columns] if len(columns) else np.zeros((len(test.y), 1))
+        if self.classes is None:
+            return np.asarray(fitted.predict(X), dtype=np.float64).reshape(len(test.y), -1)
+        if self.needs == "labels":
+            return np.searchsorted(self.classes, fitted.predict(X)).astype(np.int32)
+        if hasattr(fitted, "predict_proba"):
+            return _spread(np.asarray(fitted.predict_proba(X)), fitted.classes_, self.classes, 0.0)
+        return np.asarray(per_class(fitted.decision_function(X)[:, None]))
+
+
+def _spread(columns: Array, present: Array, classes: Array, missing: float) -> Array:
+    """Return a last axis with all classes, of which some are present."""
+    full = np.full((*columns.shape[:-1], len(classes)), missing)
+    full[..., np.searchsorted(classes, present)] = columns
+    return full
 
 
 def _per_size(scores: list[float]) -> Array:
@@ -130,10 +187,15 @@ class RefittedRule:
 
 def _decide(selection: Selection, rules: list[LinearRule], test: Samples) -> Array:
     """Return the index of the class by each rule on its own columns, (n_test, n_sizes)."""
-    values = iter(rules)
+    return decide(_values(selection, rules, test))
+
+
+def _values(selection: Selection, rules: list[LinearRule], test: Samples) -> Array:
+    """Return the values of each rule on its own columns, (n_test, n_sizes, n_values)."""
+    remaining = iter(rules)
     return np.stack(
         [
-            decide(next(values).apply(columns[:, :end]))
+            next(remaining).apply(columns[:, :end])
             for chain in selection.chains
             for columns in [_as_float64(test.columns(chain.order))]
             for end in chain.ends

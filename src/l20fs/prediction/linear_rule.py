@@ -26,11 +26,11 @@ class LinearRule(NamedTuple):
 
 
 def decide(values: Array) -> Array:
-    """Return the index of the class of each sample from the values of a rule; ties go to the first class.
+    """Return the index of the class of each sample from the values of a rule (..., n_values); ties go to the first class.
 
     Examples
     --------
     >>> decide(np.array([[0.5], [-2.0], [0.0]])), decide(np.array([[1.0, 3.0, 2.0]]))
     (array([1, 0, 0]), array([1]))
     """
-    return (values[:, 0] > 0.0).astype(np.intp) if values.shape[1] == 1 else values.argmax(axis=1)
+    return np.asarray((values[..., 0] > 0.0).astype(np.intp) if values.shape[-1] == 1 else values.argmax(axis=-1))
