@@ -14,9 +14,9 @@ import click
 import pandas as pd
 
 from l20fs.cli.output import tsv_writer
-from l20fs.cli.panel_file import panel_file
 from l20fs.cli.select_content import selection_tsv
 from l20fs.cli.select_findings import Findings
+from l20fs.cli.select_panel import make_panel
 from l20fs.data.readers import Samples
 from l20fs.evaluation.data_checks import Classes
 from l20fs.evaluation.predictions import Predictions
@@ -117,7 +117,7 @@ def write_results(folder: Path, findings: Findings, content: Content) -> list[st
     writers["cv.tsv"] = tsv_writer(pd.DataFrame(accuracy_table(findings.predictions)))
     if findings.stability is not None:
         writers["stability.tsv"] = tsv_writer(findings.stability.selection_frame())
-    panel = panel_file(findings)
+    panel = make_panel(findings)
     if panel is not None:
         writers["panel.json"] = text_writer(panel.to_json())
     writers["report.json"] = text_writer(content.to_json() + "\n")

@@ -10,7 +10,7 @@ from l20fs.prediction.panel import Panel
 from l20fs.prediction.panel_records import PanelError
 
 
-def panel_file(findings: Findings) -> Panel | None:
+def make_panel(findings: Findings) -> Panel | None:
     """Return the panel of a run; None, with a note, where a file cannot hold it."""
     samples, options = findings.samples, findings.options
     score = findings.score()
