@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 from panel_samples import columns_for, named
 from samples import SOLVERS, make_data, make_frame
+from sklearn.preprocessing import StandardScaler
 
 from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV, Panel
 from l20fs.blocks import as_blocks
@@ -255,3 +256,25 @@ def test_the_order_is_that_of_the_ranking():
     panel = model.to_panel(X, y)
     assert panel.features == [f"x{int(unit[0])}" for unit in ranked_units(model)[:5]]
     assert panel.check(named(X)).missing == [[]] * len(y)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_probabilities_are_those_of_the_estimator(n_classes):
+    X, y = make_data(3, n_classes=n_classes)
+    for model in (L20Classifier(3, max_features=5), L20Classifier(3, calibration=3), L20SelectorCV(max_features=4, cv=3)):
+        model.fit(X, y)
+        panel = model.to_panel(X, y)
+        np.testing.assert_allclose(
+            panel.predict_proba(columns_for(panel, X)), model.predict_proba(X), rtol=1e-12, atol=1e-12
+        )
+    panel = L20Classifier(3, calibration=None).fit(X, y).to_panel(X, y)
+    assert panel.calibration_for().slope == 1.0
+
+
+def test_a_panel_behind_steps_takes_what_they_give():
+    X, y = make_frame(4)
+    search = L20SelectorCV(max_features=4, cv=3, preprocess=StandardScaler()).fit(X, y)
+    panel = search.to_panel(X, y)
+    assert panel.provenance == {"preprocess": "StandardScaler"}
+    ready = pd.DataFrame(StandardScaler().fit_transform(X), columns=X.columns)
+    np.testing.assert_allclose(panel.decision_function(ready), search.decision_function(X), atol=1e-9)
