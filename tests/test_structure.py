@@ -26,7 +26,7 @@ LEVELS = [
     ["objective"],
     ["solvers", "bounds", "evaluation"],
     ["estimators", "methods"],
-    ["__init__", "data", "plots", "anndata"],
+    ["__init__", "data", "plots", "anndata", "deployment"],
     ["report", "experiments"],
     ["cli"],
     ["__main__"],

@@ -229,7 +229,7 @@ class L20SelectorCV(SearchedSelector):
         models = [self._model(targets, ridge, alpha) for ridge in grid.ridges for alpha in grid.alphas]
         settings = [Setting(ridge, each.alpha) for each, ridge in zip(models, self._ridges(models, X, targets), strict=True)]
         folds = make_folds(self.cv, X, samples.y, extra["groups"], classify=judged.classifies)
-        self.scorer_ = judged.scorer()
+        scorer = judged.scorer()
         self._chosen_by = self.n_features_to_select
         for n_rounds, limit in enumerate(grid.limits(penalty)):
             self._tried = sizes = self._sizes(penalty, limit)
@@ -238,7 +238,7 @@ class L20SelectorCV(SearchedSelector):
                 samples,
                 folds,
                 sizes,
-                judged.judge(self.scorer_),
+                judged.judge(scorer),
                 fit=partial(self._fit_part, names),
                 one_ranking=True,
                 n_jobs=self.n_jobs,
