@@ -78,8 +78,9 @@ def register_converters() -> None:
     Selectors become the extraction of their columns. Where they stand last, :class:`~l20fs.L20Classifier`,
     :class:`~l20fs.L20Regressor` and :class:`~l20fs.L20SelectorCV` become their rules, which compute in double precision,
     whatever comes in; before other steps of a pipeline, and in unions of features, they select, as in scikit-learn.
-    The option ``transform`` asks for that elsewhere: ``options={id(model): {"transform": True}}``. Probabilities are a matrix;
-    the option ``zipmap``, which makes dicts of them in other classifiers, has no effect: ONNX has none of double precision.
+    The option ``transform`` asks for that elsewhere: ``options={id(model): {"transform": True}}``. Probabilities are a
+    matrix; the option ``zipmap``, which makes dicts of them in other classifiers, has no effect: ONNX has none of double
+    precision.
 
     Raises
     ------
@@ -166,7 +167,7 @@ def onnx_labels(classes: Array) -> Array:
         return classes.astype(str)
     labels = classes.astype(np.int64)
     if not np.array_equal(labels, classes):
-        raise ValueError(f"Classes {classes.tolist()[:5]} are neither texts nor whole numbers, and ONNX has no other labels.")
+        raise ValueError(f"Classes {classes.tolist()[:5]} are neither texts nor whole numbers, the labels of ONNX.")
     return labels
 
 
