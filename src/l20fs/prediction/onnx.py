@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from l20fs.prediction.calibration import Calibration, per_class
+from l20fs.prediction.calibration import Calibration, per_class, scaled_scores
 from l20fs.prediction.linear_rule import LinearRule
 from l20fs.typing import Array
 
@@ -89,10 +89,8 @@ def _linear(graph: _Graph, prefix: str, columns: str, weights: Array, intercept:
 
 def _calibrated(rule: LinearRule, calibration: Calibration) -> tuple[Array, Array]:
     """Return the weights and intercepts of the values of which the probabilities are the softmax."""
-    intercept = per_class(rule.intercept).copy()
-    is_possible = ~np.isneginf(intercept)
-    intercept[is_possible] *= calibration.slope
-    return calibration.slope * per_class(rule.weights), intercept + calibration.offset
+    weights, intercept = per_class(rule.weights), per_class(rule.intercept)
+    return calibration.slope * weights, scaled_scores(calibration.slope, intercept) + calibration.offset
 
 
 def _labels(graph: _Graph, values: str, labels: Array) -> str:
@@ -109,8 +107,11 @@ def _labels(graph: _Graph, values: str, labels: Array) -> str:
 
 
 def _log1p(graph: _Graph, numbers: str) -> str:
-    """Add log(1 + x) with all digits: x log(u) / (u - 1) for u = 1 + x rounded, and x itself where u is 1."""
-    one = graph.constant("one", np.array(1.0))
+    """Add log(1 + x) with all digits: x log(u) / (u - 1) for u = 1 + x rounded, x itself where u is 1, NaN where x < 0."""
+    one, zero, nan = (
+        graph.constant(name, np.array(float(value))) for name, value in (("one", 1), ("zero", 0), ("nan", "nan"))
+    )
+    numbers = graph.add("Where", graph.add("Less", numbers, zero), nan, numbers)
     above = graph.add("Add", numbers, one)
     is_one = graph.add("Equal", above, one)
     rise = graph.add("Where", is_one, one, graph.add("Sub", above, one))
