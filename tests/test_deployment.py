@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from samples import make_data
 from sklearn.compose import ColumnTransformer
+from sklearn.feature_selection import SelectKBest
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import make_pipeline, make_union
@@ -172,6 +173,19 @@ CLASSIFIERS = {
         Y,
     ),
 }
+
+
+if "preprocess" in L20SelectorCV().get_params():
+    steps = make_pipeline(StandardScaler(), SelectKBest(k=9))
+    CLASSIFIERS["steps before"] = (L20SelectorCV(max_features=4, cv=3, preprocess=steps), NAMES)
+    CLASSIFIERS["steps before, other estimator"] = (
+        L20SelectorCV(sizes=[2, 4], cv=3, preprocess=steps, estimator=LogisticRegression()),
+        Y,
+    )
+    CLASSIFIERS["steps before, first"] = (
+        make_pipeline(L20SelectorCV(max_features=4, cv=3, preprocess=steps), LogisticRegression()),
+        Y,
+    )
 
 
 @TYPES

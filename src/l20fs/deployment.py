@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Iterator
 from typing import Any
@@ -86,6 +87,16 @@ def register_converters() -> None:
     ------
     ModuleNotFoundError
         If skl2onnx is not installed.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from l20fs.data import load_srbct
+    >>> train = load_srbct()
+    >>> model = make_pipeline(StandardScaler(), L20Classifier(10)).fit(train.data, train.target)
+    >>> register_converters()  # doctest: +SKIP
+    >>> skl2onnx.to_onnx(model, train.data[:1])  # doctest: +SKIP
     """
     try:
         from skl2onnx import update_registered_converter, update_registered_parser
@@ -134,8 +145,11 @@ def _parse_model(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None
     from skl2onnx.common.data_types import Int64TensorType, guess_tensor_type
 
     transforms = _transforms(scope, model)
-    if not transforms and getattr(model, "estimator_", model) is not getattr(model, "model_", model):
-        return _parse_foreign(scope, model, inputs, custom_parsers)
+    if isinstance(model, L20SelectorCV):
+        if getattr(model, "preprocess_", None) is not None:
+            return _parse_holder(scope, _with_steps_before(scope, model, transforms), inputs, custom_parsers)
+        if not transforms and model.estimator_ is not model.model_:
+            return _parse_holder(scope, _with_own_estimator(scope, model), inputs, custom_parsers)
     operator = scope.declare_local_operator(get_model_alias(type(model)), model)
     operator.inputs = inputs
     numbers = guess_tensor_type(inputs[0].type)
@@ -147,12 +161,19 @@ def _parse_model(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None
     return operator.outputs
 
 
-def _parse_foreign(scope: Any, model: L20SelectorCV, inputs: Any, custom_parsers: Any) -> Any:
-    """Declare an estimator of another package on the columns that were selected for it."""
-    steps = Pipeline([("select", model), ("predict", model.estimator_)])
+def _with_steps_before(scope: Any, model: L20SelectorCV, transforms: bool) -> Pipeline:
+    """Return a pipeline of the steps before a selection, and the rest of it."""
+    rest = copy.copy(model)
+    rest.preprocess_, rest.n_features_in_ = None, model.model_.n_features_in_
+    scope.add_options(id(rest), {"transform": transforms})
+    return Pipeline([("preprocess", model.preprocess_), ("rest", rest)])
+
+
+def _with_own_estimator(scope: Any, model: L20SelectorCV) -> Pipeline:
+    """Return a pipeline of a selection and an estimator of another package, which was fitted on the selected columns."""
     if is_classifier(model.estimator_):
         scope.add_options(id(model.estimator_), {"zipmap": False})
-    return _parse_holder(scope, steps, inputs, custom_parsers)
+    return Pipeline([("select", model), ("predict", model.estimator_)])
 
 
 def onnx_labels(classes: Array) -> Array:
