@@ -56,6 +56,7 @@ STORED = {
     "L20SelectorCV-regression": (L20SelectorCV(max_features=4, cv=3, task="regression"), NUMBERS[:, 0]),
     "L20SelectorCV-scoring": (L20SelectorCV(max_features=4, cv=StratifiedKFold(3), scoring="balanced_accuracy"), Y),
     "L20SelectorCV-estimator": (L20SelectorCV(sizes=[2, 4], cv=3, estimator=LogisticRegression(), ridge=[0.1, 1.0]), Y),
+    "L20SelectorCV-preprocess": (L20SelectorCV(max_features=4, cv=3, preprocess=StandardScaler()), Y),
     "StabilitySelector": (StabilitySelector(L20Selector(3), n_resamples=4, random_state=0), Y),
     "pipeline": (make_pipeline(StandardScaler(), L20Classifier(3)), NAMES),
     **{f"solver-{name}": (L20Selector(3, solver=solver()), Y) for name, solver in SOLVERS.items()},
@@ -151,6 +152,8 @@ def test_selectors_extract_their_columns(convert, name):
         np.testing.assert_array_equal(found, samples[:, selector.support_])
 
 
+STEPS = make_pipeline(StandardScaler(), SelectKBest(k=9))
+
 CLASSIFIERS = {
     "alone": (L20Classifier(3), NAMES),
     "last": (make_pipeline(StandardScaler(), L20Classifier(3)), Y),
@@ -166,6 +169,12 @@ CLASSIFIERS = {
     "first": (make_pipeline(L20Classifier(3), StandardScaler(), LogisticRegression()), Y),
     "nested": (make_pipeline(make_pipeline(StandardScaler(), L20Classifier(3)), LogisticRegression()), Y),
     "union": (make_pipeline(make_union(L20Classifier(3), L20Selector(2)), LogisticRegression()), Y),
+    "steps before": (L20SelectorCV(max_features=4, cv=3, preprocess=STEPS), NAMES),
+    "steps before, other estimator": (
+        L20SelectorCV(sizes=[2, 4], cv=3, preprocess=STEPS, estimator=LogisticRegression()),
+        Y,
+    ),
+    "steps before, first": (make_pipeline(L20SelectorCV(sizes=[2, 4], cv=3, preprocess=STEPS), LogisticRegression()), Y),
     "columns": (
         make_pipeline(
             ColumnTransformer([("some", L20Classifier(2), [0, 2, 5])], remainder="passthrough"), LogisticRegression()
@@ -173,19 +182,6 @@ CLASSIFIERS = {
         Y,
     ),
 }
-
-
-if "preprocess" in L20SelectorCV().get_params():
-    steps = make_pipeline(StandardScaler(), SelectKBest(k=9))
-    CLASSIFIERS["steps before"] = (L20SelectorCV(max_features=4, cv=3, preprocess=steps), NAMES)
-    CLASSIFIERS["steps before, other estimator"] = (
-        L20SelectorCV(sizes=[2, 4], cv=3, preprocess=steps, estimator=LogisticRegression()),
-        Y,
-    )
-    CLASSIFIERS["steps before, first"] = (
-        make_pipeline(L20SelectorCV(max_features=4, cv=3, preprocess=steps), LogisticRegression()),
-        Y,
-    )
 
 
 @TYPES

@@ -146,7 +146,7 @@ def _parse_model(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None
 
     transforms = _transforms(scope, model)
     if isinstance(model, L20SelectorCV):
-        if getattr(model, "preprocess_", None) is not None:
+        if model.preprocess_ is not None:
             return _parse_holder(scope, _with_steps_before(scope, model, transforms), inputs, custom_parsers)
         if not transforms and model.estimator_ is not model.model_:
             return _parse_holder(scope, _with_own_estimator(scope, model), inputs, custom_parsers)
