@@ -48,7 +48,6 @@ class SearchedSelector(BaseSelector):
     n_features_: int
     model_: Model
     estimator_: Any
-    scorer_: Any
     #: The sizes that were tried, the rule of the fit, and the columns that ``estimator_`` was fitted on.
     _tried: list[int | None]
     _chosen_by: Size
@@ -57,6 +56,11 @@ class SearchedSelector(BaseSelector):
     @property
     def _judged(self) -> JudgedModel:
         return JudgedModel(self.estimator, self.scoring, self._task)
+
+    @property
+    def scorer_(self) -> Any:
+        """The scorer, as scikit-learn makes it of ``scoring``."""
+        return self._judged.scorer()
 
     @property
     @abstractmethod

@@ -277,7 +277,6 @@ class L20SelectorCV(SearchedSelector):
         self.preprocess_, samples, parts = steps.apply(samples, folds, self.n_jobs)
         X = samples.X
         penalty = penalty_of(template, np.ones(X.shape[1], dtype=bool), samples.names)
-        self.scorer_ = judged.scorer()
         metric = judged.metric(0 if targets.classes is None else len(targets.classes), samples.score_params)
         calibration = None if metric is not None else "loo"  # a scorer of one's own may ask for probabilities
         models = [self._model(targets, calibration, ridge, alpha) for ridge in grid.ridges for alpha in grid.alphas]

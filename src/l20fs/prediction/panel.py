@@ -476,6 +476,33 @@ class Panel:
         """
         return formula(self, k)
 
+    def to_onnx(self, k: int | None = None) -> Any:
+        """Return the rule of a size as an ONNX model, which any ONNX runtime predicts with, in double precision.
+
+        Its input ``X`` (n_samples, n_features) has the columns ``features_for(k)`` in this order, in the units of
+        :meth:`predict`. The outputs are ``label`` and ``probabilities``, or ``variable`` (n_samples, n_outputs) for numbers.
+        Nothing is solved again for missing values: a sample with a NaN has NaN everywhere and an empty label. The metadata
+        have the hash of this panel, and the names of features, classes and targets as JSON.
+
+        Parameters
+        ----------
+        k : int, optional
+            Number of features; that of the selection by default.
+
+        Returns
+        -------
+        onnx.ModelProto
+            The model, for ``onnx.save``.
+
+        Raises
+        ------
+        ModuleNotFoundError
+            If the package onnx is not installed, which the extra ``onnx`` brings.
+        """
+        from l20fs.prediction.onnx import to_onnx
+
+        return to_onnx(self, k)
+
 
 # ------------------------------------------------------------------------------------------------------------------- JSON
 
