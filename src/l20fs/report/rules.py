@@ -147,13 +147,16 @@ def _rules_of_numbers(numbers: Numbers, n: int, n_targets: int) -> Rules:
 
 def _rules_of_prediction(panel: PanelNumbers, content: Content) -> Rules:
     """Yield the rules of what the page predicts with."""
-    n, is_regression = content.k_max, content.task == "regression"
+    n, is_regression = len(panel.weights), content.task == "regression"
     n_outputs = len(content.outputs)
+    yield n <= content.k_max, f"the panel has rules up to {n} features, the report up to {content.k_max}"
     n_values = 1 if n_outputs == 2 and not is_regression else n_outputs
     yield n_outputs > (0 if is_regression else 1), "a panel predicts two classes or more, or a number"
     yield [len(rows) for rows in panel.weights] == list(range(1, n + 1)), "the panel has not k rows of weights for each k"
-    rows = [row for weights in panel.weights for row in weights] + panel.intercept
-    yield all(len(row) == n_values for row in rows), f"a row of the panel has not {n_values} values"
+    rows = [row for weights in panel.weights for row in weights]
+    yield all(len(row) == n_values for row in (*rows, *panel.intercept)), f"a row of the panel has not {n_values} values"
+    is_whole = all(sum(value is not None for value in row) > (n_values > 2) for row in panel.intercept)
+    yield is_whole, "a rule of the panel lacks intercepts"
     n_calibrated = 0 if is_regression else n
     yield len(panel.intercept) == n, f"the panel has not {n} intercepts"
     yield len(panel.slope) == len(panel.offset) == n_calibrated, f"the panel has not {n_calibrated} calibrations"
@@ -161,7 +164,7 @@ def _rules_of_prediction(panel: PanelNumbers, content: Content) -> Rules:
     yield len(panel.minimum) == len(panel.maximum) == n, f"the panel has not {n} training ranges"
     ranges = zip(panel.minimum, panel.maximum, strict=False)
     yield all(low <= high for low, high in ranges), "a training range of the panel ends before it starts"
-    yield len(set(content.features)) == n, "two features of the panel have the same name"
+    yield len(set(content.features[:n])) == n, "two features of the panel have the same name"
 
 
 def _known(entries: Iterable[Entry | None] | None) -> Iterator[Entry]:
