@@ -15,7 +15,7 @@ def read_arff(content: bytes, request: Request) -> Contents:
     """Read an ARFF file; without a target, the labels are the last nominal attribute."""
     lines = decode(content, request).split("\n")
     attributes, start = _attributes(lines, request)
-    if request.labels is None and request.target is None:
+    if request.lacks_labels:
         nominal = [name for name, kind in attributes if kind.startswith("{")]
         request = replace(request, target=nominal[-1] if nominal else None)
     body = ["" if line.lstrip().startswith("%") else line.strip() for line in lines[start:]]
