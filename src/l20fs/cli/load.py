@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import scipy.sparse as sp
 
 from l20fs import L20Selector
 from l20fs.blocks import FileBlocks, format_bytes
-from l20fs.cli.options import DataOptions, ModelOptions, flag
+from l20fs.cli.options import DataOptions, ModelOptions, ReadingOptions, flag
 from l20fs.cli.output import note, readable
 from l20fs.cli.parameter_types import SOLVERS, supervised_methods
 from l20fs.data import load_srbct
@@ -49,6 +50,24 @@ def load(data: str, options: DataOptions, *, in_blocks: bool = False) -> Samples
     if not options.is_log:
         return samples
     return replace(samples, X=X.mapped(logarithms, X.dtype) if isinstance(X, FileBlocks) else logarithms(X))
+
+
+def load_features(
+    data: str,
+    names: Collection[str],
+    options: ReadingOptions,
+    *,
+    target: str | None = None,
+    labels: Path | None = None,
+    groups: str | None = None,
+) -> Samples:
+    """Load some features of a file, whose values may be missing, with labels only if it is said where these are."""
+    if not os.path.exists(data):
+        raise click.UsageError(f"{data!r} is no file. Give a table of samples.")
+    given = {name: value for name in READING if (value := getattr(options, name, None)) is not None}
+    wanted: dict[str, Any] = {"target": target, "labels": labels, "groups": groups}
+    samples = read_table(Path(data), **given | wanted, need_labels=False, features=names)
+    return replace(samples, title=readable(samples.title))
 
 
 def resident_memory() -> int:
