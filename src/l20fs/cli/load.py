@@ -22,6 +22,7 @@ from l20fs.data import load_srbct
 from l20fs.data.readers import DataError, Samples, read_table
 from l20fs.estimators.base import BaseSelector
 from l20fs.inputs.constraints import Features
+from l20fs.typing import Task
 
 #: Options that only say how a file is to be read.
 READING = ("labels", "groups", "samples_in", "layer", "sheet", "max_memory")
@@ -62,13 +63,19 @@ def load_features(
     target: str | None = None,
     labels: Path | None = None,
     groups: str | None = None,
+    task: Task = "auto",
+    need_labels: bool = False,
 ) -> Samples:
-    """Load some features of a file, whose values may be missing, with labels only if it is said where these are."""
+    """Load some features of a file, whose values may be missing; without ``need_labels`` it needs no labels."""
     if not os.path.exists(data):
         raise click.UsageError(f"{data!r} is no file. Give a table of samples.")
-    given = {name: value for name in READING if (value := getattr(options, name, None)) is not None}
-    wanted: dict[str, Any] = {"target": target, "labels": labels, "groups": groups}
-    samples = read_table(Path(data), **given | wanted, need_labels=False, features=names)
+    given: dict[str, Any] = {
+        name: value
+        for name in ("samples_in", "layer", "sheet", "max_memory")
+        if (value := getattr(options, name)) is not None
+    }
+    wanted: dict[str, Any] = {"target": target, "labels": labels, "groups": groups, "task": task}
+    samples = read_table(Path(data), **given, **wanted, need_labels=need_labels, features=names)
     return replace(samples, title=readable(samples.title))
 
 

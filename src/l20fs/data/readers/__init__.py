@@ -148,7 +148,19 @@ def read_table(
     labels = None if labels is None else Path(labels)
     wanted = None if features is None else frozenset(features)
     request = Request(
-        Path(file), target, labels, groups, samples_in, layer, sheet, max_memory, in_blocks, in_use, task, need_labels, wanted
+        Path(file),
+        target,
+        labels,
+        groups,
+        samples_in,
+        layer,
+        sheet,
+        max_memory,
+        in_blocks,
+        in_use,
+        task,
+        need_labels,
+        wanted,
     )
     detect.refuse_unsafe(request.file)
     kind = detect.detect(request)
