@@ -12,14 +12,11 @@ from l20fs.cli.load import group_names
 from l20fs.cli.options import SelectOptions
 from l20fs.data.readers import Samples
 from l20fs.estimators.base import BaseSelector
+from l20fs.estimators.panels import largest_k
 from l20fs.evaluation.data_checks import Classes
 from l20fs.evaluation.predictions import Nested, Predictions
 from l20fs.objective.solution_path import SolutionPath
 from l20fs.typing import Array
-
-#: A page with a weight for each of k features, each class and each k has about this many of them at most.
-MOST_WEIGHTS = 40_000
-MOST_FEATURES = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,14 +85,3 @@ class Findings:
             return None
         accuracies = self.nested.accuracies
         return accuracies.mean(), accuracies.std(ddof=1) / math.sqrt(len(accuracies))
-
-
-def largest_k(n_classes: int) -> int:
-    """Return the number of features that a page can show with all their weights.
-
-    Examples
-    --------
-    >>> largest_k(4), largest_k(8), largest_k(100)
-    (100, 100, 28)
-    """
-    return min(MOST_FEATURES, math.isqrt(2 * MOST_WEIGHTS // n_classes))
