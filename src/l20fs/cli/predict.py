@@ -66,7 +66,7 @@ def predict(panel: Path, data: str, **given: Any) -> None:
     found = predict_samples(rule, columns_of(samples), options.n_features)
     frame = predictions_frame(rule, samples, found)
     tell_notes(rule, samples, found, options.n_features)
-    run = describe(panel, rule, data, samples, options.n_features)
+    run = describe(panel, rule, data, samples, options.n_features) | {"replaced": found.replaced}
     if options.output is not None:
         names = write_folder(options.output, {"predictions.tsv": tsv_writer(frame)}, run, RESULT_FILES, force=options.force)
         note(f"Results are in {options.output}{os.sep}: {', '.join(names)}")
@@ -135,7 +135,7 @@ def describe(place: Path, panel: Panel, data: str, samples: Samples, k: int | No
     return {
         "arguments": {"panel": readable(str(place)), "data": readable(data), "k": panel.k if k is None else k},
         "panel": {"sha256": panel.sha256, "task": panel.task, "features": panel.features_for(k)},
-        "input": {"sha256": samples.sha256, "n_samples": samples.X.shape[0], "features_found": samples.feature_names},
+        "input": {"sha256": samples.sha256, "n_samples": samples.X.shape[0]},
         "versions": versions(),
     }
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from l20fs.cli.validate_list import ALIKE, ListReport
+from l20fs.cli.feature_list import ALIKE, ListReport
 from l20fs.evaluation.metrics import METRICS
 from l20fs.evaluation.validation import Estimate, Validation, difference
 from l20fs.report import svg
@@ -80,8 +80,8 @@ def warnings_of(found: Validation) -> list[str]:
         share = found.scores["accuracy"]
         right = 0.0 if share is None else share.value * found.n_samples / (found.n_samples + n)
         texts.append(
-            f"{counted(n, 'sample')} of classes that the panel does not know, {named}: they cannot be predicted right, and are "
-            f"left out of all scores. Counted as errors, the accuracy is {percent(right)}."
+            f"{counted(n, 'sample')} of classes that the panel does not know, {named}: they cannot be predicted right, and "
+            f"are left out of all scores. Counted as errors, the accuracy is {percent(right)}."
         )
     absent = [each.name for each in found.rates if not each.n_samples]
     if absent:

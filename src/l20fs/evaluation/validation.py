@@ -276,7 +276,7 @@ def calibration_slope(outputs: Outputs) -> float | None:
         return float((own - (shares * logs).sum(axis=1)).sum())
 
     low, high = SLOPES
-    if not len(own) or derivative(high) > 0.0 or derivative(low) < 0.0:
+    if (own >= logs.max(axis=1)).all() or derivative(high) > 0.0 or derivative(low) < 0.0:
         return None
     while high / low > 1.0 + 1e-12:
         middle = math.sqrt(low * high)

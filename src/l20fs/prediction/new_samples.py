@@ -78,9 +78,9 @@ def predict_samples(panel: Panel, columns: Mapping[str, Any], k: int | None = No
     found = _Empty(panel, n_samples)
     for chosen, own in _adapted(panel, k, names, is_there):
         found.fill(chosen, own, {name: read[name][chosen] for name in own.features_for(own.k)}, features)
-    absent = [name for name, are_there in zip(features, is_there.any(axis=0), strict=False) if not are_there]
-    anywhere = [name for name, are_there in zip(names, is_there.any(axis=0), strict=True) if are_there]
-    replaced = panel.adapted(anywhere, k).replaced if absent else {}
+    anywhere = [name for place, name in enumerate(names) if is_there[:, place].any()]
+    is_complete = set(features) <= set(anywhere)
+    replaced = {} if is_complete or not anywhere else panel.adapted(anywhere, k).replaced
     return NewSamples(found.predicted, found.probabilities, found.remarks, replaced)
 
 
