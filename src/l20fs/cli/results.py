@@ -16,6 +16,7 @@ import pandas as pd
 from l20fs.cli.output import tsv_writer
 from l20fs.cli.select_content import selection_tsv
 from l20fs.cli.select_findings import Findings
+from l20fs.cli.select_panel import make_panel
 from l20fs.data.readers import Samples
 from l20fs.evaluation.data_checks import Classes
 from l20fs.evaluation.predictions import Predictions
@@ -25,7 +26,16 @@ from l20fs.report.page import render
 from l20fs.storage.files import write_together
 
 #: In the order in which they are put in place; run.json marks a complete run.
-RESULT_FILES = ("selection.tsv", "path.npz", "cv.tsv", "stability.tsv", "report.json", "report.html", "run.json")
+RESULT_FILES = (
+    "selection.tsv",
+    "path.npz",
+    "cv.tsv",
+    "stability.tsv",
+    "panel.json",
+    "report.json",
+    "report.html",
+    "run.json",
+)
 #: Folders in the output folder: the resamples, and the passes over a file that is read in blocks.
 RESAMPLES, PASSES = "stability", "passes"
 
@@ -107,6 +117,9 @@ def write_results(folder: Path, findings: Findings, content: Content) -> list[st
     writers["cv.tsv"] = tsv_writer(pd.DataFrame(accuracy_table(findings.predictions)))
     if findings.stability is not None:
         writers["stability.tsv"] = tsv_writer(findings.stability.selection_frame())
+    panel = make_panel(findings)
+    if panel is not None:
+        writers["panel.json"] = text_writer(panel.to_json())
     writers["report.json"] = text_writer(content.to_json() + "\n")
     writers["report.html"] = text_writer(render(content))
     writers["run.json"] = text_writer(json.dumps(findings.provenance, indent=2, ensure_ascii=False) + "\n")

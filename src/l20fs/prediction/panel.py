@@ -14,6 +14,7 @@ from l20fs.prediction.calibration import Calibration
 from l20fs.prediction.linear_rule import LinearRule, decide
 from l20fs.prediction.panel_file import FORMAT, MOST_BYTES, SCHEMA, content_hash, read_text, write_text
 from l20fs.prediction.panel_records import Columns, CrossProducts, PanelError, SizeRule, rules_of_panel
+from l20fs.prediction.panel_texts import formula, r_function
 from l20fs.prediction.samples import column_names, read_columns
 from l20fs.prediction.substitution import NormalEquations
 from l20fs.prediction.training_check import TrainingCheck, centres_of, check_samples
@@ -440,6 +441,40 @@ class Panel:
             spread=spread[:n],
             limit=rule.farthest,
         )
+
+    # ------------------------------------------------------------------------------------------------------------- texts
+
+    def to_r(self, k: int | None = None) -> str:
+        """Return a function in R, ``predict_panel(X)``, that predicts what :meth:`predict` and :meth:`predict_proba` do.
+
+        It needs base R alone, and all features of every sample.
+
+        Parameters
+        ----------
+        k : int, optional
+            Number of features; that of the selection by default.
+
+        Returns
+        -------
+        str
+            R code, in ASCII; names are quoted, so that none of them can become code.
+        """
+        return r_function(self, k)
+
+    def formula(self, k: int | None = None) -> str:
+        """Return the rule as a formula in plain text, with all digits.
+
+        Parameters
+        ----------
+        k : int, optional
+            Number of features; that of the selection by default.
+
+        Returns
+        -------
+        str
+            One equation per line.
+        """
+        return formula(self, k)
 
 
 # ------------------------------------------------------------------------------------------------------------------- JSON
