@@ -26,17 +26,23 @@ OWN_OPTIONS = ("alpha", "scale", "class_weight", "ranking", "include", "exclude"
 
 
 @dataclass(frozen=True, kw_only=True)
-class DataOptions:
+class ReadingOptions:
+    """Options for reading a table, declared by :data:`reading_options`."""
+
+    samples_in: str | None = None
+    layer: str | None = None
+    sheet: str | None = None
+    max_memory: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataOptions(ReadingOptions):
     """Options for reading the samples, declared by :data:`data_options`."""
 
     target: str | None = None
     task: Task = "auto"
     labels: Path | None = None
     groups: str | None = None
-    samples_in: str | None = None
-    layer: str | None = None
-    sheet: str | None = None
-    max_memory: int | None = None
     is_log: bool = False
 
 
@@ -126,6 +132,23 @@ def together(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return decorate
 
 
+#: Options that say how a file is read, with or without labels.
+reading_options = together(
+    click.option(
+        "--samples-in",
+        type=click.Choice(["rows", "columns"]),
+        help="Where a table has its samples.  [default: rows]",
+    ),
+    click.option("--layer", type=TextValue(), help="Layer of an h5ad file."),
+    click.option("--sheet", type=TextValue(), help="Sheet of an Excel file."),
+    click.option(
+        "--max-memory",
+        type=Bytes(),
+        help="Memory to use, for example 4G: h5ad, zarr and npy files that need more are read in blocks, others refused."
+        "  [default: what is free]",
+    ),
+)
+
 data_options = together(
     click.option(
         "--target",
@@ -150,19 +173,7 @@ data_options = together(
         type=TextValue(),
         help="Column with the donor, patient or batch: samples that share it are tested together.",
     ),
-    click.option(
-        "--samples-in",
-        type=click.Choice(["rows", "columns"]),
-        help="Where a table has its samples.  [default: rows]",
-    ),
-    click.option("--layer", type=TextValue(), help="Layer of an h5ad file."),
-    click.option("--sheet", type=TextValue(), help="Sheet of an Excel file."),
-    click.option(
-        "--max-memory",
-        type=Bytes(),
-        help="Memory to use, for example 4G: h5ad, zarr and npy files that need more are read in blocks, others refused."
-        "  [default: what is free]",
-    ),
+    reading_options,
     click.option("--log", "is_log", is_flag=True, help="Take log(1 + x) of all values, for raw counts."),
 )
 
@@ -171,8 +182,8 @@ scoring_option = click.option(
     type=Scoring(),
     default="auto",
     show_default=True,
-    help=f"What is scored in cross-validation: {', '.join(METRICS)}; auto: accuracy, balanced_accuracy if a class has at least "
-    f"{IMBALANCE:g} times as many samples as another, r2 for numbers.",
+    help=f"What is scored in cross-validation: {', '.join(METRICS)}; auto: accuracy, balanced_accuracy if a class has at "
+    f"least {IMBALANCE:g} times as many samples as another, r2 for numbers.",
 )
 
 model_options = together(

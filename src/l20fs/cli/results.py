@@ -16,6 +16,7 @@ import pandas as pd
 from l20fs.cli.output import tsv_writer
 from l20fs.cli.select_content import selection_tsv
 from l20fs.cli.select_findings import Findings
+from l20fs.cli.select_panel import make_panel
 from l20fs.data.readers import Samples
 from l20fs.evaluation.target_summary import Classes, summarise
 from l20fs.report.content import Content
@@ -24,7 +25,16 @@ from l20fs.report.page import render
 from l20fs.storage.files import write_together
 
 #: In the order in which they are put in place; run.json marks a complete run.
-RESULT_FILES = ("selection.tsv", "path.npz", "cv.tsv", "stability.tsv", "report.json", "report.html", "run.json")
+RESULT_FILES = (
+    "selection.tsv",
+    "path.npz",
+    "cv.tsv",
+    "stability.tsv",
+    "panel.json",
+    "report.json",
+    "report.html",
+    "run.json",
+)
 #: Folders in the output folder: the resamples, and the passes over a file that is read in blocks.
 RESAMPLES, PASSES = "stability", "passes"
 
@@ -37,7 +47,9 @@ def describe_run(samples: Samples, arguments: dict[str, Any]) -> dict[str, Any]:
     about = (
         {"classes": dict(zip(targets.names, targets.sizes, strict=True))}
         if isinstance(targets, Classes)
-        else {"target": {"minimum": float(samples.y.min()), "maximum": float(samples.y.max()), "mean": float(samples.y.mean())}}
+        else {
+            "target": {"minimum": float(samples.y.min()), "maximum": float(samples.y.max()), "mean": float(samples.y.mean())}
+        }
     )
     return {
         "arguments": arguments,
@@ -111,6 +123,9 @@ def write_results(folder: Path, findings: Findings, content: Content) -> list[st
     writers["cv.tsv"] = tsv_writer(pd.DataFrame(cv_table(findings)))
     if findings.stability is not None:
         writers["stability.tsv"] = tsv_writer(findings.stability.selection_frame())
+    panel = make_panel(findings)
+    if panel is not None:
+        writers["panel.json"] = text_writer(panel.to_json())
     writers["report.json"] = text_writer(content.to_json() + "\n")
     writers["report.html"] = text_writer(render(content))
     writers["run.json"] = text_writer(json.dumps(findings.provenance, indent=2, ensure_ascii=False) + "\n")
@@ -121,7 +136,7 @@ def write_results(folder: Path, findings: Findings, content: Content) -> list[st
 
 
 def cv_table(findings: Findings) -> dict[str, list[Any]]:
-    """Return the scores by number of features: columns that begin with the name of each judge, and the name of the metric."""
+    """Return the scores by number of features: the name of the metric, and columns that begin with the name of a judge."""
     if findings.predictions is None:
         return {"n_features": [], "metric": []}
     sizes = findings.predictions.sizes

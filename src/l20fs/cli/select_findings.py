@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,16 +14,13 @@ from l20fs.cli.load import group_names
 from l20fs.cli.options import SelectOptions
 from l20fs.data.readers import Samples
 from l20fs.estimators.base import BaseSelector
+from l20fs.estimators.panels import largest_k
 from l20fs.evaluation.corrected_score import Estimate, fixed_score, fixed_scores
 from l20fs.evaluation.metrics import Metric
 from l20fs.evaluation.predictions import Nested, Predictions
 from l20fs.evaluation.target_summary import Classes, TargetSummary
 from l20fs.objective.solution_path import SolutionPath
 from l20fs.typing import Array
-
-#: A page with a weight for each of k features, each class and each k has about this many of them at most.
-MOST_WEIGHTS = 40_000
-MOST_FEATURES = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +62,7 @@ class Findings:
     @property
     def target_name(self) -> str:
         """Name of the target in the file."""
-        return self.samples.target_name or "target"
+        return self.samples.target_name or ("target" if self.is_regression else "class")
 
     @property
     def is_corrected(self) -> bool:
@@ -139,14 +135,3 @@ def score_curve(predictions: Predictions, judge: str, metric: Metric, groups: Ar
     results = predictions.results(judge, metric)
     found = fixed_scores(predictions.outputs(judge, metric), metric, folds=predictions.folds, groups=groups)
     return ScoreCurve(*np.array(found).T, metric.sign * results["mean_test_score"], results["standard_error"])
-
-
-def largest_k(n_classes: int) -> int:
-    """Return the number of features that a page can show with all their weights.
-
-    Examples
-    --------
-    >>> largest_k(4), largest_k(8), largest_k(100)
-    (100, 100, 28)
-    """
-    return min(MOST_FEATURES, math.isqrt(2 * MOST_WEIGHTS // n_classes))

@@ -16,11 +16,11 @@ from l20fs.cli.load import make_selector, refuse_for_blocks
 from l20fs.cli.options import DEFAULTS, SelectOptions
 from l20fs.cli.output import WarningLog, log_of_blocks, note, progress, stated_warnings
 from l20fs.cli.results import PASSES, RESAMPLES
-from l20fs.cli.select_findings import Findings, largest_k
+from l20fs.cli.select_findings import Findings
 from l20fs.cli.select_sentences import data_warnings, warn_of_few_folds
 from l20fs.data.readers import DataError, Samples
 from l20fs.estimators.base import BaseSelector
-from l20fs.estimators.panels import ranked_units
+from l20fs.estimators.panels import largest_k, ranked_units
 from l20fs.evaluation.choice import choose, choose_each, is_at_limit, search_limits, search_sizes
 from l20fs.evaluation.corrected_score import Estimate, corrected_score, fixed_score
 from l20fs.evaluation.metrics import METRICS, Metric

@@ -23,7 +23,11 @@ from l20fs.typing import Array
 def answer(findings: Findings) -> str:
     """Return the result in one sentence."""
     score, metric = findings.score, findings.metric
-    aim = f"predict {findings.target_name!r}" if findings.is_regression else f"tell {counted(len(findings.classes), 'class')} apart"
+    aim = (
+        f"predict {findings.target_name!r}"
+        if findings.is_regression
+        else f"tell {counted(len(findings.classes), 'class')} apart"
+    )
     return sentences.answer(
         findings.k,
         findings.n_units,

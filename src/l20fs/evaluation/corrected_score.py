@@ -155,7 +155,9 @@ def fixed_scores(
         draws = tested.draws(N_DRAWS, seed + 1)
         variances = np.nanvar(np.concatenate([metric.formula(tested.outputs, counts) for counts in draws]), axis=0)
     pairs = zip(values.tolist(), variances.tolist(), strict=True)
-    return [_interval(metric, *(value, value, each), tested.n_units, level, of_folds=folds is not None) for value, each in pairs]
+    return [
+        _interval(metric, *(value, value, each), tested.n_units, level, of_folds=folds is not None) for value, each in pairs
+    ]
 
 
 def corrected_by_folds(scores: Array, choose: Choose, *, level: float = LEVEL) -> Estimate:

@@ -149,18 +149,20 @@ def _as_float64(columns: Array) -> Array:
 def rules_of(X: Array, targets: Targets, ends: Array, ridge: float, class_weight: Any) -> Iterator[LinearRule]:
     """Yield the rules of a model on the first columns of X, for several numbers of columns.
 
-    The model is an :class:`~l20fs.L20Classifier`, for numbers an :class:`~l20fs.L20Regressor`. One triangle is shared by
-    all; every feature has deviation 1, so that the ridge term is the same for all as well.
+    For numbers they are those of an :class:`~l20fs.L20Regressor`. One triangle is shared by all; every feature has
+    deviation 1, so that the ridge term is the same for all as well.
     """
     problem = LeastSquares(
         X, targets.Y, ridge=ridge, scale="zscore", target_weights=weights_of_targets(targets, class_weight)
     )
     rows = np.arange(X.shape[1])
     triangle, right_sides = problem.factor(rows)
-    scatter = None if targets.codes is None else class_scatter(problem, rows, targets, class_weight)
+    scatter = None if targets.classes is None else class_scatter(problem, rows, targets, class_weight)
     for end in ends:
-        weights = np.linalg.lstsq(triangle[:, :end], right_sides, rcond=None)[0] / problem.y_scale
-        weights, intercept = (weights, problem.y_mean) if scatter is None else scatter.discriminant(weights)
+        values = np.linalg.lstsq(triangle[:, :end], right_sides, rcond=None)[0]
+        weights, intercept = values / problem.y_scale, problem.y_mean
+        if scatter is not None:
+            weights, intercept = scatter.discriminant(weights)
         weights = weights / problem.design.scale[:end, None]
         yield LinearRule(rows[:end], weights, intercept - problem.design.mean[:end] @ weights)
 
