@@ -134,4 +134,5 @@ def score_curve(predictions: Predictions, judge: str, metric: Metric, groups: Ar
     """Return the scores of a judge for every size, as the metric gives them: losses are positive."""
     results = predictions.results(judge, metric)
     found = fixed_scores(predictions.outputs(judge, metric), metric, folds=predictions.folds, groups=groups)
-    return ScoreCurve(*np.array(found).T, metric.sign * results["mean_test_score"], results["standard_error"])
+    value, lower, upper = np.array(found).T
+    return ScoreCurve(value, lower, upper, metric.sign * results["mean_test_score"], results["standard_error"])

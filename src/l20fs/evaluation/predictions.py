@@ -119,9 +119,9 @@ class Predictions:
             if is_defined.any():
                 scores, n_features = scores[is_defined], n_features[is_defined]
             else:
-                weights = self.fold_weights.any(axis=0, keepdims=True).astype(np.float64)
+                weights = np.asarray(self.fold_weights.any(axis=0)[None], dtype=np.float64)
                 scores = metric.sign * metric.formula(self.outputs(judge, metric), weights)
-                n_features = n_features.mean(axis=0, keepdims=True)
+                n_features = np.asarray(n_features.mean(axis=0, keepdims=True))
         return tabulate([Setting(0.0, None)], self.sizes, scores[None], n_features[None])
 
     def _metric(self, metric: Metric | None) -> Metric:

@@ -61,11 +61,10 @@ def answer(
     Examples
     --------
     >>> answer(
-    ...     13, 2308, "tell 4 classes apart", score="98 % (91 to 100 %) of samples right", n_folds=5, is_corrected=True,
+    ...     13, 2308, "tell 4 classes apart", score="98 % (91 to 100 %) of samples right", n_folds=5, is_corrected=False,
     ...     is_better=True, chance="always the largest class: 37 %", noun="feature",
     ... )
-    '13 of 2308 features tell 4 classes apart: 98 % (91 to 100 %) of samples right, corrected for the choice of their number \
-(5-fold cross-validation, 95 % interval).'
+    '13 of 2308 features tell 4 classes apart: 98 % (91 to 100 %) of samples right (5-fold cross-validation, 95 % interval).'
     """
     which = f"{k} of {counted(n_features, noun)}"
     if score is None:
@@ -159,9 +158,9 @@ def how_it_was_scored(
 def how_it_was_corrected() -> str:
     """Describe the correction for the choice of the number of features."""
     return (
-        "The best of many scores is too good, since it was chosen for being good. Therefore the choice was repeated on random "
-        "draws of the predictions, and judged by the samples that were not drawn; the mean of that is the corrected score "
-        "(Tsamardinos, Greasidou and Borboudakis 2018). Scores beside other numbers of features are not corrected."
+        "The best of many scores is too good, since it was chosen for being good. Therefore the choice was repeated on "
+        "random draws of the predictions, and judged by the samples that were not drawn; the mean of that is the corrected "
+        "score (Tsamardinos, Greasidou and Borboudakis 2018). Scores beside other numbers of features are not corrected."
     )
 
 
