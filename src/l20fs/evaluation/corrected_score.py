@@ -154,9 +154,9 @@ def fixed_scores(
     else:
         draws = tested.draws(N_DRAWS, seed + 1)
         variances = np.nanvar(np.concatenate([metric.formula(tested.outputs, counts) for counts in draws]), axis=0)
-    pairs = zip(values.tolist(), variances.tolist(), strict=True)
     return [
-        _interval(metric, *(value, value, each), tested.n_units, level, of_folds=folds is not None) for value, each in pairs
+        _interval(metric, value, value, variance, tested.n_units, level, of_folds=folds is not None)
+        for value, variance in zip(values.tolist(), variances.tolist(), strict=True)
     ]
 
 
