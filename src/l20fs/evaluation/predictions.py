@@ -20,7 +20,7 @@ from l20fs.evaluation.judges import NearestNeighbours, OwnRule, RefittedRule
 from l20fs.evaluation.metrics import METRICS, Metric, Outputs
 from l20fs.evaluation.target_summary import Classes, TargetSummary, summarise
 from l20fs.inputs.validation import refuse_foreign_array
-from l20fs.prediction.calibration import per_class, softmax
+from l20fs.prediction.calibration import cross_fitted, per_class
 from l20fs.typing import Array
 
 #: Judges: the linear rule of the path, and the nearest neighbours. The first one is the default.
@@ -149,10 +149,6 @@ class Predictions:
         return counts
 
 
-def cross_fitted(values: Array, codes: Array, fold_of: Array) -> Array:
-    return softmax(per_class(values))
-
-
 def predictions_by_k(
     selector: Any,
     X: Any,
@@ -262,7 +258,7 @@ def _predictor(selector: Any, targets: TargetSummary) -> Any:
     """Return the model of a path, or a selector that has none as it is."""
     if not hasattr(selector, "as_classifier"):
         return selector
-    return selector.as_classifier() if isinstance(targets, Classes) else selector.as_regressor()
+    return selector.as_classifier().set_params(calibration=None) if isinstance(targets, Classes) else selector.as_regressor()
 
 
 class Nested(NamedTuple):
