@@ -19,9 +19,10 @@ from l20fs.cli.select_sentences import data_warnings
 from l20fs.data.readers import Samples
 from l20fs.estimators import panels
 from l20fs.estimators.panels import largest_k, ranked_units
-from l20fs.evaluation.data_checks import Classes
+from l20fs.evaluation.corrected_score import Estimate, fixed_score
 from l20fs.evaluation.folds import make_stratified_folds
 from l20fs.evaluation.predictions import predictions_by_k
+from l20fs.evaluation.target_summary import summarise
 from l20fs.inputs.names import NamedColumns
 from l20fs.methods import FisherScore
 from l20fs.report import Content, render
@@ -32,7 +33,18 @@ NAMES = [f"g{j}" for j in range(12)]
 
 def made(X, y, names, selector, k, predictions=None, **changes):
     samples = Samples(X, y, names, "", title="toy")
-    found = Findings(samples, SelectOptions(), Classes.of(y), selector, ranked_units(selector), k, "asked", predictions)
+    targets = summarise(y)
+    found = Findings(
+        samples,
+        SelectOptions(),
+        targets,
+        targets.metric,
+        selector,
+        ranked_units(selector),
+        k,
+        "asked",
+        predictions=predictions,
+    )
     found = replace(found, **changes)
     return replace(found, warnings=[*data_warnings(found), *found.warnings])
 
@@ -105,12 +117,16 @@ def test_curves_and_confusion_are_those_of_the_predictions():
     assert [curve.name for curve in content.curves] == ["linear", "KNN-5"]
     for curve in content.curves:
         results = found.predictions.results(curve.name)
-        np.testing.assert_allclose(curve.mean[:10], results["mean_test_score"], atol=1e-6)
-        np.testing.assert_allclose(curve.error[:10], results["standard_error"], atol=1e-6)
-        assert curve.mean[10:] == curve.error[10:] == [None, None]  # not measured
+        np.testing.assert_allclose(curve.error[:10], results["standard_error"], rtol=1e-5)
+        outputs = found.predictions.outputs(curve.name, found.metric)
+        for k in range(10):
+            expected = fixed_score(outputs, found.metric, k, folds=found.predictions.folds)
+            assert (curve.mean[k], curve.lower[k], curve.upper[k]) == pytest.approx(expected, rel=1e-5)
+        assert curve.mean[10:] == curve.error[10:] == curve.lower[10:] == curve.upper[10:] == [None, None]  # not measured
     for k in range(1, 11):
         np.testing.assert_array_equal(content.confusion[k - 1], found.predictions.confusion(k))
-    assert f"{100 * content.curves[0].mean[3]:.1f} %" in content.answer
+    assert "how well is not known" in content.answer
+    assert "of samples right" in build_content(replace(found, score=Estimate(0.9, 0.8, 0.95))).answer
     assert content.chance == pytest.approx(1 / 3)
 
 
@@ -221,7 +237,6 @@ def test_more_features_than_the_page_shows_are_all_in_the_table(monkeypatch):
 def test_notes_of_the_run_are_among_the_warnings():
     content = build_content(findings(warnings=["something odd"], k_rule="1se"))
     assert content.warnings[-1] == "something odd"
-    assert any("optimistic" in text for text in content.warnings)
     assert content.k_rule == "smallest within one standard error of the best"
 
 
