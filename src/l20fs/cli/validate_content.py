@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 
 from l20fs.cli.feature_list import ALIKE, ListReport
+from l20fs.evaluation.corrected_score import Estimate
 from l20fs.evaluation.metrics import METRICS
-from l20fs.evaluation.validation import Estimate, Validation, difference
+from l20fs.evaluation.validation import Validation, difference
 from l20fs.report import svg
 from l20fs.report.document import Cell, Table
 from l20fs.report.validation import Confusion, Section

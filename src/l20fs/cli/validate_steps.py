@@ -31,9 +31,10 @@ from l20fs.cli.validate_content import (
 )
 from l20fs.data.readers import DataError, Samples
 from l20fs.data.readers.names import near_names
+from l20fs.evaluation.corrected_score import Estimate
 from l20fs.evaluation.folds import make_folds, make_stratified_folds
 from l20fs.evaluation.metrics import METRICS
-from l20fs.evaluation.validation import Estimate, Validation, validate_classes, validate_numbers
+from l20fs.evaluation.validation import Validation, validate_classes, validate_numbers
 from l20fs.inputs.names import NamedColumns
 from l20fs.prediction.new_samples import predict_samples
 from l20fs.prediction.panel import Panel
