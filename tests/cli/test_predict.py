@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from cli_samples import contents, planted, read_tsv
-from panel_samples import n_errors, tumours
+from khan_samples import n_errors, tumours
 
 from l20fs import L20Classifier, L20Regressor, Panel
 from l20fs.cli import run

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from cli_samples import contents, planted, read_tsv
-from panel_samples import tumours
+from khan_samples import tumours
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss, r2_score
 
 from l20fs import L20Classifier, L20Regressor, Panel
