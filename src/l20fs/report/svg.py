@@ -222,8 +222,8 @@ def bubbles(points: Iterable[tuple[float, float, float]], axes: tuple[Scale, Sca
     x, y = axes
     parts = []
     for a, b, radius in points:
-        r, back = _f(radius), _f(-2 * radius)
-        parts.append(f"M{_f(x(a) - radius)} {_f(y(b))}a{r} {r} 0 1 0 {_f(2 * radius)} 0a{r} {r} 0 1 0 {back} 0")
+        r, width = _f(radius), _f(2 * float(_f(radius)))  # two half circles, which meet exactly
+        parts.append(f"M{_f(x(a) - radius)} {_f(y(b))}a{r} {r} 0 1 0 {width} 0a{r} {r} 0 1 0 -{width} 0")
     return "".join(parts)
 
 

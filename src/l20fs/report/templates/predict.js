@@ -109,7 +109,7 @@ function startPrediction(report, rules, named) {
     const twice = needed.filter((_, place) => found[place].length > 1);
     if (twice.length) return { problem: ["There is more than one column ", ...listed(twice), "."] };
     if (!rows.length) return { problem: "There are names, but no row of values yet." };
-    const shift = rows.every((row) => row.length === header.length + 1) ? 1 : 0; // the names of the samples have no header
+    const shift = rows[0].length === header.length + 1 ? 1 : 0; // the names of the samples have no header
     const isName = shift || (!isOneOf(header[0], report.features) && rows.some((row) => !isValue(row[0])));
     const samples = rows.map((row, i) => {
       const name = (isName && row[0]) || String(i + 1);
