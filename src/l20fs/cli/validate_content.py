@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 
 from l20fs.cli.feature_list import ALIKE, ListReport
+from l20fs.evaluation.corrected_score import Estimate
 from l20fs.evaluation.metrics import METRICS
-from l20fs.evaluation.validation import Estimate, Validation, difference
+from l20fs.evaluation.validation import Validation, difference
 from l20fs.report import svg
 from l20fs.report.document import Cell, Table
 from l20fs.report.validation import Confusion, Section
@@ -87,13 +88,15 @@ def warnings_of(found: Validation) -> list[str]:
     if absent:
         texts.append(f"No samples of {listed(absent)}: nothing is known about them here.")
     if found.calibration_slope is not None and found.n_samples >= 50 and found.calibration_slope < 0.7:
-        texts.append("The probabilities are too certain in these samples (slope of the calibration below 0.7).")
+        texts.append("The probabilities are too certain in these samples: the calibration slope is below 0.7.")
     return texts
 
 
 def sections_of(found: Validation, numbers: tuple[Sequence[float], Sequence[float]] | None = None) -> list[Section]:
     """Return the sections of the page; ``numbers`` are measured and predicted ones."""
     hint = "In brackets the 95 % interval: what the score may be in all such samples. It knows chance alone, no bias."
+    if found.confusion is not None:
+        hint += " A calibration slope below 1: the probabilities are too certain; above 1: not certain enough."
     sections = [Section("Scores", hint, (scores_table(found),))]
     if found.confusion is not None:
         truth = [*found.classes, *(found.unknown or {})]
@@ -212,7 +215,7 @@ def scores_table(found: Validation) -> Table:
         rows.append((Cell("calibration error"), Cell(percent(found.calibration_error))))
     if found.confusion is not None:
         slope = "not defined" if found.calibration_slope is None else f"{found.calibration_slope:.2f}"
-        rows.append((Cell("slope of the calibration (below 1: too certain)"), Cell(slope)))
+        rows.append((Cell("calibration slope"), Cell(slope)))
     return Table("", ("score", "value"), tuple(rows), (False, True))
 
 

@@ -31,9 +31,10 @@ from l20fs.cli.validate_content import (
 )
 from l20fs.data.readers import DataError, Samples
 from l20fs.data.readers.names import near_names
+from l20fs.evaluation.corrected_score import Estimate
 from l20fs.evaluation.folds import make_folds, make_stratified_folds
 from l20fs.evaluation.metrics import METRICS
-from l20fs.evaluation.validation import Estimate, Validation, validate_classes, validate_numbers
+from l20fs.evaluation.validation import Validation, validate_classes, validate_numbers
 from l20fs.inputs.names import NamedColumns
 from l20fs.prediction.new_samples import predict_samples
 from l20fs.prediction.panel import Panel
@@ -135,8 +136,10 @@ def judge_cohort(
         found.warnings.append(
             f"{new.n_outside} of {len(frame)} samples lie outside the training data or lack features: see predictions.tsv."
         )
-    found.facts += [("Samples", str(len(frame))), ("Features of the panel", str(len(panel.features_for(k))))]
-    found.sections += sections_of(result, numbers)
+    place = f" in {samples.title}" if found.sections else ""
+    found.facts += [(f"Samples{place}", str(len(frame)))]
+    found.facts += [] if place else [("Features", str(len(panel.features_for(k))))]
+    found.sections += [each._replace(heading=each.heading + place) for each in sections_of(result, numbers)]
     found.sentences += [
         f"The {counted(len(panel.features_for(k)), 'feature')} and all weights were fixed before: nothing was learned from "
         "these samples.",
@@ -180,11 +183,8 @@ def judge_list(place: Path, data: str, test: str | None, options: ValidateOption
             f"were used.{near_names(missing, samples.feature_names)}"
         )
     found.parts["cross-validation"] = result
-    found.answers += [
-        f"{counted(len(rows), 'feature')} from {readable(place.name)}: "
-        + answer(result, f"{samples.title} (cross-validation)"),
-        distance_text(found.report),
-    ]
+    listed_as = f"{samples.title} by cross-validation, with {counted(len(rows), 'feature')} of {readable(place.name)}"
+    found.answers += [answer(result, listed_as), distance_text(found.report)]
     found.facts += [("Features", str(len(rows))), ("Samples", str(samples.X.shape[0]))]
     found.sections += [*sections_of(result), *list_sections(found.report)]
     found.sentences += [
@@ -196,7 +196,6 @@ def judge_list(place: Path, data: str, test: str | None, options: ValidateOption
     if test is not None:
         name, promised = result.main
         panel = panel_from(samples, rows, options)
-        found.sections.append(Section(f"In the second table, {readable(Path(test).name)}", "All below is about it."))
         cohort = judge_cohort(found, panel, test, options, None if promised is None else (name, promised))
         found.run["test"] = {"data": readable(test), "sha256": cohort.sha256}
     else:

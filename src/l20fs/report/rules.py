@@ -18,6 +18,9 @@ FORMAT = 2
 #: Largest number of lines in the picture of the path, of points of a ROC curve, and of points in pictures of numbers.
 MOST_LINES, MOST_ROC_POINTS, MOST_POINTS = 30, 60, 300
 
+#: Largest number that pictures show.
+LARGEST = 1e100
+
 #: A plain number, as a text.
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE | re.ASCII)
 
@@ -141,6 +144,9 @@ def _rules_of_numbers(numbers: Numbers, n: int, n_targets: int) -> Rules:
     yield len(lengths) == n_targets and len(set(lengths)) == 1, f"measured has not the same samples for {n_targets} targets"
     yield sum(lengths) <= MOST_POINTS, f"{sum(lengths)} measured numbers are more than {MOST_POINTS}"
     yield len(numbers.predicted) == n, f"{len(numbers.predicted)} predictions for {n} panels"
+    known = [numbers.measured, *_known(numbers.predicted)]
+    in_range = all(abs(value) <= LARGEST for panel in known for values in panel for value in values)
+    yield in_range, f"a number is beyond {LARGEST:g}"
     for predicted in _known(numbers.predicted):
         yield [len(values) for values in predicted] == lengths, "there is not one predicted number for each measured one"
 
@@ -153,8 +159,8 @@ def _rules_of_prediction(panel: PanelNumbers, content: Content) -> Rules:
     n_values = 1 if n_outputs == 2 and not is_regression else n_outputs
     yield n_outputs > (0 if is_regression else 1), "a panel predicts two classes or more, or a number"
     yield [len(rows) for rows in panel.weights] == list(range(1, n + 1)), "the panel has not k rows of weights for each k"
-    rows = [row for weights in panel.weights for row in weights]
-    yield all(len(row) == n_values for row in (*rows, *panel.intercept)), f"a row of the panel has not {n_values} values"
+    widths = {len(row) for weights in panel.weights for row in weights} | {len(row) for row in panel.intercept}
+    yield widths <= {n_values}, f"a row of the panel has not {n_values} values"
     is_whole = all(sum(value is not None for value in row) > (n_values > 2) for row in panel.intercept)
     yield is_whole, "a rule of the panel lacks intercepts"
     n_calibrated = 0 if is_regression else n
