@@ -19,10 +19,11 @@ function startPrediction(report, rules, named) {
 
   function valuesOf(sample) {
     const rule = ruleOf.get(k);
-    return Array.from({ length: nValues }, (_, value) => {
+    const values = Array.from({ length: nValues }, (_, value) => {
       const sum = sample.reduce((total, x, place) => total + x * rule[place * nValues + value], 0);
       return sum + rule[k * nValues + value];
     });
+    return nValues > 1 && nValues < outputs.length ? [...values, 0] : values; // those of classes are less that of the last
   }
 
   function probabilitiesOf(values) {
@@ -54,7 +55,7 @@ function startPrediction(report, rules, named) {
     const rows = [[]];
     let [cell, isQuoted] = ["", false];
     const endCell = () => {
-      rows.at(-1).push(cell.trim());
+      if (separator !== " " || cell) rows.at(-1).push(cell.trim());
       cell = "";
     };
     for (let i = 0; i < text.length; i++) {
@@ -64,10 +65,9 @@ function startPrediction(report, rules, named) {
         else if (text[i + 1] === '"') cell += text[++i];
         else isQuoted = false;
       } else if (takesQuotes && sign === '"' && cell.trim() === "") [cell, isQuoted] = ["", true];
-      else if (sign === separator || (separator === " " && /\s/.test(sign) && sign !== "\n")) {
-        if (separator !== " " || cell) endCell();
-      } else if (sign === "\n") {
-        if (separator !== " " || cell) endCell();
+      else if (sign === separator) endCell();
+      else if (sign === "\n") {
+        endCell();
         rows.push([]);
       } else cell += sign;
     }
@@ -196,7 +196,7 @@ function startPrediction(report, rules, named) {
     table.hidden = true;
     if (!text.trim() || !k) status.textContent = "";
     else if (!ruleOf.has(k)) {
-      status.textContent = `This page has the weights of ${sizes.length} panels, but not of that of ${k}. Use l20fs predict with panel.json.`;
+      status.textContent = `This page has no weights for ${k} features. Use l20fs predict with panel.json.`;
     } else {
       const { samples, problem } = read(text);
       if (problem) status.replaceChildren(...[problem].flat());
