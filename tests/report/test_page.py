@@ -197,6 +197,86 @@ def test_scores_that_are_not_known_are_not_shown(show):
     assert page.locator("#k-score").text_content() == "linear 75.0\xa0%"
 
 
+def values_of(page, selector, attribute):
+    """Return the points of an element of a square picture in the units of its axes, by their ticks."""
+    found = page.locator(selector).evaluate(
+        """(element, attribute) => ({
+            text: element.getAttribute(attribute),
+            ticks: [...element.ownerSVGElement.querySelectorAll(".tick")].map(
+                (tick) => [tick.textContent, Number(tick.getAttribute("x")), Number(tick.getAttribute("y"))]),
+        })""",
+        attribute,
+    )
+    ticks = [(float(text.removesuffix(" %")), x, y) for text, x, y in found["ticks"] if re.match(r"-?[\d.]+( %)?$", text)]
+    unit = 100 if any(text.endswith("%") for text, _, _ in found["ticks"]) else 1
+    across, upwards = ([tick for tick in ticks if (tick[2] > 290) == is_low] for is_low in (True, False))
+    points = np.array([[float(text) for text in pair] for pair in re.findall(r"(-?[\d.]+)[ ,](-?[\d.]+)", found["text"])])
+    x = np.polyval(np.polyfit([tick[1] for tick in across], [tick[0] for tick in across], 1), points[:, 0])
+    y = np.polyval(np.polyfit([tick[2] - 4 for tick in upwards], [tick[0] for tick in upwards], 1), points[:, 1])
+    return np.column_stack([x, y]) / unit
+
+
+def cells(page, rows):
+    return [
+        [text.replace("\xa0", " ") for text in row.locator("th, td").all_text_contents()] for row in page.locator(rows).all()
+    ]
+
+
+def test_rates_and_probabilities_follow_the_slider(show):
+    content = make_content(n_classes=2, k=6, k_max=12)
+    page = show(content)
+    for k in (6, 1, 12):
+        page.locator("#k-number").fill(str(k))
+        page.keyboard.press("Tab")
+        assert cells(page, "#rates-rows tr") == [
+            [name, str(rate.n_samples)]
+            + [f"{100 * a:.0f} % ({100 * b:.0f} to {100 * c:.0f} %)" for a, b, c in (rate.sensitivity, rate.specificity)]
+            for name, rate in zip(content.classes, content.rates[k - 1], strict=True)
+        ]
+        found = content.reliability[k - 1]
+        assert cells(page, "#reliability-rows tr") == [
+            [f"{100 * a:.1f} %", f"{100 * b:.1f} %", str(n)] for a, b, n in found.bins
+        ]
+        assert page.locator("#brier").text_content() == f"{found.brier:.3f}"
+        assert page.locator("#log-loss").text_content() == f"{found.log_loss:.3f}"
+        assert np.allclose(values_of(page, "#reliability-line", "points"), [point[:2] for point in found.bins], atol=1e-3)
+        circles = re.findall(r"M([\d.]+) [\d.]+a([\d.]+)", page.locator("#reliability-dots").get_attribute("d"))
+        centres = [float(left) + float(radius) for left, radius in circles]
+        points = page.locator("#reliability-line").get_attribute("points")
+        assert np.allclose(centres, [float(point.split(",")[0]) for point in points.split()], atol=0.11)
+        areas = np.square([float(radius) for _, radius in circles])
+        sizes = [size for _, _, size in found.bins]
+        assert np.allclose(areas / areas.max(), np.array(sizes) / max(sizes), atol=0.07)  # the smallest are drawn larger
+        assert page.locator("#roc-area").text_content() == "0.81 (0.70 to 0.90)"
+        assert np.allclose(values_of(page, "#roc-line", "points"), content.roc[k - 1].points, atol=1e-3)
+
+
+def test_numbers_follow_the_slider(show):
+    content = make_regression(targets=("age", "height"))
+    page = show(content)
+    for k in (6, 1, 20):
+        page.locator("#k-number").fill(str(k))
+        page.keyboard.press("Tab")
+        for target, measured in enumerate(content.numbers.measured):
+            predicted = content.numbers.predicted[k - 1][target]
+            found = values_of(page, f"#predicted-{target}", "d")
+            wrong = values_of(page, f"#residuals-{target}", "d")
+            assert np.allclose(found, np.column_stack([measured, predicted]), atol=0.2) or k == 1
+            assert np.allclose(found[:, 0], measured, atol=0.2)
+            inside = (wrong[:, 1] > wrong[:, 1].min() + 1) & (
+                wrong[:, 1] < wrong[:, 1].max() - 1
+            )  # others may be on the edge
+            assert np.allclose(wrong[inside, 1], (np.array(measured) - predicted)[inside], atol=0.3)
+        k_found, error = marker(page, "further-0")
+        assert k_found == pytest.approx(k, abs=0.05)
+        assert error == pytest.approx(content.further[0].mean[k - 1], abs=0.05)
+        mean, lower, upper = (getattr(content.further[0], name)[k - 1] for name in ("mean", "lower", "upper"))
+        assert page.locator("#further-0-text").text_content() == f"{mean:.1f} ({lower:.1f} to {upper:.1f})"
+        assert page.locator("#features thead th").last.text_content().endswith("height")
+        assert number_of(page, "#heatmap tbody tr") == k
+    assert page.locator("#confusion").count() == 0
+
+
 # --------------------------------------------------------------------------------------------- sort, filter and download
 
 
@@ -280,7 +360,7 @@ def make_odd():
     return make_content(k=2, k_max=16, substitutes=found, strongest=strongest)
 
 
-@pytest.mark.parametrize("make", [make_content, evil_content, make_plain, make_odd])
+@pytest.mark.parametrize("make", [make_content, evil_content, make_plain, make_odd, make_regression])
 def test_downloads_equal_selection_tsv_for_every_k(show, make):
     content = make()
     page = show(content, accept_downloads=True)
