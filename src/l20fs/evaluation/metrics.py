@@ -18,6 +18,9 @@ from l20fs.typing import Array
 #: Probabilities are at least this in a logarithm, as in scikit-learn for float64.
 LEAST_PROBABILITY = float(np.finfo(np.float64).eps)
 
+#: A difference of sums that is smaller than this, relative to them, is a rounding error.
+ROUNDING = 1e-13
+
 
 @dataclass(frozen=True, eq=False)
 class Outputs:
@@ -41,6 +44,21 @@ class Outputs:
     labels: Array | None = None
     probabilities: Array | None = None
     numbers: Array | None = None
+
+    def part(self, rows: Array) -> Outputs:
+        """Return the predictions of some samples."""
+        fields = (self.labels, self.probabilities, self.numbers)
+        return Outputs(self.truth[rows], self.n_classes, *(None if each is None else each[rows] for each in fields))
+
+    def of(self, settings: Array) -> Outputs:
+        """Return the predictions by some settings."""
+        fields = (self.labels, self.probabilities, self.numbers)
+        return Outputs(self.truth, self.n_classes, *(None if each is None else each[:, settings] for each in fields))
+
+    @property
+    def n_settings(self) -> int:
+        """Number of settings."""
+        return next(each.shape[1] for each in (self.labels, self.probabilities, self.numbers) if each is not None)
 
     @property
     def members(self) -> Iterator[Array]:
@@ -120,13 +138,15 @@ def area_under_curve(is_positive: Array, scores: Array, weights: Array) -> Array
     array([0.875])
     """
     order = np.argsort(scores, kind="stable")
-    starts = np.flatnonzero(np.diff(scores[order], prepend=-np.inf))  # of the runs of equal scores
+    sorted_scores = scores[order]
+    starts = np.flatnonzero(np.append(True, sorted_scores[1:] != sorted_scores[:-1]))  # of the runs of equal scores
+    in_order = np.ascontiguousarray(weights.T)[order]
     positive, negative = (
-        np.add.reduceat((weights * mask)[:, order], starts, axis=1) for mask in (is_positive, ~is_positive)
+        np.add.reduceat(in_order * mask[order][:, None], starts, axis=0) for mask in (is_positive, ~is_positive)
     )
-    below = negative.cumsum(axis=1) - 0.5 * negative
+    below = negative.cumsum(axis=0) - 0.5 * negative
     with np.errstate(invalid="ignore"):
-        return (positive * below).sum(axis=1) / (positive.sum(axis=1) * negative.sum(axis=1))
+        return np.asarray((positive * below).sum(axis=0) / (positive.sum(axis=0) * negative.sum(axis=0)))
 
 
 def log_loss(outputs: Outputs, weights: Array) -> Array:
@@ -143,15 +163,17 @@ def brier(outputs: Outputs, weights: Array) -> Array:
 
 
 def r2(outputs: Outputs, weights: Array) -> Array:
-    """Return the share of the variance that is explained, the mean over outputs."""
+    """Return the share of the variance that is explained, the mean over outputs; NaN for one sample."""
     truth = _truth_2d(outputs)
     truth = truth - truth.mean(axis=0)  # so that squares of large numbers do not cancel
-    mean = weights @ truth / weights.sum(axis=1, keepdims=True)
-    total = weights @ np.square(truth) - weights.sum(axis=1, keepdims=True) * np.square(mean)
+    squares = weights @ np.square(truth)
+    total = squares - weights.sum(axis=1, keepdims=True) * np.square(weighted_mean(truth, weights))
     residual = np.stack([weights @ errors for errors in np.square(_errors(outputs)).transpose(2, 0, 1)], axis=2)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        shares = np.where(total[:, None, :] > 0.0, 1.0 - residual / total[:, None, :], np.nan)
-    return np.asarray(shares.mean(axis=2))
+    does_vary = (total > ROUNDING * squares)[:, None, :]
+    # As in scikit-learn: of equal numbers all is explained or nothing, and one number says nothing.
+    shares = np.where(does_vary, 1.0 - residual / np.where(does_vary, total[:, None, :], 1.0), residual == 0.0)
+    is_one = np.count_nonzero(weights, axis=1) < 2
+    return np.where(is_one[:, None], np.nan, shares.mean(axis=2))
 
 
 def mae(outputs: Outputs, weights: Array) -> Array:
@@ -175,7 +197,7 @@ METRICS = {
         Metric("roc_auc", "AUC", "probabilities", roc_auc, aliases=("roc_auc_ovr",)),
         Metric("log_loss", "log loss", "probabilities", log_loss, False, -1, ("neg_log_loss",)),
         Metric("brier", "Brier score", "probabilities", brier, False, -1, ("neg_brier_score",)),
-        Metric("r2", "R²", "numbers", r2),
+        Metric("r2", "R²", "numbers", r2, False),
         Metric("mae", "mean absolute error", "numbers", mae, False, -1, ("neg_mean_absolute_error",)),
         Metric("rmse", "root mean squared error", "numbers", rmse, False, -1, ("neg_root_mean_squared_error",)),
     )
