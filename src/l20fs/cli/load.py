@@ -132,7 +132,7 @@ def make_selector(
     groups = options.feature_groups
     checked: dict[str, Any] = {name: getattr(options, name) for name in ("alpha", "ridge", "scale", "ranking")}
     return L20Selector(
-        **checked | {"solver": method, "task": samples.task},
+        **checked | {"solver": method, "task": "regression" if samples.task == "regression" else "auto"},
         class_weight=None if options.class_weight == "none" else options.class_weight,
         max_features=max_features,
         include=_indices(features, "include", options.include),

@@ -13,21 +13,21 @@ from l20fs.prediction.panel_records import PanelError
 def make_panel(findings: Findings) -> Panel | None:
     """Return the panel of a run; None, with a note, where a file cannot hold it."""
     samples, options = findings.samples, findings.options
-    score = findings.score()
+    score = findings.score
     origin = {
         "title": samples.title,
         "method": options.method,
         "k_rule": findings.k_rule,
         "protocol": findings.provenance.get("protocol"),
-        "score": score and {"mean": float(score[0]), "standard_error": float(score[1])},
+        "score": score and {"name": findings.metric.name, **score._asdict(), "is_corrected": findings.is_corrected},
     }
     try:
         return build_panel(
             findings.selector,
             samples.X,
-            encode_targets(samples.y),
+            encode_targets(samples.y, samples.task),
             findings.k,
-            target_names=[options.target or "class"],
+            target_names=[findings.target_name],
             transform="log1p" if options.is_log else "none",
             ridge=options.ridge,
             data_sha256=samples.sha256,
