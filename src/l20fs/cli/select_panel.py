@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-
 from l20fs.cli.output import note
 from l20fs.cli.select_findings import Findings
 from l20fs.estimators.panel_export import build_panel, calibrate_by_folds
@@ -18,21 +16,21 @@ from l20fs.prediction.panel_records import PanelError
 def make_panel(findings: Findings) -> Panel | None:
     """Return the panel of a run; None, with a note, where a file cannot hold it."""
     samples, options = findings.samples, findings.options
-    score = findings.score()
+    score = findings.score
     origin = {
         "title": samples.title,
         "method": options.method,
         "k_rule": findings.k_rule,
         "protocol": findings.provenance.get("protocol"),
-        "score": score and {"mean": float(score[0]), "standard_error": float(score[1])},
+        "score": score and {"name": findings.metric.name, **score._asdict(), "is_corrected": findings.is_corrected},
     }
     try:
         return build_panel(
             findings.selector,
             samples.X,
-            encode_targets(samples.y),
+            encode_targets(samples.y, samples.task),
             findings.k,
-            target_names=[options.target or "class"],
+            target_names=[findings.target_name],
             transform="log1p" if options.is_log else "none",
             ridge=options.ridge,
             calibrate=calibration_of(findings),
@@ -47,8 +45,6 @@ def make_panel(findings: Findings) -> Panel | None:
 def calibration_of(findings: Findings) -> Callable[[int], Calibration] | None:
     """Return the calibrations by the values of the cross-validation, where these are known."""
     predictions = findings.predictions
-    values = getattr(predictions, "values", None)
-    if predictions is None or values is None:
+    if predictions is None or predictions.values is None:
         return None
-    codes = np.unique(findings.samples.y, return_inverse=True)[1]
-    return calibrate_by_folds(predictions.sizes, values, codes, predictions.folds)
+    return calibrate_by_folds(predictions.sizes, predictions.values, findings.targets.truth, predictions.folds)

@@ -19,7 +19,7 @@ from l20fs.estimators.selector import L20Selector, Loss
 from l20fs.evaluation.engine import Samples
 from l20fs.evaluation.folds import Fold
 from l20fs.evaluation.out_of_fold import FoldValues
-from l20fs.inputs.targets import Targets, Task, numeric_targets, with_weights
+from l20fs.inputs.targets import Targets, numeric_targets, with_weights
 from l20fs.inputs.validation import refuse_foreign_array, refuse_other_width
 from l20fs.objective.class_scatter import class_scatter
 from l20fs.objective.least_squares import LeastSquares
@@ -28,7 +28,7 @@ from l20fs.objective.stage import Stage
 from l20fs.prediction.calibration import UNKNOWN_IF_SELECTED, Calibration, fit_slopes, log_of
 from l20fs.prediction.linear_rule import decide
 from l20fs.solvers import Solver
-from l20fs.typing import Array, Size
+from l20fs.typing import Array, Size, Task
 
 if TYPE_CHECKING:
     from l20fs.prediction.panel import Panel

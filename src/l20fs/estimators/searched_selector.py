@@ -18,11 +18,10 @@ from l20fs.estimators.preprocessing import Preprocessing, names_after, values_of
 from l20fs.estimators.selection_table import feature_names, without_names
 from l20fs.evaluation.choice import choose
 from l20fs.inputs.names import NamedColumns
-from l20fs.inputs.targets import Task
 from l20fs.inputs.validation import refuse_foreign_array
 from l20fs.prediction.calibration import Calibration, log_of
 from l20fs.prediction.linear_rule import LinearRule
-from l20fs.typing import Array, Size
+from l20fs.typing import Array, Size, Task
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -102,18 +102,14 @@ def corrected_score(
     tested = _Tested.of(outputs, folds, groups, sample_weight)
     setting = int(choose(tested.fold_means(metric, np.ones((1, tested.n_rows))))[0])
     uncorrected, variance = tested.spread(metric, setting, seed)
-    changes = []
+    pairs = []
     n_choices = int(np.clip(MOST_PRODUCTS // (tested.n_rows * outputs.n_settings), N_CHOICES // 10, N_CHOICES))
     for counts in tested.draws(n_choices, seed):
         chosen = choose(tested.fold_means(metric, counts))
         left = (counts == 0.0) * tested.weights
         for other in np.unique(chosen):
-            pair = metric.formula(tested.outputs.of(np.array([setting, other])), left[chosen == other])
-            changes.append(pair[:, 1] - pair[:, 0])
-    # The mean of the setting's own scores is known: by the differences from them fewer draws do.
-    change = np.concatenate(changes)
-    is_defined = np.isfinite(change)
-    value = uncorrected + (float(change[is_defined].mean()) if is_defined.any() else 0.0)
+            pairs.append(metric.formula(tested.outputs.of(np.array([setting, other])), left[chosen == other]))
+    value = _corrected(metric, uncorrected, np.concatenate(pairs))
     return _interval(metric, value, uncorrected, variance, tested.n_units, level, of_folds=True)
 
 
@@ -138,6 +134,29 @@ def fixed_score(
     return _interval(metric, value, value, variance, tested.n_units, level, of_folds=folds is not None)
 
 
+def fixed_scores(
+    outputs: Outputs,
+    metric: Metric,
+    *,
+    folds: Sequence[Fold] | None = None,
+    groups: Array | None = None,
+    seed: int = 0,
+    level: float = LEVEL,
+) -> list[Estimate]:
+    """Return the score of every setting, each as :func:`fixed_score` does, from the same bootstrap samples."""
+    tested = _Tested.of(outputs, folds, groups, None)
+    values = metric.formula(tested.outputs, tested.weights[None])[0]
+    if metric.name == "accuracy" and tested.n_units == tested.n_rows:
+        variances = values * (1.0 - values) / tested.n_rows
+    else:
+        draws = tested.draws(N_DRAWS, seed + 1)
+        variances = np.nanvar(np.concatenate([metric.formula(tested.outputs, counts) for counts in draws]), axis=0)
+    return [
+        _interval(metric, value, value, variance, tested.n_units, level, of_folds=folds is not None)
+        for value, variance in zip(values.tolist(), variances.tolist(), strict=True)
+    ]
+
+
 def corrected_by_folds(scores: Array, choose: Choose, *, level: float = LEVEL) -> Estimate:
     """Return the corrected score by fold scores alone, for a scorer that is no :class:`Metric`.
 
@@ -156,7 +175,7 @@ def corrected_by_folds(scores: Array, choose: Choose, *, level: float = LEVEL) -
     >>> scores = np.array([[0.8, 0.7], [0.7, 0.9], [0.9, 0.8]])
     >>> estimate = corrected_by_folds(scores, lambda means: means.argmax(axis=1))
     >>> round(estimate.value, 3)
-    0.767
+    0.733
     """
     n_folds = len(scores)
     if n_folds == 1:
@@ -256,6 +275,23 @@ class _Tested(NamedTuple):
         return value, float(np.nanvar(scores))
 
 
+def _corrected(metric: Metric, uncorrected: float, pairs: Array) -> float:
+    """Return the corrected score from those of the setting itself, and of what was chosen, on samples that were not drawn.
+
+    The mean of the former is known: it is the uncorrected score. So few draws are enough for the difference, or the ratio of
+    errors, between the two.
+    """
+    pairs = pairs[np.isfinite(pairs).all(axis=1)]
+    if not len(pairs):
+        return uncorrected
+    own, chosen = pairs.mean(axis=0)
+    if metric.sign > 0 and metric.is_for_labels:
+        return float(np.clip(uncorrected + (chosen - own), 0.0, 1.0))
+    if metric.sign > 0:  # 1 - R² is an error
+        return float(1.0 - (1.0 - uncorrected) * ((1.0 - chosen) / (1.0 - own) if own < 1.0 else 1.0))
+    return float(uncorrected * (chosen / own if own > 0.0 else 1.0))
+
+
 def _interval(
     metric: Metric, value: float, uncorrected: float, variance: float, n_units: int, level: float, *, of_folds: bool
 ) -> Estimate:
@@ -275,7 +311,7 @@ def _interval(
 def _interval_of_share(
     value: float, uncorrected: float, variance: float, n_units: int, level: float, *, of_folds: bool
 ) -> Estimate:
-    value, binomial = float(np.clip(value, 0.0, 1.0)), uncorrected * (1.0 - uncorrected)
+    binomial = uncorrected * (1.0 - uncorrected)
     n = binomial / variance if binomial > 0.0 and variance > 0.0 else n_units  # a perfect score does not vary
     binomial = value * (1.0 - value)
     if binomial > 0.0:

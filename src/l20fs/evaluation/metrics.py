@@ -197,7 +197,7 @@ METRICS = {
         Metric("roc_auc", "AUC", "probabilities", roc_auc, aliases=("roc_auc_ovr",)),
         Metric("log_loss", "log loss", "probabilities", log_loss, False, -1, ("neg_log_loss",)),
         Metric("brier", "Brier score", "probabilities", brier, False, -1, ("neg_brier_score",)),
-        Metric("r2", "R²", "numbers", r2),
+        Metric("r2", "R²", "numbers", r2, False),
         Metric("mae", "mean absolute error", "numbers", mae, False, -1, ("neg_mean_absolute_error",)),
         Metric("rmse", "root mean squared error", "numbers", rmse, False, -1, ("neg_root_mean_squared_error",)),
     )
