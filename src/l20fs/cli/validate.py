@@ -115,8 +115,9 @@ def finish(found: Judgement, options: ValidateOptions) -> None:
         found.sections,
         title=found.title,
         answer=found.answers[0],
+        further=found.answers[1:],
         facts=found.facts,
-        sentences=[*found.answers[1:], *found.sentences],
+        sentences=found.sentences,
         warnings=found.warnings,
     )
     frames = [scores_frame(part, name) for name, part in found.parts.items()]

@@ -77,6 +77,7 @@ def validation_page(
     *,
     title: str,
     answer: str,
+    further: Sequence[str] = (),
     facts: Sequence[tuple[str, str]] = (),
     sentences: Sequence[str] = (),
     warnings: Sequence[str] = (),
@@ -90,6 +91,8 @@ def validation_page(
         The panel and the samples.
     answer : str
         The result in one sentence.
+    further : sequence of str
+        Sentences below it.
     facts : sequence of (str, str)
         Names and values below the answer.
     sentences, warnings : sequence of str
@@ -106,6 +109,7 @@ def validation_page(
         scripts=("sort.js",),
         title=title,
         answer=unbroken(answer),
+        further=[unbroken(text) for text in further],
         facts=facts,
         sections=sections,
         sentences=sentences,
