@@ -102,18 +102,14 @@ def corrected_score(
     tested = _Tested.of(outputs, folds, groups, sample_weight)
     setting = int(choose(tested.fold_means(metric, np.ones((1, tested.n_rows))))[0])
     uncorrected, variance = tested.spread(metric, setting, seed)
-    changes = []
+    pairs = []
     n_choices = int(np.clip(MOST_PRODUCTS // (tested.n_rows * outputs.n_settings), N_CHOICES // 10, N_CHOICES))
     for counts in tested.draws(n_choices, seed):
         chosen = choose(tested.fold_means(metric, counts))
         left = (counts == 0.0) * tested.weights
         for other in np.unique(chosen):
-            pair = metric.formula(tested.outputs.of(np.array([setting, other])), left[chosen == other])
-            changes.append(pair[:, 1] - pair[:, 0])
-    # The mean of the setting's own scores is known: by the differences from them fewer draws do.
-    change = np.concatenate(changes)
-    is_defined = np.isfinite(change)
-    value = uncorrected + (float(change[is_defined].mean()) if is_defined.any() else 0.0)
+            pairs.append(metric.formula(tested.outputs.of(np.array([setting, other])), left[chosen == other]))
+    value = _corrected(metric, uncorrected, np.concatenate(pairs))
     return _interval(metric, value, uncorrected, variance, tested.n_units, level, of_folds=True)
 
 
@@ -256,6 +252,23 @@ class _Tested(NamedTuple):
         return value, float(np.nanvar(scores))
 
 
+def _corrected(metric: Metric, uncorrected: float, pairs: Array) -> float:
+    """Return the corrected score from those of the setting itself, and of what was chosen, on samples that were not drawn.
+
+    The mean of the former is known: it is the uncorrected score. So few draws are enough for the difference, or the ratio of
+    errors, between the two.
+    """
+    pairs = pairs[np.isfinite(pairs).all(axis=1)]
+    if not len(pairs):
+        return uncorrected
+    own, chosen = pairs.mean(axis=0)
+    if metric.sign > 0 and metric.is_for_labels:
+        return float(np.clip(uncorrected + (chosen - own), 0.0, 1.0))
+    if metric.sign > 0:  # 1 - R² is an error
+        return float(1.0 - (1.0 - uncorrected) * ((1.0 - chosen) / (1.0 - own) if own < 1.0 else 1.0))
+    return float(uncorrected * (chosen / own if own > 0.0 else 1.0))
+
+
 def _interval(
     metric: Metric, value: float, uncorrected: float, variance: float, n_units: int, level: float, *, of_folds: bool
 ) -> Estimate:
@@ -275,7 +288,7 @@ def _interval(
 def _interval_of_share(
     value: float, uncorrected: float, variance: float, n_units: int, level: float, *, of_folds: bool
 ) -> Estimate:
-    value, binomial = float(np.clip(value, 0.0, 1.0)), uncorrected * (1.0 - uncorrected)
+    binomial = uncorrected * (1.0 - uncorrected)
     n = binomial / variance if binomial > 0.0 and variance > 0.0 else n_units  # a perfect score does not vary
     binomial = value * (1.0 - value)
     if binomial > 0.0:
