@@ -2,9 +2,9 @@
 
 Gaussian features of which 16 have another mean in each class. The truth of a fit is the accuracy of its final model on
 fresh samples. The table has, in points, the bias of the uncorrected and of the corrected score of L20SelectorCV against it;
-how much of that is because the models of the folds learn from four fifths of the samples; how often the nominal 95 % interval
-has the truth, and the mean truth, inside, and its mean width; the same for nested cross-validation with Wilson's interval, on
-the first repetitions; and the coverage of Wilson's interval, and of ours, at a fixed k of 8.
+how much of that is because the models of the folds learn from four fifths of the samples; how often the nominal 95 %
+interval has the truth, and the mean truth, inside, and its mean width; the same for nested cross-validation with Wilson's
+interval, on the first repetitions; and the coverage of Wilson's interval, and of ours, at a fixed k of 8.
 """
 
 from __future__ import annotations
