@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 from samples import make_data
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import get_scorer, make_scorer, median_absolute_error
 from sklearn.model_selection import GroupKFold, RepeatedStratifiedKFold, StratifiedKFold
@@ -22,6 +22,7 @@ from l20fs.evaluation.choice import choose_each
 from l20fs.evaluation.corrected_score import corrected_by_folds, corrected_score, fixed_score
 from l20fs.evaluation.folds import Fold
 from l20fs.evaluation.metrics import METRICS, Outputs
+from l20fs.prediction.calibration import cross_fitted
 from l20fs.prediction.linear_rule import decide
 
 pytestmark = pytest.mark.filterwarnings("ignore:The search for the number of features ended at its limit")
@@ -81,6 +82,38 @@ def test_scores_of_labels_are_those_of_the_scorer(estimator, scoring, n_classes)
     scores = np.stack([by_folds[f"split{fold}_test_score"] for fold in range(5)])
     expected = corrected_by_folds(scores, partial(choose_each, by_folds, "best"))
     assert (slow.corrected_score_, *slow.corrected_interval_) == expected
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("scoring", ["neg_log_loss", "neg_brier_score", "roc_auc_ovr"])
+def test_probabilities_of_a_fold_come_from_the_others(scoring, n_classes):
+    X, y = make_data(n_samples=60, n_classes=n_classes)
+    found = L20SelectorCV("best", scoring=scoring, max_features=4).fit(X, y)
+    labels = L20SelectorCV("best", max_features=4).fit(X, y)
+    values, samples, folds = labels._fold_values
+    chances = cross_fitted(values, y[samples], folds)
+    for fold in range(5):
+        own = folds == fold
+        for size in range(4):
+            known = Known(chances[own, size])
+            expected = get_scorer(scoring)(known.fit(None, y), np.empty((own.sum(), 1)), y[samples[own]])
+            assert found.cv_results_[f"split{fold}_test_score"][size] == pytest.approx(expected)
+    lower, upper = found.corrected_interval_
+    assert lower < found.corrected_score_ < upper
+
+
+class Known(ClassifierMixin, BaseEstimator):
+    """Classifier of known probabilities."""
+
+    def __init__(self, chances):
+        self.chances = chances
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_proba(self, X):
+        return self.chances
 
 
 @pytest.mark.parametrize("n_outputs", [1, 2])
