@@ -109,7 +109,7 @@ class JudgedModel:
             return None  # which scikit-learn refuses
         has_probabilities = self.is_own or hasattr(self.estimator, "predict_proba")
         # The order of two classes' values is that of their probabilities.
-        has_order = metric.name == "roc_auc" and n_classes == 2 and hasattr(self.unfitted, "decision_function")
+        has_order = metric.name == "roc_auc" and n_classes == 2 and hasattr(self.estimator, "decision_function")
         return metric if has_probabilities or has_order else None
 
     def _default_scoring(self) -> str | None:

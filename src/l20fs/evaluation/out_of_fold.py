@@ -22,8 +22,8 @@ class Response(NamedTuple):
     """Predictions of the test samples of one fold by every size of a selector.
 
     ``needed`` is what the metric needs: indices of classes (n_test, n_sizes), or probabilities or numbers (n_test, n_sizes,
-    n_columns). ``values`` (n_kept, n_sizes, n_values) are those of the linear rules at the test samples ``kept``, None if
-    there are no rules; with rules, scores of all classes take the place of probabilities, which other folds calibrate.
+    n_columns); where it needs probabilities, linear rules give scores of the classes. ``values`` (n_kept, n_sizes, n_values)
+    are those of the linear rules at the test samples ``kept``, None if there are no rules.
     """
 
     needed: Array
@@ -82,16 +82,15 @@ class OutOfFold:
     ) -> OutOfFold:
         """Arrange the responses of the folds of the first selector, then those of the next.
 
-        ``truth`` has the true classes or numbers of all samples, ``needs`` the name of what was predicted.
+        ``truth`` has the true classes or numbers of all samples, ``needs`` the name of what was predicted. Values of linear
+        rules are turned into probabilities by the other folds (:func:`~l20fs.prediction.calibration.cross_fitted`).
         """
         samples = np.concatenate([fold.test for fold in folds])
         ends = np.cumsum([len(fold.test) for fold in folds])
         by_selector = [list(responses[start : start + len(folds)]) for start in range(0, len(responses), len(folds))]
-        parts = [np.concatenate([each.needed for each in part]) for part in by_selector]
+        needed = np.concatenate([np.concatenate([each.needed for each in part]) for part in by_selector], axis=1)
         if needs == "probabilities" and responses[0].values is not None:
-            fold_of = np.repeat(np.arange(len(folds)), [len(fold.test) for fold in folds])
-            parts = [cross_fitted(scores, truth.truth[samples], fold_of) for scores in parts]
-        needed = np.concatenate(parts, axis=1)
+            needed = cross_fitted(needed, truth.truth[samples], np.repeat(np.arange(len(folds)), np.diff(ends, prepend=0)))
         return cls(
             Outputs(truth.truth[samples], truth.n_classes, **{needs: needed}),
             samples,

@@ -1,0 +1,255 @@
+"""The corrected score of L20SelectorCV, and the predictions that it comes from, against slow loops and scikit-learn."""
+
+from __future__ import annotations
+
+import pickle
+from functools import partial
+
+import numpy as np
+import pytest
+from samples import make_data
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.metrics import get_scorer, make_scorer, median_absolute_error
+from sklearn.model_selection import GroupKFold, RepeatedStratifiedKFold, StratifiedKFold
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+
+from l20fs import L20Classifier, L20SelectorCV
+from l20fs.evaluation.choice import choose_each
+from l20fs.evaluation.corrected_score import corrected_by_folds, corrected_score, fixed_score
+from l20fs.evaluation.folds import Fold
+from l20fs.evaluation.metrics import METRICS, Outputs
+from l20fs.prediction.calibration import cross_fitted
+from l20fs.prediction.linear_rule import decide
+
+pytestmark = pytest.mark.filterwarnings("ignore:The search for the number of features ended at its limit")
+
+
+def make_numbers(n_outputs):
+    X = make_data(n_samples=60)[0]
+    rng = np.random.default_rng(1)
+    Y = X[:, [2, 5, 9]] @ rng.standard_normal((3, n_outputs)) + rng.standard_normal((60, n_outputs))
+    return X, Y[:, 0] if n_outputs == 1 else Y
+
+
+@pytest.mark.parametrize("rule", ["best", "1se"])
+def test_it_is_that_of_the_predictions_of_a_slow_loop(rule):
+    X, y = make_data(n_samples=50)
+    fitted = L20SelectorCV(rule, ridge=[0.1, 10.0], max_features=6).fit(X, y)
+    folds = [Fold(*split) for split in StratifiedKFold(5).split(X, y)]
+    labels = np.empty((50, 12), dtype=int)
+    for train, test in folds:
+        for setting in range(12):
+            model = L20Classifier(setting % 6 + 1, ridge=[0.1, 10.0][setting // 6], max_features=6)
+            labels[test, setting] = model.fit(X[train], y[train]).predict(X[test])
+    rows = np.concatenate([fold.test for fold in folds])  # in this order they are drawn
+    places = np.argsort(rows)
+    outputs, folds = Outputs(y[rows], 3, labels[rows]), [Fold(fold.train, places[fold.test]) for fold in folds]
+    choose = partial(choose_each, fitted.cv_results_, rule)
+    expected = corrected_score(outputs, METRICS["accuracy"], folds, choose)
+    assert (fitted.corrected_score_, *fitted.corrected_interval_) == expected
+
+
+LABEL_SCORINGS = [None, "accuracy", "balanced_accuracy", "f1_macro", "roc_auc"]
+
+
+@pytest.mark.parametrize(
+    ("estimator", "scoring", "n_classes"),
+    [(None, scoring, 2) for scoring in LABEL_SCORINGS]
+    + [(None, scoring, 3) for scoring in LABEL_SCORINGS[:4]]
+    + [(GaussianNB(), scoring, 2) for scoring in ("roc_auc", "neg_log_loss", "neg_brier_score")]
+    + [(GaussianNB(), scoring, 3) for scoring in ("roc_auc_ovr", "neg_log_loss", None)]
+    + [(LinearSVC(), "roc_auc", 2), (make_pipeline(StandardScaler(), LogisticRegression()), None, 3)],
+)
+def test_scores_of_labels_are_those_of_the_scorer(estimator, scoring, n_classes):
+    """A scorer that is called with a model takes another way, fold by fold and size by size."""
+    X, y = make_data(n_samples=60, n_classes=n_classes)
+    y = y if scoring == "neg_brier_score" else np.array(["a", "b", "c"])[y]  # of which scikit-learn wants numbers
+    options = {"max_features": 4, "estimator": estimator}
+    found = L20SelectorCV("best", scoring=scoring, **options).fit(X, y)
+    scorer = get_scorer(scoring or "accuracy")
+    slow = L20SelectorCV("best", scoring=lambda model, X, y: scorer(model, X, y), **options).fit(X, y)
+    for name, values in slow.cv_results_.items():
+        np.testing.assert_allclose(found.cv_results_[name], values, rtol=1e-12, err_msg=name)
+    if scoring in (None, "accuracy"):
+        np.testing.assert_array_equal(found.cv_results_["mean_test_score"], slow.cv_results_["mean_test_score"])
+    lower, upper = found.corrected_interval_
+    assert lower < found.corrected_score_ < upper
+    by_folds = slow.cv_results_
+    scores = np.stack([by_folds[f"split{fold}_test_score"] for fold in range(5)])
+    expected = corrected_by_folds(scores, partial(choose_each, by_folds, "best"))
+    assert (slow.corrected_score_, *slow.corrected_interval_) == expected
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("scoring", ["neg_log_loss", "neg_brier_score", "roc_auc_ovr"])
+def test_probabilities_of_a_fold_come_from_the_others(scoring, n_classes):
+    X, y = make_data(n_samples=60, n_classes=n_classes)
+    found = L20SelectorCV("best", scoring=scoring, max_features=4).fit(X, y)
+    labels = L20SelectorCV("best", max_features=4).fit(X, y)
+    values, samples, folds = labels._fold_values
+    chances = cross_fitted(values, y[samples], folds)
+    for fold in range(5):
+        own = folds == fold
+        for size in range(4):
+            known = Known(chances[own, size])
+            expected = get_scorer(scoring)(known.fit(None, y), np.empty((own.sum(), 1)), y[samples[own]])
+            assert found.cv_results_[f"split{fold}_test_score"][size] == pytest.approx(expected)
+    lower, upper = found.corrected_interval_
+    assert lower < found.corrected_score_ < upper
+
+
+class Known(ClassifierMixin, BaseEstimator):
+    """Classifier of known probabilities."""
+
+    def __init__(self, chances):
+        self.chances = chances
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_proba(self, X):
+        return self.chances
+
+
+@pytest.mark.parametrize("n_outputs", [1, 2])
+@pytest.mark.parametrize("estimator", ["regressor", LinearRegression()])
+@pytest.mark.parametrize("scoring", [None, "r2", "neg_mean_absolute_error", "neg_root_mean_squared_error"])
+def test_scores_of_numbers_are_those_of_the_scorer(estimator, scoring, n_outputs):
+    X, y = make_numbers(n_outputs)
+    options = {"max_features": 4, "estimator": estimator}
+    found = L20SelectorCV("best", scoring=scoring, **options).fit(X, y)
+    scorer = get_scorer(scoring or "r2")
+    slow = L20SelectorCV("best", scoring=lambda model, X, y: scorer(model, X, y), **options).fit(X, y)
+    np.testing.assert_allclose(found.cv_results_["mean_test_score"], slow.cv_results_["mean_test_score"], rtol=1e-9)
+    lower, upper = found.corrected_interval_
+    assert lower < found.corrected_score_ < upper
+    assert upper < 0.0 or scoring in (None, "r2"), "errors have a minus sign"
+    assert abs(found.corrected_score_ - found.best_score_) < 0.2 * abs(found.best_score_)
+
+
+def test_errors_have_the_names_of_the_metrics_too():
+    X, y = make_numbers(1)
+    found, expected = (
+        L20SelectorCV("best", max_features=4, task="regression", scoring=name).fit(X, y)
+        for name in ("mae", "neg_mean_absolute_error")
+    )
+    assert found.corrected_score_ == expected.corrected_score_ < 0.0
+    assert found.score(X, y) == expected.score(X, y)
+
+
+def test_noise_is_corrected_to_chance():
+    rng = np.random.default_rng(0)
+    fits = [L20SelectorCV("best", max_features=30).fit(rng.standard_normal((60, 200)), np.arange(60) % 2) for _ in range(8)]
+    assert np.mean([fitted.best_score_ for fitted in fits]) > 0.58
+    assert abs(np.mean([fitted.corrected_score_ for fitted in fits]) - 0.5) < 0.05  # 8 x 60 samples have an error of 0.023
+    for fitted in fits:
+        assert fitted.corrected_interval_[0] < 0.5 < fitted.corrected_interval_[1]
+
+
+def test_a_fixed_number_is_not_chosen_but_its_ridge_is():
+    X, y = make_data(n_samples=60)
+    options = {"max_features": 6, "cv": StratifiedKFold(5)}
+    one = L20SelectorCV(3, **options).fit(X, y)
+    values = one._fold_values
+    right = decide(values.values)[:, 2] == y[values.samples]
+    outputs = Outputs(np.zeros(60, dtype=int), 1, (~right).astype(int)[:, None])
+    folds = [Fold(np.empty(0), np.flatnonzero(values.folds == fold)) for fold in range(5)]
+    assert (one.corrected_score_, *one.corrected_interval_) == fixed_score(outputs, METRICS["accuracy"], 0, folds=folds)
+    several = L20SelectorCV(3, ridge=[1e-3, 1.0, 1e3], **options).fit(X, y)
+    assert several.corrected_score_ < several.best_score_
+    assert several.corrected_score_ > 0.6
+
+
+def test_values_of_the_rules_are_kept():
+    X, y = make_data(n_samples=60)
+    fitted = L20SelectorCV("best", ridge=[0.1, 10.0], max_features=6).fit(X, y)
+    values, samples, folds = fitted._fold_values
+    assert values.shape == (60, 6, 3)
+    assert sorted(samples) == list(range(60))
+    for fold, (train, test) in enumerate(StratifiedKFold(5).split(X, y)):
+        model = clone(fitted.model_).fit(X[train], y[train])
+        np.testing.assert_array_equal(samples[folds == fold], test)
+        for place, size in enumerate(fitted._tried):
+            expected = model.with_size(size).decision_function(X[test])
+            np.testing.assert_allclose(values[folds == fold, place], expected, rtol=1e-9, atol=1e-12)
+    assert pickle.loads(pickle.dumps(fitted)).corrected_score_ == fitted.corrected_score_
+
+
+def test_values_of_few_samples_are_kept_if_there_are_many(monkeypatch):
+    X, y = make_data(n_samples=60)
+    expected = L20SelectorCV("best", max_features=6).fit(X, y)
+    monkeypatch.setattr("l20fs.evaluation.out_of_fold.N_KEPT", 4)
+    monkeypatch.setattr("l20fs.evaluation.out_of_fold.MOST_VALUES", 100)
+    fitted = L20SelectorCV("best", max_features=6).fit(X, y)
+    assert fitted._fold_values.values.shape == (20, 6, 3)
+    order = np.argsort(expected._fold_values.samples)
+    rows = order[fitted._fold_values.samples]
+    np.testing.assert_array_equal(fitted._fold_values.values, expected._fold_values.values[rows])
+    assert fitted.corrected_score_ == expected.corrected_score_, "labels are all kept"
+
+
+def test_groups_are_drawn_together():
+    X, y = make_data(n_samples=20)
+    copies = np.repeat(np.arange(20), 6)
+    fitted = L20SelectorCV("best", max_features=4, cv=GroupKFold(5)).fit(X[copies], y[copies], groups=copies)
+    alone = L20SelectorCV("best", max_features=4, cv=GroupKFold(5)).fit(X, y, groups=np.arange(20))
+    np.testing.assert_allclose(fitted.corrected_interval_, alone.corrected_interval_, atol=0.06)  # other folds and draws
+
+
+def test_folds_may_be_repeated():
+    X, y = make_data(n_samples=60)
+    once = L20SelectorCV("best", max_features=4).fit(X, y)
+    cv = RepeatedStratifiedKFold(n_splits=5, n_repeats=3, random_state=0)
+    often = L20SelectorCV("best", max_features=4, cv=cv).fit(X, y)
+    assert often.n_splits_ == 15
+    assert len(often._fold_values.samples) == 180
+    lengths = [fitted.corrected_interval_[1] - fitted.corrected_interval_[0] for fitted in (once, often)]
+    assert lengths[1] > 0.7 * lengths[0], "there are no more samples than before"
+
+
+def test_samples_that_no_fold_tests_are_left_out():
+    X, y = make_data(n_samples=60)
+    folds = [(np.arange(30, 60), np.arange(15)), (np.arange(30, 60), np.arange(15, 30))]
+    fitted = L20SelectorCV("best", max_features=4, cv=folds).fit(X, y)
+    assert sorted(fitted._fold_values.samples) == list(range(30))
+
+
+def test_weights_count_as_samples():
+    X, y = make_data(n_samples=60)
+    weights = np.where(np.arange(60) < 20, 0.0, 2.0)
+    cv = [(train, test) for train, test in StratifiedKFold(4).split(X[20:], y[20:])]
+    weighted = L20SelectorCV("best", max_features=4, cv=[(train + 20, test + 20) for train, test in cv])
+    weighted.fit(X, y, sample_weight=weights)
+    plain = L20SelectorCV("best", max_features=4, cv=cv).fit(X[20:], y[20:], sample_weight=weights[20:])
+    assert (weighted.corrected_score_, weighted.corrected_interval_) == (plain.corrected_score_, plain.corrected_interval_)
+
+
+@pytest.mark.filterwarnings("ignore:Class.* with fewer samples than the")
+def test_a_class_may_be_absent_from_the_training_samples():
+    X, y = make_data(n_samples=61)
+    y[60] = 7
+    fitted = L20SelectorCV("best", max_features=4).fit(X, y)
+    values = fitted._fold_values
+    assert values.values.shape == (61, 4, 4)
+    row = np.flatnonzero(values.samples == 60)[0]
+    assert np.isneginf(values.values[row, :, 3]).all()
+    assert (decide(values.values[row]) < 3).all()
+    X, y = make_data(n_samples=40, n_classes=2)
+    y[0] = 7
+    values = L20SelectorCV("best", max_features=4).fit(X, y)._fold_values
+    two = values.values[values.samples == 0][0]
+    np.testing.assert_allclose(two[:, 0], -two[:, 1])  # of the two classes that are there
+
+
+def test_a_scorer_of_ones_own_is_corrected_by_its_folds():
+    X, y = make_numbers(1)
+    scoring = make_scorer(median_absolute_error, greater_is_better=False)
+    fitted = L20SelectorCV("1se", max_features=4, task="regression", scoring=scoring).fit(X, y)
+    scores = np.stack([fitted.cv_results_[f"split{fold}_test_score"] for fold in range(5)])
+    expected = corrected_by_folds(scores, partial(choose_each, fitted.cv_results_, "1se"))
+    assert (fitted.corrected_score_, *fitted.corrected_interval_) == expected
