@@ -12,6 +12,7 @@ from typing import Literal
 
 import numpy as np
 
+from l20fs.evaluation.data_checks import Classes
 from l20fs.text import closest_hint
 from l20fs.typing import Array
 
@@ -194,6 +195,49 @@ def find_metric(name: str) -> Metric:
         if name == metric.name or name in metric.aliases:
             return metric
     raise ValueError(f"The metric {name!r} is unknown. {closest_hint(name, list(METRICS))}")
+
+
+def default_metric(y: Array, *, for_labels: bool = True) -> Metric:
+    """Return the metric of ``--scoring auto``: of labels accuracy, of numbers R².
+
+    If the largest class has at least five times the samples of the smallest one, balanced accuracy: a rule that never
+    predicts the rare class would have a high accuracy.
+
+    Examples
+    --------
+    >>> default_metric(np.repeat(["a", "b"], [10, 3])).name, default_metric(np.repeat(["a", "b"], [10, 2])).name
+    ('accuracy', 'balanced_accuracy')
+    >>> default_metric(np.linspace(0.0, 1.0, 9), for_labels=False).name
+    'r2'
+    """
+    if not for_labels:
+        return METRICS["r2"]
+    return METRICS["accuracy" if Classes.of(y).dominant() is None else "balanced_accuracy"]
+
+
+def metric_for(name: str, y: Array, *, for_labels: bool = True) -> Metric:
+    """Return a metric by its name, or the default for ``"auto"``; raise an error if it does not fit the targets.
+
+    Examples
+    --------
+    >>> metric_for("auto", np.array(["a", "b"])).name
+    'accuracy'
+    >>> metric_for("r2", np.array(["a", "b"]))
+    Traceback (most recent call last):
+        ...
+    ValueError: The metric 'r2' is for numbers, and the targets are labels. Use one of accuracy, balanced_accuracy, \
+f1_macro, roc_auc, log_loss, brier.
+    """
+    if name == "auto":
+        return default_metric(y, for_labels=for_labels)
+    metric = find_metric(name)
+    if metric.is_for_labels != for_labels:
+        kinds = ("labels", "numbers") if metric.is_for_labels else ("numbers", "labels")
+        fitting = ", ".join(other.name for other in METRICS.values() if other.is_for_labels == for_labels)
+        raise ValueError(
+            f"The metric {metric.name!r} is for {kinds[0]}, and the targets are {kinds[1]}. Use one of {fitting}."
+        )
+    return metric
 
 
 def weighted_mean(values: Array, weights: Array) -> Array:
