@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from l20fs.blocks import columns_of, comes_in_blocks, refuse_blocks
 from l20fs.inputs.devices import Place, is_device_array
 from l20fs.inputs.names import NamedColumns
-from l20fs.inputs.targets import Targets, encode_targets, with_weights
+from l20fs.inputs.targets import Targets, Task, encode_targets, with_weights
 from l20fs.inputs.validation import (
     refuse_foreign_array,
     refuse_odd_tensor,
@@ -77,6 +77,8 @@ class BaseSelector(SelectorMixin, BaseEstimator):
     takes_blocks: ClassVar[bool] = False
     #: Whether the mean of numeric targets needs no explanation; a parameter of some selectors.
     fit_intercept: bool = True
+    #: What y stands for; a parameter of some selectors.
+    task: Task = "auto"
 
     n_features_to_select: Size
     scores_: Array
@@ -155,7 +157,7 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         return X, self._encode(y)
 
     def _encode(self, y: Array) -> Targets:
-        targets = encode_targets(y, fit_intercept=self.fit_intercept)
+        targets = encode_targets(y, "auto" if self.needs_labels else self.task, fit_intercept=self.fit_intercept)
         if self.needs_labels and targets.codes is None:
             check_classification_targets(y)
             raise ValueError(f"{type(self).__name__} needs one class label per sample; y has several columns.")

@@ -8,11 +8,12 @@ from typing import Any, BinaryIO
 
 import pandas as pd
 
+from l20fs.evaluation.metrics import Metric
 from l20fs.report.document import Cell, Table
 from l20fs.report.formats import text_writer
 
 #: Names of classifiers and protocols in captions.
-CLASSIFIER_NAMES = {"knn": "KNN", "softmax": "softmax"}
+CLASSIFIER_NAMES = {"knn": "KNN", "softmax": "softmax", "ridge": "ridge"}
 PROTOCOL_NAMES = {
     "optimistic": "The paper's protocol, optimistic: parameters and number of features are the best for the test part.",
     "honest": "Honest protocol: parameters and number of features are chosen by cross-validation inside the training part.",
@@ -111,6 +112,18 @@ def show(value: Any, decimals: int = 2) -> str:
     if value and abs(value) < 0.5 * 10.0**-decimals:
         return f"{value:.1e}"
     return f"{value:.{decimals}f}"
+
+
+def score_text(value: float, metric: Metric) -> str:
+    """Format a score: percents with two decimals, others with four digits.
+
+    Examples
+    --------
+    >>> from l20fs.evaluation.metrics import METRICS
+    >>> score_text(97.5, METRICS["accuracy"]), score_text(43.2109, METRICS["mae"])
+    ('97.50', '43.21')
+    """
+    return f"{value:.2f}" if metric.is_share else f"{value:.4g}"
 
 
 def seconds(value: float) -> str:
