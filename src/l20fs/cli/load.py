@@ -33,6 +33,8 @@ def load(data: str, options: DataOptions, *, in_blocks: bool = False) -> Samples
         if options.target is not None or given:
             option = "target" if options.target is not None else next(iter(given))
             raise click.UsageError(f"{flag(option)}: the built-in srbct has its own labels. Leave the option out.")
+        if options.task == "regression":
+            raise click.UsageError("--task regression: the built-in srbct has labels, not numbers. Leave the option out.")
         tumours = load_srbct()
         digest = hashlib.sha256(tumours.data.tobytes()).hexdigest()
         samples = Samples(tumours.data, tumours.target, tumours.feature_names, digest, title="srbct")
@@ -40,7 +42,7 @@ def load(data: str, options: DataOptions, *, in_blocks: bool = False) -> Samples
         if not os.path.exists(data):  # False for impossible names, too
             raise click.UsageError(f"{data!r} is neither a file nor a built-in data set (srbct).")
         in_use = resident_memory() if "max_memory" in given else 0
-        samples = read_table(Path(data), options.target, in_blocks=in_blocks, in_use=in_use, **given)
+        samples = read_table(Path(data), options.target, in_blocks=in_blocks, in_use=in_use, task=options.task, **given)
         samples = replace(samples, title=readable(samples.title))
     X = samples.X
     if isinstance(X, FileBlocks):
@@ -89,6 +91,12 @@ def make_selector(
     method = options.method
     if method not in SOLVERS:
         selector = supervised_methods()[method]()
+        if samples.task == "regression" and selector.needs_labels:
+            able = [name for name, other in supervised_methods().items() if not other.needs_labels]
+            raise click.UsageError(
+                f"--method {method} needs class labels, and --task regression gives numbers. Use one of "
+                f"{', '.join([*SOLVERS, *able])}."
+            )
         if sp.issparse(samples.X) and not selector.takes_sparse:
             raise click.UsageError(
                 f"--method {method} needs a dense table, and this one is sparse. Use one of {', '.join(SOLVERS)}."
@@ -98,7 +106,7 @@ def make_selector(
     groups = options.feature_groups
     checked: dict[str, Any] = {name: getattr(options, name) for name in ("alpha", "ridge", "scale", "ranking")}
     return L20Selector(
-        **checked | {"solver": method},
+        **checked | {"solver": method, "task": samples.task},
         class_weight=None if options.class_weight == "none" else options.class_weight,
         max_features=max_features,
         include=_indices(features, "include", options.include),

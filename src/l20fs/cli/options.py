@@ -14,6 +14,7 @@ from l20fs.cli.parameter_types import SOLVERS, Bytes, Groups, MethodName, Names,
 from l20fs.design import Scale
 from l20fs.evaluation.choice import SizeRule
 from l20fs.objective.path_ranking import Ranking
+from l20fs.typing import Task
 
 #: The defaults of L20Selector; the command line has none of its own.
 DEFAULTS = L20Selector().get_params()
@@ -27,6 +28,7 @@ class DataOptions:
     """Options for reading the samples, declared by :data:`data_options`."""
 
     target: str | None = None
+    task: Task = "auto"
     labels: Path | None = None
     groups: str | None = None
     samples_in: str | None = None
@@ -112,7 +114,15 @@ data_options = together(
     click.option(
         "--target",
         type=TextValue(),
-        help="Column with the class labels (not needed for srbct, nor with a file that has its own).",
+        help="Column with the class labels, or the numbers to predict (not needed for srbct, nor with a file that has its "
+        "own).",
+    ),
+    click.option(
+        "--task",
+        type=click.Choice(get_args(Task)),
+        default="auto",
+        show_default=True,
+        help="Whether the target holds class labels or numbers; auto: labels.",
     ),
     click.option(
         "--labels",

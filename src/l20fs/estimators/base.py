@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from l20fs.blocks import columns_of, comes_in_blocks, refuse_blocks
 from l20fs.inputs.devices import Place, is_device_array
 from l20fs.inputs.names import NamedColumns
-from l20fs.inputs.targets import Targets, Task, encode_targets, with_weights
+from l20fs.inputs.targets import Targets, encode_targets, with_weights
 from l20fs.inputs.validation import (
     refuse_foreign_array,
     refuse_odd_tensor,
@@ -28,7 +28,7 @@ from l20fs.inputs.validation import (
     validate_device_input,
     validate_input,
 )
-from l20fs.typing import Array, Size
+from l20fs.typing import Array, Size, Task
 
 
 class About(NamedTuple):

@@ -14,8 +14,8 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from l20fs.estimators.models import L20Classifier, L20Regressor
 from l20fs.evaluation.engine import Judge
 from l20fs.evaluation.judges import FittedEstimator, OwnModel, Scorer
-from l20fs.inputs.targets import Task
 from l20fs.inputs.validation import check_choice
+from l20fs.typing import Task
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,9 @@ from l20fs.estimators.base import BaseSelector
 from l20fs.estimators.judged_model import JudgedModel
 from l20fs.estimators.models import L20Classifier, L20Regressor
 from l20fs.evaluation.choice import choose
-from l20fs.inputs.targets import Task
 from l20fs.inputs.validation import refuse_foreign_array
 from l20fs.prediction.linear_rule import LinearRule
-from l20fs.typing import Array, Size
+from l20fs.typing import Array, Size, Task
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -22,7 +22,6 @@ from l20fs.evaluation.folds import make_folds
 from l20fs.evaluation.judges import fit_estimator
 from l20fs.inputs.targets import (
     Targets,
-    Task,
     encode_targets,
     warn_of_numbers_as_labels,
     weights_of_targets,
@@ -31,7 +30,7 @@ from l20fs.inputs.targets import (
 from l20fs.objective.ridge import auto_ridge_for
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.objective.solution_path import SolutionPath
-from l20fs.typing import Array
+from l20fs.typing import Array, Task
 
 
 class CVProgress(NamedTuple):

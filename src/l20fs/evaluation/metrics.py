@@ -19,6 +19,9 @@ from l20fs.typing import Array
 #: Probabilities are at least this in a logarithm, as in scikit-learn for float64.
 LEAST_PROBABILITY = float(np.finfo(np.float64).eps)
 
+#: A difference of sums that is smaller than this, relative to them, is a rounding error.
+ROUNDING = 1e-13
+
 
 @dataclass(frozen=True, eq=False)
 class Outputs:
@@ -134,7 +137,8 @@ def area_under_curve(is_positive: Array, scores: Array, weights: Array) -> Array
     array([0.875])
     """
     order = np.argsort(scores, kind="stable")
-    starts = np.flatnonzero(np.diff(scores[order], prepend=-np.inf))  # of the runs of equal scores
+    in_order = scores[order]
+    starts = np.flatnonzero(np.append(True, in_order[1:] != in_order[:-1]))  # of the runs of equal scores
     positive, negative = (
         np.add.reduceat((weights * mask)[:, order], starts, axis=1) for mask in (is_positive, ~is_positive)
     )
@@ -157,14 +161,14 @@ def brier(outputs: Outputs, weights: Array) -> Array:
 
 
 def r2(outputs: Outputs, weights: Array) -> Array:
-    """Return the share of the variance that is explained, the mean over outputs."""
+    """Return the share of the variance that is explained, the mean over outputs; NaN where one does not vary."""
     truth = _truth_2d(outputs)
     truth = truth - truth.mean(axis=0)  # so that squares of large numbers do not cancel
-    mean = weights @ truth / weights.sum(axis=1, keepdims=True)
-    total = weights @ np.square(truth) - weights.sum(axis=1, keepdims=True) * np.square(mean)
+    squares = weights @ np.square(truth)
+    total = squares - weights.sum(axis=1, keepdims=True) * np.square(weighted_mean(truth, weights))
+    total = np.where(total > ROUNDING * squares, total, np.nan)  # equal numbers have no variance to explain
     residual = np.stack([weights @ errors for errors in np.square(_errors(outputs)).transpose(2, 0, 1)], axis=2)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        shares = np.where(total[:, None, :] > 0.0, 1.0 - residual / total[:, None, :], np.nan)
+    shares = 1.0 - residual / total[:, None, :]
     return np.asarray(shares.mean(axis=2))
 
 

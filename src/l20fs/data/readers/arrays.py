@@ -65,7 +65,7 @@ def contents_of(found: Arrays, request: Request) -> Contents:
         feature_names=features,
         sample_names=found.sample_names,
         y=None if found.y is None else _label_list(found.y, found.class_names, X, request),
-        groups=None if found.groups is None else _label_list(found.groups, None, X, request),
+        groups=None if found.groups is None else _label_list(found.groups, None, X, replace(request, task="auto")),
         target_name=found.target_name,
     )
 
@@ -181,6 +181,8 @@ def _label_list(labels: Array, class_names: list[str] | None, X: Any, request: R
     labels = labels.reshape(-1)
     if labels.dtype.kind == "U":
         return [label.strip() for label in labels.tolist()]
+    if request.task == "regression" and labels.dtype.kind in "biuf":
+        return label_texts(labels)
     if labels.dtype.kind not in "biuf" or not np.isfinite(labels).all():
         raise DataError(f"{request.name}: the labels are {labels.dtype}, or some are missing. Use whole numbers or texts.")
     if class_names is None:

@@ -102,6 +102,8 @@ def _turned(frame: Any) -> str:
 
 def _labels_wanted(frame: Any, request: Request) -> str:
     """Return the message for missing labels, with the columns that could hold them."""
+    if request.task == "regression":
+        return f"{request.name}: which column has the numbers to predict? Name it (--target COLUMN).{_turned(frame)}"
     possible = [name for name, dtype in frame.dtypes.items() if not _is_number(dtype) and has_classes(frame[name])]
     if not possible:
         whole = [name for name, dtype in frame.dtypes.items() if dtype.kind in "biu"]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from l20fs.text import did_you_mean, listed
-from l20fs.typing import Array
+from l20fs.typing import Array, Task
 
 #: An array, a csr_array, a csc_array or FileBlocks; SciPy has no types that could say so.
 Matrix = Any
@@ -38,8 +38,8 @@ class Samples:
     X : ndarray, csr_array or csc_array of shape (n_samples, n_features)
         Finite values, float64, or float32 if the file has float32; sparse if the file is sparse. A
         :class:`~l20fs.blocks.FileBlocks` if it exceeds the memory limit and may stay in the file.
-    y : ndarray of str, shape (n_samples,)
-        Label of each sample, as text.
+    y : ndarray of str or float64, shape (n_samples,)
+        Label of each sample, as text; for a regression its number.
     feature_names : list of str
         Unique names of the features, as in the file.
     sha256 : str
@@ -79,6 +79,11 @@ class Samples:
     format: str = ""
     title: str = ""
 
+    @property
+    def task(self) -> Task:
+        """What the targets are for: ``"classification"`` or ``"regression"``."""
+        return "regression" if self.y.dtype.kind == "f" else "classification"
+
 
 @dataclass(frozen=True)
 class Request:
@@ -96,6 +101,8 @@ class Request:
     in_blocks: bool = False
     #: Bytes of the memory limit that are in use before anything is read.
     in_use: int = 0
+    #: Whether the targets are labels or numbers; "auto": labels, unless they are many different numbers.
+    task: Task = "auto"
 
     @property
     def name(self) -> str:
