@@ -259,13 +259,18 @@ f1_macro, roc_auc, log_loss, brier.
     if name == "auto":
         return default_metric(y, for_labels=for_labels)
     metric = find_metric(name)
+    refuse_other_kind(metric, for_labels=for_labels)
+    return metric
+
+
+def refuse_other_kind(metric: Metric, *, for_labels: bool) -> None:
+    """Raise an error for a metric of numbers if the targets are labels, and the other way round."""
     if metric.is_for_labels != for_labels:
         kinds = ("labels", "numbers") if metric.is_for_labels else ("numbers", "labels")
         fitting = ", ".join(other.name for other in METRICS.values() if other.is_for_labels == for_labels)
         raise ValueError(
             f"The metric {metric.name!r} is for {kinds[0]}, and the targets are {kinds[1]}. Use one of {fitting}."
         )
-    return metric
 
 
 def weighted_mean(values: Array, weights: Array) -> Array:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,25 +17,19 @@ from l20fs.design import Scale
 from l20fs.evaluation.metrics import Metric, metric_for, metric_of
 from l20fs.experiments import figures, outcomes
 from l20fs.experiments.agreement import agreement_by_size, agreement_of_choices
+from l20fs.experiments.candidates import left_out
 from l20fs.experiments.cells import Dataset, inner_folds
 from l20fs.experiments.figure_parts import figure_writers
-from l20fs.experiments.plan import Plan, PlanError, Variant, load_plan, selector_class
+from l20fs.experiments.plan import Plan, Variant, load_plan
 from l20fs.experiments.protocol import CLASSIFIERS, REGRESSORS, paper_split
 from l20fs.experiments.runner import RunProgress, run, selections
 from l20fs.experiments.tables import CLASSIFIER_NAMES, csv_writer, score_text, seconds
 from l20fs.experiments.verdict import describe_targets, in_short, verdict
-from l20fs.methods import discover
 from l20fs.report.comparison import comparison_page
 from l20fs.report.document import Cell, Table
 from l20fs.report.formats import table_writers, text_writer, write_markdown
 from l20fs.storage.files import write_together
-from l20fs.text import closest_hint, counted, joined
-
-#: Default methods: fast ones of different kinds, which take minutes for 100 samples with 5000 features.
-DEFAULT_METHODS = ("Baseline", "L20Selector", "RFS", "mRMR", "ReliefF", "FisherScore")
-
-#: The same for numbers.
-DEFAULT_FOR_NUMBERS = ("Baseline", "L20Selector", "RFS", "L21")
+from l20fs.text import counted, joined
 
 #: A class with fewer samples is entirely in the training part.
 FEWEST_TESTED = 3
@@ -53,69 +46,6 @@ class Comparison(NamedTuple):
 
 
 # ----------------------------------------------------------------------------------------------------------------- plan
-
-
-def choose_variants(names: Sequence[str] | None = None, *, for_labels: bool = True) -> tuple[Variant, ...]:
-    """Return methods by name, each with its grid: those of ``plans/compare.toml``, any other with its defaults.
-
-    Parameters
-    ----------
-    names : sequence of str, optional
-        Names, case-insensitive; ``["all"]`` stands for every method that uses labels, or numbers; None: a few.
-    for_labels : bool, default=True
-        Whether y holds labels; for numbers, methods that need labels are refused.
-
-    Examples
-    --------
-    >>> [(variant.label, dict(variant.choice)) for variant in choose_variants(["mrmr", "L20Selector"])][:2]
-    [('mRMR', {}), ('L20Selector', {'ridge': 'auto'})]
-    """
-    known = _known()
-    if names is None:
-        names = DEFAULT_METHODS if for_labels else DEFAULT_FOR_NUMBERS
-    if [name.lower() for name in names] == ["all"]:
-        return tuple(variant for entry in known.values() if _uses(entry[0], for_labels) for variant in entry)
-    chosen: dict[str, tuple[Variant, ...]] = {}
-    for name in names:
-        if name.lower() not in known:
-            labels = [entry[0].label for entry in known.values()]
-            raise PlanError(f"the method {name!r} is unknown. {closest_hint(name, labels)}")
-        first = known[name.lower()][0]
-        if not for_labels and _needs_labels(first):
-            able = joined([entry[0].label for entry in known.values() if _uses(entry[0], for_labels)])
-            raise PlanError(f"the method {first.label} needs class labels, and the target holds numbers. Use {able}.")
-        chosen[name.lower()] = known[name.lower()]
-    return tuple(variant for entry in chosen.values() for variant in entry)
-
-
-def _known() -> dict[str, tuple[Variant, ...]]:
-    """Return the variants of every method by lower-case label; those with grids first."""
-    plan = load_plan("compare")
-    found = {label.lower(): tuple(each for each in plan.variants if each.label == label) for label in plan.labels}
-    return found | {name.lower(): (Variant(name, name, {}, {}),) for name in discover() if name.lower() not in found}
-
-
-def _needs_labels(variant: Variant) -> bool:
-    kind = selector_class(variant.method)
-    return kind.about.supervised and kind.needs_labels
-
-
-def _uses(variant: Variant, for_labels: bool) -> bool:
-    """Return whether a method uses labels, or numbers, to select."""
-    return selector_class(variant.method).about.supervised and (for_labels or not _needs_labels(variant))
-
-
-def split_names(text: str) -> list[str]:
-    """Split names at commas, except for the one that is part of a name.
-
-    Examples
-    --------
-    >>> split_names("RFS, l2,0-FS,mRMR")
-    ['RFS', 'l2,0-FS', 'mRMR']
-    """
-    with_comma = [re.escape(name) for name in _known() if "," in name]
-    found = re.findall(rf"\s*({'|'.join([*with_comma, '[^,]+'])})", text, re.IGNORECASE)
-    return [name.strip() for name in found if name.strip()]
 
 
 def comparison_plan(
@@ -222,7 +152,7 @@ def compare(
     frame = comparison_frame(rows, selected, data.X.shape[1])
     by_size = agreement_by_size(rows, selected, data.X.shape[1])
     table = comparison_table(frame, plan)
-    said = verdict(rows, frame, plan, data, [*remarks(data, plan)], [*_left_out(plan)])
+    said = verdict(rows, frame, plan, data, [*remarks(data, plan)], [*left_out(plan)])
     writers: dict[Path, Callable[[BinaryIO], object]] = {
         folder / "rows.csv": csv_writer(rows),
         folder / "comparison.csv": csv_writer(frame),
@@ -264,13 +194,6 @@ def comparison_html(rows: pd.DataFrame, frame: pd.DataFrame, plan: Plan, data: D
         ],
         warnings=[*remarks(data, plan)],
     )
-
-
-def _left_out(plan: Plan) -> Iterator[str]:
-    """Yield the methods that use such targets and are not in a plan."""
-    for entry in _known().values():
-        if _uses(entry[0], plan.metric.is_for_labels) and entry[0].label not in plan.labels:
-            yield entry[0].label
 
 
 # -------------------------------------------------------------------------------------------------------------- results
