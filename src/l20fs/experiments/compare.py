@@ -111,7 +111,7 @@ def _refuse_untestable(data: Dataset) -> None:
 
 
 def remarks(data: Dataset, plan: Plan) -> Iterator[str]:
-    """Yield notes on the splits: classes that are never tested, and fewer inner folds than planned."""
+    """Yield notes: classes that are never tested, fewer inner folds than planned, probabilities of zero."""
     labels, counts = np.unique(data.strata, return_counts=True)
     rare = [f"{str(label)!r} ({count})" for label, count in zip(labels, counts, strict=True) if count < FEWEST_TESTED]
     if rare:
@@ -127,6 +127,11 @@ def remarks(data: Dataset, plan: Plan) -> Iterator[str]:
         yield (
             f"{n_folds} inner folds instead of {plan.inner_folds}: class {str(labels[rarest])!r} has {counts[rarest]} "
             "training samples only."
+        )
+    if plan.scoring == "log_loss":
+        yield (
+            "KNN: a class that has none of the five votes has the probability 0, which costs 36 if it is the right one. Look "
+            "at softmax for the log loss."
         )
 
 
@@ -245,7 +250,7 @@ def _table_row(row: pd.Series, score: str, rank: int, metric: Metric) -> tuple[C
     return (
         Cell(CLASSIFIER_NAMES[row.classifier]),
         Cell(row.method),
-        Cell(score, f"± {score_text(row.standard_error, metric)}", rank),
+        Cell(score, f"± {score_text(row.standard_error, metric, 2)}", rank),
         Cell(f"{row.n_features:g}"),
         Cell(", ".join(f"{name}={_text(value)}" for name, value in json.loads(row.parameters).items())),
         Cell("") if math.isnan(row.stability) else Cell(f"{row.stability:.2f}", f"± {reach:.2f}"),

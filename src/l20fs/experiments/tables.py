@@ -114,16 +114,16 @@ def show(value: Any, decimals: int = 2) -> str:
     return f"{value:.{decimals}f}"
 
 
-def score_text(value: float, metric: Metric) -> str:
-    """Format a score: percents with two decimals, others with four digits.
+def score_text(value: float, metric: Metric, digits: int = 4) -> str:
+    """Format a score: percents with two decimals, others with a few digits.
 
     Examples
     --------
     >>> from l20fs.evaluation.metrics import METRICS
-    >>> score_text(97.5, METRICS["accuracy"]), score_text(43.2109, METRICS["mae"])
-    ('97.50', '43.21')
+    >>> score_text(97.5, METRICS["accuracy"]), score_text(43.2109, METRICS["mae"]), score_text(0.0123, METRICS["mae"], 2)
+    ('97.50', '43.21', '0.012')
     """
-    return f"{value:.2f}" if metric.is_share else f"{value:.4g}"
+    return f"{value:.2f}" if metric.is_share else f"{value:.{digits}g}"
 
 
 def seconds(value: float) -> str:

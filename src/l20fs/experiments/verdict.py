@@ -105,11 +105,11 @@ def _best(here: pd.DataFrame) -> Iterator[str]:
     if len(first) > 1:
         text = f"{sizes} share the {best}, {score_text(top, metric)}{unit}."
     else:
-        error = score_text(first.standard_error.iloc[0], metric)
+        error = score_text(first.standard_error.iloc[0], metric, 2)
         text = f"{sizes} has the {best}, {score_text(top, metric)} ± {error}{unit}."
     if len(first) < len(here):
         second = here.iloc[len(first)]
-        difference = score_text(abs(top - second[metric.name]), metric)
+        difference = score_text(abs(top - second[metric.name]), metric, 2)
         text += f" The next is {second.method}, {difference}{points} {away}."
     yield text
 

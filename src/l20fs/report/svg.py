@@ -87,22 +87,6 @@ def score_scale(values: Iterable[float | None]) -> Scale:
     return Scale(math.floor(low * 10.0 + 1e-9) / 10.0, high, BOTTOM, TOP)
 
 
-def number_scale(values: Iterable[float | None]) -> Scale:
-    """Return an axis for numbers of any unit, between the round numbers beside them.
-
-    Examples
-    --------
-    >>> scale = number_scale([43.2, None, 51.0])
-    >>> scale.low, scale.high
-    (42.0, 52.0)
-    """
-    known = [value for value in values if value is not None] or [0.0]
-    low, high = min(known), max(known)
-    places = ticks(low, high)
-    step = places[1] - places[0] if len(places) > 1 else max(abs(low), 1.0) / 10.0
-    return Scale(math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step, BOTTOM, TOP)
-
-
 def score_chart(
     lines: Sequence[Line],
     *,
@@ -112,7 +96,6 @@ def score_chart(
     by_ratio: bool = False,
     places: Sequence[int] | None = None,
     marks: str = "",
-    in_percent: bool = True,
 ) -> str:
     """Draw scores against numbers of features; the first line has a band of its standard error if that is known.
 
@@ -130,11 +113,9 @@ def score_chart(
         Which colour and dashes each line has; None: 0, 1, ...
     marks : str
         SVG that is drawn above everything else.
-    in_percent : bool
-        Whether scores are shares; the axis of others ends at their range.
     """
-    x, y = score_axes(lines, chance, by_ratio, in_percent)
-    body = [_frame(x, y, _size_ticks(lines, x), ticks(y.low, y.high), score_name, percent=in_percent)]
+    x, y = score_axes(lines, chance, by_ratio)
+    body = [_frame(x, y, _size_ticks(lines, x), ticks(y.low, y.high), score_name)]
     if chance is not None:
         height = _f(y(chance))
         body.append(f'<line class="chance" x1="{LEFT}" x2="{RIGHT}" y1="{height}" y2="{height}"/>')
@@ -148,16 +129,14 @@ def score_chart(
     return _svg("score", label, "".join(body) + marks)
 
 
-def score_axes(
-    lines: Sequence[Line], chance: float | None, by_ratio: bool = False, in_percent: bool = True
-) -> tuple[Scale, Scale]:
+def score_axes(lines: Sequence[Line], chance: float | None, by_ratio: bool = False) -> tuple[Scale, Scale]:
     """Return the axes of :func:`score_chart`."""
     sizes = [size for line in lines for size in line.x] or [1.0]
     values = [value for line in lines for value in line.y] + [chance]
     for line in lines[:1]:
         for piece in _pieces(line, zip(line.y, line.error, strict=True)) if line.error else ():
             values += [value - error for _, value, error in piece]
-    return Scale(min(sizes), max(sizes), LEFT, RIGHT, by_ratio), (score_scale if in_percent else number_scale)(values)
+    return Scale(min(sizes), max(sizes), LEFT, RIGHT, by_ratio), score_scale(values)
 
 
 def path_chart(lines: Sequence[Line], *, label: str, n_in: int) -> str:
