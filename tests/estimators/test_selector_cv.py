@@ -30,6 +30,7 @@ from sklearn.model_selection import (
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV
@@ -261,7 +262,7 @@ def test_another_estimator_is_fitted_on_the_selected_columns():
     assert np.array_equal(selector.predict(X), KNeighborsClassifier(3).fit(reduced, y).predict(reduced))
     assert selector.predict_proba(X).shape == (60, 3)
     assert not hasattr(selector, "decision_function")
-    assert not hasattr(L20SelectorCV(), "predict_proba")
+    assert not hasattr(L20SelectorCV(estimator=LinearSVC()), "predict_proba")
     other = 3 if selector.n_features_ != 3 else 5
     with pytest.raises(ValueError, match=rf"estimator_ was fitted on {selector.n_features_} features.*now selects {other}"):
         selector.set_params(n_features_to_select=other).predict(X)

@@ -135,6 +135,35 @@ def _take_columns(block: Any, columns: Array) -> Any:
     return block[:, columns]
 
 
+def _take_entries(block: Any, samples: Array, columns: Array) -> Array:
+    entries = block[samples][:, columns]
+    return np.asarray(entries.toarray() if sp.issparse(entries) else entries)
+
+
+def dense_entries(blocks: Blocks, samples: Array, columns: Array) -> Array:
+    """Return ``X[samples][:, columns]`` as a dense array: one pass over the blocks that hold some of them.
+
+    Examples
+    --------
+    >>> X = np.arange(8.0).reshape(4, 2)
+    >>> blocks = FileBlocks(X.shape, X.dtype, 0, np.array([0, 1, 4]), False, X.__getitem__, 2**20, "an array")
+    >>> dense_entries(blocks, np.array([0, 3]), np.array([1]))
+    array([[1.],
+           [7.]])
+    """
+    wanted, axis = (samples, columns)[blocks.axis], blocks.axis
+    home = np.searchsorted(blocks.edges, wanted, side="right") - 1
+    which = np.unique(home).tolist()
+    own: list[tuple[Any, ...]] = [()] * len(extents(blocks))
+    found = np.empty((len(samples), len(columns)), dtype=blocks.dtype)
+    for number in which:
+        local = wanted[home == number] - blocks.edges[number]
+        own[number] = (local, columns) if axis == 0 else (samples, local)
+    for number, part in zip(which, blocks.each(_take_entries, own, which), strict=True):
+        found[(home == number, slice(None)) if axis == 0 else (slice(None), home == number)] = part
+    return found
+
+
 def count_bytes(value: Any) -> int:
     """Return the bytes of the arrays and numbers in a value; one that was sent before (:class:`Kept`) has none.
 

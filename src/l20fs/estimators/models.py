@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, validate_data
 
 from l20fs.blocks import columns_of, comes_in_blocks, is_dask
-from l20fs.estimators.selector import L20Selector
-from l20fs.inputs.targets import Targets, numeric_targets
+from l20fs.design import Scale
+from l20fs.estimators.calibration import folded_slopes, leave_one_out
+from l20fs.estimators.selector import L20Selector, Loss
+from l20fs.evaluation.engine import Samples
+from l20fs.inputs.targets import Targets, Task, numeric_targets, with_weights
 from l20fs.inputs.validation import refuse_foreign_array, refuse_other_width
 from l20fs.objective.class_scatter import class_scatter
 from l20fs.objective.least_squares import LeastSquares
+from l20fs.objective.path_ranking import Ranking
+from l20fs.objective.stage import Stage
+from l20fs.prediction.calibration import UNKNOWN_IF_SELECTED, Calibration, log_of
 from l20fs.prediction.linear_rule import decide
+from l20fs.solvers import Solver
 from l20fs.typing import Array, Size
 
 
@@ -25,6 +35,17 @@ class _Model(L20Selector):
     takes_device_arrays = False
     #: Whether y has one dimension, and hence the weights too: labels have a row of weights in any case.
     _is_flat = False
+
+    def _fit_validated(self, names: Array | None, samples: Samples) -> Self:
+        """Fit to some samples of an X that was validated as a whole, with the names of its features."""
+        self.check_parameters()
+        self.n_features_in_ = samples.X.shape[1]
+        if names is not None:
+            self.feature_names_in_ = names
+        self._learn(samples.X, with_weights(self._encode(samples.y), samples.sample_weight))
+        if names is not None:
+            del self.feature_names_in_  # from here on it sees arrays
+        return self
 
     def _apply(self, X: Any) -> Array:
         """Return the values of the rule at the samples, (n_samples, n_targets)."""
@@ -71,13 +92,33 @@ class _Model(L20Selector):
         return float(intercept[0]) if self._is_flat else intercept
 
 
+def fit_part(names: Array | None, model: _Model, samples: Samples) -> Any:
+    """Fit a model to some samples of an X that was validated as a whole, with the names of its features."""
+    return model._fit_validated(names, samples)
+
+
 class L20Classifier(ClassifierMixin, _Model):
     """Select features with the exact l2,0 penalty and classify by them.
 
-    All parameters are those of :class:`L20Selector`, and so is the selection. The rule is a discriminant analysis of the
-    least-squares predictions (:mod:`l20fs.prediction.discriminant`). Another ``n_features_to_select`` up to ``max_features``
-    changes the selection and the rule, and needs no second fit. ``task`` is classification by nature (``"auto"`` means
-    that), and as in scikit-learn fractions are no labels.
+    The rule is a discriminant analysis of the least-squares predictions (:mod:`l20fs.prediction.discriminant`). Another
+    ``n_features_to_select`` up to ``max_features`` changes the selection and the rule, and needs no second fit. ``task`` is
+    classification by nature (``"auto"`` means that), and as in scikit-learn fractions are no labels.
+
+    Parameters
+    ----------
+    n_features_to_select, solver, alpha, ridge, scale, fit_intercept, class_weight, task, loss : various
+        As in :class:`L20Selector`, and so is the selection.
+    calibration : {"loo"}, int, splitter, iterable or None, default="loo"
+        Where the probabilities come from (:mod:`l20fs.prediction.calibration`): the one number that turns the scores of the
+        rule into probabilities is found on scores that do not know the label of the sample. ``"loo"``: each sample is left
+        out of the weights in closed form, at the price of a few small products; the features were selected with it, which
+        makes the probabilities of panels from thousands of features somewhat too sure. A number of folds, or any ``cv`` of
+        scikit-learn: the whole selection is repeated in every fold, which takes so many fits more and knows that price.
+        None: nothing is computed, and :meth:`predict_proba` is not available. :class:`L20SelectorCV` has the folds anyway.
+    ranking, max_features, certify, include, exclude, penalty_factor, feature_groups : various
+        As in :class:`L20Selector`.
+    max_memory, checkpoint, callback, verbose : various
+        As in :class:`L20Selector`.
 
     Attributes
     ----------
@@ -101,10 +142,74 @@ class L20Classifier(ClassifierMixin, _Model):
     0.95
     >>> model.set_params(n_features_to_select=10).predict(test.data[:2]).tolist()
     ['NB', 'EWS']
+    >>> model.predict_proba(test.data[:2]).shape
+    (2, 4)
     """
 
     needs_labels = True
     tasks = ("auto", "classification")
+    #: Slope of the calibration of each number of units, (largest_refit + 1,).
+    _slopes: Array | None
+
+    def __init__(
+        self,
+        n_features_to_select: int | float | str | None = 20,
+        *,
+        solver: str | Solver = "forward",
+        alpha: float | None = None,
+        ridge: float | str = "auto",
+        scale: Scale = "auto",
+        fit_intercept: bool = True,
+        class_weight: dict[Any, float] | str | None = "balanced",
+        task: Task = "auto",
+        loss: Loss = "squared",
+        calibration: Any = "loo",
+        ranking: Ranking = "entry",
+        max_features: int | None = None,
+        certify: bool = False,
+        include: Any = None,
+        exclude: Any = None,
+        penalty_factor: Any = None,
+        feature_groups: Any = None,
+        max_memory: int | str | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        callback: Callable[[Stage], object] | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            n_features_to_select,
+            solver=solver,
+            alpha=alpha,
+            ridge=ridge,
+            scale=scale,
+            fit_intercept=fit_intercept,
+            class_weight=class_weight,
+            task=task,
+            loss=loss,
+            ranking=ranking,
+            max_features=max_features,
+            certify=certify,
+            include=include,
+            exclude=exclude,
+            penalty_factor=penalty_factor,
+            feature_groups=feature_groups,
+            max_memory=max_memory,
+            checkpoint=checkpoint,
+            callback=callback,
+            verbose=verbose,
+        )
+        self.calibration = calibration
+
+    def _learn(self, X: Any, targets: Targets, **extra: Any) -> None:
+        super()._learn(X, targets, **extra)
+        self._slopes = None
+        if self.calibration is None:
+            return
+        if isinstance(self.calibration, str):
+            found = leave_one_out(self.path_, self._scatter, X, targets, getattr(self, "sample_weights_", None))
+            self._slopes = found.slopes(UNKNOWN_IF_SELECTED)
+        else:
+            self._slopes = folded_slopes(self, X, targets, fit_part)
 
     def _keep_model(self, problem: LeastSquares, targets: Targets) -> None:
         rows = self.path_.support(self.path_.largest_refit)
@@ -129,6 +234,61 @@ class L20Classifier(ClassifierMixin, _Model):
         scores = self._apply(X)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
+    def calibration_for(self, k: Size) -> Calibration:
+        """Return the calibration of the rule for ``k``.
+
+        Parameters
+        ----------
+        k : int, float, str or None
+            Any value that ``n_features_to_select`` takes.
+
+        Returns
+        -------
+        Calibration
+            Its ``probabilities(values)`` are those of :meth:`predict_proba`.
+        """
+        if self._slopes is None:
+            raise AttributeError("calibration=None computes no probabilities. Fit again with calibration='loo', or folds.")
+        rows = self.model_for(k).rows
+        size = int(self.path_.ranking[rows[-1]]) if len(rows) else 0
+        return Calibration(float(self._slopes[size]), np.zeros(len(self.classes_)))
+
+    @available_if(lambda self: self.calibration is not None)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Array:
+        """Return the probabilities of the classes.
+
+        They are those of samples like the ones of the fit, with the class frequencies that ``class_weight`` gives them. The
+        class of the largest one is that of :meth:`predict`.
+
+        Parameters
+        ----------
+        X : array, DataFrame, sparse matrix or matrix in blocks, of shape (n_samples, n_features)
+            Samples with the features of the fit.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+            Probabilities of the classes in the order of ``classes_``.
+        """
+        values = self._apply(X)
+        return self.calibration_for(self.n_features_to_select).probabilities(values)
+
+    @available_if(lambda self: self.calibration is not None)  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> Array:
+        """Return the logarithms of :meth:`predict_proba`.
+
+        Parameters
+        ----------
+        X : array, DataFrame, sparse matrix or matrix in blocks, of shape (n_samples, n_features)
+            Samples with the features of the fit.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+            Logarithms of the probabilities.
+        """
+        return log_of(self.predict_proba(X))
+
     def predict(self, X: Any) -> Array:
         """Predict the label of each sample.
 
@@ -144,6 +304,11 @@ class L20Classifier(ClassifierMixin, _Model):
         """
         codes = decide(self._apply(X))
         return np.asarray(self.classes_[codes])
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if isinstance(self.calibration, str) and self.calibration != "loo":
+            raise ValueError(f"calibration={self.calibration!r} is not valid. Use 'loo', a number of folds, or None.")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -437,7 +437,9 @@ class L20Selector(PathSelector):
         """
         from l20fs.estimators.models import L20Regressor
 
-        return L20Regressor(**clone(self).get_params(deep=False) | {"task": "auto"})
+        params = clone(self).get_params(deep=False) | {"task": "auto"}
+        params.pop("calibration", None)  # of a classifier
+        return L20Regressor(**params)
 
     def _check_parameters(self) -> None:
         solver = make_solver(self.solver)

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from sklearn.utils.metadata_routing import MetadataRouter
 
 from l20fs.design import SampleWeights
+from l20fs.estimators.models import L20Classifier, fit_part
 from l20fs.estimators.penalty import penalty_of
 from l20fs.estimators.search_grid import SearchGrid, n_allowed
 from l20fs.estimators.searched_selector import Model, SearchedSelector
@@ -25,7 +26,6 @@ from l20fs.inputs.targets import (
     encode_targets,
     warn_of_numbers_as_labels,
     weights_of_targets,
-    with_weights,
 )
 from l20fs.objective.ridge import auto_ridge_for
 from l20fs.objective.row_penalty import RowPenalty
@@ -238,7 +238,7 @@ class L20SelectorCV(SearchedSelector):
                 folds,
                 sizes,
                 judged.judge(self.scorer_),
-                fit=partial(self._fit_part, names),
+                fit=partial(fit_part, names),
                 one_ranking=True,
                 n_jobs=self.n_jobs,
                 on_path=partial(
@@ -270,20 +270,10 @@ class L20SelectorCV(SearchedSelector):
     def _model(self, targets: Targets, ridge: float | str | None, alpha: float | None) -> Model:
         """Return the unfitted model of one path."""
         template = self._template
-        model: Model = template.as_regressor() if targets.classes is None else template.as_classifier()
+        model: Model = (
+            template.as_regressor() if targets.classes is None else template.as_classifier().set_params(calibration=None)
+        )
         return model.set_params(alpha=alpha, ridge=template.ridge if ridge is None else ridge)
-
-    @staticmethod
-    def _fit_part(names: Array | None, model: Model, samples: Samples) -> Model:
-        """Fit a model to some of the samples, which were validated as a whole."""
-        model.check_parameters()
-        model.n_features_in_ = samples.X.shape[1]
-        if names is not None:
-            model.feature_names_in_ = names
-        model._learn(samples.X, with_weights(model._encode(samples.y), samples.sample_weight))
-        if names is not None:
-            del model.feature_names_in_  # from here on it sees arrays
-        return model
 
     def _is_at_limit(self, penalty: RowPenalty) -> bool:
         """Whether a number was searched for, the best one lies at the limit, and there are more features."""
@@ -330,7 +320,10 @@ class L20SelectorCV(SearchedSelector):
     def _fit_finally(self, model: Model, samples: Samples, names: Array | None) -> None:
         """Compute the chosen path on all samples."""
         size, largest = self._tried[self.best_index_ % len(self._tried)], self._tried[-1]
-        self.model_ = self._fit_part(names, model.set_params(n_features_to_select=size, max_features=largest), samples)
+        model.set_params(n_features_to_select=size, max_features=largest)
+        if isinstance(model, L20Classifier):
+            model.set_params(calibration="loo")
+        self.model_ = fit_part(names, model, samples)
         if names is not None:
             model.feature_names_in_ = names
         self.path_, self.scores_, self.ranking_ = model.path_, model.scores_, model.ranking_

@@ -128,7 +128,7 @@ def predictions_by_k(
     63
     """
     classes, codes = np.unique(np.asarray(y), return_inverse=True)
-    predictor = selector.as_classifier() if hasattr(selector, "as_classifier") else selector
+    predictor = selector.as_classifier().set_params(calibration=None) if hasattr(selector, "as_classifier") else selector
     known: dict[str, Judge] = {
         "linear": OwnRule() if hasattr(predictor, "model_for") else RefittedRule(ridge),
         "KNN-5": NearestNeighbours(),

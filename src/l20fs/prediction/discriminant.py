@@ -48,6 +48,11 @@ class ClassScatter(NamedTuple):
 
         Two classes have one score, that of the second less that of the first.
         """
+        axes, intercept = self.axes(weights)
+        return weights @ axes, intercept
+
+    def axes(self, weights: Array) -> tuple[Array, Array]:
+        """Return the weights of predictions ``x @ weights`` in the class scores, (n_targets, n_scores), and intercepts."""
         k = len(weights)
         centres = self.means[:, :k] @ weights
         scatter = weights.T @ self.within[:k, :k] @ weights
@@ -64,6 +69,6 @@ class ClassScatter(NamedTuple):
         else:
             axes = np.linalg.solve(scatter + (centres.T * self.shares) @ centres, centres.T * self.shares)
         if len(centres) == 2:
-            return weights @ np.diff(axes), np.diff(intercept)
+            return np.diff(axes), np.diff(intercept)
         # Only differences between classes matter: their mean is subtracted.
-        return weights @ (axes - axes[:, present].mean(axis=1, keepdims=True)), intercept - intercept[present].mean()
+        return axes - axes[:, present].mean(axis=1, keepdims=True), intercept - intercept[present].mean()

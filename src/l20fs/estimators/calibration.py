@@ -1,0 +1,140 @@
+"""Values of the rules of a classifier at samples that they have not seen, for its probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from l20fs.blocks import is_blocks
+from l20fs.blocks.passes import dense_entries
+from l20fs.evaluation.engine import Samples, Selection, dense_columns, evaluate
+from l20fs.evaluation.folds import make_folds
+from l20fs.inputs.targets import Targets
+from l20fs.objective.solution_path import SolutionPath
+from l20fs.prediction.calibration import UNKNOWN_SAMPLES, evenly_spaced, fit_slopes
+from l20fs.prediction.discriminant import ClassScatter
+from l20fs.typing import Array
+
+if TYPE_CHECKING:
+    from l20fs.estimators.models import L20Classifier
+
+#: The least part of a sample that its own prediction may leave to all others.
+LEAST_REST = 1e-6
+
+
+class Unseen(NamedTuple):
+    """Values of rules, (n_rules, n_samples, n_values), at samples with the class indices ``codes`` and given weights."""
+
+    values: Array
+    codes: Array
+    weights: Array | None
+
+    def slopes(self, n_unknown: float = UNKNOWN_SAMPLES) -> Array:
+        """Return the slope of each rule."""
+        return fit_slopes(self.values, self.codes, self.weights, n_unknown=n_unknown)
+
+
+def sample_entries(X: Any, samples: Array, columns: Array) -> Array:
+    """Return ``X[samples][:, columns]`` as a dense array."""
+    return dense_entries(X, samples, columns) if is_blocks(X) else dense_columns(X[samples], columns)
+
+
+def leave_one_out(
+    path: SolutionPath, scatter: ClassScatter, X: Any, targets: Targets, robust_weights: Array | None
+) -> Unseen:
+    """Return the values of the rules on 0, 1, 2, ... units at samples, each without the sample itself, in closed form.
+
+    The selection, the scaling and the class means are those of all samples; the weights are solved without the sample.
+    That takes no fit: in the orthogonal basis :math:`Q = X R^{-1}` of the selected features, with the triangle R of the
+    least-squares problem, the prediction and the leverage of a sample on the first k features are sums over the first k
+    entries of its row, and without the sample the prediction moves by residual times leverage / (1 - leverage).
+    """
+    codes, weights = targets.codes, targets.sample_weight
+    assert codes is not None
+    chosen = np.arange(len(codes))[evenly_spaced(len(codes))]
+    rows, centred = path.support(path.largest_refit), targets.Y[chosen] - path.y_mean
+    given = np.ones(len(codes)) if weights is None else weights
+    counts = given if robust_weights is None else robust_weights
+    columns = (sample_entries(X, chosen, rows) - path.x_mean[rows]) / path.x_scale[rows]
+    inverse = _inverse(path.refit_triangle)
+    basis = columns @ inverse
+    in_basis = scatter._replace(means=scatter.means @ inverse, within=inverse.T @ scatter.within @ inverse)
+    solution = np.zeros((len(rows), targets.Y.shape[1]))
+    solution[: len(path.refit_targets)] = path.refit_targets / path.y_scale
+    # A sample of weight 2 is two samples, of which one is left out.
+    once = (counts / np.maximum(given, 1.0))[chosen, None]
+    leverage = once * (np.square(basis).cumsum(axis=1) + scatter.fit_intercept / counts.sum())
+    ends = np.searchsorted(path.ranking[rows], np.arange(path.largest_refit + 1), side="right")
+    values = []
+    for end in ends:
+        predicted = basis[:, :end] @ solution[:end]
+        axes, intercept = in_basis.axes(solution[:end])
+        own = np.minimum(leverage[:, end - 1, None], 1.0 - LEAST_REST) if end else 0.0
+        left_out = predicted + (predicted - centred) * (own / (1.0 - own))
+        values.append(left_out @ axes + intercept)
+    return Unseen(np.array(values), codes[chosen], None if weights is None else weights[chosen])
+
+
+def _inverse(triangle: Array) -> Array:
+    """Return the inverse of a triangle; columns that depend on those before them, which have no corner, become zero."""
+    n_rows = triangle.shape[1]
+    corners = np.zeros(n_rows)
+    corners[: len(triangle)] = np.abs(np.diagonal(triangle))
+    is_free = np.flatnonzero(corners > 1e-12 * corners.max(initial=0.0))
+    found = np.zeros((n_rows, n_rows))
+    found[np.ix_(is_free, is_free)] = np.linalg.inv(triangle[np.ix_(is_free, is_free)])
+    return found
+
+
+@dataclass(frozen=True)
+class ValuesOfSizes:
+    """Judge that returns the values of the rule of each size at the test samples, (n_test, n_sizes, n_values)."""
+
+    classes: Array
+
+    def __call__(self, selection: Selection, train: Samples, test: Samples) -> Array:
+        model = selection.selector
+        rules = [model.model_for(size) for size in selection.sizes]
+        values = np.stack([rule.apply(dense_columns(test.X, rule.rows)) for rule in rules], axis=1)
+        return spread_classes(values, np.searchsorted(self.classes, model.classes_), len(self.classes))
+
+
+def spread_classes(values: Array, known: Array, n_classes: int) -> Array:
+    """Return the values of a rule that knows some of the classes as values of all: minus infinity for the others."""
+    if len(known) == n_classes:
+        return values
+    if values.shape[-1] == 1:
+        values = values * np.array([-0.5, 0.5])
+    found = np.full((*values.shape[:-1], n_classes), -np.inf)
+    found[..., known] = values
+    return found
+
+
+def folded_slopes(model: L20Classifier, X: Any, targets: Targets, fit: Callable[..., object]) -> Array:
+    """Return the slopes of the rules on 0, 1, 2, ... units by the folds of ``calibration``, with the selection inside them.
+
+    ``fit`` is called with the names of the features, an unfitted model and samples. A rule learned from more samples may be
+    surer: the slopes are multiplied by the number of all samples per sample of a fold's training part
+    (docs/probabilities.md has the measurements).
+    """
+    codes, weights = targets.codes, targets.sample_weight
+    assert codes is not None
+    X = X.tocsr() if sp.issparse(X) else X  # of which samples can be taken
+    folds = make_folds(model.calibration, X, codes, None, classify=True)
+    sizes = range(max(1, model.path_.n_included), model.path_.largest_refit + 1)
+    unfitted = type(model)(**model.get_params(deep=False) | {"calibration": None})
+    names = getattr(model, "feature_names_in_", None)
+    judges = {"values": ValuesOfSizes(np.arange(len(targets.Y.T)))}
+    work = evaluate([unfitted], Samples(X, codes, weights), folds, sizes, judges, fit=partial(fit, names), one_ranking=True)
+    with closing(work) as results:
+        values = np.concatenate([judged.by_judge["values"] for judged in results])
+    tested = np.concatenate([fold.test for fold in folds])
+    found = Unseen(values.swapaxes(0, 1), codes[tested], None if weights is None else weights[tested]).slopes()
+    found *= len(codes) / float(np.mean([len(fold.train) for fold in folds]))
+    return np.concatenate([np.ones(sizes.start), found])

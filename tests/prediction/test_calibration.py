@@ -1,0 +1,113 @@
+"""Slopes against a search by SciPy, their limits, and probabilities that agree with decisions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax
+
+from l20fs.prediction.calibration import (
+    MOST_SAMPLES,
+    Calibration,
+    cross_fitted,
+    evenly_spaced,
+    fit_slopes,
+    per_class,
+    softmax,
+)
+from l20fs.prediction.linear_rule import decide
+
+
+def sample_values(n_values, *, n_rules=4, n_samples=40, seed=0):
+    """Return values of rules, from one that says nothing to one that separates the classes, and the classes."""
+    random = np.random.default_rng(seed)
+    codes = random.integers(0, max(2, n_values), n_samples)
+    truth = 2.0 * codes[:, None] - 1.0 if n_values == 1 else np.eye(n_values)[codes]
+    noise = random.normal(size=(n_rules, n_samples, n_values)) * random.uniform(0.1, 20.0, (n_rules, 1, 1))
+    return noise + np.arange(n_rules)[:, None, None] * truth * np.abs(noise).mean(axis=(1, 2), keepdims=True), codes
+
+
+def slow_slope(scores, codes, weights, n_unknown):
+    """Return the slope that SciPy finds: n_unknown further samples of unknown class, spread over those at hand."""
+    total = weights.sum()
+    doubt = n_unknown / (total + n_unknown)
+    aims = np.full(scores.shape, doubt / scores.shape[1])
+    aims[np.arange(len(codes)), codes] += 1.0 - doubt
+
+    def loss(log_slope):
+        return -float(weights @ (aims * log_softmax(np.exp(log_slope) * scores, axis=1)).sum(axis=1))
+
+    return np.exp(minimize_scalar(loss, bounds=(-20.0, 8.0), method="bounded", options={"xatol": 1e-9}).x)
+
+
+@pytest.mark.parametrize("n_values", [1, 3, 6])
+@pytest.mark.parametrize("n_unknown", [1.0, 5.0])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_slopes_are_those_of_a_slow_search(n_values, n_unknown, weighted):
+    values, codes = sample_values(n_values)
+    weights = np.random.default_rng(1).uniform(0.0, 3.0, len(codes)) if weighted else None
+    found = fit_slopes(values, codes, weights, n_unknown=n_unknown)
+    for rule, slope in enumerate(found):
+        if slope < 1e-5:  # said to be useless
+            assert rule == 0
+            continue
+        counts = np.ones(len(codes)) if weights is None else weights
+        expected = slow_slope(per_class(values[rule]), codes, counts, n_unknown)
+        assert slope == pytest.approx(expected, rel=1e-5)  # what a search by values of the loss can find
+
+
+def test_values_that_say_nothing_or_the_contrary_have_a_slope_near_zero():
+    codes = np.array([0, 1, 0, 1])
+    values = np.stack([np.zeros((4, 1)), np.array([[1.0], [-1.0], [1.0], [-1.0]])])
+    slopes = fit_slopes(values, codes)
+    assert (slopes > 0.0).all()
+    np.testing.assert_allclose(slopes, 0.0, atol=1e-5)
+
+
+def test_perfect_values_have_a_finite_slope_that_grows_with_the_samples():
+    few, many = (np.tile([[-1.0], [1.0]], (n, 1)) for n in (5, 500))
+    slopes = [fit_slopes(values[None], (values[:, 0] > 0).astype(int))[0] for values in (few, many)]
+    assert np.isfinite(slopes).all()
+    # The probability of the true class is then n + 1/2 of n + 1.
+    for slope, n in zip(slopes, (10, 1000), strict=True):
+        assert softmax(slope * np.array([-0.5, 0.5]))[1] == pytest.approx((n + 0.5) / (n + 1))
+
+
+def test_scale_of_the_values_does_not_matter():
+    values, codes = sample_values(3)
+    np.testing.assert_allclose(1e6 * fit_slopes(1e6 * values, codes), fit_slopes(values, codes), rtol=1e-6)
+
+
+def test_unknown_classes_are_impossible_and_say_nothing():
+    values, codes = sample_values(3, n_samples=30)
+    values[:, :10, 2] = -np.inf
+    rest = np.concatenate([values[:, :10][:, codes[:10] != 2], values[:, 10:]], axis=1)
+    kept = np.concatenate([codes[:10][codes[:10] != 2], codes[10:]])
+    np.testing.assert_allclose(fit_slopes(values, codes), fit_slopes(rest, kept), rtol=1e-8)
+    probabilities = Calibration(0.0, np.zeros(3)).probabilities(values[0])
+    np.testing.assert_allclose(probabilities[:10], [[0.5, 0.5, 0.0]] * 10)
+
+
+@pytest.mark.parametrize("n_values", [1, 4])
+def test_largest_probability_is_that_of_the_decision(n_values):
+    values, _ = sample_values(n_values)
+    for slope in (1e-3, 1.0, 50.0):
+        probabilities = Calibration(slope, np.zeros(max(2, n_values))).probabilities(values[0])
+        np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+        np.testing.assert_array_equal(probabilities.argmax(axis=1), decide(values[0]))
+
+
+def test_many_samples_are_thinned_out():
+    assert len(range(10**6)[evenly_spaced(10**6)]) <= MOST_SAMPLES
+    assert len(range(MOST_SAMPLES)[evenly_spaced(MOST_SAMPLES)]) == MOST_SAMPLES
+
+
+def test_cross_fitted_probabilities_of_a_fold_do_not_depend_on_its_labels():
+    values, codes = sample_values(3)
+    values, fold_of = values.swapaxes(0, 1), np.arange(len(codes)) % 4
+    found = cross_fitted(values, codes, fold_of)
+    changed = np.where(fold_of == 2, (codes + 1) % 3, codes)
+    np.testing.assert_array_equal(cross_fitted(values, changed, fold_of)[fold_of == 2], found[fold_of == 2])
+    slopes = fit_slopes(values[fold_of != 2].swapaxes(0, 1), codes[fold_of != 2])
+    np.testing.assert_allclose(found[fold_of == 2], softmax(slopes[:, None] * values[fold_of == 2]))
