@@ -19,8 +19,9 @@ from cli_samples import RESULTS, contents, planted, read_tsv, start, with_lonely
 from samples import SOLVERS, make_many_classes
 
 from l20fs import L20Selector, L20SelectorCV, StabilitySelector
-from l20fs.cli import run, select_findings
+from l20fs.cli import run
 from l20fs.cli.parameter_types import supervised_methods
+from l20fs.estimators import panels
 from l20fs.evaluation import choice
 from l20fs.evaluation.folds import make_stratified_folds
 from l20fs.evaluation.predictions import nested_accuracy, predictions_by_k
@@ -117,7 +118,7 @@ def rising(tmp_path):
 
 def test_the_search_goes_on_beyond_its_first_limit_and_the_page(rising, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(choice, "FIRST_LIMIT", 3)
-    monkeypatch.setattr(select_findings, "MOST_FEATURES", 4)
+    monkeypatch.setattr(panels, "MOST_FEATURES", 4)
     found = summary_of(capsys, rising, "--target", "type", "--auto", "best", "-o", str(tmp_path / "out"))
     assert found["k"] > 9
     assert len(read_tsv(tmp_path / "out" / "selection.tsv")) == found["k"]

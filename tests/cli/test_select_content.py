@@ -12,14 +12,13 @@ from hypothesis import strategies as st
 from samples import CONTAINERS, SOLVERS, make_data
 
 from l20fs import L20Selector, StabilitySelector
-from l20fs.cli import select_findings
 from l20fs.cli.options import SelectOptions
 from l20fs.cli.select_content import build_content, selection_tsv
-from l20fs.cli.select_findings import Findings, largest_k
+from l20fs.cli.select_findings import Findings
 from l20fs.cli.select_sentences import data_warnings
 from l20fs.data.readers import Samples
 from l20fs.estimators import panels
-from l20fs.estimators.panels import ranked_units
+from l20fs.estimators.panels import largest_k, ranked_units
 from l20fs.evaluation.data_checks import Classes
 from l20fs.evaluation.folds import make_stratified_folds
 from l20fs.evaluation.predictions import predictions_by_k
@@ -208,7 +207,7 @@ def test_what_is_included_is_there_for_every_k():
 def test_more_features_than_the_page_shows_are_all_in_the_table(monkeypatch):
     found = findings(k=9)
     whole = build_content(found)
-    monkeypatch.setattr(select_findings, "MOST_FEATURES", 5)
+    monkeypatch.setattr(panels, "MOST_FEATURES", 5)
     content = build_content(replace(found, warnings=data_warnings(found)))
     assert (content.k, content.k_max) == (9, 5)
     assert selection_tsv(found, content) == whole.selection_tsv(9)
@@ -255,7 +254,7 @@ def test_a_sparse_table_is_never_made_dense(monkeypatch):
         return original(self, *arguments, **named)
 
     monkeypatch.setattr(sp.csr_array, "toarray", refuse_all_columns)
-    monkeypatch.setattr(select_findings, "MOST_FEATURES", 5)
+    monkeypatch.setattr(panels, "MOST_FEATURES", 5)
     content = build_content(sparse)
     assert content.features == expected.features[:5]
     assert content.heat == expected.heat[:5]

@@ -149,15 +149,17 @@ def test_many_numbers_are_no_labels_unless_it_is_said(tmp_path, values):
     np.testing.assert_array_equal(read_table(file, "y", task="regression").y, values)
 
 
+def is_noted(file, **options):
+    return any("different numbers, which are taken for labels" in note for note in read_table(file, "y", **options).notes)
+
+
 def test_whole_numbers_with_many_samples_each_are_labels_and_a_note_says_so(tmp_path):
-    file = table_of(tmp_path, np.repeat(np.arange(30), 5).tolist())
-    found = read_table(file, "y")
-    assert found.task == "classification"
-    assert any("30 different numbers, which are taken for labels" in note for note in found.notes)
-    assert not read_table(file, "y", task="classification").notes
-    assert not read_table(table_of(tmp_path, np.repeat(np.arange(20), 5).tolist()), "y").notes
-    texts = [f"c{value}" for value in np.repeat(np.arange(30), 5).tolist()]
-    assert not read_table(table_of(tmp_path, texts), "y").notes
+    many = np.repeat(np.arange(30), 5).tolist()
+    assert read_table(table_of(tmp_path, many), "y").task == "classification"
+    assert is_noted(table_of(tmp_path, many))
+    assert not is_noted(table_of(tmp_path, many), task="classification")
+    assert not is_noted(table_of(tmp_path, np.repeat(np.arange(20), 5).tolist()))
+    assert not is_noted(table_of(tmp_path, [f"c{value}" for value in many]))
 
 
 def test_fractions_may_be_labels(tmp_path):

@@ -111,11 +111,14 @@ def test_what_is_not_defined_is_nan():
         assert np.isnan(metric.formula(outputs if metric.is_for_labels else numbers, np.zeros((1, 40)))).all(), metric.name
 
 
-def test_the_variance_of_equal_numbers_explains_nothing():
+def test_of_equal_numbers_all_is_explained_or_nothing():
+    """As in scikit-learn, which a mean that is not exact deceives."""
     truth = np.repeat([0.1, 1e3 / 3.0], 20)
-    outputs = Outputs(truth, 0, numbers=truth[:, None, None] + 0.5)
-    folds = np.stack([truth < 1.0, truth > 1.0, truth > 0.0]).astype(float)
-    assert np.isnan(METRICS["r2"].formula(outputs, folds)[:, 0]).tolist() == [True, True, False]
+    outputs = Outputs(truth, 0, numbers=truth[:, None, None] + np.array([0.5, 0.0])[:, None])
+    weights = np.stack([truth < 1.0, truth > 1.0]).astype(float)
+    assert METRICS["r2"].formula(outputs, weights).tolist() == [[0.0, 1.0], [0.0, 1.0]]
+    assert [sk.r2_score(np.ones(20), np.ones(20) + error) for error in (0.5, 0.0)] == [0.0, 1.0]
+    assert np.isnan(METRICS["r2"].formula(outputs, np.eye(40)[:1])).all()
 
 
 def test_scores_without_limit_have_an_area():

@@ -13,12 +13,10 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table as RichTable
 
 from l20fs.cli.load import load
-from l20fs.cli.options import DataOptions, data_options
+from l20fs.cli.options import DataOptions, check_scoring, data_options, scoring_option
 from l20fs.cli.output import cell_bars, note, plain, show_tables, tell_results
-from l20fs.cli.parameter_types import MetricName
 from l20fs.data.readers import DataError
 from l20fs.design import Scale
-from l20fs.evaluation.metrics import METRICS, refuse_other_kind
 
 if TYPE_CHECKING:
     from l20fs.experiments.plan import Variant
@@ -38,14 +36,7 @@ MOST_LETTERS = 60
     "--methods",
     help="Methods separated by commas (see `l20fs methods`; l2,0-FS is the paper's), or all.  [default: a quick handful]",
 )
-@click.option(
-    "--scoring",
-    type=MetricName(),
-    default="auto",
-    show_default=True,
-    help=f"What is compared, and what settings and numbers of features are chosen by: {', '.join(METRICS)}. auto: accuracy, "
-    "balanced accuracy if the largest class is at least five times the smallest, r2 for numbers.",
-)
+@scoring_option
 @click.option("--sizes", help="Numbers of features, separated by commas.  [default: 5,10,20,50,100]")
 @click.option("--splits", "n_splits", type=click.IntRange(min=2), default=10, show_default=True, help="Random splits.")
 @click.option(
@@ -93,8 +84,7 @@ def compare(
     options = DataOptions(**reading)
     for_labels = options.task != "regression"
     variants = wanted_variants(methods, for_labels=for_labels)
-    if scoring != "auto":
-        refuse_scoring(scoring, for_labels=for_labels)
+    check_scoring(scoring, options.task)
     wanted_sizes = None if sizes is None else parse_sizes(sizes)
     if folder.exists() and not folder.is_dir():
         raise NotADirectoryError(f"-o {folder}: this is a file. Name a folder.")
@@ -133,14 +123,6 @@ def wanted_variants(methods: str | None, *, for_labels: bool) -> tuple[Variant, 
         return choose_variants(names, for_labels=for_labels)
     except PlanError as error:
         raise click.UsageError(f"--methods: {error} `l20fs methods` lists all.") from error
-
-
-def refuse_scoring(scoring: str, *, for_labels: bool) -> None:
-    """Refuse a metric that is not for these targets."""
-    try:
-        refuse_other_kind(METRICS[scoring], for_labels=for_labels)
-    except ValueError as error:
-        raise click.UsageError(f"--scoring: {error}") from error
 
 
 def parse_sizes(text: str) -> list[int]:

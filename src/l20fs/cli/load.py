@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,14 @@ import scipy.sparse as sp
 
 from l20fs import L20Selector
 from l20fs.blocks import FileBlocks, format_bytes
-from l20fs.cli.options import DataOptions, ModelOptions, flag
+from l20fs.cli.options import DataOptions, ModelOptions, ReadingOptions, flag
 from l20fs.cli.output import note, readable
 from l20fs.cli.parameter_types import SOLVERS, supervised_methods
 from l20fs.data import load_srbct
 from l20fs.data.readers import DataError, Samples, read_table
 from l20fs.estimators.base import BaseSelector
 from l20fs.inputs.constraints import Features
+from l20fs.typing import Task
 
 #: Options that only say how a file is to be read.
 READING = ("labels", "groups", "samples_in", "layer", "sheet", "max_memory")
@@ -51,6 +53,30 @@ def load(data: str, options: DataOptions, *, in_blocks: bool = False) -> Samples
     if not options.is_log:
         return samples
     return replace(samples, X=X.mapped(logarithms, X.dtype) if isinstance(X, FileBlocks) else logarithms(X))
+
+
+def load_features(
+    data: str,
+    names: Collection[str],
+    options: ReadingOptions,
+    *,
+    target: str | None = None,
+    labels: Path | None = None,
+    groups: str | None = None,
+    task: Task = "auto",
+    need_labels: bool = False,
+) -> Samples:
+    """Load some features of a file, whose values may be missing; without ``need_labels`` it needs no labels."""
+    if not os.path.exists(data):
+        raise click.UsageError(f"{data!r} is no file. Give a table of samples.")
+    given: dict[str, Any] = {
+        name: value
+        for name in ("samples_in", "layer", "sheet", "max_memory")
+        if (value := getattr(options, name)) is not None
+    }
+    wanted: dict[str, Any] = {"target": target, "labels": labels, "groups": groups, "task": task}
+    samples = read_table(Path(data), **given, **wanted, need_labels=need_labels, features=names)
+    return replace(samples, title=readable(samples.title))
 
 
 def resident_memory() -> int:

@@ -10,9 +10,11 @@ from typing import Any, Self, get_args
 import click
 
 from l20fs import L20Selector
-from l20fs.cli.parameter_types import SOLVERS, Bytes, Groups, MethodName, Names, Ridge, TextValue
+from l20fs.cli.parameter_types import SOLVERS, Bytes, Groups, MethodName, Names, Ridge, Scoring, TextValue
 from l20fs.design import Scale
 from l20fs.evaluation.choice import SizeRule
+from l20fs.evaluation.metrics import METRICS
+from l20fs.evaluation.target_summary import IMBALANCE
 from l20fs.objective.path_ranking import Ranking
 from l20fs.typing import Task
 
@@ -24,17 +26,23 @@ OWN_OPTIONS = ("alpha", "scale", "class_weight", "ranking", "include", "exclude"
 
 
 @dataclass(frozen=True, kw_only=True)
-class DataOptions:
+class ReadingOptions:
+    """Options for reading a table, declared by :data:`reading_options`."""
+
+    samples_in: str | None = None
+    layer: str | None = None
+    sheet: str | None = None
+    max_memory: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataOptions(ReadingOptions):
     """Options for reading the samples, declared by :data:`data_options`."""
 
     target: str | None = None
     task: Task = "auto"
     labels: Path | None = None
     groups: str | None = None
-    samples_in: str | None = None
-    layer: str | None = None
-    sheet: str | None = None
-    max_memory: int | None = None
     is_log: bool = False
 
 
@@ -78,6 +86,7 @@ class SelectOptions(DataOptions, ModelOptions):
     auto: SizeRule | None = None
     max_features: int | None = None
     nested: bool = False
+    scoring: str = "auto"
     stability: int | None = None
     output: Path | None = None
     n_jobs: int = 1
@@ -86,6 +95,19 @@ class SelectOptions(DataOptions, ModelOptions):
     force: bool = False
     resume: bool = False
     open_page: bool = False
+
+
+def check_scoring(scoring: str, task: Task) -> None:
+    """Refuse a metric that does not go with the task, before any file is read."""
+    if scoring == "auto":
+        return
+    is_for_labels = task != "regression"
+    if METRICS[scoring].is_for_labels != is_for_labels:
+        others = [name for name, metric in METRICS.items() if metric.is_for_labels == is_for_labels]
+        kind, other_way = ("numbers", "--task regression") if is_for_labels else ("labels", "no --task regression")
+        raise click.UsageError(
+            f"--scoring {scoring} is for {kind}. Use one of {', '.join(others)}, or {other_way} if the target holds {kind}."
+        )
 
 
 def flag(name: str) -> str:
@@ -109,6 +131,23 @@ def together(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
     return decorate
 
+
+#: Options that say how a file is read, with or without labels.
+reading_options = together(
+    click.option(
+        "--samples-in",
+        type=click.Choice(["rows", "columns"]),
+        help="Where a table has its samples.  [default: rows]",
+    ),
+    click.option("--layer", type=TextValue(), help="Layer of an h5ad file."),
+    click.option("--sheet", type=TextValue(), help="Sheet of an Excel file."),
+    click.option(
+        "--max-memory",
+        type=Bytes(),
+        help="Memory to use, for example 4G: h5ad, zarr and npy files that need more are read in blocks, others refused."
+        "  [default: what is free]",
+    ),
+)
 
 data_options = together(
     click.option(
@@ -134,20 +173,17 @@ data_options = together(
         type=TextValue(),
         help="Column with the donor, patient or batch: samples that share it are tested together.",
     ),
-    click.option(
-        "--samples-in",
-        type=click.Choice(["rows", "columns"]),
-        help="Where a table has its samples.  [default: rows]",
-    ),
-    click.option("--layer", type=TextValue(), help="Layer of an h5ad file."),
-    click.option("--sheet", type=TextValue(), help="Sheet of an Excel file."),
-    click.option(
-        "--max-memory",
-        type=Bytes(),
-        help="Memory to use, for example 4G: h5ad, zarr and npy files that need more are read in blocks, others refused."
-        "  [default: what is free]",
-    ),
+    reading_options,
     click.option("--log", "is_log", is_flag=True, help="Take log(1 + x) of all values, for raw counts."),
+)
+
+scoring_option = click.option(
+    "--scoring",
+    type=Scoring(),
+    default="auto",
+    show_default=True,
+    help=f"What is scored in cross-validation: {', '.join(METRICS)}; auto: accuracy, balanced_accuracy if a class has at "
+    f"least {IMBALANCE:g} times as many samples as another, r2 for numbers.",
 )
 
 model_options = together(

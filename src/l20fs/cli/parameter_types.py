@@ -1,4 +1,4 @@
-"""Types of command-line values: method names, lists of features, feature groups, sizes of memory."""
+"""Types of command-line values: names of methods and metrics, lists of features, feature groups, sizes of memory."""
 
 from __future__ import annotations
 
@@ -55,21 +55,23 @@ class MethodName(click.ParamType[str]):
         return [CompletionItem(name) for name in known if name.lower().startswith(incomplete.lower())]
 
 
-class MetricName(click.ParamType[str]):
-    """Metric by its name, or by that of scikit-learn, or auto."""
+class Scoring(click.ParamType[str]):
+    """Metric by its name or that of scikit-learn, or auto."""
 
     name = "metric"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value == "auto":
+            return "auto"
         try:
-            return value if value == "auto" else find_metric(value).name
-        except ValueError as error:
-            self.fail(f"{error} Known are auto, {', '.join(METRICS)}.", param, ctx)
+            return find_metric(value).name
+        except ValueError:
+            self.fail(f"{value!r} is unknown. Use auto, or one of {', '.join(METRICS)}.", param, ctx)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
         from click.shell_completion import CompletionItem
 
-        return [CompletionItem(name) for name in ["auto", *METRICS] if name.startswith(incomplete)]
+        return [CompletionItem(name) for name in ("auto", *METRICS) if name.startswith(incomplete)]
 
 
 class Ridge(click.ParamType[float | str]):

@@ -22,6 +22,8 @@ from l20fs.typing import Array, Size, Task
 if TYPE_CHECKING:
     import pandas as pd
 
+    from l20fs.prediction.panel import Panel
+
 Model = L20Classifier | L20Regressor
 
 
@@ -187,6 +189,64 @@ class SearchedSelector(BaseSelector):
         """Return the probabilities of the classes, if ``estimator`` has them."""
         predictor, X = self._predictor(X)
         return np.asarray(predictor.predict_proba(X))
+
+    def to_panel(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        n_substitutes: int = 3,
+        k_max: int | None = None,
+        transform: str = "none",
+        target_names: Any = None,
+        provenance: dict[str, Any] | None = None,
+    ) -> Panel:
+        """Return what predicts from the selected features, for a file; see :class:`~l20fs.Panel`.
+
+        It has the rules of the path's own model, see :meth:`L20Classifier.to_panel`, with the calibration of this search;
+        where another ``estimator`` predicts, the panel does not.
+
+        Parameters
+        ----------
+        X : array, DataFrame, sparse matrix or matrix in blocks, of shape (n_samples, n_features)
+            The samples of the fit. The few columns of the panel are read into memory.
+        y : array of shape (n_samples,) or (n_samples, n_outputs)
+            The labels or numbers of the fit.
+        sample_weight : array of shape (n_samples,), optional
+            The weights of the fit.
+        n_substitutes : int, default=3
+            How many substitutes are looked for, per feature; 0 for none, which saves a pass over X.
+        k_max : int, optional
+            Largest number of features; by default at most 100, and such that there are some ten thousand weights.
+        transform : {"none", "log1p"}, default="none"
+            What was done to the measured values to get X, and the panel is to do with new ones.
+        target_names : str or sequence of str, optional
+            Name of the label, or of each output; that of a series or table by default.
+        provenance : dict, optional
+            Anything about the origin of the panel that JSON can hold.
+
+        Returns
+        -------
+        Panel
+            The panel of the present ``n_features_to_select``.
+        """
+        from l20fs.estimators.panel_export import export
+
+        model = self._sized(self.n_features_to_select)
+        return export(
+            model,
+            X,
+            y,
+            sample_weight,
+            model._encode,
+            n_substitutes=n_substitutes,
+            k_max=k_max,
+            transform=transform,
+            target_names=target_names,
+            calibrate=getattr(self, "calibration_for", None),
+            provenance=provenance,
+        )
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Score the prediction with the selected features by ``scoring``.

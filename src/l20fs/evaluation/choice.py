@@ -149,18 +149,40 @@ def choose(results: dict[str, Array], rule: SizeRule | None, among: Array | None
     >>> choose(results, "best"), choose(results, "1se")
     (2, 1)
     """
-    means, n_features = results["mean_test_score"], results["n_features"]
+    means = results["mean_test_score"]
     if not np.isfinite(means).all():
         raise ValueError(
             f"{np.count_nonzero(~np.isfinite(means))} of {len(means)} mean scores are not finite, so no size can be chosen. "
             "Use another scoring, or folds in which it is defined."
         )
-    candidates = np.arange(len(means)) if among is None else np.flatnonzero(among)
-    best = _highest(results, candidates)
+    return int(choose_each(results, rule, means[None], among)[0])
+
+
+def choose_each(results: dict[str, Array], rule: SizeRule | None, means: Array, among: Array | None = None) -> Array:
+    """Return the indices of the entries that a rule chooses by several rows of mean scores, see :func:`choose`.
+
+    Parameters
+    ----------
+    results : dict
+        Result of :func:`tabulate`; its standard errors hold for all rows.
+    rule : {"best", "1se"} or None
+    means : array of shape (n_rows, n_entries)
+        Mean scores, in place of those of the results.
+    among : array of bool, optional
+        Mask of the entries to choose from.
+    """
+    candidates = np.arange(means.shape[1]) if among is None else np.flatnonzero(among)
+    n_features, ridge, alpha = (results[name][candidates] for name in ("n_features", "ridge", "alpha"))
+    order = np.lexsort((-alpha, -ridge, n_features))  # of tied entries the first is chosen
+    candidates, n_features = candidates[order], n_features[order]
+    means = means[:, candidates]
+    best = _first_highest(means)
     if rule == "1se":
-        candidates = candidates[means[candidates] >= means[best] - results["standard_error"][best] - TIE]
-        best = _highest(results, candidates[n_features[candidates] == n_features[candidates].min()])
-    return best
+        limit = means[np.arange(len(means)), best] - results["standard_error"][candidates[best]] - TIE
+        is_near = means >= limit[:, None]
+        fewest = n_features[is_near.argmax(axis=1)]
+        best = _first_highest(np.where(is_near & (n_features == fewest[:, None]), means, -np.inf))
+    return np.asarray(candidates[best])
 
 
 def is_at_limit(results: dict[str, Array], chosen: int) -> bool:
@@ -193,8 +215,5 @@ def is_at_limit(results: dict[str, Array], chosen: int) -> bool:
     return bool(sizes[choose(results, "best")] > 0.9 * largest and sizes[chosen] > 0.5 * largest)
 
 
-def _highest(results: dict[str, Array], candidates: Array) -> int:
-    means = results["mean_test_score"][candidates]
-    top = candidates[means >= means.max() - TIE]
-    order = np.lexsort((-results["alpha"][top], -results["ridge"][top], results["n_features"][top]))
-    return int(top[order[0]])
+def _first_highest(means: Array) -> Array:
+    return np.asarray((means >= means.max(axis=1, keepdims=True) - TIE).argmax(axis=1))

@@ -12,7 +12,6 @@ from typing import Literal
 
 import numpy as np
 
-from l20fs.evaluation.data_checks import Classes
 from l20fs.text import closest_hint
 from l20fs.typing import Array
 
@@ -45,6 +44,21 @@ class Outputs:
     labels: Array | None = None
     probabilities: Array | None = None
     numbers: Array | None = None
+
+    def part(self, rows: Array) -> Outputs:
+        """Return the predictions of some samples."""
+        fields = (self.labels, self.probabilities, self.numbers)
+        return Outputs(self.truth[rows], self.n_classes, *(None if each is None else each[rows] for each in fields))
+
+    def of(self, settings: Array) -> Outputs:
+        """Return the predictions by some settings."""
+        fields = (self.labels, self.probabilities, self.numbers)
+        return Outputs(self.truth, self.n_classes, *(None if each is None else each[:, settings] for each in fields))
+
+    @property
+    def n_settings(self) -> int:
+        """Number of settings."""
+        return next(each.shape[1] for each in (self.labels, self.probabilities, self.numbers) if each is not None)
 
     @property
     def members(self) -> Iterator[Array]:
@@ -137,14 +151,15 @@ def area_under_curve(is_positive: Array, scores: Array, weights: Array) -> Array
     array([0.875])
     """
     order = np.argsort(scores, kind="stable")
-    in_order = scores[order]
-    starts = np.flatnonzero(np.append(True, in_order[1:] != in_order[:-1]))  # of the runs of equal scores
+    sorted_scores = scores[order]
+    starts = np.flatnonzero(np.append(True, sorted_scores[1:] != sorted_scores[:-1]))  # of the runs of equal scores
+    in_order = np.ascontiguousarray(weights.T)[order]
     positive, negative = (
-        np.add.reduceat((weights * mask)[:, order], starts, axis=1) for mask in (is_positive, ~is_positive)
+        np.add.reduceat(in_order * mask[order][:, None], starts, axis=0) for mask in (is_positive, ~is_positive)
     )
-    below = negative.cumsum(axis=1) - 0.5 * negative
+    below = negative.cumsum(axis=0) - 0.5 * negative
     with np.errstate(invalid="ignore"):
-        return (positive * below).sum(axis=1) / (positive.sum(axis=1) * negative.sum(axis=1))
+        return np.asarray((positive * below).sum(axis=0) / (positive.sum(axis=0) * negative.sum(axis=0)))
 
 
 def log_loss(outputs: Outputs, weights: Array) -> Array:
@@ -161,15 +176,17 @@ def brier(outputs: Outputs, weights: Array) -> Array:
 
 
 def r2(outputs: Outputs, weights: Array) -> Array:
-    """Return the share of the variance that is explained, the mean over outputs; NaN where one does not vary."""
+    """Return the share of the variance that is explained, the mean over outputs; NaN for one sample."""
     truth = _truth_2d(outputs)
     truth = truth - truth.mean(axis=0)  # so that squares of large numbers do not cancel
     squares = weights @ np.square(truth)
     total = squares - weights.sum(axis=1, keepdims=True) * np.square(weighted_mean(truth, weights))
-    total = np.where(total > ROUNDING * squares, total, np.nan)  # equal numbers have no variance to explain
     residual = np.stack([weights @ errors for errors in np.square(_errors(outputs)).transpose(2, 0, 1)], axis=2)
-    shares = 1.0 - residual / total[:, None, :]
-    return np.asarray(shares.mean(axis=2))
+    does_vary = (total > ROUNDING * squares)[:, None, :]
+    # As in scikit-learn: of equal numbers all is explained or nothing, and one number says nothing.
+    shares = np.where(does_vary, 1.0 - residual / np.where(does_vary, total[:, None, :], 1.0), residual == 0.0)
+    is_one = np.count_nonzero(weights, axis=1) < 2
+    return np.where(is_one[:, None], np.nan, shares.mean(axis=2))
 
 
 def mae(outputs: Outputs, weights: Array) -> Array:
@@ -193,7 +210,7 @@ METRICS = {
         Metric("roc_auc", "AUC", "probabilities", roc_auc, aliases=("roc_auc_ovr",)),
         Metric("log_loss", "log loss", "probabilities", log_loss, False, -1, ("neg_log_loss",)),
         Metric("brier", "Brier score", "probabilities", brier, False, -1, ("neg_brier_score",)),
-        Metric("r2", "R²", "numbers", r2),
+        Metric("r2", "R²", "numbers", r2, False),
         Metric("mae", "mean absolute error", "numbers", mae, False, -1, ("neg_mean_absolute_error",)),
         Metric("rmse", "root mean squared error", "numbers", rmse, False, -1, ("neg_root_mean_squared_error",)),
     )
@@ -223,54 +240,6 @@ def metric_of(columns: Iterable[str]) -> Metric:
     'log loss'
     """
     return next((METRICS[name] for name in columns if name in METRICS), METRICS["accuracy"])
-
-
-def default_metric(y: Array, *, for_labels: bool = True) -> Metric:
-    """Return the metric of ``--scoring auto``: of labels accuracy, of numbers R².
-
-    If the largest class has at least five times the samples of the smallest one, balanced accuracy: a rule that never
-    predicts the rare class would have a high accuracy.
-
-    Examples
-    --------
-    >>> default_metric(np.repeat(["a", "b"], [10, 3])).name, default_metric(np.repeat(["a", "b"], [10, 2])).name
-    ('accuracy', 'balanced_accuracy')
-    >>> default_metric(np.linspace(0.0, 1.0, 9), for_labels=False).name
-    'r2'
-    """
-    if not for_labels:
-        return METRICS["r2"]
-    return METRICS["accuracy" if Classes.of(y).dominant() is None else "balanced_accuracy"]
-
-
-def metric_for(name: str, y: Array, *, for_labels: bool = True) -> Metric:
-    """Return a metric by its name, or the default for ``"auto"``; raise an error if it does not fit the targets.
-
-    Examples
-    --------
-    >>> metric_for("auto", np.array(["a", "b"])).name
-    'accuracy'
-    >>> metric_for("r2", np.array(["a", "b"]))
-    Traceback (most recent call last):
-        ...
-    ValueError: The metric 'r2' is for numbers, and the targets are labels. Use one of accuracy, balanced_accuracy, \
-f1_macro, roc_auc, log_loss, brier.
-    """
-    if name == "auto":
-        return default_metric(y, for_labels=for_labels)
-    metric = find_metric(name)
-    refuse_other_kind(metric, for_labels=for_labels)
-    return metric
-
-
-def refuse_other_kind(metric: Metric, *, for_labels: bool) -> None:
-    """Raise an error for a metric of numbers if the targets are labels, and the other way round."""
-    if metric.is_for_labels != for_labels:
-        kinds = ("labels", "numbers") if metric.is_for_labels else ("numbers", "labels")
-        fitting = ", ".join(other.name for other in METRICS.values() if other.is_for_labels == for_labels)
-        raise ValueError(
-            f"The metric {metric.name!r} is for {kinds[0]}, and the targets are {kinds[1]}. Use one of {fitting}."
-        )
 
 
 def weighted_mean(values: Array, weights: Array) -> Array:

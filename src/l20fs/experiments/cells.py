@@ -16,6 +16,7 @@ from l20fs.design.moments import measure
 from l20fs.estimators.selector import L20Selector
 from l20fs.evaluation.engine import Samples, Selection, fit_quietly, judge, select
 from l20fs.evaluation.folds import Fold
+from l20fs.evaluation.target_summary import Classes, Numbers, TargetSummary
 from l20fs.experiments.plan import NONZERO, Plan, Variant
 from l20fs.experiments.protocol import PAPER_METRICS, inner_splits, judge_by, paper_split
 from l20fs.storage.hashing import digest, hash_of
@@ -39,6 +40,11 @@ class Dataset(NamedTuple):
     def has_labels(self) -> bool:
         """Whether classes are to be predicted, not numbers."""
         return self.task == "classification"
+
+    @property
+    def targets(self) -> TargetSummary:
+        """The classes, or the numbers."""
+        return Classes.of(self.y) if self.has_labels else Numbers(self.y)
 
     @property
     def strata(self) -> Array:

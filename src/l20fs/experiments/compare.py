@@ -14,7 +14,7 @@ import pandas as pd
 
 from l20fs.data.readers import DataError
 from l20fs.design import Scale
-from l20fs.evaluation.metrics import Metric, metric_for, metric_of
+from l20fs.evaluation.metrics import Metric, find_metric, metric_of
 from l20fs.experiments import figures, outcomes
 from l20fs.experiments.agreement import agreement_by_size, agreement_of_choices
 from l20fs.experiments.candidates import left_out
@@ -61,8 +61,7 @@ def comparison_plan(
     """Return a plan for one data set, or raise an error for data that cannot be compared.
 
     ``sizes``, ``n_splits`` and ``scale`` default to those of ``plans/compare.toml``; of its sizes only those up to the
-    number of features are used. ``scoring`` is the name of a metric or ``"auto"``
-    (:func:`~l20fs.evaluation.metrics.default_metric`).
+    number of features are used. ``scoring`` is the name of a metric, or ``"auto"`` for that of such targets.
     """
     plan = load_plan("compare")
     n_features = data.X.shape[1]
@@ -70,6 +69,9 @@ def comparison_plan(
     if too_large:
         raise DataError(f"sizes: {too_large[0]} is above the {n_features} features of the data. Use smaller sizes.")
     _refuse_untestable(data)
+    metric = data.targets.metric if scoring == "auto" else find_metric(scoring)
+    if metric.is_for_labels != data.has_labels:
+        raise ValueError(f"scoring={scoring!r} does not go with a {data.task}. Use 'auto', or another metric.")
     return replace(
         plan,
         datasets=(data.name,),
@@ -78,7 +80,7 @@ def comparison_plan(
         n_splits=plan.n_splits if n_splits is None else n_splits,
         classifiers=tuple(CLASSIFIERS if data.has_labels else REGRESSORS),
         scale=plan.scale if scale is None else scale,
-        scoring=metric_for(scoring, data.y, for_labels=data.has_labels).name,
+        scoring=metric.name,
         seed=seed,
     )
 
@@ -130,8 +132,8 @@ def remarks(data: Dataset, plan: Plan) -> Iterator[str]:
         )
     if plan.scoring == "log_loss":
         yield (
-            "KNN: a class that has none of the five votes has the probability 0, which costs 36 if it is the right one. Look "
-            "at softmax for the log loss."
+            "KNN: a class that has none of the five votes has the probability 0, which costs 36 if it is the right one. "
+            "Look at softmax for the log loss."
         )
 
 

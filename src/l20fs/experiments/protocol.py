@@ -189,14 +189,6 @@ def _outputs(fitted: Any, X: Array, y: Array, *, for_labels: bool) -> Outputs:
     return Outputs(truth, len(classes), labels=labels[:, None], probabilities=fitted.predict_proba(X)[:, None, :])
 
 
-def score_without_features(data_y: Array, fold: Fold, metric: Metric) -> float:
-    """Return the test score of always predicting the same: the most frequent class, the shares of all, or the mean."""
-    samples = Samples(np.empty((len(data_y), 0)), data_y)
-    judge = Scored((CLASSIFIERS if metric.is_for_labels else REGRESSORS)["knn"](1), (metric,))
-    none = np.empty(0, dtype=np.intp)
-    return float(judge.scores_on(none, samples.part(fold.train), samples.part(fold.test))[0])
-
-
 def majority_share(y: Array, fold: Fold) -> float:
     """Return the test accuracy of predicting the most frequent training class."""
     labels, counts = np.unique(y[fold.train], return_counts=True)

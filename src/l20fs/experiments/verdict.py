@@ -12,7 +12,7 @@ from l20fs.evaluation.metrics import metric_of
 from l20fs.experiments.cells import Dataset, column_scale
 from l20fs.experiments.outcomes import honest_choices, total_fit_seconds
 from l20fs.experiments.plan import Plan
-from l20fs.experiments.protocol import majority_share, paper_split, score_without_features
+from l20fs.experiments.protocol import majority_share, paper_split
 from l20fs.experiments.statistics import LEVEL, tests_of_best
 from l20fs.experiments.tables import CLASSIFIER_NAMES, frame_table, score_text, seconds
 from l20fs.report.document import Block, Heading, Paragraph
@@ -72,12 +72,11 @@ def describe_targets(data: Dataset) -> str:
 def _without(plan: Plan, data: Dataset) -> str:
     """Return the score that needs no feature in words."""
     metric = plan.metric
-    splits = [paper_split(data.strata, number, plan.seed) for number in range(plan.n_splits)]
     if metric.name == "accuracy":
-        largest = 100.0 * majority_share(data.y, splits[0])
+        largest = 100.0 * majority_share(data.y, paper_split(data.y, 0, plan.seed))
         return f"To name the largest class always would be right for {largest:.2f} % of the test samples."
-    mean = float(np.mean([score_without_features(data.y, split, metric) for split in splits]))
-    shown = f"{score_text(100.0 * mean, metric)} %" if metric.is_share else score_text(mean, metric)
+    chance = data.targets.chance(metric)
+    shown = f"{score_text(100.0 * chance, metric)} %" if metric.is_share else score_text(chance, metric)
     return f"Without any feature, by the same prediction for all samples, the {metric.title} would be {shown}."
 
 

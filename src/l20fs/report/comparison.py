@@ -152,7 +152,7 @@ def _chart(curves: pd.DataFrame, classifier: str, methods: list[str], metric: Me
         label=f"{metric.heading} of each method against the number of features, judged by {classifier}",
         score_name=metric.title,
         chance=None,
-        # percent=metric.is_share,
+        percent=metric.is_share,
         by_ratio=True,
         places=[methods.index(name) for name in shown],
     )

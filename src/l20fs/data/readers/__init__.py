@@ -6,7 +6,7 @@ unpickled.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
@@ -25,7 +25,7 @@ from l20fs.data.readers.gct import read_gct
 from l20fs.data.readers.h5ad import read_h5ad
 from l20fs.data.readers.labels import add_labels
 from l20fs.data.readers.limits import check_memory, stays_in_file, unpack_gzip
-from l20fs.data.readers.names import note_on_dates
+from l20fs.data.readers.names import no_feature, note_on_dates
 from l20fs.data.readers.parquet import read_parquet
 from l20fs.data.readers.svmlight import read_svmlight
 from l20fs.data.readers.table import (
@@ -79,6 +79,8 @@ def read_table(
     in_blocks: bool = False,
     in_use: int = 0,
     task: Task = "auto",
+    need_labels: bool = True,
+    features: Collection[str] | None = None,
 ) -> Samples:
     """Read samples with labels, or with numbers to predict, from a file of any supported format.
 
@@ -114,6 +116,11 @@ def read_table(
     task : {"auto", "classification", "regression"}, default="auto"
         ``"regression"``: the targets are numbers. ``"classification"``: they are labels. ``"auto"``: they are labels as
         well, but many different numbers are refused.
+    need_labels : bool, default=True
+        Whether a file without labels is refused. If not, no labels are read unless ``target`` or ``labels`` says where.
+    features : collection of str, optional
+        Names of the features to read, at least one of which must be there. All other columns, also of text, are left out;
+        values may be missing (NaN), and labels may be of any kind.
 
     Returns
     -------
@@ -139,7 +146,22 @@ def read_table(
     '1 feature name looks like a date'
     """
     labels = None if labels is None else Path(labels)
-    request = Request(Path(file), target, labels, groups, samples_in, layer, sheet, max_memory, in_blocks, in_use, task)
+    wanted = None if features is None else frozenset(features)
+    request = Request(
+        Path(file),
+        target,
+        labels,
+        groups,
+        samples_in,
+        layer,
+        sheet,
+        max_memory,
+        in_blocks,
+        in_use,
+        task,
+        need_labels,
+        wanted,
+    )
     detect.refuse_unsafe(request.file)
     kind = detect.detect(request)
     _refuse_options(kind, request)
@@ -170,7 +192,7 @@ def _refuse_options(kind: detect.Kind, request: Request) -> None:
             )
     if request.samples_in == "columns" and not kind.can_turn:
         raise DataError(f"{request.name}: {kind.name} files have their samples in rows. Leave samples_in out.")
-    if kind == detect.TENX and request.labels is None:
+    if kind == detect.TENX and request.labels is None and (request.lacks_labels or request.target is not None):
         raise UnknownColumnError(f"{request.name}: a 10x matrix has no labels. Give a file with them (--labels FILE).")
 
 
@@ -184,8 +206,8 @@ def _load(kind: detect.Kind, request: Request) -> bytes:
 
 def _table(contents: Contents, kind: detect.Kind, request: Request) -> Samples:
     """Validate the contents and return them as samples, without the hash."""
+    contents = contents if request.features is None else _only_features(contents, request)
     X, y = contents.X, contents.y
-    assert y is not None
     n_samples, n_features = X.shape
     turn_hint = (
         f" {TURN_HINT}" if kind.can_turn and request.samples_in == "rows" and looks_turned(n_samples, n_features) else ""
@@ -194,9 +216,9 @@ def _table(contents: Contents, kind: detect.Kind, request: Request) -> Samples:
     refuse_repeated(contents.sample_names or [], "sample", request, turn_hint)
     X = _as_floats(X)
     what = repr(contents.target_name) if contents.target_name else "number" if request.task == "regression" else "label"
-    targets = targets_of(y, what, contents, request, turn_hint)
+    targets = np.full(n_samples, "") if y is None else targets_of(y, what, contents, request, turn_hint)
     refuse_non_finite(X, contents, request)
-    if kind.has_columns and request.samples_in == "rows":
+    if request.features is None and kind.has_columns and request.samples_in == "rows":
         refuse_row_numbers(contents, request)
     note = (f"{request.name}: {n_samples} samples and {n_features} features. {TURN_HINT}",) if turn_hint else ()
     return Samples(
@@ -210,7 +232,22 @@ def _table(contents: Contents, kind: detect.Kind, request: Request) -> Samples:
         notes=(*contents.notes, *note, *note_on_numbers(targets, what, request), *note_on_dates(contents.feature_names)),
         format=contents.format or kind.name,
         title=request.name,
+        others=contents.others,
     )
+
+
+def _only_features(contents: Contents, request: Request) -> Contents:
+    """Return the contents with the requested features only, or raise an error if there is none."""
+    assert request.features is not None
+    kept = [place for place, name in enumerate(contents.feature_names) if name in request.features]
+    others = [*contents.others, *(name for name in contents.feature_names if name not in request.features)]
+    if not kept:
+        are_in_rows = request.samples_in == "rows" and not request.features.isdisjoint(contents.sample_names or [])
+        raise no_feature(others, request, TURN_HINT if are_in_rows else "")
+    if len(kept) == len(contents.feature_names):
+        return replace(contents, others=others)
+    names = [contents.feature_names[place] for place in kept]
+    return replace(contents, X=contents.X[:, kept], feature_names=names, others=others)
 
 
 def _as_floats(X: Any) -> Any:

@@ -15,7 +15,7 @@ def read_arff(content: bytes, request: Request) -> Contents:
     """Read an ARFF file; without a target, it is the last nominal attribute, for a regression the last numeric one."""
     lines = decode(content, request).split("\n")
     attributes, start = _attributes(lines, request)
-    if request.labels is None and request.target is None:
+    if request.lacks_labels:
         is_nominal = request.task != "regression"
         possible = [name for name, kind in attributes if kind.startswith("{") == is_nominal]
         request = replace(request, target=possible[-1] if possible else None)

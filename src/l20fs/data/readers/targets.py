@@ -30,7 +30,8 @@ def targets_of(texts: Sequence[str], what: str, contents: Contents, request: Req
     if request.task == "regression":
         return numbers_of(texts, what, contents, request)
     labels = labels_of(texts, what, contents, request)
-    _refuse_no_classes(labels, what, request, turn_hint)
+    if request.features is None:
+        _refuse_no_classes(labels, what, request, turn_hint)
     return labels
 
 
@@ -58,7 +59,7 @@ def numbers_of(values: Sequence[str], what: str, contents: Contents, request: Re
         raise DataError(
             f"{request.name}: {what} has {len(infinite)} infinite values, first in {_places(infinite, contents)}. Drop them."
         )
-    if not np.ptp(numbers):
+    if not np.ptp(numbers) and request.features is None:
         raise DataError(f"{request.name}: {what} is {numbers[0]:g} in all samples, so there is nothing to predict.")
     return numbers
 
