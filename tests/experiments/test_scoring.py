@@ -21,17 +21,18 @@ from l20fs import L20Selector
 from l20fs.cli import run as run_cli
 from l20fs.data.readers import DataError
 from l20fs.evaluation import engine
+from l20fs.evaluation.engine import Samples
 from l20fs.evaluation.metrics import METRICS
 from l20fs.experiments import figures, outcomes
 from l20fs.experiments.candidates import choose_variants
-from l20fs.experiments.cells import Dataset, cells_of, compute, inner_folds
+from l20fs.experiments.cells import Dataset, cells_of, compute, fit_to_numbers, inner_folds
 from l20fs.experiments.compare import compare, comparison_frame, comparison_plan, remarks
 from l20fs.experiments.outcomes import read_rows
 from l20fs.experiments.plan import PlanError, load_plan
 from l20fs.experiments.protocol import CLASSIFIERS, REGRESSORS, Softmax, paper_split
 from l20fs.experiments.runner import run, selections
 from l20fs.experiments.verdict import verdict
-from l20fs.methods import RFS, Baseline, FisherScore
+from l20fs.methods import L21, RFS, RPMFS, Baseline, FisherScore
 from l20fs.report.formats import write_markdown
 from l20fs.storage.keyed_store import KeyedStore
 
@@ -174,6 +175,16 @@ def test_every_metric_of_numbers_is_that_of_a_slow_loop(tmp_path):
             check_against_loop(table, data, metric, judge, "L20Selector", own, ridges)
     gammas = [{"gamma": 10.0**power} for power in range(-5, 6, 2)]
     check_against_loop(table, data, metric, "ridge", "RFS", RFS, gammas)
+
+
+@pytest.mark.parametrize("method", [RFS, L21, RPMFS, L20Selector])
+def test_numbers_that_are_whole_in_units_of_their_deviation_are_no_labels(method):
+    """With the deviation 1 they stay -2, 0 and 2."""
+    y = np.repeat([-2.0, 0.0, 2.0], [3, 18, 3])
+    assert y.std() == 1.0
+    selector = method(2)
+    fit_to_numbers(selector, Samples(numbers(24).X, y))
+    assert not hasattr(selector, "classes_")
 
 
 def test_probabilities_of_softmax_are_those_of_logistic_regression():
