@@ -7,14 +7,14 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from l20fs.data.readers import DataError
 from l20fs.design import Scale
-from l20fs.evaluation.metrics import Metric, find_metric, metric_of
+from l20fs.evaluation.metrics import find_metric, metric_of
 from l20fs.experiments import figures, outcomes
 from l20fs.experiments.agreement import agreement_by_size, agreement_of_choices
 from l20fs.experiments.candidates import left_out
@@ -23,7 +23,7 @@ from l20fs.experiments.figure_parts import figure_writers
 from l20fs.experiments.plan import Plan, Variant, load_plan
 from l20fs.experiments.protocol import CLASSIFIERS, REGRESSORS, paper_split
 from l20fs.experiments.runner import RunProgress, run, selections
-from l20fs.experiments.tables import CLASSIFIER_NAMES, csv_writer, score_text, seconds
+from l20fs.experiments.tables import CLASSIFIER_NAMES, csv_writer, score_with_error, seconds
 from l20fs.experiments.verdict import describe_targets, in_short, verdict
 from l20fs.report.comparison import comparison_page
 from l20fs.report.document import Cell, Table
@@ -225,12 +225,11 @@ def comparison_table(frame: pd.DataFrame, plan: Plan) -> Table:
     """Format :func:`comparison_frame` as a table; the best two of each classifier are marked."""
     rows, metric = [], plan.metric
     for _, group in frame.groupby("classifier", sort=False, observed=True):
-        shown = [score_text(value, metric) for value in group[metric.name]]
-        levels = list(dict.fromkeys(shown))  # the best is first
-        rows += [
-            _table_row(row, text, levels.index(text) + 1, metric)
-            for row, text in zip(group.itertuples(), shown, strict=True)
-        ]
+        errors = zip(group[metric.name], group.standard_error, strict=True)
+        shown = [score_with_error(score, error, metric).partition(" ± ") for score, error in errors]
+        levels = list(dict.fromkeys(score for score, *_ in shown))  # the best is first
+        for row, (score, sign, error) in zip(group.itertuples(), shown, strict=True):
+            rows.append(_table_row(row, Cell(score, f"{sign}{error}".strip(), levels.index(score) + 1)))
     unit = " in %" if metric.is_share else "" if metric.sign > 0 else ", where less is better,"
     caption = (
         f"{metric.heading}{unit} on test parts that nothing was chosen for, mean of {counted(plan.n_splits, 'split')} ± "
@@ -247,12 +246,12 @@ def _text(value: float | str) -> str:
     return value if isinstance(value, str) else f"{value:g}"
 
 
-def _table_row(row: pd.Series, score: str, rank: int, metric: Metric) -> tuple[Cell, ...]:
+def _table_row(row: Any, score: Cell) -> tuple[Cell, ...]:
     reach = row.stability_upper - row.stability
     return (
         Cell(CLASSIFIER_NAMES[row.classifier]),
         Cell(row.method),
-        Cell(score, f"± {score_text(row.standard_error, metric, 2)}", rank),
+        score,
         Cell(f"{row.n_features:g}"),
         Cell(", ".join(f"{name}={_text(value)}" for name, value in json.loads(row.parameters).items())),
         Cell("") if math.isnan(row.stability) else Cell(f"{row.stability:.2f}", f"± {reach:.2f}"),

@@ -11,6 +11,7 @@ import pandas as pd
 from l20fs.evaluation.metrics import Metric
 from l20fs.report.document import Cell, Table
 from l20fs.report.formats import text_writer
+from l20fs.text import number_with_error
 
 #: Names of classifiers and protocols in captions.
 CLASSIFIER_NAMES = {"knn": "KNN", "softmax": "softmax", "ridge": "ridge"}
@@ -124,6 +125,18 @@ def score_text(value: float, metric: Metric, digits: int = 4) -> str:
     ('97.50', '43.21', '0.012')
     """
     return f"{value:.2f}" if metric.is_share else f"{value:.{digits}g}"
+
+
+def score_with_error(score: float, error: float, metric: Metric) -> str:
+    """Format a score and its standard error.
+
+    Examples
+    --------
+    >>> from l20fs.evaluation.metrics import METRICS
+    >>> score_with_error(97.5, 1.25, METRICS["accuracy"]), score_with_error(43.2109, 0.5, METRICS["mae"])
+    ('97.50 ± 1.25', '43.21 ± 0.50')
+    """
+    return f"{score:.2f} ± {error:.2f}" if metric.is_share else number_with_error(score, error)
 
 
 def seconds(value: float) -> str:

@@ -14,7 +14,7 @@ from l20fs.experiments.outcomes import honest_choices, total_fit_seconds
 from l20fs.experiments.plan import Plan
 from l20fs.experiments.protocol import majority_share, paper_split
 from l20fs.experiments.statistics import LEVEL, tests_of_best
-from l20fs.experiments.tables import CLASSIFIER_NAMES, frame_table, score_text, seconds
+from l20fs.experiments.tables import CLASSIFIER_NAMES, frame_table, score_text, score_with_error, seconds
 from l20fs.report.document import Block, Heading, Paragraph
 from l20fs.report.sentences import how_it_was_scaled
 from l20fs.text import counted, joined
@@ -104,8 +104,7 @@ def _best(here: pd.DataFrame) -> Iterator[str]:
     if len(first) > 1:
         text = f"{sizes} share the {best}, {score_text(top, metric)}{unit}."
     else:
-        error = score_text(first.standard_error.iloc[0], metric, 2)
-        text = f"{sizes} has the {best}, {score_text(top, metric)} ± {error}{unit}."
+        text = f"{sizes} has the {best}, {score_with_error(top, first.standard_error.iloc[0], metric)}{unit}."
     if len(first) < len(here):
         second = here.iloc[len(first)]
         difference = score_text(abs(top - second[metric.name]), metric, 2)

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from l20fs.evaluation.metrics import Metric, metric_of
 from l20fs.report import svg
+from l20fs.report.frames import unbroken
 from l20fs.report.html_page import fill
-from l20fs.report.page import unbroken, with_error
+from l20fs.report.page import with_error
+from l20fs.text import number_with_error
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -111,7 +113,7 @@ def _score(row: Any, metric: Metric) -> str:
         return ""
     if metric.is_share:
         return with_error(mean / 100, None if math.isnan(error) else error / 100)
-    return unbroken(f"{mean:.4g}" if math.isnan(error) else f"{mean:.4g} ± {error:.2g}")
+    return unbroken(number_with_error(mean, error))
 
 
 def _cells(row: dict[str, Any], metric: Metric) -> list[Cell]:
