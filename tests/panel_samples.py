@@ -1,19 +1,34 @@
-"""Khan's tumours as tables on disk, and the panel that ``l20fs select`` makes of the 63 training samples."""
+"""Small panels that several test files share."""
 
 from __future__ import annotations
 
-import pandas as pd
+import functools
 
-from l20fs.data import load_srbct
+import numpy as np
+from samples import make_data
 
-
-def tumours(subset):
-    """Return a DataFrame with names of samples, the type in the first column, and all genes."""
-    found = load_srbct(subset=subset)
-    frame = pd.DataFrame(found.data, columns=found.feature_names, index=[f"{subset}{i}" for i in range(len(found.target))])
-    frame.insert(0, "type", found.target)
-    return frame
+from l20fs import L20Classifier, L20Regressor
 
 
-def n_errors(predicted, truth):
-    return sum(a != b for a, b in zip(predicted, truth, strict=True))
+@functools.cache
+def fitted(n_classes=3, k=4, max_features=6):
+    """Return a small panel, the model that it is of, and its data; 0 classes for numbers, -1 for two of them."""
+    X, y = make_data(3, n_samples=60, n_features=14, n_classes=max(n_classes, 2))
+    if n_classes > 0:
+        y = np.array(["ape", "bee", "cat", "dog"])[y]
+        model = L20Classifier(k, max_features=max_features).fit(X, y)
+    else:
+        y = X[:, [1, 2, 5]] @ np.array([[1.0, 2.0], [-1.0, 0.5], [0.3, 1.0]]) + 0.1 * np.cos(37.0 * X[:, :2])
+        y = y[:, 0] if n_classes == 0 else y
+        model = L20Regressor(k, max_features=max_features).fit(X, y)
+    return model.to_panel(X, y, n_substitutes=8), model, X, y  # all other features are substitutes
+
+
+def columns_for(panel, X, k=None):
+    """Return the columns of the features ``x0``, ``x1``, ... of a panel."""
+    return X[:, [int(name[1:]) for name in panel.features_for(k)]]
+
+
+def named(X):
+    """Return the columns by the names that scikit-learn gives them."""
+    return {f"x{j}": X[:, j] for j in range(X.shape[1])}

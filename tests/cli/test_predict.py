@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from cli_samples import contents, planted, read_tsv
-from panel_samples import n_errors, tumours
+from khan_samples import n_errors, tumours
 
 from l20fs import L20Classifier, L20Regressor, Panel
 from l20fs.cli import run
+from l20fs.prediction.new_samples import predict_samples
 
 
 @pytest.fixture(scope="module")
@@ -66,13 +67,17 @@ def test_another_number_of_features_is_used(predicted, blind, panel, k):
 
 def test_missing_genes_cost_less_with_substitutes_than_with_zeros(predicted, blind, panel):
     """The table lacks each gene of the panel in turn; a gene that is replaced by zero keeps its weight."""
-    with_substitutes, with_zeros = 0, 0
+    truth, with_substitutes, with_zeros = blind["type"], 0, 0
     for gene in panel.features_for():
-        rows = predicted(blind.drop(columns=gene))
-        with_substitutes += n_errors([row["predicted"] for row in rows], blind["type"])
-        assert all(f"missing: {gene}, predicted with " in row["outside"] for row in rows)
-        with_zeros += n_errors(panel.predict(blind.assign(**{gene: 0.0})), blind["type"])
+        found = predict_samples(panel, blind.drop(columns=["type", gene]))
+        assert list(found.replaced) == [gene]
+        with_substitutes += n_errors(found.predicted, truth)
+        with_zeros += n_errors(panel.predict(blind.assign(**{gene: 0.0})), truth)
     assert with_substitutes <= with_zeros
+    rows = predicted(blind.drop(columns=gene))  # the last one, by the command
+    assert [row["predicted"] for row in rows] == found.predicted.tolist()
+    assert [row["outside"] for row in rows] == found.remarks
+    assert all(f"missing: {gene}, predicted with {found.replaced[gene]} instead" in row["outside"] for row in rows)
 
 
 def test_a_gap_in_one_sample_changes_that_sample_alone(predicted, blind, panel):

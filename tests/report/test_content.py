@@ -426,9 +426,13 @@ def test_embedded_data_parse_back_equal():
     text = Reader(render(content)).texts["script", "content"]
     assert not set(text) & set("<>&\u2028\u2029")
     found, expected = json.loads(text), json.loads(content.to_json())
-    packed = zlib.decompress(base64.b64decode(found.pop("coef"))).decode()
-    assert packed.split("\n") == expected["coef"]
+    packed = json.loads(zlib.decompress(base64.b64decode(found.pop("packed"))))
+    assert packed["coef"] == expected["coef"]
+    assert packed["numbers"] is None
     assert found.pop("k") == content.k
+    panel = found.pop("panel")
+    for name in ("slope", "offset", "minimum", "maximum", "transform"):
+        assert panel[name] == expected["panel"][name]
     assert found == {name: expected[name] for name in SCRIPT_FIELDS}
 
 
@@ -491,11 +495,30 @@ def test_policy_allows_exactly_the_style_and_the_script(make):
     assert not re.search(r"""(src|href)=["'](?!#|data:,)""", page)
 
 
-def test_the_page_is_small_for_20_000_features_and_8_classes():
+def test_the_page_is_small_for_20_000_features():
     names = [f"ENSG{place:011d}" for place in range(100)]
     substitutes = [[(f"ENSG9{place:010d}", 0.8765, 0)] * 8 for place in range(100)]
-    content = make_content(n_features=20_000, n_classes=8, k=100, k_max=100, names=names, substitutes=substitutes)
-    assert len(render(content).encode()) < 450_000
+    for n_classes, most in ((4, 500_000), (8, 620_000)):
+        content = make_content(
+            n_features=20_000, n_classes=n_classes, k=100, k_max=100, names=names, substitutes=substitutes
+        )
+        assert len(render(content).encode()) < most
+
+
+def test_of_very_many_weights_the_page_holds_some():
+    """All for 100 features and 4 classes; for more classes those of smaller panels, and of the selected one."""
+    sizes = {}
+    for n_classes in (2, 4, 8):
+        content = make_content(n_classes=n_classes, k=99, k_max=100)
+        text = Reader(render(content)).texts["script", "content"]
+        panel = json.loads(text)["panel"]
+        sizes[n_classes] = panel["sizes"]
+        n_values = max(1, n_classes - 1)
+        numbers = zlib.decompress(base64.b64decode(panel["rules"]))
+        assert len(numbers) == 8 * sum((size + 1) * n_values for size in panel["sizes"])
+    assert sizes[2] == sizes[4] == list(range(1, 101))
+    assert 50 < len(sizes[8]) < 100
+    assert sizes[8] == [*range(1, len(sizes[8])), 99]
 
 
 def test_the_same_content_gives_the_same_page():
@@ -536,7 +559,7 @@ def test_scales_are_linear_or_by_ratio():
 
 
 def test_a_gap_breaks_the_line_and_the_band():
-    line = Line("a<b", [1, 2, 3, 4, 5], [0.5, 0.6, None, 0.7, 0.8], [0.1, 0.1, None, None, 0.1])
+    line = Line("a<b", [1, 2, 3, 4, 5], [0.5, 0.6, None, 0.7, 0.8], [0.4, 0.5, None, None, 0.7], [0.6, 0.7, None, 0.8, 0.9])
     chart = score_chart([line], label="x", score_name="accuracy", chance=0.5)
     assert chart.count("<polyline") == 2
     assert chart.count("<polygon") == 2
@@ -560,8 +583,39 @@ def test_a_gap_breaks_the_line_and_the_band():
         make_content(coef=None, strongest=None, substitutes=[], heat=[], confusion=None, path=None, stability=None),
         make_content(path=PathLines([1.0, 0.0], [[0.0, 0.0]], [None])),
         make_content(path=PathLines([1.0], [[1.0]], [None])),
+        make_two(),
+        make_two(k=0, k_max=0),
+        make_two(roc=[None] * 40, reliability=[None] * 40, rates=[None] * 40),
+        make_content(reliability=[Reliability([], 0.0, 0.0)] * 40, class_sizes=[0] * 4),
+        make_content(chance=None, score_format="number", score_is_loss=True, score_name="log loss"),
+        make_regression(),
+        make_regression(k=0, k_max=0),
+        make_regression(numbers=Numbers([[]], [None] * 20)),
+        make_regression(numbers=Numbers([[1.0]], [[[1.0]]] * 20)),
+        make_regression(numbers=Numbers([[1e100, -1e100]], [[[-1e100, 1e-300]]] * 20)),
     ],
-    ids=["one", "none", "no features", "5000", "100 classes", "no curves", "no scores", "bare", "flat path", "one lambda"],
+    ids=[
+        "one",
+        "none",
+        "no features",
+        "5000",
+        "100 classes",
+        "no curves",
+        "no scores",
+        "bare",
+        "flat path",
+        "one lambda",
+        "two",
+        "two without features",
+        "not measured",
+        "no bins",
+        "loss",
+        "regression",
+        "regression without features",
+        "no numbers",
+        "one number",
+        "large numbers",
+    ],
 )
 def test_any_report_is_rendered(content):
     """R4."""

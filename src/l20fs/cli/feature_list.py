@@ -43,7 +43,7 @@ class Member(NamedTuple):
 
 @dataclass(frozen=True)
 class ListReport:
-    """How redundant a list is, and how far from the best possible one; losses are shares of the loss without features.
+    """Redundancy of a list, and its distance to the best possible one; losses are shares of the loss without features.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class ListReport:
 
     @property
     def distance(self) -> float:
-        """How far the loss is above the best possible one at most, as a share of the latter; infinite above zero."""
+        """Largest possible distance of the loss to the best possible one, as a share of the latter; infinite above zero."""
         return self.loss / self.lower_bound - 1.0 if self.lower_bound > 0.0 else np.inf
 
 
@@ -87,16 +87,14 @@ def cross_validate(samples: Samples, rows: list[int], folds: list[Fold]) -> Vali
         numbers = np.empty(len(y))
         for fold in folds:
             numbers[fold.test] = clone(model).fit(X[fold.train], y[fold.train]).predict(X[fold.test])
-        return validate_numbers(y, numbers, samples.groups)
+        return validate_numbers(y, numbers, samples.groups, folds)
     classes = np.unique(y)
     probabilities, predicted = np.zeros((len(y), len(classes))), np.empty(len(y), dtype=object)
     for fold in folds:
         fitted = clone(model).fit(X[fold.train], y[fold.train])
-        panel = fitted.to_panel(X[fold.train], y[fold.train], n_substitutes=0)
-        columns = dense_columns(X[fold.test], fitted.order_for(len(rows)))
-        probabilities[np.ix_(fold.test, np.searchsorted(classes, fitted.classes_))] = panel.predict_proba(columns)
-        predicted[fold.test] = panel.predict(columns)
-    return validate_classes(y.tolist(), probabilities, predicted.tolist(), classes.tolist(), samples.groups)
+        probabilities[np.ix_(fold.test, np.searchsorted(classes, fitted.classes_))] = fitted.predict_proba(X[fold.test])
+        predicted[fold.test] = fitted.predict(X[fold.test])
+    return validate_classes(y.tolist(), probabilities, predicted.tolist(), classes.tolist(), samples.groups, folds)
 
 
 def inspect_list(samples: Samples, rows: list[int]) -> ListReport:

@@ -75,7 +75,10 @@ def load_features(
         if (value := getattr(options, name)) is not None
     }
     wanted: dict[str, Any] = {"target": target, "labels": labels, "groups": groups, "task": task}
-    samples = read_table(Path(data), **given, **wanted, need_labels=need_labels, features=names)
+    in_use = resident_memory() if "max_memory" in given else 0
+    samples = read_table(
+        Path(data), **given, **wanted, in_blocks=True, in_use=in_use, need_labels=need_labels, features=names
+    )
     return replace(samples, title=readable(samples.title))
 
 
@@ -132,7 +135,7 @@ def make_selector(
     groups = options.feature_groups
     checked: dict[str, Any] = {name: getattr(options, name) for name in ("alpha", "ridge", "scale", "ranking")}
     return L20Selector(
-        **checked | {"solver": method, "task": samples.task},
+        **checked | {"solver": method, "task": "regression" if samples.task == "regression" else "auto"},
         class_weight=None if options.class_weight == "none" else options.class_weight,
         max_features=max_features,
         include=_indices(features, "include", options.include),

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 import pandas as pd
 
@@ -31,9 +32,10 @@ from l20fs.cli.validate_content import (
 )
 from l20fs.data.readers import DataError, Samples
 from l20fs.data.readers.names import near_names
+from l20fs.evaluation.corrected_score import Estimate
 from l20fs.evaluation.folds import make_folds, make_stratified_folds
 from l20fs.evaluation.metrics import METRICS
-from l20fs.evaluation.validation import Estimate, Validation, validate_classes, validate_numbers
+from l20fs.evaluation.validation import Validation, validate_classes, validate_numbers
 from l20fs.inputs.names import NamedColumns
 from l20fs.prediction.new_samples import predict_samples
 from l20fs.prediction.panel import Panel
@@ -71,7 +73,7 @@ class Judgement:
 
 def describe(place: Path, data: str, samples: Samples, options: ValidateOptions) -> dict[str, Any]:
     """Return everything that the result depends on, without times."""
-    asked = {name: getattr(options, name) for name in ("target", "groups", "is_log", "n_features", "seed")}
+    asked = {name: getattr(options, name) for name in ("target", "groups", "task", "is_log", "n_features", "seed")}
     labels = None if options.labels is None else readable(str(options.labels))
     return {
         "arguments": {"panel": readable(str(place)), "data": readable(data), "labels": labels, **asked},
@@ -86,6 +88,8 @@ def describe(place: Path, data: str, samples: Samples, options: ValidateOptions)
 def judge_panel(place: Path, data: str, options: ValidateOptions) -> Judgement:
     """Judge a panel in a cohort."""
     panel = load_panel(place)
+    if options.task not in ("auto", panel.task):
+        raise click.UsageError(f"--task {options.task}: the panel is one of {panel.task}. Leave the option out.")
     found = Judgement(f"{readable(place.name)} on {readable(Path(data).name)}", run={})
     samples = judge_cohort(found, panel, data, options, promise_of(panel))
     found.run = describe(place, data, samples, options) | {"panel": {"sha256": panel.sha256}}
@@ -135,8 +139,10 @@ def judge_cohort(
         found.warnings.append(
             f"{new.n_outside} of {len(frame)} samples lie outside the training data or lack features: see predictions.tsv."
         )
-    found.facts += [("Samples", str(len(frame))), ("Features of the panel", str(len(panel.features_for(k))))]
-    found.sections += sections_of(result, numbers)
+    place = f" in {samples.title}" if found.sections else ""
+    found.facts += [(f"Samples{place}", str(len(frame)))]
+    found.facts += [] if place else [("Features", str(len(panel.features_for(k))))]
+    found.sections += [each._replace(heading=each.heading + place) for each in sections_of(result, numbers)]
     found.sentences += [
         f"The {counted(len(panel.features_for(k)), 'feature')} and all weights were fixed before: nothing was learned from "
         "these samples.",
@@ -180,11 +186,8 @@ def judge_list(place: Path, data: str, test: str | None, options: ValidateOption
             f"were used.{near_names(missing, samples.feature_names)}"
         )
     found.parts["cross-validation"] = result
-    found.answers += [
-        f"{counted(len(rows), 'feature')} from {readable(place.name)}: "
-        + answer(result, f"{samples.title} (cross-validation)"),
-        distance_text(found.report),
-    ]
+    listed_as = f"{samples.title} by cross-validation, with {counted(len(rows), 'feature')} of {readable(place.name)}"
+    found.answers += [answer(result, listed_as), distance_text(found.report)]
     found.facts += [("Features", str(len(rows))), ("Samples", str(samples.X.shape[0]))]
     found.sections += [*sections_of(result), *list_sections(found.report)]
     found.sentences += [
@@ -196,7 +199,6 @@ def judge_list(place: Path, data: str, test: str | None, options: ValidateOption
     if test is not None:
         name, promised = result.main
         panel = panel_from(samples, rows, options)
-        found.sections.append(Section(f"In the second table, {readable(Path(test).name)}", "All below is about it."))
         cohort = judge_cohort(found, panel, test, options, None if promised is None else (name, promised))
         found.run["test"] = {"data": readable(test), "sha256": cohort.sha256}
     else:

@@ -17,7 +17,7 @@ from l20fs.design import Scale
 from l20fs.estimators.calibration import folded_slopes, leave_one_out
 from l20fs.estimators.selector import L20Selector, Loss
 from l20fs.evaluation.engine import Samples
-from l20fs.inputs.targets import Targets, Task, numeric_targets, with_weights
+from l20fs.inputs.targets import Targets, numeric_targets, with_weights
 from l20fs.inputs.validation import refuse_foreign_array, refuse_other_width
 from l20fs.objective.class_scatter import class_scatter
 from l20fs.objective.least_squares import LeastSquares
@@ -26,7 +26,7 @@ from l20fs.objective.stage import Stage
 from l20fs.prediction.calibration import UNKNOWN_IF_SELECTED, Calibration, log_of
 from l20fs.prediction.linear_rule import decide
 from l20fs.solvers import Solver
-from l20fs.typing import Array, Size
+from l20fs.typing import Array, Size, Task
 
 if TYPE_CHECKING:
     from l20fs.prediction.panel import Panel
@@ -147,7 +147,7 @@ class _Model(L20Selector):
             k_max=k_max,
             transform=transform,
             target_names=target_names,
-            calibrate=getattr(self, "calibration_for", None),
+            calibrate=self.calibration_for if getattr(self, "calibration", None) is not None else None,
             provenance=provenance,
         )
 

@@ -14,7 +14,10 @@ from l20fs.blocks import refuse_blocks
 from l20fs.estimators.base import BaseSelector
 from l20fs.estimators.judged_model import JudgedModel
 from l20fs.estimators.models import L20Classifier, L20Regressor
+from l20fs.estimators.preprocessing import Preprocessing, names_after, values_of
+from l20fs.estimators.selection_table import feature_names, without_names
 from l20fs.evaluation.choice import choose
+from l20fs.inputs.names import NamedColumns
 from l20fs.inputs.validation import refuse_foreign_array
 from l20fs.prediction.linear_rule import LinearRule
 from l20fs.typing import Array, Size, Task
@@ -30,12 +33,14 @@ Model = L20Classifier | L20Regressor
 class SearchedSelector(BaseSelector):
     """Base of selectors with the scores of all sizes and a path on all samples.
 
-    ``_learn`` of a subclass sets the attributes below; ``estimator`` and ``scoring`` are parameters, and ``_task`` says what
-    is predicted.
+    ``_learn`` of a subclass sets the attributes below; ``estimator``, ``scoring`` and ``preprocess`` are parameters, and
+    ``_task`` says what is predicted. ``preprocess_`` comes before everything that takes an X; the features are its columns.
     """
 
     estimator: Any
     scoring: Any
+    preprocess: Any
+    preprocess_: Any
     cv_results_: dict[str, Array]
     best_index_: int
     n_features_: int
@@ -144,11 +149,62 @@ class SearchedSelector(BaseSelector):
             One row per selected feature.
         """
         model = self._sized(self.n_features_to_select)
+        if X is not None and self.preprocess_ is not None:
+            X = NamedColumns(self._preprocessed(X), feature_names(model))
         return model.selection_frame(X, stability=stability, n_substitutes=n_substitutes)
+
+    def _preprocessed(self, X: Any) -> Any:
+        """Return X as ``preprocess_`` transforms it, an array or a CSR matrix."""
+        check_is_fitted(self)
+        refuse_blocks(X, type(self).__name__, instead="")
+        refuse_foreign_array(X, "X")
+        X = X if hasattr(X, "shape") else np.asarray(X)
+        if len(X.shape) == 2:  # text has one axis; whether that is right knows the transformer
+            validate_data(self, X, reset=False, skip_check_array=True)
+        return values_of(self.preprocess_.transform(X), self.preprocess_)
+
+    def transform(self, X: Any) -> Any:
+        """Reduce X to the selected features, after ``preprocess_`` if there is one.
+
+        Parameters
+        ----------
+        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
+            Samples with the features of the fit.
+
+        Returns
+        -------
+        array, DataFrame or sparse matrix of shape (n_samples, n_selected)
+            Columns of the selected features, in the order of X, or of what ``preprocess_`` gives.
+        """
+        check_is_fitted(self)
+        if self.preprocess_ is None:
+            return super().transform(X)
+        return self._preprocessed(X)[:, self._chosen()]
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Return the names of the selected features, as ``preprocess_`` gives them if there is one.
+
+        Parameters
+        ----------
+        input_features : array of str, optional
+            Names of the features of X, if the fit had none.
+
+        Returns
+        -------
+        array of str
+            One per selected feature; x0, x1, ... are the columns of a ``preprocess_`` that gives no names.
+        """
+        check_is_fitted(self)
+        if self.preprocess_ is None:
+            return np.asarray(super().get_feature_names_out(input_features))
+        names = None if input_features is None else names_after(self.preprocess_, input_features)
+        return (feature_names(self) if names is None else names)[self.get_support()]
 
     def _predictor(self, X: Any) -> tuple[Any, Any]:
         """Return what predicts, and X as it wants it."""
         model = self._sized(self.n_features_to_select)
+        if self.preprocess_ is not None:
+            model, X = without_names(model), self._preprocessed(X)
         if self._judged.is_own:
             return model, X
         chosen = np.flatnonzero(model.support_)
@@ -157,9 +213,10 @@ class SearchedSelector(BaseSelector):
                 f"estimator_ was fitted on {self.n_features_} features; n_features_to_select={self.n_features_to_select!r} "
                 f"now selects {len(chosen)}. Fit again, or set n_features_to_select={self._chosen_by!r}."
             )
-        refuse_blocks(X, type(self.estimator_).__name__, instead="")
-        refuse_foreign_array(X, "X")
-        X = validate_data(self, X, reset=False, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32])
+        if self.preprocess_ is None:
+            refuse_blocks(X, type(self.estimator_).__name__, instead="")
+            refuse_foreign_array(X, "X")
+            X = validate_data(self, X, reset=False, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32])
         return self.estimator_, X[:, chosen]
 
     def predict(self, X: Any) -> Array:
@@ -205,7 +262,8 @@ class SearchedSelector(BaseSelector):
         """Return what predicts from the selected features, for a file; see :class:`~l20fs.Panel`.
 
         It has the rules of the path's own model, see :meth:`L20Classifier.to_panel`, with the calibration of this search;
-        where another ``estimator`` predicts, the panel does not.
+        where another ``estimator`` predicts, the panel does not. With ``preprocess`` the features of the panel are the
+        columns that it gives, and so are the values that the panel takes.
 
         Parameters
         ----------
@@ -234,6 +292,9 @@ class SearchedSelector(BaseSelector):
         from l20fs.estimators.panel_export import export
 
         model = self._sized(self.n_features_to_select)
+        if self.preprocess_ is not None:
+            X = NamedColumns(self._preprocessed(X), feature_names(model))
+            provenance = {"preprocess": type(self.preprocess_).__name__} | (provenance or {})
         return export(
             model,
             X,
@@ -244,7 +305,7 @@ class SearchedSelector(BaseSelector):
             k_max=k_max,
             transform=transform,
             target_names=target_names,
-            calibrate=getattr(self, "calibration_for", None),
+            calibrate=getattr(self, "calibration_for", getattr(model, "calibration_for", None)),
             provenance=provenance,
         )
 
@@ -270,4 +331,4 @@ class SearchedSelector(BaseSelector):
         return float(self.scorer_(predictor, X, y, **weights))
 
     def __sklearn_tags__(self) -> Tags:
-        return self._judged.tag(super().__sklearn_tags__())
+        return Preprocessing(self.preprocess).tag(self._judged.tag(super().__sklearn_tags__()))

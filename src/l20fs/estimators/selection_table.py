@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,6 +11,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from l20fs.blocks import as_blocks, comes_in_blocks, is_blocks
 from l20fs.design import BLOCK_ELEMENTS, Design, equality_tolerance, make_design
+from l20fs.inputs.names import NamedColumns
 from l20fs.inputs.validation import check_number, refuse_foreign_array, refuse_other_width, validate_input
 from l20fs.objective.path_ranking import RULES
 from l20fs.objective.prox import order_descending
@@ -135,9 +137,17 @@ def _checked_indices(chosen: Any, n_features: int) -> Array:
 
 
 def feature_names(selector: Any) -> Array:
-    """Return the names of all features seen in ``fit``, or ``x0``, ``x1``, ... as in scikit-learn."""
-    names = getattr(selector, "feature_names_in_", None)
-    return np.array([f"x{j}" for j in range(selector.n_features_in_)], dtype=object) if names is None else names
+    """Return the names of all features that were selected from, or ``x0``, ``x1``, ... as in scikit-learn."""
+    fitted = getattr(selector, "model_", selector)  # of a search, whose X may have been preprocessed
+    names = getattr(fitted, "feature_names_in_", None)
+    return np.array([f"x{j}" for j in range(fitted.n_features_in_)], dtype=object) if names is None else names
+
+
+def without_names(selector: Any) -> Any:
+    """Return a copy of a fitted selector that expects samples without names."""
+    other = copy.copy(selector)
+    vars(other).pop("feature_names_in_", None)
+    return other
 
 
 def selection_frame(selector: PathSelector, k: Any, X: Any, stability: Any, n_substitutes: int) -> pd.DataFrame:
@@ -190,6 +200,9 @@ def best_first(selector: Any) -> Array:
 
 def _could_replace(selector: PathSelector, X: Any, chosen: Array, n: int) -> list[str]:
     """Return the substitutes of each chosen feature as one line of text."""
+    names = feature_names(selector)
+    if isinstance(X, NamedColumns):
+        selector, X = without_names(selector), X.X
     if comes_in_blocks(X, selector.max_memory):
         refuse_other_width(selector, X)
         X = as_blocks(X, selector.max_memory)
@@ -197,7 +210,6 @@ def _could_replace(selector: PathSelector, X: Any, chosen: Array, n: int) -> lis
         X, _ = validate_input(
             selector, X, None, supervised=False, accept_sparse=True, dtypes=[np.float64, np.float32], reset=False
         )
-    names = feature_names(selector)
     texts: dict[int, list[str]] = {feature: [] for feature in chosen}
     excluded = np.flatnonzero(selector.path_.rules == RULES.index("excluded"))
     for feature, substitute, correlation in zip(*substitutes(X, chosen, n, exclude=excluded), strict=True):

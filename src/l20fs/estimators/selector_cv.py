@@ -14,6 +14,7 @@ from sklearn.utils.metadata_routing import MetadataRouter
 from l20fs.design import SampleWeights
 from l20fs.estimators.models import L20Classifier, fit_part
 from l20fs.estimators.penalty import penalty_of
+from l20fs.estimators.preprocessing import CarriedConstraints, Preprocessing, validate_before
 from l20fs.estimators.search_grid import SearchGrid, n_allowed
 from l20fs.estimators.searched_selector import Model, SearchedSelector
 from l20fs.estimators.selector import L20Selector
@@ -85,6 +86,14 @@ class L20SelectorCV(SearchedSelector):
         folds that keep groups together.
     scoring : str, callable or None, default=None
         As in scikit-learn. None: the accuracy, or R^2.
+    preprocess : transformer or None, default=None
+        Steps before the selection, such as ``make_pipeline(SimpleImputer(), StandardScaler())``. A copy is fitted in every
+        fold, once, to its training samples, whatever the number of ridges, lambdas and numbers of features, and one to all
+        samples. All is as in a pipeline of the two: X is what comes in (``n_features_in_``, ``feature_names_in_``; missing
+        values and text are the matter of the steps), and the features are the columns that they give: ``support_``,
+        ``ranking_``, ``scores_``, ``coef_``, ``get_feature_names_out``, ``transform`` and ``inverse_transform``, and what
+        ``selector`` includes, excludes or groups, by name or index. The preprocessed samples of all folds are kept in memory
+        until the fit ends. Weights and other metadata are passed to the steps by metadata routing only.
     n_jobs : int or None, default=None
         How many paths are computed at the same time. The result does not depend on it.
     callback : callable or None, default=None
@@ -101,7 +110,10 @@ class L20SelectorCV(SearchedSelector):
         over the folds), ``split0_test_score`` and so on, ``mean_test_score``, ``std_test_score``, ``standard_error``,
         ``rank_test_score``; and as in scikit-learn's ``RFECV``, with a row per entry and a column per feature,
         ``split0_support`` and so on (the masks of the features selected in the fold) and ``split0_ranking`` (their ranks on
-        the path of the fold, 1 for the best). Leave these out of a DataFrame, whose columns have one dimension.
+        the path of the fold, 1 for the best). Leave these out of a DataFrame, whose columns have one dimension. Where
+        ``preprocess`` gives other columns in a fold than on all samples, the features are those on all samples, found by
+        name: those that the fold does not have are last in its ranking, and those that only the fold has are counted in
+        ``n_features`` alone.
     n_features_ : int
         The number of features that ``fit`` chose; like the next four it does not follow a later change of
         ``n_features_to_select``, as ``support_`` does.
@@ -121,8 +133,12 @@ class L20SelectorCV(SearchedSelector):
         The scorer that was used.
     model_ : L20Classifier or L20Regressor
         Fitted on all samples.
+    preprocess_ : transformer or None
+        The copy of ``preprocess`` that was fitted to all samples. Whatever takes an X (``transform``, ``predict``, ``score``
+        and so on) applies it first.
     estimator_ : estimator
-        What predicts: ``model_``, or the ``estimator`` fitted on the selected columns of all samples.
+        What predicts: ``model_``, or the ``estimator`` fitted on the selected columns of all samples, as ``preprocess_``
+        gives them.
     path_, scores_, ranking_, support_, coef_, intercept_, classes_, n_features_in_, feature_names_in_
         As in :class:`L20Classifier`.
 
@@ -162,6 +178,7 @@ class L20SelectorCV(SearchedSelector):
         estimator: Any = None,
         cv: Any = None,
         scoring: Any = None,
+        preprocess: Any = None,
         n_jobs: int | None = None,
         callback: Callable[[CVProgress], object] | None = None,
         verbose: int = 0,
@@ -176,6 +193,7 @@ class L20SelectorCV(SearchedSelector):
         self.estimator = estimator
         self.cv = cv
         self.scoring = scoring
+        self.preprocess = preprocess
         self.n_jobs = n_jobs
         self.callback = callback
         self.verbose = verbose
@@ -186,7 +204,7 @@ class L20SelectorCV(SearchedSelector):
         Parameters
         ----------
         X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
-            Finite numbers.
+            Finite numbers, or what ``preprocess`` takes.
         y : array of shape (n_samples,), or (n_samples, n_outputs) for a regression
             Labels, or numbers for a regression.
         sample_weight : array of shape (n_samples,), optional
@@ -195,7 +213,7 @@ class L20SelectorCV(SearchedSelector):
         groups : array of shape (n_samples,), optional
             Samples of one group (a donor, a batch) are never on both sides of a split.
         **params : dict
-            Routed to ``estimator`` and ``scoring`` if scikit-learn's metadata routing is enabled.
+            Routed to ``estimator``, ``scoring`` and ``preprocess`` if scikit-learn's metadata routing is enabled.
 
         Returns
         -------
@@ -216,18 +234,33 @@ class L20SelectorCV(SearchedSelector):
         MetadataRouter
             As in scikit-learn.
         """
-        return self._judged.router(self)
+        return Preprocessing(self.preprocess).add_to(self._judged.router(self))
+
+    def _validate(self, X: Any, y: Any) -> tuple[Any, Targets]:
+        if self.preprocess is None:
+            return super()._validate(X, y)
+        X, y = validate_before(self, X, y)
+        return X, self._encode(y)
 
     def _learn(self, X: Any, targets: Targets, **extra: Any) -> None:
-        names, template = getattr(self, "feature_names_in_", None), self._template
-        grid, judged, routed = self._grid, self._judged, extra["routed"]
+        template, grid, judged, routed = self._template, self._grid, self._judged, extra["routed"]
         X = X.tocsr() if sp.issparse(X) else X  # of which samples can be taken
-        samples = Samples(X, self._labels(targets), targets.sample_weight, routed.estimator.fit, routed.scorer.score)
+        samples = Samples(
+            X,
+            self._labels(targets),
+            targets.sample_weight,
+            routed.estimator.fit,
+            routed.scorer.score,
+            getattr(self, "feature_names_in_", None),
+        )
         weights_of_targets(targets, template.class_weight)  # a label that y does not have is refused before any fold
-        penalty = penalty_of(template, np.ones(X.shape[1], dtype=bool), names)
+        folds = make_folds(self.cv, X, samples.y, extra["groups"], classify=judged.classifies)
+        steps = Preprocessing(self.preprocess, routed.get("preprocess", {}).get("fit_transform", {}))
+        self.preprocess_, samples, parts = steps.apply(samples, folds, self.n_jobs)
+        X = samples.X
+        penalty = penalty_of(template, np.ones(X.shape[1], dtype=bool), samples.names)
         models = [self._model(targets, ridge, alpha) for ridge in grid.ridges for alpha in grid.alphas]
         settings = [Setting(ridge, each.alpha) for each, ridge in zip(models, self._ridges(models, X, targets), strict=True)]
-        folds = make_folds(self.cv, X, samples.y, extra["groups"], classify=judged.classifies)
         self.scorer_ = judged.scorer()
         self._chosen_by = self.n_features_to_select
         for n_rounds, limit in enumerate(grid.limits(penalty)):
@@ -238,9 +271,10 @@ class L20SelectorCV(SearchedSelector):
                 folds,
                 sizes,
                 judged.judge(self.scorer_),
-                fit=partial(fit_part, names),
+                fit=partial(self._fit_in_fold, CarriedConstraints.of(template, samples, parts)),
                 one_ranking=True,
                 n_jobs=self.n_jobs,
+                parts=parts,
                 on_path=partial(
                     self._report, n_paths=len(models) * len(folds), n_before=n_rounds * len(models) * len(folds)
                 ),
@@ -256,7 +290,7 @@ class L20SelectorCV(SearchedSelector):
             self.classes_ = targets.classes
         self.n_splits_ = len(folds)
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
-        self._fit_finally(models[self.best_index_ // len(sizes)], samples, names)
+        self._fit_finally(models[self.best_index_ // len(sizes)], samples)
 
     @staticmethod
     def _ridges(models: list[Model], X: Any, targets: Targets) -> list[float]:
@@ -274,6 +308,13 @@ class L20SelectorCV(SearchedSelector):
             template.as_regressor() if targets.classes is None else template.as_classifier().set_params(calibration=None)
         )
         return model.set_params(alpha=alpha, ridge=template.ridge if ridge is None else ridge)
+
+    @staticmethod
+    def _fit_in_fold(constraints: CarriedConstraints | None, model: Model, samples: Samples) -> Model:
+        """Fit a model to the training samples of a fold, whose columns may be others than those of all samples."""
+        if constraints is not None and samples.names is not None:
+            constraints.put_on(model, samples.names)
+        return fit_part(samples.names, model, samples)
 
     def _is_at_limit(self, penalty: RowPenalty) -> bool:
         """Whether a number was searched for, the best one lies at the limit, and there are more features."""
@@ -317,15 +358,15 @@ class L20SelectorCV(SearchedSelector):
         sizes = self.cv_results_["n_features_to_select"]
         return choose(self.cv_results_, None, among=sizes == min(self._n_wanted(rule, n_units), sizes.max()))
 
-    def _fit_finally(self, model: Model, samples: Samples, names: Array | None) -> None:
+    def _fit_finally(self, model: Model, samples: Samples) -> None:
         """Compute the chosen path on all samples."""
         size, largest = self._tried[self.best_index_ % len(self._tried)], self._tried[-1]
         model.set_params(n_features_to_select=size, max_features=largest)
         if isinstance(model, L20Classifier):
             model.set_params(calibration="loo")
-        self.model_ = fit_part(names, model, samples)
-        if names is not None:
-            model.feature_names_in_ = names
+        self.model_ = fit_part(samples.names, model, samples)
+        if samples.names is not None:
+            model.feature_names_in_ = samples.names
         self.path_, self.scores_, self.ranking_ = model.path_, model.scores_, model.ranking_
         self.ridge_, self.scale_, self.alpha_ = model.ridge_, model.scale_, model.alpha
         self.n_features_ = int(model.support_.sum())
@@ -367,3 +408,4 @@ class L20SelectorCV(SearchedSelector):
             raise TypeError(f"selector={self.selector!r} is not an L20Selector. Use one, or None for its defaults.")
         self._judged.check()
         self._grid.check()
+        Preprocessing(self.preprocess).check()

@@ -36,6 +36,8 @@ class Samples:
         Weights for the selector; judges get the next two.
     fit_params, score_params : dict of arrays of shape (n_samples, ...)
         Metadata for the ``fit`` of the estimator of a judge, and for its scorer.
+    names : array of shape (n_features,), optional
+        Names of the features.
     """
 
     X: Any
@@ -43,6 +45,7 @@ class Samples:
     sample_weight: Array | None = None
     fit_params: Mapping[str, Any] = field(default_factory=dict)
     score_params: Mapping[str, Any] = field(default_factory=dict)
+    names: Array | None = None
     _read: dict[bytes, Array] = field(default_factory=dict, init=False, repr=False)
 
     def part(self, chosen: Array) -> Samples:
@@ -52,7 +55,8 @@ class Samples:
             for params in (self.fit_params, self.score_params)
         )
         weights = None if self.sample_weight is None else self.sample_weight[chosen]
-        return Samples(self.X[chosen], self.y[chosen], weights, fit_params, score_params)
+        X = self.X.iloc[chosen] if hasattr(self.X, "iloc") else self.X[chosen]
+        return Samples(X, self.y[chosen], weights, fit_params, score_params, self.names)
 
     def columns(self, order: Array) -> Array:
         """Return some columns of X as a dense array, cached for the next judge, since X may be a file."""
@@ -60,6 +64,18 @@ class Samples:
         if key not in self._read:
             self._read[key] = dense_columns(self.X, order)
         return self._read[key]
+
+
+class Parts(NamedTuple):
+    """Training and test samples of a fold that are more than rows of all samples, since they were preprocessed in the fold.
+
+    ``places`` (n_features of the fold,) says where the features of the fold are among those of all samples, -1 for features
+    that only the fold has; None if they are the same.
+    """
+
+    train: Samples
+    test: Samples
+    places: Array | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,6 +134,21 @@ class Judged(NamedTuple):
         """Number of features of each size, (n_sizes,)."""
         return np.array([len(features) for features in self.features])
 
+    def masks(self, n_features: int, places: Array | None = None) -> Array:
+        """Return the masks of the features of each size among those of all samples, (n_sizes, n_features)."""
+        masks = np.zeros((len(self.features), n_features + 1), dtype=bool)
+        for mask, features in zip(masks, self.features, strict=True):
+            mask[features if places is None else places[features]] = True
+        return masks[:, :-1]  # the last one is for place -1
+
+    def ranks(self, n_features: int, places: Array | None = None) -> Array | None:
+        """Return the ranks of all features, (n_features,); those that the fold does not have come last."""
+        if places is None or self.ranking is None:
+            return self.ranking
+        ranks = np.full(n_features + 1, self.ranking.max() + 1)
+        ranks[places] = self.ranking
+        return ranks[:-1]
+
 
 @dataclass(frozen=True)
 class FoldWork:
@@ -142,10 +173,10 @@ class FoldWork:
     fit: Callable[[Any, Samples], object]
     one_ranking: bool
 
-    def __call__(self, selector: Any, fold: Fold) -> Judged:
-        train = self.samples.part(fold.train)
+    def __call__(self, selector: Any, fold: Fold, parts: Parts | None = None) -> Judged:
+        train = self.samples.part(fold.train) if parts is None else parts.train
         selection = select(selector, train, self.sizes, fit=self.fit, one_ranking=self.one_ranking)
-        return judge(selection, train, self.samples.part(fold.test), self.judges)
+        return judge(selection, train, self.samples.part(fold.test) if parts is None else parts.test, self.judges)
 
 
 def fit_quietly(selector: Any, train: Samples) -> None:
@@ -166,14 +197,16 @@ def evaluate(
     fit: Callable[[Any, Samples], object] = fit_quietly,
     one_ranking: bool = False,
     n_jobs: int | None = None,
+    parts: Sequence[Parts] | None = None,
 ) -> Generator[Judged, None, None]:
     """Yield the results of all judges for every selector and fold.
 
-    See :class:`FoldWork` for the parameters; ``n_jobs`` folds are computed in parallel. Results come fold by fold of the
-    first selector, then of the next. Closing the generator cancels the rest.
+    See :class:`FoldWork` for the parameters; ``n_jobs`` folds are computed in parallel, on ``parts`` where they were
+    preprocessed. Results come fold by fold of the first selector, then of the next. Closing the generator cancels the rest.
     """
     work = FoldWork(samples, sizes, judges, fit, one_ranking)
-    return results_of(work, [(selector, fold) for selector in selectors for fold in folds], n_jobs)
+    splits = [(fold,) for fold in folds] if parts is None else list(zip(folds, parts, strict=True))
+    return results_of(work, [(selector, *split) for selector in selectors for split in splits], n_jobs)
 
 
 class Scores(NamedTuple):
@@ -196,6 +229,7 @@ def score_sizes(
     judge: Judge,
     *,
     on_path: Callable[[int], object],
+    parts: Sequence[Parts] | None = None,
     **options: Any,
 ) -> Scores:
     """Score every size of every selector in every fold by one judge.
@@ -203,21 +237,23 @@ def score_sizes(
     ``options`` are those of :func:`evaluate`; ``on_path`` is called with the number of finished paths.
     """
     found: list[Judged] = []
-    with closing(evaluate(selectors, samples, folds, sizes, {"score": judge}, **options)) as results:
+    with closing(evaluate(selectors, samples, folds, sizes, {"score": judge}, parts=parts, **options)) as results:
         for judged in results:
             found.append(judged)
             on_path(len(found))
     shape = (len(selectors), len(folds), len(sizes))
-    support = np.zeros((len(folds), len(selectors), len(sizes), samples.X.shape[1]), dtype=bool)
+    n_features = samples.X.shape[1]
+    places = [None] * len(folds) if parts is None else [part.places for part in parts]
+    support = np.zeros((len(folds), len(selectors), len(sizes), n_features), dtype=bool)
     for number, judged in enumerate(found):
         selector, fold = divmod(number, len(folds))
-        for mask, features in zip(support[fold, selector], judged.features, strict=True):
-            mask[features] = True
+        support[fold, selector] = judged.masks(n_features, places[fold])
+    ranks: list[Any] = [judged.ranks(n_features, places[number % len(folds)]) for number, judged in enumerate(found)]
     return Scores(
         np.reshape([judged.by_judge["score"] for judged in found], shape),
         np.reshape([judged.n_features for judged in found], shape),
         support,
-        np.reshape([judged.ranking for judged in found], (*shape[:2], -1)).swapaxes(0, 1),
+        np.reshape(ranks, (*shape[:2], -1)).swapaxes(0, 1),
     )
 
 

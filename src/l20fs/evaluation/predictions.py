@@ -119,7 +119,7 @@ class Predictions:
             if is_defined.any():
                 scores, n_features = scores[is_defined], n_features[is_defined]
             else:
-                weights = np.asarray(self.fold_weights.any(axis=0)[None], dtype=np.float64)
+                weights = self.fold_weights.max(axis=0)[None]
                 scores = metric.sign * metric.formula(self.outputs(judge, metric), weights)
                 n_features = np.asarray(n_features.mean(axis=0, keepdims=True))
         return tabulate([Setting(0.0, None)], self.sizes, scores[None], n_features[None])

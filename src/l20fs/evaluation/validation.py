@@ -10,33 +10,20 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import t as student
 
-from l20fs.evaluation.metrics import METRICS, Outputs
+from l20fs.evaluation.corrected_score import Estimate, fixed_score, wilson
+from l20fs.evaluation.folds import Fold
+from l20fs.evaluation.metrics import METRICS, Metric, Outputs
 from l20fs.typing import Array
 
 #: Metrics that are computed, in this order.
-OF_CLASSES = ("accuracy", "balanced_accuracy", "roc_auc", "log_loss", "brier")
+OF_CLASSES = ("accuracy", "balanced_accuracy", "f1_macro", "roc_auc", "log_loss", "brier")
 OF_NUMBERS = ("r2", "mae", "rmse")
 
-#: Ranges of probability, and bootstrap samples.
-N_BINS, N_DRAWS = 10, 2000
+#: Ranges of probability.
+N_BINS = 10
 
 #: The slope of the calibration is searched between these, which are as good as none and as certain as can be.
 SLOPES = (1e-3, 1e3)
-
-
-class Estimate(NamedTuple):
-    """A value and the ends of its 95 % interval."""
-
-    value: float
-    lower: float
-    upper: float
-
-
-def wilson(n_right: int, n: int, z: float = 1.959963984540054) -> tuple[float, float]:
-    """Return the Wilson interval of a share."""
-    share, weight = n_right / n, z * z / n
-    middle, half = share + weight / 2, z * math.sqrt(share * (1 - share) / n + weight / (4 * n))
-    return max(0.0, (middle - half) / (1 + weight)), min(1.0, (middle + half) / (1 + weight))
 
 
 class ClassRates(NamedTuple):
@@ -120,6 +107,7 @@ def validate_classes(
     predicted: Sequence[str],
     classes: Sequence[str],
     batches: Array | None = None,
+    folds: Sequence[Fold] | None = None,
 ) -> Validation:
     """Judge predicted classes.
 
@@ -133,6 +121,8 @@ def validate_classes(
         The classes that can be predicted.
     batches : array of shape (n_samples,), optional
         Group of each sample, for the accuracy within each.
+    folds : sequence of Fold, optional
+        Where the predictions are those of several models: the intervals are wider then. No class may be unknown.
 
     Returns
     -------
@@ -160,7 +150,7 @@ def validate_classes(
     bins = reliability(probabilities[known, codes[known]], right)
     return Validation(
         n_samples=int(known.sum()),
-        scores=_scores(outputs, OF_CLASSES),
+        scores=_scores(outputs, OF_CLASSES, folds),
         classes=list(classes),
         confusion=confusion,
         rates=class_rates(confusion[: len(classes)], classes, probabilities[known].sum(axis=0)),
@@ -172,7 +162,9 @@ def validate_classes(
     )
 
 
-def validate_numbers(truth: Array, predicted: Array, batches: Array | None = None) -> Validation:
+def validate_numbers(
+    truth: Array, predicted: Array, batches: Array | None = None, folds: Sequence[Fold] | None = None
+) -> Validation:
     """Judge predicted numbers.
 
     Parameters
@@ -180,6 +172,8 @@ def validate_numbers(truth: Array, predicted: Array, batches: Array | None = Non
     truth, predicted : arrays of shape (n_samples,)
     batches : array of shape (n_samples,), optional
         Group of each sample, for R2 within each.
+    folds : sequence of Fold, optional
+        Where the predictions are those of several models: the intervals are wider then.
 
     Returns
     -------
@@ -196,13 +190,13 @@ def validate_numbers(truth: Array, predicted: Array, batches: Array | None = Non
     is_counted = np.ones(len(truth), dtype=bool)
     return Validation(
         n_samples=len(truth),
-        scores=_scores(outputs, OF_NUMBERS),
+        scores=_scores(outputs, OF_NUMBERS, folds),
         bias=_bias(predicted - truth),
         batches=[
             Batch(
                 name,
                 int(mask.sum()),
-                _scores(Outputs(truth[mask], 0, numbers=predicted[mask, None, None]), OF_NUMBERS[:1])["r2"],
+                _score(Outputs(truth[mask], 0, numbers=predicted[mask, None, None]), METRICS[OF_NUMBERS[0]], None),
             )
             for name, mask in _groups(batches, is_counted)
         ],
@@ -316,29 +310,17 @@ def _share(n_right: int, n: int) -> Estimate | None:
     return Estimate(n_right / n, *wilson(n_right, n)) if n else None
 
 
-def _scores(outputs: Outputs, names: Sequence[str]) -> dict[str, Estimate | None]:
-    """Return the metrics with intervals: that of Wilson for the accuracy, percentiles of the bootstrap for all others."""
+def _scores(outputs: Outputs, names: Sequence[str], folds: Sequence[Fold] | None) -> dict[str, Estimate | None]:
+    """Return the metrics with intervals; None where one is not defined, or has too few samples for an interval."""
+    return {name: _score(outputs, METRICS[name], folds) for name in names}
+
+
+def _score(outputs: Outputs, metric: Metric, folds: Sequence[Fold] | None) -> Estimate | None:
     n = len(outputs.truth)
-    draws = np.random.default_rng(0).multinomial(n, np.full(n, 1.0 / n), size=N_DRAWS) if n else np.zeros((0, 0))
-    return {name: _score(outputs, name, draws) for name in names}
-
-
-def _score(outputs: Outputs, name: str, draws: Array) -> Estimate | None:
-    if not len(draws):
+    if not n or not np.isfinite(metric.formula(outputs, np.ones((1, n)))).all():
         return None
-    value = float(METRICS[name].formula(outputs, np.ones((1, len(outputs.truth))))[0, 0])
-    if math.isnan(value):
-        return None
-    if name == "accuracy":
-        return share_of(outputs.labels[:, 0] == outputs.truth) if outputs.labels is not None else None
-    drawn = METRICS[name].formula(outputs, draws.astype(np.float64))[:, 0]
-    return _with_percentiles(value, drawn)
-
-
-def _with_percentiles(value: float, drawn: Array) -> Estimate:
-    """Return a value with the percentiles of the bootstrap; a draw that lacks a class does not count."""
-    lower, upper = np.nanpercentile(drawn, [2.5, 97.5]).tolist()
-    return Estimate(value, lower, upper)
+    score = fixed_score(outputs, metric, 0, folds=folds)
+    return score if np.isfinite(score).all() else None
 
 
 def _bias(errors: Array) -> Estimate | None:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from l20fs.design import make_design
-from l20fs.estimators.selection_table import feature_names
+from l20fs.estimators.preprocessing import values_of
+from l20fs.estimators.selection_table import feature_names, without_names
 from l20fs.inputs.targets import encode_targets
 from l20fs.inputs.validation import validate_input
 from l20fs.plots.canvas import (
@@ -106,6 +107,10 @@ class SelectionHeatmapDisplay:
             The display, drawn.
         """
         check_attributes(selector, ("get_support",), cls, "selector, such as L20Selector")
+        names, chosen = feature_names(selector), selector.get_support(indices=True)
+        steps = getattr(selector, "preprocess_", None)
+        if steps is not None:  # of L20SelectorCV, whose features are the columns that they give
+            selector, X = without_names(selector.model_), values_of(steps.transform(X), steps)
         X, y = validate_input(
             selector, X, y, supervised=True, accept_sparse=True, dtypes=[np.float64, np.float32], reset=False
         )
@@ -113,7 +118,6 @@ class SelectionHeatmapDisplay:
         if targets.classes is None or targets.codes is None:
             raise ValueError(f"{cls.__name__} needs one class label per sample; y holds numbers or several columns.")
         sizes = targets.Y.sum(axis=0)
-        chosen = selector.get_support(indices=True)
         means = np.zeros((0, len(sizes)))
         if len(chosen):
             # Class mean minus overall mean, which is 0: contrasts sum to 0, as products with a centred design require.
@@ -123,7 +127,7 @@ class SelectionHeatmapDisplay:
         order = np.lexsort((-means[np.arange(len(means)), highest], highest))
         return cls(
             means=means[order],
-            names=feature_names(selector)[chosen[order]],
+            names=names[chosen[order]],
             classes=targets.classes,
             sizes=sizes.astype(int),
         ).plot(ax)

@@ -59,8 +59,8 @@ def predict_samples(panel: Panel, columns: Mapping[str, Any], k: int | None = No
     >>> from l20fs import L20Classifier
     >>> from l20fs.data import load_srbct
     >>> tumours = load_srbct()
-    >>> panel = L20Classifier(5).fit(tumours.data, tumours.target).to_panel(tumours.data, tumours.target)
-    >>> columns = {name: tumours.data[:2, int(name[1:])].copy() for name in panel.features}
+    >>> panel = L20Classifier(20).fit(tumours.data, tumours.target).to_panel(tumours.data, tumours.target)
+    >>> columns = {name: tumours.data[2:4, int(name[1:])].copy() for name in panel.features}
     >>> columns[panel.features[0]][1] = np.nan
     >>> found = predict_samples(panel, columns)
     >>> found.predicted.tolist(), found.remarks[0], found.remarks[1][:8]

@@ -22,7 +22,7 @@ LEAST_SPREAD = 0.01
 
 @dataclass(frozen=True, eq=False)
 class TrainingCheck:
-    """What of each sample lies outside the training data.
+    """Values and distances of samples that lie outside the training data.
 
     Attributes
     ----------

@@ -18,7 +18,7 @@ from l20fs.report.measures import PanelNumbers
 #: Fields of the content that the script needs to show another k; all else is drawn once.
 SCRIPT_FIELDS = ("title", "task", "classes", "targets", "features", "columns", "substitutes", "strongest", "confusion")
 #: Most weights that the page predicts with: those of every panel up to 100 features and 4 classes.
-MOST_WEIGHTS = 21_000
+MOST_WEIGHTS = 16_000
 
 #: Names and meanings of the columns on the page.
 COLUMNS = {
@@ -130,16 +130,21 @@ def packed(data: bytes) -> str:
 
 def _for_prediction(panel: PanelNumbers, k: int) -> dict[str, Any]:
     """Return what the script predicts with; of very many weights those of the smaller panels, and of the selected one."""
-    n_values = len(panel.intercept[0]) if panel.intercept else 0
-    sizes, left = [], MOST_WEIGHTS
-    for size in [k, *(size for size in range(1, len(panel.weights) + 1) if size != k)]:
-        left -= (size + 1) * n_values
-        if 0 < size <= len(panel.weights) and (left >= 0 or size == k):
-            sizes.append(size)
-    numbers: list[float] = []
-    for size in sorted(sizes):
-        numbers += [weight for row in panel.weights[size - 1] for weight in row]
-        numbers += [-math.inf if value is None else value for value in panel.intercept[size - 1]]
+    rules = [
+        [*weights, [-math.inf if value is None else value for value in intercept]]
+        for weights, intercept in zip(panel.weights, panel.intercept, strict=True)
+    ]
+    if panel.slope and len(rules[0][0]) > 2 and all(math.isfinite(rule[-1][-1]) for rule in rules):
+        # Only differences between classes matter: three or more have one value less.
+        rules = [[[value - row[-1] for value in row[:-1]] for row in rule] for rule in rules]
+    n_values = len(rules[0][0]) if rules else 0
+    left = MOST_WEIGHTS - (n_values * (k + 1) if k <= len(rules) else 0)
+    sizes = {k} & set(range(1, len(rules) + 1))
+    for size in range(1, len(rules) + 1):
+        left -= n_values * (size + 1) if size != k else 0
+        if left >= 0:
+            sizes.add(size)
+    numbers = [value for size in sorted(sizes) for row in rules[size - 1] for value in row]
     return {
         "sizes": sorted(sizes),
         "n_values": n_values,

@@ -227,34 +227,6 @@ def bubbles(points: Iterable[tuple[float, float, float]], axes: tuple[Scale, Sca
     return "".join(parts)
 
 
-class Point(NamedTuple):
-    """A point, its text, and the ends of a vertical bar through it where there is one."""
-
-    x: float
-    y: float
-    title: str = ""
-    ends: tuple[float, float] | None = None
-
-
-def point_chart(
-    points: Sequence[Point], *, label: str, x_name: str, y_name: str, span: tuple[float, float], percent: bool = False
-) -> str:
-    """Draw points in a square of values, with a dashed line where both are equal."""
-    x, y = Scale(*span, LEFT, RIGHT), Scale(*span, BOTTOM, TOP)
-    body = [
-        _frame(x, y, ticks(*span), ticks(*span, 5), y_name, x_name, percent=percent),
-        f'<line class="chance" x1="{LEFT}" y1="{BOTTOM}" x2="{RIGHT}" y2="{TOP}"/>',
-        '<g class="line c0">',
-    ]
-    for point in points:
-        place = _f(x(point.x))
-        if point.ends is not None:
-            low, high = (_f(y(end)) for end in point.ends)
-            body.append(f'<line x1="{place}" x2="{place}" y1="{low}" y2="{high}"/>')
-        body.append(f'<circle cx="{place}" cy="{_f(y(point.y))}" r="4"><title>{escape(point.title)}</title></circle>')
-    return _svg("points", label, "".join(body) + "</g>")
-
-
 # ----------------------------------------------------------------------------------------------------------------- pieces
 
 

@@ -4,7 +4,7 @@ function startPrediction(report, rules, named) {
   const byId = (id) => document.getElementById(id);
   const isRegression = report.task === "regression";
   const outputs = isRegression ? report.targets : report.classes;
-  const MOST_ROWS = 500;
+  const MOST_ROWS = 200;
   const MARGIN = 0.1; // a value is out of range if it is beyond by more than this share of the range, as in l20fs predict
   let k = 0;
 
@@ -19,10 +19,11 @@ function startPrediction(report, rules, named) {
 
   function valuesOf(sample) {
     const rule = ruleOf.get(k);
-    return Array.from({ length: nValues }, (_, value) => {
+    const values = Array.from({ length: nValues }, (_, value) => {
       const sum = sample.reduce((total, x, place) => total + x * rule[place * nValues + value], 0);
       return sum + rule[k * nValues + value];
     });
+    return nValues > 1 && nValues < outputs.length ? [...values, 0] : values; // those of classes are less that of the last
   }
 
   function probabilitiesOf(values) {
@@ -49,29 +50,27 @@ function startPrediction(report, rules, named) {
     return ["\t", ";", ","].find((sign) => bare.includes(sign)) ?? " ";
   }
 
-  /* Rows of cells; a cell that starts with a quote ends at the next single one, and may hold separators and ends of lines. */
-  function split(text, separator, takesQuotes) {
+  /* Rows of cells. A cell in quotes may hold separators and ends of lines; a quote that is not closed is a sign like others. */
+  function split(text, separator) {
+    const inQuotes = new RegExp(`"((?:[^"]|"")*)" *(?=${separator ?? "\\n"}|\\n|$)`, "y");
     const rows = [[]];
-    let [cell, isQuoted] = ["", false];
+    let cell = "";
     const endCell = () => {
-      rows.at(-1).push(cell.trim());
+      if (separator !== " " || cell) rows.at(-1).push(cell.trim());
       cell = "";
     };
     for (let i = 0; i < text.length; i++) {
-      const sign = text[i];
-      if (isQuoted) {
-        if (sign !== '"') cell += sign;
-        else if (text[i + 1] === '"') cell += text[++i];
-        else isQuoted = false;
-      } else if (takesQuotes && sign === '"' && cell.trim() === "") [cell, isQuoted] = ["", true];
-      else if (sign === separator || (separator === " " && /\s/.test(sign) && sign !== "\n")) {
-        if (separator !== " " || cell) endCell();
-      } else if (sign === "\n") {
-        if (separator !== " " || cell) endCell();
+      inQuotes.lastIndex = i;
+      const match = text[i] === '"' && !cell.trim() ? inQuotes.exec(text) : null;
+      if (match) {
+        cell = match[1].replaceAll('""', '"');
+        i += match[0].length - 1;
+      } else if (text[i] === separator) endCell();
+      else if (text[i] === "\n") {
+        endCell();
         rows.push([]);
-      } else cell += sign;
+      } else cell += text[i];
     }
-    if (isQuoted) return split(text, separator, false); // it was no quote
     endCell();
     return rows.filter((row) => row.some((entry) => entry));
   }
@@ -79,7 +78,7 @@ function startPrediction(report, rules, named) {
   /* Return { problem } or { samples: [{ name, cells } or { name, problem }] } with the cells of the k features in order. */
   function read(text) {
     const lines = text.replace(/^\ufeff/, "").replace(/\r\n?/g, "\n");
-    const rows = split(lines, separatorOf(lines.trim().split("\n")[0]), true);
+    const rows = split(lines, separatorOf(lines.trim().split("\n")[0]));
     const needed = report.features.slice(0, k);
     const [first] = rows;
     const hasText = first.some((cell, i) => !isValue(cell) && (i > 0 || first.length === 1 || isOneOf(cell, report.features)));
@@ -196,7 +195,7 @@ function startPrediction(report, rules, named) {
     table.hidden = true;
     if (!text.trim() || !k) status.textContent = "";
     else if (!ruleOf.has(k)) {
-      status.textContent = `This page has the weights of ${sizes.length} panels, but not of that of ${k}. Use l20fs predict with panel.json.`;
+      status.textContent = `This page has no weights for ${k} features. Use l20fs predict with panel.json.`;
     } else {
       const { samples, problem } = read(text);
       if (problem) status.replaceChildren(...[problem].flat());

@@ -1,0 +1,206 @@
+"""Steps before a selection: fitted once in every fold, on its training samples, and once on all samples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils import Tags, check_array, check_consistent_length, get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+from sklearn.utils.validation import validate_data
+
+from l20fs.blocks import refuse_blocks
+from l20fs.evaluation.engine import Parts, Samples
+from l20fs.evaluation.folds import Fold
+from l20fs.evaluation.parallel import results_of
+from l20fs.inputs.constraints import FEATURE_CONSTRAINTS, resolve_constraints
+from l20fs.inputs.validation import (
+    refuse_foreign_array,
+    refuse_non_finite,
+    refuse_non_numbers,
+    refuse_odd_targets,
+    refuse_repeated_names,
+)
+from l20fs.text import quoted
+from l20fs.typing import Array
+
+
+class Preprocessed(NamedTuple):
+    """The transformer fitted to all samples, what it makes of them, and the parts of every fold; None if there is none."""
+
+    fitted: Any
+    samples: Samples
+    parts: list[Parts] | None
+
+
+@dataclass(frozen=True)
+class Preprocessing:
+    """The parameter ``preprocess`` of :class:`~l20fs.L20SelectorCV`, and metadata for its ``fit``."""
+
+    transformer: Any
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    def check(self) -> None:
+        """Refuse what is no transformer."""
+        is_estimator = all(hasattr(self.transformer, name) for name in ("fit", "transform", "get_params"))
+        if self.transformer is not None and (isinstance(self.transformer, type) or not is_estimator):
+            raise TypeError(
+                f"preprocess={self.transformer!r} is not a transformer. Use one with fit and transform, such as "
+                "StandardScaler() or make_pipeline(SimpleImputer(), StandardScaler()), or None."
+            )
+
+    def tag(self, tags: Tags) -> Tags:
+        """Add to the tags of a selector what the first step takes."""
+        first = self.transformer
+        while isinstance(first, Pipeline):
+            first = next((step for _, step in first.steps if step not in (None, "passthrough")), None)
+        if hasattr(first, "get_params") and not isinstance(first, type):
+            tags.input_tags.allow_nan = get_tags(first).input_tags.allow_nan
+            tags.input_tags.sparse &= get_tags(self.transformer).input_tags.sparse
+        return tags
+
+    def add_to(self, router: MetadataRouter) -> MetadataRouter:
+        """Say which metadata of ``fit`` the transformer asks for."""
+        if self.transformer is None:
+            return router
+        mapping = MethodMapping().add(caller="fit", callee="fit_transform")
+        return router.add(preprocess=self.transformer, method_mapping=mapping)
+
+    def apply(self, samples: Samples, folds: Sequence[Fold], n_jobs: int | None) -> Preprocessed:
+        """Fit a copy of the transformer to all samples, and one in every fold to its training samples."""
+        if self.transformer is None:
+            return Preprocessed(None, samples, None)
+        fitted, after = self._fit(samples, self.params)
+        if not after.X.shape[1]:
+            raise ValueError(f"preprocess={self.transformer!r} leaves no features to select. Keep some.")
+        apply_in = partial(self._apply_in, samples, after.names, after.X.shape[1])
+        return Preprocessed(fitted, after, list(results_of(apply_in, [(fold,) for fold in folds], n_jobs)))
+
+    def _apply_in(self, samples: Samples, names: Array | None, n_features: int, fold: Fold) -> Parts:
+        params = {name: np.asarray(values)[fold.train] for name, values in self.params.items()}
+        fitted, train = self._fit(samples.part(fold.train), params)
+        test = samples.part(fold.test)
+        test = replace(test, X=values_of(fitted.transform(test.X), fitted), names=train.names)
+        return Parts(train, test, _places(train, names, n_features))
+
+    def _fit(self, samples: Samples, params: Mapping[str, Any]) -> tuple[Any, Samples]:
+        """Return a fitted copy, and the samples as it transforms them in its fit, with the names that it gives."""
+        fitted = clone(self.transformer)
+        if hasattr(fitted, "fit_transform"):  # as in a pipeline; of some, TargetEncoder, another result than transform
+            X = fitted.fit_transform(samples.X, samples.y, **params)
+        else:
+            X = fitted.fit(samples.X, samples.y, **params).transform(samples.X)
+        names = _names_of(X, fitted, samples.names)
+        values = values_of(X, fitted, names)
+        check_consistent_length(values, samples.y)
+        return fitted, replace(samples, X=values, names=names)
+
+
+def validate_before(estimator: Any, X: Any, y: Any) -> tuple[Any, Array]:
+    """Validate y, and of an X that is yet to be preprocessed the container; record its names and size."""
+    refuse_blocks(X, type(estimator).__name__)
+    refuse_foreign_array(X, "X")
+    refuse_foreign_array(y, "y")
+    refuse_odd_targets(y)
+    y = validate_data(estimator, "no_validation", y=y, multi_output=True)
+    X = X if hasattr(X, "shape") else np.asarray(X)
+    validate_data(estimator, X, y, skip_check_array=True)
+    check_consistent_length(X, y)
+    if X.shape[0] < 2:
+        raise ValueError(f"X has n_samples={X.shape[0]}. Give at least 2 samples.")
+    return X, y
+
+
+def values_of(X: Any, fitted: Any, names: Array | None = None) -> Any:
+    """Return what a transformer gave as an array or a CSR matrix of finite numbers; ``names`` are for messages."""
+    try:
+        refuse_foreign_array(X, "X")
+        refuse_non_numbers(X)
+        refuse_repeated_names(X)
+        values = check_array(
+            X, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32], ensure_all_finite=False, ensure_min_features=0
+        )
+        refuse_non_finite(values, names, type(fitted).__name__)
+    except (TypeError, ValueError) as error:
+        raise type(error)(
+            f"Features cannot be selected from what preprocess={type(fitted).__name__} gives: {error}"
+        ) from error
+    return values.tocsr() if sp.issparse(values) else values
+
+
+def names_after(fitted: Any, names: Any) -> Array | None:
+    """Return the names that a fitted transformer gives to its columns, None if it gives none."""
+    try:
+        return np.asarray(fitted.get_feature_names_out(names), dtype=object)
+    except (AttributeError, TypeError):  # a step without names, such as a FunctionTransformer
+        return None
+
+
+def _names_of(X: Any, fitted: Any, names: Array | None) -> Array | None:
+    """Return the names of the columns that a transformer gave, by the columns of a frame or by ``get_feature_names_out``."""
+    columns = getattr(X, "columns", None)
+    given = names_after(fitted, names) if columns is None else np.asarray(columns, dtype=object)
+    if given is None or np.shape(X)[1:] != (len(given),) or not all(isinstance(name, str) for name in given):
+        return None
+    unique, counts = np.unique(given.astype(str), return_counts=True)
+    if len(unique) < len(given):
+        raise ValueError(
+            f"preprocess={type(fitted).__name__} gives names more than once: {quoted(unique[counts > 1].tolist())}. Give "
+            "every column a unique name."
+        )
+    return given
+
+
+def _places(train: Samples, names: Array | None, n_features: int) -> Array | None:
+    """Return where the columns of a fold are among those of all samples, -1 for others; None if they are the same."""
+    width = train.X.shape[1]
+    if names is None or train.names is None:
+        if width != n_features:
+            raise ValueError(
+                f"preprocess gives {width} columns in a fold and {n_features} on all samples, without names to tell which. "
+                "Use one with get_feature_names_out, or with set_output(transform='pandas')."
+            )
+        return None
+    return None if np.array_equal(names, train.names) else _find(train.names, names)
+
+
+def _find(wanted: Array, names: Array) -> Array:
+    """Return the places of some names among others, -1 for those that are not there."""
+    place_of = {name: place for place, name in enumerate(names)}
+    return np.array([place_of.get(name, -1) for name in wanted], dtype=np.intp)
+
+
+@dataclass(frozen=True, eq=False)
+class CarriedConstraints:
+    """Constraints on the columns of all samples, for models of folds that have other columns.
+
+    A column that only the fold has is free; one that the fold does not have needs no constraint there.
+    """
+
+    names: Array
+    labels: Array
+    factors: Array
+
+    @classmethod
+    def of(cls, selector: Any, samples: Samples, parts: Sequence[Parts] | None) -> CarriedConstraints | None:
+        """Return the constraints of a selector if some fold needs them carried."""
+        constraints = {name: getattr(selector, name) for name in FEATURE_CONSTRAINTS}
+        if all(part.places is None for part in parts or []) or all(value is None for value in constraints.values()):
+            return None
+        assert samples.names is not None
+        return cls(
+            samples.names, *resolve_constraints(np.ones(samples.X.shape[1], dtype=bool), samples.names, **constraints)
+        )
+
+    def put_on(self, model: Any, names: Array) -> None:
+        """Give an unfitted model the constraints of the columns that it has."""
+        places = _find(names, self.names)
+        labels = np.where(places < 0, len(self.labels) + np.arange(len(names)), self.labels[places])
+        factors = np.where(places < 0, 1.0, self.factors[places])
+        model.set_params(include=None, exclude=None, penalty_factor=factors, feature_groups=labels)

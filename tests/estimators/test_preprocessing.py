@@ -1,0 +1,435 @@
+"""L20SelectorCV(preprocess=...) against pipelines that are fitted anew for every fold and size, and what must not happen."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from samples import make_data, make_frame, make_many_classes
+from sklearn import config_context
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.compose import make_column_transformer
+from sklearn.decomposition import PCA
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.feature_selection import SelectKBest, VarianceThreshold
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_validate
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, OneHotEncoder, StandardScaler, TargetEncoder
+from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV
+from l20fs.estimators.search_grid import SearchGrid
+from l20fs.plots import SelectionHeatmapDisplay
+
+FOLDS = StratifiedKFold(3, shuffle=True, random_state=0)
+
+
+class Spy(TransformerMixin, BaseEstimator):
+    """Centre the columns, and note every X that it is fitted to."""
+
+    def __init__(self, seen=None):
+        self.seen = seen
+
+    def fit(self, X, y=None):
+        self.mean_ = X.mean(axis=0)
+        self.seen.append(X)
+        return self
+
+    def transform(self, X):
+        return X - self.mean_
+
+    def __sklearn_clone__(self):
+        return Spy(self.seen)  # copies share the notes
+
+
+def slow_models(preprocess, X, y, ridge, k, largest, **options):
+    """Fit a pipeline in every fold; return the scores of the folds, and the names that each selected."""
+    scores, names = [], []
+    for train, test in FOLDS.split(X, y):
+        model = L20Classifier(k, ridge=ridge, max_features=largest, **options)
+        pipeline = make_pipeline(clone(preprocess), model).fit(X.iloc[train], y[train])
+        scores.append(pipeline.score(X.iloc[test], y[test]))
+        names.append(pipeline[:-1].get_feature_names_out()[model.support_].tolist())
+    return scores, names
+
+
+def make_holes(seed=0):
+    """Return a frame with missing values and a column that varies in some folds only."""
+    frame, y = make_frame(seed)
+    frame += np.random.default_rng(seed).normal(scale=0.5, size=frame.shape)
+    frame = frame.mask(np.random.default_rng(seed).random(frame.shape) < 0.1)
+    frame["rare"] = 0.0
+    frame.loc[next(FOLDS.split(frame, y))[1][0], "rare"] = 1.0
+    return frame[["rare", *frame.columns[:-1]]], y
+
+
+STEPS = {
+    "scaled": make_pipeline(SimpleImputer(), StandardScaler()),
+    "fewer": make_pipeline(SimpleImputer(), VarianceThreshold()),
+    "supervised": make_pipeline(SimpleImputer(), VarianceThreshold(), SelectKBest(k=8)),
+    "rotated": make_pipeline(SimpleImputer(), PCA(8, random_state=0)),
+    "logarithms": make_pipeline(SimpleImputer(), FunctionTransformer(np.arcsinh, feature_names_out="one-to-one")),
+    "target": make_pipeline(
+        SimpleImputer(), FunctionTransformer(np.rint, feature_names_out="one-to-one"), TargetEncoder(cv=FOLDS)
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore:The search for the number of features ended at its limit")
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("steps", STEPS)
+def test_the_scores_and_supports_are_those_of_a_slow_loop(steps, seed):
+    """Of TargetEncoder, too, whose ``fit_transform`` is not its ``transform``."""
+    frame, y = make_holes(seed)
+    preprocess, sizes, ridges = STEPS[steps], [1, 2, 4, 6], [0.1, 10.0]
+    if steps == "target":
+        y = (y > 0).astype(int)
+    selector = L20SelectorCV("best", preprocess=preprocess, ridge=ridges, sizes=sizes, cv=FOLDS).fit(frame, y)
+    results = selector.cv_results_
+    features = selector.preprocess_.get_feature_names_out()
+    for index, (ridge, k) in enumerate(zip(results["ridge"], results["n_features_to_select"], strict=True)):
+        scores, names = slow_models(preprocess, frame, y, ridge, int(k), max(sizes))
+        assert [results[f"split{i}_test_score"][index] for i in range(3)] == pytest.approx(scores)
+        for number, chosen in enumerate(names):
+            expected = [name for name in features if name in chosen]
+            assert features[results[f"split{number}_support"][index]].tolist() == expected
+            ranks = results[f"split{number}_ranking"][index][results[f"split{number}_support"][index]]
+            assert ranks.max(initial=0) <= k
+    alone = make_pipeline(clone(preprocess), L20Classifier(selector.n_features_, ridge=selector.ridge_, max_features=6))
+    alone.fit(frame, y)
+    assert np.array_equal(selector.support_, alone[-1].support_)
+    assert np.array_equal(selector.ranking_, alone[-1].ranking_)
+    np.testing.assert_array_equal(selector.coef_, alone[-1].coef_)
+    assert selector.get_feature_names_out().tolist() == features[selector.support_].tolist()
+    np.testing.assert_array_equal(selector.predict(frame), alone.predict(frame))
+    np.testing.assert_allclose(selector.decision_function(frame), alone.decision_function(frame))
+    np.testing.assert_allclose(selector.predict_proba(frame).sum(axis=1), 1.0)
+    np.testing.assert_array_equal(selector.transform(frame), alone[:-1].transform(frame)[:, selector.support_])
+    assert selector.score(frame, y) == alone.score(frame, y)
+    assert (selector.n_features_in_, selector.feature_names_in_.tolist()) == (13, frame.columns.tolist())
+
+
+def test_the_choice_is_that_of_a_grid_search_over_a_pipeline():
+    frame, y = make_holes(3)
+    preprocess, sizes = STEPS["scaled"], list(range(1, 9))
+    search = GridSearchCV(
+        make_pipeline(preprocess, L20Classifier(1, ridge=1.0, max_features=8)),
+        {"l20classifier__n_features_to_select": sizes},
+        cv=FOLDS,
+    ).fit(frame, y)
+    selector = L20SelectorCV("best", preprocess=preprocess, ridge=1.0, sizes=sizes, cv=FOLDS).fit(frame, y)
+    np.testing.assert_allclose(selector.cv_results_["mean_test_score"], search.cv_results_["mean_test_score"])
+    assert selector.best_score_ == pytest.approx(search.best_score_)
+    np.testing.assert_array_equal(selector.predict(frame), search.predict(frame))
+
+
+def test_every_fold_fits_once_whatever_is_tried(monkeypatch):
+    """Two ridges, and a search that doubles its limit twice."""
+    X, y, _ = make_many_classes(n_classes=10, n_per_class=2, n_samples=6, n_noise=10)
+    monkeypatch.setattr(SearchGrid, "limits", lambda self, penalty: [3, 6, 12])
+    spy, told = Spy([]), []
+    L20SelectorCV("best", preprocess=spy, ridge=[1.0, 10.0], cv=FOLDS, callback=told.append).fit(X, y)
+    assert len(told) == 18, "three rounds of two ridges in three folds"
+    assert len(spy.seen) == 3 + 1
+    np.testing.assert_array_equal(spy.seen[0], X)
+    for seen, (train, _) in zip(spy.seen[1:], FOLDS.split(X, y), strict=True):
+        np.testing.assert_array_equal(seen, X[train])
+    assert not hasattr(spy, "mean_"), "the transformer itself is not fitted"
+
+
+@pytest.mark.filterwarnings("ignore:The search for the number of features ended at its limit")
+def test_a_preprocess_that_saw_the_test_samples_would_score_better():
+    """Pure noise: thirty columns chosen on all samples tell the classes apart, those chosen in each fold do not."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((60, 5000)), np.arange(60) % 3
+    inside = L20SelectorCV("best", preprocess=SelectKBest(k=30), max_features=30, cv=FOLDS).fit(X, y)
+    leaked = L20SelectorCV("best", max_features=30, cv=FOLDS).fit(SelectKBest(k=30).fit_transform(X, y), y)
+    scores = inside.cv_results_["mean_test_score"]
+    assert scores.max() < 0.55  # the best of thirty, each within chance
+    assert abs(scores.mean() - 1 / 3) < 3 * np.sqrt(2 / 9 / 60)  # three deviations of a binomial share
+    assert leaked.best_score_ > 0.8
+
+
+def test_constraints_follow_their_columns_into_every_fold():
+    """``rare`` comes first and is missing in one fold, so that indices mean other columns there."""
+    frame, y = make_holes()
+    preprocess = STEPS["fewer"]
+    by_name = {"include": ["g7"], "exclude": ["g5", "rare"], "feature_groups": {"pair": ["g0", "g1"]}}
+    by_index = {"include": [8], "exclude": [6, 0], "feature_groups": [[1, 2]]}
+    found = [
+        L20SelectorCV(
+            4, selector=L20Selector(ridge=1.0, **constraints), preprocess=preprocess, max_features=4, cv=FOLDS
+        ).fit(frame, y)
+        for constraints in (by_name, by_index)
+    ]
+    for number, (train, test) in enumerate(FOLDS.split(frame, y)):
+        steps = clone(preprocess).set_output(transform="pandas")
+        here = {**by_name, "exclude": ["g5"] if number == 0 else ["g5", "rare"]}
+        pipeline = make_pipeline(steps, L20Classifier(4, ridge=1.0, **here)).fit(frame.iloc[train], y[train])
+        for selector in found:
+            assert selector.cv_results_[f"split{number}_test_score"][-1] == pipeline.score(frame.iloc[test], y[test])
+            chosen = selector.preprocess_.get_feature_names_out()[selector.cv_results_[f"split{number}_support"][-1]]
+            assert chosen.tolist() == pipeline.get_feature_names_out().tolist()
+            assert ("g7" in chosen, "g5" in chosen) == (True, False)
+    assert {"g7"} <= set(found[0].get_feature_names_out()) == set(found[1].get_feature_names_out())
+    assert found[0].cv_results_["split0_ranking"][0][0] == found[0].cv_results_["split0_ranking"][0].max()
+
+
+def test_another_estimator_gets_the_preprocessed_columns():
+    frame, y = make_holes(5)
+    preprocess = STEPS["scaled"]
+    selector = L20SelectorCV("best", sizes=[1, 3], estimator=KNeighborsClassifier(3), preprocess=preprocess, cv=FOLDS)
+    selector.fit(frame, y)
+    for index, k in enumerate([1, 3]):
+        for number, (train, test) in enumerate(FOLDS.split(frame, y)):
+            slow = make_pipeline(clone(preprocess), L20Selector(k), KNeighborsClassifier(3)).fit(frame.iloc[train], y[train])
+            assert selector.cv_results_[f"split{number}_test_score"][index] == slow.score(frame.iloc[test], y[test])
+    assert selector.predict_proba(frame).shape == (60, 3)
+    reduced = selector.transform(frame)
+    assert np.array_equal(selector.predict(frame), KNeighborsClassifier(3).fit(reduced, y).predict(reduced))
+
+
+def test_numbers_are_regressed_after_the_steps():
+    frame, _ = make_frame()
+    y = frame["g3"] * 2.0 + 0.1 * frame["g4"]
+    selector = L20SelectorCV(2, task="regression", preprocess=StandardScaler(), sizes=[1, 2], cv=4).fit(frame, y)
+    slow = cross_validate(make_pipeline(StandardScaler(), L20Regressor(2)), frame, y, cv=4)["test_score"]
+    assert [selector.cv_results_[f"split{i}_test_score"][1] for i in range(4)] == pytest.approx(slow)
+    assert selector.get_feature_names_out().tolist() == ["g3", "g4"]
+
+
+def test_frames_of_mixed_columns():
+    frame, y = make_frame()
+    frame["tissue"] = np.array(["skin", "lung", "bone"])[y]
+    steps = make_column_transformer(
+        (OneHotEncoder(), ["tissue"]), remainder=StandardScaler(), verbose_feature_names_out=False
+    )
+    selector = L20SelectorCV(4, preprocess=steps, selector=L20Selector(include=["g3"]), cv=FOLDS).fit(frame, y)
+    assert {"tissue_skin", "g3"} <= set(selector.get_feature_names_out())
+    assert (selector.n_features_in_, len(selector.support_)) == (13, 15)
+    assert selector.score(frame, y) == 1.0
+    table = selector.selection_frame(frame)
+    assert set(table["feature"]) == set(selector.get_feature_names_out())
+    assert table["could_replace"].str.contains(r"\(").all()
+    with pytest.raises(ValueError, match="include names 'g33', which X does not have"):
+        clone(selector).set_params(selector__include=["g33"]).fit(frame, y)
+    with pytest.raises(ValueError, match="feature names should match"):
+        selector.predict(frame.rename(columns={"g0": "other"}))
+    pytest.importorskip("matplotlib")
+    assert set(SelectionHeatmapDisplay.from_estimator(selector, frame, y).names) == set(table["feature"])
+
+
+def test_sparse_stays_sparse(monkeypatch):
+    X, y = make_data()
+    X = sp.csc_array(np.where(X > 0.5, X, 0.0))
+    seen, learn = [], L20Classifier._learn
+    monkeypatch.setattr(L20Classifier, "_learn", lambda self, X, targets: seen.append(X) or learn(self, X, targets))
+    selector = L20SelectorCV(3, preprocess=MaxAbsScaler(), max_features=4, cv=FOLDS).fit(X, y)
+    assert len(seen) == 4
+    assert all(sp.issparse(each) for each in [*seen, selector.transform(X)])
+    dense = L20SelectorCV(3, preprocess=MaxAbsScaler(), max_features=4, cv=FOLDS).fit(X.toarray(), y)
+    assert np.array_equal(selector.support_, dense.support_)
+    np.testing.assert_allclose(selector.transform(X).toarray(), dense.transform(X.toarray()))
+
+
+def test_text_becomes_features():
+    texts = ["red apple", "red cherry", "green pear", "green lime", "red plum", "green kiwi"] * 3
+    y = ["r" if text.startswith("red") else "g" for text in texts]
+    selector = L20SelectorCV(1, preprocess=CountVectorizer(), max_features=2, cv=3).fit(texts, y)
+    assert selector.get_feature_names_out().tolist()[0] in ("red", "green")
+    assert selector.predict(["red melon", "green melon"]).tolist() == ["r", "g"]
+
+
+def test_frames_of_polars():
+    frame, y = make_frame()
+    polars = pl.DataFrame(dict(frame))
+    ours, theirs = (
+        L20SelectorCV(3, preprocess=StandardScaler(), sizes=[3], cv=FOLDS).fit(each, y) for each in (frame, polars)
+    )
+    assert ours.get_feature_names_out().tolist() == theirs.get_feature_names_out().tolist()
+    np.testing.assert_array_equal(ours.predict(frame), theirs.predict(polars))
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_output_of_frames(library):
+    frame, y = make_frame()
+    frame.index = [f"sample{i}" for i in range(60)]
+    steps = make_pipeline(SimpleImputer(), StandardScaler()).set_output(transform=library)
+    selector = L20SelectorCV(3, preprocess=steps, sizes=[3], cv=FOLDS).fit(frame, y)
+    plain = L20SelectorCV(3, preprocess=make_pipeline(SimpleImputer(), StandardScaler()), sizes=[3], cv=FOLDS).fit(frame, y)
+    assert np.array_equal(selector.support_, plain.support_)
+    assert selector.get_feature_names_out().tolist() == plain.get_feature_names_out().tolist()
+    for each in (selector, plain):
+        out = each.set_output(transform="pandas").transform(frame)
+        assert out.columns.tolist() == plain.get_feature_names_out().tolist()
+        assert out.index.tolist() == frame.index.tolist()
+    with config_context(transform_output="pandas"):
+        again = L20SelectorCV(3, preprocess=clone(plain.preprocess), sizes=[3], cv=FOLDS).fit(frame, y)
+        assert np.array_equal(again.coef_, plain.coef_)
+        assert again.predict(frame).shape == (60,)
+        assert again.transform(frame).index.tolist() == frame.index.tolist()
+
+
+def test_names_of_arrays():
+    X, y = make_data()
+    X[:, 0] = 1.0
+    selector = L20SelectorCV(3, preprocess=VarianceThreshold(), sizes=[3], cv=FOLDS).fit(X, y)
+    chosen = 1 + np.flatnonzero(selector.support_)
+    assert selector.get_feature_names_out().tolist() == [f"x{j}" for j in chosen]
+    names = [f"gene{j}" for j in range(12)]
+    assert selector.get_feature_names_out(names).tolist() == [f"gene{j}" for j in chosen]
+    np.testing.assert_array_equal(selector.transform(X), X[:, chosen])
+    with pytest.raises(ValueError, match="input_features should have length equal"):
+        selector.get_feature_names_out(names[1:])
+    back = selector.inverse_transform(X[:, chosen])
+    np.testing.assert_array_equal(back, np.where(selector.support_, X[:, 1:], 0.0))
+    nameless = L20SelectorCV(3, preprocess=FunctionTransformer(np.arcsinh), sizes=[3], cv=FOLDS).fit(X, y)
+    assert nameless.get_feature_names_out().tolist() == [f"x{j}" for j in np.flatnonzero(nameless.support_)]
+
+
+def test_copies_parameters_and_workers():
+    frame, y = make_holes(6)
+    selector = L20SelectorCV("best", preprocess=make_pipeline(SimpleImputer(), StandardScaler()), max_features=4, cv=FOLDS)
+    serial, parallel = (clone(selector).set_params(n_jobs=n).fit(frame, y) for n in (1, 2))
+    for name, values in serial.cv_results_.items():
+        np.testing.assert_array_equal(values, parallel.cv_results_[name], err_msg=name)
+    copy = pickle.loads(pickle.dumps(serial))
+    assert np.array_equal(copy.predict(frame), serial.predict(frame))
+    nested = clone(selector).set_params(preprocess__simpleimputer__strategy="median").fit(frame, y)
+    assert nested.preprocess_[0].strategy == "median"
+    assert selector.preprocess[0].strategy == "mean"
+    nested_scores, slow = (cross_validate(selector, frame, y, cv=FOLDS, n_jobs=n, return_estimator=True) for n in (2, None))
+    assert nested_scores["test_score"].tolist() == slow["test_score"].tolist()
+    union = FeatureUnion([("few", clone(selector)), ("all", SimpleImputer())]).fit(frame, y)
+    n_few = union["few"].n_features_
+    assert union.transform(frame).shape == (60, n_few + 13)
+    assert union.get_feature_names_out().tolist()[:n_few] == [f"few__{name}" for name in serial.get_feature_names_out()]
+    stacked = make_pipeline(SimpleImputer(), clone(selector), LogisticRegression()).fit(frame, y)
+    assert stacked[:-1].get_feature_names_out().tolist() == serial.get_feature_names_out().tolist()
+
+
+def test_missing_values_are_the_matter_of_the_first_step():
+    frame, y = make_holes()
+    for preprocess, allowed in (
+        (None, False),
+        (SimpleImputer(), True),
+        (STEPS["scaled"], True),
+        (make_pipeline("passthrough", SimpleImputer()), True),
+        (make_pipeline(PCA(), SimpleImputer()), False),
+    ):
+        assert get_tags(L20SelectorCV(preprocess=preprocess)).input_tags.allow_nan is allowed
+    assert not get_tags(L20SelectorCV(preprocess=PowerlessTransformer())).input_tags.sparse
+    selector = L20SelectorCV(preprocess=StandardScaler(), cv=FOLDS)
+    n_missing = int(frame.isna().sum().sum())
+    with pytest.raises(ValueError, match=rf"preprocess=StandardScaler gives: X has {n_missing} missing.*'g0'.*Impute"):
+        selector.fit(frame, y)
+    with pytest.raises(ValueError, match=r"preprocess=FunctionTransformer gives: could not convert string"):
+        L20SelectorCV(preprocess=FunctionTransformer()).fit(frame.assign(tissue="skin"), y)
+
+
+class PowerlessTransformer(BaseEstimator):
+    """Without ``fit_transform``, names or sparse matrices."""
+
+    def __init__(self, n_dropped=0):
+        self.n_dropped = n_dropped
+
+    def fit(self, X, y=None):
+        self.width_ = X.shape[1] - (len(X) < 60) * self.n_dropped
+        return self
+
+    def transform(self, X):
+        return X[:, : self.width_]
+
+
+def test_transformers_of_the_least_kind():
+    X, y = make_data()
+    plain = L20SelectorCV(3, sizes=[3], cv=FOLDS).fit(X, y)
+    selector = L20SelectorCV(3, sizes=[3], cv=FOLDS, preprocess=PowerlessTransformer()).fit(X, y)
+    np.testing.assert_array_equal(selector.coef_, plain.coef_)
+    np.testing.assert_array_equal(selector.cv_results_["split0_support"], plain.cv_results_["split0_support"])
+    with pytest.raises(ValueError, match=r"gives 11 columns in a fold and 12 on all samples.*get_feature_names"):
+        clone(selector).set_params(preprocess__n_dropped=1).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("preprocess", "message"),
+    [
+        ("scale", r"preprocess='scale' is not a transformer. Use one with fit and transform, such as StandardScaler\(\)"),
+        (StandardScaler, "preprocess=.*StandardScaler.* is not a transformer"),
+        ([StandardScaler()], r"preprocess=\[StandardScaler\(\)\] is not a transformer"),
+        (np.log1p, "preprocess=<ufunc 'log1p'> is not a transformer"),
+        (LogisticRegression(), r"preprocess=LogisticRegression\(\) is not a transformer"),
+        (make_pipeline(StandardScaler(), LogisticRegression()), "is not a transformer"),
+    ],
+)
+def test_what_is_no_transformer_is_refused(preprocess, message):
+    X, y = make_data()
+    selector = L20SelectorCV(preprocess=preprocess)
+    with pytest.raises(TypeError, match=message):
+        selector.fit(X, y)
+    with pytest.raises(NotFittedError):
+        selector.transform(X)
+
+
+def test_odd_results_are_refused():
+    X, y = make_data()
+    with pytest.raises(ValueError, match="leaves no features to select"):
+        L20SelectorCV(preprocess=FunctionTransformer(lambda X: X[:, :0])).fit(X, y)
+    twice = FunctionTransformer(feature_names_out=lambda _, names: ["a"] * len(names))
+    with pytest.raises(ValueError, match="preprocess=FunctionTransformer gives names more than once: 'a'"):
+        L20SelectorCV(preprocess=twice).fit(X, y)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        L20SelectorCV(preprocess=StandardScaler()).fit(X, y[:-1])
+
+
+def test_weights_reach_the_steps_by_routing_only():
+    X, y = make_data()
+    weights = np.random.default_rng(0).integers(1, 4, 60).astype(float)
+    options = {"sizes": [3], "cv": FOLDS}
+    plain = L20SelectorCV(3, preprocess=StandardScaler(), **options).fit(X, y, sample_weight=weights)
+    np.testing.assert_allclose(plain.preprocess_.mean_, X.mean(axis=0))
+    with config_context(enable_metadata_routing=True):
+        scaler = StandardScaler().set_fit_request(sample_weight=True)
+        for preprocess in (scaler, make_pipeline(scaler)):
+            selector = L20SelectorCV(3, preprocess=preprocess, **options).set_fit_request(sample_weight=True)
+            selector.fit(X, y, sample_weight=weights)
+            fitted = selector.preprocess_ if preprocess is scaler else selector.preprocess_[0]
+            np.testing.assert_allclose(fitted.mean_, np.average(X, axis=0, weights=weights))
+            for number, (train, test) in enumerate(FOLDS.split(X, y)):
+                here = StandardScaler().fit(X[train], sample_weight=weights[train])
+                model = L20Classifier(3).fit(here.transform(X[train]), y[train], weights[train])
+                expected = model.score(here.transform(X[test]), y[test], weights[test])
+                assert selector.cv_results_[f"split{number}_test_score"][0] == pytest.approx(expected)
+
+
+def expected_failures(selector):
+    checks = {"check_sample_weight_equivalence_on_dense_data": "without routing, the scaler counts every sample once"}
+    if isinstance(selector.preprocess, SimpleImputer):
+        return {}
+    if isinstance(selector.preprocess, StandardScaler):
+        checks["check_estimators_pickle"] = "the scaler takes missing values, but leaves them to the selection"
+    return checks
+
+
+@pytest.mark.filterwarnings("ignore:n_features_to_select=.* is greater than n_features")
+@pytest.mark.filterwarnings("ignore:No features were selected")
+@pytest.mark.filterwarnings("ignore:Class.* with fewer samples than the")
+@pytest.mark.filterwarnings("ignore:The search for the number of features ended at its limit")
+@parametrize_with_checks(
+    [
+        L20SelectorCV(cv=3, max_features=5, preprocess=StandardScaler()),
+        L20SelectorCV(2, cv=3, sizes=[1, 2], preprocess=make_pipeline(SimpleImputer(), StandardScaler())),
+        L20SelectorCV("best", cv=3, task="regression", max_features=5, preprocess=SimpleImputer()),
+    ],
+    expected_failed_checks=expected_failures,
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
