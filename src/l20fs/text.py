@@ -143,6 +143,20 @@ def number_with_interval(value: float, lower: float, upper: float) -> str:
     return f"{shown} ({low} to {high})"
 
 
+def number_with_error(value: float, error: float) -> str:
+    """Write a number and its standard error, the error with two digits; 0 or NaN stands for an unknown error.
+
+    Examples
+    --------
+    >>> number_with_error(0.46631, 0.0108), number_with_error(148.41, 13.6), number_with_error(47.0912, 0.0)
+    ('0.466 ± 0.011', '148 ± 14', '47.09')
+    """
+    if not error > 0.0:
+        return f"{value:.4g}"
+    decimals = min(6, max(0, 1 - math.floor(math.log10(error))))
+    return f"{value:.{decimals}f} ± {error:.{decimals}f}"
+
+
 def p_text(value: float) -> str:
     """Write a p-value with the digits that matter.
 
