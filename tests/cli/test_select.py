@@ -361,7 +361,7 @@ def test_a_sparse_h5ad_file_stays_sparse(tmp_path, capsys, monkeypatch):
     options = ["--target", "kind", "-k", "4", "-o", str(tmp_path / "out")]
     found = summary_of(capsys, str(tmp_path / "cells.h5ad"), *options)
     assert found["selected"] == [f"g{j}" for j in L20Selector(4, max_features=100).fit(X, labels).path_.support(4)]
-    assert max(n_columns for _, n_columns in widest) <= 200  # 100 on the page, and substitutes for each in panel.json
+    assert max(n_columns for _, n_columns in widest) <= 200  # the features of the largest panel, and their substitutes
     message = refused(capsys, "select", str(tmp_path / "cells.h5ad"), "--target", "kind", "--method", "MRMR")
     assert "needs a dense table" in message
 

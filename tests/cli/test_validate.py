@@ -11,7 +11,7 @@ import browser
 import numpy as np
 import pandas as pd
 import pytest
-from cli_samples import contents, planted, read_tsv
+from cli_samples import contents, planted, read_tsv, write_table
 from khan_samples import tumours
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss, r2_score
 
@@ -255,3 +255,25 @@ def test_the_same_run_writes_the_same_bytes(validate, tmp_path):
     before = contents(tmp_path / "out")
     validate(*arguments)
     assert contents(tmp_path / "out") == before
+
+
+def test_a_list_for_numbers_is_judged(tmp_path):
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame(rng.standard_normal((50, 6)), columns=[f"g{j}" for j in range(6)])
+    X.assign(age=X["g1"] + 0.1 * rng.standard_normal(50)).to_csv(tmp_path / "train.csv", index=False)
+    (tmp_path / "list.txt").write_text("g1\ng2\n")
+    arguments = ["validate", str(tmp_path / "list.txt"), str(tmp_path / "train.csv"), "--target", "age"]
+    assert run([*arguments, "--task", "regression", "-o", str(tmp_path / "out")]) == 0
+    found = json.loads((tmp_path / "out" / "validation.json").read_text())
+    assert found["parts"]["cross-validation"]["scores"]["r2"]["value"] > 0.9
+    assert found["list"]["found"][0] == "g1"
+
+
+def test_select_promises_what_validate_compares(tmp_path):
+    X, labels, _ = planted(n_features=8)
+    table = write_table(tmp_path / "train.tsv", X[:40], labels[:40])
+    other = write_table(tmp_path / "cohort.tsv", X[40:], labels[40:])
+    assert run(["select", table, "--target", "type", "--auto", "best", "-o", str(tmp_path / "results")]) == 0
+    assert run(["validate", str(tmp_path / "results"), other, "--target", "type", "-o", str(tmp_path / "out")]) == 0
+    found = json.loads((tmp_path / "out" / "validation.json").read_text())
+    assert "was promised" in found["answers"][1]

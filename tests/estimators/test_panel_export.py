@@ -8,13 +8,15 @@ import pytest
 import scipy.sparse as sp
 from panel_samples import columns_for, named
 from samples import SOLVERS, make_data, make_frame
+from sklearn.preprocessing import StandardScaler
 
 from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV, Panel
 from l20fs.blocks import as_blocks
 from l20fs.estimators import panel_export
-from l20fs.estimators.panel_export import build_panel
+from l20fs.estimators.panel_export import build_panel, calibrate_by_folds
 from l20fs.estimators.panels import ranked_units
 from l20fs.evaluation.engine import Samples, select
+from l20fs.evaluation.folds import make_folds
 from l20fs.evaluation.judges import RefittedRule
 from l20fs.inputs.names import NamedColumns
 from l20fs.inputs.targets import encode_targets
@@ -158,6 +160,7 @@ def test_a_selector_has_the_rules_of_a_classifier(settings, n_classes):
         rule, expected = panel.rule_for(k), model.model_for(k)
         np.testing.assert_allclose(rule.weights, expected.weights, rtol=1e-8, atol=1e-9)
         np.testing.assert_allclose(rule.intercept, expected.intercept, rtol=1e-8, atol=1e-9)
+        np.testing.assert_allclose(panel.calibration_for(k).slope, model.calibration_for(k).slope, rtol=1e-7)
 
 
 def test_another_method_has_the_rules_of_its_evaluation():
@@ -255,3 +258,52 @@ def test_the_order_is_that_of_the_ranking():
     panel = model.to_panel(X, y)
     assert panel.features == [f"x{int(unit[0])}" for unit in ranked_units(model)[:5]]
     assert panel.check(named(X)).missing == [[]] * len(y)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_probabilities_are_those_of_the_estimator(n_classes):
+    X, y = make_data(3, n_classes=n_classes)
+    for model in (L20Classifier(3, max_features=5), L20Classifier(3, calibration=3), L20SelectorCV(max_features=4, cv=3)):
+        model.fit(X, y)
+        panel = model.to_panel(X, y)
+        np.testing.assert_allclose(
+            panel.predict_proba(columns_for(panel, X)), model.predict_proba(X), rtol=1e-12, atol=1e-12
+        )
+    panel = L20Classifier(3, calibration=None).fit(X, y).to_panel(X, y)
+    assert panel.calibration_for().slope == 1.0
+
+
+def test_a_panel_behind_steps_takes_what_they_give():
+    X, y = make_frame(4)
+    search = L20SelectorCV(max_features=4, cv=3, preprocess=StandardScaler()).fit(X, y)
+    panel = search.to_panel(X, y)
+    assert panel.provenance == {"preprocess": "StandardScaler"}
+    ready = pd.DataFrame(StandardScaler().fit_transform(X), columns=X.columns)
+    np.testing.assert_allclose(panel.decision_function(ready), search.decision_function(X), atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", [sp.csc_array, as_blocks], ids=["sparse", "blocks"])
+def test_a_selector_on_other_containers_has_the_calibration_of_a_classifier(kind):
+    X, y = make_data(3)
+    selector, model = (estimator(3).fit(kind(X), y) for estimator in (L20Selector, L20Classifier))
+    panel = build_panel(selector, kind(X), encode_targets(y), 3, target_names=["y"])
+    np.testing.assert_allclose(panel.calibration_for(2).slope, model.calibration_for(2).slope, rtol=1e-7)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_calibration_of_folds_is_that_of_a_classifier_with_these_folds(n_classes):
+    X, y = make_data(3, n_classes=n_classes)
+    folds = make_folds(3, X, y, None, classify=True)
+    model = L20Classifier(4, calibration=3).fit(X, y)
+    values = np.zeros((len(y), 4, 1 if n_classes == 2 else n_classes))
+    for fold in folds:
+        part = L20Classifier(4, calibration=None).fit(X[fold.train], y[fold.train])
+        for k in range(1, 5):
+            values[fold.test, k - 1] = part.model_for(k).apply(X[fold.test][:, part.model_for(k).rows])
+    calibrate = calibrate_by_folds([1, 2, 3, 4], values, y, folds)
+    for k in range(1, 5):
+        np.testing.assert_allclose(calibrate(k).slope, model.calibration_for(k).slope, rtol=1e-7)
+    few = calibrate_by_folds([1, 4], values[:, [0, 3]], y, folds)
+    assert min(few(1).slope, few(4).slope) <= few(2).slope <= max(few(1).slope, few(4).slope)
+    assert few(9).slope == few(4).slope
+    assert few(1).offset.tolist() == [0.0] * n_classes

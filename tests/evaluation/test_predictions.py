@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV
 from l20fs.data import make_planted
 from l20fs.evaluation.choice import choose
+from l20fs.evaluation.corrected_score import fixed_score, fixed_scores
 from l20fs.evaluation.folds import Fold, make_stratified_folds
 from l20fs.evaluation.judges import RefittedRule
 from l20fs.evaluation.metrics import METRICS
@@ -378,3 +379,14 @@ def test_the_nested_choice_for_numbers_is_that_of_the_selector_with_cross_valida
         assert nested.sizes[place] == cv.n_features_
         assert nested.scores[place] == pytest.approx(np.abs(cv.predict(X[test]) - y[test]).mean())
         np.testing.assert_allclose(nested.outputs.numbers[test, 0, 0], cv.predict(X[test]))
+
+
+@pytest.mark.parametrize("name", ["accuracy", "balanced_accuracy", "roc_auc", "log_loss"])
+@pytest.mark.parametrize("groups", [None, np.arange(60) // 4])
+def test_the_intervals_of_all_sizes_are_those_of_each(name, groups):
+    X, y = uneven()
+    folds, metric = make_stratified_folds(y, groups, seed=1), METRICS[name]
+    found = predictions_by_k(L20Selector(), X, y, [1, 3, 6], folds)
+    outputs = found.outputs("linear", metric)
+    for place, estimate in enumerate(fixed_scores(outputs, metric, folds=folds, groups=groups)):
+        assert estimate == pytest.approx(fixed_score(outputs, metric, place, folds=folds, groups=groups))

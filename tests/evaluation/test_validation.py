@@ -13,6 +13,7 @@ from sklearn.metrics import (
     balanced_accuracy_score,
     brier_score_loss,
     confusion_matrix,
+    f1_score,
     log_loss,
     mean_absolute_error,
     r2_score,
@@ -49,6 +50,7 @@ def test_scores_are_those_of_scikit_learn(cohort):
     expected = {
         "accuracy": accuracy_score(truth, predicted),
         "balanced_accuracy": balanced_accuracy_score(truth, predicted),
+        "f1_macro": f1_score(truth, predicted, average="macro"),
         "roc_auc": roc_auc_score(truth, probabilities, multi_class="ovr"),
         "log_loss": log_loss(truth, probabilities),
         "brier": brier_score_loss(truth, probabilities, scale_by_half=False),

@@ -43,7 +43,7 @@ class Member(NamedTuple):
 
 @dataclass(frozen=True)
 class ListReport:
-    """How redundant a list is, and how far from the best possible one; losses are shares of the loss without features.
+    """Redundancy of a list, and its distance to the best possible one; losses are shares of the loss without features.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class ListReport:
 
     @property
     def distance(self) -> float:
-        """How far the loss is above the best possible one at most, as a share of the latter; infinite above zero."""
+        """Largest possible distance of the loss to the best possible one, as a share of the latter; infinite above zero."""
         return self.loss / self.lower_bound - 1.0 if self.lower_bound > 0.0 else np.inf
 
 

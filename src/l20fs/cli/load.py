@@ -75,7 +75,10 @@ def load_features(
         if (value := getattr(options, name)) is not None
     }
     wanted: dict[str, Any] = {"target": target, "labels": labels, "groups": groups, "task": task}
-    samples = read_table(Path(data), **given, **wanted, need_labels=need_labels, features=names)
+    in_use = resident_memory() if "max_memory" in given else 0
+    samples = read_table(
+        Path(data), **given, **wanted, in_blocks=True, in_use=in_use, need_labels=need_labels, features=names
+    )
     return replace(samples, title=readable(samples.title))
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from l20fs.cli.output import note
 from l20fs.cli.select_findings import Findings
-from l20fs.estimators.panel_export import build_panel
+from l20fs.estimators.panel_export import build_panel, calibrate_by_folds
 from l20fs.inputs.targets import encode_targets
+from l20fs.prediction.calibration import Calibration
 from l20fs.prediction.panel import Panel
 from l20fs.prediction.panel_records import PanelError
 
@@ -30,9 +33,18 @@ def make_panel(findings: Findings) -> Panel | None:
             target_names=[findings.target_name],
             transform="log1p" if options.is_log else "none",
             ridge=options.ridge,
+            calibrate=calibration_of(findings),
             data_sha256=samples.sha256,
             provenance=origin,
         )
     except PanelError as error:
         note(f"panel.json is not written: {error}")
         return None
+
+
+def calibration_of(findings: Findings) -> Callable[[int], Calibration] | None:
+    """Return the calibrations by the values of the cross-validation, where these are known."""
+    predictions = findings.predictions
+    if predictions is None or predictions.values is None:
+        return None
+    return calibrate_by_folds(predictions.sizes, predictions.values, findings.targets.truth, predictions.folds)

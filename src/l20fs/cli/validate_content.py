@@ -13,10 +13,9 @@ from l20fs.cli.feature_list import ALIKE, ListReport
 from l20fs.evaluation.corrected_score import Estimate
 from l20fs.evaluation.metrics import METRICS
 from l20fs.evaluation.validation import Validation, difference
-from l20fs.report import svg
 from l20fs.report.document import Cell, Table
-from l20fs.report.validation import Confusion, Section
-from l20fs.text import counted, listed, percent
+from l20fs.report.validation import Confusion, Point, Section, point_chart
+from l20fs.text import counted, listed, number_with_interval, percent, share_with_interval
 
 #: Points that the picture of numbers shows.
 MOST_POINTS = 300
@@ -30,15 +29,13 @@ def estimate_text(estimate: Estimate | None, *, is_share: bool = True) -> str:
     Examples
     --------
     >>> estimate_text(Estimate(1.0, 0.942, 1.0)), estimate_text(Estimate(0.25, 0.1, 0.5), is_share=False)
-    ('100.0 % (94.2 to 100.0 %)', '0.25 (0.1 to 0.5)')
+    ('100 % (94 to 100 %)', '0.25 (0.10 to 0.50)')
     >>> estimate_text(None)
     'not defined'
     """
     if estimate is None:
         return "not defined"
-    if is_share:
-        return f"{percent(estimate.value)} ({100.0 * estimate.lower:.1f} to {percent(estimate.upper)})"
-    return f"{estimate.value:.4g} ({estimate.lower:.4g} to {estimate.upper:.4g})"
+    return share_with_interval(*estimate) if is_share else number_with_interval(*estimate)
 
 
 def score_text(name: str, estimate: Estimate | None) -> str:
@@ -255,16 +252,13 @@ def batches_table(found: Validation) -> Table:
 def reliability_chart(found: Validation) -> str:
     """Draw the share that is right against the probability."""
     points = [
-        svg.Point(
-            each.probability, each.right.value, counted(each.n_samples, "sample"), (each.right.lower, each.right.upper)
-        )
+        Point(each.probability, each.right.value, counted(each.n_samples, "sample"), (each.right.lower, each.right.upper))
         for each in found.bins
     ]
-    return svg.point_chart(
+    return point_chart(
         points,
         label="Share told right against the probability of the predicted class",
-        x_name="probability of the predicted class",
-        y_name="told right",
+        names=("probability of the predicted class", "told right"),
         span=(0.0, 1.0),
         percent=True,
     )
@@ -273,14 +267,13 @@ def reliability_chart(found: Validation) -> str:
 def numbers_chart(measured: Sequence[float], predicted: Sequence[float]) -> str:
     """Draw predicted against measured numbers, of at most 300 samples."""
     step = max(1, math.ceil(len(measured) / MOST_POINTS))
-    points = [svg.Point(float(a), float(b)) for a, b in zip(measured[::step], predicted[::step], strict=True)]
+    points = [Point(float(a), float(b)) for a, b in zip(measured[::step], predicted[::step], strict=True)]
     ends = [value for point in points for value in (point.x, point.y)] or [0.0]
     low, high = min(ends), max(ends)
-    return svg.point_chart(
+    return point_chart(
         points,
         label="Predicted against measured numbers",
-        x_name="measured",
-        y_name="predicted",
+        names=("measured", "predicted"),
         span=(low, high if high > low else low + 1.0),
     )
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 import pandas as pd
 
@@ -72,7 +73,7 @@ class Judgement:
 
 def describe(place: Path, data: str, samples: Samples, options: ValidateOptions) -> dict[str, Any]:
     """Return everything that the result depends on, without times."""
-    asked = {name: getattr(options, name) for name in ("target", "groups", "is_log", "n_features", "seed")}
+    asked = {name: getattr(options, name) for name in ("target", "groups", "task", "is_log", "n_features", "seed")}
     labels = None if options.labels is None else readable(str(options.labels))
     return {
         "arguments": {"panel": readable(str(place)), "data": readable(data), "labels": labels, **asked},
@@ -87,6 +88,8 @@ def describe(place: Path, data: str, samples: Samples, options: ValidateOptions)
 def judge_panel(place: Path, data: str, options: ValidateOptions) -> Judgement:
     """Judge a panel in a cohort."""
     panel = load_panel(place)
+    if options.task not in ("auto", panel.task):
+        raise click.UsageError(f"--task {options.task}: the panel is one of {panel.task}. Leave the option out.")
     found = Judgement(f"{readable(place.name)} on {readable(Path(data).name)}", run={})
     samples = judge_cohort(found, panel, data, options, promise_of(panel))
     found.run = describe(place, data, samples, options) | {"panel": {"sha256": panel.sha256}}

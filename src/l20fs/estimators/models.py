@@ -147,7 +147,7 @@ class _Model(L20Selector):
             k_max=k_max,
             transform=transform,
             target_names=target_names,
-            calibrate=getattr(self, "calibration_for", None),
+            calibrate=self.calibration_for if getattr(self, "calibration", None) is not None else None,
             provenance=provenance,
         )
 

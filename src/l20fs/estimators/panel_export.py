@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.metadata import version
 from typing import Any
@@ -14,13 +14,15 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_X_y
 
-from l20fs.blocks import columns_of, comes_in_blocks, is_dask
+from l20fs.blocks import as_blocks, columns_of, comes_in_blocks, is_dask
 from l20fs.design import SampleWeights
 from l20fs.estimators.base import BaseSelector
+from l20fs.estimators.calibration import leave_one_out
 from l20fs.estimators.models import L20Classifier
 from l20fs.estimators.panels import excluded_features, largest_k, ranked_units
 from l20fs.estimators.selection_table import feature_names, likeness
 from l20fs.estimators.selector import L20Selector
+from l20fs.evaluation.folds import Fold
 from l20fs.evaluation.judges import rules_of
 from l20fs.inputs.names import NamedColumns
 from l20fs.inputs.targets import Targets, weights_of_targets, with_weights
@@ -28,7 +30,7 @@ from l20fs.inputs.validation import refuse_other_width, validate_input
 from l20fs.objective.class_scatter import class_scatter
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.ridge import auto_ridge_for
-from l20fs.prediction.calibration import Calibration
+from l20fs.prediction.calibration import UNKNOWN_IF_SELECTED, Calibration, fit_slopes
 from l20fs.prediction.discriminant import ClassScatter
 from l20fs.prediction.linear_rule import LinearRule
 from l20fs.prediction.panel import Panel, finite_or_none
@@ -191,7 +193,8 @@ def build_panel(
     ridge : float or "auto"
         Ridge of the rules of other methods.
     calibrate : callable, optional
-        Returns the calibration for a k.
+        Returns the calibration for a k. Without one, the probabilities of a :class:`L20Selector` are those that an
+        :class:`L20Classifier` has by default, all others those of the discriminant analysis.
     data_sha256, provenance
         As in :class:`~l20fs.Panel`.
     """
@@ -206,6 +209,8 @@ def build_panel(
     strength = ridge_of(X, targets, ridge) if not isinstance(selector, L20Selector) else 0.0
     training = learn(selector, X, targets, features, others, strength)
     rules = rules_for(selector, training, sizes, ends, features, strength)
+    if calibrate is None and targets.classes is not None and type(selector) is L20Selector:
+        calibrate = calibrate_by_leaving_out(selector, X, training, len(features))
     columns = training.measures()
     has_products = len(features) + len(others) <= MOST_CROSSED
     farthest = training.farthest(columns, ends) if has_products else [None] * len(sizes)
@@ -340,6 +345,35 @@ def calibration_of(calibrate: Callable[[int], Calibration] | None, k: int, targe
     if targets.classes is None:
         return Calibration(1.0, np.empty(0))
     return Calibration(1.0, np.zeros(len(targets.classes))) if calibrate is None else calibrate(k)
+
+
+def calibrate_by_leaving_out(selector: L20Selector, X: Any, training: Training, n: int) -> Callable[[int], Calibration]:
+    """Return the calibrations of the rules on the first ``n`` columns, each sample left out in closed form."""
+    path, scatter, targets = selector.path_, training.scatter, training.targets
+    assert scatter is not None
+    path = replace(path, refit_triangle=path.refit_triangle[:n, :n], refit_targets=path.refit_targets[:n])
+    scatter = scatter._replace(means=scatter.means[:, :n], within=scatter.within[:n, :n])
+    X = as_blocks(X, selector.max_memory) if comes_in_blocks(X, selector.max_memory) else X
+    X = X.tocsr() if sp.issparse(X) else X  # of which samples can be taken
+    found = leave_one_out(path, scatter, X, targets, getattr(selector, "sample_weights_", None))
+    slopes = found.slopes(UNKNOWN_IF_SELECTED)
+    return lambda k: Calibration(float(slopes[k]), np.zeros(len(scatter.means)))
+
+
+def calibrate_by_folds(
+    sizes: Sequence[int], values: Array, codes: Array, folds: Sequence[Fold]
+) -> Callable[[int], Calibration]:
+    """Return the calibrations from the values of a cross-validation, (n_samples, n_sizes, n_values), at all test samples.
+
+    As for the folds of an :class:`L20Classifier`, a slope is multiplied by the number of all samples per training sample.
+    Between two sizes it is interpolated, beyond the last one it is that of the last.
+    """
+    tested = np.concatenate([fold.test for fold in folds])
+    slopes = fit_slopes(values[tested].astype(np.float64).swapaxes(0, 1), codes[tested])
+    slopes *= len(codes) / float(np.mean([len(fold.train) for fold in folds]))
+    logarithms = np.log(slopes)
+    offset = np.zeros(max(2, values.shape[2]))
+    return lambda k: Calibration(float(np.exp(np.interp(k, sizes, logarithms))), offset)
 
 
 def size_rule(k: int, rule: LinearRule, calibration: Calibration, farthest: float | None) -> SizeRule:

@@ -262,7 +262,8 @@ class SearchedSelector(BaseSelector):
         """Return what predicts from the selected features, for a file; see :class:`~l20fs.Panel`.
 
         It has the rules of the path's own model, see :meth:`L20Classifier.to_panel`, with the calibration of this search;
-        where another ``estimator`` predicts, the panel does not.
+        where another ``estimator`` predicts, the panel does not. With ``preprocess`` the features of the panel are the
+        columns that it gives, and so are the values that the panel takes.
 
         Parameters
         ----------
@@ -291,6 +292,9 @@ class SearchedSelector(BaseSelector):
         from l20fs.estimators.panel_export import export
 
         model = self._sized(self.n_features_to_select)
+        if self.preprocess_ is not None:
+            X = NamedColumns(self._preprocessed(X), feature_names(model))
+            provenance = {"preprocess": type(self.preprocess_).__name__} | (provenance or {})
         return export(
             model,
             X,
@@ -301,7 +305,7 @@ class SearchedSelector(BaseSelector):
             k_max=k_max,
             transform=transform,
             target_names=target_names,
-            calibrate=getattr(self, "calibration_for", None),
+            calibrate=getattr(self, "calibration_for", getattr(model, "calibration_for", None)),
             provenance=provenance,
         )
 

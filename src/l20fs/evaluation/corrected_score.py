@@ -8,12 +8,13 @@ not drawn. The mean over many draws is the corrected score; no model is fitted a
 The interval of a share such as the accuracy is Wilson's, with an effective number of samples :math:`c (1 - c) / v`, where c
 is the corrected score and
 
-.. math:: v = \frac{c (1 - c) + 1.5\, \varphi(\Phi^{-1}(c))^2}{n} + \frac{(u - c)^2}{2}
+.. math:: v = \frac{c (1 - c) + 1.25\, \varphi(\Phi^{-1}(c))^2}{n} + \frac{(u - c)^2}{2}
 
 has three terms: the n tested samples; the models, which differ from one set of training samples to the next (the models of
 the folds share most of theirs, so that their scores do not average out; Bates, Hastie and Tibshirani 2024); and the
 correction of the uncorrected score u, which is uncertain itself. The factors are from simulations (benchmarks/intervals.py).
-Errors (log loss, mean absolute error, 1 - R²) have a normal interval on the logarithmic scale, with variances of the bootstrap.
+Errors (log loss, mean absolute error, 1 - R²) have a normal interval on the logarithmic scale, with the variance of the
+bootstrap.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ MOST_PRODUCTS, BLOCK_PRODUCTS = 10**9, 10**7
 
 #: Variance of the models, on the scale of normal quantiles of a share, relative to 1 / n; of errors, relative to that of
 #: the samples.
-MODEL_VARIANCE, MODEL_VARIANCE_OF_ERRORS = 1.5, 0.5
+MODEL_VARIANCE, MODEL_VARIANCE_OF_ERRORS = 1.25, 0.5
 
 #: Variance of the correction, relative to its square.
 CORRECTION_VARIANCE = 0.5
@@ -101,18 +102,14 @@ def corrected_score(
     tested = _Tested.of(outputs, folds, groups, sample_weight)
     setting = int(choose(tested.fold_means(metric, np.ones((1, tested.n_rows))))[0])
     uncorrected, variance = tested.spread(metric, setting, seed)
-    changes = []
+    pairs = []
     n_choices = int(np.clip(MOST_PRODUCTS // (tested.n_rows * outputs.n_settings), N_CHOICES // 10, N_CHOICES))
     for counts in tested.draws(n_choices, seed):
         chosen = choose(tested.fold_means(metric, counts))
         left = (counts == 0.0) * tested.weights
         for other in np.unique(chosen):
-            pair = metric.formula(tested.outputs.of(np.array([setting, other])), left[chosen == other])
-            changes.append(pair[:, 1] - pair[:, 0])
-    # The mean of the setting's own scores is known: by the differences from them fewer draws do.
-    change = np.concatenate(changes)
-    is_defined = np.isfinite(change)
-    value = uncorrected + (float(change[is_defined].mean()) if is_defined.any() else 0.0)
+            pairs.append(metric.formula(tested.outputs.of(np.array([setting, other])), left[chosen == other]))
+    value = _corrected(metric, uncorrected, np.concatenate(pairs))
     return _interval(metric, value, uncorrected, variance, tested.n_units, level, of_folds=True)
 
 
@@ -255,14 +252,15 @@ class _Tested(NamedTuple):
 
         A fold counts by how many of its samples were drawn: twice, if all of them were drawn twice.
         """
-        total, shares = 0.0, 0.0
+        total, shares = np.zeros((len(counts), self.outputs.n_settings)), np.zeros((len(counts), 1))
         for rows in self.folds:
             weights = counts[:, rows] * self.weights[rows]
             scores = metric.sign * metric.formula(self.outputs.part(rows), weights)
             share = np.where(np.isfinite(scores), weights.sum(axis=1, keepdims=True) / self.weights[rows].sum(), 0.0)
-            total, shares = total + share * np.where(share > 0.0, scores, 0.0), shares + share
+            total += share * np.where(share > 0.0, scores, 0.0)
+            shares = shares + share
         with np.errstate(invalid="ignore"):
-            means = np.asarray(total / shares)
+            means = total / shares
         return np.where(np.isfinite(means), means, -np.inf)
 
     def spread(self, metric: Metric, setting: int, seed: int) -> tuple[float, float]:
@@ -275,6 +273,23 @@ class _Tested(NamedTuple):
         draws = self.draws(N_DRAWS, seed + 1)
         scores = np.concatenate([metric.formula(outputs, counts * self.weights)[:, 0] for counts in draws])
         return value, float(np.nanvar(scores))
+
+
+def _corrected(metric: Metric, uncorrected: float, pairs: Array) -> float:
+    """Return the corrected score from those of the setting itself, and of what was chosen, on samples that were not drawn.
+
+    The mean of the former is known: it is the uncorrected score. So few draws are enough for the difference, or the ratio of
+    errors, between the two.
+    """
+    pairs = pairs[np.isfinite(pairs).all(axis=1)]
+    if not len(pairs):
+        return uncorrected
+    own, chosen = pairs.mean(axis=0)
+    if metric.sign > 0 and metric.is_for_labels:
+        return float(np.clip(uncorrected + (chosen - own), 0.0, 1.0))
+    if metric.sign > 0:  # 1 - R² is an error
+        return float(1.0 - (1.0 - uncorrected) * ((1.0 - chosen) / (1.0 - own) if own < 1.0 else 1.0))
+    return float(uncorrected * (chosen / own if own > 0.0 else 1.0))
 
 
 def _interval(
@@ -296,7 +311,7 @@ def _interval(
 def _interval_of_share(
     value: float, uncorrected: float, variance: float, n_units: int, level: float, *, of_folds: bool
 ) -> Estimate:
-    value, binomial = float(np.clip(value, 0.0, 1.0)), uncorrected * (1.0 - uncorrected)
+    binomial = uncorrected * (1.0 - uncorrected)
     n = binomial / variance if binomial > 0.0 and variance > 0.0 else n_units  # a perfect score does not vary
     binomial = value * (1.0 - value)
     if binomial > 0.0:

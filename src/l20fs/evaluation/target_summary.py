@@ -1,4 +1,4 @@
-"""What the targets of the samples are: classes, or numbers. Both say how they are split, scored and guessed."""
+"""Summaries of targets: classes or numbers, which say how their samples are split, scored and guessed."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Classes:
 
     @property
     def truth(self) -> Array:
-        """What is to be predicted: the index of the label of each sample."""
+        """Index of the label of each sample, which is to be predicted."""
         return self.codes
 
     @cached_property

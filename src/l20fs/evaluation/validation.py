@@ -16,7 +16,7 @@ from l20fs.evaluation.metrics import METRICS, Metric, Outputs
 from l20fs.typing import Array
 
 #: Metrics that are computed, in this order.
-OF_CLASSES = ("accuracy", "balanced_accuracy", "roc_auc", "log_loss", "brier")
+OF_CLASSES = ("accuracy", "balanced_accuracy", "f1_macro", "roc_auc", "log_loss", "brier")
 OF_NUMBERS = ("r2", "mae", "rmse")
 
 #: Ranges of probability.

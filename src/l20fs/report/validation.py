@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from html import escape
 from typing import NamedTuple
 
+from l20fs.report import svg
 from l20fs.report.document import Table
 from l20fs.report.html_page import fill
 from l20fs.report.page import MANY_CLASSES, count_level, unbroken
@@ -29,6 +31,45 @@ class Section(NamedTuple):
     tables: tuple[Table, ...] = ()
     picture: str | None = None
     confusion: Confusion | None = None
+
+
+class Point(NamedTuple):
+    """A point of a picture, its text, and the ends of a vertical bar through it where there is one."""
+
+    x: float
+    y: float
+    title: str = ""
+    ends: tuple[float, float] | None = None
+
+
+def point_chart(
+    points: Sequence[Point], *, label: str, names: tuple[str, str], span: tuple[float, float], percent: bool = False
+) -> str:
+    """Draw points in a square of values, with a dashed line where both are equal.
+
+    Examples
+    --------
+    >>> picture = point_chart([Point(0.5, 0.6, "<b>")], label="toy", names=("x", "y"), span=(0.0, 1.0))
+    >>> picture.count("<circle"), "<b>" in picture
+    (1, False)
+    """
+    x, y = svg.square_axes(span, span)
+    marks = []
+    for point in points:
+        if point.ends is not None:
+            low, high = (f"{y(end):.1f}" for end in point.ends)
+            marks.append(f'<line x1="{x(point.x):.1f}" x2="{x(point.x):.1f}" y1="{low}" y2="{high}"/>')
+        title = f"<title>{escape(point.title)}</title>" if point.title else ""
+        marks.append(f'<circle cx="{x(point.x):.1f}" cy="{y(point.y):.1f}" r="3.5">{title}</circle>')
+    return svg.square_chart(
+        "points",
+        f'<g class="line c0">{"".join(marks)}</g>',
+        label=label,
+        axes=(x, y),
+        names=names,
+        percent=percent,
+        line=(span[0], span[0], span[1], span[1]),
+    )
 
 
 def validation_page(

@@ -244,7 +244,7 @@ def _only_features(contents: Contents, request: Request) -> Contents:
     if not kept:
         are_in_rows = request.samples_in == "rows" and not request.features.isdisjoint(contents.sample_names or [])
         raise no_feature(others, request, TURN_HINT if are_in_rows else "")
-    if len(kept) == len(contents.feature_names):
+    if len(kept) == len(contents.feature_names) and not isinstance(contents.X, FileBlocks):
         return replace(contents, others=others)
     names = [contents.feature_names[place] for place in kept]
     return replace(contents, X=contents.X[:, kept], feature_names=names, others=others)

@@ -84,7 +84,7 @@ class Samples:
 
     @property
     def task(self) -> Task:
-        """What the targets are for: ``"classification"`` or ``"regression"``."""
+        """Task of the targets: ``"classification"`` or ``"regression"``."""
         return "regression" if self.y.dtype.kind == "f" else "classification"
 
 
