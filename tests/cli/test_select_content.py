@@ -23,6 +23,7 @@ from l20fs.estimators import panels
 from l20fs.estimators.panels import largest_k, ranked_units
 from l20fs.evaluation.corrected_score import Estimate, fixed_score, wilson
 from l20fs.evaluation.folds import make_stratified_folds
+from l20fs.evaluation.metrics import METRICS
 from l20fs.evaluation.predictions import predictions_by_k
 from l20fs.evaluation.target_summary import summarise
 from l20fs.inputs.names import NamedColumns
@@ -324,6 +325,11 @@ def test_the_roc_curve_is_that_of_scikit_learn_with_fewer_points():
         assert set(content.roc[k - 1].points) <= set(zip(*shares.tolist(), strict=True))
         assert 50 <= len(content.roc[k - 1].points) <= 60
         assert content.roc[k - 1].auc == pytest.approx(roc_auc_score(found.samples.y == "b", scores))
+    outputs = found.predictions.outputs("linear", METRICS["roc_auc"])
+    expected = fixed_score(outputs, METRICS["roc_auc"], found.k - 1, folds=found.predictions.folds)
+    chosen = content.roc[found.k - 1]
+    assert (chosen.lower, chosen.upper) == pytest.approx((expected.lower, expected.upper), rel=1e-3)
+    assert [roc.lower for roc in content.roc[: found.k - 1]] == [None] * (found.k - 1)
 
 
 @pytest.mark.parametrize("make", [findings, two_classes])

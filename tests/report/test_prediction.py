@@ -5,9 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
+from cli_samples import write_table
 from report_samples import EVIL, evil_content, make_content, make_panel, make_regression
 
+from l20fs import Panel
+from l20fs.cli import run
 from l20fs.prediction.calibration import Calibration
 from l20fs.prediction.linear_rule import LinearRule, decide
 
@@ -98,6 +102,39 @@ def test_the_numbers_are_those_of_numpy(show, name):
         if classes:
             assert [row["decided"] for row in rows] == classes
             assert rows[0]["texts"] == [f"{100 * share:.1f}\xa0%" for share in numbers[0]]
+
+
+def targets_of(kind, X, rng):
+    """Return labels of 2 or 4 classes, or numbers, that depend on the first columns."""
+    value = X[:, 0] - X[:, 1] + 0.5 * X[:, 2] + 0.3 * rng.normal(size=len(X))
+    return (
+        40.0 + 9.0 * value if kind == "numbers" else np.array(list("abcd"))[np.argsort(np.argsort(value)) * kind // len(X)]
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"), [(2, []), (4, ["--log"]), ("numbers", ["--task", "regression"])], ids=["2", "4", "numbers"]
+)
+def test_the_page_of_select_predicts_as_its_panel(show, tmp_path, kind, options):
+    """The same table through report.html and through Panel.load(panel.json)."""
+    rng = np.random.default_rng(5)
+    X = rng.gamma(3.0, 2.0, (48, 9))
+    file = write_table(tmp_path / "table.tsv", X, targets_of(kind, X, rng).tolist())
+    assert run(["select", file, "--target", "type", "-k", "3", "-o", str(tmp_path / "out"), *options]) == 0
+    panel = Panel.load(tmp_path / "out" / "panel.json")
+    new = pd.DataFrame(rng.gamma(3.0, 3.0, (6, 9)), columns=[f"g{j}" for j in range(9)])
+    page = show((tmp_path / "out" / "report.html").read_text(encoding="utf-8"))
+    paste(page, new.to_csv(index=False))
+    outside = [[name for name, _ in entries] for entries in panel.check(new, 9).outside]
+    for k in (3, 1, 9):
+        set_k(page, k)
+        rows, numbers = shown(page)
+        wanted = panel.predict(new, k)[:, None] if kind == "numbers" else panel.predict_proba(new, k)
+        assert np.allclose(numbers, wanted, rtol=1e-12, atol=1e-9)
+        if kind != "numbers":
+            assert [row["decided"] for row in rows] == panel.predict(new, k).tolist()
+    assert [bool(row["note"]) for row in rows] == [bool(names) for names in outside]
+    assert all(f"{names[0]} = " in row["note"] for names, row in zip(outside, rows, strict=True) if names)
 
 
 def forms_of_tables(separator, rows):

@@ -6,6 +6,7 @@ import json
 import platform
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -19,8 +20,10 @@ from l20fs.cli.select_findings import Findings
 from l20fs.cli.select_panel import make_panel
 from l20fs.data.readers import Samples
 from l20fs.evaluation.target_summary import Classes, summarise
+from l20fs.prediction.panel import Panel
 from l20fs.report.content import Content
 from l20fs.report.formats import text_writer
+from l20fs.report.measures import PanelNumbers
 from l20fs.report.page import render
 from l20fs.storage.files import write_together
 
@@ -126,6 +129,7 @@ def write_results(folder: Path, findings: Findings, content: Content) -> list[st
     panel = make_panel(findings)
     if panel is not None:
         writers["panel.json"] = text_writer(panel.to_json())
+        content = replace(content, panel=numbers_for_page(panel, content))
     writers["report.json"] = text_writer(content.to_json() + "\n")
     writers["report.html"] = text_writer(render(content))
     writers["run.json"] = text_writer(json.dumps(findings.provenance, indent=2, ensure_ascii=False) + "\n")
@@ -133,6 +137,24 @@ def write_results(folder: Path, findings: Findings, content: Content) -> list[st
     for name in set(RESULT_FILES) - writers.keys():
         (folder / name).unlink(missing_ok=True)  # of the run that was replaced
     return list(writers)
+
+
+def numbers_for_page(panel: Panel, content: Content) -> PanelNumbers | None:
+    """Return the numbers of a panel with which the page predicts; None if they select groups of features."""
+    n = min(panel.k_max, content.k_max)
+    rules = panel.rules[:n]
+    is_the_same = panel.features[:n] == content.features[:n] and (panel.classes or []) == content.classes
+    if panel.ends[:n] != list(range(1, n + 1)) or not is_the_same:
+        return None
+    return PanelNumbers(
+        weights=[rule.weights for rule in rules],
+        intercept=[rule.intercept for rule in rules],
+        slope=[rule.slope for rule in rules if panel.classes],
+        offset=[rule.offset for rule in rules if panel.classes],
+        minimum=panel.columns.minimum[:n],
+        maximum=panel.columns.maximum[:n],
+        transform=panel.transform,
+    )
 
 
 def cv_table(findings: Findings) -> dict[str, list[Any]]:

@@ -12,6 +12,7 @@ from l20fs.cli.select_findings import Findings, ScoreCurve, score_curve
 from l20fs.cli.select_sentences import answer, chance_name, describe
 from l20fs.estimators import panels
 from l20fs.estimators.panels import heads_of
+from l20fs.evaluation.corrected_score import fixed_score
 from l20fs.evaluation.metrics import METRICS, Outputs, area_under_curve
 from l20fs.evaluation.predictions import JUDGES, Predictions
 from l20fs.evaluation.target_summary import Classes
@@ -68,7 +69,7 @@ def build_content(findings: Findings) -> Content:
         score_is_loss=metric.sign < 0,
         chance_name=chance_name(findings),
         further=_further(findings, len(units)),
-        **({} if predictions is None else _measures(predictions, len(units))),
+        **({} if predictions is None else _measures(findings, predictions, len(units))),
     )
 
 
@@ -217,7 +218,7 @@ def _further(findings: Findings, k_max: int) -> list[Curve]:
     return [_curve(other.title, curve, _places(predictions, k_max))]
 
 
-def _measures(predictions: Predictions, k_max: int) -> dict[str, Any]:
+def _measures(findings: Findings, predictions: Predictions, k_max: int) -> dict[str, Any]:
     """Return the numbers of a regression, or the rates of the classes, the ROC curve and the reliability, for every k."""
     places = _places(predictions, k_max)
     if not isinstance(predictions.targets, Classes):
@@ -235,7 +236,19 @@ def _measures(predictions: Predictions, k_max: int) -> dict[str, Any]:
         ]
         if len(predictions.targets) == 2:
             measures["roc"] = [None if place is None else _roc(codes, probabilities[:, place, 1]) for place in places]
+            at_k = places[findings.k - 1] if 0 < findings.k <= k_max else None
+            if at_k is not None:  # the bootstrap for every k would take seconds
+                outputs = Outputs(codes, 2, probabilities=probabilities[:, [at_k]].astype(np.float64))
+                measures["roc"][findings.k - 1] = _with_interval(measures["roc"][findings.k - 1], outputs, findings)
     return measures
+
+
+def _with_interval(roc: Roc, outputs: Outputs, findings: Findings) -> Roc:
+    """Return a ROC curve with the interval of its area, where there is one."""
+    assert findings.predictions is not None
+    found = fixed_score(outputs, METRICS["roc_auc"], 0, folds=findings.predictions.folds, groups=findings.samples.groups)
+    ends = [_digits(end, 4) for end in (found.lower, found.upper) if math.isfinite(end)]
+    return replace(roc, lower=ends[0], upper=ends[1]) if len(ends) == 2 else roc
 
 
 def _rates(predictions: Predictions, place: int) -> list[ClassRate]:

@@ -1,4 +1,4 @@
-"""What follows the slider: texts, attributes and rows of tables for every k, written once and swapped by the script."""
+"""Parts of the page that follow the slider: texts, attributes and rows of tables for every k, which the script swaps."""
 
 from __future__ import annotations
 
@@ -110,8 +110,9 @@ def _bin_rows(found: Reliability) -> list[list[str]]:
 
 
 def _area_text(roc: Roc) -> str:
-    interval = None if roc.lower is None or roc.upper is None else (roc.lower, roc.upper)
-    return estimate_text(roc.auc, interval, None, "number")
+    if roc.lower is None or roc.upper is None:
+        return f"{roc.auc:.2f}"
+    return number_with_interval(roc.auc, roc.lower, roc.upper)
 
 
 # --------------------------------------------------------------------------------------------------------------- pictures
