@@ -13,7 +13,8 @@ from sklearn.preprocessing import StandardScaler
 from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV, Panel
 from l20fs.blocks import as_blocks
 from l20fs.estimators import panel_export
-from l20fs.estimators.panel_export import build_panel, calibrate_by_folds
+from l20fs.estimators.calibration import gain_of
+from l20fs.estimators.panel_export import build_panel
 from l20fs.estimators.panels import ranked_units
 from l20fs.evaluation.engine import Samples, select
 from l20fs.evaluation.folds import make_folds
@@ -21,6 +22,8 @@ from l20fs.evaluation.judges import RefittedRule
 from l20fs.inputs.names import NamedColumns
 from l20fs.inputs.targets import encode_targets
 from l20fs.methods import ReliefF
+from l20fs.prediction.calibration import Slopes
+from l20fs.prediction.linear_rule import decide
 from l20fs.prediction.panel_records import PanelError
 from l20fs.prediction.substitution import NormalEquations
 
@@ -168,11 +171,11 @@ def test_another_method_has_the_rules_of_its_evaluation():
     samples = Samples(X, y)
     method = ReliefF(5)
     selection = select(method, samples, [1, 3, 5], one_ranking=True)
-    predicted = RefittedRule()(selection, samples, samples)
+    values = RefittedRule()(selection, samples, samples)
     panel = build_panel(method.fit(X, y), X, encode_targets(y), 3, target_names=["class"], k_max=5)
     assert panel.features_for(5) == [f"x{j}" for j in selection.features[-1]]
     for place, k in enumerate([1, 3, 5]):
-        assert panel.predict(columns_for(panel, X, k), k).tolist() == [str(label) for label in predicted[:, place]]
+        assert panel.predict(columns_for(panel, X, k), k).tolist() == [str(code) for code in decide(values[:, place])]
     assert_solves_alike(panel)
 
 
@@ -300,10 +303,11 @@ def test_the_calibration_of_folds_is_that_of_a_classifier_with_these_folds(n_cla
         part = L20Classifier(4, calibration=None).fit(X[fold.train], y[fold.train])
         for k in range(1, 5):
             values[fold.test, k - 1] = part.model_for(k).apply(X[fold.test][:, part.model_for(k).rows])
-    calibrate = calibrate_by_folds([1, 2, 3, 4], values, y, folds)
+    tested, gain = np.concatenate([fold.test for fold in folds]), gain_of(folds, len(y))
+    slopes = Slopes.of_folds(np.arange(1, 5), values[tested], y[tested], gain)
     for k in range(1, 5):
-        np.testing.assert_allclose(calibrate(k).slope, model.calibration_for(k).slope, rtol=1e-7)
-    few = calibrate_by_folds([1, 4], values[:, [0, 3]], y, folds)
-    assert min(few(1).slope, few(4).slope) <= few(2).slope <= max(few(1).slope, few(4).slope)
-    assert few(9).slope == few(4).slope
-    assert few(1).offset.tolist() == [0.0] * n_classes
+        np.testing.assert_allclose(slopes.at(k), model.calibration_for(k).slope, rtol=1e-7)
+    few = Slopes.of_folds(np.array([1, 4]), values[tested][:, [0, 3]], y[tested], gain)
+    assert min(few.at(1), few.at(4)) <= few.at(2) <= max(few.at(1), few.at(4))
+    assert few.at(9) == few.at(4)
+    assert few.calibration(1, n_classes).offset.tolist() == [0.0] * n_classes

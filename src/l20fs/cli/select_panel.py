@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+
+import numpy as np
 
 from l20fs.cli.output import note
 from l20fs.cli.select_findings import Findings
-from l20fs.estimators.panel_export import build_panel, calibrate_by_folds
+from l20fs.estimators.calibration import gain_of
+from l20fs.estimators.panel_export import build_panel
 from l20fs.inputs.targets import encode_targets
-from l20fs.prediction.calibration import Calibration
+from l20fs.prediction.calibration import Calibration, Slopes
 from l20fs.prediction.panel import Panel
 from l20fs.prediction.panel_records import PanelError
 
@@ -47,4 +51,8 @@ def calibration_of(findings: Findings) -> Callable[[int], Calibration] | None:
     predictions = findings.predictions
     if predictions is None or predictions.values is None:
         return None
-    return calibrate_by_folds(predictions.sizes, predictions.values, findings.targets.truth, predictions.folds)
+    tested = np.concatenate([fold.test for fold in predictions.folds])
+    truth = findings.targets.truth
+    gain = gain_of(predictions.folds, len(truth))
+    slopes = Slopes.of_folds(np.array(predictions.sizes), predictions.values[tested], truth[tested], gain)
+    return partial(slopes.calibration, n_classes=max(2, predictions.values.shape[2]))

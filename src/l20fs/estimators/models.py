@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -14,18 +14,16 @@ from sklearn.utils.validation import check_array, validate_data
 
 from l20fs.blocks import columns_of, comes_in_blocks, is_dask
 from l20fs.design import Scale
-from l20fs.estimators.calibration import folded_slopes, gain_of, leave_one_out
+from l20fs.estimators.calibration import folded_slopes, leave_one_out
 from l20fs.estimators.selector import L20Selector, Loss
 from l20fs.evaluation.engine import Samples
-from l20fs.evaluation.folds import Fold
-from l20fs.evaluation.out_of_fold import FoldValues
 from l20fs.inputs.targets import Targets, numeric_targets, with_weights
 from l20fs.inputs.validation import refuse_foreign_array, refuse_other_width
 from l20fs.objective.class_scatter import class_scatter
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.path_ranking import Ranking
 from l20fs.objective.stage import Stage
-from l20fs.prediction.calibration import UNKNOWN_IF_SELECTED, Calibration, fit_slopes, log_of
+from l20fs.prediction.calibration import Calibration, Slopes, log_of
 from l20fs.prediction.linear_rule import decide
 from l20fs.solvers import Solver
 from l20fs.typing import Array, Size, Task
@@ -159,20 +157,10 @@ def fit_part(names: Array | None, model: _Model, samples: Samples) -> Any:
     return model._fit_validated(names, samples)
 
 
-def calibrate(model: Any, sizes: Sequence[int | None], unseen: FoldValues, targets: Targets, folds: Sequence[Fold]) -> None:
-    """Calibrate a fitted classifier by the values of the rules of several sizes in the folds of a cross-validation.
-
-    A size that was not tried gets the slope between those of its neighbours.
-    """
-    codes, weights = targets.codes, targets.sample_weight
-    assert codes is not None
-    of_samples = None if weights is None else weights[unseen.samples]
-    slopes = fit_slopes(unseen.values.swapaxes(0, 1), codes[unseen.samples], of_samples) * gain_of(folds, len(codes))
-    if sizes == [None]:
-        model._slopes = np.full(model.path_.largest_refit + 1, slopes[0])
-    else:
-        tried = np.array(sizes, dtype=np.float64)
-        model._slopes = np.exp(np.interp(np.arange(model.path_.largest_refit + 1), tried, np.log(slopes)))
+def calibrate(model: L20Classifier, calibration: Any, slopes: Slopes) -> None:
+    """Give a fitted classifier the slopes of a calibration from elsewhere."""
+    model.set_params(calibration=calibration)
+    model._slopes = slopes
 
 
 class L20Classifier(ClassifierMixin, _Model):
@@ -226,8 +214,8 @@ class L20Classifier(ClassifierMixin, _Model):
 
     needs_labels = True
     tasks = ("auto", "classification")
-    #: Slope of the calibration of each number of units, (largest_refit + 1,).
-    _slopes: Array | None
+    #: Slope of the calibration of each number of units.
+    _slopes: Slopes | None
 
     def __init__(
         self,
@@ -285,7 +273,7 @@ class L20Classifier(ClassifierMixin, _Model):
             return
         if isinstance(self.calibration, str):
             found = leave_one_out(self.path_, self._scatter, X, targets, getattr(self, "sample_weights_", None))
-            self._slopes = found.slopes(UNKNOWN_IF_SELECTED)
+            self._slopes = found.slopes()
         else:
             self._slopes = folded_slopes(self, X, targets, fit_part)
 
@@ -329,7 +317,7 @@ class L20Classifier(ClassifierMixin, _Model):
             raise AttributeError("calibration=None computes no probabilities. Fit again with calibration='loo', or folds.")
         rows = self.model_for(k).rows
         size = int(self.path_.ranking[rows[-1]]) if len(rows) else 0
-        return Calibration(float(self._slopes[size]), np.zeros(len(self.classes_)))
+        return self._slopes.calibration(size, len(self.classes_))
 
     @available_if(lambda self: self.calibration is not None)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:

@@ -6,7 +6,7 @@ import platform
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.metadata import version
 from typing import Any
 
@@ -22,7 +22,6 @@ from l20fs.estimators.models import L20Classifier
 from l20fs.estimators.panels import excluded_features, largest_k, ranked_units
 from l20fs.estimators.selection_table import feature_names, likeness
 from l20fs.estimators.selector import L20Selector
-from l20fs.evaluation.folds import Fold
 from l20fs.evaluation.judges import rules_of
 from l20fs.inputs.names import NamedColumns
 from l20fs.inputs.targets import Targets, weights_of_targets, with_weights
@@ -30,7 +29,7 @@ from l20fs.inputs.validation import refuse_other_width, validate_input
 from l20fs.objective.class_scatter import class_scatter
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.ridge import auto_ridge_for
-from l20fs.prediction.calibration import UNKNOWN_IF_SELECTED, Calibration, fit_slopes
+from l20fs.prediction.calibration import Calibration
 from l20fs.prediction.discriminant import ClassScatter
 from l20fs.prediction.linear_rule import LinearRule
 from l20fs.prediction.panel import Panel, finite_or_none
@@ -355,25 +354,8 @@ def calibrate_by_leaving_out(selector: L20Selector, X: Any, training: Training, 
     scatter = scatter._replace(means=scatter.means[:, :n], within=scatter.within[:n, :n])
     X = as_blocks(X, selector.max_memory) if comes_in_blocks(X, selector.max_memory) else X
     X = X.tocsr() if sp.issparse(X) else X  # of which samples can be taken
-    found = leave_one_out(path, scatter, X, targets, getattr(selector, "sample_weights_", None))
-    slopes = found.slopes(UNKNOWN_IF_SELECTED)
-    return lambda k: Calibration(float(slopes[k]), np.zeros(len(scatter.means)))
-
-
-def calibrate_by_folds(
-    sizes: Sequence[int], values: Array, codes: Array, folds: Sequence[Fold]
-) -> Callable[[int], Calibration]:
-    """Return the calibrations from the values of a cross-validation, (n_samples, n_sizes, n_values), at all test samples.
-
-    As for the folds of an :class:`L20Classifier`, a slope is multiplied by the number of all samples per training sample.
-    Between two sizes it is interpolated, beyond the last one it is that of the last.
-    """
-    tested = np.concatenate([fold.test for fold in folds])
-    slopes = fit_slopes(values[tested].astype(np.float64).swapaxes(0, 1), codes[tested])
-    slopes *= len(codes) / float(np.mean([len(fold.train) for fold in folds]))
-    logarithms = np.log(slopes)
-    offset = np.zeros(max(2, values.shape[2]))
-    return lambda k: Calibration(float(np.exp(np.interp(k, sizes, logarithms))), offset)
+    slopes = leave_one_out(path, scatter, X, targets, getattr(selector, "sample_weights_", None)).slopes()
+    return partial(slopes.calibration, n_classes=len(scatter.means))
 
 
 def size_rule(k: int, rule: LinearRule, calibration: Calibration, farthest: float | None) -> SizeRule:
