@@ -41,7 +41,7 @@ def test_it_has_the_rules_of_the_classifier(table, tmp_path, is_log):
     assert panel.data_sha256 == stored["input"]["sha256"]
     assert panel.provenance["protocol"] == stored["protocol"]
     assert panel.versions == stored["versions"]
-    assert 0.5 < panel.provenance["score"]["mean"] <= 1.0
+    assert 0.5 < panel.provenance["score"]["value"] <= 1.0
 
 
 def test_groups_are_selected_together(table, tmp_path):
