@@ -66,7 +66,9 @@ def main() -> None:
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
     nested = cross_validate(L20SelectorCV("1se"), X, y, cv=folds, return_estimator=True)
     sizes = [fitted.n_features_ for fitted in nested["estimator"]]
-    n_wrong = sum(round((1.0 - score) * len(test)) for score, (_, test) in zip(nested["test_score"], folds.split(X, y)))
+    n_wrong = sum(
+        round((1.0 - score) * len(test)) for score, (_, test) in zip(nested["test_score"], folds.split(X, y), strict=True)
+    )
     print(f"Genes and their number chosen anew in each fold ({min(sizes)} to {max(sizes)} genes):", end=" ")
     print(f"{n_wrong} of {len(y)} samples are wrong.\n")
 
