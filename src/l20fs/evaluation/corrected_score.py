@@ -158,8 +158,13 @@ def corrected_by_folds(scores: Array, choose: Choose) -> Estimate:
         return Estimate(float(scores[0, choose(scores)[0]]), np.nan, np.nan)
     means = (scores.sum(axis=0) - scores) / (n_folds - 1)
     left = scores[np.arange(n_folds), choose(means)]
-    half = float(stdtrit(n_folds - 1, 0.5 + LEVEL / 2.0) * left.std(ddof=1) / np.sqrt(n_folds))
-    value = float(left.mean())
+    return mean_score(left)
+
+
+def mean_score(values: Array) -> Estimate:
+    """Return the mean of two or more numbers with the interval of Student's t."""
+    n, value = len(values), float(values.mean())
+    half = float(stdtrit(n - 1, 0.5 + LEVEL / 2.0) * values.std(ddof=1) / np.sqrt(n))
     return Estimate(value, value - half, value + half)
 
 
