@@ -215,7 +215,8 @@ def cross_fitted(values: Array, codes: Array, fold_of: Array) -> Array:
     found = np.empty(scores.shape)
     for fold in np.unique(fold_of):
         own = fold_of == fold
-        others = np.flatnonzero(~own)[evenly_spaced(np.count_nonzero(~own))]
+        others = np.flatnonzero(~own)
+        others = others[evenly_spaced(len(others))]
         slopes = fit_slopes(values[others].swapaxes(0, 1), codes[others])
         found[own] = softmax(scaled_scores(slopes[:, None], scores[own]))
     return found
