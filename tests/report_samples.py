@@ -177,7 +177,7 @@ def make_panel(k_max, n_outputs, seed=0, *, is_regression=False, transform="none
         [rng.normal(0, 0.4, (size, n_values)).tolist() for size in sizes],
         rng.normal(0, 1, (k_max, n_values)).tolist(),
         [] if is_regression else rng.uniform(0.2, 3, k_max).tolist(),
-        [] if is_regression else rng.normal(0, 0.3, (k_max, n_outputs)).tolist(),
+        [] if is_regression else rng.uniform(0.0, 0.5, k_max).tolist(),
         rng.uniform(0, 2, k_max).round(3).tolist(),
         rng.uniform(8, 12, k_max).round(3).tolist(),
         transform,

@@ -28,7 +28,7 @@ from l20fs.estimators.stability import StabilitySelector
 from l20fs.methods import discover
 from l20fs.objective.path_ranking import Occupied
 from l20fs.objective.solution_path import SolutionPath
-from l20fs.prediction.calibration import Calibration, Slopes
+from l20fs.prediction.calibration import Calibration, Calibrations
 from l20fs.prediction.discriminant import ClassScatter
 from l20fs.prediction.onnx import rule_model
 from l20fs.solvers import SOLVERS
@@ -38,7 +38,7 @@ from l20fs.typing import Array
 MODELS = (L20Classifier, L20Regressor, L20SelectorCV)
 
 #: Records in the attributes of fitted estimators: plain numbers and arrays, whose making does nothing.
-RECORDS = (Calibration, Certificate, ClassScatter, Occupied, Slopes, SolutionPath, Solution, Units)
+RECORDS = (Calibration, Certificate, ClassScatter, Occupied, Calibrations, SolutionPath, Solution, Units)
 
 #: skl2onnx's own parsers of what holds other estimators, before ours took their places.
 _parsers: dict[type, Any] = {}

@@ -19,7 +19,7 @@ from l20fs.blocks import as_blocks
 from l20fs.data import load_srbct, make_planted
 from l20fs.estimators.calibration import leave_one_out
 from l20fs.inputs.targets import encode_targets, with_weights
-from l20fs.prediction.calibration import UNKNOWN_IF_SELECTED, fit_slopes
+from l20fs.prediction.calibration import UNKNOWN_IF_SELECTED, fit_calibrations
 
 
 def sample(n_classes=3, n_samples=40):
@@ -65,21 +65,23 @@ def test_values_without_a_sample_are_those_of_a_refit(n_classes, weighted):
     found = leave_one_out(model.path_, model._scatter, X, targets, None)
     for k in (1, 3, 6):
         np.testing.assert_allclose(found.values[k], refitted_values(model, X, y, k, weights), rtol=1e-7, atol=1e-9)
-    slopes = fit_slopes(found.values, found.codes, found.weights, n_unknown=UNKNOWN_IF_SELECTED)
-    assert model.calibration_for(3).slope == slopes[3]
+    slopes, doubt = fit_calibrations(found.values, found.codes, found.weights, n_unknown=UNKNOWN_IF_SELECTED)
+    assert model.calibration_for(3) == (slopes[3], doubt)
 
 
 def test_folds_select_anew_and_know_that_they_learn_from_fewer_samples():
     X, y = sample()
     folds = StratifiedKFold(4, shuffle=True, random_state=0)
     model = L20Classifier(3, max_features=5, calibration=folds).fit(X, y)
-    for k in (1, 3, 5):
-        values = np.empty((len(y), 3))
-        for train, test in folds.split(X, y):
-            part = L20Classifier(5, calibration=None).fit(X[train], y[train]).set_params(n_features_to_select=k)
-            values[test] = part.decision_function(X[test])
-        expected = fit_slopes(values[None], np.searchsorted(model.classes_, y))[0] * 4 / 3
-        assert model.calibration_for(k).slope == pytest.approx(expected, rel=1e-6)
+    values, tested = np.empty((5, len(y), 3)), []
+    for train, test in folds.split(X, y):
+        part = L20Classifier(5, calibration=None).fit(X[train], y[train])
+        tested.extend(test)
+        for k in range(1, 6):
+            values[k - 1, test] = part.set_params(n_features_to_select=k).decision_function(X[test])
+    slopes, doubt = fit_calibrations(values[:, tested], np.searchsorted(model.classes_, y[tested]))
+    for k in range(1, 6):
+        assert model.calibration_for(k) == pytest.approx((slopes[k - 1] * 4 / 3, doubt), rel=1e-6)
 
 
 @pytest.mark.parametrize("calibration", ["loo", 3])

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:The search for the number of fea
 
 def fit_keeping_values(selector, X, y):
     """Fit a selector, and keep the values of the rules of its folds, by which it calibrates."""
-    with patch.object(selector_cv, "slopes_of_search", wraps=selector_cv.slopes_of_search) as spy:
+    with patch.object(selector_cv, "calibrations_of_search", wraps=selector_cv.calibrations_of_search) as spy:
         selector.fit(X, y)
     selector._fold_values = spy.call_args.args[1].values_of(spy.call_args.args[2])
     return selector

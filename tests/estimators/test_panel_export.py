@@ -22,7 +22,7 @@ from l20fs.evaluation.judges import RefittedRule
 from l20fs.inputs.names import NamedColumns
 from l20fs.inputs.targets import encode_targets
 from l20fs.methods import ReliefF
-from l20fs.prediction.calibration import Slopes
+from l20fs.prediction.calibration import Calibrations
 from l20fs.prediction.linear_rule import decide
 from l20fs.prediction.panel_records import PanelError
 from l20fs.prediction.substitution import NormalEquations
@@ -304,10 +304,10 @@ def test_the_calibration_of_folds_is_that_of_a_classifier_with_these_folds(n_cla
         for k in range(1, 5):
             values[fold.test, k - 1] = part.model_for(k).apply(X[fold.test][:, part.model_for(k).rows])
     tested, gain = np.concatenate([fold.test for fold in folds]), gain_of(folds, len(y))
-    slopes = Slopes.of_folds(np.arange(1, 5), values[tested], y[tested], gain)
+    found = Calibrations.of_folds(np.arange(1, 5), values[tested], y[tested], gain)
     for k in range(1, 5):
-        np.testing.assert_allclose(slopes.at(k), model.calibration_for(k).slope, rtol=1e-7)
-    few = Slopes.of_folds(np.array([1, 4]), values[tested][:, [0, 3]], y[tested], gain)
-    assert min(few.at(1), few.at(4)) <= few.at(2) <= max(few.at(1), few.at(4))
+        np.testing.assert_allclose(found.at(k), model.calibration_for(k), rtol=1e-7)
+    few = Calibrations.of_folds(np.array([1, 4]), values[tested][:, [0, 3]], y[tested], gain)
+    assert min(few.at(1).slope, few.at(4).slope) <= few.at(2).slope <= max(few.at(1).slope, few.at(4).slope)
     assert few.at(9) == few.at(4)
-    assert few.calibration(1, n_classes).offset.tolist() == [0.0] * n_classes
+    assert few.at(1).doubt == few.at(2).doubt

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
@@ -12,6 +14,7 @@ from l20fs.prediction.calibration import (
     Calibration,
     cross_fitted,
     evenly_spaced,
+    fit_calibrations,
     fit_slopes,
     per_class,
     softmax,
@@ -85,15 +88,15 @@ def test_unknown_classes_are_impossible_and_say_nothing():
     rest = np.concatenate([values[:, :10][:, codes[:10] != 2], values[:, 10:]], axis=1)
     kept = np.concatenate([codes[:10][codes[:10] != 2], codes[10:]])
     np.testing.assert_allclose(fit_slopes(values, codes), fit_slopes(rest, kept), rtol=1e-8)
-    probabilities = Calibration(0.0, np.zeros(3)).probabilities(values[0])
+    probabilities = Calibration(0.0, 0.3).probabilities(values[0])
     np.testing.assert_allclose(probabilities[:10], [[0.5, 0.5, 0.0]] * 10)
 
 
 @pytest.mark.parametrize("n_values", [1, 4])
 def test_largest_probability_is_that_of_the_decision(n_values):
     values, _ = sample_values(n_values)
-    for slope in (1e-3, 1.0, 50.0):
-        probabilities = Calibration(slope, np.zeros(max(2, n_values))).probabilities(values[0])
+    for slope, doubt in itertools.product((1e-3, 1.0, 50.0), (0.0, 0.4)):
+        probabilities = Calibration(slope, doubt).probabilities(values[0])
         np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
         np.testing.assert_array_equal(probabilities.argmax(axis=1), decide(values[0]))
 
@@ -109,5 +112,31 @@ def test_cross_fitted_probabilities_of_a_fold_do_not_depend_on_its_labels():
     found = cross_fitted(values, codes, fold_of)
     changed = np.where(fold_of == 2, (codes + 1) % 3, codes)
     np.testing.assert_array_equal(cross_fitted(values, changed, fold_of)[fold_of == 2], found[fold_of == 2])
-    slopes = fit_slopes(values[fold_of != 2].swapaxes(0, 1), codes[fold_of != 2])
-    np.testing.assert_allclose(found[fold_of == 2], softmax(slopes[:, None] * values[fold_of == 2]))
+    slopes, doubt = fit_calibrations(values[fold_of != 2].swapaxes(0, 1), codes[fold_of != 2])
+    for rule, slope in enumerate(slopes):
+        expected = Calibration(slope, doubt).probabilities(values[fold_of == 2, rule])
+        np.testing.assert_allclose(found[fold_of == 2, rule], expected)
+
+
+@pytest.mark.parametrize("n_values", [1, 4])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_doubt_is_that_of_a_slow_search(n_values, weighted):
+    values, codes = sample_values(n_values, n_rules=3, n_samples=120, seed=3)
+    values[:, :12] *= -4.0  # samples about which the rules are sure, and wrong
+    weights = np.random.default_rng(1).integers(1, 3, len(codes)).astype(float) if weighted else np.ones(len(codes))
+    slopes, doubt = fit_calibrations(values, codes, weights)
+
+    def loss(factor, share):
+        total = 0.0
+        for rule, slope in zip(values, fit_slopes(values, codes, weights), strict=True):
+            logs = np.log(Calibration(factor * slope, share).probabilities(rule))
+            own = logs[np.arange(len(codes)), codes]
+            unknown = 1.0 / (weights.sum() + 1.0)
+            total -= weights @ ((1.0 - unknown) * own + unknown * logs.mean(axis=1))
+        return total
+
+    factors, shares = np.geomspace(1.0, 8.0, 13), np.linspace(0.0, 0.9, 181)
+    best = min((loss(factor, share), factor, share) for factor in factors for share in shares)
+    assert 0.0 < doubt < 0.9
+    np.testing.assert_allclose(slopes, best[1] * fit_slopes(values, codes, weights), rtol=1e-9)
+    assert abs(doubt - best[2]) <= 0.005

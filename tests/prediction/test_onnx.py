@@ -87,15 +87,14 @@ def test_other_sizes_are_refused_as_the_panel_does():
         panel.to_onnx(99)
 
 
-def test_other_prior_probabilities_and_impossible_classes():
+def test_impossible_classes():
     """The intercept of a class without samples is minus infinity, also where the slope is zero."""
     panel, X = make_panel()
-    rules = [replace(rule, slope=0.0, offset=[0.0, 1.0, 2.0], intercept=[0.1, None, -0.2]) for rule in panel.rules]
+    rules = [replace(rule, slope=0.0, doubt=0.3, intercept=[0.1, None, -0.2]) for rule in panel.rules]
     panel = replace(panel, rules=rules)
     found = run(panel.to_onnx(), columns_of(panel, X))
     assert "1" not in found["label"]
-    odds = np.exp([0.0, -np.inf, 2.0])
-    np.testing.assert_allclose(found["probabilities"], np.tile(odds / odds.sum(), (len(X), 1)), atol=1e-12)
+    np.testing.assert_allclose(found["probabilities"], np.tile([0.5, 0.0, 0.5], (len(X), 1)), atol=1e-12)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -125,7 +124,7 @@ def test_a_rule_takes_its_rows_of_single_precision(n_values, n_rows):
     rng = np.random.default_rng(n_rows)
     rule = LinearRule(rng.permutation(20)[:n_rows], rng.standard_normal((n_rows, n_values)), rng.standard_normal(n_values))
     labels = np.array([7, 3]) if n_values == 1 else np.array([9, 5, 1, 3])
-    calibration = Calibration(1.3, rng.standard_normal(len(labels)))
+    calibration = Calibration(1.3, 0.2)
     X = rng.standard_normal((30, 20)).astype(np.float32)
     found = run(rule_model(rule, labels=labels, calibration=calibration, n_features=20, dtype=np.float32), X)
     values = rule.apply(X[:, rule.rows].astype(np.float64))

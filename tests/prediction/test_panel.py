@@ -41,11 +41,10 @@ def test_predicts_what_the_estimator_predicts_for_every_k(kind):
 @pytest.mark.parametrize("kind", [2, 3])
 def test_probabilities_are_the_softmax_of_the_calibrated_scores(kind):
     panel, _, X, _ = fitted(kind)
-    offset = [0.1, -0.3, 0.2][:kind]
-    panel = replace(panel, rules=[replace(rule, slope=1.7, offset=offset) for rule in panel.rules])
+    panel = replace(panel, rules=[replace(rule, slope=1.7, doubt=0.2) for rule in panel.rules])
     scores = panel.decision_function(columns_for(panel, X))
     scores = np.column_stack([-scores / 2, scores / 2]) if kind == 2 else scores
-    expected = softmax(1.7 * scores + np.array(offset))
+    expected = 0.8 * softmax(1.7 * scores) + 0.2 * softmax(0.25 * 1.7 * scores)
     np.testing.assert_allclose(panel.predict_proba(named(X)), expected, rtol=1e-12)
 
 

@@ -38,8 +38,7 @@ def log_panel():
 
 
 def calibrated(panel):
-    offset = np.linspace(-0.4, 0.7, len(panel.classes or [])).tolist()
-    return replace(panel, rules=[replace(rule, slope=0.83, offset=offset) for rule in panel.rules])
+    return replace(panel, rules=[replace(rule, slope=0.83, doubt=0.17) for rule in panel.rules])
 
 
 def run_r(panel, columns):
@@ -105,7 +104,7 @@ def evaluate(panel, columns):
             "log": math.log,
             "exp": math.exp,
             "__builtins__": {},
-            **{name: defaultdict(float) for name in ("score", "odds", "probability", "y")},
+            **{name: defaultdict(float) for name in ("score", "sure", "timid", "probability", "y")},
         }
         exec(panel.formula(), space)
         results.append([dict(space[name]) for name in ("y", "probability")])

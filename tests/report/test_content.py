@@ -264,7 +264,7 @@ CHANGES = [
     {"panel": replace(make_panel(40, 4), minimum=[99.0] * 40)},
     {"panel": replace(make_panel(40, 4), maximum=[99.0] * 39)},
     {"panel": replace(make_panel(40, 4), slope=[1.0])},
-    {"panel": replace(make_panel(40, 4), offset=[[0.0]] * 40)},
+    {"panel": replace(make_panel(40, 4), doubt=[1.5] * 40)},
     {"features": ["same"] * 40},
 ]
 
@@ -431,7 +431,7 @@ def test_embedded_data_parse_back_equal():
     assert packed["numbers"] is None
     assert found.pop("k") == content.k
     panel = found.pop("panel")
-    for name in ("slope", "offset", "minimum", "maximum", "transform"):
+    for name in ("slope", "doubt", "minimum", "maximum", "transform"):
         assert panel[name] == expected["panel"][name]
     assert found == {name: expected[name] for name in SCRIPT_FIELDS}
 

@@ -53,7 +53,7 @@ def expected(content, k, X):
     values = LinearRule(np.arange(k), np.array(panel.weights[k - 1]), intercept).apply(X[:, :k])
     if content.task == "regression":
         return None, values
-    calibration = Calibration(panel.slope[k - 1], np.array(panel.offset[k - 1]))
+    calibration = Calibration(panel.slope[k - 1], panel.doubt[k - 1])
     return [content.classes[code] for code in decide(values)], calibration.probabilities(values)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from l20fs.cli.select_findings import Findings
 from l20fs.estimators.calibration import gain_of
 from l20fs.estimators.panel_export import build_panel
 from l20fs.inputs.targets import encode_targets
-from l20fs.prediction.calibration import Calibration, Slopes
+from l20fs.prediction.calibration import Calibration, Calibrations
 from l20fs.prediction.panel import Panel
 from l20fs.prediction.panel_records import PanelError
 
@@ -54,5 +53,4 @@ def calibration_of(findings: Findings) -> Callable[[int], Calibration] | None:
     tested = np.concatenate([fold.test for fold in predictions.folds])
     truth = findings.targets.truth
     gain = gain_of(predictions.folds, len(truth))
-    slopes = Slopes.of_folds(np.array(predictions.sizes), predictions.values[tested], truth[tested], gain)
-    return partial(slopes.calibration, n_classes=max(2, predictions.values.shape[2]))
+    return Calibrations.of_folds(np.array(predictions.sizes), predictions.values[tested], truth[tested], gain).at

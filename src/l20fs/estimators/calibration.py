@@ -19,7 +19,7 @@ from l20fs.evaluation.metrics import Outputs
 from l20fs.evaluation.out_of_fold import OutOfFold
 from l20fs.inputs.targets import Targets
 from l20fs.objective.solution_path import SolutionPath
-from l20fs.prediction.calibration import UNKNOWN_IF_SELECTED, Slopes, evenly_spaced, fit_slopes
+from l20fs.prediction.calibration import UNKNOWN_IF_SELECTED, Calibrations, evenly_spaced, fit_calibrations
 from l20fs.prediction.discriminant import ClassScatter
 from l20fs.typing import Array
 
@@ -37,10 +37,10 @@ class LeftOut(NamedTuple):
     codes: Array
     weights: Array | None
 
-    def slopes(self) -> Slopes:
-        """Return the slope of each rule, whose features were selected with the labels of the samples."""
-        found = fit_slopes(self.values, self.codes, self.weights, n_unknown=UNKNOWN_IF_SELECTED)
-        return Slopes(np.arange(len(found)), found)
+    def calibrations(self) -> Calibrations:
+        """Return the calibrations of the rules, whose features were selected with the labels of the samples."""
+        slopes, doubt = fit_calibrations(self.values, self.codes, self.weights, n_unknown=UNKNOWN_IF_SELECTED)
+        return Calibrations(np.arange(len(slopes)), slopes, doubt)
 
 
 def sample_entries(X: Any, samples: Array, columns: Array) -> Array:
@@ -100,20 +100,20 @@ def gain_of(folds: Sequence[Fold], n_samples: int) -> float:
     return n_samples / float(np.mean([len(fold.train) for fold in folds]))
 
 
-def slopes_of_search(
+def calibrations_of_search(
     sizes: Sequence[int | None], found: OutOfFold, setting: int, targets: Targets, folds: Sequence[Fold]
-) -> Slopes | None:
-    """Return the slopes of one setting by the values of its rules in the folds; None if it has no rules."""
+) -> Calibrations | None:
+    """Return the calibrations of one setting by the values of its rules in the folds; None if it has no rules."""
     unseen, codes, weights = found.values_of(setting), targets.codes, targets.sample_weight
     if unseen is None or codes is None:
         return None
     of_sizes = np.array([0 if size is None else size for size in sizes])
     of_samples = None if weights is None else weights[unseen.samples]
-    return Slopes.of_folds(of_sizes, unseen.values, codes[unseen.samples], gain_of(folds, len(codes)), of_samples)
+    return Calibrations.of_folds(of_sizes, unseen.values, codes[unseen.samples], gain_of(folds, len(codes)), of_samples)
 
 
-def folded_slopes(model: L20Classifier, X: Any, targets: Targets, fit: Callable[..., object]) -> Slopes:
-    """Return the slopes of the rules on 1, 2, ... units by the folds of ``calibration``, with the selection inside them.
+def folded_calibrations(model: L20Classifier, X: Any, targets: Targets, fit: Callable[..., object]) -> Calibrations:
+    """Return the calibrations of the rules on 1, 2, ... units by the folds of ``calibration``, which select anew.
 
     ``fit`` is called with the names of the features, an unfitted model and samples.
     """
@@ -129,6 +129,6 @@ def folded_slopes(model: L20Classifier, X: Any, targets: Targets, fit: Callable[
     samples = Samples(X, codes, targets.sample_weight)
     with closing(evaluate([unfitted], samples, folds, sizes, judges, fit=partial(fit, names), one_ranking=True)) as results:
         responses: list[Any] = [judged.by_judge[""] for judged in results]
-    found = slopes_of_search(sizes, OutOfFold.of(responses, truth, "labels", folds, None), 0, targets, folds)
+    found = calibrations_of_search(sizes, OutOfFold.of(responses, truth, "labels", folds, None), 0, targets, folds)
     assert found is not None
     return found

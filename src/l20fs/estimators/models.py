@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from l20fs.blocks import columns_of, comes_in_blocks, is_dask
 from l20fs.design import Scale
-from l20fs.estimators.calibration import folded_slopes, leave_one_out
+from l20fs.estimators.calibration import folded_calibrations, leave_one_out
 from l20fs.estimators.predictor import Predictor
 from l20fs.estimators.selector import L20Selector, Loss
 from l20fs.evaluation.engine import Samples
@@ -24,7 +24,7 @@ from l20fs.objective.class_scatter import class_scatter
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.path_ranking import Ranking
 from l20fs.objective.stage import Stage
-from l20fs.prediction.calibration import Calibration, Slopes
+from l20fs.prediction.calibration import Calibration, Calibrations
 from l20fs.prediction.linear_rule import decide
 from l20fs.solvers import Solver
 from l20fs.typing import Array, Size, Task
@@ -98,10 +98,10 @@ def fit_part(names: Array | None, model: _Model, samples: Samples) -> Any:
     return model._fit_validated(names, samples)
 
 
-def calibrate(model: L20Classifier, calibration: Any, slopes: Slopes) -> None:
-    """Give a fitted classifier the slopes of a calibration from elsewhere."""
+def calibrate(model: L20Classifier, calibration: Any, calibrations: Calibrations) -> None:
+    """Give a fitted classifier calibrations from elsewhere."""
     model.set_params(calibration=calibration)
-    model._slopes = slopes
+    model._calibrations = calibrations
 
 
 class L20Classifier(ClassifierMixin, _Model):
@@ -155,8 +155,8 @@ class L20Classifier(ClassifierMixin, _Model):
 
     needs_labels = True
     tasks = ("auto", "classification")
-    #: Slope of the calibration of each number of units.
-    _slopes: Slopes | None
+    #: Calibration of each number of units.
+    _calibrations: Calibrations | None
 
     def __init__(
         self,
@@ -209,14 +209,14 @@ class L20Classifier(ClassifierMixin, _Model):
 
     def _learn(self, X: Any, targets: Targets, **extra: Any) -> None:
         super()._learn(X, targets, **extra)
-        self._slopes = None
+        self._calibrations = None
         if self.calibration is None:
             return
         if isinstance(self.calibration, str):
             found = leave_one_out(self.path_, self._scatter, X, targets, getattr(self, "sample_weights_", None))
-            self._slopes = found.slopes()
+            self._calibrations = found.calibrations()
         else:
-            self._slopes = folded_slopes(self, X, targets, fit_part)
+            self._calibrations = folded_calibrations(self, X, targets, fit_part)
 
     def _keep_model(self, problem: LeastSquares, targets: Targets) -> None:
         rows = self.path_.support(self.path_.largest_refit)
@@ -254,11 +254,11 @@ class L20Classifier(ClassifierMixin, _Model):
         Calibration
             Its ``probabilities(values)`` are those of :meth:`predict_proba`.
         """
-        if self._slopes is None:
+        if self._calibrations is None:
             raise AttributeError("calibration=None computes no probabilities. Fit again with calibration='loo', or folds.")
         rows = self.model_for(k).rows
         size = int(self.path_.ranking[rows[-1]]) if len(rows) else 0
-        return self._slopes.calibration(size, len(self.classes_))
+        return self._calibrations.at(size)
 
     @available_if(lambda self: self.calibration is not None)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:

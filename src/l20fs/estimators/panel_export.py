@@ -6,7 +6,7 @@ import platform
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from importlib.metadata import version
 from typing import Any, Literal
 
@@ -333,8 +333,8 @@ def _decided(rule: LinearRule, scatter: ClassScatter, mean: Array, scale: Array)
 def calibration_of(calibrate: Callable[[int], Calibration] | None, k: int, targets: Targets) -> Calibration:
     """Return the calibration of a size; without one, probabilities are those of the discriminant analysis."""
     if targets.classes is None:
-        return Calibration(1.0, np.empty(0))
-    return Calibration(1.0, np.zeros(len(targets.classes))) if calibrate is None else calibrate(k)
+        return Calibration(1.0)
+    return Calibration(1.0) if calibrate is None else calibrate(k)
 
 
 def calibrate_by_leaving_out(selector: L20Selector, X: Any, training: Training, n: int) -> Callable[[int], Calibration]:
@@ -345,8 +345,7 @@ def calibrate_by_leaving_out(selector: L20Selector, X: Any, training: Training, 
     scatter = scatter._replace(means=scatter.means[:, :n], within=scatter.within[:n, :n])
     X = as_blocks(X, selector.max_memory) if comes_in_blocks(X, selector.max_memory) else X
     X = X.tocsr() if sp.issparse(X) else X  # of which samples can be taken
-    slopes = leave_one_out(path, scatter, X, targets, getattr(selector, "sample_weights_", None)).slopes()
-    return partial(slopes.calibration, n_classes=len(scatter.means))
+    return leave_one_out(path, scatter, X, targets, getattr(selector, "sample_weights_", None)).calibrations().at
 
 
 def size_rule(k: int, rule: LinearRule, calibration: Calibration, farthest: float | None) -> SizeRule:
@@ -356,6 +355,6 @@ def size_rule(k: int, rule: LinearRule, calibration: Calibration, farthest: floa
         rule.weights.tolist(),
         finite_or_none(rule.intercept),
         float(calibration.slope),
-        np.asarray(calibration.offset, dtype=np.float64).tolist(),
+        float(calibration.doubt),
         farthest,
     )

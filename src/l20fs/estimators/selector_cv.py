@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.utils.metadata_routing import MetadataRouter
 
 from l20fs.design import SampleWeights
-from l20fs.estimators.calibration import slopes_of_search
+from l20fs.estimators.calibration import calibrations_of_search
 from l20fs.estimators.models import L20Classifier, calibrate, fit_part
 from l20fs.estimators.penalty import penalty_of
 from l20fs.estimators.preprocessing import CarriedConstraints, Preprocessing, validate_before
@@ -314,12 +314,12 @@ class L20SelectorCV(SearchedSelector):
         self._correct_score(scores, metric, penalty.n_units, extra["groups"])
         setting = self.best_index_ // len(sizes)
         model, predicted = models[setting], scores.predictions
-        slopes = None if predicted is None else slopes_of_search(sizes, predicted, setting, targets, folds)
+        calibrations = None if predicted is None else calibrations_of_search(sizes, predicted, setting, targets, folds)
         if isinstance(model, L20Classifier):
-            model.set_params(calibration="loo" if slopes is None else None)
+            model.set_params(calibration="loo" if calibrations is None else None)
         self._fit_finally(model, samples)
-        if isinstance(model, L20Classifier) and slopes is not None:
-            calibrate(model, len(folds), slopes)
+        if isinstance(model, L20Classifier) and calibrations is not None:
+            calibrate(model, len(folds), calibrations)
 
     @staticmethod
     def _ridges(models: list[Model], X: Any, targets: Targets) -> list[float]:

@@ -1,10 +1,15 @@
 r"""Probabilities of classes from the values of a linear rule.
 
 A rule scores the classes. Its scores rank them well, but on the samples of the fit they are far too sure of themselves: the
-rule has seen the labels. Temperature scaling (Guo et al. 2017) multiplies all scores by one slope t, so that
-:math:`p = \mathrm{softmax}(t \cdot \text{scores})` describes samples that the rule has *not* seen: t minimises the log
-loss of scores that a cross-validation, or leaving out one sample, gives. The class of the largest probability is the one
-that the rule predicts, whatever t is.
+rule has seen the labels. Temperature scaling (Guo et al. 2017) multiplies all scores by one slope t, so that the softmax of
+the scores describes samples that the rule has *not* seen. Some samples are harder than others, though, and one slope for all
+is too sure of the hard ones or too timid about the rest. Hence the probabilities are
+
+.. math:: p = (1 - d)\, \mathrm{softmax}(t \cdot \text{scores}) + d\, \mathrm{softmax}(t \cdot \text{scores} / 4)
+
+with a second number, the doubt d: the share of samples about which the rule is to be a quarter as sure. Slope and doubt
+minimise the log loss of scores that a cross-validation, or leaving out one sample, gives. The class of the largest
+probability is the one that the rule predicts, whatever they are.
 
 Scores that separate all samples would give an infinite t. As Platt (1999) does, the labels are therefore not believed
 entirely: one further sample, whose class is unknown, is added to the n at hand; five, where the features were selected with
@@ -29,30 +34,44 @@ MOST_SAMPLES = 2000
 #: what tells which one is predicted.
 LEAST_SLOPE = 1e-6
 
-#: Steps of the search for a slope, and the relative change at which it ends.
-MOST_STEPS, SLOPE_TOLERANCE = 100, 1e-10
+#: What scores are multiplied by where the rule is in doubt, and the largest share of doubt.
+TIMIDITY, MOST_DOUBT = 0.25, 0.9
+
+#: Factors of the slopes without doubt that are tried with it, and the number of rules and samples that decide.
+FACTORS = np.geomspace(1.0, 8.0, 13)
+MOST_RULES, MOST_DECIDING = 8, 500
+
+#: Probabilities are at least this in a logarithm.
+LEAST_PROBABILITY = 1e-100
+
+#: Steps of the search for a slope, the relative change at which it ends, and the change at which that for a doubt ends.
+MOST_STEPS, SLOPE_TOLERANCE, DOUBT_TOLERANCE = 100, 1e-10, 1e-9
 
 
 class Calibration(NamedTuple):
-    """Calibration of the values of a rule: the probabilities are ``softmax(slope * values + offset)``.
+    """Calibration of the values of a rule: ``(1 - doubt) softmax(slope * values) + doubt softmax(slope * values / 4)``.
 
-    ``offset`` (n_classes,) has the logarithms of what the frequency of each class is multiplied by. The one value of a rule
-    for two classes stands for minus and plus half of it.
+    The one value of a rule for two classes stands for minus and plus half of it.
 
     Examples
     --------
-    >>> calibration = Calibration(2.0, np.zeros(2))
-    >>> calibration.probabilities(np.array([[0.0], [1.0]])).round(3)
+    >>> Calibration(2.0).probabilities(np.array([[0.0], [1.0]])).round(3)
     array([[0.5  , 0.5  ],
            [0.119, 0.881]])
     """
 
     slope: float
-    offset: Array
+    doubt: float = 0.0
 
     def probabilities(self, values: Array) -> Array:
         """Return the probability of each class, (n_samples, n_classes)."""
-        return softmax(scaled_scores(self.slope, per_class(values)) + self.offset)
+        return blurred(scaled_scores(self.slope, per_class(values)), self.doubt)
+
+
+def blurred(scores: Array, doubt: float) -> Array:
+    """Return probabilities of classes from scores along the last axis, with a share of doubt."""
+    sure = softmax(scores)
+    return sure if doubt == 0.0 else (1.0 - doubt) * sure + doubt * softmax(TIMIDITY * scores)
 
 
 def per_class(values: Array) -> Array:
@@ -89,8 +108,96 @@ def evenly_spaced(n_samples: int) -> slice:
     return slice(None, None, -(-n_samples // MOST_SAMPLES) or 1)
 
 
+class Labelled(NamedTuple):
+    """Scores of rules, (n_rules, n_samples, n_classes), that know nothing of the true classes, and these.
+
+    ``scores`` are finite, ``logits`` minus infinity for classes that a rule does not know, else the scores less the largest
+    of the sample. ``belief`` (n_rules, n_samples, n_classes) has the weight of the sample in the true class, but for the
+    samples of unknown class.
+    """
+
+    scores: Array
+    logits: Array
+    belief: Array
+
+    @classmethod
+    def of(cls, values: Array, codes: Array, weights: Array | None, n_unknown: float) -> Labelled:
+        """Arrange values of rules; samples of a class that a rule does not know do not count for it."""
+        scores = per_class(values)
+        is_known = np.isfinite(scores)
+        is_own = np.arange(scores.shape[2]) == codes[:, None]
+        counts = np.ones(len(codes)) if weights is None else weights
+        counts = counts * (is_known & is_own).any(axis=2)
+        totals = counts.sum(axis=1)[:, None, None]
+        doubt = n_unknown / (totals + n_unknown)
+        belief = counts[:, :, None] * ((1.0 - doubt) * is_own + doubt * is_known / is_known.sum(axis=2, keepdims=True))
+        logits = np.where(is_known, scores, -np.inf)
+        return cls(np.where(is_known, scores, 0.0), logits - logits.max(axis=2, keepdims=True), belief)
+
+    def thinned(self) -> Labelled:
+        """Return a few of the rules and samples, evenly spaced."""
+        n_rules, n_samples = self.scores.shape[:2]
+        rules = np.unique(np.linspace(0, n_rules - 1, MOST_RULES).astype(np.intp))
+        samples = np.unique(np.linspace(0, n_samples - 1, MOST_DECIDING).astype(np.intp))
+        return Labelled(*(part[np.ix_(rules, samples)] for part in self))
+
+
+def fit_calibrations(
+    values: Array, codes: Array, weights: Array | None = None, *, n_unknown: float = UNKNOWN_SAMPLES
+) -> tuple[Array, float]:
+    """Return the slope of each of several rules, and the doubt, which they share.
+
+    The parameters are those of :func:`fit_slopes`. The doubt comes with one factor for all slopes: those without doubt are
+    too small beside it. For each of :data:`FACTORS` the log loss is convex in the doubt.
+
+    Examples
+    --------
+    >>> values = np.tile([[-3.0], [-2.0], [2.0], [3.0]], (10, 1))
+    >>> codes = (values[:, 0] > 0.0).astype(int)
+    >>> codes[:3] = 1  # of which the rule is sure, and wrong
+    >>> slopes, doubt = fit_calibrations(values[None], codes)
+    >>> slopes.round(2), fit_slopes(values[None], codes).round(2), round(doubt, 2)
+    (array([2.2]), array([1.1]), 0.28)
+    """
+    sample = Labelled.of(values, codes, weights, n_unknown)
+    slopes = _solve(sample)
+    few = sample.thinned()
+    rules = np.unique(np.linspace(0, len(slopes) - 1, MOST_RULES).astype(np.intp))
+    found = [_best_doubt(few, factor * slopes[rules]) for factor in FACTORS]
+    best = int(np.argmin([loss for loss, _ in found]))
+    return FACTORS[best] * slopes, found[best][1]
+
+
+def _best_doubt(sample: Labelled, slopes: Array) -> tuple[float, float]:
+    """Return the smallest log loss over all doubts, and the doubt that has it."""
+    counted = sample.belief > 0.0
+    belief = sample.belief[counted]
+    scores = scaled_scores(slopes[:, None, None], sample.logits)
+    sure, timid = (softmax(each)[counted] + LEAST_PROBABILITY for each in (scores, TIMIDITY * scores))
+    change = timid - sure
+
+    def derivatives(doubt: float) -> tuple[float, float]:
+        ratios = change / (sure + doubt * change)
+        return -float(belief @ ratios), float(belief @ np.square(ratios))
+
+    low, high = 0.0, MOST_DOUBT
+    if derivatives(low)[0] >= 0.0:
+        high = low
+    elif derivatives(high)[0] <= 0.0:
+        low = high
+    doubt = (low + high) / 2.0
+    while high - low > DOUBT_TOLERANCE:
+        excess, bend = derivatives(doubt)
+        low, high = (low, doubt) if excess > 0.0 else (doubt, high)
+        step = doubt - excess / bend
+        if abs(step - doubt) <= DOUBT_TOLERANCE:
+            break
+        doubt = step if low < step < high else (low + high) / 2.0
+    return -float(belief @ np.log(sure + doubt * change)), doubt
+
+
 def fit_slopes(values: Array, codes: Array, weights: Array | None = None, *, n_unknown: float = UNKNOWN_SAMPLES) -> Array:
-    """Return the slope of each of several rules.
+    """Return the slope of each of several rules, without doubt.
 
     Parameters
     ----------
@@ -114,24 +221,16 @@ def fit_slopes(values: Array, codes: Array, weights: Array | None = None, *, n_u
     >>> fit_slopes(values, np.array([1, 1, 0, 0])).round(2)
     array([1.21, 0.21])
     """
-    scores = per_class(values)
-    counts = np.ones(len(codes)) if weights is None else weights
-    is_known = np.isfinite(scores)
-    scores = np.where(is_known, scores, 0.0)
-    truth = np.take_along_axis(scores, np.broadcast_to(codes[None, :, None], (*scores.shape[:2], 1)), axis=2)[:, :, 0]
-    counts = counts * np.take_along_axis(is_known, codes[None, :, None], axis=2)[:, :, 0]
-    totals = counts.sum(axis=1, keepdims=True)
-    doubt = n_unknown / (totals + n_unknown)
-    aim = (1.0 - doubt) * truth + doubt * scores.sum(axis=2) / is_known.sum(axis=2)
-    logits = np.where(is_known, scores, -np.inf)
-    return _solve(logits - logits.max(axis=2, keepdims=True), scores, aim, counts)
+    return _solve(Labelled.of(values, codes, weights, n_unknown))
 
 
-def _solve(logits: Array, scores: Array, aim: Array, counts: Array) -> Array:
-    """Return the slope at which the mean score under the probabilities is that of ``aim``, by Newton's steps in a bracket.
+def _solve(sample: Labelled) -> Array:
+    """Return the slope at which the mean score under the probabilities is that of the true classes.
 
-    The log loss is convex in the slope, and its derivative the difference of the two.
+    The log loss is convex in the slope, and its derivative the difference of the two: Newton's steps are kept in a bracket.
     """
+    scores, logits, counts = sample.scores, sample.logits, sample.belief.sum(axis=2)
+    aim = (sample.belief * scores).sum(axis=2) / np.where(counts > 0.0, counts, 1.0)
     low, high = np.zeros(len(scores)), np.full(len(scores), np.inf)
     spread = np.sqrt((counts * np.square(scores).mean(axis=2)).sum(axis=1) / np.maximum(counts.sum(axis=1), 1e-300))
     slope = 1.0 / np.where(spread > 0.0, spread, 1.0)
@@ -166,40 +265,38 @@ def _derivatives(slope: Array, logits: Array, scores: Array, aim: Array, counts:
     return ((means - aim) * counts).sum(axis=1), (variances * counts).sum(axis=1)
 
 
-class Slopes(NamedTuple):
-    """Slopes of the rules on several numbers of features, ascending; between two of them they are interpolated.
+class Calibrations(NamedTuple):
+    """Calibrations of the rules on several numbers of features, ascending; between two of them slopes are interpolated.
 
     Examples
     --------
-    >>> Slopes(np.array([1, 3]), np.array([1.0, 4.0])).at(2)
-    2.0
+    >>> Calibrations(np.array([1, 3]), np.array([1.0, 4.0]), 0.1).at(2)
+    Calibration(slope=2.0, doubt=0.1)
     """
 
     sizes: Array
-    values: Array
+    slopes: Array
+    doubt: float
 
     @classmethod
-    def of_folds(cls, sizes: Array, values: Array, codes: Array, gain: float, weights: Array | None = None) -> Slopes:
-        """Return the slopes by values of the rules of folds at their test samples, (n_samples, n_sizes, n_values).
+    def of_folds(cls, sizes: Array, values: Array, codes: Array, gain: float, weights: Array | None = None) -> Calibrations:
+        """Return the calibrations by values of the rules of folds at their test samples, (n_samples, n_sizes, n_values).
 
         ``gain`` is the number of all samples per sample of a fold's training part: a rule learned from more samples may be
         surer, and the slopes are multiplied by it. docs/probabilities.md has the measurements.
         """
         chosen = evenly_spaced(len(codes))
         of_rules = values[chosen].astype(np.float64, copy=False).swapaxes(0, 1)
-        return cls(sizes, gain * fit_slopes(of_rules, codes[chosen], None if weights is None else weights[chosen]))
+        slopes, doubt = fit_calibrations(of_rules, codes[chosen], None if weights is None else weights[chosen])
+        return cls(sizes, gain * slopes, doubt)
 
-    def at(self, size: int) -> float:
-        """Return the slope of a size."""
-        return float(np.exp(np.interp(size, self.sizes, np.log(self.values))))
-
-    def calibration(self, size: int, n_classes: int) -> Calibration:
+    def at(self, size: int) -> Calibration:
         """Return the calibration of a size."""
-        return Calibration(self.at(size), np.zeros(n_classes))
+        return Calibration(float(np.exp(np.interp(size, self.sizes, np.log(self.slopes)))), self.doubt)
 
 
 def cross_fitted(values: Array, codes: Array, fold_of: Array) -> Array:
-    """Return calibrated probabilities of out-of-fold values, each fold by a slope from all other folds.
+    """Return calibrated probabilities of out-of-fold values, each fold by slopes and a doubt from all other folds.
 
     Parameters
     ----------
@@ -221,6 +318,6 @@ def cross_fitted(values: Array, codes: Array, fold_of: Array) -> Array:
         own = fold_of == fold
         others = np.flatnonzero(~own)
         others = others[evenly_spaced(len(others))]
-        slopes = fit_slopes(values[others].swapaxes(0, 1), codes[others])
-        found[own] = softmax(scaled_scores(slopes[:, None], scores[own]))
+        slopes, doubt = fit_calibrations(values[others].swapaxes(0, 1), codes[others])
+        found[own] = blurred(scaled_scores(slopes[:, None], scores[own]), doubt)
     return found

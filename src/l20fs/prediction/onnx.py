@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from l20fs.prediction.calibration import Calibration, per_class, scaled_scores
+from l20fs.prediction.calibration import TIMIDITY, Calibration, per_class, scaled_scores
 from l20fs.prediction.linear_rule import LinearRule
 from l20fs.typing import Array
 
@@ -76,8 +76,8 @@ def rule_model(
         graph.output("variable", values, [len(rule.intercept)])
         return graph.model()
     graph.output("label", _labels(graph, values, labels), [])
-    logits = _linear(graph, "logit_", columns, *_calibrated(rule, calibration))
-    graph.output("probabilities", graph.add("Softmax", logits, axis=1), [len(labels)])
+    scores = _linear(graph, "score_", columns, *_scaled(rule, calibration.slope))
+    graph.output("probabilities", _probabilities(graph, scores, calibration.doubt), [len(labels)])
     return graph.model()
 
 
@@ -87,10 +87,22 @@ def _linear(graph: _Graph, prefix: str, columns: str, weights: Array, intercept:
     return graph.add("Add", product, graph.constant(f"{prefix}intercept", intercept))
 
 
-def _calibrated(rule: LinearRule, calibration: Calibration) -> tuple[Array, Array]:
-    """Return the weights and intercepts of the values of which the probabilities are the softmax."""
-    weights, intercept = per_class(rule.weights), per_class(rule.intercept)
-    return calibration.slope * weights, scaled_scores(calibration.slope, intercept) + calibration.offset
+def _scaled(rule: LinearRule, slope: float) -> tuple[Array, Array]:
+    """Return the weights and intercepts of the scores of all classes times the slope."""
+    return slope * per_class(rule.weights), scaled_scores(slope, per_class(rule.intercept))
+
+
+def _probabilities(graph: _Graph, scores: str, doubt: float) -> str:
+    """Add what :func:`l20fs.prediction.calibration.blurred` does."""
+    sure = graph.add("Softmax", scores, axis=1)
+    if doubt == 0.0:
+        return sure
+    timid = graph.add("Softmax", graph.add("Mul", scores, graph.constant("timidity", np.array(TIMIDITY))), axis=1)
+    shares = [
+        graph.add("Mul", part, graph.constant(name, np.array(share)))
+        for name, part, share in (("trust", sure, 1.0 - doubt), ("doubt", timid, doubt))
+    ]
+    return graph.add("Add", *shares)
 
 
 def _labels(graph: _Graph, values: str, labels: Array) -> str:

@@ -244,11 +244,11 @@ class Panel:
         Returns
         -------
         Calibration
-            Slope and offsets.
+            Slope and doubt.
         """
         self._refuse_numbers("calibration_for")
         rule = self._rule(k)
-        return Calibration(float(rule.slope), np.array(rule.offset, dtype=np.float64))
+        return Calibration(float(rule.slope), float(rule.doubt))
 
     # -------------------------------------------------------------------------------------------------------- prediction
 

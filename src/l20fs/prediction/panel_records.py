@@ -32,14 +32,15 @@ class SizeRule:
     """Rule of one size: the first ``len(weights)`` features, with weights and intercepts in units of X.
 
     ``weights`` (n_features, n_values), ``intercept`` (n_values,), None for a class that is never predicted; ``slope`` and
-    ``offset`` (n_classes,) of the probabilities; ``farthest`` is the limit of the distance of a sample from the classes.
+    ``doubt`` of the probabilities (:mod:`l20fs.prediction.calibration`); ``farthest`` is the limit of the distance of a
+    sample from the classes.
     """
 
     k: int
     weights: list[list[float]]
     intercept: list[float | None]
     slope: float = 1.0
-    offset: list[float] = field(default_factory=list)
+    doubt: float = 0.0
     farthest: float | None = None
 
 
@@ -189,7 +190,7 @@ def _rules_of_sizes(panel: Panel) -> Iterator[tuple[bool, str]]:
         yield len(rule.intercept) == n_values, f"{what} has not {n_values} intercepts"
         n_finite = sum(value is not None for value in rule.intercept)
         yield n_finite == n_values or (n_values > 2 and n_finite > 1), f"{what} lacks intercepts"
-        yield len(rule.offset) == n_classes, f"{what} has not {n_classes} offsets"
+        yield 0.0 <= rule.doubt <= 1.0, f"{what} has a doubt outside 0 to 1"
         yield rule.slope >= 0.0, f"{what} has a negative slope"
         yield rule.farthest is None or rule.farthest >= 0.0, f"{what} has a negative distance"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from l20fs.prediction.calibration import TIMIDITY
 from l20fs.typing import Array
 
 if TYPE_CHECKING:
@@ -56,9 +57,12 @@ R_VALUES = '  values <- sweep(x %*% weights, 2, intercept, "+")\n'
 R_CLASSES = """\
   classes <- {classes}
 {two}  predicted <- classes[apply(values, 1, which.max)]
-  logits <- sweep({slope} * values, 2, {offset}, "+")
-  powers <- exp(logits - apply(logits, 1, max))
-  probabilities <- powers / rowSums(powers)
+  softmax <- function(scores) {{
+    powers <- exp(scores - apply(scores, 1, max))
+    powers / rowSums(powers)
+  }}
+  scores <- {slope} * values
+  probabilities <- (1 - {doubt}) * softmax(scores) + {doubt} * softmax({timidity} * scores)
   dimnames(probabilities) <- list(rownames(x), classes)
   list(predicted = predicted, probabilities = probabilities)
 }}
@@ -88,12 +92,13 @@ def r_function(panel: Panel, k: int | None) -> str:
     if panel.classes is None:
         result = "values" if len(panel.targets) > 1 else "values[, 1]"
         return text + R_NUMBERS.format(targets=_r_texts(panel.targets), result=result)
-    slope, offset = panel.calibration_for(k)
+    slope, doubt = panel.calibration_for(k)
     return text + R_CLASSES.format(
         classes=_r_texts(panel.classes),
         two=R_TWO if len(rule.intercept) == 1 else "",
         slope=_number(slope),
-        offset=_r_vector(map(_number, offset)),
+        doubt=_number(doubt),
+        timidity=_number(TIMIDITY),
     )
 
 
@@ -134,13 +139,15 @@ def formula(panel: Panel, k: int | None) -> str:
     else:
         scored = zip(classes, rule.weights.T, rule.intercept, strict=True)
         lines += [f"score[{name}] = {_sum(names, w, b)}" for name, w, b in scored if b > float("-inf")]
-    slope, offset = panel.calibration_for(k)
+    slope, doubt = panel.calibration_for(k)
     absent = [name for name, b in zip(classes, rule.intercept, strict=False) if b == float("-inf")]
-    present = [(name, shift) for name, shift in zip(classes, offset, strict=True) if name not in absent]
+    present = [name for name in classes if name not in absent]
     lines += ["# The class of the largest score is predicted."]
-    lines += [f"odds[{name}] = exp({_number(slope)} * score[{name}] + {_number(shift)})" for name, shift in present]
-    total = " + ".join(f"odds[{name}]" for name, _ in present)
-    lines += [f"probability[{name}] = odds[{name}] / ({total})" for name, _ in present]
+    for kind, factor in (("sure", slope), ("timid", TIMIDITY * slope)):
+        lines += [f"{kind}[{name}] = exp({_number(factor)} * score[{name}])" for name in present]
+        lines += [f"{kind}_total = " + " + ".join(f"{kind}[{name}]" for name in present)]
+    shares = f"{_number(1.0 - doubt)} * sure[{{0}}] / sure_total + {_number(doubt)} * timid[{{0}}] / timid_total"
+    lines += [f"probability[{name}] = " + shares.replace("{0}", name) for name in present]
     lines += [f"probability[{name}] = 0" for name in absent]
     return "\n".join(lines) + "\n"
 

@@ -91,15 +91,15 @@ class PanelNumbers:
     """Numbers with which the page predicts, as in ``panel.json``: of the rules on the first 1, 2, ... features.
 
     ``weights[k - 1][i][v]`` and ``intercept[k - 1][v]`` give the value v of a sample; two classes have one value, and None
-    is the intercept of a class that is never predicted. The probabilities are ``softmax(slope[k - 1] * values +
-    offset[k - 1])``; of a regression both are empty. ``minimum`` and ``maximum`` of each feature are those of the training
-    samples after ``transform``. There may be fewer sizes than the page shows.
+    is the intercept of a class that is never predicted. ``slope[k - 1]`` and ``doubt[k - 1]`` give
+    the probabilities (:mod:`l20fs.prediction.calibration`); of a regression both are empty. ``minimum`` and ``maximum`` of
+    each feature are those of the training samples after ``transform``. There may be fewer sizes than the page shows.
     """
 
     weights: list[list[list[float]]]
     intercept: list[list[float | None]]
     slope: list[float]
-    offset: list[list[float]]
+    doubt: list[float]
     minimum: list[float]
     maximum: list[float]
     transform: Literal["none", "log1p"] = "none"

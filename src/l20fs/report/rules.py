@@ -165,8 +165,8 @@ def _rules_of_prediction(panel: PanelNumbers, content: Content) -> Rules:
     yield is_whole, "a rule of the panel lacks intercepts"
     n_calibrated = 0 if is_regression else n
     yield len(panel.intercept) == n, f"the panel has not {n} intercepts"
-    yield len(panel.slope) == len(panel.offset) == n_calibrated, f"the panel has not {n_calibrated} calibrations"
-    yield all(len(row) == n_outputs for row in panel.offset), f"an offset of the panel has not {n_outputs} classes"
+    yield len(panel.slope) == len(panel.doubt) == n_calibrated, f"the panel has not {n_calibrated} calibrations"
+    yield all(0.0 <= share <= 1.0 for share in panel.doubt), "a doubt of the panel is outside 0 to 1"
     yield len(panel.minimum) == len(panel.maximum) == n, f"the panel has not {n} training ranges"
     ranges = zip(panel.minimum, panel.maximum, strict=False)
     yield all(low <= high for low, high in ranges), "a training range of the panel ends before it starts"

@@ -1,10 +1,11 @@
 /* The field that predicts: samples as text, and the rule of the slider's k. Nothing leaves the page, no text becomes markup. */
 function startPrediction(report, rules, named) {
-  const { sizes, n_values: nValues, slope, offset, minimum, maximum, transform } = report.panel;
+  const { sizes, n_values: nValues, slope, doubt, minimum, maximum, transform } = report.panel;
   const byId = (id) => document.getElementById(id);
   const isRegression = report.task === "regression";
   const outputs = isRegression ? report.targets : report.classes;
   const MOST_ROWS = 200;
+  const TIMIDITY = 0.25; // what scores are multiplied by where the rule is in doubt, as in l20fs.prediction.calibration
   const MARGIN = 0.1; // a value is out of range if it is beyond by more than this share of the range, as in l20fs predict
   let k = 0;
 
@@ -28,9 +29,14 @@ function startPrediction(report, rules, named) {
 
   function probabilitiesOf(values) {
     const perClass = nValues === 1 ? [-0.5 * values[0], 0.5 * values[0]] : values;
-    const logits = perClass.map((value, c) => slope[k - 1] * value + offset[k - 1][c]);
-    const largest = Math.max(...logits);
-    const powers = logits.map((logit) => Math.exp(logit - largest));
+    const scores = perClass.map((value) => slope[k - 1] * value);
+    const timid = softmax(scores.map((score) => TIMIDITY * score));
+    return softmax(scores).map((sure, c) => (1 - doubt[k - 1]) * sure + doubt[k - 1] * timid[c]);
+  }
+
+  function softmax(scores) {
+    const largest = Math.max(...scores);
+    const powers = scores.map((score) => Math.exp(score - largest));
     const total = powers.reduce((sum, power) => sum + power, 0);
     return powers.map((power) => power / total);
   }
