@@ -475,7 +475,10 @@ def test_rare_classes_are_named():
         ({"sizes": [0]}, "sizes=0 is not valid"),
         ({"sizes": 5}, r"sizes=5 is not a list. Give numbers of features"),
         ({"scoring": ["accuracy", "f1_macro"]}, r"one score decides. Use a name, a callable, or None"),
-        ({"scoring": "roc_auc_ovr"}, r"scoring needs a method that L20Classifier does not have.*CalibratedClassifierCV"),
+        (
+            {"scoring": "roc_auc_ovr", "estimator": LinearSVC()},
+            r"scoring needs a method that LinearSVC does not have.*CalibratedClassifierCV",
+        ),
         ({"selector": L20Selector(class_weight={"apple": 2.0})}, "class_weight names 'apple', which y does not have"),
         ({"sizes": []}, r"sizes=\[\] leaves nothing to choose from"),
         ({"max_features": 0}, "max_features=0 is not valid"),
