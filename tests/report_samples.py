@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from l20fs.report.content import Content, Curve, PathLines, Stability
+from l20fs.report import ClassRate, Content, Curve, Numbers, PanelNumbers, PathLines, Reliability, Roc, Stability
 
 #: Names that are markup, script, formulas or hard to write in a line (fault R1 and C7).
 EVIL = [
@@ -41,7 +41,7 @@ def make_content(
     """Return a report of noise that looks like one of a run; all of it depends on the arguments only."""
     rng = np.random.default_rng(seed)
     names = list(names or []) + [f"gene {rank + 1}" for rank in range(len(names or []), k_max)]
-    classes = classes or [f"class {place + 1}" for place in range(n_classes)]
+    classes = classes if classes is not None else [f"class {place + 1}" for place in range(n_classes)]
     sizes = [n_samples // n_classes + (place < n_samples % n_classes) for place in range(n_classes)]
     mean = 0.985 - 0.6 * np.exp(-np.arange(1, k_max + 1) / 4)
     coef = [[[f"{w:.4g}" for w in row] for row in rng.normal(0, 0.08, (size, n_classes))] for size in range(1, k_max + 1)]
@@ -74,7 +74,7 @@ def make_content(
         "class_sizes": sizes,
         "chance": max(sizes) / n_samples,
         "curves": [
-            Curve("linear", mean.round(4).tolist(), [0.016] * k_max),
+            Curve("linear", mean.round(4).tolist(), [0.016] * k_max, *interval(mean)),
             Curve("KNN-5", (mean - 0.03).round(4).tolist(), [0.02] * k_max),
         ],
         "features": names,
@@ -105,8 +105,83 @@ def make_content(
         ),
         "stability": Stability(np.linspace(1, 0.3, min(k, k_max)).round(2).tolist(), 0.71, 0.66, 0.76, 100),
         "provenance": {"arguments": {"data": "tumours.tsv", "target": "type"}, "input": {"sha256": "0" * 64}},
+        "rates": [[make_rate(share, size) for size in sizes] for share in mean.round(4).tolist()],
+        "roc": [make_roc(rng) for _ in range(k_max)] if n_classes == 2 else None,
+        "reliability": [make_reliability(rng, n_samples, n_classes) for _ in range(k_max)],
+        "panel": make_panel(k_max, n_classes, seed),
     }
     return Content(**values | changes)
+
+
+def make_regression(k=6, k_max=20, *, targets=("age",), names=None, seed=0, n_samples=90, **changes):
+    """Return the report of a regression of noise."""
+    rng = np.random.default_rng(seed)
+    n_targets = len(targets)
+    r2 = 0.8 - 1.1 * np.exp(-np.arange(1, k_max + 1) / 4)
+    measured = 50 + 15 * rng.normal(size=(n_targets, n_samples))
+    predicted = [measured + 15 * np.sqrt(1 - share) * rng.normal(size=measured.shape) for share in r2]
+    mae = 12 * np.sqrt(1 - r2)
+    coef = [[[f"{w:.4g}" for w in row] for row in rng.normal(0, 3, (size, n_targets))] for size in range(1, k_max + 1)]
+    values = {
+        "task": "regression",
+        "targets": list(targets),
+        "answer": f"{k} of 2308 features predict {targets[0]}: R² 0.55 (0.38 to 0.68) in 5-fold cross-validation.",
+        "k_rule": "asked for",
+        "score_name": "R²",
+        "chance": 0.0,
+        "chance_name": "always the mean",
+        "curves": [Curve("linear", r2.round(4).tolist(), [None] * k_max, *interval(r2, 0.12))],
+        "further": [
+            Curve("mean absolute error", mae.round(4).tolist(), [None] * k_max, (mae - 1).tolist(), (mae + 1).tolist())
+        ],
+        "heat": rng.normal(0, 1, (k_max, 3 * n_targets)).round(2).tolist(),
+        "coef": coef,
+        "numbers": Numbers(measured.round(2).tolist(), [each.round(2).tolist() for each in predicted]),
+        "panel": make_panel(k_max, n_targets, seed, is_regression=True),
+    }
+    nothing = dict.fromkeys(("strongest", "confusion", "rates", "roc", "reliability"))
+    empty = {"classes": [], "class_sizes": [], "n_classes": 1, "n_samples": n_samples, "names": names}
+    return make_content(k=k, k_max=k_max, seed=seed, **empty | values | nothing | changes)
+
+
+def interval(mean, width=0.05):
+    """Return the ends of made-up intervals."""
+    return np.clip(mean - width, -1, 1).round(4).tolist(), np.clip(mean + width, -1, 1).round(4).tolist()
+
+
+def make_rate(share, size):
+    lower, upper = max(0.0, round(share - 0.1, 4)), min(1.0, round(share + 0.1, 4))
+    return ClassRate((share, lower, upper) if size else None, (1.0, 0.9, 1.0), size)
+
+
+def make_roc(rng):
+    points = np.sort(rng.random((2, 12)), axis=1).round(4)
+    points[1] = np.maximum(points[0], points[1])
+    return Roc([(0.0, 0.0), *zip(*points.tolist(), strict=True), (1.0, 1.0)], 0.8125, 0.7, 0.9)
+
+
+def make_reliability(rng, n_samples, n_classes):
+    chances = np.sort(rng.uniform(1 / n_classes, 1, 5)).round(4)
+    shares = np.clip(chances + rng.normal(0, 0.1, 5), 0, 1).round(4)
+    sizes = 1 + rng.multinomial(n_samples - 5, [0.05, 0.1, 0.15, 0.2, 0.5])
+    bins = list(zip(chances.tolist(), shares.tolist(), sizes.tolist(), strict=True))
+    return Reliability(bins, round(float(rng.uniform(0.02, 0.2)), 4), 0.25)
+
+
+def make_panel(k_max, n_outputs, seed=0, *, is_regression=False, transform="none"):
+    """Return rules of noise for every k."""
+    rng = np.random.default_rng(seed)
+    n_values = 1 if n_outputs == 2 and not is_regression else n_outputs
+    sizes = range(1, k_max + 1)
+    return PanelNumbers(
+        [rng.normal(0, 0.4, (size, n_values)).tolist() for size in sizes],
+        rng.normal(0, 1, (k_max, n_values)).tolist(),
+        [] if is_regression else rng.uniform(0.2, 3, k_max).tolist(),
+        [] if is_regression else rng.normal(0, 0.3, (k_max, n_outputs)).tolist(),
+        rng.uniform(0, 2, k_max).round(3).tolist(),
+        rng.uniform(8, 12, k_max).round(3).tolist(),
+        transform,
+    )
 
 
 def evil_content():
@@ -127,7 +202,9 @@ def evil_content():
         k_rule=EVIL[0],
         score_name=EVIL[0],
         columns=content.columns | {"rule": (EVIL * 2)[:20]},
+        chance_name=EVIL[0],
         curves=[Curve(EVIL[0], content.curves[0].mean, content.curves[0].error)],
+        further=[Curve(EVIL[1], content.curves[0].mean, content.curves[0].error)],
         provenance={name: name for name in EVIL},
     )
 

@@ -26,7 +26,7 @@ LEVELS = [
     ["objective"],
     ["solvers", "bounds", "evaluation"],
     ["estimators", "methods"],
-    ["__init__", "data", "plots", "anndata"],
+    ["__init__", "data", "plots", "anndata", "deployment"],
     ["report", "experiments"],
     ["cli"],
     ["__main__"],
@@ -68,10 +68,11 @@ def loaded_by(statement):
 
 def test_import_loads_no_optional_package():
     """Beyond what scikit-learn itself takes in where it finds it (pandas, for one)."""
-    use_all = "import l20fs, l20fs.anndata, l20fs.data; [getattr(l20fs, name) for name in l20fs.__all__]"
+    use_all = "import l20fs, l20fs.anndata, l20fs.data, l20fs.deployment; [getattr(l20fs, name) for name in l20fs.__all__]"
     added = loaded_by(use_all) - loaded_by("import sklearn.feature_selection, scipy.sparse.linalg")
     assert "l20fs" in added
-    assert not added & {"torch", "dask", "cupy", "matplotlib", "jinja2", "click", "rich", "anndata", "pandas", "polars"}
+    optional = {"torch", "dask", "cupy", "matplotlib", "jinja2", "click", "rich", "anndata", "pandas", "polars"}
+    assert not added & (optional | {"onnx", "onnxruntime", "skl2onnx", "skops", "mlflow"})
 
 
 def test_public_names_are_loaded_when_they_are_used():

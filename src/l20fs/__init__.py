@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from l20fs.estimators.selector_cv import L20SelectorCV
     from l20fs.estimators.stability import StabilitySelector
     from l20fs.objective.solution_path import SolutionPath
+    from l20fs.prediction.panel import Panel
     from l20fs.solvers import AHIHT, HIHT, SBR, Forward, Swap
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "L20Regressor",
     "L20Selector",
     "L20SelectorCV",
+    "Panel",
     "SolutionPath",
     "StabilitySelector",
     "Swap",
@@ -40,6 +42,7 @@ _MODULES = {
     "L20Regressor": "l20fs.estimators.models",
     "L20Selector": "l20fs.estimators.selector",
     "L20SelectorCV": "l20fs.estimators.selector_cv",
+    "Panel": "l20fs.prediction.panel",
     "SolutionPath": "l20fs.objective.solution_path",
     "StabilitySelector": "l20fs.estimators.stability",
     "Swap": "l20fs.solvers",

@@ -1,7 +1,8 @@
-"""Pieces of sentences: lists of names, closest names, counts, percentages, names cut short."""
+"""Pieces of sentences: lists of names, closest names, counts, percentages, intervals, names cut short."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
@@ -112,6 +113,48 @@ def percent(share: float) -> str:
     '98.4 %'
     """
     return f"{100.0 * share:.1f} %"
+
+
+def share_with_interval(share: float, lower: float, upper: float) -> str:
+    """Write a share and the ends of its interval as percentages, with as many digits as the width of the interval allows.
+
+    Examples
+    --------
+    >>> share_with_interval(1.0, 0.943, 1.0), share_with_interval(0.9412, 0.9365, 0.9457)
+    ('100 % (94 to 100 %)', '94.1 % (93.7 to 94.6 %)')
+    """
+    width = 100.0 * (upper - lower)
+    digits = 0 if width >= 2.0 else 1 if width >= 0.2 else 2
+    value, low, high = (f"{100.0 * part:z.{digits}f}" for part in (share, lower, upper))
+    return f"{value} % ({low} to {high} %)"
+
+
+def number_with_interval(value: float, lower: float, upper: float) -> str:
+    """Write a number and the ends of its interval, with as many digits as the width of the interval allows.
+
+    Examples
+    --------
+    >>> number_with_interval(0.5512, 0.38, 0.68), number_with_interval(1234.5, 1100.0, 1390.0)
+    ('0.55 (0.38 to 0.68)', '1234 (1100 to 1390)')
+    """
+    width = upper - lower
+    digits = min(6, max(0, 1 + math.ceil(-math.log10(width)))) if 0.0 < width < math.inf else 3
+    shown, low, high = (f"{part:z.{digits}f}" for part in (value, lower, upper))
+    return f"{shown} ({low} to {high})"
+
+
+def number_with_error(value: float, error: float) -> str:
+    """Write a number and its standard error, the error with two digits; 0 or NaN stands for an unknown error.
+
+    Examples
+    --------
+    >>> number_with_error(0.46631, 0.0108), number_with_error(148.41, 13.6), number_with_error(47.0912, 0.0)
+    ('0.466 ± 0.011', '148 ± 14', '47.09')
+    """
+    if not error > 0.0:
+        return f"{value:.4g}"
+    decimals = min(6, max(0, 1 - math.floor(math.log10(error))))
+    return f"{value:.{decimals}f} ± {error:.{decimals}f}"
 
 
 def p_text(value: float) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from numpy.typing import NDArray
 
@@ -11,3 +11,6 @@ Array: TypeAlias = NDArray[Any]
 
 #: What ``n_features_to_select`` may be: a number of features, a share of them, the name of a rule, or None.
 Size: TypeAlias = int | float | str | None
+
+#: What targets stand for: labels, numbers, or what their type suggests.
+Task = Literal["auto", "classification", "regression"]

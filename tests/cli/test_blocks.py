@@ -113,6 +113,18 @@ def test_every_kind_of_file_is_read_in_blocks(folder, name, tight):
 
 
 @pytest.mark.parametrize("name", FILES)
+def test_some_features_of_a_file_in_blocks_are_in_memory(folder, name, tight):
+    whole = read_table(folder / name, **reading(folder, name))
+    given = {"samples_in": "columns"} if name == "columns.npy" else {}
+    for wanted in (whole.feature_names[3:9:2], whole.feature_names):
+        table = read_table(folder / name, **given, in_blocks=True, need_labels=False, features=wanted)
+        assert not isinstance(table.X, FileBlocks)
+        found, expected = (X.toarray() if sp.issparse(X) else X for X in (table.X, whole.X))
+        places = [whole.feature_names.index(feature) for feature in table.feature_names]
+        np.testing.assert_array_equal(found, expected[:, places])
+
+
+@pytest.mark.parametrize("name", FILES)
 def test_the_result_is_that_of_the_whole_table(folder, tmp_path, name, monkeypatch, capsys):
     """Selection, accuracy, weights, substitutes, means and resamples; numbers to the digits that blocks may change."""
     more = ("--log", "--stability", "4", "--n-jobs", "2", "--auto", "best", "--nested")

@@ -70,12 +70,13 @@ def test_output_folder_holds_the_results(results):
     summary = json.loads((results / "run.json").read_text())
     selection = read_tsv(results / "selection.tsv")
     assert [row["rank"] for row in selection] == ["1", "2", "3"]
-    accuracy = [{name: float(value) for name, value in row.items()} for row in read_tsv(results / "cv.tsv")]
-    assert [row["n_features"] for row in accuracy] == list(range(1, 13))
+    rows = read_tsv(results / "cv.tsv")
+    assert [int(row["n_features"]) for row in rows] == list(range(1, 13))
+    assert {row["metric"] for row in rows} == {"accuracy"}
     content = Content.from_json((results / "report.json").read_text())
     for curve in content.curves:
-        assert [row[curve.name] for row in accuracy] == pytest.approx(curve.mean, abs=1e-5)
-        assert [row[f"{curve.name}_error"] for row in accuracy] == pytest.approx(curve.error, abs=1e-5)
+        for column, values in (("", curve.mean), ("_error", curve.error), ("_lower", curve.lower), ("_upper", curve.upper)):
+            assert [float(row[curve.name + column]) for row in rows] == pytest.approx(values, abs=1e-5)
     path = SolutionPath.load(results / "path.npz")
     assert [f"g{j}" for j in path.support(3)] == [row["feature"] for row in selection]
     assert (results / "selection.tsv").read_text() == content.selection_tsv(3)
@@ -144,10 +145,11 @@ def test_json_is_what_the_files_hold(results, table, capsys):
     assert summary.items() >= loads_strictly((results / "run.json").read_text()).items()
     assert summary["selected"] == [row["feature"] for row in read_tsv(results / "selection.tsv")]
     assert summary["strongest"] == [row["strongest"] for row in read_tsv(results / "selection.tsv")]
-    stated = [{name: float(value) for name, value in row.items()} for row in read_tsv(results / "cv.tsv")]
-    assert len(summary["accuracy"]) == 12
-    for entry, row in zip(summary["accuracy"], stated, strict=True):
-        assert entry == pytest.approx(row, rel=1e-9)  # ten digits are written
+    stated = read_tsv(results / "cv.tsv")
+    assert len(summary["cv"]) == 12
+    for entry, row in zip(summary["cv"], stated, strict=True):
+        assert entry.pop("metric") == row.pop("metric") == summary["score"]["metric"]
+        assert entry == pytest.approx({name: float(value) for name, value in row.items()}, rel=1e-9)  # ten digits
     content = Content.from_json((results / "report.json").read_text())
     assert (summary["answer"], summary["warnings"]) == (content.answer, content.warnings)
 
@@ -273,7 +275,7 @@ def test_seed_changes_the_folds_only(table, capsys):
         assert run(["select", table, "--target", "type", "-k", "3", "--json", "--seed", seed]) == 0
         summaries.append(json.loads(capsys.readouterr().out))
     assert summaries[0]["selected"] == summaries[1]["selected"]
-    assert summaries[0]["accuracy"] != summaries[1]["accuracy"]
+    assert summaries[0]["cv"] != summaries[1]["cv"]
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["select", "--help"], ["--version"]])
@@ -528,6 +530,6 @@ def test_constant_columns_are_not_counted_among_the_panel_sizes(tmp_path, capsys
     printed = capsys.readouterr()
     summary = json.loads(printed.out)
     assert sorted(summary["selected"]) == ["g0", "g1", "g2"]
-    assert [entry["n_features"] for entry in summary["accuracy"]] == [1, 2, 3]
+    assert [entry["n_features"] for entry in summary["cv"]] == [1, 2, 3]
     assert "only 3 of" in printed.err
     assert any("only 3 of" in text for text in summary["warnings"])

@@ -19,13 +19,16 @@ from cli_samples import RESULTS, contents, planted, read_tsv, start, with_lonely
 from samples import SOLVERS, make_many_classes
 
 from l20fs import L20Selector, L20SelectorCV, StabilitySelector
-from l20fs.cli import run, select_findings
+from l20fs.cli import run
 from l20fs.cli.parameter_types import supervised_methods
+from l20fs.estimators import panels
 from l20fs.evaluation import choice
+from l20fs.evaluation.corrected_score import wilson
 from l20fs.evaluation.folds import make_stratified_folds
-from l20fs.evaluation.predictions import nested_accuracy, predictions_by_k
+from l20fs.evaluation.predictions import nested_scores, predictions_by_k
 from l20fs.methods import discover
 from l20fs.report import Content
+from l20fs.text import share_with_interval
 
 
 def noisy(seed=0):
@@ -92,20 +95,29 @@ def test_auto_chooses_as_the_selector_with_cross_validation_does(table, capsys, 
     found = summary_of(capsys, table, "--target", "type", "--auto", rule, "--seed", seed)
     cv = L20SelectorCV(rule, max_features=12, cv=make_stratified_folds(labels, seed=int(seed))).fit(X, labels)
     assert found["k"] == cv.n_features_ == len(found["selected"])
-    chosen = found["accuracy"][found["k"] - 1]
-    assert chosen["linear"] == pytest.approx(cv.best_score_)
-    assert f"{100 * cv.best_score_:.1f} %" in found["answer"]
-    assert any("slightly optimistic" in text for text in found["warnings"])
+    chosen = found["cv"][found["k"] - 1]
+    assert chosen["linear_fold_mean"] == pytest.approx(cv.best_score_)
+    score = found["score"]
+    assert score["is_corrected"]
+    assert score["lower"] < score["value"] < chosen["linear"], "the correction lowers the score of the best"
+    assert share_with_interval(*(score[name] for name in ("value", "lower", "upper"))) in found["answer"]
+    assert "corrected for the choice of their number" in found["answer"]
 
 
 def test_nested_repeats_the_choice_in_every_fold(table, capsys):
     X, labels = noisy()
     found = summary_of(capsys, table, "--target", "type", "--auto", "1se", "--nested", "--n-jobs", "2")
     outer = predictions_by_k(L20Selector(), X, labels, range(1, 13), make_stratified_folds(labels))
-    expected = nested_accuracy(L20Selector(), X, labels, outer, "1se")
-    assert found["nested"] == {"accuracy": pytest.approx(expected.accuracies.tolist()), "n_features": expected.sizes}
+    expected = nested_scores(L20Selector(), X, labels, outer, "1se")
+    nested = found["nested"]
+    assert nested["folds"] == pytest.approx(expected.scores.tolist())
+    assert nested["n_features"] == expected.sizes
+    n_right = int((expected.outputs.labels[:, 0] == expected.outputs.truth).sum())
+    assert nested["value"] == pytest.approx(n_right / 60)
+    assert nested["lower"] <= wilson(n_right, 60)[0] < wilson(n_right, 60)[1] <= nested["upper"]
     assert run(["select", table, "--target", "type", "--auto", "1se", "--nested"]) == 0
-    assert f"chosen anew in each part: {100 * expected.accuracies.mean():.1f} %" in capsys.readouterr().out
+    text = share_with_interval(*(nested[name] for name in ("value", "lower", "upper")))
+    assert f"chosen anew in each part: {text} of samples right" in capsys.readouterr().out
 
 
 @pytest.fixture
@@ -117,7 +129,7 @@ def rising(tmp_path):
 
 def test_the_search_goes_on_beyond_its_first_limit_and_the_page(rising, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(choice, "FIRST_LIMIT", 3)
-    monkeypatch.setattr(select_findings, "MOST_FEATURES", 4)
+    monkeypatch.setattr(panels, "MOST_FEATURES", 4)
     found = summary_of(capsys, rising, "--target", "type", "--auto", "best", "-o", str(tmp_path / "out"))
     assert found["k"] > 9
     assert len(read_tsv(tmp_path / "out" / "selection.tsv")) == found["k"]
@@ -128,7 +140,7 @@ def test_the_search_goes_on_beyond_its_first_limit_and_the_page(rising, tmp_path
 def test_a_search_that_ends_at_its_limit_says_so(rising, tmp_path, capsys):
     search = ["--auto", "best", "--max-features", "6", "--nested"]
     assert run(["select", rising, "--target", "type", *search, "-o", str(tmp_path / "out")]) == 0
-    sentence = "The search for the number of features ended at its limit of 6, where the highest accuracy is"
+    sentence = "The search for the number of features ended at its limit of 6, where the best score is"
     assert sentence in " ".join(capsys.readouterr().err.split())
     assert sentence in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     found = summary_of(capsys, rising, "--target", "type", *search)
@@ -151,7 +163,7 @@ def test_other_methods_rank_by_their_own_scores(table, tmp_path, capsys, method)
     assert found["arguments"]["method"] == name
     predictions = predictions_by_k(discover()[name](), X, labels, range(1, 13), make_stratified_folds(labels))
     expected = predictions.results("linear")["mean_test_score"]
-    assert [row["linear"] for row in found["accuracy"]] == pytest.approx(expected.tolist())
+    assert [row["linear_fold_mean"] for row in found["cv"]] == pytest.approx(expected.tolist())
 
 
 def test_every_supervised_method_is_taken(quick_table, capsys):
@@ -215,7 +227,7 @@ def test_included_and_excluded_features(table, tmp_path, capsys, form):
     expected = L20Selector(4, include=[7, 10], exclude=[0], max_features=12).fit(X, labels)
     assert found["selected"] == [f"g{j}" for j in expected.path_.support(4)]
     assert {"g7", "g10"} == set(found["selected"][:2])
-    assert [row["n_features"] for row in found["accuracy"]] == list(range(2, 12))  # what is included is always there
+    assert [row["n_features"] for row in found["cv"]] == list(range(2, 12))  # what is included is always there
     left_out = summary_of(capsys, table, "--target", "type", "-k", "11", "--exclude", wish)
     assert len(left_out["selected"]) == 10
     assert not {"g7", "g10"} & set(left_out["selected"])
@@ -252,7 +264,7 @@ def test_donors_stay_together(tmp_path, capsys):
     assert found["stability"]["index"] == pytest.approx(stable.fit(X, labels, groups=donors).stability_)
     folds = make_stratified_folds(labels, donors)
     expected = predictions_by_k(L20Selector(), X, labels, range(1, 13), folds).results()["mean_test_score"]
-    assert [row["linear"] for row in found["accuracy"]] == pytest.approx(expected.tolist())
+    assert [row["linear_fold_mean"] for row in found["cv"]] == pytest.approx(expected.tolist())
     assert "by group" in found["protocol"]
     frame.assign(type=labels, donor=np.where(labels == "left", "d9", donors)).to_csv(tmp_path / "table.csv", index=False)
     found = summary_of(capsys, str(tmp_path / "table.csv"), "--target", "type", "--groups", "donor", "-k", "3")
@@ -349,7 +361,7 @@ def test_a_sparse_h5ad_file_stays_sparse(tmp_path, capsys, monkeypatch):
     options = ["--target", "kind", "-k", "4", "-o", str(tmp_path / "out")]
     found = summary_of(capsys, str(tmp_path / "cells.h5ad"), *options)
     assert found["selected"] == [f"g{j}" for j in L20Selector(4, max_features=100).fit(X, labels).path_.support(4)]
-    assert max(n_columns for _, n_columns in widest) <= 100
+    assert max(n_columns for _, n_columns in widest) <= 200  # the features of the largest panel, and their substitutes
     message = refused(capsys, "select", str(tmp_path / "cells.h5ad"), "--target", "kind", "--method", "MRMR")
     assert "needs a dense table" in message
 

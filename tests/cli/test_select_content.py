@@ -10,19 +10,22 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from samples import CONTAINERS, SOLVERS, make_data
+from sklearn.calibration import calibration_curve
+from sklearn.metrics import log_loss, roc_auc_score, roc_curve
 
 from l20fs import L20Selector, StabilitySelector
-from l20fs.cli import select_findings
 from l20fs.cli.options import SelectOptions
 from l20fs.cli.select_content import build_content, selection_tsv
-from l20fs.cli.select_findings import Findings, largest_k
+from l20fs.cli.select_findings import Findings
 from l20fs.cli.select_sentences import data_warnings
 from l20fs.data.readers import Samples
 from l20fs.estimators import panels
-from l20fs.estimators.panels import ranked_units
-from l20fs.evaluation.data_checks import Classes
+from l20fs.estimators.panels import largest_k, ranked_units
+from l20fs.evaluation.corrected_score import Estimate, fixed_score, wilson
 from l20fs.evaluation.folds import make_stratified_folds
+from l20fs.evaluation.metrics import METRICS
 from l20fs.evaluation.predictions import predictions_by_k
+from l20fs.evaluation.target_summary import summarise
 from l20fs.inputs.names import NamedColumns
 from l20fs.methods import FisherScore
 from l20fs.report import Content, render
@@ -33,17 +36,28 @@ NAMES = [f"g{j}" for j in range(12)]
 
 def made(X, y, names, selector, k, predictions=None, **changes):
     samples = Samples(X, y, names, "", title="toy")
-    found = Findings(samples, SelectOptions(), Classes.of(y), selector, ranked_units(selector), k, "asked", predictions)
+    targets = summarise(y)
+    found = Findings(
+        samples,
+        SelectOptions(),
+        targets,
+        targets.metric,
+        selector,
+        ranked_units(selector),
+        k,
+        "asked",
+        predictions=predictions,
+    )
     found = replace(found, **changes)
     return replace(found, warnings=[*data_warnings(found), *found.warnings])
 
 
-def findings(selector=None, k=4, seed=0, X=None, **changes):
-    drawn, y = make_data(seed)
-    X, y = drawn if X is None else X, LETTERS[y]
+def findings(selector=None, k=4, seed=0, X=None, y=None, **changes):
+    drawn, codes = make_data(seed)
+    X, y = drawn if X is None else X, LETTERS[codes] if y is None else y
     selector = L20Selector(k, max_features=12) if selector is None else selector
     selector.fit(NamedColumns(X, NAMES[: X.shape[1]]), y)
-    folds = make_stratified_folds(y)
+    folds = summarise(y).folds()
     predictions = None if "predictions" in changes else predictions_by_k(selector, X, y, range(1, 11), folds)
     return made(X, y, NAMES[: X.shape[1]], selector, k, **{"predictions": predictions} | changes)
 
@@ -106,12 +120,16 @@ def test_curves_and_confusion_are_those_of_the_predictions():
     assert [curve.name for curve in content.curves] == ["linear", "KNN-5"]
     for curve in content.curves:
         results = found.predictions.results(curve.name)
-        np.testing.assert_allclose(curve.mean[:10], results["mean_test_score"], atol=1e-6)
-        np.testing.assert_allclose(curve.error[:10], results["standard_error"], atol=1e-6)
-        assert curve.mean[10:] == curve.error[10:] == [None, None]  # not measured
+        np.testing.assert_allclose(curve.error[:10], results["standard_error"], rtol=1e-5)
+        outputs = found.predictions.outputs(curve.name, found.metric)
+        for k in range(10):
+            expected = fixed_score(outputs, found.metric, k, folds=found.predictions.folds)
+            assert (curve.mean[k], curve.lower[k], curve.upper[k]) == pytest.approx(expected, rel=1e-5)
+        assert curve.mean[10:] == curve.error[10:] == curve.lower[10:] == curve.upper[10:] == [None, None]  # not measured
     for k in range(1, 11):
         np.testing.assert_array_equal(content.confusion[k - 1], found.predictions.confusion(k))
-    assert f"{100 * content.curves[0].mean[3]:.1f} %" in content.answer
+    assert "how well is not known" in content.answer
+    assert "of samples right" in build_content(replace(found, score=Estimate(0.9, 0.8, 0.95))).answer
     assert content.chance == pytest.approx(1 / 3)
 
 
@@ -208,7 +226,7 @@ def test_what_is_included_is_there_for_every_k():
 def test_more_features_than_the_page_shows_are_all_in_the_table(monkeypatch):
     found = findings(k=9)
     whole = build_content(found)
-    monkeypatch.setattr(select_findings, "MOST_FEATURES", 5)
+    monkeypatch.setattr(panels, "MOST_FEATURES", 5)
     content = build_content(replace(found, warnings=data_warnings(found)))
     assert (content.k, content.k_max) == (9, 5)
     assert selection_tsv(found, content) == whole.selection_tsv(9)
@@ -222,7 +240,6 @@ def test_more_features_than_the_page_shows_are_all_in_the_table(monkeypatch):
 def test_notes_of_the_run_are_among_the_warnings():
     content = build_content(findings(warnings=["something odd"], k_rule="1se"))
     assert content.warnings[-1] == "something odd"
-    assert any("optimistic" in text for text in content.warnings)
     assert content.k_rule == "smallest within one standard error of the best"
 
 
@@ -255,7 +272,7 @@ def test_a_sparse_table_is_never_made_dense(monkeypatch):
         return original(self, *arguments, **named)
 
     monkeypatch.setattr(sp.csr_array, "toarray", refuse_all_columns)
-    monkeypatch.setattr(select_findings, "MOST_FEATURES", 5)
+    monkeypatch.setattr(panels, "MOST_FEATURES", 5)
     content = build_content(sparse)
     assert content.features == expected.features[:5]
     assert content.heat == expected.heat[:5]
@@ -275,3 +292,67 @@ def test_counts_are_told_of_unless_logarithms_are_taken():
     for is_log in (False, True):
         found = findings(X=counts[np.arange(make_data(0)[0].shape[0]) % 30], options=SelectOptions(is_log=is_log))
         assert any("raw counts" in text for text in found.warnings) != is_log
+
+
+def two_classes(n_samples=200, **changes):
+    rng = np.random.default_rng(0)
+    y = rng.choice(LETTERS[:2], n_samples)
+    X = rng.standard_normal((n_samples, 12)) + 0.4 * (y == "b")[:, None]
+    return findings(X=X, y=y, **changes)
+
+
+def test_rates_are_those_of_the_confusion_matrix():
+    found = findings()
+    content = build_content(found)
+    for k in (1, 4, 10):
+        truth, predicted = found.predictions.targets.codes, found.predictions.predicted["linear"][:, k - 1]
+        for code, rate in enumerate(content.rates[k - 1]):
+            n_found = int(((predicted == code) & (truth == code)).sum())
+            expected = n_found / 20, *wilson(n_found, 20)
+            assert rate.sensitivity == pytest.approx(expected, abs=1e-4)
+            assert rate.specificity[0] == pytest.approx((predicted != code)[truth != code].mean(), abs=1e-4)
+            assert rate.n_samples == 20
+    assert content.rates[10:] == [None, None]  # not measured
+    assert content.roc is None
+
+
+def test_the_roc_curve_is_that_of_scikit_learn_with_fewer_points():
+    found = two_classes()
+    content = build_content(found)
+    for k in (1, 7):
+        scores = found.predictions.probabilities[:, k - 1, 1]
+        shares = np.round(roc_curve(found.samples.y == "b", scores, drop_intermediate=False)[:2], 4)
+        assert set(content.roc[k - 1].points) <= set(zip(*shares.tolist(), strict=True))
+        assert 50 <= len(content.roc[k - 1].points) <= 60
+        assert content.roc[k - 1].auc == pytest.approx(roc_auc_score(found.samples.y == "b", scores))
+    outputs = found.predictions.outputs("linear", METRICS["roc_auc"])
+    expected = fixed_score(outputs, METRICS["roc_auc"], found.k - 1, folds=found.predictions.folds)
+    chosen = content.roc[found.k - 1]
+    assert (chosen.lower, chosen.upper) == pytest.approx((expected.lower, expected.upper), rel=1e-3)
+    assert [roc.lower for roc in content.roc[: found.k - 1]] == [None] * (found.k - 1)
+
+
+@pytest.mark.parametrize("make", [findings, two_classes])
+def test_reliability_is_that_of_the_probabilities_of_the_predicted_classes(make):
+    found = make()
+    content = build_content(found)
+    codes = found.predictions.targets.codes
+    for k in (2, 6):
+        probabilities = found.predictions.probabilities[:, k - 1]
+        highest, is_right = probabilities.max(axis=1), probabilities.argmax(axis=1) == codes
+        shares, means = calibration_curve(is_right, highest, n_bins=10)
+        np.testing.assert_allclose(
+            [point[:2] for point in content.reliability[k - 1].bins], np.stack([means, shares], 1), atol=1e-4
+        )
+        assert sum(point[2] for point in content.reliability[k - 1].bins) == len(codes)
+        assert content.reliability[k - 1].log_loss == pytest.approx(log_loss(codes, probabilities), rel=1e-3)
+
+
+def test_the_page_of_a_regression_is_made():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((700, 12))
+    found = findings(L20Selector(4, max_features=12, task="regression"), X=X, y=X @ rng.standard_normal(12))
+    content = build_content(found)
+    assert Content.from_json(content.to_json()) == content
+    assert len(content.numbers.measured[0]) == 234  # every third
+    assert "<html" in render(content)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import re
 import sys
 
 import anndata
@@ -370,3 +371,50 @@ def test_a_package_that_is_missing_is_named_with_its_extra(monkeypatch, folder, 
     monkeypatch.setitem(sys.modules, package, None)
     message = refuse(read_table, folder / name, kind=MissingPackageError, **options[name])
     assert f"{package.partition('.')[0]}, which is not installed. Install it: pip install 'l20fs[{extra}]'" in message
+
+
+# --------------------------------------------------------------------------------------------- some features, no labels
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_some_features_come_out_of_every_file_without_labels(folder, options, name):
+    given = {key: value for key, value in options[name].items() if key == "samples_in"}
+    whole = read_table(folder / name, **options[name])
+    wanted = [whole.feature_names[place] for place in (3, 0)]
+    table = read_table(folder / name, **given, need_labels=False, features=[*wanted, "not there"])
+    places = [whole.feature_names.index(feature) for feature in table.feature_names]
+    assert sorted(places) == [0, 3]
+    assert np.array_equal(as_array(table.X), as_array(whole.X)[:, places])
+    assert table.sample_names == whole.sample_names
+    assert set(table.others) >= set(whole.feature_names) - set(wanted)
+
+
+@pytest.mark.parametrize("name", ["a.csv", "turned.csv", "a.xlsx", "a.parquet", "a.h5ad"])
+def test_labels_may_be_read_with_some_features(folder, options, name):
+    table = read_table(folder / name, **options[name], features=["TP53"])
+    assert (table.y.tolist(), table.groups.tolist(), table.X.shape) == (LABELS, DONORS, (8, 1))
+
+
+def test_values_of_some_features_may_be_missing_and_other_columns_may_hold_anything(tmp_path):
+    (tmp_path / "a.csv").write_text("id,TP53,batch,MYC,twice,twice\n7,1.5,first,NA,,x\n8,,second,2,inf,y\n")
+    table = read_table(tmp_path / "a.csv", need_labels=False, features=["MYC", "TP53"])
+    np.testing.assert_array_equal(table.X, [[1.5, np.nan], [np.nan, 2.0]])
+    assert (table.feature_names, table.sample_names) == (["TP53", "MYC"], ["7", "8"])
+    assert table.y.tolist() == ["", ""]
+
+
+@pytest.mark.parametrize(
+    ("text", "features", "message"),
+    [
+        ("id,TP53\ns1,inf\n", ["TP53"], "1 infinite values, first in column 'TP53', line 2"),
+        ("id,TP53\ns1,high\n", ["TP53"], "1 columns hold text, first 'TP53'"),
+        ("id,TP53,TP53\ns1,1,2\n", ["TP53"], "column names occur more than once: 'TP53'"),
+        ("id,tp53 \ns1,1\n", ["TP53", "MYC"], "'tp53 ' for 'TP53'. Rename them"),
+        ("id,s1,s2\nTP53,1,2\n", ["TP53"], "If its samples are in columns, say so"),
+        ("id,TP53\ns1,1\ns1,2\n", ["TP53"], "sample names occur more than once: 's1'"),
+    ],
+)
+def test_features_that_cannot_be_read_are_refused(tmp_path, text, features, message):
+    (tmp_path / "a.csv").write_text(text)
+    with pytest.raises(DataError, match=re.escape(message)):
+        read_table(tmp_path / "a.csv", need_labels=False, features=features)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from functools import partial
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from l20fs import L20Classifier, L20SelectorCV
+from l20fs.estimators import selector_cv
 from l20fs.evaluation.choice import choose_each
 from l20fs.evaluation.corrected_score import corrected_by_folds, corrected_score, fixed_score
 from l20fs.evaluation.folds import Fold
@@ -26,6 +28,14 @@ from l20fs.prediction.calibration import cross_fitted
 from l20fs.prediction.linear_rule import decide
 
 pytestmark = pytest.mark.filterwarnings("ignore:The search for the number of features ended at its limit")
+
+
+def fit_keeping_values(selector, X, y):
+    """Fit a selector, and keep the values of the rules of its folds, by which it calibrates."""
+    with patch.object(selector_cv, "slopes_of_search", wraps=selector_cv.slopes_of_search) as spy:
+        selector.fit(X, y)
+    selector._fold_values = spy.call_args.args[1].values_of(spy.call_args.args[2])
+    return selector
 
 
 def make_numbers(n_outputs):
@@ -89,7 +99,7 @@ def test_scores_of_labels_are_those_of_the_scorer(estimator, scoring, n_classes)
 def test_probabilities_of_a_fold_come_from_the_others(scoring, n_classes):
     X, y = make_data(n_samples=60, n_classes=n_classes)
     found = L20SelectorCV("best", scoring=scoring, max_features=4).fit(X, y)
-    labels = L20SelectorCV("best", max_features=4).fit(X, y)
+    labels = fit_keeping_values(L20SelectorCV("best", max_features=4), X, y)
     values, samples, folds = labels._fold_values
     chances = cross_fitted(values, y[samples], folds)
     for fold in range(5):
@@ -154,7 +164,7 @@ def test_noise_is_corrected_to_chance():
 def test_a_fixed_number_is_not_chosen_but_its_ridge_is():
     X, y = make_data(n_samples=60)
     options = {"max_features": 6, "cv": StratifiedKFold(5)}
-    one = L20SelectorCV(3, **options).fit(X, y)
+    one = fit_keeping_values(L20SelectorCV(3, **options), X, y)
     values = one._fold_values
     right = decide(values.values)[:, 2] == y[values.samples]
     outputs = Outputs(np.zeros(60, dtype=int), 1, (~right).astype(int)[:, None])
@@ -167,7 +177,7 @@ def test_a_fixed_number_is_not_chosen_but_its_ridge_is():
 
 def test_values_of_the_rules_are_kept():
     X, y = make_data(n_samples=60)
-    fitted = L20SelectorCV("best", ridge=[0.1, 10.0], max_features=6).fit(X, y)
+    fitted = fit_keeping_values(L20SelectorCV("best", ridge=[0.1, 10.0], max_features=6), X, y)
     values, samples, folds = fitted._fold_values
     assert values.shape == (60, 6, 3)
     assert sorted(samples) == list(range(60))
@@ -182,10 +192,10 @@ def test_values_of_the_rules_are_kept():
 
 def test_values_of_few_samples_are_kept_if_there_are_many(monkeypatch):
     X, y = make_data(n_samples=60)
-    expected = L20SelectorCV("best", max_features=6).fit(X, y)
+    expected = fit_keeping_values(L20SelectorCV("best", max_features=6), X, y)
     monkeypatch.setattr("l20fs.evaluation.out_of_fold.N_KEPT", 4)
     monkeypatch.setattr("l20fs.evaluation.out_of_fold.MOST_VALUES", 100)
-    fitted = L20SelectorCV("best", max_features=6).fit(X, y)
+    fitted = fit_keeping_values(L20SelectorCV("best", max_features=6), X, y)
     assert fitted._fold_values.values.shape == (20, 6, 3)
     order = np.argsort(expected._fold_values.samples)
     rows = order[fitted._fold_values.samples]
@@ -205,7 +215,7 @@ def test_folds_may_be_repeated():
     X, y = make_data(n_samples=60)
     once = L20SelectorCV("best", max_features=4).fit(X, y)
     cv = RepeatedStratifiedKFold(n_splits=5, n_repeats=3, random_state=0)
-    often = L20SelectorCV("best", max_features=4, cv=cv).fit(X, y)
+    often = fit_keeping_values(L20SelectorCV("best", max_features=4, cv=cv), X, y)
     assert often.n_splits_ == 15
     assert len(often._fold_values.samples) == 180
     lengths = [fitted.corrected_interval_[1] - fitted.corrected_interval_[0] for fitted in (once, often)]
@@ -215,7 +225,7 @@ def test_folds_may_be_repeated():
 def test_samples_that_no_fold_tests_are_left_out():
     X, y = make_data(n_samples=60)
     folds = [(np.arange(30, 60), np.arange(15)), (np.arange(30, 60), np.arange(15, 30))]
-    fitted = L20SelectorCV("best", max_features=4, cv=folds).fit(X, y)
+    fitted = fit_keeping_values(L20SelectorCV("best", max_features=4, cv=folds), X, y)
     assert sorted(fitted._fold_values.samples) == list(range(30))
 
 
@@ -233,7 +243,7 @@ def test_weights_count_as_samples():
 def test_a_class_may_be_absent_from_the_training_samples():
     X, y = make_data(n_samples=61)
     y[60] = 7
-    fitted = L20SelectorCV("best", max_features=4).fit(X, y)
+    fitted = fit_keeping_values(L20SelectorCV("best", max_features=4), X, y)
     values = fitted._fold_values
     assert values.values.shape == (61, 4, 4)
     row = np.flatnonzero(values.samples == 60)[0]
@@ -241,7 +251,7 @@ def test_a_class_may_be_absent_from_the_training_samples():
     assert (decide(values.values[row]) < 3).all()
     X, y = make_data(n_samples=40, n_classes=2)
     y[0] = 7
-    values = L20SelectorCV("best", max_features=4).fit(X, y)._fold_values
+    values = fit_keeping_values(L20SelectorCV("best", max_features=4), X, y)._fold_values
     two = values.values[values.samples == 0][0]
     np.testing.assert_allclose(two[:, 0], -two[:, 1])  # of the two classes that are there
 

@@ -1,4 +1,4 @@
-"""Checks of labelled samples: class sizes, groups, raw counts, identifiers."""
+"""Checks of samples: groups, raw counts, identifiers."""
 
 from __future__ import annotations
 
@@ -7,30 +7,7 @@ import pytest
 import scipy.sparse as sp
 from blocked import cut
 
-from l20fs.evaluation.data_checks import Classes, classes_in_one_group, looks_like_counts, separates_classes
-
-
-def classes(**sizes):
-    return Classes.of(np.repeat(list(sizes), list(sizes.values())))
-
-
-def test_classes_are_counted_in_sorted_order():
-    found = Classes.of(np.array(["b", "a", "b", "c"]))
-    assert (found.names, found.sizes, len(found)) == (["a", "b", "c"], [1, 2, 1], 3)
-    np.testing.assert_array_equal(found.codes, [1, 0, 1, 2])
-    assert found.largest_share == 0.5
-    assert found.smallest == ("a", 1)  # the first of two
-
-
-def test_rare_classes():
-    assert classes(a=5, b=60).rare() == []
-    assert classes(a=4, b=60).rare() == [("a", 4)]
-    assert classes(a=4, b=60, c=1).rare() == [("a", 4), ("c", 1)]
-
-
-def test_a_dominant_class():
-    assert classes(a=49, b=10).dominant() is None
-    assert classes(a=50, b=10).dominant() == ("a", pytest.approx(5 / 6))
+from l20fs.evaluation.data_checks import classes_in_one_group, looks_like_counts, separates_classes
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array, lambda X: cut(X, 0, 2)])

@@ -63,13 +63,14 @@ def test_cv_select_compare_and_reproduce_give_the_same_scores_on_the_same_fold(t
     neighbours = KNeighborsClassifier(5, algorithm="brute")
     by_cv = L20SelectorCV("best", selector=template, sizes=SIZES, cv=[fold], estimator=neighbours).fit(X, y)
     by_select = predictions_by_k(template, X, y, SIZES, [fold])
-    expected = [
-        knn(X, y, fold, clone(template).set_params(n_features_to_select=k, max_features=7).fit(X[fold.train], y[fold.train])
-            .get_support(indices=True))
-        for k in SIZES
-    ]  # fmt: skip
+    fits = [
+        clone(template).set_params(n_features_to_select=k, max_features=7).fit(X[fold.train], y[fold.train]) for k in SIZES
+    ]
+    expected = [knn(X, y, fold, fitted.get_support(indices=True)) for fitted in fits]
     assert by_cells.tolist() == pytest.approx(expected)
-    assert by_select.accuracy("KNN-5")[0].tolist() == pytest.approx(expected)
+    scaled = X / X[fold.train].std(axis=0)  # select has features of any units and divides them by their deviation
+    expected_scaled = [knn(scaled, y, fold, fitted.get_support(indices=True)) for fitted in fits]
+    assert by_select.accuracy("KNN-5")[0].tolist() == pytest.approx(expected_scaled)
     assert by_cv.cv_results_["split0_test_score"].tolist() == pytest.approx(expected)
     own = L20SelectorCV("best", selector=template, sizes=SIZES, cv=[fold]).fit(X, y)
     assert by_select.accuracy("linear")[0].tolist() == own.cv_results_["split0_test_score"].tolist()
@@ -184,9 +185,11 @@ def test_judges_do_not_need_selections_within_each_other(seed):
     for place, k in enumerate(SIZES):
         columns = features[k]
         model = L20Classifier(k, ridge=3.0, scale="zscore").fit(X[fold.train][:, columns], y[fold.train])
-        assert found.by_judge["linear"][:, place].tolist() == model.predict(X[fold.test][:, columns]).tolist()
-        votes = [vote(X[fold.train][:, columns], y[fold.train], X[i, columns]) for i in fold.test]
-        assert found.by_judge["neighbours"][:, place].tolist() == votes
+        scores = model.decision_function(X[fold.test][:, columns])
+        np.testing.assert_allclose(found.by_judge["linear"][:, place], scores, atol=1e-9)
+        scaled = X[:, columns] / X[fold.train][:, columns].std(axis=0)
+        votes = [vote(scaled[fold.train], y[fold.train], scaled[i]) for i in fold.test]
+        assert np.unique(y)[found.by_judge["neighbours"][:, place].argmax(axis=1)].tolist() == votes
 
 
 def test_a_method_that_solves_for_one_size_is_asked_for_each_unless_one_ranking_is_wanted():

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reference import vote
 from samples import make_data
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 from l20fs.evaluation.judges import nearest_neighbours
 
@@ -22,26 +22,36 @@ def test_neighbours_vote_as_in_a_plain_loop_whatever_ties_there_are(seed):
     )
     codes = rng.integers(0, 3, n_train)
     ends = np.sort(rng.integers(1, n_columns + 1, 3))
-    found = nearest_neighbours(train, codes, test, ends, 3)
+    found = nearest_neighbours(train, np.eye(3)[codes], test, ends).argmax(axis=2)
     for column, end in enumerate(ends):
         assert found[:, column].tolist() == [vote(train[:, :end], codes, sample[:end]) for sample in test]
 
 
 def test_neighbours_are_those_of_scikit_learn():
     X, y = make_data(n_samples=200)
-    found = nearest_neighbours(X[:150], y[:150], X[150:], np.array([1, 4, 12]), 3)
+    found = nearest_neighbours(X[:150], np.eye(3)[y[:150]], X[150:], np.array([1, 4, 12])).argmax(axis=2)
     for column, end in enumerate([1, 4, 12]):
         expected = KNeighborsClassifier(5).fit(X[:150, :end], y[:150]).predict(X[150:, :end])
         np.testing.assert_array_equal(found[:, column], expected)
 
 
+def test_means_of_neighbours_are_those_of_scikit_learn():
+    X, _ = make_data(n_samples=200)
+    Y = np.random.default_rng(0).standard_normal((200, 2))
+    found = nearest_neighbours(X[:150], Y[:150], X[150:], np.array([1, 4, 12]))
+    for place, end in enumerate([1, 4, 12]):
+        expected = KNeighborsRegressor(5).fit(X[:150, :end], Y[:150]).predict(X[150:, :end])
+        np.testing.assert_allclose(found[:, place], expected)
+
+
 def test_blocks_of_test_samples_change_nothing(monkeypatch):
     X, y = make_data(n_samples=60)
-    expected = nearest_neighbours(X[:40], y[:40], X[40:], np.array([2, 5]), 3)
+    given = X[:40], np.eye(3)[y[:40]], X[40:], np.array([2, 5])
+    expected = nearest_neighbours(*given)
     monkeypatch.setattr("l20fs.evaluation.judges.BLOCK_ELEMENTS", 130)
-    np.testing.assert_array_equal(nearest_neighbours(X[:40], y[:40], X[40:], np.array([2, 5]), 3), expected)
+    np.testing.assert_array_equal(nearest_neighbours(*given), expected)
 
 
-def test_without_a_feature_the_most_common_class_wins():
-    codes = np.array([1, 2, 0, 2, 2, 1, 0, 1, 1, 1])
-    assert nearest_neighbours(np.zeros((10, 0)), codes, np.zeros((2, 0)), np.array([0]), 3).tolist() == [[1], [1]]
+def test_without_a_feature_the_mean_of_all_is_predicted():
+    targets = np.array([[1.0], [2.0], [6.0]])
+    assert nearest_neighbours(np.zeros((3, 0)), targets, np.zeros((2, 0)), np.array([0])).tolist() == [[[3.0]], [[3.0]]]

@@ -7,15 +7,24 @@ import pytest
 import scipy.sparse as sp
 from reference import vote
 from samples import CONTAINERS, make_data
+from sklearn.base import clone
+from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score, log_loss, r2_score, roc_auc_score
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from l20fs import L20Classifier, L20Selector, L20SelectorCV
+from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV
 from l20fs.data import make_planted
 from l20fs.evaluation.choice import choose
-from l20fs.evaluation.folds import make_stratified_folds
+from l20fs.evaluation.corrected_score import fixed_score, fixed_scores
+from l20fs.evaluation.folds import Fold, make_stratified_folds
 from l20fs.evaluation.judges import RefittedRule
-from l20fs.evaluation.predictions import JUDGES, nested_accuracy, predictions_by_k
-from l20fs.methods import MRMR, RPMFS, FisherScore
+from l20fs.evaluation.metrics import METRICS
+from l20fs.evaluation.predictions import JUDGES, nested_scores, predictions_by_k
+from l20fs.evaluation.target_summary import summarise
+from l20fs.methods import MRMR, RFS, RPMFS, FisherScore
 from l20fs.objective.ridge import auto_ridge
+from l20fs.prediction.calibration import per_class
 
 LETTERS = np.array(["a", "b", "c"])
 
@@ -42,7 +51,8 @@ def slow_predictions(selector, X, y, sizes, folds, ridge):
                 order = np.argsort(fitted.ranking_)[:k]
                 model = L20Classifier(k, ridge=ridge, scale="zscore").fit(X[train][:, order], y[train])
                 found["linear"][test, column] = model.predict(X[test][:, order])
-            found["KNN-5"][test, column] = [vote(X[train][:, order], y[train], X[i, order]) for i in test]
+            scaled = X[:, order] / X[train][:, order].std(axis=0)
+            found["KNN-5"][test, column] = [vote(scaled[train], y[train], scaled[i]) for i in test]
     return found
 
 
@@ -105,12 +115,14 @@ def test_the_nested_accuracy_is_that_of_a_choice_in_each_fold(groups, rule):
     X = X[:, [2, 5, 9, 2, 5, 9, 2, 5]] + 2.0 * np.random.default_rng(0).standard_normal((60, 8))  # every feature helps
     folds = make_stratified_folds(y, groups, seed=2)
     outer = predictions_by_k(L20Selector(), X, y, range(1, 8), folds)
-    nested = nested_accuracy(L20Selector(), X, y, outer, rule, groups=groups, seed=2)
+    nested = nested_scores(L20Selector(), X, y, outer, rule, groups=groups, seed=2)
     for place, (train, test) in enumerate(folds):
         inner = make_stratified_folds(y[train], None if groups is None else groups[train], seed=2)
         cv = L20SelectorCV(rule, max_features=7, cv=inner).fit(X[train], y[train])
         assert nested.sizes[place] == cv.n_features_
-        assert nested.accuracies[place] == pytest.approx(cv.score(X[test], y[test]))
+        assert nested.scores[place] == pytest.approx(cv.score(X[test], y[test]))
+        chosen = outer.predicted["linear"][test, outer.sizes.index(cv.n_features_)]
+        assert nested.outputs.labels[test, 0].tolist() == chosen.tolist()
     assert len(set(nested.sizes)) > 1
 
 
@@ -227,3 +239,154 @@ def test_features_that_are_constant_in_a_fold_are_not_counted():
     for selector in (L20Selector(), FisherScore()):
         found = predictions_by_k(selector, X, y, [2, 3, 6], make_stratified_folds(y))
         assert found.n_features.tolist() == [[2, 3, 3]] * 5
+
+
+# ------------------------------------------------------------------------------------------------- metrics and regressions
+
+
+def uneven(seed=0, n_classes=3):
+    """Return noisy samples of classes of 30, 20 and 10."""
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.repeat(LETTERS, [30, 20, 10]))
+    y = np.where(y == "c", "b", y) if n_classes == 2 else y
+    return rng.standard_normal((60, 9)) + 1.2 * rng.standard_normal((3, 9))[np.searchsorted(LETTERS, y)], y
+
+
+def slow_values(X, y, sizes, folds):
+    """Return the decisions of models that are fitted anew for every fold and size, per class."""
+    found = np.zeros((len(y), len(sizes), len(np.unique(y))))
+    for train, test in folds:
+        for column, k in enumerate(sizes):
+            model = L20Classifier(k, max_features=max(sizes)).fit(X[train], y[train])
+            scores = model.decision_function(X[test])
+            found[test, column] = scores if scores.ndim == 2 else np.stack([-scores / 2, scores / 2], axis=1)
+    return found
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_values_are_the_decisions_of_models_of_their_own(n_classes):
+    X, y = uneven(n_classes=n_classes)
+    sizes, folds = [1, 3, 6], make_stratified_folds(y, seed=1)
+    found = predictions_by_k(L20Selector(), X, y, sizes, folds)
+    np.testing.assert_allclose(per_class(found.values), slow_values(X, y, sizes, folds), atol=1e-9)
+    np.testing.assert_allclose(found.probabilities.sum(axis=2), 1.0)
+    np.testing.assert_array_equal(found.probabilities.argmax(axis=2), found.predicted["linear"])
+
+
+SCORERS = {
+    "accuracy": accuracy_score,
+    "balanced_accuracy": balanced_accuracy_score,
+    "f1_macro": lambda truth, labels: f1_score(truth, labels, average="macro"),
+    "log_loss": lambda truth, chances: log_loss(truth, chances, labels=range(chances.shape[1])),
+    "roc_auc": lambda truth, chances: roc_auc_score(
+        truth, chances[:, 1] if chances.shape[1] == 2 else chances, multi_class="ovr"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SCORERS)
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("judge", JUDGES)
+def test_scores_are_those_of_scikit_learn_in_every_fold(name, n_classes, judge):
+    X, y = uneven(n_classes=n_classes)
+    metric = METRICS[name]
+    folds = make_stratified_folds(y, seed=1)
+    found = predictions_by_k(L20Selector(), X, y, [1, 3, 6], folds)
+    if judge not in found.judges_for(metric):
+        assert (judge, metric.needs) == ("KNN-5", "probabilities")
+        return
+    shown = found.probabilities if metric.needs == "probabilities" else found.predicted[judge]
+    expected = [[SCORERS[name](found.targets.codes[test], shown[test, column]) for column in range(3)] for _, test in folds]
+    np.testing.assert_allclose(found.fold_scores(judge, metric), expected)
+    results = found.results(judge, metric)
+    np.testing.assert_allclose(results["mean_test_score"], metric.sign * np.mean(expected, axis=0))
+    np.testing.assert_allclose(results["standard_error"], np.std(expected, axis=0, ddof=1) / np.sqrt(len(folds)))
+
+
+def test_folds_without_a_class_do_not_count_where_they_have_no_score():
+    X, y = uneven(n_classes=2)
+    first, second = np.flatnonzero(y == "a"), np.flatnonzero(y == "b")
+    tests = [first[:5], np.concatenate([first[5:], second[:10]]), second[10:]]
+    folds = [Fold(np.setdiff1d(np.arange(60), test), test) for test in tests]
+    found = predictions_by_k(L20Selector(), X, y, [2, 4], folds)
+    assert np.isnan(found.fold_scores(metric=METRICS["roc_auc"])[:, 0]).tolist() == [True, False, True]
+    expected = [roc_auc_score(found.targets.codes[tests[1]], found.probabilities[tests[1], i, 1]) for i in range(2)]
+    np.testing.assert_allclose(found.results(metric=METRICS["roc_auc"])["mean_test_score"], expected)
+    # Where no fold has both, the score is that of all samples together.
+    found = predictions_by_k(L20Selector(), X, y, [2, 4], [folds[0], folds[2]])
+    tested = np.concatenate([tests[0], tests[2]])
+    expected = [roc_auc_score(found.targets.codes[tested], found.probabilities[tested, i, 1]) for i in range(2)]
+    np.testing.assert_allclose(found.results(metric=METRICS["roc_auc"])["mean_test_score"], expected)
+
+
+def test_many_values_are_kept_in_single_precision_and_too_many_not_at_all(monkeypatch):
+    X, y = uneven()
+    folds = make_stratified_folds(y, seed=1)
+    exact = predictions_by_k(L20Selector(), X, y, [2, 4], folds)
+    monkeypatch.setattr("l20fs.evaluation.predictions.MANY_VALUES", 10)
+    single = predictions_by_k(L20Selector(), X, y, [2, 4], folds)
+    assert single.probabilities.dtype == np.float32
+    np.testing.assert_allclose(single.probabilities, exact.probabilities, atol=1e-5)
+    np.testing.assert_array_equal(single.predicted["linear"], exact.predicted["linear"])
+    monkeypatch.setattr("l20fs.evaluation.predictions.TOO_MANY_VALUES", 10)
+    none = predictions_by_k(L20Selector(), X, y, [2, 4], folds)
+    assert none.probabilities is None
+    assert none.judges_for(METRICS["log_loss"]) == []
+    assert none.judges_for(METRICS["accuracy"]) == list(JUDGES)
+
+
+def numbers(seed=0, n_samples=60):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n_samples, 9)) * np.geomspace(0.1, 100, 9)
+    return X, X[:, [1, 4, 8]] @ [5.0, 1.0, 0.05] + rng.standard_normal(n_samples) + 100.0
+
+
+@pytest.mark.parametrize(
+    "selector", [L20Selector(task="regression"), L20Selector(solver="swap", ridge=0.5), RFS()], ids=repr
+)
+@pytest.mark.parametrize("groups", [None, np.arange(60) % 7])
+def test_numbers_are_predicted_as_in_a_slow_loop(selector, groups):
+    X, y = numbers()
+    sizes, folds = [1, 3, 6], summarise(y).folds(groups, seed=2)
+    found = predictions_by_k(selector, X, y, sizes, folds, ridge=3.0)
+    for fold, (train, test) in enumerate(folds):
+        for column, k in enumerate(sizes):
+            if isinstance(selector, L20Selector):
+                parameters = selector.get_params() | {"n_features_to_select": k, "max_features": 6}
+                model = L20Regressor(**parameters).fit(X[train], y[train])
+                order, expected = model.path_.support(k), model.predict(X[test])
+            else:
+                order = np.argsort(clone(selector).set_params(n_features_to_select=6).fit(X[train], y[train]).ranking_)[:k]
+                model = L20Regressor(k, ridge=3.0, scale="zscore").fit(X[train][:, order], y[train])
+                expected = model.predict(X[test][:, order])
+            np.testing.assert_allclose(found.predicted["linear"][test, column], expected)
+            assert found.fold_scores()[fold, column] == pytest.approx(r2_score(y[test], expected))
+            neighbours = make_pipeline(StandardScaler(), KNeighborsRegressor(5)).fit(X[train][:, order], y[train])
+            np.testing.assert_allclose(found.predicted["KNN-5"][test, column], neighbours.predict(X[test][:, order]))
+    assert found.values is None
+    assert found.results()["mean_test_score"][-1] > 0.8 or isinstance(selector, RFS)
+
+
+def test_the_nested_choice_for_numbers_is_that_of_the_selector_with_cross_validation():
+    X, y = numbers()
+    outer = predictions_by_k(L20Selector(task="regression"), X, y, range(1, 8), summarise(y).folds())
+    metric = METRICS["mae"]
+    nested = nested_scores(L20Selector(task="regression"), X, y, outer, "best", metric)
+    for place, (train, test) in enumerate(outer.folds):
+        inner = summarise(y[train]).folds()
+        cv = L20SelectorCV("best", max_features=7, cv=inner, task="regression", scoring="neg_mean_absolute_error")
+        cv.fit(X[train], y[train])
+        assert nested.sizes[place] == cv.n_features_
+        assert nested.scores[place] == pytest.approx(np.abs(cv.predict(X[test]) - y[test]).mean())
+        np.testing.assert_allclose(nested.outputs.numbers[test, 0, 0], cv.predict(X[test]))
+
+
+@pytest.mark.parametrize("name", ["accuracy", "balanced_accuracy", "roc_auc", "log_loss"])
+@pytest.mark.parametrize("groups", [None, np.arange(60) // 4])
+def test_the_intervals_of_all_sizes_are_those_of_each(name, groups):
+    X, y = uneven()
+    folds, metric = make_stratified_folds(y, groups, seed=1), METRICS[name]
+    found = predictions_by_k(L20Selector(), X, y, [1, 3, 6], folds)
+    outputs = found.outputs("linear", metric)
+    for place, estimate in enumerate(fixed_scores(outputs, metric, folds=folds, groups=groups)):
+        assert estimate == pytest.approx(fixed_score(outputs, metric, place, folds=folds, groups=groups))

@@ -37,8 +37,9 @@ from l20fs.evaluation.stability_index import nogueira
 from l20fs.experiments import cells, figures
 from l20fs.experiments import compare as module
 from l20fs.experiments.agreement import agreement_by_size
+from l20fs.experiments.candidates import DEFAULT_METHODS, choose_variants, split_names
 from l20fs.experiments.cells import Dataset, inner_folds
-from l20fs.experiments.compare import DEFAULT_METHODS, choose_variants, compare, comparison_plan, remarks, split_names
+from l20fs.experiments.compare import compare, comparison_plan, remarks
 from l20fs.experiments.figure_parts import styles_of
 from l20fs.experiments.outcomes import read_rows
 from l20fs.experiments.plan import PlanError, load_plan, parse_plan
@@ -363,9 +364,9 @@ def test_every_method_gets_the_same_values(monkeypatch, scale):
     """Scaled by the training samples alone, and by no method once more."""
     seen = []
 
-    def note(selector, train, sizes):
+    def note(selector, train, sizes, **options):
         seen.append((selector, train.X))
-        return select(selector, train, sizes)
+        return select(selector, train, sizes, **options)
 
     monkeypatch.setattr(cells, "select", note)
     data = Dataset("toy", *make_data(3))

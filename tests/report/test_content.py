@@ -15,9 +15,21 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from report_samples import EVIL, comparison, evil_content, make_content
+from report_samples import EVIL, comparison, evil_content, make_content, make_panel, make_rate, make_regression
 
-from l20fs.report import Content, Curve, PathLines, ReportError, Stability, comparison_page, render
+from l20fs.report import (
+    ClassRate,
+    Content,
+    Curve,
+    Numbers,
+    PathLines,
+    Reliability,
+    ReportError,
+    Roc,
+    Stability,
+    comparison_page,
+    render,
+)
 from l20fs.report.html_page import embedded
 from l20fs.report.page import SCRIPT_FIELDS, heat_level, in_short
 from l20fs.report.svg import Line, Scale, score_chart, score_scale, ticks
@@ -90,6 +102,15 @@ def contents(draw):
     )
 
 
+def make_two(**changes):
+    return make_content(n_classes=2, **changes)
+
+
+@pytest.mark.parametrize("make", [make_content, make_two, make_regression])
+def test_json_of_samples_is_read_back_equal(make):
+    assert Content.from_json(make().to_json()) == make()
+
+
 @given(contents())
 def test_json_is_read_back_equal(content):
     assert Content.from_json(content.to_json()) == content
@@ -102,7 +123,7 @@ def test_json_is_readable_by_any_reader():
     stored = json.loads(content.to_json(), parse_constant=pytest.fail)
     assert stored["coef"][1] == ";".join(" ".join(row) for row in content.coef[1])
     assert stored["features"] == content.features
-    assert stored["format"] == 1
+    assert stored["format"] == 2
 
 
 def test_random_bytes_are_refused():
@@ -141,9 +162,21 @@ def test_other_json_is_refused(text):
 
 
 def test_a_later_format_is_named():
-    stored = json.loads(make_content().to_json()) | {"format": 2, "something": "new"}
-    with pytest.raises(ReportError, match=r"format 2; this version of l20fs reads 1"):
+    stored = json.loads(make_content().to_json()) | {"format": 3, "something": "new"}
+    with pytest.raises(ReportError, match=r"format 3; this version of l20fs reads 2"):
         Content.from_json(json.dumps(stored))
+
+
+def test_an_earlier_format_is_read():
+    """Format 1 has none of the fields that came with format 2, and no intervals."""
+    content = make_content(rates=None, reliability=None, panel=None, curves=[Curve("a", [0.5] * 40, [0.1] * 40)])
+    stored = json.loads(content.to_json()) | {"format": 1}
+    for curve in stored["curves"]:
+        del curve["lower"], curve["upper"]
+    for name in ("task", "targets", "score_format", "score_is_loss", "chance_name", "further", "rates", "roc",
+                 "reliability", "numbers", "panel"):  # fmt: skip
+        del stored[name]
+    assert Content.from_json(json.dumps(stored)) == content
 
 
 @pytest.mark.parametrize(
@@ -176,7 +209,7 @@ def test_what_is_missing_is_refused(name):
 CHANGES = [
     {"k": -1},
     {"k_max": 41},
-    {"format": 2},
+    {"format": 3},
     {"class_sizes": [1]},
     {"curves": [Curve("a", [0.5], [0.1] * 40)]},
     {"curves": [Curve("a", [0.5] * 40, [0.1])]},
@@ -205,7 +238,74 @@ CHANGES = [
     {"path": PathLines([1.0], [[1.0, 2.0]], [1.0])},
     {"stability": Stability([0.5], 0.5, 0.4, 0.6, 10)},
     {"stability": Stability([1.5] * 13, 0.5, 0.4, 0.6, 10)},
+    {"curves": [Curve("a", [0.5] * 40, [0.1] * 40, [0.4] * 40)]},
+    {"curves": [Curve("a", [0.5] * 40, [0.1] * 40, [0.4] * 40, [0.6] * 39)]},
+    {"curves": [Curve("a", [0.5] * 40, [0.1] * 40, [0.4] * 40, [0.3] * 40)]},
+    {"further": [Curve("a", [0.5] * 40, [0.1] * 40, [0.4] * 40, [None] * 40)]},
+    {"task": "regression"},
+    {"targets": ["age"]},
+    {"numbers": Numbers([[1.0]], [[[1.0]]] * 40)},
+    {"rates": [[make_rate(0.5, 3)] * 4] * 39},
+    {"rates": [[make_rate(0.5, 3)] * 3] * 40},
+    {"rates": [[make_rate(0.5, -1)] * 4] * 40},
+    {"rates": [[ClassRate((0.5, 0.6, 0.7), None, 3)] * 4] * 40},
+    {"rates": [[ClassRate(None, (0.5, -0.1, 0.7), 3)] * 4] * 40},
+    {"roc": [Roc([(0.0, 0.0), (1.0, 1.0)], 0.5)] * 40},  # of four classes
+    {"reliability": [Reliability([], 0.1, 0.1)] * 39},
+    {"reliability": [Reliability([(0.5, 1.5, 3)], 0.1, 0.1)] * 40},
+    {"reliability": [Reliability([(0.5, 0.5, 0)], 0.1, 0.1)] * 40},
+    {"reliability": [Reliability([(0.5, 0.5, 1)] * 61, 0.1, 0.1)] * 40},
+    {"reliability": [Reliability([], -0.1, 0.1)] * 40},
+    {"panel": make_panel(41, 4)},
+    {"panel": replace(make_panel(40, 4), intercept=[[1.0, None, None, None]] * 40)},
+    {"panel": make_panel(40, 3)},
+    {"panel": make_panel(40, 2)},
+    {"panel": make_panel(40, 4, is_regression=True)},
+    {"panel": replace(make_panel(40, 4), minimum=[99.0] * 40)},
+    {"panel": replace(make_panel(40, 4), maximum=[99.0] * 39)},
+    {"panel": replace(make_panel(40, 4), slope=[1.0])},
+    {"panel": replace(make_panel(40, 4), offset=[[0.0]] * 40)},
+    {"features": ["same"] * 40},
 ]
+
+#: Of a report of two classes, and of a regression of 90 samples.
+OTHER_CHANGES = [
+    (make_two, {"roc": [Roc([(0.0, 0.0), (1.0, 1.0)], 0.5)] * 39}),
+    (make_two, {"roc": [Roc([], 0.5)] * 40}),
+    (make_two, {"roc": [Roc([(0.0, 0.0)] * 60 + [(1.0, 1.0)], 0.5)] * 40}),
+    (make_two, {"roc": [Roc([(0.0, 0.1), (1.0, 1.0)], 0.5)] * 40}),
+    (make_two, {"roc": [Roc([(0.0, 0.0), (0.5, 0.5), (0.4, 0.6), (1.0, 1.0)], 0.5)] * 40}),
+    (make_two, {"roc": [Roc([(0.0, 0.0), (1.0, 1.0)], 1.5)] * 40}),
+    (make_two, {"roc": [Roc([(0.0, 0.0), (1.0, 1.0)], 0.5, 0.6, 0.4)] * 40}),
+    (make_two, {"panel": make_panel(40, 2, is_regression=True)}),
+    (make_regression, {"targets": []}),
+    (make_regression, {"classes": ["a"]}),
+    (make_regression, {"confusion": []}),
+    (make_regression, {"heat": [[0.0] * 2] * 20}),
+    (make_regression, {"coef": [[["1", "2"]] * size for size in range(1, 21)]}),
+    (make_regression, {"numbers": Numbers([], [[]] * 20)}),
+    (make_regression, {"numbers": Numbers([[1.0] * 301], [None] * 20)}),
+    (make_regression, {"numbers": Numbers([[1.0]], [None] * 19)}),
+    (make_regression, {"numbers": Numbers([[1.0]], [[[1.0, 2.0]]] * 20)}),
+    (make_regression, {"panel": make_panel(20, 1)}),
+]
+
+
+@pytest.mark.parametrize(
+    ("make", "change"), OTHER_CHANGES, ids=lambda value: next(iter(value)) if type(value) is dict else ""
+)
+def test_what_does_not_belong_to_two_classes_or_numbers_is_refused(make, change):
+    content = make()
+    with pytest.raises(ReportError, match=r"not complete: .*\. Make it again"):
+        replace(content, **change)
+
+
+@pytest.mark.parametrize("transform", ["sqrt", 1, None])
+def test_a_panel_of_another_kind_is_refused(transform):
+    stored = json.loads(make_content().to_json())
+    stored["panel"]["transform"] = transform
+    with pytest.raises(ReportError, match="transform holds"):
+        Content.from_json(json.dumps(stored))
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: f"{next(iter(change))}")
@@ -271,7 +371,7 @@ def test_names_stay_in_their_cell_and_are_else_verbatim():
     assert {line.count("\t") for line in lines[:-1]} == {len(content.header()) - 1}
     names = [line.split("\t")[0] for line in lines[1:-1]]
     assert names == [re.sub(r"[\t\n]", " ", name) for name in EVIL]
-    assert replace(content, features=["a\r\nb\tc"] * 20).selection_tsv(1).split("\n")[1].startswith("a  b c\t")
+    assert replace(content, features=["a\r\nb\tc"] * 20, panel=None).selection_tsv(1).split("\n")[1].startswith("a  b c\t")
 
 
 def test_spreadsheets_get_no_formula_and_keep_their_numbers():
@@ -286,7 +386,12 @@ def test_spreadsheets_get_no_formula_and_keep_their_numbers():
         is_number = re.fullmatch(r"-?[\d.]+(e[+-]\d+)?", a)
         assert b == (f"'{a}" if a[:1] in set("=+-@") and not is_number else a)
     assert any(a.startswith("-0.") for a, b in cells if a == b)
-    assert replace(content, features=["+x"] * 20).selection_tsv(1, for_spreadsheets=True).split("\n")[1].startswith("'+x")
+    assert (
+        replace(content, features=["+x"] * 20, panel=None)
+        .selection_tsv(1, for_spreadsheets=True)
+        .split("\n")[1]
+        .startswith("'+x")
+    )
 
 
 # -------------------------------------------------------------------------------------------------------------- the page
@@ -321,9 +426,13 @@ def test_embedded_data_parse_back_equal():
     text = Reader(render(content)).texts["script", "content"]
     assert not set(text) & set("<>&\u2028\u2029")
     found, expected = json.loads(text), json.loads(content.to_json())
-    packed = zlib.decompress(base64.b64decode(found.pop("coef"))).decode()
-    assert packed.split("\n") == expected["coef"]
+    packed = json.loads(zlib.decompress(base64.b64decode(found.pop("packed"))))
+    assert packed["coef"] == expected["coef"]
+    assert packed["numbers"] is None
     assert found.pop("k") == content.k
+    panel = found.pop("panel")
+    for name in ("slope", "offset", "minimum", "maximum", "transform"):
+        assert panel[name] == expected["panel"][name]
     assert found == {name: expected[name] for name in SCRIPT_FIELDS}
 
 
@@ -386,11 +495,30 @@ def test_policy_allows_exactly_the_style_and_the_script(make):
     assert not re.search(r"""(src|href)=["'](?!#|data:,)""", page)
 
 
-def test_the_page_is_small_for_20_000_features_and_8_classes():
+def test_the_page_is_small_for_20_000_features():
     names = [f"ENSG{place:011d}" for place in range(100)]
     substitutes = [[(f"ENSG9{place:010d}", 0.8765, 0)] * 8 for place in range(100)]
-    content = make_content(n_features=20_000, n_classes=8, k=100, k_max=100, names=names, substitutes=substitutes)
-    assert len(render(content).encode()) < 450_000
+    for n_classes, most in ((4, 500_000), (8, 620_000)):
+        content = make_content(
+            n_features=20_000, n_classes=n_classes, k=100, k_max=100, names=names, substitutes=substitutes
+        )
+        assert len(render(content).encode()) < most
+
+
+def test_of_very_many_weights_the_page_holds_some():
+    """All for 100 features and 4 classes; for more classes those of smaller panels, and of the selected one."""
+    sizes = {}
+    for n_classes in (2, 4, 8):
+        content = make_content(n_classes=n_classes, k=99, k_max=100)
+        text = Reader(render(content)).texts["script", "content"]
+        panel = json.loads(text)["panel"]
+        sizes[n_classes] = panel["sizes"]
+        n_values = max(1, n_classes - 1)
+        numbers = zlib.decompress(base64.b64decode(panel["rules"]))
+        assert len(numbers) == 8 * sum((size + 1) * n_values for size in panel["sizes"])
+    assert sizes[2] == sizes[4] == list(range(1, 101))
+    assert 50 < len(sizes[8]) < 100
+    assert sizes[8] == [*range(1, len(sizes[8])), 99]
 
 
 def test_the_same_content_gives_the_same_page():
@@ -431,7 +559,7 @@ def test_scales_are_linear_or_by_ratio():
 
 
 def test_a_gap_breaks_the_line_and_the_band():
-    line = Line("a<b", [1, 2, 3, 4, 5], [0.5, 0.6, None, 0.7, 0.8], [0.1, 0.1, None, None, 0.1])
+    line = Line("a<b", [1, 2, 3, 4, 5], [0.5, 0.6, None, 0.7, 0.8], [0.4, 0.5, None, None, 0.7], [0.6, 0.7, None, 0.8, 0.9])
     chart = score_chart([line], label="x", score_name="accuracy", chance=0.5)
     assert chart.count("<polyline") == 2
     assert chart.count("<polygon") == 2
@@ -455,8 +583,39 @@ def test_a_gap_breaks_the_line_and_the_band():
         make_content(coef=None, strongest=None, substitutes=[], heat=[], confusion=None, path=None, stability=None),
         make_content(path=PathLines([1.0, 0.0], [[0.0, 0.0]], [None])),
         make_content(path=PathLines([1.0], [[1.0]], [None])),
+        make_two(),
+        make_two(k=0, k_max=0),
+        make_two(roc=[None] * 40, reliability=[None] * 40, rates=[None] * 40),
+        make_content(reliability=[Reliability([], 0.0, 0.0)] * 40, class_sizes=[0] * 4),
+        make_content(chance=None, score_format="number", score_is_loss=True, score_name="log loss"),
+        make_regression(),
+        make_regression(k=0, k_max=0),
+        make_regression(numbers=Numbers([[]], [None] * 20)),
+        make_regression(numbers=Numbers([[1.0]], [[[1.0]]] * 20)),
+        make_regression(numbers=Numbers([[1e100, -1e100]], [[[-1e100, 1e-300]]] * 20)),
     ],
-    ids=["one", "none", "no features", "5000", "100 classes", "no curves", "no scores", "bare", "flat path", "one lambda"],
+    ids=[
+        "one",
+        "none",
+        "no features",
+        "5000",
+        "100 classes",
+        "no curves",
+        "no scores",
+        "bare",
+        "flat path",
+        "one lambda",
+        "two",
+        "two without features",
+        "not measured",
+        "no bins",
+        "loss",
+        "regression",
+        "regression without features",
+        "no numbers",
+        "one number",
+        "large numbers",
+    ],
 )
 def test_any_report_is_rendered(content):
     """R4."""

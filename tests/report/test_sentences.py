@@ -4,17 +4,32 @@ import pytest
 
 from l20fs.report import sentences
 
+RIGHT = "98 % (92 to 100 %) of samples right"
 
-def answer(k=13, score=(0.984, 0.016), chance=0.37, noun="feature", n_features=2308):
-    return sentences.answer(k, n_features, 4, score=score, n_folds=5, chance=chance, noun=noun)
+
+def answer(k=13, aim="tell 4 classes apart", score=RIGHT, is_better=True, noun="feature", n_features=2308, **given):
+    options = {"n_folds": 5, "is_corrected": False, "chance": "always the largest class: 37.0 %"} | given
+    return sentences.answer(k, n_features, aim, score=score, is_better=is_better, noun=noun, **options)
 
 
 def test_the_answer_is_one_sentence():
     assert answer() == (
-        "13 of 2308 features tell 4 classes apart: 98.4 % ± 1.6 % of samples right in 5-fold cross-validation."
+        "13 of 2308 features tell 4 classes apart: 98 % (92 to 100 %) of samples right (5-fold cross-validation, 95 % "
+        "interval)."
+    )
+    assert answer(is_corrected=True) == (
+        "13 of 2308 features tell 4 classes apart: 98 % (92 to 100 %) of samples right, corrected for the choice of their "
+        "number (5-fold cross-validation, 95 % interval)."
     )
     assert answer(k=1).startswith("1 of 2308 features tells 4 classes apart: ")
     assert answer(noun="feature group", n_features=20).startswith("13 of 20 feature groups tell")
+    assert answer(aim="predict 'tell age'", score="R² 0.48 (0.41 to 0.55)").startswith(
+        "13 of 2308 features predict 'tell age': R² 0.48 (0.41 to 0.55) ("
+    )
+    assert answer(k=1, aim="predict 'age'").startswith("1 of 2308 features predicts 'age': ")
+    assert answer(reason=sentences.why_balanced("a", 0.9)).endswith(
+        "interval). Balanced accuracy counts every class alike, since 'a' alone is 90.0 % of the samples."
+    )
 
 
 def test_the_answer_claims_nothing_that_is_not_measured():
@@ -22,12 +37,12 @@ def test_the_answer_claims_nothing_that_is_not_measured():
     assert answer(score=None, k=1).startswith("1 of 2308 features was selected")
 
 
-@pytest.mark.parametrize(("mean", "is_better"), [(0.30, False), (0.38, False), (0.39, True)])
-def test_the_answer_admits_that_nothing_was_learned(mean, is_better):
-    text = answer(score=(mean, 0.015), chance=0.37)
-    assert ("do not tell" in text) != is_better
-    assert is_better or "the largest class alone is 37.0 %" in text
-    assert "does not tell" in answer(k=1, score=(0.2, 0.1))
+def test_the_answer_admits_that_nothing_was_learned():
+    assert "features do not tell 4 classes apart: " in answer(is_better=False)
+    assert "features does not tell 4 classes apart: " in answer(is_better=False, k=1)
+    assert "features may not tell 4 classes apart: " in answer(is_better=None)
+    for verdict in (False, None):
+        assert answer(is_better=verdict).endswith("; always the largest class: 37.0 %.")
 
 
 @pytest.mark.parametrize("method", list(sentences.SOLVERS))
@@ -48,20 +63,22 @@ def test_every_rule_has_a_reason():
         assert "7" in sentences.how_k_was_chosen(7, rule, "feature")
 
 
-def test_how_the_accuracy_was_estimated():
-    text = sentences.how_accuracy_was_estimated(5, 63, groups=None)
-    assert "63 samples were split into 5 parts" in text
+def test_how_it_was_scored():
+    text = sentences.how_it_was_scored(5, 63, groups=None)
+    assert "63 samples were split into 5 parts with all classes" in text
+    assert "divided by its deviation" in text
     assert "same part" not in text
-    assert "Samples with the same 'donor' are always in the same part." in sentences.how_accuracy_was_estimated(
-        5, 63, groups="donor"
-    )
+    text = sentences.how_it_was_scored(5, 63, groups="donor", score_name="R²", is_regression=True)
+    assert "split into 5 random parts" in text
+    assert "Samples with the same 'donor' are always in the same part. The R² is that of all" in text
+    assert "classes" not in text
 
 
 def test_the_rest_of_what_is_said():
-    assert "97.5 % ± 2.5 % (it chose 30, 52)" in sentences.nested_estimate(0.975, 0.025, [30, 52])
+    assert f"{RIGHT} (it chose 30, 52)" in sentences.nested_estimate(RIGHT, [30, 52])
     assert "on 100 random halves" in sentences.how_stable(0.612, 0.5, 0.7, 100)
     assert "0.61 (95 % interval 0.50 to 0.70" in sentences.how_stable(0.612, 0.5, 0.7, 100)
-    assert "up to 4.8 %" in sentences.all_were_right(63, 3 / 63)
+    assert "chosen for being good" in sentences.how_it_was_corrected()
     assert "need not be a cause" in sentences.what_it_does_not_mean()
 
 
@@ -80,6 +97,8 @@ def test_few_folds():
     assert sentences.few_folds(4, 5, ("a", 30), 4).startswith("4 folds instead of 5: there are 4 groups only")
     assert sentences.few_folds(1, 5, ("a", 30), 1).startswith("No cross-validation: there is one group only")
     assert "class 'a'" in sentences.few_folds(3, 5, ("a", 3), 10)
+    assert sentences.few_folds(3, 5, None, None, 7).startswith("3 folds instead of 5: there are 7 samples only")
+    assert sentences.few_folds(1, 5, None, None, 3).startswith("No cross-validation: there are 3 samples only. How good")
 
 
 def test_raw_counts():
@@ -97,6 +116,7 @@ def test_few_samples():
     assert sentences.few_samples(30) is None
     said = sentences.few_samples(20)
     assert "Only 20 samples: one sample more or less that is right changes the accuracy by 5.0 %" in said
+    assert "any of them may change the score" in sentences.few_samples(20, is_regression=True)
 
 
 def test_a_dominant_class():
@@ -104,18 +124,11 @@ def test_a_dominant_class():
     assert "Class 'a' is 83.3 % of the samples" in sentences.dominant_class(("a", 50 / 60))
 
 
-def test_an_optimistic_choice():
-    assert sentences.optimistic_choice("asked", is_nested=False) is None
-    assert sentences.optimistic_choice("default", is_nested=False) is None
-    for rule in ("best", "1se"):
-        assert "--nested" in sentences.optimistic_choice(rule, is_nested=False)
-        assert "--nested" not in sentences.optimistic_choice(rule, is_nested=True)
-        assert "slightly optimistic" in sentences.optimistic_choice(rule, is_nested=True)
-
-
 def test_a_feature_that_may_be_an_identifier():
     assert sentences.separating_feature(None) is None
     assert "'id' alone separates all classes" in sentences.separating_feature("id")
+    assert sentences.copy_of_target(None) is None
+    assert "follows exactly from the feature 'id'" in sentences.copy_of_target("id")
 
 
 def test_a_page_that_is_cut():

@@ -17,7 +17,7 @@ try:
 except ModuleNotFoundError as error:  # pragma: no cover - seen only without the extra
     raise SystemExit(f"The command line needs the extra 'cli' ({error.name} is missing): pip install 'l20fs[cli]'") from None
 
-from l20fs.cli import compare, completion, data, methods, path, report, reproduce, select
+from l20fs.cli import compare, completion, data, methods, path, predict, report, reproduce, select, validate
 from l20fs.cli.output import note
 from l20fs.cli.select_pipeline import NothingSelectedError
 from l20fs.data.readers import UnknownColumnError
@@ -33,6 +33,8 @@ def cli() -> None:
 
 for command in (
     select.select,
+    predict.predict,
+    validate.validate,
     path.path,
     compare.compare,
     report.report,

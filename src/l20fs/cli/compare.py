@@ -13,7 +13,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table as RichTable
 
 from l20fs.cli.load import load
-from l20fs.cli.options import DataOptions, data_options
+from l20fs.cli.options import DataOptions, check_scoring, data_options, scoring_option
 from l20fs.cli.output import cell_bars, note, plain, show_tables, tell_results
 from l20fs.data.readers import DataError
 from l20fs.design import Scale
@@ -36,6 +36,7 @@ MOST_LETTERS = 60
     "--methods",
     help="Methods separated by commas (see `l20fs methods`; l2,0-FS is the paper's), or all.  [default: a quick handful]",
 )
+@scoring_option
 @click.option("--sizes", help="Numbers of features, separated by commas.  [default: 5,10,20,50,100]")
 @click.option("--splits", "n_splits", type=click.IntRange(min=2), default=10, show_default=True, help="Random splits.")
 @click.option(
@@ -56,6 +57,7 @@ def compare(
     methods: str | None,
     sizes: str | None,
     n_splits: int,
+    scoring: str,
     scale: Scale,
     seed: int,
     n_jobs: int,
@@ -65,23 +67,27 @@ def compare(
     """Compare methods on DATA: a table with one sample per row (CSV, TSV, ...), or `srbct`, the built-in set.
 
     Every method gets the same random splits. What it selects, how many features and with which parameters is decided on
-    the training samples alone; accuracy is that on the test samples. A run that was stopped is resumed: call it
-    again with the same folder.
+    the training samples alone; accuracy, or another metric (--scoring), is that on the test samples. A run that was
+    stopped is resumed: call it again with the same folder.
 
     \b
     Examples:
       l20fs compare srbct -o out
       l20fs compare tumours.tsv --target type -o out --methods L20Selector,RFS,mRMR --sizes 10,20,50
       l20fs compare tumours.tsv --target type -o out --methods all --n-jobs 8
+      l20fs compare tumours.tsv --target type -o out --scoring roc_auc
+      l20fs compare blood.tsv --target age --task regression -o out
     """
     from l20fs.experiments import compare as comparison  # matplotlib takes a second to load
     from l20fs.experiments.cells import Dataset
 
-    variants = wanted_variants(methods)
+    options = DataOptions(**reading)
+    for_labels = options.task != "regression"
+    variants = wanted_variants(methods, for_labels=for_labels)
+    check_scoring(scoring, options.task)
     wanted_sizes = None if sizes is None else parse_sizes(sizes)
     if folder.exists() and not folder.is_dir():
         raise NotADirectoryError(f"-o {folder}: this is a file. Name a folder.")
-    options = DataOptions(**reading)
     if options.groups is not None:
         raise click.UsageError("--groups: the splits of a comparison do not know groups. Leave the option out.")
     samples = load(data, options)
@@ -92,8 +98,10 @@ def compare(
             "The table is sparse, and most of the methods need a dense one. Export the features of interest as a dense "
             "table, or use `l20fs select`, which keeps it sparse."
         )
-    dataset = Dataset(name_of(data), samples.X, samples.y)
-    plan = comparison.comparison_plan(dataset, variants, sizes=wanted_sizes, n_splits=n_splits, scale=scale, seed=seed)
+    dataset = Dataset(name_of(data), samples.X, samples.y, "classification" if for_labels else "regression")
+    plan = comparison.comparison_plan(
+        dataset, variants, sizes=wanted_sizes, n_splits=n_splits, scale=scale, scoring=scoring, seed=seed
+    )
     for remark in comparison.remarks(dataset, plan):
         note(remark)
     with cell_bars() as on_progress:
@@ -103,16 +111,16 @@ def compare(
     tell_results(folder, [file.name for file in found.files], open_page=open_page)
 
 
-def wanted_variants(methods: str | None) -> tuple[Variant, ...]:
+def wanted_variants(methods: str | None, *, for_labels: bool) -> tuple[Variant, ...]:
     """Return the requested methods."""
-    from l20fs.experiments.compare import DEFAULT_METHODS, choose_variants, split_names
+    from l20fs.experiments.candidates import choose_variants, split_names
     from l20fs.experiments.plan import PlanError
 
-    names = list(DEFAULT_METHODS) if methods is None else split_names(methods)
-    if not names:
+    names = None if methods is None else split_names(methods)
+    if names is not None and not names:
         raise click.UsageError(f"--methods {methods!r} names none. Name one or more, separated by commas, or leave it out.")
     try:
-        return choose_variants(names)
+        return choose_variants(names, for_labels=for_labels)
     except PlanError as error:
         raise click.UsageError(f"--methods: {error} `l20fs methods` lists all.") from error
 

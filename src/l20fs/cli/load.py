@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,14 @@ import scipy.sparse as sp
 
 from l20fs import L20Selector
 from l20fs.blocks import FileBlocks, format_bytes
-from l20fs.cli.options import DataOptions, ModelOptions, flag
+from l20fs.cli.options import DataOptions, ModelOptions, ReadingOptions, flag
 from l20fs.cli.output import note, readable
 from l20fs.cli.parameter_types import SOLVERS, supervised_methods
 from l20fs.data import load_srbct
 from l20fs.data.readers import DataError, Samples, read_table
 from l20fs.estimators.base import BaseSelector
 from l20fs.inputs.constraints import Features
+from l20fs.typing import Task
 
 #: Options that only say how a file is to be read.
 READING = ("labels", "groups", "samples_in", "layer", "sheet", "max_memory")
@@ -33,6 +35,8 @@ def load(data: str, options: DataOptions, *, in_blocks: bool = False) -> Samples
         if options.target is not None or given:
             option = "target" if options.target is not None else next(iter(given))
             raise click.UsageError(f"{flag(option)}: the built-in srbct has its own labels. Leave the option out.")
+        if options.task == "regression":
+            raise click.UsageError("--task regression: the built-in srbct has labels, not numbers. Leave the option out.")
         tumours = load_srbct()
         digest = hashlib.sha256(tumours.data.tobytes()).hexdigest()
         samples = Samples(tumours.data, tumours.target, tumours.feature_names, digest, title="srbct")
@@ -40,7 +44,7 @@ def load(data: str, options: DataOptions, *, in_blocks: bool = False) -> Samples
         if not os.path.exists(data):  # False for impossible names, too
             raise click.UsageError(f"{data!r} is neither a file nor a built-in data set (srbct).")
         in_use = resident_memory() if "max_memory" in given else 0
-        samples = read_table(Path(data), options.target, in_blocks=in_blocks, in_use=in_use, **given)
+        samples = read_table(Path(data), options.target, in_blocks=in_blocks, in_use=in_use, task=options.task, **given)
         samples = replace(samples, title=readable(samples.title))
     X = samples.X
     if isinstance(X, FileBlocks):
@@ -49,6 +53,33 @@ def load(data: str, options: DataOptions, *, in_blocks: bool = False) -> Samples
     if not options.is_log:
         return samples
     return replace(samples, X=X.mapped(logarithms, X.dtype) if isinstance(X, FileBlocks) else logarithms(X))
+
+
+def load_features(
+    data: str,
+    names: Collection[str],
+    options: ReadingOptions,
+    *,
+    target: str | None = None,
+    labels: Path | None = None,
+    groups: str | None = None,
+    task: Task = "auto",
+    need_labels: bool = False,
+) -> Samples:
+    """Load some features of a file, whose values may be missing; without ``need_labels`` it needs no labels."""
+    if not os.path.exists(data):
+        raise click.UsageError(f"{data!r} is no file. Give a table of samples.")
+    given: dict[str, Any] = {
+        name: value
+        for name in ("samples_in", "layer", "sheet", "max_memory")
+        if (value := getattr(options, name)) is not None
+    }
+    wanted: dict[str, Any] = {"target": target, "labels": labels, "groups": groups, "task": task}
+    in_use = resident_memory() if "max_memory" in given else 0
+    samples = read_table(
+        Path(data), **given, **wanted, in_blocks=True, in_use=in_use, need_labels=need_labels, features=names
+    )
+    return replace(samples, title=readable(samples.title))
 
 
 def resident_memory() -> int:
@@ -89,6 +120,12 @@ def make_selector(
     method = options.method
     if method not in SOLVERS:
         selector = supervised_methods()[method]()
+        if samples.task == "regression" and selector.needs_labels:
+            able = [name for name, other in supervised_methods().items() if not other.needs_labels]
+            raise click.UsageError(
+                f"--method {method} needs class labels, and --task regression gives numbers. Use one of "
+                f"{', '.join([*SOLVERS, *able])}."
+            )
         if sp.issparse(samples.X) and not selector.takes_sparse:
             raise click.UsageError(
                 f"--method {method} needs a dense table, and this one is sparse. Use one of {', '.join(SOLVERS)}."
@@ -98,7 +135,7 @@ def make_selector(
     groups = options.feature_groups
     checked: dict[str, Any] = {name: getattr(options, name) for name in ("alpha", "ridge", "scale", "ranking")}
     return L20Selector(
-        **checked | {"solver": method},
+        **checked | {"solver": method, "task": "regression" if samples.task == "regression" else "auto"},
         class_weight=None if options.class_weight == "none" else options.class_weight,
         max_features=max_features,
         include=_indices(features, "include", options.include),

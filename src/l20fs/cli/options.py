@@ -10,10 +10,13 @@ from typing import Any, Self, get_args
 import click
 
 from l20fs import L20Selector
-from l20fs.cli.parameter_types import SOLVERS, Bytes, Groups, MethodName, Names, Ridge, TextValue
+from l20fs.cli.parameter_types import SOLVERS, Bytes, Groups, MethodName, Names, Ridge, Scoring, TextValue
 from l20fs.design import Scale
 from l20fs.evaluation.choice import SizeRule
+from l20fs.evaluation.metrics import METRICS
+from l20fs.evaluation.target_summary import IMBALANCE
 from l20fs.objective.path_ranking import Ranking
+from l20fs.typing import Task
 
 #: The defaults of L20Selector; the command line has none of its own.
 DEFAULTS = L20Selector().get_params()
@@ -23,16 +26,23 @@ OWN_OPTIONS = ("alpha", "scale", "class_weight", "ranking", "include", "exclude"
 
 
 @dataclass(frozen=True, kw_only=True)
-class DataOptions:
-    """Options for reading the samples, declared by :data:`data_options`."""
+class ReadingOptions:
+    """Options for reading a table, declared by :data:`reading_options`."""
 
-    target: str | None = None
-    labels: Path | None = None
-    groups: str | None = None
     samples_in: str | None = None
     layer: str | None = None
     sheet: str | None = None
     max_memory: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataOptions(ReadingOptions):
+    """Options for reading the samples, declared by :data:`data_options`."""
+
+    target: str | None = None
+    task: Task = "auto"
+    labels: Path | None = None
+    groups: str | None = None
     is_log: bool = False
 
 
@@ -76,6 +86,7 @@ class SelectOptions(DataOptions, ModelOptions):
     auto: SizeRule | None = None
     max_features: int | None = None
     nested: bool = False
+    scoring: str = "auto"
     stability: int | None = None
     output: Path | None = None
     n_jobs: int = 1
@@ -84,6 +95,19 @@ class SelectOptions(DataOptions, ModelOptions):
     force: bool = False
     resume: bool = False
     open_page: bool = False
+
+
+def check_scoring(scoring: str, task: Task) -> None:
+    """Refuse a metric that does not go with the task, before any file is read."""
+    if scoring == "auto":
+        return
+    is_for_labels = task != "regression"
+    if METRICS[scoring].is_for_labels != is_for_labels:
+        others = [name for name, metric in METRICS.items() if metric.is_for_labels == is_for_labels]
+        kind, other_way = ("numbers", "--task regression") if is_for_labels else ("labels", "no --task regression")
+        raise click.UsageError(
+            f"--scoring {scoring} is for {kind}. Use one of {', '.join(others)}, or {other_way} if the target holds {kind}."
+        )
 
 
 def flag(name: str) -> str:
@@ -108,22 +132,8 @@ def together(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return decorate
 
 
-data_options = together(
-    click.option(
-        "--target",
-        type=TextValue(),
-        help="Column with the class labels (not needed for srbct, nor with a file that has its own).",
-    ),
-    click.option(
-        "--labels",
-        type=click.Path(path_type=Path, dir_okay=False, exists=True),
-        help="File with the class labels, if they are not in the table: sample names in its first column, or a line each.",
-    ),
-    click.option(
-        "--groups",
-        type=TextValue(),
-        help="Column with the donor, patient or batch: samples that share it are tested together.",
-    ),
+#: Options that say how a file is read, with or without labels.
+reading_options = together(
     click.option(
         "--samples-in",
         type=click.Choice(["rows", "columns"]),
@@ -137,7 +147,43 @@ data_options = together(
         help="Memory to use, for example 4G: h5ad, zarr and npy files that need more are read in blocks, others refused."
         "  [default: what is free]",
     ),
+)
+
+data_options = together(
+    click.option(
+        "--target",
+        type=TextValue(),
+        help="Column with the class labels, or the numbers to predict (not needed for srbct, nor with a file that has its "
+        "own).",
+    ),
+    click.option(
+        "--task",
+        type=click.Choice(get_args(Task)),
+        default="auto",
+        show_default=True,
+        help="Whether the target holds class labels or numbers; auto: labels.",
+    ),
+    click.option(
+        "--labels",
+        type=click.Path(path_type=Path, dir_okay=False, exists=True),
+        help="File with the class labels, if they are not in the table: sample names in its first column, or a line each.",
+    ),
+    click.option(
+        "--groups",
+        type=TextValue(),
+        help="Column with the donor, patient or batch: samples that share it are tested together.",
+    ),
+    reading_options,
     click.option("--log", "is_log", is_flag=True, help="Take log(1 + x) of all values, for raw counts."),
+)
+
+scoring_option = click.option(
+    "--scoring",
+    type=Scoring(),
+    default="auto",
+    show_default=True,
+    help=f"What is scored in cross-validation: {', '.join(METRICS)}; auto: accuracy, balanced_accuracy if a class has at "
+    f"least {IMBALANCE:g} times as many samples as another, r2 for numbers.",
 )
 
 model_options = together(

@@ -1,4 +1,4 @@
-"""Types of command-line values: method names, lists of features, feature groups, sizes of memory."""
+"""Types of command-line values: names of methods and metrics, lists of features, feature groups, sizes of memory."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import click
 from l20fs.blocks import parse_bytes
 from l20fs.cli.output import readable
 from l20fs.estimators.base import BaseSelector
+from l20fs.evaluation.metrics import METRICS, find_metric
 from l20fs.methods import discover
 from l20fs.objective.ridge import check_ridge
 from l20fs.solvers import SOLVERS as SOLVERS_BY_NAME
@@ -52,6 +53,25 @@ class MethodName(click.ParamType[str]):
 
         known = [*SOLVERS, *supervised_methods()]
         return [CompletionItem(name) for name in known if name.lower().startswith(incomplete.lower())]
+
+
+class Scoring(click.ParamType[str]):
+    """Metric by its name or that of scikit-learn, or auto."""
+
+    name = "metric"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value == "auto":
+            return "auto"
+        try:
+            return find_metric(value).name
+        except ValueError:
+            self.fail(f"{value!r} is unknown. Use auto, or one of {', '.join(METRICS)}.", param, ctx)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
+        from click.shell_completion import CompletionItem
+
+        return [CompletionItem(name) for name in ("auto", *METRICS) if name.startswith(incomplete)]
 
 
 class Ridge(click.ParamType[float | str]):

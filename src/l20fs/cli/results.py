@@ -6,6 +6,7 @@ import json
 import platform
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -16,16 +17,27 @@ import pandas as pd
 from l20fs.cli.output import tsv_writer
 from l20fs.cli.select_content import selection_tsv
 from l20fs.cli.select_findings import Findings
+from l20fs.cli.select_panel import make_panel
 from l20fs.data.readers import Samples
-from l20fs.evaluation.data_checks import Classes
-from l20fs.evaluation.predictions import Predictions
+from l20fs.evaluation.target_summary import Classes, summarise
+from l20fs.prediction.panel import Panel
 from l20fs.report.content import Content
 from l20fs.report.formats import text_writer
+from l20fs.report.measures import PanelNumbers
 from l20fs.report.page import render
 from l20fs.storage.files import write_together
 
 #: In the order in which they are put in place; run.json marks a complete run.
-RESULT_FILES = ("selection.tsv", "path.npz", "cv.tsv", "stability.tsv", "report.json", "report.html", "run.json")
+RESULT_FILES = (
+    "selection.tsv",
+    "path.npz",
+    "cv.tsv",
+    "stability.tsv",
+    "panel.json",
+    "report.json",
+    "report.html",
+    "run.json",
+)
 #: Folders in the output folder: the resamples, and the passes over a file that is read in blocks.
 RESAMPLES, PASSES = "stability", "passes"
 
@@ -34,14 +46,21 @@ PACKAGES = ("l20fs", "numpy", "scipy", "scikit-learn")
 
 def describe_run(samples: Samples, arguments: dict[str, Any]) -> dict[str, Any]:
     """Return everything a run depends on, without times, so that a rerun gives the same bytes."""
-    classes = Classes.of(samples.y)
+    targets = summarise(samples.y)
+    about = (
+        {"classes": dict(zip(targets.names, targets.sizes, strict=True))}
+        if isinstance(targets, Classes)
+        else {
+            "target": {"minimum": float(samples.y.min()), "maximum": float(samples.y.max()), "mean": float(samples.y.mean())}
+        }
+    )
     return {
         "arguments": arguments,
         "input": {
             "sha256": samples.sha256,
             "n_samples": samples.X.shape[0],
             "n_features": samples.X.shape[1],
-            "classes": dict(zip(classes.names, classes.sizes, strict=True)),
+            **about,
         },
         "versions": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
     }
@@ -104,9 +123,13 @@ def write_results(folder: Path, findings: Findings, content: Content) -> list[st
     writers: dict[str, Callable[[BinaryIO], object]] = {"selection.tsv": text_writer(selection_tsv(findings, content))}
     if findings.path is not None:
         writers["path.npz"] = findings.path.write
-    writers["cv.tsv"] = tsv_writer(pd.DataFrame(accuracy_table(findings.predictions)))
+    writers["cv.tsv"] = tsv_writer(pd.DataFrame(cv_table(findings)))
     if findings.stability is not None:
         writers["stability.tsv"] = tsv_writer(findings.stability.selection_frame())
+    panel = make_panel(findings)
+    if panel is not None:
+        writers["panel.json"] = text_writer(panel.to_json())
+        content = replace(content, panel=numbers_for_page(panel, content))
     writers["report.json"] = text_writer(content.to_json() + "\n")
     writers["report.html"] = text_writer(render(content))
     writers["run.json"] = text_writer(json.dumps(findings.provenance, indent=2, ensure_ascii=False) + "\n")
@@ -116,11 +139,31 @@ def write_results(folder: Path, findings: Findings, content: Content) -> list[st
     return list(writers)
 
 
-def accuracy_table(predictions: Predictions | None) -> dict[str, Any]:
-    """Return accuracy and standard error by number of features, a column per classifier."""
-    columns: dict[str, Any] = {"n_features": [] if predictions is None else predictions.sizes}
-    if predictions is not None:
-        for judge in predictions.predicted:
-            results = predictions.results(judge)
-            columns |= {judge: results["mean_test_score"], f"{judge}_error": results["standard_error"]}
+def numbers_for_page(panel: Panel, content: Content) -> PanelNumbers | None:
+    """Return the numbers of a panel with which the page predicts; None if they select groups of features."""
+    n = min(panel.k_max, content.k_max)
+    rules = panel.rules[:n]
+    is_the_same = panel.features[:n] == content.features[:n] and (panel.classes or []) == content.classes
+    if panel.ends[:n] != list(range(1, n + 1)) or not is_the_same:
+        return None
+    return PanelNumbers(
+        weights=[rule.weights for rule in rules],
+        intercept=[rule.intercept for rule in rules],
+        slope=[rule.slope for rule in rules if panel.classes],
+        offset=[rule.offset for rule in rules if panel.classes],
+        minimum=panel.columns.minimum[:n],
+        maximum=panel.columns.maximum[:n],
+        transform=panel.transform,
+    )
+
+
+def cv_table(findings: Findings) -> dict[str, list[Any]]:
+    """Return the scores by number of features: the name of the metric, and columns that begin with the name of a judge."""
+    if findings.predictions is None:
+        return {"n_features": [], "metric": []}
+    sizes = findings.predictions.sizes
+    columns: dict[str, list[Any]] = {"n_features": sizes, "metric": [findings.metric.name] * len(sizes)}
+    for judge, curve in findings.curves.items():
+        for name, values in curve._asdict().items():
+            columns[judge if name == "value" else f"{judge}_{name}"] = values.tolist()
     return columns

@@ -9,27 +9,27 @@ import click
 from rich.table import Table as RichTable
 
 from l20fs.cli.load import load
-from l20fs.cli.options import SelectOptions, data_options, model_options
+from l20fs.cli.options import SelectOptions, check_scoring, data_options, model_options, scoring_option
 from l20fs.cli.output import note, plain, readable, show, show_json, show_tables, tell_results
 from l20fs.cli.parameter_types import SOLVERS
 from l20fs.cli.results import (
-    accuracy_table,
     check_output,
     check_same_run,
     clear_leftovers,
     clear_passes,
+    cv_table,
     describe_run,
     write_results,
 )
 from l20fs.cli.select_content import Panel, build_content, panel_of, stability_of
 from l20fs.cli.select_findings import Findings
 from l20fs.cli.select_pipeline import DEFAULT_K, run_selection
-from l20fs.cli.select_sentences import answer, nested_answer, settings
+from l20fs.cli.select_sentences import answer, chance_text, nested_answer, settings
 from l20fs.evaluation.choice import FIRST_LIMIT, LAST_LIMIT
 from l20fs.report.content import Stability
 from l20fs.report.sentences import RULES
 from l20fs.storage.files import claimed
-from l20fs.text import percent
+from l20fs.text import number_with_interval, percent, share_with_interval
 
 SHOWN_SIZES = (1, 2, 5, 10, 20, 50, 100)
 MOST_ROWS_SHOWN = 20
@@ -53,7 +53,8 @@ WITHOUT_EFFECT = ("output", "n_jobs", "force", "resume", "as_json", "open_page",
     help="The largest number that --auto tries.  "
     f"[default: {FIRST_LIMIT}, doubled up to {LAST_LIMIT} while the best is there]",
 )
-@click.option("--nested", is_flag=True, help="Also estimate the accuracy with --auto repeated inside each fold.")
+@click.option("--nested", is_flag=True, help="Also estimate the score with --auto repeated inside each fold.")
+@scoring_option
 @model_options
 @click.option(
     "--stability",
@@ -78,6 +79,8 @@ def select(data: str, **given: Any) -> None:
       l20fs select tumours.tsv --target type -k 30 -o results --open
       l20fs select counts.csv --target cell_type --groups donor --log --auto 1se -o results
       l20fs select tumours.tsv --target type --include TP53,MYC --exclude @controls.txt --stability 100 -o results
+      l20fs select relapse.csv --target relapse --scoring roc_auc --auto best -o results
+      l20fs select methylation.csv --target age --task regression --auto 1se -o results
     """
     options = SelectOptions(**given)
     check_combination(options)
@@ -116,6 +119,9 @@ def check_combination(options: SelectOptions) -> None:
         raise click.UsageError(
             "--alpha ends the path where it says, --auto where cross-validation says: give one of the two."
         )
+    check_scoring(options.scoring, options.task)
+    if options.task == "regression" and options.class_weight is not None:
+        raise click.UsageError("--class-weight is for labels, and --task regression for numbers. Leave one of the two out.")
     if options.stability is not None and options.stability % 2:
         raise click.UsageError(f"--stability {options.stability} is odd, but halves come in pairs. Use an even number.")
     for is_given, flag in ((options.resume, "--resume"), (options.open_page, "--open")):
@@ -136,18 +142,17 @@ def tell(findings: Findings) -> None:
     if findings.options.as_json:
         show_json(summary(findings, panel, stability))
         return
-    accuracy = [accuracy_at_a_few(findings)] if findings.predictions is not None else []
-    show_tables(features_table(findings, panel, stability), *accuracy)
+    scores = [scores_at_a_few(findings)] if findings.predictions is not None else []
+    show_tables(features_table(findings, panel, stability), *scores)
     for text in (answer(findings), nested_answer(findings), settings(findings)):
         if text is not None:
             show(text + "\n")
 
 
 def summary(findings: Findings, panel: Panel, stability: Stability | None) -> dict[str, Any]:
-    """Return the result for programs: run.json, selection and accuracy."""
-    accuracy = accuracy_table(findings.predictions)
-    columns = {name: [float(value) for value in values] for name, values in accuracy.items() if name != "n_features"}
-    nested = findings.nested
+    """Return the result for programs: run.json, selection and scores."""
+    columns = cv_table(findings)
+    nested, score, nested_score = findings.nested, findings.score, findings.nested_score
     return findings.provenance | {
         "answer": answer(findings),
         "warnings": list(findings.warnings),
@@ -155,15 +160,17 @@ def summary(findings: Findings, panel: Panel, stability: Stability | None) -> di
         "k_rule": RULES[findings.k_rule],
         "settings": settings(findings),
         "selected": panel.features,
-        "strongest": None if panel.weights is None else [class_name(findings, place) for place in panel.weights.strongest],
+        "strongest": None
+        if panel.weights is None or findings.is_regression
+        else [class_name(findings, place) for place in panel.weights.strongest],
         "scores": panel.scores,
-        "accuracy": None
+        "score": score and {"metric": findings.metric.name, "is_corrected": findings.is_corrected, **score._asdict()},
+        "cv": None
         if findings.predictions is None
-        else [
-            {"n_features": size, **{name: values[place] for name, values in columns.items()}}
-            for place, size in enumerate(accuracy["n_features"])
-        ],
-        "nested": nested and {"accuracy": nested.accuracies.tolist(), "n_features": nested.sizes},
+        else [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
+        "nested": nested
+        and nested_score
+        and {**nested_score._asdict(), "folds": nested.scores.tolist(), "n_features": nested.sizes},
         "stability": stability
         and {"index": stability.index, "interval": [stability.lower, stability.upper], "frequencies": stability.frequencies},
     }
@@ -175,7 +182,7 @@ def class_name(findings: Findings, place: int) -> str | None:
 
 
 def features_table(findings: Findings, panel: Panel, stability: Stability | None) -> RichTable:
-    """Return the best features with the strongest class of each."""
+    """Return the best features with the strongest class of each, or the sign of its weight."""
     n_rows = min(len(panel.features), MOST_ROWS_SHOWN)
     n_more = findings.k - n_rows
     n_features = len(findings.samples.feature_names)
@@ -185,7 +192,8 @@ def features_table(findings: Findings, panel: Panel, stability: Stability | None
     table.add_column("feature")
     table.add_column("score" if panel.norms is None else "weight", justify="right")
     if panel.weights is not None:
-        table.add_column("strongest class")
+        if not findings.is_regression:
+            table.add_column("strongest class")
         table.add_column("sign")
     if stability is not None:
         table.add_column("found again", justify="right")
@@ -193,8 +201,8 @@ def features_table(findings: Findings, panel: Panel, stability: Stability | None
         cells: list[Any] = [str(i + 1), plain(panel.features[i]), weight_text(panel, i)]
         if panel.weights is not None:
             place = panel.weights.strongest[i]
-            name = class_name(findings, place)
-            cells += ["-", ""] if name is None else [plain(name), "-" if panel.weights.coef[i, place] < 0.0 else "+"]
+            sign = "" if place < 0 else "-" if panel.weights.coef[i, place] < 0.0 else "+"
+            cells += [sign] if findings.is_regression else [plain(class_name(findings, place) or "-"), sign]
         if stability is not None:
             cells.append(percent(stability.frequencies[i]))
         table.add_row(*cells)
@@ -208,22 +216,20 @@ def weight_text(panel: Panel, i: int) -> str:
     return f"{panel.norms[i]:.4g}" if panel.norms[i] else f"0 ({panel.rules[i]})"
 
 
-def accuracy_at_a_few(findings: Findings) -> RichTable:
-    """Return the accuracy at a few numbers of features."""
+def scores_at_a_few(findings: Findings) -> RichTable:
+    """Return the scores at a few numbers of features, with their intervals."""
     assert findings.predictions is not None
-    sizes = findings.predictions.sizes
-    chance = percent(findings.classes.largest_share)
-    table = RichTable(title=f"Accuracy: {findings.provenance['protocol']}", caption=f"Always the largest class: {chance}")
+    sizes, metric = findings.predictions.sizes, findings.metric
+    title = f"{metric.title[0].upper()}{metric.title[1:]} (95 % interval): {findings.provenance['protocol']}"
+    caption = chance_text(findings)
+    table = RichTable(title=title, caption=caption[0].upper() + caption[1:])
     table.add_column("features", justify="right")
-    by_judge = {judge: findings.predictions.results(judge) for judge in findings.predictions.predicted}
-    for judge in by_judge:
+    for judge in findings.curves:
         table.add_column(judge, justify="right")
+    write = share_with_interval if metric.is_share else number_with_interval
     for size in [size for size in sizes if size in SHOWN_SIZES or size == findings.k]:
         place = sizes.index(size)
-        scores = [
-            f"{percent(results['mean_test_score'][place])} ± {percent(results['standard_error'][place])}"
-            for results in by_judge.values()
-        ]
+        scores = [write(*(float(values[place]) for values in curve[:3])) for curve in findings.curves.values()]
         is_chosen = size == findings.k
         table.add_row(f"{'> ' if is_chosen else ''}{size}", *scores, style="bold" if is_chosen else None)
     return table

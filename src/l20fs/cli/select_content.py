@@ -8,14 +8,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from l20fs.cli.select_findings import Findings
-from l20fs.cli.select_sentences import answer, describe
+from l20fs.cli.select_findings import Findings, ScoreCurve, score_curve
+from l20fs.cli.select_sentences import answer, chance_name, describe
 from l20fs.estimators import panels
 from l20fs.estimators.panels import heads_of
-from l20fs.evaluation.predictions import Predictions
+from l20fs.evaluation.corrected_score import fixed_score
+from l20fs.evaluation.metrics import METRICS, Outputs, area_under_curve
+from l20fs.evaluation.predictions import JUDGES, Predictions
+from l20fs.evaluation.target_summary import Classes
+from l20fs.evaluation.validation import class_rates, reliability
 from l20fs.objective.path_ranking import RULES
 from l20fs.report import sentences
 from l20fs.report.content import MOST_LINES, N_SUBSTITUTES, Content, Curve, PathLines, Stability, write_tsv
+from l20fs.report.measures import ClassRate, Numbers, Reliability, Roc
+from l20fs.report.rules import MOST_POINTS, MOST_ROC_POINTS
 from l20fs.typing import Array
 
 MOST_LAMBDAS = 200
@@ -27,7 +33,11 @@ def build_content(findings: Findings) -> Content:
     units = findings.units[: findings.k_max]
     heads = heads_of(units)
     coef, strongest = _weights_for_every_k(findings, heads)
-    means = panels.class_means(findings.samples.X, units, findings.classes.codes)
+    parts = thirds(findings.targets.truth) if findings.is_regression else findings.classes.codes
+    means = panels.class_means(findings.samples.X, units, parts)
+    metric, predictions = findings.metric, findings.predictions
+    is_regression = findings.is_regression
+    chance = findings.targets.chance(metric)
     return Content(
         title=findings.samples.title,
         answer=answer(findings),
@@ -38,21 +48,40 @@ def build_content(findings: Findings) -> Content:
         k_max=len(units),
         n_samples=len(findings.samples.y),
         n_features=len(findings.samples.feature_names),
-        classes=findings.classes.names,
-        class_sizes=findings.classes.sizes,
-        chance=findings.classes.largest_share,
-        curves=_curves(findings.predictions, len(units)),
+        classes=[] if is_regression else findings.classes.names,
+        class_sizes=[] if is_regression else findings.classes.sizes,
+        chance=chance if math.isfinite(chance) else None,
+        curves=_curves(findings, len(units)),
         features=findings.names_of(units),
         columns=_columns(findings, units),
         substitutes=_substitutes(findings, heads),
         heat=[[_rounded(mean) for mean in row] for row in means],
         coef=coef,
-        strongest=strongest,
-        confusion=_confusion(findings.predictions, len(units)),
+        strongest=None if is_regression else strongest,
+        confusion=None if is_regression else _confusion(predictions, len(units)),
         path=_path_lines(findings, heads[:MOST_LINES]),
         stability=stability_of(findings),
         provenance=findings.provenance,
+        score_name=metric.title,
+        task=findings.targets.task,
+        targets=[findings.target_name] if is_regression else [],
+        score_format="percent" if metric.is_share else "number",
+        score_is_loss=metric.sign < 0,
+        chance_name=chance_name(findings),
+        further=_further(findings, len(units)),
+        **({} if predictions is None else _measures(findings, predictions, len(units))),
     )
+
+
+def thirds(numbers: Array) -> Array:
+    """Return 0, 1 or 2 for samples with numbers in the lower, middle or upper third; equal numbers are together.
+
+    Examples
+    --------
+    >>> thirds(np.array([5.0, 1.0, 3.0, 9.0, 7.0, 2.0])).tolist()
+    [1, 0, 1, 2, 2, 0]
+    """
+    return np.searchsorted(np.quantile(numbers, [1 / 3, 2 / 3]), numbers)
 
 
 # ----------------------------------------------------------------------------------------------------------------- tables
@@ -87,11 +116,14 @@ def selection_tsv(findings: Findings, content: Content) -> str:
     if k <= content.k_max:
         return content.selection_tsv(k)
     units = findings.units[:k]
-    nothing: dict[str, Any] = dict.fromkeys(("coef", "strongest", "confusion", "path", "stability"))
+    nothing: dict[str, Any] = dict.fromkeys(
+        ("coef", "strongest", "confusion", "path", "stability", "rates", "roc", "reliability", "numbers", "panel")
+    )
     whole = replace(
         content,
         k_max=k,
         curves=[],
+        further=[],
         features=findings.names_of(units),
         columns=_columns(findings, units),
         substitutes=_substitutes(findings, heads_of(units)),
@@ -103,7 +135,8 @@ def selection_tsv(findings: Findings, content: Content) -> str:
         # The weights of one panel alone: those of all smaller ones would be too many.
         coef, strongest = panels.panel_weights(findings.path, heads_of(units), k)
         for row, weights, place in zip(rows, _coef_texts(coef), strongest, strict=True):
-            row += ["" if place < 0 else content.classes[place], *weights]
+            named = [] if content.strongest is None else ["" if place < 0 else content.classes[place]]
+            row += [*named, *weights]
     return write_tsv([content.header(), *rows])
 
 
@@ -155,20 +188,113 @@ def _substitutes(findings: Findings, heads: Array) -> list[list[tuple[str, float
 # --------------------------------------------------------------------------------------------------------------- pictures
 
 
-def _curves(predictions: Predictions | None, k_max: int) -> list[Curve]:
-    if predictions is None:
-        return []
+def _places(predictions: Predictions, k_max: int) -> list[int | None]:
+    """Return the places of the sizes 1, 2, ... among those that were measured."""
     place_of = {size: place for place, size in enumerate(predictions.sizes)}
-    places = [place_of.get(k) for k in range(1, k_max + 1)]
-    curves = []
-    for judge in predictions.predicted:
-        results = predictions.results(judge)
-        columns = [
-            [None if place is None else round(float(results[key][place]), 6) for place in places]
-            for key in ("mean_test_score", "standard_error")
+    return [place_of.get(k) for k in range(1, k_max + 1)]
+
+
+def _curves(findings: Findings, k_max: int) -> list[Curve]:
+    if findings.predictions is None:
+        return []
+    places = _places(findings.predictions, k_max)
+    return [_curve(judge, curve, places) for judge, curve in findings.curves.items()]
+
+
+def _curve(name: str, curve: ScoreCurve, places: list[int | None]) -> Curve:
+    columns = (curve.value, curve.error, curve.lower, curve.upper)
+    return Curve(
+        name, *([None if place is None else _digits(float(values[place]), 6) for place in places] for values in columns)
+    )
+
+
+def _further(findings: Findings, k_max: int) -> list[Curve]:
+    """Return the mean absolute error of a regression, or R² where that is what was asked for."""
+    predictions = findings.predictions
+    if predictions is None or not findings.is_regression:
+        return []
+    other = METRICS["r2" if findings.metric.name == "mae" else "mae"]
+    curve = score_curve(predictions, JUDGES[0], other, findings.samples.groups)
+    return [_curve(other.title, curve, _places(predictions, k_max))]
+
+
+def _measures(findings: Findings, predictions: Predictions, k_max: int) -> dict[str, Any]:
+    """Return the numbers of a regression, or the rates of the classes, the ROC curve and the reliability, for every k."""
+    places = _places(predictions, k_max)
+    if not isinstance(predictions.targets, Classes):
+        return {"numbers": _numbers(predictions, places)}
+    if len(predictions.targets) > MOST_CLASSES:
+        return {}
+    measures: dict[str, Any] = {"rates": [place if place is None else _rates(predictions, place) for place in places]}
+    if predictions.values is not None:
+        shown = predictions.up_to(k_max)
+        codes = predictions.targets.codes
+        probabilities = shown.probabilities
+        assert probabilities is not None
+        measures["reliability"] = [
+            None if place is None else _reliability(codes, probabilities[:, place].astype(np.float64)) for place in places
         ]
-        curves.append(Curve(judge, *columns))
-    return curves
+        if len(predictions.targets) == 2:
+            measures["roc"] = [None if place is None else _roc(codes, probabilities[:, place, 1]) for place in places]
+            at_k = places[findings.k - 1] if 0 < findings.k <= k_max else None
+            if at_k is not None:  # the bootstrap for every k would take seconds
+                outputs = Outputs(codes, 2, probabilities=probabilities[:, [at_k]].astype(np.float64))
+                measures["roc"][findings.k - 1] = _with_interval(measures["roc"][findings.k - 1], outputs, findings)
+    return measures
+
+
+def _with_interval(roc: Roc, outputs: Outputs, findings: Findings) -> Roc:
+    """Return a ROC curve with the interval of its area, where there is one."""
+    assert findings.predictions is not None
+    found = fixed_score(outputs, METRICS["roc_auc"], 0, folds=findings.predictions.folds, groups=findings.samples.groups)
+    ends = [_digits(end, 4) for end in (found.lower, found.upper) if math.isfinite(end)]
+    return replace(roc, lower=ends[0], upper=ends[1]) if len(ends) == 2 else roc
+
+
+def _rates(predictions: Predictions, place: int) -> list[ClassRate]:
+    names = [str(name) for name in predictions.classes]
+    found = class_rates(predictions.confusion(predictions.sizes[place]), names)
+    return [ClassRate(_estimate(rate.sensitivity), _estimate(rate.specificity), rate.n_samples) for rate in found]
+
+
+def _estimate(estimate: tuple[float, float, float] | None) -> tuple[float, float, float] | None:
+    return None if estimate is None else (round(estimate[0], 4), round(estimate[1], 4), round(estimate[2], 4))
+
+
+def _reliability(codes: Array, probabilities: Array) -> Reliability:
+    predicted = probabilities.argmax(axis=1)
+    bins = reliability(probabilities.max(axis=1), predicted == codes)
+    outputs = Outputs(codes, probabilities.shape[1], probabilities=probabilities[:, None, :])
+    weights = np.ones((1, len(codes)))
+    brier, loss = (float(METRICS[name].formula(outputs, weights)[0, 0]) for name in ("brier", "log_loss"))
+    points = [(round(each.probability, 4), round(each.right.value, 4), each.n_samples) for each in bins]
+    return Reliability(points, _digits(brier, 4), _digits(loss, 4))
+
+
+def _roc(codes: Array, probabilities: Array) -> Roc:
+    """Return the ROC curve of the second class, with at most :data:`MOST_ROC_POINTS` points."""
+    order = np.argsort(-probabilities, kind="stable")
+    is_last = np.append(np.diff(probabilities[order]) != 0.0, True)  # samples of equal probability are one step
+    steps = [np.concatenate([[0], np.cumsum(codes[order] == code)[is_last]]) for code in (0, 1)]
+    kept = np.unique(np.linspace(0, len(steps[0]) - 1, MOST_ROC_POINTS).round().astype(int))
+    shares = [(counts[kept] / max(counts[-1], 1)).round(4).tolist() for counts in steps]
+    area = float(area_under_curve(codes == 1, probabilities, np.ones((1, len(codes))))[0])
+    return Roc(list(zip(*shares, strict=True)), _digits(area, 6))
+
+
+def _numbers(predictions: Predictions, places: list[int | None]) -> Numbers:
+    """Return measured and predicted numbers of at most :data:`MOST_POINTS` samples, evenly spaced."""
+    n = len(predictions.targets.truth)
+    shown = slice(None, None, -(-n // MOST_POINTS))
+    predicted = predictions.predicted[JUDGES[0]][shown]
+    return Numbers(
+        [_rounded_numbers(predictions.targets.truth[shown])],
+        [None if place is None else [_rounded_numbers(predicted[:, place])] for place in places],
+    )
+
+
+def _rounded_numbers(values: Array) -> list[float]:
+    return [_digits(value, 6) for value in values.tolist()]
 
 
 def _confusion(predictions: Predictions | None, k_max: int) -> list[list[list[int]]] | None:

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from l20fs import L20Selector, StabilitySelector
 from l20fs.cli.load import group_names
 from l20fs.cli.options import SelectOptions
 from l20fs.data.readers import Samples
 from l20fs.estimators.base import BaseSelector
-from l20fs.evaluation.data_checks import Classes
+from l20fs.estimators.panels import largest_k
+from l20fs.evaluation.corrected_score import Estimate, fixed_score, fixed_scores
+from l20fs.evaluation.metrics import Metric
 from l20fs.evaluation.predictions import Nested, Predictions
+from l20fs.evaluation.target_summary import Classes, TargetSummary
 from l20fs.objective.solution_path import SolutionPath
 from l20fs.typing import Array
-
-#: A page with a weight for each of k features, each class and each k has about this many of them at most.
-MOST_WEIGHTS = 40_000
-MOST_FEATURES = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,22 +28,46 @@ class Findings:
     """The samples and options of a run, and its results.
 
     ``units`` are the features that can be selected, or their groups, best first; ``k`` counts them. ``k_rule`` is a key of
-    :data:`l20fs.report.sentences.RULES`. ``search_limit`` is the largest k that was tried, if the search for k ended there.
+    :data:`l20fs.report.sentences.RULES`. ``score`` is that of the linear judge at k, corrected for the choice of k if there
+    was one. ``search_limit`` is the largest k that was tried, if the search for k ended there.
     """
 
     samples: Samples
     options: SelectOptions
-    classes: Classes
+    targets: TargetSummary
+    metric: Metric
     selector: BaseSelector
     units: list[Array]
     k: int
     k_rule: str
     predictions: Predictions | None = None
+    score: Estimate | None = None
     nested: Nested | None = None
     stability: StabilitySelector | None = None
     search_limit: int | None = None
     warnings: Sequence[str] = ()
     provenance: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_regression(self) -> bool:
+        """Whether numbers are predicted."""
+        return self.targets.task == "regression"
+
+    @property
+    def classes(self) -> Classes:
+        """Classes of the samples, which a regression does not have."""
+        assert isinstance(self.targets, Classes)
+        return self.targets
+
+    @property
+    def target_name(self) -> str:
+        """Name of the target in the file."""
+        return self.samples.target_name or ("target" if self.is_regression else "class")
+
+    @property
+    def is_corrected(self) -> bool:
+        """Whether the number of features was chosen by the score, which is corrected for that."""
+        return self.k_rule in ("best", "1se")
 
     @property
     def path(self) -> SolutionPath | None:
@@ -67,35 +92,47 @@ class Findings:
     @property
     def k_max(self) -> int:
         """Largest number of units that the page shows."""
-        return min(len(self.units), largest_k(len(self.classes)))
+        return min(len(self.units), largest_k(len(self.targets)))
 
     def names_of(self, units: Sequence[Array]) -> list[str]:
         """Return the name of each feature, or of its group."""
         groups = group_names(self.samples, self.options.feature_groups)
         return [groups.get(int(members[0]), str(self.samples.feature_names[members[0]])) for members in units]
 
-    def score(self) -> tuple[float, float] | None:
-        """Return the mean accuracy at k and its standard error, if it was measured."""
+    @cached_property
+    def curves(self) -> dict[str, ScoreCurve]:
+        """Scores for every size by each judge that the metric can score."""
         if self.predictions is None:
-            return None
-        results = self.predictions.results()
-        place = self.predictions.sizes.index(self.k)
-        return float(results["mean_test_score"][place]), float(results["standard_error"][place])
+            return {}
+        judges = self.predictions.judges_for(self.metric)
+        return {judge: score_curve(self.predictions, judge, self.metric, self.samples.groups) for judge in judges}
 
-    def nested_score(self) -> tuple[float, float] | None:
-        """Return the mean accuracy with k chosen inside the folds and its standard error, if it was measured."""
+    @cached_property
+    def nested_score(self) -> Estimate | None:
+        """Score with k chosen inside the folds, if it was measured."""
         if self.nested is None:
             return None
-        accuracies = self.nested.accuracies
-        return accuracies.mean(), accuracies.std(ddof=1) / math.sqrt(len(accuracies))
+        folds = self.predictions.folds if self.predictions is not None else None
+        return fixed_score(self.nested.outputs, self.metric, 0, folds=folds, groups=self.samples.groups)
 
 
-def largest_k(n_classes: int) -> int:
-    """Return the number of features that a page can show with all their weights.
+class ScoreCurve(NamedTuple):
+    """Scores for every size, arrays of shape (n_sizes,).
 
-    Examples
-    --------
-    >>> largest_k(4), largest_k(8), largest_k(100)
-    (100, 100, 28)
+    ``value`` is the score of all predictions together, between the ``lower`` and ``upper`` ends of its 95 % interval for a
+    given size; ``fold_mean`` the mean over the folds, by which a size is chosen, and ``error`` its standard error.
     """
-    return min(MOST_FEATURES, math.isqrt(2 * MOST_WEIGHTS // n_classes))
+
+    value: Array
+    lower: Array
+    upper: Array
+    fold_mean: Array
+    error: Array
+
+
+def score_curve(predictions: Predictions, judge: str, metric: Metric, groups: Array | None) -> ScoreCurve:
+    """Return the scores of a judge for every size, as the metric gives them: losses are positive."""
+    results = predictions.results(judge, metric)
+    found = fixed_scores(predictions.outputs(judge, metric), metric, folds=predictions.folds, groups=groups)
+    value, lower, upper = np.array(found).T
+    return ScoreCurve(value, lower, upper, metric.sign * results["mean_test_score"], results["standard_error"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,15 +16,16 @@ from l20fs.cli.load import make_selector, refuse_for_blocks
 from l20fs.cli.options import DEFAULTS, SelectOptions
 from l20fs.cli.output import WarningLog, log_of_blocks, note, progress, stated_warnings
 from l20fs.cli.results import PASSES, RESAMPLES
-from l20fs.cli.select_findings import Findings, largest_k
+from l20fs.cli.select_findings import Findings
 from l20fs.cli.select_sentences import data_warnings, warn_of_few_folds
 from l20fs.data.readers import DataError, Samples
 from l20fs.estimators.base import BaseSelector
-from l20fs.estimators.panels import ranked_units
-from l20fs.evaluation.choice import choose, is_at_limit, search_limits, search_sizes
-from l20fs.evaluation.data_checks import Classes
-from l20fs.evaluation.folds import make_stratified_folds, number_of_folds
-from l20fs.evaluation.predictions import JUDGES, Nested, Predictions, nested_accuracy, predictions_by_k
+from l20fs.estimators.panels import largest_k, ranked_units
+from l20fs.evaluation.choice import choose, choose_each, is_at_limit, search_limits, search_sizes
+from l20fs.evaluation.corrected_score import Estimate, corrected_score, fixed_score
+from l20fs.evaluation.metrics import METRICS, Metric
+from l20fs.evaluation.predictions import JUDGES, Nested, Predictions, nested_scores, predictions_by_k
+from l20fs.evaluation.target_summary import Classes, TargetSummary, summarise
 from l20fs.inputs.names import NamedColumns
 from l20fs.text import counted
 from l20fs.typing import Array
@@ -40,22 +42,38 @@ class NothingSelectedError(Exception):
 def run_selection(samples: Samples, options: SelectOptions, provenance: dict[str, Any], folder: Path | None) -> Findings:
     """Run all steps that the options ask for; resamples and passes are kept in ``folder``."""
     log = WarningLog(samples.notes)
-    classes = Classes.of(samples.y)
+    targets = summarise(samples.y)
+    metric = targets.metric if options.scoring == "auto" else METRICS[options.scoring]
     n_samples, n_features = samples.X.shape
-    note(f"{n_samples} samples, {counted(n_features, 'feature')}, {counted(len(classes), 'class')}")
-    check_options(samples, options, classes)
+    what = counted(len(targets), "class") if isinstance(targets, Classes) else "numbers to predict"
+    note(f"{n_samples} samples, {counted(n_features, 'feature')}, {what}")
+    check_options(samples, options, targets)
     refuse_for_blocks(samples, options)
-    selector, units, k, rule, predictions, limit = search(samples, options, largest_k(len(classes)), log, folder)
+    found = search(samples, options, targets, metric, log, folder)
+    selector, units, k, rule, predictions, limit, score = found
     nested = None
     if options.nested and predictions is not None:
-        nested = cross_validate_choice(selector, samples, predictions, options)
+        nested = cross_validate_choice(selector, samples, predictions, metric, options)
     stability = None
     if options.stability:
         with log.step():
             stability = resample(selector, k, samples, options, folder and folder / RESAMPLES)
-    provenance = provenance | {"protocol": describe_protocol(predictions, samples)}
+    provenance = provenance | {"protocol": describe_protocol(predictions, samples), "scoring": metric.name}
     findings = Findings(
-        samples, options, classes, selector, units, k, rule, predictions, nested, stability, limit, (), provenance
+        samples,
+        options,
+        targets,
+        metric,
+        selector,
+        units,
+        k,
+        rule,
+        predictions=predictions,
+        score=score,
+        nested=nested,
+        stability=stability,
+        search_limit=limit,
+        provenance=provenance,
     )
     warnings = data_warnings(findings)
     for text in warnings:
@@ -64,30 +82,69 @@ def run_selection(samples: Samples, options: SelectOptions, provenance: dict[str
 
 
 class Search(NamedTuple):
-    """A fit to all samples, its cross-validation and the number of features; ``limit`` where the search for it ended."""
+    """A fit to all samples, its cross-validation, the number of features and its score.
+
+    ``limit`` is the largest number that was tried, if the search ended there.
+    """
 
     selector: BaseSelector
     units: list[Array]
     k: int
     rule: str
     predictions: Predictions | None
-    limit: int | None
+    limit: int | None = None
+    score: Estimate | None = None
 
 
-def search(samples: Samples, options: SelectOptions, page_size: int, log: WarningLog, folder: Path | None) -> Search:
+def search(
+    samples: Samples, options: SelectOptions, targets: TargetSummary, metric: Metric, log: WarningLog, folder: Path | None
+) -> Search:
     """Fit and cross-validate; with --auto further and further while the best number of features lies at the limit."""
     for limit in limits_to_try(samples, options):
-        found = fit_and_validate(samples, options, max(limit, page_size), log, folder)
-        if options.auto is None or found.predictions is None:
+        found = fit_and_validate(samples, options, targets, max(limit, largest_k(len(targets))), log, folder)
+        if found.predictions is None:
             return found
+        refuse_missing_probabilities(found.predictions, metric)
+        if options.auto is None:
+            return found._replace(score=score_at(found.predictions, metric, found.k, samples.groups))
         tried = found.predictions.up_to(limit)
-        chosen = choose(tried.results(), options.auto)
+        results = tried.results(metric=metric)
+        chosen = choose(results, options.auto)
         found = found._replace(k=tried.sizes[chosen], rule=options.auto)
-        if tried.sizes[-1] == len(found.units) or not is_at_limit(tried.results(), chosen):
-            return found
+        if tried.sizes[-1] == len(found.units) or not is_at_limit(results, chosen):
+            break
         found = found._replace(limit=tried.sizes[-1])
-        note(f"The highest accuracy is at the limit of {found.limit} features.")
-    return found
+        note(f"The best score is at the limit of {found.limit} features.")
+    return found._replace(score=corrected(tried, metric, options, samples.groups))
+
+
+def refuse_missing_probabilities(predictions: Predictions, metric: Metric) -> None:
+    """Raise an error if a metric needs probabilities that were too many to keep."""
+    if not predictions.judges_for(metric):
+        raise DataError(
+            f"--scoring {metric.name} needs a probability for each of {len(predictions.targets.truth)} samples, "
+            f"{len(predictions.sizes)} numbers of features and {len(predictions.targets)} classes, which are too many. Use "
+            "accuracy or balanced_accuracy."
+        )
+
+
+def score_at(predictions: Predictions, metric: Metric, k: int, groups: Array | None) -> Estimate:
+    """Return the score of the linear judge with k features, given in advance."""
+    outputs = predictions.outputs(JUDGES[0], metric)
+    return fixed_score(outputs, metric, predictions.sizes.index(k), folds=predictions.folds, groups=groups)
+
+
+def corrected(tried: Predictions, metric: Metric, options: SelectOptions, groups: Array | None) -> Estimate:
+    """Return the score of the linear judge, corrected for the choice of the number of features by that score."""
+    results = tried.results(metric=metric)
+    return corrected_score(
+        tried.outputs(JUDGES[0], metric),
+        metric,
+        tried.folds,
+        partial(choose_each, results, options.auto),
+        groups=groups,
+        seed=options.seed,
+    )
 
 
 def limits_to_try(samples: Samples, options: SelectOptions) -> list[int]:
@@ -101,7 +158,9 @@ def limits_to_try(samples: Samples, options: SelectOptions) -> list[int]:
     return limits[:1] if isinstance(samples.X, FileBlocks) else limits  # every path reads the file many times
 
 
-def fit_and_validate(samples: Samples, options: SelectOptions, largest: int, log: WarningLog, folder: Path | None) -> Search:
+def fit_and_validate(
+    samples: Samples, options: SelectOptions, targets: TargetSummary, largest: int, log: WarningLog, folder: Path | None
+) -> Search:
     """Fit on all samples and cross-validate all numbers of features up to ``largest``, and the requested one."""
     n_features = samples.X.shape[1]
     k, rule = wanted_k(n_features, options)
@@ -114,16 +173,16 @@ def fit_and_validate(samples: Samples, options: SelectOptions, largest: int, log
     if k > len(units):
         k, rule = len(units), "alpha" if options.alpha is not None else rule
     sizes = sizes_to_try(selector, k, min(largest, len(units)))
-    return Search(selector, units, k, rule, cross_validate(selector, samples, sizes, options), None)
+    return Search(selector, units, k, rule, cross_validate(selector, samples, targets, sizes, options))
 
 
-def check_options(samples: Samples, options: SelectOptions, classes: Classes) -> None:
+def check_options(samples: Samples, options: SelectOptions, targets: TargetSummary) -> None:
     """Refuse options that these data cannot satisfy, before any work."""
     n_features, k = samples.X.shape[1], options.n_features
     if k is not None and k > n_features:
         raise DataError(f"-k {k}: the data have {counted(n_features, 'feature')} only. Use a smaller k.")
-    if options.auto is not None and number_of_folds(samples.y, samples.groups) < 2:
-        reason = warn_of_few_folds(samples, classes)
+    if options.auto is not None and targets.n_folds(samples.groups) < 2:
+        reason = warn_of_few_folds(samples, targets)
         raise DataError(f"--auto {options.auto} needs cross-validation. {reason} Use -k instead.")
 
 
@@ -150,12 +209,12 @@ def sizes_to_try(selector: BaseSelector, k: int, largest: int) -> list[int]:
 
 
 def cross_validate(
-    selector: BaseSelector, samples: Samples, sizes: Sequence[int], options: SelectOptions
+    selector: BaseSelector, samples: Samples, targets: TargetSummary, sizes: Sequence[int], options: SelectOptions
 ) -> Predictions | None:
-    """Predict all samples with the selection inside each fold; None if a class has a single sample."""
-    if number_of_folds(samples.y, samples.groups) < 2:
+    """Predict all samples with the selection inside each fold; None if there are too few for folds."""
+    if targets.n_folds(samples.groups) < 2:
         return None
-    folds = make_stratified_folds(samples.y, samples.groups, seed=options.seed)
+    folds = targets.folds(samples.groups, seed=options.seed)
     judges = JUDGES if len(samples.y) <= MOST_COMPARED else JUDGES[:1]
     with stated_warnings(), progress("Cross-validation", len(folds)) as advance:
         return predictions_by_k(
@@ -171,16 +230,19 @@ def cross_validate(
         )
 
 
-def cross_validate_choice(selector: BaseSelector, samples: Samples, outer: Predictions, options: SelectOptions) -> Nested:
+def cross_validate_choice(
+    selector: BaseSelector, samples: Samples, outer: Predictions, metric: Metric, options: SelectOptions
+) -> Nested:
     """Repeat the choice of the number of features inside each fold."""
     assert options.auto is not None
     with stated_warnings(), progress("Nested cross-validation", len(outer.folds)) as advance:
-        return nested_accuracy(
+        return nested_scores(
             without_checkpoint(selector),
             samples.X,
             samples.y,
             outer.up_to(options.max_features or outer.sizes[-1]),
             options.auto,
+            metric,
             groups=samples.groups,
             seed=options.seed,
             ridge=options.ridge,
@@ -222,5 +284,6 @@ def describe_protocol(predictions: Predictions | None, samples: Samples) -> str 
     """Return the name of the protocol."""
     if predictions is None:
         return None
+    stratified = "stratified " if isinstance(predictions.targets, Classes) else ""
     together = "" if samples.groups is None else " by group"
-    return f"{len(predictions.folds)}-fold stratified cross-validation{together}, selection inside each fold"
+    return f"{len(predictions.folds)}-fold {stratified}cross-validation{together}, selection inside each fold"

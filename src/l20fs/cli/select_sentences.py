@@ -10,29 +10,77 @@ from l20fs import L20Selector
 from l20fs.cli.select_findings import Findings
 from l20fs.data.readers import Samples
 from l20fs.evaluation import data_checks
-from l20fs.evaluation.data_checks import Classes
+from l20fs.evaluation.corrected_score import Estimate
 from l20fs.evaluation.engine import dense_columns
-from l20fs.evaluation.folds import N_FOLDS, number_of_folds
+from l20fs.evaluation.folds import N_FOLDS
+from l20fs.evaluation.metrics import Metric
+from l20fs.evaluation.target_summary import FEWEST_OF_A_CLASS, Classes, TargetSummary
 from l20fs.report import sentences
+from l20fs.text import counted, percent
+from l20fs.typing import Array
 
 
 def answer(findings: Findings) -> str:
     """Return the result in one sentence."""
+    score, metric = findings.score, findings.metric
+    aim = (
+        f"predict {findings.target_name!r}"
+        if findings.is_regression
+        else f"tell {counted(len(findings.classes), 'class')} apart"
+    )
     return sentences.answer(
         findings.k,
         findings.n_units,
-        len(findings.classes),
-        score=findings.score(),
+        aim,
+        score=None if score is None else score_text(metric, score),
         n_folds=len(findings.predictions.folds) if findings.predictions else 0,
-        chance=findings.classes.largest_share,
+        is_corrected=findings.is_corrected,
+        is_better=None if score is None else is_better(metric, score, findings.targets.chance(metric)),
+        chance=chance_text(findings),
         noun=findings.noun,
+        reason=why_this_metric(findings),
     )
 
 
+def score_text(metric: Metric, score: Estimate) -> str:
+    """Return a score with its interval as text."""
+    return sentences.score_text(metric.title, *score, is_share=metric.is_share)
+
+
+def is_better(metric: Metric, score: Estimate, chance: float) -> bool | None:
+    """Return whether a score is better than chance; None if its interval does not say."""
+    sure = score.lower > chance if metric.sign > 0 else score.upper < chance
+    likely = metric.sign * (score.value - chance) > 0.0
+    return True if sure else None if likely else False
+
+
+def chance_name(findings: Findings) -> str:
+    """Return what needs no features and has the score that is called chance."""
+    if findings.is_regression:
+        return "always the mean"
+    by_need = {"labels": "always the largest class", "probabilities": "the shares of the classes as probabilities"}
+    return by_need[findings.metric.needs]
+
+
+def chance_text(findings: Findings) -> str:
+    """Return the score that needs no features."""
+    value = findings.targets.chance(findings.metric)
+    return f"{chance_name(findings)}: {percent(value) if findings.metric.is_share else f'{value:.3g}'}"
+
+
+def why_this_metric(findings: Findings) -> str | None:
+    """Return the reason for a metric that was not asked for, if it needs one."""
+    is_default = findings.options.scoring == "auto" and findings.metric.name == "balanced_accuracy"
+    dominant = findings.classes.dominant() if is_default else None
+    return None if dominant is None else sentences.why_balanced(*dominant)
+
+
 def nested_answer(findings: Findings) -> str | None:
-    """Return the accuracy with the number of features chosen inside the folds, if it was measured."""
-    score = findings.nested_score()
-    return None if score is None or findings.nested is None else sentences.nested_estimate(*score, findings.nested.sizes)
+    """Return the score with the number of features chosen inside the folds, if it was measured."""
+    score = findings.nested_score
+    if score is None or findings.nested is None:
+        return None
+    return sentences.nested_estimate(score_text(findings.metric, score), findings.nested.sizes)
 
 
 def settings(findings: Findings) -> str | None:
@@ -52,13 +100,18 @@ def describe(findings: Findings) -> list[str]:
     said = [
         sentences.what_was_done(options.method, n_samples, n_features, reference=reference, log=options.is_log),
         *filter(None, [settings(findings)]),
-        sentences.how_k_was_chosen(findings.k, findings.k_rule, findings.noun),
+        sentences.how_k_was_chosen(findings.k, findings.k_rule, findings.noun, findings.metric.title),
     ]
     if findings.predictions is not None:
         groups = None if findings.samples.groups is None else options.groups
-        said.append(sentences.how_accuracy_was_estimated(len(findings.predictions.folds), n_samples, groups=groups))
-        if findings.score() == (1.0, 0.0):
-            said.append(sentences.all_were_right(n_samples, data_checks.largest_error_share(n_samples)))
+        n_folds, title = len(findings.predictions.folds), findings.metric.title
+        said.append(
+            sentences.how_it_was_scored(
+                n_folds, n_samples, groups=groups, score_name=title, is_regression=findings.is_regression
+            )
+        )
+        if findings.is_corrected:
+            said.append(sentences.how_it_was_corrected())
     if nested := nested_answer(findings):
         said.append(nested)
     stable = findings.stability
@@ -69,35 +122,46 @@ def describe(findings: Findings) -> list[str]:
 
 def data_warnings(findings: Findings) -> list[str]:
     """Return warnings about the samples, the choice of k and the page."""
-    samples, classes, options = findings.samples, findings.classes, findings.options
-    confined = data_checks.classes_in_one_group(samples.y, samples.groups)
+    samples, options = findings.samples, findings.options
     is_raw = not options.is_log and data_checks.looks_like_counts(samples.X)
     said = [
-        warn_of_few_folds(samples, classes),
-        sentences.rare_classes(classes.rare(), data_checks.FEWEST_OF_A_CLASS),
-        sentences.few_samples(len(samples.y)),
-        sentences.dominant_class(classes.dominant()),
-        sentences.classes_in_one_group(confined, options.groups or ""),
+        warn_of_few_folds(samples, findings.targets),
+        sentences.few_samples(len(samples.y), is_regression=findings.is_regression),
+        *(_about_numbers(findings) if findings.is_regression else _about_classes(findings)),
         sentences.raw_counts(is_raw),
-        sentences.separating_feature(_separating_feature(findings)),
-        sentences.optimistic_choice(findings.k_rule, is_nested=findings.nested is not None),
         sentences.search_at_limit(findings.search_limit, findings.noun),
         sentences.more_than_shown(findings.k, findings.k_max, findings.noun),
     ]
     return [text for text in said if text]
 
 
-def warn_of_few_folds(samples: Samples, classes: Classes) -> str | None:
+def _about_classes(findings: Findings) -> list[str | None]:
+    samples, classes = findings.samples, findings.classes
+    confined = data_checks.classes_in_one_group(samples.y, samples.groups)
+    best, values = _best_feature(findings)
+    is_wide = len(samples.feature_names) > len(samples.y)
+    separates = is_wide and data_checks.separates_classes(values, classes.codes)
+    return [
+        sentences.rare_classes(classes.rare(), FEWEST_OF_A_CLASS),
+        sentences.dominant_class(classes.dominant()) if findings.metric.name == "accuracy" else None,
+        sentences.classes_in_one_group(confined, findings.options.groups or ""),
+        sentences.separating_feature(best if separates else None),
+    ]
+
+
+def _about_numbers(findings: Findings) -> list[str | None]:
+    best, values = _best_feature(findings)
+    return [sentences.copy_of_target(best if data_checks.follows_from(values, findings.targets.truth) else None)]
+
+
+def warn_of_few_folds(samples: Samples, targets: TargetSummary) -> str | None:
     """Give the reason for fewer folds than usual, or for none; None if there are as many as usual."""
     n_groups = None if samples.groups is None else len(np.unique(samples.groups))
-    return sentences.few_folds(number_of_folds(samples.y, samples.groups), N_FOLDS, classes.smallest, n_groups)
+    smallest = targets.smallest if isinstance(targets, Classes) else None
+    return sentences.few_folds(targets.n_folds(samples.groups), N_FOLDS, smallest, n_groups, len(samples.y))
 
 
-def _separating_feature(findings: Findings) -> str | None:
-    """Return the best feature if it separates all classes in a table of more features than samples."""
-    samples = findings.samples
+def _best_feature(findings: Findings) -> tuple[str, Array]:
+    """Return the name and the values of the best feature."""
     best = int(np.argmin(findings.selector.ranking_))
-    if len(samples.feature_names) <= len(samples.y):
-        return None
-    values = dense_columns(samples.X, np.array([best]))[:, 0]
-    return samples.feature_names[best] if data_checks.separates_classes(values, findings.classes.codes) else None
+    return findings.samples.feature_names[best], dense_columns(findings.samples.X, np.array([best]))[:, 0]

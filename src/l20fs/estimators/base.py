@@ -28,7 +28,7 @@ from l20fs.inputs.validation import (
     validate_device_input,
     validate_input,
 )
-from l20fs.typing import Array, Size
+from l20fs.typing import Array, Size, Task
 
 
 class About(NamedTuple):
@@ -77,6 +77,8 @@ class BaseSelector(SelectorMixin, BaseEstimator):
     takes_blocks: ClassVar[bool] = False
     #: Whether the mean of numeric targets needs no explanation; a parameter of some selectors.
     fit_intercept: bool = True
+    #: What y stands for; a parameter of some selectors.
+    task: Task = "auto"
 
     n_features_to_select: Size
     scores_: Array
@@ -155,7 +157,7 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         return X, self._encode(y)
 
     def _encode(self, y: Array) -> Targets:
-        targets = encode_targets(y, fit_intercept=self.fit_intercept)
+        targets = encode_targets(y, "auto" if self.needs_labels else self.task, fit_intercept=self.fit_intercept)
         if self.needs_labels and targets.codes is None:
             check_classification_targets(y)
             raise ValueError(f"{type(self).__name__} needs one class label per sample; y has several columns.")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,11 +12,14 @@ import scipy.sparse as sp
 
 from l20fs.blocks import is_blocks
 from l20fs.blocks.passes import dense_entries
-from l20fs.evaluation.engine import Samples, Selection, dense_columns, evaluate
-from l20fs.evaluation.folds import make_folds
+from l20fs.evaluation.engine import Samples, dense_columns, evaluate
+from l20fs.evaluation.folds import Fold, make_folds
+from l20fs.evaluation.judges import OwnPredictions
+from l20fs.evaluation.metrics import Outputs
+from l20fs.evaluation.out_of_fold import OutOfFold
 from l20fs.inputs.targets import Targets
 from l20fs.objective.solution_path import SolutionPath
-from l20fs.prediction.calibration import UNKNOWN_SAMPLES, evenly_spaced, fit_slopes
+from l20fs.prediction.calibration import UNKNOWN_IF_SELECTED, Slopes, evenly_spaced, fit_slopes
 from l20fs.prediction.discriminant import ClassScatter
 from l20fs.typing import Array
 
@@ -28,16 +30,17 @@ if TYPE_CHECKING:
 LEAST_REST = 1e-6
 
 
-class Unseen(NamedTuple):
+class LeftOut(NamedTuple):
     """Values of rules, (n_rules, n_samples, n_values), at samples with the class indices ``codes`` and given weights."""
 
     values: Array
     codes: Array
     weights: Array | None
 
-    def slopes(self, n_unknown: float = UNKNOWN_SAMPLES) -> Array:
-        """Return the slope of each rule."""
-        return fit_slopes(self.values, self.codes, self.weights, n_unknown=n_unknown)
+    def slopes(self) -> Slopes:
+        """Return the slope of each rule, whose features were selected with the labels of the samples."""
+        found = fit_slopes(self.values, self.codes, self.weights, n_unknown=UNKNOWN_IF_SELECTED)
+        return Slopes(np.arange(len(found)), found)
 
 
 def sample_entries(X: Any, samples: Array, columns: Array) -> Array:
@@ -47,7 +50,7 @@ def sample_entries(X: Any, samples: Array, columns: Array) -> Array:
 
 def leave_one_out(
     path: SolutionPath, scatter: ClassScatter, X: Any, targets: Targets, robust_weights: Array | None
-) -> Unseen:
+) -> LeftOut:
     """Return the values of the rules on 0, 1, 2, ... units at samples, each without the sample itself, in closed form.
 
     The selection, the scaling and the class means are those of all samples; the weights are solved without the sample.
@@ -78,7 +81,7 @@ def leave_one_out(
         own = np.minimum(leverage[:, end - 1, None], 1.0 - LEAST_REST) if end else 0.0
         left_out = predicted + (predicted - centred) * (own / (1.0 - own))
         values.append(left_out @ axes + intercept)
-    return Unseen(np.array(values), codes[chosen], None if weights is None else weights[chosen])
+    return LeftOut(np.array(values), codes[chosen], None if weights is None else weights[chosen])
 
 
 def _inverse(triangle: Array) -> Array:
@@ -92,49 +95,40 @@ def _inverse(triangle: Array) -> Array:
     return found
 
 
-@dataclass(frozen=True)
-class ValuesOfSizes:
-    """Judge that returns the values of the rule of each size at the test samples, (n_test, n_sizes, n_values)."""
-
-    classes: Array
-
-    def __call__(self, selection: Selection, train: Samples, test: Samples) -> Array:
-        model = selection.selector
-        rules = [model.model_for(size) for size in selection.sizes]
-        values = np.stack([rule.apply(dense_columns(test.X, rule.rows)) for rule in rules], axis=1)
-        return spread_classes(values, np.searchsorted(self.classes, model.classes_), len(self.classes))
+def gain_of(folds: Sequence[Fold], n_samples: int) -> float:
+    """Return the number of all samples per sample of a fold's training part."""
+    return n_samples / float(np.mean([len(fold.train) for fold in folds]))
 
 
-def spread_classes(values: Array, known: Array, n_classes: int) -> Array:
-    """Return the values of a rule that knows some of the classes as values of all: minus infinity for the others."""
-    if len(known) == n_classes:
-        return values
-    if values.shape[-1] == 1:
-        values = values * np.array([-0.5, 0.5])
-    found = np.full((*values.shape[:-1], n_classes), -np.inf)
-    found[..., known] = values
-    return found
+def slopes_of_search(
+    sizes: Sequence[int | None], found: OutOfFold, setting: int, targets: Targets, folds: Sequence[Fold]
+) -> Slopes | None:
+    """Return the slopes of one setting by the values of its rules in the folds; None if it has no rules."""
+    unseen, codes, weights = found.values_of(setting), targets.codes, targets.sample_weight
+    if unseen is None or codes is None:
+        return None
+    of_sizes = np.array([0 if size is None else size for size in sizes])
+    of_samples = None if weights is None else weights[unseen.samples]
+    return Slopes.of_folds(of_sizes, unseen.values, codes[unseen.samples], gain_of(folds, len(codes)), of_samples)
 
 
-def folded_slopes(model: L20Classifier, X: Any, targets: Targets, fit: Callable[..., object]) -> Array:
-    """Return the slopes of the rules on 0, 1, 2, ... units by the folds of ``calibration``, with the selection inside them.
+def folded_slopes(model: L20Classifier, X: Any, targets: Targets, fit: Callable[..., object]) -> Slopes:
+    """Return the slopes of the rules on 1, 2, ... units by the folds of ``calibration``, with the selection inside them.
 
-    ``fit`` is called with the names of the features, an unfitted model and samples. A rule learned from more samples may be
-    surer: the slopes are multiplied by the number of all samples per sample of a fold's training part
-    (docs/probabilities.md has the measurements).
+    ``fit`` is called with the names of the features, an unfitted model and samples.
     """
-    codes, weights = targets.codes, targets.sample_weight
+    codes = targets.codes
     assert codes is not None
     X = X.tocsr() if sp.issparse(X) else X  # of which samples can be taken
     folds = make_folds(model.calibration, X, codes, None, classify=True)
     sizes = range(max(1, model.path_.n_included), model.path_.largest_refit + 1)
     unfitted = type(model)(**model.get_params(deep=False) | {"calibration": None})
     names = getattr(model, "feature_names_in_", None)
-    judges = {"values": ValuesOfSizes(np.arange(len(targets.Y.T)))}
-    work = evaluate([unfitted], Samples(X, codes, weights), folds, sizes, judges, fit=partial(fit, names), one_ranking=True)
-    with closing(work) as results:
-        values = np.concatenate([judged.by_judge["values"] for judged in results])
-    tested = np.concatenate([fold.test for fold in folds])
-    found = Unseen(values.swapaxes(0, 1), codes[tested], None if weights is None else weights[tested]).slopes()
-    found *= len(codes) / float(np.mean([len(fold.train) for fold in folds]))
-    return np.concatenate([np.ones(sizes.start), found])
+    truth = Outputs(codes, targets.Y.shape[1])
+    judges: dict[str, Any] = {"": OwnPredictions("labels", np.arange(truth.n_classes))}
+    samples = Samples(X, codes, targets.sample_weight)
+    with closing(evaluate([unfitted], samples, folds, sizes, judges, fit=partial(fit, names), one_ranking=True)) as results:
+        responses: list[Any] = [judged.by_judge[""] for judged in results]
+    found = slopes_of_search(sizes, OutOfFold.of(responses, truth, "labels", folds, None), 0, targets, folds)
+    assert found is not None
+    return found

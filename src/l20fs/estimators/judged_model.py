@@ -17,9 +17,8 @@ from l20fs.estimators.models import L20Classifier, L20Regressor
 from l20fs.evaluation.engine import Judge
 from l20fs.evaluation.judges import FittedEstimator, FittedPredictions, OwnModel, OwnPredictions, Scorer
 from l20fs.evaluation.metrics import METRICS, Metric
-from l20fs.inputs.targets import Task
 from l20fs.inputs.validation import check_choice
-from l20fs.typing import Array
+from l20fs.typing import Array, Task
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,21 @@ from l20fs.typing import Array
 #: Values of columns that are made dense at a time.
 MOST_VALUES = 2**22
 
+#: A page or file with a weight for each of k features, each class and each k has about this many of them at most.
+MOST_WEIGHTS = 40_000
+MOST_FEATURES = 100
+
+
+def largest_k(n_classes: int) -> int:
+    """Return the number of features that a page or a file can hold with the weights of every k.
+
+    Examples
+    --------
+    >>> largest_k(4), largest_k(8), largest_k(100)
+    (100, 100, 28)
+    """
+    return min(MOST_FEATURES, math.isqrt(2 * MOST_WEIGHTS // n_classes))
+
 
 def ranked_units(selector: BaseSelector) -> list[Array]:
     """Return the features, or groups of features, that can be selected, best first.

@@ -19,7 +19,7 @@ from l20fs.design import Scale, checked_units, probe
 from l20fs.estimators.base import About
 from l20fs.estimators.path_selector import PathSelector
 from l20fs.estimators.penalty import penalty_of, warn_of_idle_features
-from l20fs.inputs.targets import Targets, Task, encode_targets, warn_of_numbers_as_labels, weights_of_targets
+from l20fs.inputs.targets import Targets, warn_of_numbers_as_labels, weights_of_targets
 from l20fs.inputs.validation import check_choice, check_flag, check_number, refuse_masked, validate_beside_blocks
 from l20fs.objective import make_problem
 from l20fs.objective.criterion import ebic, refuse_few_samples
@@ -31,7 +31,7 @@ from l20fs.objective.solution_path import SolutionPath
 from l20fs.objective.stage import Stage
 from l20fs.solvers import SOLVERS, Solver, make_solver
 from l20fs.solvers.robust import bounded_weights
-from l20fs.typing import Array
+from l20fs.typing import Array, Task
 
 if TYPE_CHECKING:
     from l20fs.estimators.models import L20Classifier, L20Regressor
@@ -279,10 +279,8 @@ class L20Selector(PathSelector):
         return blocks, self._encode(validate_beside_blocks(self, blocks, y))
 
     def _encode(self, y: Array) -> Targets:
-        if self.needs_labels:
-            return super()._encode(y)
-        targets = encode_targets(y, self.task, fit_intercept=self.fit_intercept)
-        if self.task == "auto":
+        targets = super()._encode(y)
+        if self.task == "auto" and not self.needs_labels:
             warn_of_numbers_as_labels(targets)
         return targets
 

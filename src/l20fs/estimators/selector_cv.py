@@ -12,7 +12,8 @@ import scipy.sparse as sp
 from sklearn.utils.metadata_routing import MetadataRouter
 
 from l20fs.design import SampleWeights
-from l20fs.estimators.models import L20Classifier, fit_part
+from l20fs.estimators.calibration import slopes_of_search
+from l20fs.estimators.models import L20Classifier, calibrate, fit_part
 from l20fs.estimators.penalty import penalty_of
 from l20fs.estimators.preprocessing import CarriedConstraints, Preprocessing, validate_before
 from l20fs.estimators.search_grid import SearchGrid, n_allowed
@@ -26,7 +27,6 @@ from l20fs.evaluation.judges import fit_estimator
 from l20fs.evaluation.metrics import Metric, Outputs
 from l20fs.inputs.targets import (
     Targets,
-    Task,
     encode_targets,
     warn_of_numbers_as_labels,
     weights_of_targets,
@@ -34,7 +34,7 @@ from l20fs.inputs.targets import (
 from l20fs.objective.ridge import auto_ridge_for
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.objective.solution_path import SolutionPath
-from l20fs.typing import Array
+from l20fs.typing import Array, Task
 
 
 class CVProgress(NamedTuple):
@@ -277,10 +277,10 @@ class L20SelectorCV(SearchedSelector):
         self.preprocess_, samples, parts = steps.apply(samples, folds, self.n_jobs)
         X = samples.X
         penalty = penalty_of(template, np.ones(X.shape[1], dtype=bool), samples.names)
-        models = [self._model(targets, ridge, alpha) for ridge in grid.ridges for alpha in grid.alphas]
-        settings = [Setting(ridge, each.alpha) for each, ridge in zip(models, self._ridges(models, X, targets), strict=True)]
-        self.scorer_ = judged.scorer()
         metric = judged.metric(0 if targets.classes is None else len(targets.classes), samples.score_params)
+        calibration = None if metric is not None else "loo"  # a scorer of one's own may ask for probabilities
+        models = [self._model(targets, calibration, ridge, alpha) for ridge in grid.ridges for alpha in grid.alphas]
+        settings = [Setting(ridge, each.alpha) for each, ridge in zip(models, self._ridges(models, X, targets), strict=True)]
         self._chosen_by = self.n_features_to_select
         for n_rounds, limit in enumerate(grid.limits(penalty)):
             self._tried = sizes = self._sizes(penalty, limit)
@@ -312,7 +312,14 @@ class L20SelectorCV(SearchedSelector):
         self.n_splits_ = len(folds)
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
         self._correct_score(scores, metric, penalty.n_units, extra["groups"])
-        self._fit_finally(models[self.best_index_ // len(sizes)], samples)
+        setting = self.best_index_ // len(sizes)
+        model, predicted = models[setting], scores.predictions
+        slopes = None if predicted is None else slopes_of_search(sizes, predicted, setting, targets, folds)
+        if isinstance(model, L20Classifier):
+            model.set_params(calibration="loo" if slopes is None else None)
+        self._fit_finally(model, samples)
+        if isinstance(model, L20Classifier) and slopes is not None:
+            calibrate(model, len(folds), slopes)
 
     @staticmethod
     def _ridges(models: list[Model], X: Any, targets: Targets) -> list[float]:
@@ -323,11 +330,13 @@ class L20SelectorCV(SearchedSelector):
         auto = auto_ridge_for(X, weights, for_labels=targets.classes is not None)
         return [auto if model.ridge == "auto" else float(model.ridge) for model in models]
 
-    def _model(self, targets: Targets, ridge: float | str | None, alpha: float | None) -> Model:
+    def _model(self, targets: Targets, calibration: Any, ridge: float | str | None, alpha: float | None) -> Model:
         """Return the unfitted model of one path."""
         template = self._template
         model: Model = (
-            template.as_regressor() if targets.classes is None else template.as_classifier().set_params(calibration=None)
+            template.as_regressor()
+            if targets.classes is None
+            else template.as_classifier().set_params(calibration=calibration)
         )
         return model.set_params(alpha=alpha, ridge=template.ridge if ridge is None else ridge)
 
@@ -392,16 +401,12 @@ class L20SelectorCV(SearchedSelector):
             found = corrected_by_folds(scores.values.swapaxes(0, 1).reshape(self.n_splits_, -1), choose_by)
         else:
             found = scores.predictions.corrected_score(metric, choose_by, groups)
-            self._fold_values = scores.predictions.values_of(self.best_index_ // len(self._tried))
         self.corrected_score_, self.corrected_interval_ = found.value, (found.lower, found.upper)
 
     def _fit_finally(self, model: Model, samples: Samples) -> None:
         """Compute the chosen path on all samples."""
         size, largest = self._tried[self.best_index_ % len(self._tried)], self._tried[-1]
-        model.set_params(n_features_to_select=size, max_features=largest)
-        if isinstance(model, L20Classifier):
-            model.set_params(calibration="loo")
-        self.model_ = fit_part(samples.names, model, samples)
+        self.model_ = fit_part(samples.names, model.set_params(n_features_to_select=size, max_features=largest), samples)
         if samples.names is not None:
             model.feature_names_in_ = samples.names
         self.path_, self.scores_, self.ranking_ = model.path_, model.scores_, model.ranking_

@@ -7,7 +7,7 @@ import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.model_selection import GroupKFold, StratifiedGroupKFold, StratifiedKFold, check_cv
+from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold, check_cv
 
 from l20fs.evaluation.resampling import encode_groups
 from l20fs.typing import Array
@@ -109,3 +109,31 @@ def make_stratified_folds(y: Any, groups: Any = None, *, seed: int = 0) -> list[
                 "Give groups with samples of several classes, or no groups."
             )
     return folds
+
+
+def number_of_shuffled_folds(n_samples: int, groups: Any = None) -> int:
+    """Return the number of folds without classes, at most five, with at least two samples and one group in each.
+
+    Examples
+    --------
+    >>> number_of_shuffled_folds(100), number_of_shuffled_folds(7), number_of_shuffled_folds(100, [0, 1] * 50)
+    (5, 3, 2)
+    """
+    n_groups = N_FOLDS if groups is None else len(np.unique(np.asarray(groups)))
+    return min(N_FOLDS, n_samples // 2, n_groups)
+
+
+def make_shuffled_folds(n_samples: int, groups: Any = None, *, seed: int = 0) -> list[Fold]:
+    """Split the samples into :func:`number_of_shuffled_folds` random parts; samples of a group stay together."""
+    n_splits = number_of_shuffled_folds(n_samples, groups)
+    if n_splits < 2:
+        raise ValueError(
+            "Cross-validation needs at least 4 samples, and at least 2 groups if groups are given. Add samples or groups."
+        )
+    samples = np.zeros((n_samples, 1))
+    if groups is None:
+        splits = KFold(n_splits, shuffle=True, random_state=seed).split(samples)
+    else:
+        codes = encode_groups(groups, n_samples)
+        splits = GroupKFold(n_splits, shuffle=True, random_state=seed).split(samples, groups=codes)
+    return [Fold(train, test) for train, test in splits]

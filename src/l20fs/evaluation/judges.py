@@ -19,7 +19,7 @@ from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.ridge import auto_ridge_for
 from l20fs.prediction.calibration import per_class
 from l20fs.prediction.linear_rule import LinearRule, decide
-from l20fs.typing import Array
+from l20fs.typing import Array, Task
 
 #: Called with a fitted estimator, X and y, and metadata by name; larger is better.
 Scorer = Callable[..., float]
@@ -150,52 +150,47 @@ def accuracy(fitted: Any, X: Any, y: Array) -> float:
 
 @dataclass(frozen=True)
 class OwnRule:
-    """Predict labels by the linear rules of a classifier that selects features."""
+    """Return the values of the linear rules of a model that selects features, (n_test, n_sizes, n_values)."""
 
     def __call__(self, selection: Selection, train: Samples, test: Samples) -> Array:
-        rules = [selection.selector.model_for(size) for size in selection.sizes]
-        return np.asarray(selection.selector.classes_)[_decide(selection, rules, test)]
+        return _values(selection, [selection.selector.model_for(size) for size in selection.sizes], test)
 
 
 @dataclass(frozen=True)
 class RefittedRule:
-    """Predict labels by the linear rules of an :class:`~l20fs.L20Classifier` fitted to the selected columns.
+    """Return the values of linear rules on the selected columns, (n_test, n_sizes, n_values).
 
+    The rules are those of an :class:`~l20fs.L20Classifier`, for ``task="regression"`` of an :class:`~l20fs.L20Regressor`.
     ``ridge="auto"`` is the value on all features of the training samples, as for the rule of a path on them.
     """
 
     ridge: float | str = "auto"
     class_weight: Any = "balanced"
+    task: Task = "classification"
 
     def __call__(self, selection: Selection, train: Samples, test: Samples) -> Array:
-        targets = encode_targets(train.y)
-        assert targets.classes is not None
+        targets = encode_targets(train.y, self.task)
         ridge = self.strength_on(train.X)
         rules = [
             rule
             for chain in selection.chains
             for rule in rules_of(train.columns(chain.order), targets, chain.ends, ridge, self.class_weight)
         ]
-        return np.asarray(targets.classes[_decide(selection, rules, test)])
+        return _values(selection, rules, test)
 
     def strength_on(self, X: Any) -> float:
         """Return the strength of the ridge term for these training samples."""
         if not isinstance(self.ridge, str):
             return float(self.ridge)
-        return auto_ridge_for(X, SampleWeights(X.shape[0], None), for_labels=True)
-
-
-def _decide(selection: Selection, rules: list[LinearRule], test: Samples) -> Array:
-    """Return the index of the class by each rule on its own columns, (n_test, n_sizes)."""
-    return decide(_values(selection, rules, test))
+        return auto_ridge_for(X, SampleWeights(X.shape[0], None), for_labels=self.task != "regression")
 
 
 def _values(selection: Selection, rules: list[LinearRule], test: Samples) -> Array:
     """Return the values of each rule on its own columns, (n_test, n_sizes, n_values)."""
-    remaining = iter(rules)
+    following = iter(rules)
     return np.stack(
         [
-            next(remaining).apply(columns[:, :end])
+            next(following).apply(columns[:, :end])
             for chain in selection.chains
             for columns in [_as_float64(test.columns(chain.order))]
             for end in chain.ends
@@ -209,49 +204,67 @@ def _as_float64(columns: Array) -> Array:
 
 
 def rules_of(X: Array, targets: Targets, ends: Array, ridge: float, class_weight: Any) -> Iterator[LinearRule]:
-    """Yield the rules of an :class:`~l20fs.L20Classifier` on the first columns of X, for several numbers of columns.
+    """Yield the rules of a model on the first columns of X, for several numbers of columns.
 
-    One triangle is shared by all; every feature has deviation 1, so that the ridge term is the same for all as well.
+    For numbers they are those of an :class:`~l20fs.L20Regressor`. One triangle is shared by all; every feature has
+    deviation 1, so that the ridge term is the same for all as well.
     """
     problem = LeastSquares(
         X, targets.Y, ridge=ridge, scale="zscore", target_weights=weights_of_targets(targets, class_weight)
     )
     rows = np.arange(X.shape[1])
     triangle, right_sides = problem.factor(rows)
-    scatter = class_scatter(problem, rows, targets, class_weight)
+    scatter = None if targets.classes is None else class_scatter(problem, rows, targets, class_weight)
     for end in ends:
         values = np.linalg.lstsq(triangle[:, :end], right_sides, rcond=None)[0]
-        weights, intercept = scatter.discriminant(values / problem.y_scale)
+        weights, intercept = values / problem.y_scale, problem.y_mean
+        if scatter is not None:
+            weights, intercept = scatter.discriminant(weights)
         weights = weights / problem.design.scale[:end, None]
         yield LinearRule(rows[:end], weights, intercept - problem.design.mean[:end] @ weights)
 
 
 @dataclass(frozen=True)
 class NearestNeighbours:
-    """Predict labels by a vote of the five nearest training samples.
+    """Return the mean of the five nearest training samples, (n_test, n_sizes, n_values).
 
-    Ties between samples go to the lower index, ties between classes to the first class.
+    That is the share of each class, or the mean of the numbers for ``task="regression"``. Each feature is divided by its
+    deviation in the training samples; ties between samples go to the lower index.
     """
+
+    task: Task = "classification"
 
     def __call__(self, selection: Selection, train: Samples, test: Samples) -> Array:
-        classes, codes = np.unique(train.y, return_inverse=True)
-        votes = [self._vote(chain, train, codes, test, len(classes)) for chain in selection.chains]
-        return np.asarray(classes[np.concatenate(votes, axis=1)])
+        targets = encode_targets(train.y, self.task).Y
+        means = [self._means(chain, train, targets, test) for chain in selection.chains]
+        return np.concatenate(means, axis=1)
 
     @staticmethod
-    def _vote(chain: Chain, train: Samples, codes: Array, test: Samples, n_classes: int) -> Array:
-        return nearest_neighbours(
-            train.columns(chain.order), codes, _as_float64(test.columns(chain.order)), chain.ends, n_classes
-        )
+    def _means(chain: Chain, train: Samples, targets: Array, test: Samples) -> Array:
+        known, new = (_as_float64(samples.columns(chain.order)) for samples in (train, test))
+        scale = known.std(axis=0)
+        scale[scale <= 1e-12 * np.abs(known).max(axis=0, initial=0.0)] = 1.0  # a constant feature stays as it is
+        return nearest_neighbours(known / scale, targets, new / scale, chain.ends)
 
 
-def nearest_neighbours(train: Array, codes: Array, test: Array, ends: Array, n_classes: int) -> Array:
-    """Classify by the nearest training samples on the first ``ends[0]``, ``ends[1]``, ... columns, (n_test, n_sizes).
+def nearest_neighbours(train: Array, targets: Array, test: Array, ends: Array) -> Array:
+    """Return the mean targets of the nearest training samples on the first ``ends[0]``, ``ends[1]``, ... columns.
 
     Squared distances are summed column by column, so that all sizes together cost as much as the largest.
+
+    Parameters
+    ----------
+    train, test : arrays of shape (n_train, n_columns) and (n_test, n_columns)
+    targets : array of shape (n_train, n_values)
+    ends : array of int of shape (n_sizes,)
+        Numbers of columns, ascending.
+
+    Returns
+    -------
+    array of shape (n_test, n_sizes, n_values)
+        Means.
     """
-    membership = np.eye(n_classes)[codes]
-    answers = np.empty((len(test), len(ends)), dtype=np.intp)
+    means = np.empty((len(test), len(ends), targets.shape[1]))
     step = max(1, BLOCK_ELEMENTS // len(train))
     for start in range(0, len(test), step):
         block = test[start : start + step].astype(np.float64)
@@ -261,15 +274,14 @@ def nearest_neighbours(train: Array, codes: Array, test: Array, ends: Array, n_c
                 difference = block[:, column, None] - train[:, column]
                 distances += difference * difference
             done = end
-            # Without features all training samples are equally near, and the most frequent class is predicted.
-            is_near = _are_nearest(distances, N_NEIGHBOURS if end else len(train))
-            answers[start : start + step, place] = (is_near @ membership).argmax(axis=1)
-    return answers
+            # Without features all training samples are equally near.
+            n_near = min(N_NEIGHBOURS if end else len(train), len(train))
+            means[start : start + step, place] = _are_nearest(distances, n_near) @ targets / n_near
+    return means
 
 
 def _are_nearest(distances: Array, n: int) -> Array:
     """Return a mask of the ``n`` smallest values of each row; ties go to the lower index."""
-    n = min(n, distances.shape[1])
     limit = np.partition(distances, n - 1, axis=1)[:, n - 1, None]
     is_below, is_at = distances < limit, distances == limit
     n_missing = n - is_below.sum(axis=1, keepdims=True)

@@ -6,7 +6,7 @@ often each was drawn. So the scores of all folds, or of a thousand bootstrap sam
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -88,6 +88,16 @@ class Metric:
         """Whether classes are predicted, not numbers."""
         return self.needs != "numbers"
 
+    @property
+    def heading(self) -> str:
+        """The title at the beginning of a line."""
+        return self.title[:1].upper() + self.title[1:]
+
+    @property
+    def title_with_unit(self) -> str:
+        """The title, for a share with its unit."""
+        return f"{self.title} (%)" if self.is_share else self.title
+
 
 def accuracy(outputs: Outputs, weights: Array) -> Array:
     """Return the share of correct predictions."""
@@ -116,7 +126,10 @@ def f1_macro(outputs: Outputs, weights: Array) -> Array:
 
 
 def roc_auc(outputs: Outputs, weights: Array) -> Array:
-    """Return the area under the ROC curve, for more than two classes the mean over each against the rest."""
+    """Return the area under the ROC curve, for more than two classes the mean over each against the rest.
+
+    Classes without weight do not count, as in :func:`balanced_accuracy`.
+    """
     assert outputs.probabilities is not None
     codes = [1] if outputs.n_classes == 2 else range(outputs.n_classes)
     areas = [
@@ -126,7 +139,7 @@ def roc_auc(outputs: Outputs, weights: Array) -> Array:
         ]
         for code in codes
     ]
-    return np.mean(areas, axis=0).T
+    return _mean_of_defined(np.array(areas)).T
 
 
 def area_under_curve(is_positive: Array, scores: Array, weights: Array) -> Array:
@@ -197,7 +210,7 @@ METRICS = {
         Metric("roc_auc", "AUC", "probabilities", roc_auc, aliases=("roc_auc_ovr",)),
         Metric("log_loss", "log loss", "probabilities", log_loss, False, -1, ("neg_log_loss",)),
         Metric("brier", "Brier score", "probabilities", brier, False, -1, ("neg_brier_score",)),
-        Metric("r2", "R²", "numbers", r2),
+        Metric("r2", "R²", "numbers", r2, False),
         Metric("mae", "mean absolute error", "numbers", mae, False, -1, ("neg_mean_absolute_error",)),
         Metric("rmse", "root mean squared error", "numbers", rmse, False, -1, ("neg_root_mean_squared_error",)),
     )
@@ -216,6 +229,17 @@ def find_metric(name: str) -> Metric:
         if name == metric.name or name in metric.aliases:
             return metric
     raise ValueError(f"The metric {name!r} is unknown. {closest_hint(name, list(METRICS))}")
+
+
+def metric_of(columns: Iterable[str]) -> Metric:
+    """Return the metric whose name is among the columns of a table; accuracy if there is none.
+
+    Examples
+    --------
+    >>> metric_of(["method", "log_loss", "seconds"]).title
+    'log loss'
+    """
+    return next((METRICS[name] for name in columns if name in METRICS), METRICS["accuracy"])
 
 
 def weighted_mean(values: Array, weights: Array) -> Array:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -14,25 +14,42 @@ from l20fs.design import Scale
 from l20fs.design.column_scale import ColumnScale
 from l20fs.design.moments import measure
 from l20fs.estimators.selector import L20Selector
-from l20fs.evaluation.engine import Samples, Selection, judge, select
+from l20fs.evaluation.engine import Samples, Selection, fit_quietly, judge, select
 from l20fs.evaluation.folds import Fold
+from l20fs.evaluation.target_summary import Classes, Numbers, TargetSummary
 from l20fs.experiments.plan import NONZERO, Plan, Variant
-from l20fs.experiments.protocol import inner_splits, judge_by, paper_split
+from l20fs.experiments.protocol import PAPER_METRICS, inner_splits, judge_by, paper_split
 from l20fs.storage.hashing import digest, hash_of
 from l20fs.storage.keyed_store import Key, KeyedStore
 from l20fs.typing import Array
 
 
 class Dataset(NamedTuple):
-    """Data set in the form for methods."""
+    """Data set in the form for methods; ``y`` holds labels, or numbers for a regression."""
 
     name: str
     X: Array
     y: Array
+    task: Literal["classification", "regression"] = "classification"
 
     @property
     def digest(self) -> str:
         return hash_of(digest(self.X), digest(self.y))
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether classes are to be predicted, not numbers."""
+        return self.task == "classification"
+
+    @property
+    def targets(self) -> TargetSummary:
+        """The classes, or the numbers."""
+        return Classes.of(self.y) if self.has_labels else Numbers(self.y)
+
+    @property
+    def strata(self) -> Array:
+        """Classes of which every split takes the same share: the labels, or one class for all numbers."""
+        return self.y if self.has_labels else np.zeros(len(self.y), dtype=np.intp)
 
 
 @dataclass(frozen=True)
@@ -48,6 +65,7 @@ class Cell:
     n_folds: int
     seed: int
     scale: Scale | None = None
+    metrics: tuple[str, ...] = PAPER_METRICS
 
     def key(self, store: KeyedStore, data_digest: str) -> Key:
         """Return the key of the result: a readable label, and a hash of its inputs."""
@@ -58,6 +76,7 @@ class Cell:
             [data_digest, self.variant.method, dict(self.variant.params), scaling],
             [self.split, self.fold, self.n_folds if self.fold is not None else 0, self.seed],
             [self.sizes, self.classifiers],
+            *([] if self.metrics == PAPER_METRICS else [self.metrics]),
         )
 
 
@@ -65,13 +84,13 @@ def cells_of(plan: Plan, dataset: Dataset) -> Iterator[Cell]:
     """Return all cells of a data set: all trials first, so that results come early, then the inner folds."""
     n_features = dataset.X.shape[1]
     for split in range(plan.n_splits):
-        n_folds = len(inner_folds(dataset.y, split, plan.inner_folds, plan.seed)) if plan.inner_folds else 0
+        n_folds = len(inner_folds(dataset.strata, split, plan.inner_folds, plan.seed)) if plan.inner_folds else 0
         for variant in plan.variants:
             sizes = variant.sizes or plan.sizes
             if variant.method == "Baseline":
                 sizes = (n_features,)
             sizes = tuple(k for k in sizes if k <= n_features)
-            common = (sizes, plan.classifiers, plan.inner_folds, plan.seed, plan.scale)
+            common = (sizes, plan.classifiers, plan.inner_folds, plan.seed, plan.scale, plan.metrics)
             yield Cell(dataset.name, variant, split, None, *common)
             for fold in range(0 if variant.method == "Baseline" else n_folds):  # all features: there is no choice
                 yield Cell(dataset.name, variant, split, fold, *common)
@@ -83,23 +102,23 @@ def inner_folds(y: Array, split: int, n_folds: int, seed: int) -> list[Fold]:
     return [Fold(train[fold.train], train[fold.test]) for fold in inner_splits(y[train], n_folds, split, seed)]
 
 
-def fold_of(cell: Cell, y: Array) -> Fold:
+def fold_of(cell: Cell, strata: Array) -> Fold:
     """Return the training and the test samples of a cell."""
     if cell.fold is None:
-        return paper_split(y, cell.split, cell.seed)
-    return inner_folds(y, cell.split, cell.n_folds, cell.seed)[cell.fold]
+        return paper_split(strata, cell.split, cell.seed)
+    return inner_folds(strata, cell.split, cell.n_folds, cell.seed)[cell.fold]
 
 
 def compute(cell: Cell, dataset: Dataset) -> dict[str, Any]:
     """Select on the training samples of a cell and evaluate every size on its test samples."""
-    fold = fold_of(cell, dataset.y)
+    fold = fold_of(cell, dataset.strata)
     samples = Samples(scaled(dataset, fold.train, cell.scale), dataset.y)
     train, test = samples.part(fold.train), samples.part(fold.test)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        selection = _select(cell, train)
-        judges = {name: judge_by(name, len(fold.train)) for name in cell.classifiers}
-        accuracies = judge(selection, train, test, judges).by_judge
+        selection = _select(cell, train, dataset.task)
+        judges = {name: judge_by(name, len(fold.train), cell.metrics) for name in cell.classifiers}
+        scores = judge(selection, train, test, judges).by_judge
     selected = selection.features
     sizes = [len(these) if size == NONZERO else size for size, these in zip(cell.sizes, selected, strict=True)]
     path = getattr(selection.selector, "path_", None)
@@ -113,7 +132,10 @@ def compute(cell: Cell, dataset: Dataset) -> dict[str, Any]:
         "fold": cell.fold,
         "n_test": len(fold.test),
         "sizes": sizes,
-        "accuracy": {name: values.tolist() for name, values in accuracies.items()},
+        **{
+            metric: {name: np.atleast_2d(values)[place].tolist() for name, values in scores.items()}
+            for place, metric in enumerate(cell.metrics)
+        },
         "fit_seconds": selection.fit_seconds,
         "n_nonzero": None if path is None else int(path.n_nonzero[-1]),
         "selected": best.tolist(),
@@ -126,23 +148,30 @@ def compute(cell: Cell, dataset: Dataset) -> dict[str, Any]:
     }
 
 
-def _select(cell: Cell, train: Samples) -> Selection:
+def _select(cell: Cell, train: Samples, task: str) -> Selection:
     """Select for all sizes of a cell; an error names the method and the split."""
     sizes = [None if size == NONZERO else size for size in cell.sizes]
     selector = cell.variant.selector()
     if cell.scale is not None and "scale" in selector.get_params():
         selector.set_params(scale="none")  # the features are scaled already, for all methods alike
     try:
-        return select(selector, train, sizes)
+        return select(selector, train, sizes, fit=fit_quietly if task == "classification" else fit_to_numbers)
     except ValueError as error:
         where = f"split {cell.split}" if cell.fold is None else f"fold {cell.fold} of split {cell.split}"
         raise ValueError(f"{cell.variant.label}, {where}: {error} Leave the method out, or correct the data.") from error
 
 
+def fit_to_numbers(selector: Any, train: Samples) -> None:
+    """Fit a selector to numbers in units of their deviation: penalties of some methods are relative to that of y."""
+    deviation = float(train.y.std()) or 1.0
+    selector.task = "regression"  # whole numbers are no labels
+    fit_quietly(selector, replace(train, y=(train.y - train.y.mean()) / deviation))
+
+
 def column_scale(dataset: Dataset, train: Array, scale: Scale) -> ColumnScale:
     """Return the centres and divisors of the features by the training samples; ``"auto"`` as :class:`L20Selector` does."""
     X = dataset.X[train]
-    rule: Any = L20Selector(1).fit(X, dataset.y[train]).scale_ if scale == "auto" else scale
+    rule: Any = L20Selector(1, task=dataset.task).fit(X, dataset.y[train]).scale_ if scale == "auto" else scale
     return ColumnScale.of(measure(X), rule, X.dtype)
 
 

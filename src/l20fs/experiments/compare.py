@@ -4,38 +4,38 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from l20fs.data.readers import DataError
 from l20fs.design import Scale
+from l20fs.evaluation.metrics import find_metric, metric_of
 from l20fs.experiments import figures, outcomes
 from l20fs.experiments.agreement import agreement_by_size, agreement_of_choices
+from l20fs.experiments.candidates import left_out
 from l20fs.experiments.cells import Dataset, inner_folds
 from l20fs.experiments.figure_parts import figure_writers
-from l20fs.experiments.plan import Plan, PlanError, Variant, load_plan
-from l20fs.experiments.protocol import paper_split
+from l20fs.experiments.plan import Plan, Variant, load_plan
+from l20fs.experiments.protocol import CLASSIFIERS, REGRESSORS, paper_split
 from l20fs.experiments.runner import RunProgress, run, selections
-from l20fs.experiments.tables import CLASSIFIER_NAMES, csv_writer, seconds
-from l20fs.experiments.verdict import in_short, verdict
-from l20fs.methods import discover
+from l20fs.experiments.tables import CLASSIFIER_NAMES, csv_writer, score_with_error, seconds
+from l20fs.experiments.verdict import describe_targets, in_short, verdict
 from l20fs.report.comparison import comparison_page
 from l20fs.report.document import Cell, Table
 from l20fs.report.formats import table_writers, text_writer, write_markdown
 from l20fs.storage.files import write_together
-from l20fs.text import closest_hint, counted, joined
-
-#: Default methods: fast ones of different kinds, which take minutes for 100 samples with 5000 features.
-DEFAULT_METHODS = ("Baseline", "L20Selector", "RFS", "mRMR", "ReliefF", "FisherScore")
+from l20fs.text import counted, joined
 
 #: A class with fewer samples is entirely in the training part.
 FEWEST_TESTED = 3
+
+#: Fewest samples with numbers: each of five folds of two thirds of them has two test samples.
+FEWEST_NUMBERS = 15
 
 
 class Comparison(NamedTuple):
@@ -48,55 +48,6 @@ class Comparison(NamedTuple):
 # ----------------------------------------------------------------------------------------------------------------- plan
 
 
-def choose_variants(names: Sequence[str]) -> tuple[Variant, ...]:
-    """Return methods by name, each with its grid: those of ``plans/compare.toml``, any other with its defaults.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Names, case-insensitive; ``["all"]`` stands for every method that uses labels.
-
-    Examples
-    --------
-    >>> [(variant.label, dict(variant.choice)) for variant in choose_variants(["mrmr", "L20Selector"])][:2]
-    [('mRMR', {}), ('L20Selector', {'ridge': 'auto'})]
-    """
-    known = _known()
-    if [name.lower() for name in names] == ["all"]:
-        return tuple(variant for entry in known.values() for variant in entry if _is_supervised(variant))
-    chosen: dict[str, tuple[Variant, ...]] = {}
-    for name in names:
-        if name.lower() not in known:
-            labels = [entry[0].label for entry in known.values()]
-            raise PlanError(f"the method {name!r} is unknown. {closest_hint(name, labels)}")
-        chosen[name.lower()] = known[name.lower()]
-    return tuple(variant for entry in chosen.values() for variant in entry)
-
-
-def _known() -> dict[str, tuple[Variant, ...]]:
-    """Return the variants of every method by lower-case label; those with grids first."""
-    plan = load_plan("compare")
-    found = {label.lower(): tuple(each for each in plan.variants if each.label == label) for label in plan.labels}
-    return found | {name.lower(): (Variant(name, name, {}, {}),) for name in discover() if name.lower() not in found}
-
-
-def _is_supervised(variant: Variant) -> bool:
-    return variant.selector().about.supervised
-
-
-def split_names(text: str) -> list[str]:
-    """Split names at commas, except for the one that is part of a name.
-
-    Examples
-    --------
-    >>> split_names("RFS, l2,0-FS,mRMR")
-    ['RFS', 'l2,0-FS', 'mRMR']
-    """
-    with_comma = [re.escape(name) for name in _known() if "," in name]
-    found = re.findall(rf"\s*({'|'.join([*with_comma, '[^,]+'])})", text, re.IGNORECASE)
-    return [name.strip() for name in found if name.strip()]
-
-
 def comparison_plan(
     data: Dataset,
     variants: tuple[Variant, ...],
@@ -104,26 +55,32 @@ def comparison_plan(
     sizes: Sequence[int] | None = None,
     n_splits: int | None = None,
     scale: Scale | None = None,
+    scoring: str = "auto",
     seed: int = 0,
 ) -> Plan:
     """Return a plan for one data set, or raise an error for data that cannot be compared.
 
     ``sizes``, ``n_splits`` and ``scale`` default to those of ``plans/compare.toml``; of its sizes only those up to the
-    number of features are used.
+    number of features are used. ``scoring`` is the name of a metric, or ``"auto"`` for that of such targets.
     """
     plan = load_plan("compare")
     n_features = data.X.shape[1]
     too_large = [size for size in sizes or () if size > n_features]
     if too_large:
         raise DataError(f"sizes: {too_large[0]} is above the {n_features} features of the data. Use smaller sizes.")
-    _refuse_untestable(data.y)
+    _refuse_untestable(data)
+    metric = data.targets.metric if scoring == "auto" else find_metric(scoring)
+    if metric.is_for_labels != data.has_labels:
+        raise ValueError(f"scoring={scoring!r} does not go with a {data.task}. Use 'auto', or another metric.")
     return replace(
         plan,
         datasets=(data.name,),
         variants=variants,
         sizes=tuple(sorted(set(sizes))) if sizes else _sizes_within(plan.sizes, n_features),
         n_splits=plan.n_splits if n_splits is None else n_splits,
+        classifiers=tuple(CLASSIFIERS if data.has_labels else REGRESSORS),
         scale=plan.scale if scale is None else scale,
+        scoring=metric.name,
         seed=seed,
     )
 
@@ -133,9 +90,18 @@ def _sizes_within(sizes: tuple[int, ...], n_features: int) -> tuple[int, ...]:
     return tuple(size for size in sizes if size <= n_features) or (n_features,)
 
 
-def _refuse_untestable(y: np.ndarray) -> None:
-    """Raise an error if fewer than two classes have test samples: any accuracy would be meaningless."""
-    labels, counts = np.unique(y, return_counts=True)
+def _refuse_untestable(data: Dataset) -> None:
+    """Raise an error if fewer than two classes have test samples, or numbers are too few: scores would be meaningless."""
+    labels, counts = np.unique(data.y, return_counts=True)
+    if not data.has_labels:
+        if len(data.y) < FEWEST_NUMBERS:
+            raise DataError(f"There are {counted(len(data.y), 'sample')}. A comparison by numbers needs {FEWEST_NUMBERS}.")
+        if len(labels) < 3:
+            raise DataError(
+                f"The target has {counted(len(labels), 'different number')}. A regression needs 3 or more: leave --task "
+                "regression out if they are classes."
+            )
+        return
     if len(labels) < 2:
         raise DataError(f"All samples are of class {str(labels[0])!r}. A comparison needs two classes or more.")
     if np.count_nonzero(counts >= FEWEST_TESTED) < 2:
@@ -147,22 +113,27 @@ def _refuse_untestable(y: np.ndarray) -> None:
 
 
 def remarks(data: Dataset, plan: Plan) -> Iterator[str]:
-    """Yield notes on the splits: classes that are never tested, and fewer inner folds than planned."""
-    labels, counts = np.unique(data.y, return_counts=True)
+    """Yield notes: classes that are never tested, fewer inner folds than planned, probabilities of zero."""
+    labels, counts = np.unique(data.strata, return_counts=True)
     rare = [f"{str(label)!r} ({count})" for label, count in zip(labels, counts, strict=True) if count < FEWEST_TESTED]
     if rare:
         yield (
             f"Never tested, since all their samples are needed for training (fewer than {FEWEST_TESTED}): "
             f"{'class' if len(rare) == 1 else 'classes'} {joined(rare)}."
         )
-    n_folds = len(inner_folds(data.y, 0, plan.inner_folds, plan.seed))
+    n_folds = len(inner_folds(data.strata, 0, plan.inner_folds, plan.seed))
     if n_folds < plan.inner_folds:
-        train = paper_split(data.y, 0, plan.seed).train
-        labels, counts = np.unique(data.y[train], return_counts=True)
+        train = paper_split(data.strata, 0, plan.seed).train
+        labels, counts = np.unique(data.strata[train], return_counts=True)
         rarest = np.flatnonzero(counts == counts[counts > 1].min())[0]
         yield (
             f"{n_folds} inner folds instead of {plan.inner_folds}: class {str(labels[rarest])!r} has {counts[rarest]} "
             "training samples only."
+        )
+    if plan.scoring == "log_loss":
+        yield (
+            "KNN: a class that has none of the five votes has the probability 0, which costs 36 if it is the right one. "
+            "Look at softmax for the log loss."
         )
 
 
@@ -188,7 +159,7 @@ def compare(
     frame = comparison_frame(rows, selected, data.X.shape[1])
     by_size = agreement_by_size(rows, selected, data.X.shape[1])
     table = comparison_table(frame, plan)
-    said = verdict(rows, frame, plan, data, [*remarks(data, plan)], [*_left_out(plan)])
+    said = verdict(rows, frame, plan, data, [*remarks(data, plan)], [*left_out(plan)])
     writers: dict[Path, Callable[[BinaryIO], object]] = {
         folder / "rows.csv": csv_writer(rows),
         folder / "comparison.csv": csv_writer(frame),
@@ -217,25 +188,19 @@ def comparison_html(rows: pd.DataFrame, frame: pd.DataFrame, plan: Plan, data: D
         title=data.name,
         sentences=[
             *in_short(rows, frame, plan, data),
-            f"{counted(n_samples, 'sample')}, {counted(n_features, 'feature')}, "
-            f"{counted(len(np.unique(data.y)), 'class')}; {counted(plan.n_splits, 'random split')}, the same for "
-            "all methods: two thirds of every class to select and to train on, the rest to test.",
+            f"{counted(n_samples, 'sample')}, {counted(n_features, 'feature')}, {describe_targets(data)}; "
+            f"{counted(plan.n_splits, 'random split')}, the same for all methods: two thirds of "
+            f"{'every class' if data.has_labels else 'the samples'} to select and to train on, the rest to test.",
             "Settings and numbers of features were chosen by cross-validation inside the training samples. The test samples "
-            "were used once, for the accuracy.",
+            f"were used once, for the {plan.metric.title}.",
             "The splits share samples, so that their errors say less than they seem to; the test behind “by chance” knows "
             "that. summary.md has its numbers.",
-            "This says how well the features tell these classes apart in samples like these. It does not say that they "
-            "cause anything, nor how they do in samples from another laboratory.",
+            f"This says how well the features {'tell these classes apart' if data.has_labels else 'predict these numbers'} "
+            "in samples like these. It does not say that they cause anything, nor how they do in samples from another "
+            "laboratory.",
         ],
         warnings=[*remarks(data, plan)],
     )
-
-
-def _left_out(plan: Plan) -> Iterator[str]:
-    """Yield the supervised methods that are not in a plan."""
-    for entry in _known().values():
-        if _is_supervised(entry[0]) and entry[0].label not in plan.labels:
-            yield entry[0].label
 
 
 # -------------------------------------------------------------------------------------------------------------- results
@@ -249,25 +214,31 @@ def comparison_frame(rows: pd.DataFrame, selected: pd.DataFrame, n_features: int
         columns={"choice": "parameters", "lower": "stability_lower", "upper": "stability_upper"}
     )
     place = {name: number for number, name in enumerate(frame.classifier.unique())}
-    frame = frame.assign(_place=frame.classifier.map(place), _accuracy=-frame.accuracy)
-    frame = frame.sort_values(["_place", "_accuracy", "n_features"], kind="stable")
-    columns = ["method", "classifier", "accuracy", "standard_error", "n_features", "parameters"]
+    metric = metric_of(rows)
+    frame = frame.assign(_place=frame.classifier.map(place), _score=-metric.sign * frame[metric.name])
+    frame = frame.sort_values(["_place", "_score", "n_features"], kind="stable")
+    columns = ["method", "classifier", metric.name, "standard_error", "n_features", "parameters"]
     return frame[[*columns, "stability", "stability_lower", "stability_upper", "seconds"]].reset_index(drop=True)
 
 
 def comparison_table(frame: pd.DataFrame, plan: Plan) -> Table:
     """Format :func:`comparison_frame` as a table; the best two of each classifier are marked."""
-    rows = []
+    rows, metric = [], plan.metric
     for _, group in frame.groupby("classifier", sort=False, observed=True):
-        levels = sorted({round(value, 2) for value in group.accuracy}, reverse=True)
-        rows += [_table_row(row, levels.index(round(row.accuracy, 2)) + 1) for row in group.itertuples()]
+        errors = zip(group[metric.name], group.standard_error, strict=True)
+        shown = [score_with_error(score, error, metric).partition(" ± ") for score, error in errors]
+        levels = list(dict.fromkeys(score for score, *_ in shown))  # the best is first
+        for row, (score, sign, error) in zip(group.itertuples(), shown, strict=True):
+            rows.append(_table_row(row, Cell(score, f"{sign}{error}".strip(), levels.index(score) + 1)))
+    unit = " in %" if metric.is_share else "" if metric.sign > 0 else ", where less is better,"
     caption = (
-        f"Accuracy in % on test parts that nothing was chosen for, mean of {counted(plan.n_splits, 'split')} ± standard "
-        "error. Parameters and number of features are chosen by cross-validation inside every training part: the median of "
-        "the numbers and the most frequent parameters are shown. Stability: how much the features selected in the splits "
-        "agree (1: always the same, 0: as by chance) ± half of a 95 % interval. Seconds: one fit."
+        f"{metric.heading}{unit} on test parts that nothing was chosen for, mean of {counted(plan.n_splits, 'split')} ± "
+        "standard error. Parameters and number of features are chosen by cross-validation inside every training part: the "
+        "median of the numbers and the most frequent parameters are shown. Stability: how much the features selected in the "
+        "splits agree (1: always the same, 0: as by chance) ± half of a 95 % interval. Seconds: one fit."
     )
-    header = ("classifier", "method", "accuracy", "features", "parameters", "stability", "seconds")
+    judge = "classifier" if metric.is_for_labels else "regressor"
+    header = (judge, "method", metric.title, "features", "parameters", "stability", "seconds")
     return Table(caption, header, tuple(rows), (False, False, True, True, False, True, True))
 
 
@@ -275,12 +246,12 @@ def _text(value: float | str) -> str:
     return value if isinstance(value, str) else f"{value:g}"
 
 
-def _table_row(row: pd.Series, rank: int) -> tuple[Cell, ...]:
+def _table_row(row: Any, score: Cell) -> tuple[Cell, ...]:
     reach = row.stability_upper - row.stability
     return (
         Cell(CLASSIFIER_NAMES[row.classifier]),
         Cell(row.method),
-        Cell(f"{row.accuracy:.2f}", f"± {row.standard_error:.2f}", rank),
+        score,
         Cell(f"{row.n_features:g}"),
         Cell(", ".join(f"{name}={_text(value)}" for name, value in json.loads(row.parameters).items())),
         Cell("") if math.isnan(row.stability) else Cell(f"{row.stability:.2f}", f"± {reach:.2f}"),

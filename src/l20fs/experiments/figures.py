@@ -9,6 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, NullFormatter, NullLocator
 
+from l20fs.evaluation.metrics import metric_of
 from l20fs.experiments.effects import select_classifier
 from l20fs.experiments.figure_parts import (
     BLACK,
@@ -45,7 +46,7 @@ PROTOCOLS = {
 
 
 def curves(table: pd.DataFrame, classifier: str) -> Figure:
-    """Draw accuracy against the number of features, one subplot per data set and one line per method.
+    """Draw the score against the number of features, one subplot per data set and one line per method.
 
     Parameters
     ----------
@@ -53,7 +54,7 @@ def curves(table: pd.DataFrame, classifier: str) -> Figure:
         Result of :func:`~l20fs.experiments.outcomes.curves`.
     classifier : str
     """
-    table = select_classifier(table, classifier)
+    table, metric = select_classifier(table, classifier), metric_of(table)
     [protocol] = table.protocol.unique()
     styles = styles_of(table.method)
     datasets = list(table.dataset.unique())
@@ -63,13 +64,13 @@ def curves(table: pd.DataFrame, classifier: str) -> Figure:
         sizes: set[int] = set()
         for method, line in here.groupby("method", sort=False, observed=True):
             if len(line) == 1 and styles[method].marker == "":
-                ax.axhline(line.accuracy.iloc[0], **line_look(styles[method]), label=method)
+                ax.axhline(line[metric.name].iloc[0], **line_look(styles[method]), label=method)
             else:
                 line = line.sort_values("n_features")
-                ax.plot(line.n_features, line.accuracy, **line_look(styles[method]), label=method)
+                ax.plot(line.n_features, line[metric.name], **line_look(styles[method]), label=method)
                 sizes |= set(line.n_features)
         use_size_axis(ax, sorted(sizes))
-    finish(figure, subplots, "number of features", "accuracy (%)", legend_of(styles))
+    finish(figure, subplots, "number of features", metric.title_with_unit, legend_of(styles))
     return add_caption(
         figure, f"{classifier_name(classifier)}, mean of {range_text(table.n_splits)} splits, {PROTOCOLS[protocol]}"
     )

@@ -1,8 +1,9 @@
-"""Accuracies of methods on data sets, under the optimistic protocol of the paper and under nested validation.
+"""Scores of methods on data sets, under the optimistic protocol of the paper and under nested validation.
 
 Both start from the same *row table*, a DataFrame with one row per trial (``fold`` missing) or inner fold of its training
 part, and for each choice of parameters, number of features and classifier (:data:`COLUMNS`). Data sets, methods and
-classifiers keep the order of their first appearance in the rows, which is that of the plan.
+classifiers keep the order of their first appearance in the rows, which is that of the plan. The accuracy may be any other
+metric: its column has the name of the metric, here and in what is made of the rows. Shares are in % in all but the rows.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pandas as pd
+
+from l20fs.evaluation.metrics import METRICS, Metric, metric_of
 
 #: Columns of a row table with their types.
 COLUMNS = {
@@ -36,14 +39,15 @@ DIGITS = 10
 
 def read_rows(file: Path) -> pd.DataFrame:
     """Read a row table; labels are text, also ``NA``."""
-    texts = [name for name, kind in COLUMNS.items() if kind == "str"]
-    missing = {name: [] if name in texts else [""] for name in COLUMNS}
-    return check_rows(pd.read_csv(file, dtype=COLUMNS, keep_default_na=False, na_values=missing))
+    kinds = COLUMNS | dict.fromkeys(METRICS, "float64")
+    missing = {name: [] if kind == "str" else [""] for name, kind in kinds.items()}
+    return check_rows(pd.read_csv(file, dtype=kinds, keep_default_na=False, na_values=missing))
 
 
 def check_rows(rows: pd.DataFrame) -> pd.DataFrame:
     """Return a row table, or raise an error for missing columns, duplicate rows or invalid accuracies."""
-    absent = [name for name in COLUMNS if name not in rows]
+    metric = metric_of(rows)
+    absent = [name for name in COLUMNS if name not in rows and (name != "accuracy" or metric.name == "accuracy")]
     if absent:
         raise ValueError(f"The rows have no column {absent[0]!r}. A row table has {', '.join(COLUMNS)}.")
     twice = rows.duplicated([*CASE, *CANDIDATE, "split", "fold"])
@@ -53,9 +57,10 @@ def check_rows(rows: pd.DataFrame) -> pd.DataFrame:
             f"{twice.sum()} rows occur twice, the first for {first.dataset}, {first.method}, {first.classifier}, split "
             f"{first.split}. Give each result once."
         )
-    wrong = ~rows.accuracy.between(0, 1)
-    if wrong.any():
-        raise ValueError(f"accuracy={rows.accuracy[wrong].iloc[0]} is not a share. Give numbers from 0 to 1.")
+    if metric.is_for_labels and metric.is_share:
+        wrong = ~rows[metric.name].between(0, 1)
+        if wrong.any():
+            raise ValueError(f"{metric.name}={rows[metric.name][wrong].iloc[0]} is not a share. Give numbers from 0 to 1.")
     return rows
 
 
@@ -86,12 +91,13 @@ def optimistic(rows: pd.DataFrame) -> pd.DataFrame:
     candidates = _summarise(
         trials.groupby([*CASE, *CANDIDATE, "order"], sort=False, observed=True), [*CASE, *CANDIDATE, "order"]
     )
-    best = _first_of_best(candidates, CASE, "accuracy", "n_splits")
+    metric = metric_of(rows)
+    best = _first_of_best(candidates, CASE, metric.name, "n_splits", metric)
     return _in_order(best.assign(protocol="optimistic"), rows)
 
 
 def honest(rows: pd.DataFrame) -> pd.DataFrame:
-    """Report the accuracy with all choices made on inner folds of the training part.
+    """Report the score with all choices made on inner folds of the training part.
 
     Returns
     -------
@@ -111,7 +117,7 @@ def honest(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def honest_choices(rows: pd.DataFrame, fixed: tuple[str, ...] = ()) -> pd.DataFrame:
-    """Choose in every split by the mean accuracy over the inner folds of its training part.
+    """Choose in every split by the mean score over the inner folds of its training part.
 
     Ties go to fewer features, then to the first choice. Methods without a choice are used unchanged; splits without inner
     folds are left out, since a choice there would use the test samples.
@@ -127,36 +133,38 @@ def honest_choices(rows: pd.DataFrame, fixed: tuple[str, ...] = ()) -> pd.DataFr
     -------
     DataFrame
         Rows of the chosen trials, one per data set, method, classifier and split (and ``fixed``), with the
-        ``inner_accuracy`` of the choice, its number of folds, and the position of the choice in the plan (``order``).
+        ``inner_accuracy`` of the choice (or ``inner_`` and the name of another metric), its number of folds, and the
+        position of the choice in the plan (``order``).
     """
-    rows = _with_order(check_rows(rows))
+    rows, metric = _with_order(check_rows(rows)), metric_of(rows)
     trials, inner = rows[rows.fold.isna()], rows[rows.fold.notna()]
-    groups = inner.groupby([*CASE, "split", *CANDIDATE], sort=False, observed=True)["accuracy"]
-    means = groups.agg(inner_accuracy="mean", n_folds="count").reset_index()
+    groups = inner.groupby([*CASE, "split", *CANDIDATE], sort=False, observed=True)[metric.name]
+    inner_score = f"inner_{metric.name}"
+    means = groups.agg(**{inner_score: "mean", "n_folds": "count"}).reset_index()
     candidates = trials.merge(means, how="left", on=[*CASE, "split", *CANDIDATE])
     group = [*CASE, *fixed]
     identity = candidates.choice + candidates.n_features.astype(str)
     n_rivals = identity.groupby([candidates[name] for name in group], observed=True).transform("nunique")
-    candidates = candidates[candidates.inner_accuracy.notna() | (n_rivals == 1)]
-    return _first_of_best(candidates, [*group, "split"], "inner_accuracy", "n_folds")
+    candidates = candidates[candidates[inner_score].notna() | (n_rivals == 1)]
+    return _first_of_best(candidates, [*group, "split"], inner_score, "n_folds", metric)
 
 
 def optimistic_curves(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the mean accuracy for every number of features, each method with the choice of its best accuracy (in %)."""
+    """Return the mean score for every number of features, each method with the choice of its best mean."""
     trials = _trials(rows).merge(optimistic(rows)[[*CASE, "choice"]], on=[*CASE, "choice"])
     group = [*CASE, "n_features"]
     return _summarise(trials.groupby(group, sort=False, observed=True), group).assign(protocol="optimistic")
 
 
 def honest_curves(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the mean accuracy for every number of features, with the choice made on inner folds for each of them (in %)."""
+    """Return the mean score for every number of features, with the choice made on inner folds for each of them."""
     group = [*CASE, "n_features"]
     chosen = honest_choices(rows, fixed=("n_features",))
     return _summarise(chosen.groupby(group, sort=False, observed=True), group).assign(protocol="honest")
 
 
 def curves(rows: pd.DataFrame, protocol: str) -> pd.DataFrame:
-    """Return the mean accuracy for every number of features under a protocol.
+    """Return the mean score for every number of features under a protocol.
 
     Parameters
     ----------
@@ -227,19 +235,24 @@ def _with_order(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _summarise(groups: pd.api.typing.DataFrameGroupBy, by: list[str]) -> pd.DataFrame:
-    """Return accuracy and standard error of each group in %, and the number of splits behind them."""
-    table = groups["accuracy"].agg(accuracy="mean", standard_error="sem", n_splits="count").reset_index()
-    table["accuracy"] = (100.0 * table.accuracy).round(DIGITS)
-    table["standard_error"] = (100.0 * table.standard_error).round(DIGITS)
+    """Return score and standard error of each group, shares in %, and the number of splits behind them."""
+    metric = metric_of(groups.obj)
+    unit = 100.0 if metric.is_share else 1.0
+    columns = {metric.name: "mean", "standard_error": "sem", "n_splits": "count"}
+    table = groups[metric.name].agg(**columns).reset_index()
+    table[metric.name] = (unit * table[metric.name]).round(DIGITS)
+    table["standard_error"] = (unit * table.standard_error).round(DIGITS)
     return table
 
 
-def _first_of_best(candidates: pd.DataFrame, group: list[str], score: str, support: str) -> pd.DataFrame:
-    """Return the row with the highest score of each group; ties go to fewer features, then to the first choice.
+def _first_of_best(candidates: pd.DataFrame, group: list[str], score: str, support: str, metric: Metric) -> pd.DataFrame:
+    """Return the row with the best score of each group; ties go to fewer features, then to the first choice.
 
     Only rows with the largest ``support`` in their group are compared.
     """
-    ranked = candidates.assign(_support=-candidates[support].fillna(0), _score=-candidates[score].round(DIGITS))
+    ranked = candidates.assign(
+        _support=-candidates[support].fillna(0), _score=-metric.sign * candidates[score].round(DIGITS)
+    )
     ranked = ranked.sort_values(["_support", "_score", "n_features", "order"], kind="stable")
     first = ranked.drop_duplicates(group).sort_index()
     return first.drop(columns=["_support", "_score"]).reset_index(drop=True)
@@ -252,6 +265,6 @@ def _most_frequent(choices: pd.Series) -> str:
 
 def _in_order(table: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
     """Return the columns of a report, its cases in the order of the rows."""
-    columns = [*CASE, "accuracy", "standard_error", "n_features", "choice", "protocol", "n_splits"]
+    columns = [*CASE, metric_of(rows).name, "standard_error", "n_features", "choice", "protocol", "n_splits"]
     places = rows.drop_duplicates(CASE)[CASE].reset_index(drop=True)
     return places.merge(table[columns], on=CASE).astype({"n_features": "float64"})[columns]

@@ -14,7 +14,8 @@ from typing import Any, NoReturn, get_args
 from l20fs import L20Selector, paper_settings
 from l20fs.design import Scale
 from l20fs.estimators.base import BaseSelector
-from l20fs.experiments.protocol import CLASSIFIERS
+from l20fs.evaluation.metrics import METRICS, Metric
+from l20fs.experiments.protocol import CLASSIFIERS, PAPER_METRICS
 from l20fs.methods import discover
 from l20fs.solvers import SOLVERS, make_solver
 from l20fs.text import closest_hint
@@ -67,8 +68,9 @@ class Plan:
 
     ``inner_folds`` is the number of folds of the training part of every trial, on which parameters and sizes are chosen
     without its test samples; 0 for the trials only. ``scale`` is one scaling of the features for all methods
-    (:data:`SCALES`); None: each method gets them as they are and scales them by its own parameters. ``lines`` has the lines
-    of the data sets, of the sizes and of each method, for errors that are found later.
+    (:data:`SCALES`); None: each method gets them as they are and scales them by its own parameters. ``scoring`` names the
+    metric by which all is chosen and reported; None: the accuracy, as in the paper. ``lines`` has the lines of the data
+    sets, of the sizes and of each method, for errors that are found later.
     """
 
     title: str
@@ -80,12 +82,25 @@ class Plan:
     inner_folds: int = 0
     seed: int = 0
     scale: Scale | None = None
+    scoring: str | None = None
     lines: Mapping[str, int] = field(default_factory=dict, compare=False)
 
     @property
     def labels(self) -> tuple[str, ...]:
         """Labels of the methods, in the order of the plan."""
         return tuple(dict.fromkeys(variant.label for variant in self.variants))
+
+    @property
+    def metric(self) -> Metric:
+        """The metric by which all is chosen and reported."""
+        return METRICS[self.scoring or PAPER_METRICS[0]]
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Names of the metrics of every cell: with ``scoring`` all of its kind, so that another one needs no new cells."""
+        if self.scoring is None:
+            return PAPER_METRICS
+        return tuple(name for name, other in METRICS.items() if other.is_for_labels == self.metric.is_for_labels)
 
     def refuse_small(self, dataset: str, n_features: int) -> None:
         """Raise an error for sizes above the number of features of a data set."""

@@ -3,22 +3,28 @@ r"""Protocol of the paper: splits and classifiers.
 The paper states two thirds of every class for training, ten repeats, KNN with five neighbours and softmax. The other details
 are those of the code that its authors published later: the two thirds are rounded up, ties of KNN go to the first class, and
 softmax has no intercept and minimises the mean cross-entropy plus :math:`\tfrac{10^{-4}}2 \|\theta\|^2`.
+
+The paper has labels alone. Where numbers are predicted, the mean of the five nearest neighbours and ridge regression judge.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import logsumexp
+from scipy.special import logsumexp, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import RidgeCV
 from sklearn.model_selection import StratifiedKFold
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
+from l20fs.evaluation.engine import Judge, Samples, Selection
 from l20fs.evaluation.folds import Fold
-from l20fs.evaluation.judges import FittedEstimator, accuracy
+from l20fs.evaluation.judges import FittedEstimator, accuracy, fit_estimator
+from l20fs.evaluation.metrics import METRICS, Metric, Outputs
 from l20fs.typing import Array
 
 #: Fraction of every class that is used for training, rounded up.
@@ -26,6 +32,9 @@ TRAINING_SHARE = 2 / 3
 
 #: Weight decay of softmax, and the maximum number of steps of its solver.
 DECAY, MAX_ITER = 1e-4, 200
+
+#: Strengths of ridge regression, of which leave-one-out predictions inside the training samples choose one.
+RIDGES = tuple(10.0**power for power in range(-2, 5))
 
 
 def paper_split(y: Array, number: int, seed: int = 0) -> Fold:
@@ -108,6 +117,10 @@ class Softmax(ClassifierMixin, BaseEstimator):
         """Return the label of each sample."""
         return np.asarray(self.classes_[(np.ascontiguousarray(X) @ self.coef_.T).argmax(axis=1)])
 
+    def predict_proba(self, X: Array) -> Array:
+        """Return the probability of each class, (n_samples, n_classes)."""
+        return np.asarray(softmax(np.ascontiguousarray(X) @ self.coef_.T, axis=1))
+
 
 def _reduced(X: Array) -> tuple[Array, Array]:
     """Return X as ``basis @ axes`` with orthonormal axes; other directions affect the weight decay only."""
@@ -126,10 +139,54 @@ CLASSIFIERS: dict[str, Callable[[int], Any]] = {
     "softmax": lambda n_samples: Softmax(),
 }
 
+#: The same for numbers.
+REGRESSORS: dict[str, Callable[[int], Any]] = {
+    "knn": lambda n_samples: KNeighborsRegressor(min(5, n_samples), algorithm="brute"),
+    "ridge": lambda n_samples: RidgeCV(RIDGES),
+}
 
-def judge_by(name: str, n_samples: int) -> FittedEstimator:
-    """Return the judge that trains a classifier on ``n_samples`` samples and returns its test accuracy."""
-    return FittedEstimator(CLASSIFIERS[name](n_samples), accuracy, best_first=True)
+#: Metrics of the paper's experiments.
+PAPER_METRICS = ("accuracy",)
+
+
+def judge_by(name: str, n_samples: int, metrics: Sequence[str] = PAPER_METRICS) -> Judge:
+    """Return the judge that trains a classifier or a regressor on ``n_samples`` samples.
+
+    It returns the test accuracy, (n_sizes,), or some metrics, (n_metrics, n_sizes).
+    """
+    if tuple(metrics) == PAPER_METRICS:
+        return FittedEstimator(CLASSIFIERS[name](n_samples), accuracy, best_first=True)
+    wanted = tuple(METRICS[metric] for metric in metrics)
+    estimators = CLASSIFIERS if wanted[0].is_for_labels else REGRESSORS
+    return Scored(estimators[name](n_samples), wanted)
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Fit an estimator on the selected columns of the training samples, best first, and score it by several metrics."""
+
+    estimator: Any
+    metrics: tuple[Metric, ...]
+
+    def __call__(self, selection: Selection, train: Samples, test: Samples) -> Array:
+        return np.stack([self.scores_on(features, train, test) for features in selection.features], axis=1)
+
+    def scores_on(self, features: Array, train: Samples, test: Samples) -> Array:
+        """Return the metrics with some features, (n_metrics,)."""
+        fitted = fit_estimator(self.estimator, train.X[:, features], train.y, {})
+        outputs = _outputs(fitted, test.X[:, features], test.y, for_labels=self.metrics[0].is_for_labels)
+        weights = np.ones((1, len(test.y)))
+        return np.array([metric.formula(outputs, weights)[0, 0] for metric in self.metrics])
+
+
+def _outputs(fitted: Any, X: Array, y: Array, *, for_labels: bool) -> Outputs:
+    """Return the predictions of a fitted estimator as those of one setting."""
+    predicted = fitted.predict(X)
+    if not for_labels:
+        return Outputs(y, 0, numbers=np.asarray(predicted, dtype=np.float64)[:, None, None])
+    classes = fitted.classes_
+    truth, labels = np.searchsorted(classes, y), np.searchsorted(classes, predicted)
+    return Outputs(truth, len(classes), labels=labels[:, None], probabilities=fitted.predict_proba(X)[:, None, :])
 
 
 def majority_share(y: Array, fold: Fold) -> float:

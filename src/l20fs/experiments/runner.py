@@ -77,7 +77,7 @@ def run(
             store.save(key, result)
             results[key] = result
             report(RunProgress(n_found + n_new, len(jobs), n_found))
-    return rows_of((job.cell, results[job.key]) for job in jobs)
+    return rows_of(((job.cell, results[job.key]) for job in jobs), plan.metric.name)
 
 
 def selections(plan: Plan, datasets: Sequence[Dataset], folder: Path) -> pd.DataFrame:
@@ -109,8 +109,8 @@ def _numbered(number: int, cell: Cell, dataset: Dataset) -> tuple[int, dict[str,
     return number, compute(cell, dataset)
 
 
-def rows_of(results: Iterable[tuple[Cell, Any]]) -> pd.DataFrame:
-    """Arrange results as rows: one per cell, classifier and number of features."""
+def rows_of(results: Iterable[tuple[Cell, Any]], metric: str = "accuracy") -> pd.DataFrame:
+    """Arrange results as rows: one per cell, classifier and number of features, with the values of a metric."""
     import pandas as pd
 
     rows = [
@@ -128,7 +128,8 @@ def rows_of(results: Iterable[tuple[Cell, Any]]) -> pd.DataFrame:
             result["n_nonzero"],
         )
         for cell, result in results
-        for classifier, values in result["accuracy"].items()
+        for classifier, values in result[metric].items()
         for size, value in zip(result["sizes"], values, strict=True)
     ]
-    return pd.DataFrame(rows, columns=list(COLUMNS)).astype({"fold": "Int64", "n_nonzero": "Int64"})
+    columns = [metric if name == "accuracy" else name for name in COLUMNS]
+    return pd.DataFrame(rows, columns=columns).astype({"fold": "Int64", "n_nonzero": "Int64"})

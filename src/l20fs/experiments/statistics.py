@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata, studentized_range, t, wilcoxon
 
+from l20fs.evaluation.metrics import metric_of
 from l20fs.experiments.friedman import Friedman, check_size, friedman, mean_ranks
 from l20fs.experiments.outcomes import DIGITS
 
@@ -212,12 +213,15 @@ def tests_of_best(methods: Sequence[str], chosen: pd.DataFrame, n_samples: int) 
     Returns
     -------
     DataFrame
-        Rows of :func:`paired_tests` for the first method; empty if there is no other one.
+        Rows of :func:`paired_tests` for the first method; empty if there is no other one. Differences are in points of
+        shares, and positive if the first method is better.
     """
     methods = list(methods)
     if len(methods) < 2:
         return pd.DataFrame()
-    scores = 100.0 * chosen.pivot(index="split", columns="method", values="accuracy")[methods]
+    metric = metric_of(chosen)
+    unit = metric.sign * (100.0 if metric.is_share else 1.0)
+    scores = unit * chosen.pivot(index="split", columns="method", values=metric.name)[methods].dropna()
     n_test = int(chosen.n_test.iloc[0])
     tests = paired_tests(scores, n_test / (n_samples - n_test))
     return tests[tests.method == methods[0]]  # in the order of the table, so that the best is never second

@@ -8,11 +8,13 @@ from typing import Any, BinaryIO
 
 import pandas as pd
 
+from l20fs.evaluation.metrics import Metric
 from l20fs.report.document import Cell, Table
 from l20fs.report.formats import text_writer
+from l20fs.text import number_with_error
 
 #: Names of classifiers and protocols in captions.
-CLASSIFIER_NAMES = {"knn": "KNN", "softmax": "softmax"}
+CLASSIFIER_NAMES = {"knn": "KNN", "softmax": "softmax", "ridge": "ridge"}
 PROTOCOL_NAMES = {
     "optimistic": "The paper's protocol, optimistic: parameters and number of features are the best for the test part.",
     "honest": "Honest protocol: parameters and number of features are chosen by cross-validation inside the training part.",
@@ -111,6 +113,30 @@ def show(value: Any, decimals: int = 2) -> str:
     if value and abs(value) < 0.5 * 10.0**-decimals:
         return f"{value:.1e}"
     return f"{value:.{decimals}f}"
+
+
+def score_text(value: float, metric: Metric, digits: int = 4) -> str:
+    """Format a score: percents with two decimals, others with a few digits.
+
+    Examples
+    --------
+    >>> from l20fs.evaluation.metrics import METRICS
+    >>> score_text(97.5, METRICS["accuracy"]), score_text(43.2109, METRICS["mae"]), score_text(0.0123, METRICS["mae"], 2)
+    ('97.50', '43.21', '0.012')
+    """
+    return f"{value:.2f}" if metric.is_share else f"{value:.{digits}g}"
+
+
+def score_with_error(score: float, error: float, metric: Metric) -> str:
+    """Format a score and its standard error.
+
+    Examples
+    --------
+    >>> from l20fs.evaluation.metrics import METRICS
+    >>> score_with_error(97.5, 1.25, METRICS["accuracy"]), score_with_error(43.2109, 0.5, METRICS["mae"])
+    ('97.50 ± 1.25', '43.21 ± 0.50')
+    """
+    return f"{score:.2f} ± {error:.2f}" if metric.is_share else number_with_error(score, error)
 
 
 def seconds(value: float) -> str:

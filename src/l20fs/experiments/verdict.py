@@ -8,12 +8,13 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
+from l20fs.evaluation.metrics import metric_of
 from l20fs.experiments.cells import Dataset, column_scale
 from l20fs.experiments.outcomes import honest_choices, total_fit_seconds
 from l20fs.experiments.plan import Plan
 from l20fs.experiments.protocol import majority_share, paper_split
 from l20fs.experiments.statistics import LEVEL, tests_of_best
-from l20fs.experiments.tables import CLASSIFIER_NAMES, frame_table, seconds
+from l20fs.experiments.tables import CLASSIFIER_NAMES, frame_table, score_text, score_with_error, seconds
 from l20fs.report.document import Block, Heading, Paragraph
 from l20fs.report.sentences import how_it_was_scaled
 from l20fs.text import counted, joined
@@ -44,7 +45,7 @@ def verdict(
         tests = tests_of_best(here.method, honest_choices(rows[rows.classifier == classifier]), len(data.y))
         blocks.append(Heading(CLASSIFIER_NAMES[classifier]))
         blocks += map(Paragraph, [*_best(here), *_chance(tests)])
-        blocks += _table_of(tests)
+        blocks += _table_of(tests, "points" if plan.metric.is_share else f"the {plan.metric.title}")
         blocks += map(Paragraph, _stability(here))
     blocks += [Heading("Time"), *map(Paragraph, _time(rows, frame))]
     return [*blocks, Heading("What was not run"), *map(Paragraph, _not_run(plan, left_out))]
@@ -52,22 +53,38 @@ def verdict(
 
 def _setting(plan: Plan, data: Dataset) -> Iterator[str]:
     n_samples, n_features = data.X.shape
-    split = paper_split(data.y, 0, plan.seed)  # every split has as many of each class
-    largest = 100.0 * majority_share(data.y, split)
+    split = paper_split(data.strata, 0, plan.seed)  # every split has as many of each class
     yield (
-        f"{n_samples} samples, {n_features} features, {len(np.unique(data.y))} classes. "
+        f"{n_samples} samples, {n_features} features, {describe_targets(data)}. "
         f"{counted(plan.n_splits, 'random split')}: {len(split.train)} samples for training, {len(split.test)} for "
-        "testing. Features, their number and all parameters are chosen on training samples alone. To name the largest class "
-        f"always would be right for {largest:.2f} % of the test samples."
+        f"testing. Features, their number and all parameters are chosen on training samples alone. {_without(plan, data)}"
     )
     yield describe_scaling(plan, data)
+
+
+def describe_targets(data: Dataset) -> str:
+    """Return the number of classes, or the range of the numbers, in words."""
+    if data.has_labels:
+        return f"{len(np.unique(data.y))} classes"
+    return f"numbers from {data.y.min():.4g} to {data.y.max():.4g}"
+
+
+def _without(plan: Plan, data: Dataset) -> str:
+    """Return the score that needs no feature in words."""
+    metric = plan.metric
+    if metric.name == "accuracy":
+        largest = 100.0 * majority_share(data.y, paper_split(data.y, 0, plan.seed))
+        return f"To name the largest class always would be right for {largest:.2f} % of the test samples."
+    chance = data.targets.chance(metric)
+    shown = f"{score_text(100.0 * chance, metric)} %" if metric.is_share else score_text(chance, metric)
+    return f"Without any feature, by the same prediction for all samples, the {metric.title} would be {shown}."
 
 
 def describe_scaling(plan: Plan, data: Dataset) -> str:
     """Name the scaling that all methods got, and its reason."""
     if plan.scale is None:
         return "Every method scales the features by itself."
-    trains = [paper_split(data.y, number, plan.seed).train for number in range(plan.n_splits)]
+    trains = [paper_split(data.strata, number, plan.seed).train for number in range(plan.n_splits)]
     counts = Counter(column_scale(data, train, plan.scale).rule for train in trains)
     (used, _), *others = counts.most_common()
     text = f"All methods get the same values. {how_it_was_scaled(plan.scale, used)}"
@@ -78,16 +95,20 @@ def describe_scaling(plan: Plan, data: Dataset) -> str:
 
 def _best(here: pd.DataFrame) -> Iterator[str]:
     """Name the best method or methods, and the distance of the next."""
-    top = here.accuracy.iloc[0]
-    first = here[here.accuracy == top]
+    metric = metric_of(here)
+    scores = here[metric.name]
+    top, first = scores.iloc[0], here[scores == scores.iloc[0]]
+    best = f"{'highest' if metric.sign > 0 else 'lowest'} {metric.title}"
+    unit, points, away = (" %", " points", "below") if metric.is_share else ("", "", "below" if metric.sign > 0 else "above")
     sizes = joined([f"{row.method} ({row.n_features:g} features)" for row in first.itertuples()])
     if len(first) > 1:
-        text = f"{sizes} share the highest accuracy, {top:.2f} %."
+        text = f"{sizes} share the {best}, {score_text(top, metric)}{unit}."
     else:
-        text = f"{sizes} has the highest accuracy, {top:.2f} ± {first.standard_error.iloc[0]:.2f} %."
+        text = f"{sizes} has the {best}, {score_with_error(top, first.standard_error.iloc[0], metric)}{unit}."
     if len(first) < len(here):
         second = here.iloc[len(first)]
-        text += f" The next is {second.method}, {top - second.accuracy:.2f} points below."
+        difference = score_text(abs(top - second[metric.name]), metric, 2)
+        text += f" The next is {second.method}, {difference}{points} {away}."
     yield text
 
 
@@ -115,11 +136,11 @@ def _chance(tests: pd.DataFrame) -> Iterator[str]:
         yield f"Not known: {best} is better than {joined(unknown)} by the same number in every split, which no test judges."
 
 
-def _table_of(tests: pd.DataFrame) -> Iterator[Block]:
+def _table_of(tests: pd.DataFrame, unit: str) -> Iterator[Block]:
     if tests.empty:
         return
     caption = (
-        f"{tests.method.iloc[0]} and each of the others: difference in points, in how many splits it is better, equal and "
+        f"{tests.method.iloc[0]} and each of the others: difference in {unit}, in how many splits it is better, equal and "
         "worse, and the "
         "p-value of the corrected resampled t-test of Nadeau and Bengio. The splits overlap, so that a plain t-test would "
         "be too sure. Holm: for all pairs of methods, since the best was not known beforehand."
@@ -154,7 +175,8 @@ def _time(rows: pd.DataFrame, frame: pd.DataFrame) -> Iterator[str]:
 
 
 def _not_run(plan: Plan, left_out: list[str]) -> Iterator[str]:
-    yield f"Methods of this package that use labels: {joined(left_out) if left_out else 'all were run'}."
+    kind = "labels" if plan.metric.is_for_labels else "numbers"
+    yield f"Methods of this package that use {kind}: {joined(left_out) if left_out else 'all were run'}."
     counts = Counter(variant.label for variant in plan.variants)
     tried = [f"{label} {count}" for label, count in counts.items() if count > 1]
     outside = f"outside the grids (settings tried: {joined(tried)}) and " if tried else ""

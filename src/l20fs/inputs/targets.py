@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils.multiclass import type_of_target
@@ -12,13 +12,10 @@ from sklearn.utils.validation import column_or_1d
 from l20fs.inputs.devices import as_numpy
 from l20fs.inputs.validation import check_number, refuse_foreign_array, refuse_odd_tensor
 from l20fs.text import quoted
-from l20fs.typing import Array
+from l20fs.typing import Array, Task
 
 #: With a class of this weight the others are below the rounding error.
 LARGEST_CLASS_WEIGHT = 1e15
-
-#: What y stands for: labels, numbers, or what its type suggests.
-Task = Literal["auto", "classification", "regression"]
 
 
 class Targets(NamedTuple):

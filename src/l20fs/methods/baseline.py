@@ -28,7 +28,7 @@ class Baseline(ScoringSelector):
     support_ : array of shape (n_features,)
         Mask of the selected features.
     classes_ : array of shape (n_classes,)
-        Class labels in sorted order.
+        Class labels in sorted order, if y holds labels.
 
     Examples
     --------
@@ -37,6 +37,7 @@ class Baseline(ScoringSelector):
     """
 
     about = About(reference="no selection", kind="none", cost="O(1)")
+    needs_labels = False
 
     def __init__(self, n_features_to_select: int | float = 1.0) -> None:
         self.n_features_to_select = n_features_to_select

@@ -71,8 +71,8 @@ def shrink_rows(V: Array, amount: float) -> Array:
            [0. , 0. ]])
     """
     norms = np.sqrt(squared_row_norms(V))
-    # A zero row stays zero; the floor only keeps 0 / 0 out of the division.
-    factor = np.maximum(0.0, 1.0 - amount / np.maximum(norms, np.finfo(V.dtype).tiny))
+    # A row that is no longer than the amount becomes zero; the floor only keeps 0 / 0 out of the division.
+    factor = 1.0 - amount / np.maximum(norms, max(amount, np.finfo(V.dtype).tiny))
     return V * factor[:, None].astype(V.dtype, copy=False)
 
 

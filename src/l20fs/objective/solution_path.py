@@ -71,6 +71,8 @@ class SolutionPath:
         Right-hand sides of that triangle.
     refit_losses : array of shape (n_refit + 1,)
         Loss of :meth:`refit` for each number of features, where that is not the f of the triangle: with ``loss="l21"``.
+    ridge : array of shape ()
+        Strength mu of the ridge term, in the units after ``scale``.
     null_loss : array of shape ()
         Value of f without features, W = 0; with ``loss="l21"`` that of the weighted squares.
     lower_bounds : array of shape (k_max + 1,)
@@ -110,6 +112,7 @@ class SolutionPath:
     refit_triangle: Array
     refit_targets: Array
     refit_losses: Array
+    ridge: Array
     null_loss: Array
     tie: Array
     lower_bounds: Array
@@ -171,6 +174,7 @@ class SolutionPath:
             refit_triangle=np.empty((0, 0)),
             refit_targets=np.empty((0, problem.n_targets)),
             refit_losses=np.empty(0),
+            ridge=np.array(problem.ridge),
             null_loss=np.array(problem.null_loss),
             tie=np.array(problem.tie),
             lower_bounds=np.empty(0),

@@ -163,6 +163,36 @@ def _derivatives(slope: Array, logits: Array, scores: Array, aim: Array, counts:
     return ((means - aim) * counts).sum(axis=1), (variances * counts).sum(axis=1)
 
 
+class Slopes(NamedTuple):
+    """Slopes of the rules on several numbers of features, ascending; between two of them they are interpolated.
+
+    Examples
+    --------
+    >>> Slopes(np.array([1, 3]), np.array([1.0, 4.0])).at(2)
+    2.0
+    """
+
+    sizes: Array
+    values: Array
+
+    @classmethod
+    def of_folds(cls, sizes: Array, values: Array, codes: Array, gain: float, weights: Array | None = None) -> Slopes:
+        """Return the slopes by values of the rules of folds at their test samples, (n_samples, n_sizes, n_values).
+
+        ``gain`` is the number of all samples per sample of a fold's training part: a rule learned from more samples may be
+        surer, and the slopes are multiplied by it. docs/probabilities.md has the measurements.
+        """
+        return cls(sizes, gain * fit_slopes(values.astype(np.float64, copy=False).swapaxes(0, 1), codes, weights))
+
+    def at(self, size: int) -> float:
+        """Return the slope of a size."""
+        return float(np.exp(np.interp(size, self.sizes, np.log(self.values))))
+
+    def calibration(self, size: int, n_classes: int) -> Calibration:
+        """Return the calibration of a size."""
+        return Calibration(self.at(size), np.zeros(n_classes))
+
+
 def cross_fitted(values: Array, codes: Array, fold_of: Array) -> Array:
     """Return calibrated probabilities of out-of-fold values, each fold by a slope from all other folds.
 

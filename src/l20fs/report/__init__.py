@@ -1,17 +1,23 @@
 """HTML pages: the report of a selection, a comparison of methods, and the reproduction of the paper."""
 
 from l20fs.report.comparison import comparison_page
-from l20fs.report.content import Content, Curve, PathLines, Stability
+from l20fs.report.content import Content
 from l20fs.report.index import Exhibit, reproduction_page, write_reproduction_page
+from l20fs.report.measures import ClassRate, Curve, Numbers, PanelNumbers, PathLines, Reliability, Roc, Stability
 from l20fs.report.page import render
 from l20fs.report.records import ReportError
 
 __all__ = [
+    "ClassRate",
     "Content",
     "Curve",
     "Exhibit",
+    "Numbers",
+    "PanelNumbers",
     "PathLines",
+    "Reliability",
     "ReportError",
+    "Roc",
     "Stability",
     "comparison_page",
     "render",

@@ -1,4 +1,4 @@
-"""The page of ``l20fs compare``: a table of methods and their accuracy curves."""
+"""The page of ``l20fs compare``: a table of methods and the curves of their scores."""
 
 from __future__ import annotations
 
@@ -6,22 +6,19 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from l20fs.evaluation.metrics import Metric, metric_of
 from l20fs.report import svg
+from l20fs.report.frames import unbroken
 from l20fs.report.html_page import fill
 from l20fs.report.page import with_error
+from l20fs.text import number_with_error
 
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Columns of the table: name in the DataFrame, and name on the page.
-COLUMNS = {
-    "method": "Method",
-    "classifier": "Judged by",
-    "accuracy": "Accuracy",
-    "n_features": "Features",
-    "stability": "Stability",
-    "seconds": "Seconds",
-}
+#: Columns of the table before and after that of the metric: name in the DataFrame, and name on the page.
+FIRST = {"method": "Method", "classifier": "Judged by"}
+LAST = {"n_features": "Features", "stability": "Stability", "seconds": "Seconds"}
 
 
 class Cell(NamedTuple):
@@ -56,15 +53,16 @@ def comparison_page(
     comparison : DataFrame
         One row per method and classifier: ``method``, ``classifier``, ``accuracy`` and ``standard_error`` (in %),
         ``n_features``, ``stability``, ``stability_lower``, ``stability_upper``, ``seconds``. What is not known is NaN.
+        Instead of ``accuracy`` there may be any other metric, under its name.
     curves : DataFrame
-        One row per method, classifier and size: ``method``, ``classifier``, ``n_features``, ``accuracy``,
-        ``standard_error``.
+        One row per method, classifier and size: ``method``, ``classifier``, ``n_features``, ``accuracy`` (or the other
+        metric), ``standard_error``.
     title : str
         The file or the data set.
     sentences, warnings : sequence of str
         What was done; what the reader should beware of.
     answer : str, optional
-        The result in one sentence; None: which method is highest.
+        The result in one sentence; None: which method is best.
 
     Examples
     --------
@@ -75,49 +73,56 @@ def comparison_page(
     >>> "90.0\\N{NO-BREAK SPACE}%" in page
     True
     """
-    missing = [name for name in (*COLUMNS, "standard_error") if name not in comparison.columns]
+    metric = metric_of(comparison.columns)
+    header = FIRST | {metric.name: metric.heading} | LAST
+    missing = [name for name in (*header, "standard_error") if name not in comparison.columns]
     if missing:
-        raise ValueError(f"The comparison has no column {missing[0]!r}. It needs {', '.join(COLUMNS)} and standard_error.")
+        raise ValueError(f"The comparison has no column {missing[0]!r}. It needs {', '.join(header)} and standard_error.")
     methods = list(dict.fromkeys([*comparison["method"], *curves["method"]]))
     return fill(
         "comparison.html",
         scripts=("sort.js",),
         title=title,
-        answer=answer or _highest(comparison),
+        answer=answer or _best(comparison, metric),
+        metric=metric,
         sentences=sentences,
         warnings=warnings,
-        header=list(COLUMNS.values()),
-        rows=[_cells(row) for row in comparison.to_dict("records")],
-        charts=[_chart(part, str(name), methods) for name, part in curves.groupby("classifier", sort=False)],
+        header=list(header.values()),
+        rows=[_cells(row, metric) for row in comparison.to_dict("records")],
+        charts=[_chart(part, str(name), methods, metric) for name, part in curves.groupby("classifier", sort=False)],
         place_of=methods.index,
         swatch=svg.swatch,
         n_methods=comparison["method"].nunique(),
     )
 
 
-def _highest(comparison: pd.DataFrame) -> str:
-    known = comparison.dropna(subset=["accuracy"])
+def _best(comparison: pd.DataFrame, metric: Metric) -> str:
+    known = comparison.dropna(subset=[metric.name])
     if known.empty:
         return "No method has a result yet."
-    best = known.loc[known["accuracy"].idxmax()]
+    best = known.loc[(metric.sign * known[metric.name]).idxmax()]
     return (
-        f"{best['method']} has the highest accuracy: {_accuracy(best)} with {_number(best['n_features'])} features "
-        f"(judged by {best['classifier']})."
+        f"{best['method']} has the {'highest' if metric.sign > 0 else 'lowest'} {metric.title}: {_score(best, metric)} with "
+        f"{_number(best['n_features'])} features (judged by {best['classifier']})."
     )
 
 
-def _accuracy(row: Any) -> str:
-    mean, error = row["accuracy"] / 100, row["standard_error"] / 100
-    return "" if math.isnan(mean) else with_error(mean, None if math.isnan(error) else error)
+def _score(row: Any, metric: Metric) -> str:
+    mean, error = row[metric.name], row["standard_error"]
+    if math.isnan(mean):
+        return ""
+    if metric.is_share:
+        return with_error(mean / 100, None if math.isnan(error) else error / 100)
+    return unbroken(number_with_error(mean, error))
 
 
-def _cells(row: dict[str, Any]) -> list[Cell]:
+def _cells(row: dict[str, Any], metric: Metric) -> list[Cell]:
     limits = [row.get(f"stability_{end}", math.nan) for end in ("lower", "upper")]
     interval = "" if any(math.isnan(limit) for limit in limits) else f"{limits[0]:.2f} to {limits[1]:.2f}"
     return [
         Cell(str(row["method"]), str(row["method"])),
         Cell(str(row["classifier"]), str(row["classifier"])),
-        Cell(_accuracy(row), _key(row["accuracy"])),
+        Cell(_score(row, metric), _key(row[metric.name])),
         Cell(_number(row["n_features"]), _key(row["n_features"])),
         Cell("" if math.isnan(row["stability"]) else f"{row['stability']:.2f}", _key(row["stability"]), interval),
         Cell(_number(row["seconds"]), _key(row["seconds"])),
@@ -135,19 +140,21 @@ def _number(value: float) -> str:
     return f"{value:.0f}" if value == round(value) or abs(value) >= 100 else f"{value:.3g}"
 
 
-def _chart(curves: pd.DataFrame, classifier: str, methods: list[str]) -> Chart:
+def _chart(curves: pd.DataFrame, classifier: str, methods: list[str], metric: Metric) -> Chart:
     """Draw the curves of a classifier; a method looks the same in every chart."""
     shown = [name for name in methods if name in set(curves["method"])]
     lines = []
     for name in shown:
         part = curves[curves["method"] == name].sort_values("n_features")
-        scores = [None if math.isnan(value) else value / 100 for value in part["accuracy"]]
+        unit = 100 if metric.is_share else 1
+        scores = [None if math.isnan(value) else value / unit for value in part[metric.name]]
         lines.append(svg.Line(name, part["n_features"].tolist(), scores))
     picture = svg.score_chart(
         lines,
-        label=f"Accuracy of each method against the number of features, judged by {classifier}",
-        score_name="accuracy",
+        label=f"{metric.heading} of each method against the number of features, judged by {classifier}",
+        score_name=metric.title,
         chance=None,
+        percent=metric.is_share,
         by_ratio=True,
         places=[methods.index(name) for name in shown],
     )

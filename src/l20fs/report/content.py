@@ -4,49 +4,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, fields
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any, Literal
 
+from l20fs.report.measures import ClassRate, Curve, Numbers, PanelNumbers, PathLines, Reliability, Roc, Stability
 from l20fs.report.records import ReportError, dump, read_value
+from l20fs.report.rules import FORMAT, MOST_LINES, NUMBER, rules_of
 
-FORMAT = 1
+__all__ = ["MOST_LINES", "NUMBER", "Content", "Curve", "PathLines", "Stability", "as_plain", "write_tsv"]
+
+#: Formats that are read: those of format 1 lack what is optional in format 2.
+READABLE = (1, FORMAT)
 #: Number of substitutes shown for a feature.
 N_SUBSTITUTES = 3
-#: Largest number of lines in the picture of the path.
-MOST_LINES = 30
-
-#: A plain number, as a text.
-NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE | re.ASCII)
-
-
-@dataclass(frozen=True)
-class Curve:
-    """Scores for 1, 2, ... features: mean and standard error, None where nothing was measured."""
-
-    name: str
-    mean: list[float | None]
-    error: list[float | None]
-
-
-@dataclass(frozen=True)
-class PathLines:
-    """Row norms of the first features along the values of lambda, and the lambda at which each came to stay."""
-
-    alphas: list[float]
-    norms: list[list[float]]
-    entry: list[float | None]
-
-
-@dataclass(frozen=True)
-class Stability:
-    """Frequencies with which the selected features were selected again, and the stability index with its 95 % interval."""
-
-    frequencies: list[float]
-    index: float | None
-    lower: float | None
-    upper: float | None
-    n_resamples: int
 
 
 @dataclass(frozen=True)
@@ -67,9 +38,10 @@ class Content:
         The largest number of features that the page can show.
     n_samples, n_features : int
     classes : list of str
+        Empty for a regression, which has ``targets``.
     class_sizes : list of int
-    chance : float
-        The share of the largest class.
+    chance : float or None
+        The score that needs no features, such as the share of the largest class; ``chance_name`` names it.
     curves : list of Curve
         The first is the one that is quoted; entry k - 1 belongs to k features.
     features : list of str
@@ -80,11 +52,12 @@ class Content:
         For each feature (name, correlation, rank or 0 if it is not among ``features``), the most correlated first. Empty
         where nobody looked for them.
     heat : list of lists of float
-        For each feature its mean z-score in each class. May be empty.
+        For each feature its mean z-score in each class; of a regression, in the lower, middle and upper third of each
+        target, target after target. May be empty.
     coef : list of lists of lists of str, optional
-        ``coef[k - 1][i][c]``: the weight of feature i for class c if k features are selected.
+        ``coef[k - 1][i][c]``: the weight of feature i for class, or target, c if k features are selected.
     strongest : list of lists of int, optional
-        ``strongest[k - 1][i]``: the class with the largest weight, -1 for none. There if ``coef`` is.
+        ``strongest[k - 1][i]``: the class with the largest weight, -1 for none. There if ``coef`` is, but for a regression.
     confusion : list of lists of lists of int, optional
         ``confusion[k - 1][true][predicted]``: numbers of samples.
     path : PathLines, optional
@@ -95,6 +68,26 @@ class Content:
     sentences, warnings : list of str, optional
         What was done and what it does not mean; what the reader should beware of.
     score_name : str, default="accuracy"
+    task : {"classification", "regression"}, default="classification"
+    targets : list of str, optional
+        Names of the numbers that a regression predicts.
+    score_format : {"percent", "number"}, default="percent"
+        How scores are written.
+    score_is_loss : bool, default=False
+        Whether less is better.
+    chance_name : str, default="always the largest class"
+    further : list of Curve, optional
+        Curves of other metrics, named by the metric and written as numbers; each has a picture of its own.
+    rates : list of lists of ClassRate, optional
+        ``rates[k - 1][c]``: sensitivity and specificity of class c.
+    roc : list of Roc, optional
+        For two classes; entry k - 1 belongs to k features.
+    reliability : list of Reliability, optional
+        Whether probabilities can be trusted; entry k - 1 belongs to k features.
+    numbers : Numbers, optional
+        Measured and predicted numbers of a regression, of at most 300 samples and targets.
+    panel : PanelNumbers, optional
+        What the page needs to predict new samples.
     format : int
         Version of the file.
 
@@ -120,7 +113,7 @@ class Content:
     n_features: int
     classes: list[str]
     class_sizes: list[int]
-    chance: float
+    chance: float | None
     curves: list[Curve]
     features: list[str]
     columns: dict[str, list[str]]
@@ -135,12 +128,28 @@ class Content:
     sentences: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     score_name: str = "accuracy"
+    task: Literal["classification", "regression"] = "classification"
+    targets: list[str] = field(default_factory=list)
+    score_format: Literal["percent", "number"] = "percent"
+    score_is_loss: bool = False
+    chance_name: str = "always the largest class"
+    further: list[Curve] = field(default_factory=list)
+    rates: list[list[ClassRate] | None] | None = None
+    roc: list[Roc | None] | None = None
+    reliability: list[Reliability | None] | None = None
+    numbers: Numbers | None = None
+    panel: PanelNumbers | None = None
     format: int = FORMAT
 
     def __post_init__(self) -> None:
-        for is_right, what in _rules(self):
+        for is_right, what in rules_of(self):
             if not is_right:
                 raise ReportError(f"The report is not complete: {what}. Make it again with l20fs select.")
+
+    @property
+    def outputs(self) -> list[str]:
+        """Names of what the weights are for: classes, or targets of a regression."""
+        return self.targets if self.task == "regression" else self.classes
 
     @property
     def shown(self) -> int:
@@ -162,11 +171,13 @@ class Content:
             dump(stored)
         except (ValueError, RecursionError) as error:
             raise ReportError(f"This is no report: {error}. Name a report.json that l20fs select wrote.") from None
-        if isinstance(stored, dict) and stored.get("format", FORMAT) != FORMAT:
-            raise ReportError(
-                f"The report has format {stored['format']!r}; this version of l20fs reads {FORMAT}. "
-                "Use the version that wrote it, or make it again."
-            )
+        if isinstance(stored, dict):
+            if (found := stored.get("format", FORMAT)) not in READABLE or isinstance(found, bool):
+                raise ReportError(
+                    f"The report has format {found!r}; this version of l20fs reads {FORMAT}. "
+                    "Use the version that wrote it, or make it again."
+                )
+            stored["format"] = FORMAT
         if isinstance(stored, dict) and isinstance(stored.get("coef"), list):
             stored["coef"] = [_unpack(panel) for panel in stored["coef"]]
         content: Content = read_value(stored, cls, "report")
@@ -193,7 +204,8 @@ class Content:
             "feature",
             *self.columns,
             *(["could_replace"] if self.substitutes else []),
-            *(["strongest", *(f"coef_{name}" for name in self.classes)] if self.coef is not None else []),
+            *(["strongest"] if self.strongest is not None else []),
+            *([f"coef_{name}" for name in self.outputs] if self.coef is not None else []),
         ]
 
     def row(self, k: int, place: int) -> list[str]:
@@ -201,9 +213,11 @@ class Content:
         cells = [self.features[place], *(texts[place] for texts in self.columns.values())]
         if self.substitutes:
             cells.append(", ".join(f"{name} ({value:.2f})" for name, value in self.could_replace(k, place)))
-        if self.coef is not None and self.strongest is not None:
+        if self.strongest is not None:
             strongest = self.strongest[k - 1][place]
-            cells += ["" if strongest < 0 else self.classes[strongest], *self.coef[k - 1][place]]
+            cells.append("" if strongest < 0 else self.classes[strongest])
+        if self.coef is not None:
+            cells += self.coef[k - 1][place]
         return cells
 
     def could_replace(self, k: int, place: int) -> list[tuple[str, float]]:
@@ -229,79 +243,24 @@ def _guarded(text: str) -> str:
     return f"'{text}" if text[:1] in ("=", "+", "-", "@") and not NUMBER.fullmatch(text) else text
 
 
-# -------------------------------------------------------------------------------------------------- what belongs together
-
-
-def _rules(content: Content) -> Iterator[tuple[bool, str]]:
-    """Yield conditions that must hold, each with the fault if it does not."""
-    n, n_classes = content.k_max, len(content.classes)
-    yield content.format == FORMAT, f"format is {content.format}, not {FORMAT}"
-    yield content.k >= 0 and n >= 0, "k and k_max must not be negative"
-    yield len(content.features) == n, f"{len(content.features)} features for k_max {n}"
-    yield len(content.class_sizes) == n_classes, f"{len(content.class_sizes)} class sizes for {n_classes} classes"
-    for curve in content.curves:
-        yield len(curve.mean) == len(curve.error) == n, f"curve {curve.name!r} has not {n} means and errors"
-    for name, texts in content.columns.items():
-        yield len(texts) == n, f"column {name!r} has {len(texts)} texts for {n} features"
-        taken = name in ("feature", "could_replace", "strongest") or name.startswith("coef_")
-        yield not taken, f"{name!r} cannot be the name of a further column"
-    for what, table in (("substitutes", content.substitutes), ("heat", content.heat)):
-        yield len(table) in (0, n), f"{what} has {len(table)} entries for {n} features"
-    ranks = (rank for entries in content.substitutes for _, _, rank in entries)
-    yield all(0 <= rank <= n for rank in ranks), f"a substitute has a rank outside 0 to {n}"
-    yield all(len(row) == n_classes for row in content.heat), f"a row of heat has not {n_classes} classes"
-    yield from _rules_of_panels(content)
-    yield from _rules_of_pictures(content)
-
-
-def _rules_of_panels(content: Content) -> Iterator[tuple[bool, str]]:
-    n, n_classes = content.k_max, len(content.classes)
-    sizes = list(range(1, n + 1))
-    yield (content.coef is None) == (content.strongest is None), "coef and strongest come together"
-    if content.coef is not None:
-        yield n_classes > 0, "weights need classes"
-        yield [len(panel) for panel in content.coef] == sizes, "coef has not k rows for each k"
-        rows = [row for panel in content.coef for row in panel]
-        yield all(len(row) == n_classes for row in rows), f"a row of coef has not {n_classes} weights"
-        yield all(NUMBER.fullmatch(text) for row in rows for text in row), "a weight is no number"
-    if content.strongest is not None:
-        yield [len(panel) for panel in content.strongest] == sizes, "strongest has not k entries for each k"
-        named = {place for panel in content.strongest for place in panel}
-        yield named <= set(range(-1, n_classes)), f"strongest names a class outside 0 to {n_classes - 1}"
-    if content.confusion is not None:
-        yield len(content.confusion) == n, f"{len(content.confusion)} confusion matrices for {n} panels"
-        is_square = all(
-            len(matrix) == n_classes and all(len(row) == n_classes for row in matrix) for matrix in content.confusion
-        )
-        yield is_square, f"a confusion matrix is not {n_classes} x {n_classes}"
-        counts = (count for matrix in content.confusion for row in matrix for count in row)
-        yield all(count >= 0 for count in counts), "a count is negative"
-
-
-def _rules_of_pictures(content: Content) -> Iterator[tuple[bool, str]]:
-    if content.path is not None:
-        n_lines, n_alphas = len(content.path.norms), len(content.path.alphas)
-        yield n_lines <= min(MOST_LINES, content.k_max), f"the path has {n_lines} lines"
-        yield len(content.path.entry) == n_lines, "the path has not one entry for each line"
-        yield all(len(line) == n_alphas for line in content.path.norms), f"a line of the path has not {n_alphas} norms"
-    if content.stability is not None:
-        frequencies = content.stability.frequencies
-        yield len(frequencies) == content.shown, f"{len(frequencies)} frequencies for {content.shown} features"
-        yield all(0.0 <= share <= 1.0 for share in frequencies), "a frequency is not between 0 and 1"
-
-
 # ------------------------------------------------------------------------------------------------------------------- JSON
 
 
 def as_plain(content: Content) -> dict[str, Any]:
     """Return the fields for JSON; the weights of a panel as one text, which is half as long as a list of texts."""
-    stored = {item.name: getattr(content, item.name) for item in fields(content)}
-    for name in ("path", "stability"):
-        stored[name] = vars(stored[name]) if stored[name] is not None else None
-    stored["curves"] = [vars(curve) for curve in content.curves]
+    stored = {item.name: _plain(getattr(content, item.name)) for item in fields(content)}
     if content.coef is not None:
         stored["coef"] = [";".join(" ".join(row) for row in panel) for panel in content.coef]
     return stored
+
+
+def _plain(value: Any) -> Any:
+    """Return records, alone or in lists, as dictionaries."""
+    if is_dataclass(value):
+        return vars(value)
+    if isinstance(value, list) and any(isinstance(item, list) or is_dataclass(item) for item in value):
+        return [_plain(item) for item in value]
+    return value
 
 
 def _unpack(panel: Any) -> Any:

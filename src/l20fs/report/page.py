@@ -5,25 +5,27 @@ from __future__ import annotations
 import base64
 import json
 import math
+import struct
 import zlib
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from l20fs.report import svg
+from l20fs.report import frames, points, svg
 from l20fs.report.content import NUMBER, Content, as_plain
+from l20fs.report.frames import unbroken as unbroken
 from l20fs.report.html_page import fill
-from l20fs.text import counted, percent
+from l20fs.report.measures import PanelNumbers
 
 #: Fields of the content that the script needs to show another k; all else is drawn once.
-SCRIPT_FIELDS = (
-    "title", "score_name", "classes", "features", "columns", "curves", "substitutes", "strongest", "confusion",
-)  # fmt: skip
+SCRIPT_FIELDS = ("title", "task", "classes", "targets", "features", "columns", "substitutes", "strongest", "confusion")
+#: Most weights that the page predicts with: those of every panel up to 100 features and 4 classes.
+MOST_WEIGHTS = 16_000
 
 #: Names and meanings of the columns on the page.
 COLUMNS = {
     "feature": ("Feature", "The name of the column in your table."),
     "rank": ("Rank", "1 is the feature that was most useful first."),
     "score": ("Score", "What the features are ordered by; higher is better."),
-    "norm": ("Size", "How large the weights of the feature are, over all classes together."),
+    "norm": ("Size", "How large the weights of the feature are, all together."),
     "entry_alpha": ("Enters at λ", "The price per feature below which this one came in to stay; higher is earlier."),
     "rule": ("Ranked by", "What gave the feature its rank: by its entry into the model, by its weight, or asked for."),
     "stability": ("Chosen again", "In what share of random halves of the samples the feature was selected again."),
@@ -37,6 +39,9 @@ COLUMNS = {
 #: Columns that are shown only if asked for: what they say is in the order of the rows.
 TECHNICAL = ("score", "norm", "entry_alpha", "rule")
 WEIGHT = "For each class: a positive weight speaks for it if the value is high, a negative one speaks against it."
+SLOPE = "How much the prediction rises if the value rises by one unit and all others stay."
+#: Columns of the heatmap of a regression.
+THIRDS = ("lower third", "middle third", "upper third")
 
 #: Number of classes from which cells show a colour only, and class names are turned.
 MANY_CLASSES = 12
@@ -68,23 +73,25 @@ def render(content: Content) -> str:
     >>> page.startswith("<!doctype html>"), "<y>" in page
     (True, False)
     """
-    stored = as_plain(content)
-    # The weights are nine tenths of the data; packed they take less than half the room.
-    packed = (
-        None if stored["coef"] is None else base64.b64encode(zlib.compress("\n".join(stored["coef"]).encode(), 9)).decode()
-    )
+    swapped = frames.make_frames(content)
+    k = content.shown
     return fill(
         "report.html",
-        scripts=("sort.js", "page.js"),
-        data={name: stored[name] for name in SCRIPT_FIELDS} | {"k": content.shown, "coef": packed},
+        scripts=("sort.js", *(("predict.js",) if content.panel else ()), "page.js"),
+        data=_for_script(content, swapped),
         title=content.title,
         answer=unbroken(content.answer),
         content=content,
-        k=content.shown,
-        score=score_text(content, content.shown),
-        value_text=value_text(content, content.shown),
-        score_chart=_score_chart(content),
-        path_chart=_path_chart(content),
+        is_regression=content.task == "regression",
+        k=k,
+        at_k=lambda name, key="text": swapped[name][key][k],
+        score_chart=frames.score_chart(content),
+        further_charts=frames.further_charts(content),
+        path_chart=frames.path_chart(content),
+        roc_chart=frames.roc_chart(content, swapped),
+        reliability_chart=frames.reliability_chart(content, swapped),
+        brier_of_shares=_brier_of_shares(content.class_sizes),
+        target_pictures=points.target_pictures(content.numbers, content.targets, k) if content.numbers else [],
         swatch=svg.swatch,
         n_coloured=svg.N_COLOURS,
         header=[column(name) for name in content.header()],
@@ -94,38 +101,76 @@ def render(content: Content) -> str:
         rows=[_row(content, place) for place in range(content.k_max)],
         could_replace=content.could_replace,
         n_static=1 + len(content.columns),
+        heat_names=_heat_names(content),
         is_crowded=len(content.classes) >= MANY_CLASSES,
         heat_level=heat_level,
         signed=signed,
         count_level=count_level,
-        totals=[sum(row) for row in content.confusion[content.shown - 1]] if content.confusion and content.shown else [],
+        totals=[sum(row) for row in content.confusion[k - 1]] if content.confusion and k else [],
         provenance=json.dumps(content.provenance, indent=2, ensure_ascii=False),
     )
 
 
-def score_text(content: Content, k: int) -> str:
-    """Write the score of k features by every curve.
+def _for_script(content: Content, swapped: frames.Frames) -> dict[str, Any]:
+    """Return the data of the script; what depends on k is packed, which takes less than half the room."""
+    stored = as_plain(content)
+    changing = {"coef": stored["coef"], "frames": swapped, "numbers": stored["numbers"]}
+    text = json.dumps(changing, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return {name: stored[name] for name in SCRIPT_FIELDS} | {
+        "k": content.shown,
+        "packed": packed(text.encode()),
+        "panel": None if content.panel is None else _for_prediction(content.panel, content.shown),
+    }
 
-    The script says the same at any k, digit for digit.
-    """
-    texts = []
-    for curve in content.curves:
-        mean, error = (curve.mean[k - 1], curve.error[k - 1]) if k else (None, None)
-        if mean is not None:
-            texts.append(f"{curve.name} {with_error(mean, error)}")
-    return ", ".join(texts)
+
+def packed(data: bytes) -> str:
+    """Return bytes as a text that the script unpacks."""
+    return base64.b64encode(zlib.compress(data, 9)).decode()
+
+
+def _for_prediction(panel: PanelNumbers, k: int) -> dict[str, Any]:
+    """Return what the script predicts with; of very many weights those of the smaller panels, and of the selected one."""
+    rules = [
+        [*weights, [-math.inf if value is None else value for value in intercept]]
+        for weights, intercept in zip(panel.weights, panel.intercept, strict=True)
+    ]
+    if panel.slope and len(rules[0][0]) > 2 and all(math.isfinite(rule[-1][-1]) for rule in rules):
+        # Only differences between classes matter: three or more have one value less.
+        rules = [[[value - row[-1] for value in row[:-1]] for row in rule] for rule in rules]
+    n_values = len(rules[0][0]) if rules else 0
+    left = MOST_WEIGHTS - (n_values * (k + 1) if k <= len(rules) else 0)
+    sizes = {k} & set(range(1, len(rules) + 1))
+    for size in range(1, len(rules) + 1):
+        left -= n_values * (size + 1) if size != k else 0
+        if left >= 0:
+            sizes.add(size)
+    numbers = [value for size in sorted(sizes) for row in rules[size - 1] for value in row]
+    return {
+        "sizes": sorted(sizes),
+        "n_values": n_values,
+        "rules": packed(struct.pack(f"<{len(numbers)}d", *numbers)),
+    } | {name: getattr(panel, name) for name in ("slope", "offset", "minimum", "maximum", "transform")}
+
+
+def _brier_of_shares(class_sizes: list[int]) -> float | None:
+    """Return the Brier score of giving every sample the shares of the classes."""
+    total = sum(class_sizes)
+    if not total:
+        return None
+    score = 1.0 - sum((size / total) ** 2 for size in class_sizes)
+    return score / 2.0 if len(class_sizes) == 2 else score
+
+
+def _heat_names(content: Content) -> list[str]:
+    if content.task == "classification":
+        return content.classes
+    names = content.targets
+    return list(THIRDS) if len(names) == 1 else [f"{name}: {third}" for name in names for third in THIRDS]
 
 
 def with_error(mean: float, error: float | None) -> str:
     """Write a share and its standard error with non-breaking spaces."""
-    return unbroken(percent(mean) if error is None else f"{percent(mean)} ± {percent(error)}")
-
-
-def value_text(content: Content, k: int) -> str:
-    """Write the value of the slider for screen readers."""
-    mean = content.curves[0].mean[k - 1] if content.curves and k else None
-    features = counted(k, "feature")
-    return features if mean is None else f"{features}, {unbroken(percent(mean))} {content.score_name}"
+    return frames.estimate_text(mean, None, error, "percent")
 
 
 def column(name: str) -> tuple[str, str]:
@@ -137,7 +182,8 @@ def column(name: str) -> tuple[str, str]:
 
 def _meanings(content: Content) -> list[tuple[str, str, str]]:
     known = [(COLUMNS[name][0], name, COLUMNS[name][1]) for name in content.header() if name in COLUMNS]
-    return known + ([("Weight for", "coef_…", WEIGHT)] if content.coef is not None else [])
+    weight = WEIGHT if content.task == "classification" else SLOPE
+    return known + ([("Weight for", "coef_…", weight)] if content.coef is not None else [])
 
 
 def _row(content: Content, place: int) -> list[TableCell]:
@@ -165,11 +211,6 @@ def in_short(text: str) -> str:
     return f"{float(text):.4g}" if NUMBER.fullmatch(text) and len(text) > 6 else text
 
 
-def unbroken(text: str) -> str:
-    """Put non-breaking spaces between a number, its unit and its error."""
-    return text.replace(" %", "\N{NO-BREAK SPACE}%").replace(" ± ", "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}")
-
-
 def signed(z: float) -> str:
     """Format a z-score with one decimal and its sign.
 
@@ -190,39 +231,3 @@ def count_level(count: int, total: int, is_right: bool) -> int:
     """Return the colour level of a count: blue (negative) for correct predictions, red for wrong ones."""
     level = math.ceil(N_LEVELS * count / total) if count else 0
     return -level if is_right else level
-
-
-def _score_chart(content: Content) -> str | None:
-    if not content.curves or not content.k_max:
-        return None
-    sizes = range(1, content.k_max + 1)
-    lines = [svg.Line(curve.name, sizes, curve.mean, curve.error) for curve in content.curves]
-    x, y = svg.score_axes(lines, content.chance)
-    main, k = content.curves[0].mean, content.shown
-    marks = ""
-    if k and (mean := main[k - 1]) is not None:
-        marks = f'<circle class="chosen" cx="{x(k):.1f}" cy="{y(mean):.1f}" r="9"/>'
-    # The script moves the marker by these four numbers.
-    step = x(2) - x(1) if content.k_max > 1 else 0.0
-    places = f'data-first="{x(1):.3f}" data-step="{step:.5f}" data-zero="{y(0):.3f}" data-unit="{y(0) - y(1):.3f}"'
-    at = (x(max(k, 1)), y(main[k - 1] or 0.0) if k else 0.0)
-    hidden = "" if marks else ' visibility="hidden"'
-    marks += (
-        f'<g id="marker" {places}{hidden} transform="translate({at[0]:.1f} 0)">'
-        f'<line y1="{svg.TOP}" y2="{svg.BOTTOM}"/><circle cy="{at[1]:.1f}" r="5"/></g>'
-    )
-    return svg.score_chart(
-        lines,
-        label=f"{content.score_name} against the number of features",
-        score_name=content.score_name,
-        chance=content.chance,
-        marks=marks,
-    )
-
-
-def _path_chart(content: Content) -> str | None:
-    path = content.path
-    if path is None or len(path.alphas) < 2 or not path.norms:
-        return None
-    lines = [svg.Line(name, path.alphas, norms) for name, norms in zip(content.features, path.norms, strict=False)]
-    return svg.path_chart(lines, label="size of the weights of each feature as the price falls", n_in=content.shown)

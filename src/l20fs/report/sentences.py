@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from l20fs.text import abbreviated, counted, percent
+from l20fs.text import abbreviated, counted, number_with_interval, percent, share_with_interval
 
-#: With fewer samples than this an accuracy is uncertain.
+#: With fewer samples than this a score is uncertain.
 FEW_SAMPLES = 30
 
 #: The second half of a sentence about each solver.
@@ -20,7 +20,7 @@ SOLVERS = {
 
 #: The rules for the number of features, in words.
 RULES = {
-    "best": "highest accuracy",
+    "best": "best score",
     "1se": "smallest within one standard error of the best",
     "asked": "asked for",
     "default": "default",
@@ -28,27 +28,60 @@ RULES = {
 }
 
 
-def answer(
-    k: int, n_features: int, n_classes: int, *, score: tuple[float, float] | None, n_folds: int, chance: float, noun: str
-) -> str:
-    """State the result in one sentence.
+def score_text(name: str, value: float, lower: float, upper: float, *, is_share: bool) -> str:
+    """Write a score with its interval.
 
     Examples
     --------
-    >>> answer(13, 2308, 4, score=(0.984, 0.016), n_folds=5, chance=0.37, noun="feature")
-    '13 of 2308 features tell 4 classes apart: 98.4 % ± 1.6 % of samples right in 5-fold cross-validation.'
+    >>> score_text("accuracy", 0.984, 0.915, 0.997, is_share=True), score_text("R²", 0.482, 0.41, 0.55, is_share=False)
+    ('98 % (92 to 100 %) of samples right', 'R² 0.48 (0.41 to 0.55)')
+    """
+    text = (share_with_interval if is_share else number_with_interval)(value, lower, upper)
+    return f"{text} of samples right" if name == "accuracy" else f"{name} {text}"
+
+
+def answer(
+    k: int,
+    n_features: int,
+    aim: str,
+    *,
+    score: str | None,
+    n_folds: int,
+    is_corrected: bool,
+    is_better: bool | None,
+    chance: str,
+    noun: str,
+    reason: str | None = None,
+) -> str:
+    """State the result in one sentence.
+
+    ``aim`` is what the features are for, such as "tell 4 classes apart"; ``is_better`` whether the score is better than
+    ``chance``, None where its interval does not say. ``reason`` explains the metric.
+
+    Examples
+    --------
+    >>> answer(
+    ...     13, 2308, "tell 4 classes apart", score="98 % (91 to 100 %) of samples right", n_folds=5, is_corrected=False,
+    ...     is_better=True, chance="always the largest class: 37 %", noun="feature",
+    ... )
+    '13 of 2308 features tell 4 classes apart: 98 % (91 to 100 %) of samples right (5-fold cross-validation, 95 % interval).'
     """
     which = f"{k} of {counted(n_features, noun)}"
-    classes = counted(n_classes, "class")
-    verb = "tells" if k == 1 else "tell"
     if score is None:
-        return f"{which} {'was' if k == 1 else 'were'} selected to tell {classes} apart; how well is not known."
-    mean, error = score
-    measured = f"{percent(mean)} ± {percent(error)} of samples right in {n_folds}-fold cross-validation"
-    if mean - error <= chance:
-        do_not = "does not" if k == 1 else "do not"
-        return f"{which} {do_not} tell {classes} apart: {measured}; the largest class alone is {percent(chance)}."
-    return f"{which} {verb} {classes} apart: {measured}."
+        return f"{which} {'was' if k == 1 else 'were'} selected to {aim}; how well is not known."
+    first, rest = aim.split(" ", 1)
+    does = {True: f"{first}{'s' * (k == 1)} {rest}", None: f"may not {aim}", False: f"do{'es' * (k == 1)} not {aim}"}
+    correction = f", corrected for the choice of {'its' if k == 1 else 'their'} number" if is_corrected else ""
+    beside = "" if is_better else f"; {chance}"
+    because = f" {reason}" if reason else ""
+    return (
+        f"{which} {does[is_better]}: {score}{correction} ({n_folds}-fold cross-validation, 95 % interval){beside}.{because}"
+    )
+
+
+def why_balanced(name: str, share: float) -> str:
+    """Explain the balanced accuracy that was chosen since a class dominates."""
+    return f"Balanced accuracy counts every class alike, since {name!r} alone is {percent(share)} of the samples."
 
 
 def what_was_done(method: str, n_samples: int, n_features: int, *, reference: str, log: bool) -> str:
@@ -94,11 +127,11 @@ def how_strong_the_ridge_is(ridge: float | str, used: float, n_folds: int) -> st
     return f"The ridge term has the strength {used:.3g}, by the number of features per sample ('auto').{anew}"
 
 
-def how_k_was_chosen(k: int, rule: str, noun: str) -> str:
+def how_k_was_chosen(k: int, rule: str, noun: str, score_name: str = "accuracy") -> str:
     """Give the reason for the number of features."""
     reasons = {
-        "best": f"No other number of {noun}s up to the largest that was tried has a higher accuracy than {k}.",
-        "1se": f"{k} is the smallest number of {noun}s whose accuracy is at most one standard error below the best.",
+        "best": f"No other number of {noun}s up to the largest that was tried has a better {score_name} than {k}.",
+        "1se": f"{k} is the smallest number of {noun}s whose {score_name} is at most one standard error from the best.",
         "asked": f"You asked for {counted(k, noun)}.",
         "default": f"{counted(k, noun)} is the default; --auto 1se lets the data choose.",
         "alpha": f"{counted(k, noun)} {'is' if k == 1 else 'are'} worth the price --alpha.",
@@ -106,22 +139,28 @@ def how_k_was_chosen(k: int, rule: str, noun: str) -> str:
     return reasons[rule]
 
 
-def how_accuracy_was_estimated(n_folds: int, n_samples: int, *, groups: str | None) -> str:
+def how_it_was_scored(
+    n_folds: int, n_samples: int, *, groups: str | None, score_name: str = "accuracy", is_regression: bool = False
+) -> str:
     """Describe the cross-validation."""
     together = f" Samples with the same {groups!r} are always in the same part." if groups else ""
+    parts, done, mean = (
+        ("random parts", "predicted", "mean") if is_regression else ("parts with all classes in each", "classified", "vote")
+    )
     return (
-        f"Accuracy: the {n_samples} samples were split into {n_folds} parts with all classes in each. Each part was set "
-        f"aside once, the features were selected anew on the others, and the part was then classified.{together} The mean "
-        f"over the {n_folds} parts is given, ± one standard error of it. The judge 'linear' is a linear rule on the "
-        "selected features; 'KNN-5' is a vote of the five most similar samples."
+        f"The {n_samples} samples were split into {n_folds} {parts}. Each part was set aside once, the features were "
+        f"selected anew on the others, and the part was then {done}.{together} The {score_name} is that of all these "
+        "predictions together, with a 95 % interval. The judge 'linear' is a linear rule on the selected features; 'KNN-5' "
+        f"is the {mean} of the five most similar samples, with each feature divided by its deviation."
     )
 
 
-def all_were_right(n_samples: int, largest_error_share: float) -> str:
-    """Give the upper bound of the error rate if no error was seen."""
+def how_it_was_corrected() -> str:
+    """Describe the correction for the choice of the number of features."""
     return (
-        f"No sample was wrong; with {n_samples} samples, up to {percent(largest_error_share)} of all such samples could "
-        "still be (95 % confidence)."
+        "The best of many scores is too good, since it was chosen for being good. Therefore the choice was repeated on "
+        "random draws of the predictions, and judged by the samples that were not drawn; the mean of that is the corrected "
+        "score (Tsamardinos, Greasidou and Borboudakis 2018). Scores beside other numbers of features are not corrected."
     )
 
 
@@ -133,12 +172,9 @@ def what_it_does_not_mean() -> str:
     )
 
 
-def nested_estimate(mean: float, error: float, sizes: Sequence[int]) -> str:
-    """State the accuracy of the nested cross-validation."""
-    return (
-        f"With the number of features chosen anew in each part: {percent(mean)} ± {percent(error)} "
-        f"(it chose {', '.join(map(str, sizes))})."
-    )
+def nested_estimate(score: str, sizes: Sequence[int]) -> str:
+    """State the score of the nested cross-validation."""
+    return f"With the number of features chosen anew in each part: {score} (it chose {', '.join(map(str, sizes))})."
 
 
 def how_stable(index: float, lower: float, upper: float, n_resamples: int) -> str:
@@ -164,18 +200,23 @@ def rare_classes(rare: Sequence[tuple[str, int]], fewest: int) -> str | None:
     )
 
 
-def few_folds(n_folds: int, usual: int, smallest_class: tuple[str, int], n_groups: int | None) -> str | None:
-    """Warn of fewer folds than usual, or of none."""
+def few_folds(
+    n_folds: int, usual: int, smallest_class: tuple[str, int] | None, n_groups: int | None, n_samples: int = 0
+) -> str | None:
+    """Warn of fewer folds than usual, or of none; numbers have no ``smallest_class``."""
     if n_folds >= usual:
         return None
     if n_groups is not None and n_groups <= n_folds:
         cause = f"there {'is one group' if n_groups == 1 else f'are {n_groups} groups'} only"
+    elif smallest_class is None:
+        cause = f"there are {counted(n_samples, 'sample')} only"
     else:
         name, size = smallest_class
         cause = f"class {name!r} has {counted(size, 'sample')} only"
     if n_folds < 2:
-        return f"No cross-validation: {cause}, so it cannot be in both parts of a split. The accuracy is not known."
-    return f"{n_folds} folds instead of {usual}: {cause}. The accuracy is less certain."
+        beyond = "" if smallest_class is None else ", so it cannot be in both parts of a split"
+        return f"No cross-validation: {cause}{beyond}. How good the selection is, is not known."
+    return f"{n_folds} folds instead of {usual}: {cause}. The score is less certain."
 
 
 def raw_counts(looks_like_counts: bool) -> str | None:
@@ -196,14 +237,16 @@ def classes_in_one_group(classes: Sequence[str], group_name: str) -> str | None:
     )
 
 
-def few_samples(n_samples: int) -> str | None:
-    """Warn of an accuracy that rests on few samples."""
+def few_samples(n_samples: int, *, is_regression: bool = False) -> str | None:
+    """Warn of a score that rests on few samples."""
     if n_samples >= FEW_SAMPLES:
         return None
-    return (
-        f"Only {n_samples} samples: one sample more or less that is right changes the accuracy by {percent(1 / n_samples)}. "
-        "Check the list on other samples."
+    effect = (
+        "any of them may change the score"
+        if is_regression
+        else f"one sample more or less that is right changes the accuracy by {percent(1 / n_samples)}"
     )
+    return f"Only {n_samples} samples: {effect}. Check the list on other samples."
 
 
 def dominant_class(dominant: tuple[str, float] | None) -> str | None:
@@ -217,22 +260,12 @@ def dominant_class(dominant: tuple[str, float] | None) -> str | None:
     )
 
 
-def optimistic_choice(rule: str, *, is_nested: bool) -> str | None:
-    """Warn that the number was chosen by the accuracy that is shown."""
-    if rule not in ("best", "1se"):
-        return None
-    hint = "The nested estimate below is not." if is_nested else "--nested gives an estimate without that."
-    return (
-        f"The number of features was chosen by the same accuracy that is shown, which makes it slightly optimistic. {hint}"
-    )
-
-
 def search_at_limit(limit: int | None, noun: str) -> str | None:
     """Warn that the search for the number of features ended at the largest that was tried."""
     if limit is None:
         return None
     return (
-        f"The search for the number of {noun}s ended at its limit of {limit}, where the highest accuracy is: more may do "
+        f"The search for the number of {noun}s ended at its limit of {limit}, where the best score is: more may do "
         "better. Raise it with --max-features."
     )
 
@@ -245,6 +278,13 @@ def separating_feature(name: str | None) -> str | None:
         f"The feature {name!r} alone separates all classes without an error. Check that it is a measurement, not an "
         "identifier or a code of the class."
     )
+
+
+def copy_of_target(name: str | None) -> str | None:
+    """Warn of a feature from which the target follows exactly."""
+    if name is None:
+        return None
+    return f"The target follows exactly from the feature {name!r}. Check that it is a measurement, not the target itself."
 
 
 def more_than_shown(k: int, k_max: int, noun: str) -> str | None:

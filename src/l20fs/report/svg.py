@@ -14,6 +14,9 @@ N_COLOURS, N_DASHES = 6, 3
 #: The picture and the part of it inside the axes. The units are CSS pixels where there is room for all of them.
 WIDTH, HEIGHT = 640, 300
 LEFT, RIGHT, TOP, BOTTOM = 62, 622, 30, 246
+#: The same of square pictures, two of which have room side by side.
+SQUARE_WIDTH, SQUARE_HEIGHT = 342, 336
+SQUARE_LEFT, SQUARE_RIGHT, SQUARE_TOP, SQUARE_BOTTOM = 56, 316, 24, 284
 
 
 @dataclass(frozen=True)
@@ -40,12 +43,13 @@ class Scale:
 
 
 class Line(NamedTuple):
-    """Points of a line in order; y is None in gaps, and the error where it is unknown."""
+    """Points of a line in order, and the ends of its band if it has one; None in gaps, and where an end is unknown."""
 
     name: str
     x: Sequence[float]
     y: Sequence[float | None]
-    error: Sequence[float | None] = ()
+    lower: Sequence[float | None] = ()
+    upper: Sequence[float | None] = ()
 
 
 def ticks(low: float, high: float, n: int = 6, *, whole: bool = False) -> list[float]:
@@ -80,9 +84,11 @@ def swatch(place: int) -> str:
     )
 
 
-def score_scale(values: Iterable[float | None]) -> Scale:
-    """Return an axis for scores, from a round number below all values to 1 or above."""
+def score_scale(values: Iterable[float | None], *, percent: bool = True) -> Scale:
+    """Return an axis for scores: shares from a round number below all values to 1 or above, numbers from 0 or below."""
     known = [value for value in values if value is not None] or [0.0]
+    if not percent:
+        return Scale(min(0.0, *known), max(0.0, *known) or 1.0, BOTTOM, TOP)
     low, high = min(0.9, *known), max(1.0, *known)
     return Scale(math.floor(low * 10.0 + 1e-9) / 10.0, high, BOTTOM, TOP)
 
@@ -96,8 +102,10 @@ def score_chart(
     by_ratio: bool = False,
     places: Sequence[int] | None = None,
     marks: str = "",
+    percent: bool = True,
+    chance_name: str = "always the largest class",
 ) -> str:
-    """Draw scores against numbers of features; the first line has a band of its standard error if that is known.
+    """Draw scores against numbers of features; the first line has a band if its ends are known.
 
     Parameters
     ----------
@@ -113,15 +121,19 @@ def score_chart(
         Which colour and dashes each line has; None: 0, 1, ...
     marks : str
         SVG that is drawn above everything else.
+    percent : bool
+        Whether scores are shares.
+    chance_name : str
+        What the dashed line is.
     """
-    x, y = score_axes(lines, chance, by_ratio)
-    body = [_frame(x, y, _size_ticks(lines, x), ticks(y.low, y.high), score_name)]
+    x, y = score_axes(lines, chance, by_ratio, percent=percent)
+    body = [_frame(x, y, _size_ticks(lines, x), ticks(y.low, y.high), score_name, percent=percent)]
     if chance is not None:
         height = _f(y(chance))
         body.append(f'<line class="chance" x1="{LEFT}" x2="{RIGHT}" y1="{height}" y2="{height}"/>')
         above = chance > y.low + 0.15 * (y.high - y.low)
         text = _f(y(chance) + (18 if above else -7))
-        body.append(f'<text class="note" x="{RIGHT - 4}" y="{text}" text-anchor="end">always the largest class</text>')
+        body.append(f'<text class="note" x="{RIGHT - 4}" y="{text}" text-anchor="end">{escape(chance_name)}</text>')
     if lines:
         body.append(_band(lines[0], x, y))
     for line, place in reversed(list(zip(lines, places or range(len(lines)), strict=True))):  # the first lies on top
@@ -129,14 +141,15 @@ def score_chart(
     return _svg("score", label, "".join(body) + marks)
 
 
-def score_axes(lines: Sequence[Line], chance: float | None, by_ratio: bool = False) -> tuple[Scale, Scale]:
+def score_axes(
+    lines: Sequence[Line], chance: float | None, by_ratio: bool = False, *, percent: bool = True
+) -> tuple[Scale, Scale]:
     """Return the axes of :func:`score_chart`."""
     sizes = [size for line in lines for size in line.x] or [1.0]
     values = [value for line in lines for value in line.y] + [chance]
     for line in lines[:1]:
-        for piece in _pieces(line, zip(line.y, line.error, strict=True)) if line.error else ():
-            values += [value - error for _, value, error in piece]
-    return Scale(min(sizes), max(sizes), LEFT, RIGHT, by_ratio), score_scale(values)
+        values += [*line.lower, *(() if percent else line.upper)]  # of shares the band ends at the top
+    return Scale(min(sizes), max(sizes), LEFT, RIGHT, by_ratio), score_scale(values, percent=percent)
 
 
 def path_chart(lines: Sequence[Line], *, label: str, n_in: int) -> str:
@@ -147,21 +160,79 @@ def path_chart(lines: Sequence[Line], *, label: str, n_in: int) -> str:
     x = Scale(min(alphas), max(alphas), RIGHT, LEFT, is_log)
     y = Scale(0.0, top, BOTTOM, TOP)
     x_ticks = _log_ticks(x.low, x.high) if is_log else ticks(x.low, x.high)
-    body = [
-        _frame(x, y, x_ticks, ticks(0.0, top, 5), "size of the weights", "price per feature (λ), falling", percent=False)
-    ]
+    names = ("size of the weights", "price per feature (λ), falling")
+    body = [_frame(x, y, x_ticks, ticks(0.0, top, 5), *names, percent=False)]
     for place in reversed(range(len(lines))):
         kind = f"line path {look(place) if place < N_COLOURS else 'rest'}{'' if place < n_in else ' out'}"
         body.append(_polyline(lines[place], x, y, kind, lines[place].name))
     return _svg("path", label, "".join(body))
 
 
+def square_chart(
+    name: str,
+    marks: str,
+    *,
+    label: str,
+    axes: tuple[Scale, Scale],
+    names: tuple[str, str],
+    percent: bool,
+    line: tuple[float, float, float, float] | None,
+) -> str:
+    """Draw marks between two axes, over a dashed line.
+
+    Parameters
+    ----------
+    name : str
+        The CSS class is ``name-chart``.
+    marks : str
+        SVG.
+    label : str
+        What the picture shows, for those who do not see it.
+    axes : (Scale, Scale)
+        As :func:`square_axes` returns them.
+    names : (str, str)
+        Names of the axes.
+    percent : bool
+        Whether both axes have shares.
+    line : (float, float, float, float), optional
+        Ends (x, y, x, y) of the dashed line.
+    """
+    x, y = axes
+    x_ticks, y_ticks = ticks(x.low, x.high, 5 if percent else 4), ticks(y.low, y.high)
+    body = _frame(x, y, x_ticks, y_ticks, names[1], names[0], percent=percent, x_percent=percent)
+    if line is not None:
+        ends = (_f(x(line[0])), _f(y(line[1])), _f(x(line[2])), _f(y(line[3])))
+        body += '<line class="chance" x1="{}" y1="{}" x2="{}" y2="{}"/>'.format(*ends)
+    return _svg(f"square {name}", label, body + marks, (SQUARE_WIDTH, SQUARE_HEIGHT))
+
+
+def square_axes(x_range: tuple[float, float], y_range: tuple[float, float]) -> tuple[Scale, Scale]:
+    """Return the axes of :func:`square_chart`."""
+    return Scale(*x_range, SQUARE_LEFT, SQUARE_RIGHT), Scale(*y_range, SQUARE_BOTTOM, SQUARE_TOP)
+
+
+def polyline_points(points: Iterable[tuple[float, float]], axes: tuple[Scale, Scale]) -> str:
+    """Return the attribute ``points`` of a polyline."""
+    x, y = axes
+    return _points((x(a), y(b)) for a, b in points)
+
+
+def bubbles(points: Iterable[tuple[float, float, float]], axes: tuple[Scale, Scale]) -> str:
+    """Return the attribute ``d`` of a path of circles, from points (x, y, radius)."""
+    x, y = axes
+    parts = []
+    for a, b, radius in points:
+        r, width = _f(radius), _f(2 * float(_f(radius)))  # two half circles, which meet exactly
+        parts.append(f"M{_f(x(a) - radius)} {_f(y(b))}a{r} {r} 0 1 0 {width} 0a{r} {r} 0 1 0 -{width} 0")
+    return "".join(parts)
+
+
 # ----------------------------------------------------------------------------------------------------------------- pieces
 
 
-def _svg(name: str, label: str, body: str) -> str:
-    attributes = f'class="chart {name}-chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(label)}"'
-    return f"<svg {attributes}>{body}</svg>"
+def _svg(name: str, label: str, body: str, size: tuple[int, int] = (WIDTH, HEIGHT)) -> str:
+    box = f"0 0 {size[0]} {size[1]}"
+    return f'<svg class="chart {name}-chart" viewBox="{box}" role="img" aria-label="{escape(label)}">{body}</svg>'
 
 
 def _frame(
@@ -173,19 +244,27 @@ def _frame(
     x_name: str = "number of features",
     *,
     percent: bool = True,
+    x_percent: bool = False,
 ) -> str:
-    parts = [f'<line class="axis" x1="{LEFT}" x2="{RIGHT}" y1="{BOTTOM}" y2="{BOTTOM}"/>']
+    """Draw axes, ticks and names around the place that the scales map to."""
+    left, right, bottom, top = min(x.start, x.end), max(x.start, x.end), y.start, y.end
+    parts = [f'<line class="axis" x1="{left}" x2="{right}" y1="{bottom}" y2="{bottom}"/>']
     for value in y_ticks:
-        place, text = y(value), f"{100 * value:.0f} %" if percent else f"{value:g}"
-        parts.append(f'<line class="grid" x1="{LEFT}" x2="{RIGHT}" y1="{_f(place)}" y2="{_f(place)}"/>')
-        parts.append(f'<text class="tick" x="{LEFT - 8}" y="{_f(place + 4)}" text-anchor="end">{text}</text>')
+        place, text = y(value), _tick(value, percent)
+        parts.append(f'<line class="grid" x1="{left}" x2="{right}" y1="{_f(place)}" y2="{_f(place)}"/>')
+        parts.append(f'<text class="tick" x="{left - 8}" y="{_f(place + 4)}" text-anchor="end">{text}</text>')
     for value in x_ticks:
-        parts.append(f'<line class="axis" x1="{_f(x(value))}" x2="{_f(x(value))}" y1="{BOTTOM}" y2="{BOTTOM + 5}"/>')
-        parts.append(f'<text class="tick" x="{_f(x(value))}" y="{BOTTOM + 21}" text-anchor="middle">{value:g}</text>')
-    middle = (LEFT + RIGHT) // 2
-    parts.append(f'<text class="tick" x="{middle}" y="{HEIGHT - 8}" text-anchor="middle">{escape(x_name)}</text>')
-    parts.append(f'<text class="tick" x="8" y="{TOP - 14}">{escape(y_name)}</text>')
+        place, text = x(value), _tick(value, x_percent)
+        parts.append(f'<line class="axis" x1="{_f(place)}" x2="{_f(place)}" y1="{bottom}" y2="{bottom + 5}"/>')
+        parts.append(f'<text class="tick" x="{_f(place)}" y="{bottom + 21}" text-anchor="middle">{text}</text>')
+    middle = (left + right) // 2
+    parts.append(f'<text class="tick" x="{middle}" y="{bottom + 46}" text-anchor="middle">{escape(x_name)}</text>')
+    parts.append(f'<text class="tick" x="8" y="{top - 14}">{escape(y_name)}</text>')
     return "".join(parts)
+
+
+def _tick(value: float, percent: bool) -> str:
+    return f"{100 * value:.0f} %" if percent else f"{value:g}"
 
 
 def _size_ticks(lines: Sequence[Line], x: Scale) -> list[float]:
@@ -226,9 +305,9 @@ def _polyline(line: Line, x: Scale, y: Scale, kind: str, title: str) -> str:
 
 def _band(line: Line, x: Scale, y: Scale) -> str:
     parts = []
-    for piece in _pieces(line, zip(line.y, line.error, strict=True)) if line.error else ():
-        upper = [(x(a), y(min(value + error, y.high))) for a, value, error in piece]
-        lower = [(x(a), y(value - error)) for a, value, error in reversed(piece)]
+    for piece in _pieces(line, zip(line.lower, line.upper, strict=True)) if line.lower else ():
+        upper = [(x(a), y(min(high, y.high))) for a, _, high in piece]
+        lower = [(x(a), y(low)) for a, low, _ in reversed(piece)]
         parts.append(f'<polygon class="band" points="{_points(upper + lower)}"/>')
     return "".join(parts)
 

@@ -6,10 +6,10 @@ unpickled.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from l20fs.data.readers.gct import read_gct
 from l20fs.data.readers.h5ad import read_h5ad
 from l20fs.data.readers.labels import add_labels
 from l20fs.data.readers.limits import check_memory, stays_in_file, unpack_gzip
-from l20fs.data.readers.names import note_on_dates
+from l20fs.data.readers.names import no_feature, note_on_dates
 from l20fs.data.readers.parquet import read_parquet
 from l20fs.data.readers.svmlight import read_svmlight
 from l20fs.data.readers.table import (
@@ -38,10 +38,12 @@ from l20fs.data.readers.table import (
     UnknownColumnError,
     refuse_repeated,
 )
+from l20fs.data.readers.targets import labels_of, note_on_numbers, targets_of
 from l20fs.data.readers.tenx import read_tenx, tenx_files
 from l20fs.data.readers.text import MEMORY_PER_BYTE, read_text
 from l20fs.data.readers.zarr_store import read_zarr
-from l20fs.typing import Array
+from l20fs.text import quoted
+from l20fs.typing import Task
 
 __all__ = ["DataError", "MissingPackageError", "Samples", "UnknownColumnError", "read_table"]
 
@@ -76,8 +78,11 @@ def read_table(
     max_memory: int | None = None,
     in_blocks: bool = False,
     in_use: int = 0,
+    task: Task = "auto",
+    need_labels: bool = True,
+    features: Collection[str] | None = None,
 ) -> Samples:
-    """Read samples with labels from a file of any supported format.
+    """Read samples with labels, or with numbers to predict, from a file of any supported format.
 
     Supported are CSV, TSV, GCT, ARFF, svmlight and 10x, which may be gzipped, and Excel, .npy, .npz, .mat, Parquet, h5ad
     and zarr. A 10x matrix is given by its folder or its file ``matrix.mtx``.
@@ -87,9 +92,9 @@ def read_table(
     file : path
         File or folder to read.
     target : str, optional
-        Column with the labels: of the table, of ``obs`` in an h5ad file, or of the file ``labels``; the variable in a file
-        of arrays; the row, if samples are in columns. Not needed where a format has a convention: ``y`` in .npz, ``Y`` or
-        ``gnd`` in .mat, the last nominal attribute of ARFF, svmlight.
+        Column with the labels or numbers: of the table, of ``obs`` in an h5ad file, or of the file ``labels``; the variable
+        in a file of arrays; the row, if samples are in columns. Not needed where a format has a convention: ``y`` in .npz,
+        ``Y`` or ``gnd`` in .mat, the last nominal attribute of ARFF (for a regression the last numeric one), svmlight.
     labels : path, optional
         CSV or TSV file with the labels: sample names in its first column, in any order, or one label per line in the order
         of the samples.
@@ -108,6 +113,14 @@ def read_table(
         :class:`~l20fs.blocks.FileBlocks`, after a check for values that are not finite.
     in_use : int, default=0
         Number of bytes of ``max_memory`` that are in use already and not available to blocks.
+    task : {"auto", "classification", "regression"}, default="auto"
+        ``"regression"``: the targets are numbers. ``"classification"``: they are labels. ``"auto"``: they are labels as
+        well, but many different numbers are refused.
+    need_labels : bool, default=True
+        Whether a file without labels is refused. If not, no labels are read unless ``target`` or ``labels`` says where.
+    features : collection of str, optional
+        Names of the features to read, at least one of which must be there. All other columns, also of text, are left out;
+        values may be missing (NaN), and labels may be of any kind.
 
     Returns
     -------
@@ -133,7 +146,22 @@ def read_table(
     '1 feature name looks like a date'
     """
     labels = None if labels is None else Path(labels)
-    request = Request(Path(file), target, labels, groups, samples_in, layer, sheet, max_memory, in_blocks, in_use)
+    wanted = None if features is None else frozenset(features)
+    request = Request(
+        Path(file),
+        target,
+        labels,
+        groups,
+        samples_in,
+        layer,
+        sheet,
+        max_memory,
+        in_blocks,
+        in_use,
+        task,
+        need_labels,
+        wanted,
+    )
     detect.refuse_unsafe(request.file)
     kind = detect.detect(request)
     _refuse_options(kind, request)
@@ -152,6 +180,8 @@ def _refuse_options(kind: detect.Kind, request: Request) -> None:
     """Raise an error for options that do not apply to this format, before anything large is read."""
     if request.samples_in not in ("rows", "columns"):
         raise ValueError(f"samples_in={request.samples_in!r}: samples are in 'rows' or in 'columns'.")
+    if request.task not in get_args(Task):
+        raise ValueError(f"task={request.task!r} is unknown. Use {quoted(get_args(Task), 'or')}.")
     for option, value, where in (
         ("layer", request.layer, (detect.H5AD, detect.ZARR)),
         ("sheet", request.sheet, (detect.EXCEL,)),
@@ -162,7 +192,7 @@ def _refuse_options(kind: detect.Kind, request: Request) -> None:
             )
     if request.samples_in == "columns" and not kind.can_turn:
         raise DataError(f"{request.name}: {kind.name} files have their samples in rows. Leave samples_in out.")
-    if kind == detect.TENX and request.labels is None:
+    if kind == detect.TENX and request.labels is None and (request.lacks_labels or request.target is not None):
         raise UnknownColumnError(f"{request.name}: a 10x matrix has no labels. Give a file with them (--labels FILE).")
 
 
@@ -176,8 +206,8 @@ def _load(kind: detect.Kind, request: Request) -> bytes:
 
 def _table(contents: Contents, kind: detect.Kind, request: Request) -> Samples:
     """Validate the contents and return them as samples, without the hash."""
+    contents = contents if request.features is None else _only_features(contents, request)
     X, y = contents.X, contents.y
-    assert y is not None
     n_samples, n_features = X.shape
     turn_hint = (
         f" {TURN_HINT}" if kind.can_turn and request.samples_in == "rows" and looks_turned(n_samples, n_features) else ""
@@ -185,25 +215,39 @@ def _table(contents: Contents, kind: detect.Kind, request: Request) -> Samples:
     refuse_repeated(contents.feature_names, "feature", request)
     refuse_repeated(contents.sample_names or [], "sample", request, turn_hint)
     X = _as_floats(X)
-    what = repr(contents.target_name) if contents.target_name else "label"
-    labels = _texts(y, what, contents, request)
-    _refuse_no_classes(labels, what, request, turn_hint)
+    what = repr(contents.target_name) if contents.target_name else "number" if request.task == "regression" else "label"
+    targets = np.full(n_samples, "") if y is None else targets_of(y, what, contents, request, turn_hint)
     refuse_non_finite(X, contents, request)
-    if kind.has_columns and request.samples_in == "rows":
+    if request.features is None and kind.has_columns and request.samples_in == "rows":
         refuse_row_numbers(contents, request)
     note = (f"{request.name}: {n_samples} samples and {n_features} features. {TURN_HINT}",) if turn_hint else ()
     return Samples(
         X=X,
-        y=labels,
+        y=targets,
         feature_names=contents.feature_names,
         sha256="",
         sample_names=contents.sample_names,
-        groups=None if contents.groups is None else _texts(contents.groups, repr(request.groups), contents, request),
+        groups=None if contents.groups is None else labels_of(contents.groups, repr(request.groups), contents, request),
         target_name=contents.target_name,
-        notes=(*contents.notes, *note, *note_on_dates(contents.feature_names)),
+        notes=(*contents.notes, *note, *note_on_numbers(targets, what, request), *note_on_dates(contents.feature_names)),
         format=contents.format or kind.name,
         title=request.name,
+        others=contents.others,
     )
+
+
+def _only_features(contents: Contents, request: Request) -> Contents:
+    """Return the contents with the requested features only, or raise an error if there is none."""
+    assert request.features is not None
+    kept = [place for place, name in enumerate(contents.feature_names) if name in request.features]
+    others = [*contents.others, *(name for name in contents.feature_names if name not in request.features)]
+    if not kept:
+        are_in_rows = request.samples_in == "rows" and not request.features.isdisjoint(contents.sample_names or [])
+        raise no_feature(others, request, TURN_HINT if are_in_rows else "")
+    if len(kept) == len(contents.feature_names) and not isinstance(contents.X, FileBlocks):
+        return replace(contents, others=others)
+    names = [contents.feature_names[place] for place in kept]
+    return replace(contents, X=contents.X[:, kept], feature_names=names, others=others)
 
 
 def _as_floats(X: Any) -> Any:
@@ -212,27 +256,6 @@ def _as_floats(X: Any) -> Any:
     if isinstance(X, FileBlocks):
         return X.mapped(lambda block: block.astype(np.float64), np.float64)
     return X.astype(np.float64)
-
-
-def _texts(values: Sequence[str], what: str, contents: Contents, request: Request) -> Array:
-    """Return labels or groups as text, or raise an error if a sample has none."""
-    texts = np.array(list(values), dtype=str)
-    empty = np.flatnonzero(np.char.strip(texts) == "")
-    if len(empty):
-        places = (
-            "line " + ", ".join(str(contents.lines[i]) for i in empty[:5]) if contents.lines else f"sample {empty[0] + 1}"
-        )
-        raise DataError(f"{request.name}: {len(empty)} samples have no {what}, first in {places}. Fill or drop them.")
-    return texts
-
-
-def _refuse_no_classes(labels: Array, what: str, request: Request, turn_hint: str) -> None:
-    n_classes = len(np.unique(labels))
-    if n_classes > max(2, len(labels) // 2):
-        raise DataError(
-            f"{request.name}: column {what} has {n_classes} different values in {len(labels)} samples. A target needs a few "
-            f"classes with several samples each.{turn_hint}"
-        )
 
 
 def _files(kind: detect.Kind, request: Request) -> list[Path]:

@@ -12,12 +12,13 @@ ATTRIBUTE = re.compile(r"""@attribute\s+('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\
 
 
 def read_arff(content: bytes, request: Request) -> Contents:
-    """Read an ARFF file; without a target, the labels are the last nominal attribute."""
+    """Read an ARFF file; without a target, it is the last nominal attribute, for a regression the last numeric one."""
     lines = decode(content, request).split("\n")
     attributes, start = _attributes(lines, request)
-    if request.labels is None and request.target is None:
-        nominal = [name for name, kind in attributes if kind.startswith("{")]
-        request = replace(request, target=nominal[-1] if nominal else None)
+    if request.lacks_labels:
+        is_nominal = request.task != "regression"
+        possible = [name for name, kind in attributes if kind.startswith("{") == is_nominal]
+        request = replace(request, target=possible[-1] if possible else None)
     body = ["" if line.lstrip().startswith("%") else line.strip() for line in lines[start:]]
     if any(line.startswith("{") for line in body[:100]):
         raise DataError(

@@ -65,7 +65,7 @@ def contents_of(found: Arrays, request: Request) -> Contents:
         feature_names=features,
         sample_names=found.sample_names,
         y=None if found.y is None else _label_list(found.y, found.class_names, X, request),
-        groups=None if found.groups is None else _label_list(found.groups, None, X, request),
+        groups=None if found.groups is None else _label_list(found.groups, None, X, replace(request, task="auto")),
         target_name=found.target_name,
     )
 
@@ -82,7 +82,7 @@ def map_npy(request: Request) -> Contents:
 
 
 def _refuse_no_labels(request: Request) -> None:
-    if request.labels is None:
+    if request.lacks_labels or request.table_target is not None:
         raise DataError(f"{request.name}: a .npy file has no labels. Give a file with them (--labels FILE).")
 
 
@@ -141,7 +141,7 @@ def find_variables(names: Iterable[str], request: Request) -> tuple[str, str | N
     """Return the names of the variables with the values, the labels and the groups."""
     names = list(names)
     labels = groups = None
-    if request.labels is None:
+    if request.table_target is not None or request.lacks_labels:
         labels = _by_custom(names, LABELS, "labels", request) if request.target is None else request.target
         find(labels, names, "variable", request)
     if request.groups is not None and (request.labels is None or request.groups in names):
@@ -160,7 +160,7 @@ def _by_custom(names: list[str], known: tuple[str, ...], what: str, request: Req
 
 def _sparse(stored: Any, request: Request) -> sp.csr_array | sp.csc_array:
     """Return the matrix written by scipy.sparse.save_npz, after a check of its indices."""
-    if request.labels is None:
+    if request.lacks_labels or request.table_target is not None:
         raise DataError(f"{request.name}: a sparse .npz file has no labels. Give a file with them (--labels FILE).")
     kind = stored["format"].item()
     make = {b"csr": sp.csr_array, b"csc": sp.csc_array}.get(kind.encode() if isinstance(kind, str) else kind)
@@ -181,6 +181,8 @@ def _label_list(labels: Array, class_names: list[str] | None, X: Any, request: R
     labels = labels.reshape(-1)
     if labels.dtype.kind == "U":
         return [label.strip() for label in labels.tolist()]
+    if request.task == "regression" and labels.dtype.kind in "biuf":
+        return label_texts(labels)
     if labels.dtype.kind not in "biuf" or not np.isfinite(labels).all():
         raise DataError(f"{request.name}: the labels are {labels.dtype}, or some are missing. Use whole numbers or texts.")
     if class_names is None:

@@ -16,9 +16,13 @@ ARE_BAD = (np.isnan, np.isinf)
 
 
 def refuse_non_finite(X: Any, contents: Contents, request: Request) -> None:
-    """Raise an error that names the first missing or, if there is none, the first infinite value."""
+    """Raise an error that names the first missing or, if there is none, the first infinite value.
+
+    If only some features were asked for, their values may be missing.
+    """
     blocks = extents(X) if isinstance(X, FileBlocks) else [slice(0, X.shape[0])]
     counts = np.array(X.each(_counts, [()] * len(blocks)) if isinstance(X, FileBlocks) else [_counts(X)])
+    counts[:, 0] *= request.features is None
     total = counts.sum(axis=0)
     if not total.any():
         return

@@ -28,7 +28,8 @@ TURN_HINT = "If its samples are in columns, say so (--samples-in columns)."
 
 def check_header(header: Sequence[str], request: Request) -> None:
     """Raise an error for duplicate column names, or if a requested column is missing."""
-    refuse_repeated(header, "column", request)
+    kept = header if request.features is None else [name for name in header if name in request.features or name == header[0]]
+    refuse_repeated(kept, "column", request)
     for wanted in wanted_columns(request):
         find(wanted, header, "column", request)
 
@@ -68,17 +69,18 @@ def contents_of_frame(
     """
     columns = frame.columns.tolist()
     wanted = wanted_columns(request)
-    if request.labels is None and request.target is None:
+    if request.lacks_labels:
         raise UnknownColumnError(_labels_wanted(frame, request))
     groups = request.groups if request.groups in columns else None
     if groups is not None:
         wanted.append(groups)  # also if the labels are in a separate file
     first = columns[0] if columns and columns[0] not in wanted else None
     samples = None
-    if first is not None and (has_names or not first.strip() or not _is_number(frame[first].dtype)):
+    if first is not None and (has_names or _are_names(first, frame[first], request)):
         samples = list(texts[first])
         wanted.append(first)
-    features = frame.drop(columns=wanted)
+    chosen = [name not in wanted and (request.features is None or name in request.features) for name in columns]
+    features = frame.loc[:, chosen]
     _refuse_texts(features, request, _turned(frame))
     return Contents(
         X=features.to_numpy(dtype=_precision(features)),
@@ -88,7 +90,16 @@ def contents_of_frame(
         groups=None if groups is None else texts[groups],
         target_name=request.table_target or "",
         lines=lines,
+        others=[name for name, is_chosen in zip(columns, chosen, strict=True) if not is_chosen and name not in wanted],
     )
+
+
+def _are_names(name: str, column: Any, request: Request) -> bool:
+    """Return whether the first column holds the names of the samples; whole numbers, if it is no requested feature."""
+    if not name.strip() or not _is_number(column.dtype):
+        return True
+    is_other = request.features is not None and name not in request.features
+    return is_other and column.dtype.kind in "iu" and bool(column.is_unique)
 
 
 def looks_turned(n_rows: int, n_columns: int) -> bool:
@@ -102,6 +113,8 @@ def _turned(frame: Any) -> str:
 
 def _labels_wanted(frame: Any, request: Request) -> str:
     """Return the message for missing labels, with the columns that could hold them."""
+    if request.task == "regression":
+        return f"{request.name}: which column has the numbers to predict? Name it (--target COLUMN).{_turned(frame)}"
     possible = [name for name, dtype in frame.dtypes.items() if not _is_number(dtype) and has_classes(frame[name])]
     if not possible:
         whole = [name for name, dtype in frame.dtypes.items() if dtype.kind in "biu"]
@@ -146,5 +159,5 @@ def _refuse_texts(features: Any, request: Request, hint: str) -> None:
             f"{request.name}: {len(texts)} columns hold text, first {listed(texts)}. Encode them as numbers or remove them; "
             f"only the target, the groups, and sample names in the first column, may be text.{hint}"
         )
-    if features.shape[1] == 0:
+    if features.shape[1] == 0 and request.features is None:
         raise DataError(f"{request.name}: no feature columns besides the target. Add columns of numbers.")

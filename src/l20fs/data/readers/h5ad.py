@@ -62,7 +62,11 @@ def read_anndata(stored: Any, request: Request, open_again: Callable[[Any], Any]
 
 def _wanted(obs: Any, read: Any, request: Request) -> list[str]:
     """Return the columns of ``obs`` to read, with labels and groups, unless a separate file has them."""
-    if request.labels is None and request.target is None:
+    if request.lacks_labels:
+        if request.task == "regression":
+            raise UnknownColumnError(
+                f"{request.name}: which column of obs has the numbers to predict? Name it (--target COLUMN)."
+            )
         table = read(obs)
         few = [name for name in table.columns if has_classes(table[name])]
         raise UnknownColumnError(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from l20fs.text import listed
+from l20fs.data.readers.table import DataError, Request
+from l20fs.text import MOST, listed
 
 MONTHS = {"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}
 MONTH = f"(?:{'|'.join(sorted(MONTHS))})[a-z]{{0,6}}"
@@ -52,3 +53,41 @@ def note_on_dates(names: Sequence[str]) -> tuple[str, ...]:
         f"{some} ({listed(dates)}). A spreadsheet may have changed gene names such as MARCH1 or SEPT2. They are kept as "
         "they stand.",
     )
+
+
+def near_names(missing: Sequence[str], present: Iterable[str]) -> str:
+    """Return a hint at names that differ only in case, blanks, punctuation or an ending such as ".1"; nothing is guessed.
+
+    Examples
+    --------
+    >>> near_names(["TP53", "MYC"], ["tp53", "ENSG1"])
+    " Names that differ only in case, blanks or endings: 'tp53' for 'TP53'. Rename them, if they are the same."
+    >>> near_names(["TP53"], ["MYC"])
+    ''
+    """
+    by_core: dict[str, str] = {}
+    for name in present:
+        by_core.setdefault(_core(name), name)
+    near = [f"{by_core[_core(name)]!r} for {name!r}" for name in missing if _core(name) in by_core]
+    if not near:
+        return ""
+    more = f" and {len(near) - MOST} more" if len(near) > MOST else ""
+    return (
+        f" Names that differ only in case, blanks or endings: {', '.join(near[:MOST])}{more}. Rename them, if they are the "
+        "same."
+    )
+
+
+def no_feature(present: Sequence[str], request: Request, hint: str = "") -> DataError:
+    """Return the error for a table with none of the requested features."""
+    wanted = sorted(request.features or ())
+    hint = hint or near_names(wanted, present).strip()
+    return DataError(
+        f"{request.name}: none of the {len(wanted)} features that are needed is there ({listed(wanted)}); it has "
+        f"{listed(present)}. Give a table with these names. {hint}".rstrip()
+    )
+
+
+def _core(name: str) -> str:
+    """Return a name without case, blanks, punctuation, and the ending that R and pandas add to repeated names."""
+    return re.sub(r"[\W_]", "", re.sub(r"\.\d+$", "", name.strip())).casefold()

@@ -75,10 +75,10 @@ def _texts(column: Any) -> list[str]:
 
 def _turned(frame: Any, texts: dict[str, list[str]], request: Request) -> Contents:
     """Return the contents of a table with features in rows and their names in the first column."""
-    if request.labels is None:
+    if request.lacks_labels or request.table_target is not None:
         raise UnknownColumnError(f"{request.name}: where are the labels? Give a file with them (--labels FILE).")
     genes = frame.columns[0]
-    samples = contents_of_frame(frame, texts, replace(request, groups=None), has_names=True)
+    samples = contents_of_frame(frame, texts, replace(request, groups=None, features=None), has_names=True)
     return replace(
         samples, X=samples.X.T, feature_names=texts[genes], sample_names=samples.feature_names, y=None, groups=None
     )

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from l20fs.text import did_you_mean, listed
-from l20fs.typing import Array
+from l20fs.typing import Array, Task
 
 #: An array, a csr_array, a csc_array or FileBlocks; SciPy has no types that could say so.
 Matrix = Any
@@ -38,8 +38,8 @@ class Samples:
     X : ndarray, csr_array or csc_array of shape (n_samples, n_features)
         Finite values, float64, or float32 if the file has float32; sparse if the file is sparse. A
         :class:`~l20fs.blocks.FileBlocks` if it exceeds the memory limit and may stay in the file.
-    y : ndarray of str, shape (n_samples,)
-        Label of each sample, as text.
+    y : ndarray of str or float64, shape (n_samples,)
+        Label of each sample, as text; for a regression its number. Empty texts if they were neither needed nor asked for.
     feature_names : list of str
         Unique names of the features, as in the file.
     sha256 : str
@@ -56,6 +56,8 @@ class Samples:
         Format of the file, such as ``"CSV"`` or ``"h5ad"``.
     title : str
         Name of the file, or of the built-in set.
+    others : list of str
+        Names of the columns that were left out, if only some features were asked for.
 
     Examples
     --------
@@ -78,6 +80,12 @@ class Samples:
     notes: tuple[str, ...] = ()
     format: str = ""
     title: str = ""
+    others: Sequence[str] = ()
+
+    @property
+    def task(self) -> Task:
+        """Task of the targets: ``"classification"`` or ``"regression"``."""
+        return "regression" if self.y.dtype.kind == "f" else "classification"
 
 
 @dataclass(frozen=True)
@@ -96,11 +104,22 @@ class Request:
     in_blocks: bool = False
     #: Bytes of the memory limit that are in use before anything is read.
     in_use: int = 0
+    #: Whether the targets are labels or numbers; "auto": labels, unless they are many different numbers.
+    task: Task = "auto"
+    #: Whether a file without labels is refused.
+    need_labels: bool = True
+    #: The features to read, whose values may be missing; None: all, without missing values.
+    features: frozenset[str] | None = None
 
     @property
     def name(self) -> str:
         """Name of the file, with which every message begins."""
         return self.file.name
+
+    @property
+    def lacks_labels(self) -> bool:
+        """Whether it is not said where the labels are, and they are needed."""
+        return self.need_labels and self.labels is None and self.target is None
 
     @property
     def table_target(self) -> str | None:
@@ -110,7 +129,7 @@ class Request:
 
 @dataclass(frozen=True, eq=False)
 class Contents:
-    """Content of a file before validation. Labels are None if a separate file has them."""
+    """Content of a file before validation. Labels are None if a separate file has them, or if none are needed."""
 
     X: Matrix
     feature_names: list[str]
@@ -122,6 +141,8 @@ class Contents:
     lines: Sequence[int] | None = None
     notes: tuple[str, ...] = ()
     format: str = ""
+    #: Names of the columns that are no requested features.
+    others: Sequence[str] = ()
 
 
 def require(package: str, extra: str, request: Request) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from l20fs.data.readers.frames import TURN_HINT, check_header, contents_of_frame, wanted_columns
+from l20fs.data.readers.names import no_feature
 from l20fs.data.readers.table import Contents, DataError, Request, UnknownColumnError, find, first_line, require
 
 SEPARATORS = ("\t", ",", ";")
@@ -192,13 +193,24 @@ def _refuse_turned(table: Lines, request: Request) -> None:
 def turned_contents(table: Lines, request: Request) -> Contents:
     """Return the contents of a table with one feature per line; labels and groups are rows."""
     rows = sample_rows(table, request)
-    features = table.without({table.first.index(name) for name in rows})
-    return with_rows(feature_rows(features, 1, request), rows, 1, request)
+    features = wanted_rows(table.without({table.first.index(name) for name in rows}), request)
+    others = [name for name in table.first if request.features is not None and name not in request.features]
+    return with_rows(replace(feature_rows(features, 1, request), others=others), rows, 1, request)
+
+
+def wanted_rows(table: Lines, request: Request) -> Lines:
+    """Return the rows of the requested features, or raise an error if there is none."""
+    if request.features is None:
+        return table
+    others = {row for row, name in enumerate(table.first) if name not in request.features}
+    if len(others) == len(table.first):
+        raise no_feature(table.first, request)
+    return table.without(others)
 
 
 def sample_rows(table: Lines, request: Request) -> dict[str, list[str]]:
     """Return the fields of the requested rows of labels and groups."""
-    if request.labels is None and request.target is None:
+    if request.lacks_labels:
         raise UnknownColumnError(
             f"{request.name}: where are the labels? Name their row (--target ROW), or give a file with them (--labels FILE)."
         )

@@ -4,17 +4,18 @@
   const byId = (id) => document.getElementById(id);
   const range = byId("k-range");
   if (!range || typeof DecompressionStream === "undefined") return; // the page stays as it was written
-  report.coef = report.coef && (await unpack(report.coef)).split("\n");
+  const { coef, frames, numbers } = await new Response(unpack(report.packed)).json();
   const [lowest, highest] = [Number(range.min), Number(range.max)];
   const table = byId("features");
   const rows = [...table.tBodies[0].rows];
   const headers = [...table.tHead.rows[0].cells];
   const firstOfPanel = 1 + Object.keys(report.columns).length;
+  const predict = report.panel && startPrediction(report, await new Response(unpack(report.panel.rules)).arrayBuffer(), named);
   let k = report.k;
 
-  async function unpack(text) {
+  function unpack(text) {
     const bytes = Uint8Array.from(atob(text), (sign) => sign.charCodeAt(0));
-    return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).text();
+    return new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
   }
 
   /* ------------------------------------------------------------------------------------------------ words and numbers */
@@ -25,7 +26,6 @@
     const isTie = Number.isInteger(value * 2 ** (digits + 1)) && scaled % 2 === 0.5;
     return (isTie ? (Math.sign(value) * Math.floor(scaled)) / 10 ** digits : value).toFixed(digits);
   }
-  const percent = (share) => `${fixed(100 * share, 1)}\u00a0%`;
 
   function shorten(name, limit) {
     const signs = [...name.split(/\s+/).filter(Boolean).join(" ")];
@@ -42,30 +42,40 @@
     return element;
   }
 
-  function scoreText() {
-    return report.curves
-      .filter((curve) => k && curve.mean[k - 1] !== null)
-      .map((curve) => {
-        const error = curve.error[k - 1];
-        return `${curve.name} ${percent(curve.mean[k - 1])}${error === null ? "" : `\u00a0±\u00a0${percent(error)}`}`;
-      })
-      .join(", ");
+  /* Texts, attributes and rows that Python wrote for every k, by the id of their element. */
+  function swap() {
+    for (const [id, parts] of Object.entries(frames)) {
+      const element = byId(id);
+      for (const [part, values] of Object.entries(element ? parts : {})) {
+        if (part === "text") element.textContent = values[k];
+        else if (part === "rows") element.replaceChildren(...values[k].map(tableRow));
+        else element.setAttribute(part, values[k]);
+      }
+    }
   }
 
-  function valueText() {
-    const mean = k && report.curves.length ? report.curves[0].mean[k - 1] : null;
-    const features = `${k} feature${k === 1 ? "" : "s"}`;
-    return mean === null || !k ? features : `${features}, ${percent(mean)} ${report.score_name}`;
+  function tableRow([name, ...texts]) {
+    const row = document.createElement("tr");
+    const header = document.createElement("th");
+    header.scope = "row";
+    header.append(named(name, 28));
+    row.append(header);
+    for (const text of texts) {
+      const cell = row.insertCell();
+      cell.className = "number";
+      cell.textContent = text;
+    }
+    return row;
   }
 
   /* --------------------------------------------------------------------------------------------- the table of features */
 
-  const weights = (size) => report.coef[size - 1].split(";").map((row) => row.split(" "));
+  const weights = (size) => coef[size - 1].split(";").map((row) => row.split(" "));
   const couldReplace = (place) => report.substitutes[place].filter(([, , rank]) => rank === 0 || rank > k).slice(0, 3);
   const inBrackets = (correlation) => ` (${fixed(correlation, 2)})`;
 
   function fillTable() {
-    const panel = report.coef && k ? weights(k) : null;
+    const panel = coef && k ? weights(k) : null;
     for (let place = 0; place < k; place++) {
       const cells = rows[place].cells;
       let column = firstOfPanel;
@@ -78,8 +88,8 @@
         cells[column++].replaceChildren(...parts);
       }
       if (panel) {
-        const strongest = report.strongest[k - 1][place];
-        cells[column++].replaceChildren(...(strongest < 0 ? [] : [named(report.classes[strongest], 28)]));
+        const strongest = report.strongest?.[k - 1][place];
+        if (report.strongest) cells[column++].replaceChildren(...(strongest < 0 ? [] : [named(report.classes[strongest], 28)]));
         for (const weight of panel[place]) cells[column++].textContent = weight;
       }
     }
@@ -107,15 +117,17 @@
   function tsv(guard) {
     const header = ["feature", ...Object.keys(report.columns)];
     if (report.substitutes.length) header.push("could_replace");
-    if (report.coef) header.push("strongest", ...report.classes.map((name) => `coef_${name}`));
-    const panel = report.coef && k ? weights(k) : null;
+    if (report.strongest) header.push("strongest");
+    if (coef) header.push(...(report.task === "regression" ? report.targets : report.classes).map((name) => `coef_${name}`));
+    const panel = coef && k ? weights(k) : null;
     const lines = [header];
     for (let place = 0; place < k; place++) {
       const line = [report.features[place], ...Object.values(report.columns).map((texts) => texts[place])];
       if (report.substitutes.length) {
         line.push(couldReplace(place).map(([name, correlation]) => name + inBrackets(correlation)).join(", "));
       }
-      if (panel) line.push(report.classes[report.strongest[k - 1][place]] ?? "", ...panel[place]);
+      if (report.strongest) line.push(report.classes[report.strongest[k - 1][place]] ?? "");
+      if (panel) line.push(...panel[place]);
       lines.push(line);
     }
     return lines.map((line) => line.map((text) => guard(text.replace(/[\t\r\n]/g, " "))).join("\t") + "\n").join("");
@@ -133,15 +145,24 @@
 
   /* -------------------------------------------------------------------------------------------------------- the pictures */
 
-  function moveMarker() {
-    const marker = byId("marker");
-    if (!marker) return;
-    const mean = k ? report.curves[0].mean[k - 1] : null;
-    marker.setAttribute("visibility", mean === null ? "hidden" : "visible");
-    if (mean === null) return;
-    const { first, step, zero, unit } = marker.dataset;
-    marker.setAttribute("transform", `translate(${(Number(first) + (k - 1) * step).toFixed(1)} 0)`);
-    marker.querySelector("circle").setAttribute("cy", (zero - mean * unit).toFixed(1));
+  /* Predicted against measured numbers, and what is left over against predicted ones. */
+  function drawNumbers() {
+    if (!numbers) return;
+    const panel = k ? numbers.predicted[k - 1] : null;
+    numbers.measured.forEach((measured, target) => {
+      const predicted = panel ? panel[target] : [];
+      drawDots(`predicted-${target}`, predicted.map((value, i) => [measured[i], value]));
+      drawDots(`residuals-${target}`, predicted.map((value, i) => [value, measured[i] - value]));
+    });
+  }
+
+  function drawDots(id, points) {
+    const path = byId(id);
+    if (!path) return;
+    const [x0, x1, y0, y1, left, right, top, bottom] = path.dataset.place.split(" ").map(Number);
+    const inside = (value, low, high) => fixed(Math.min(Math.max(value, low), high), 1);
+    const dots = points.map(([x, y]) => `M${inside(x0 + x * x1, left, right)} ${inside(y0 + y * y1, top, bottom)}h0`);
+    path.setAttribute("d", dots.join(""));
   }
 
   function fillConfusion() {
@@ -168,17 +189,17 @@
   function update(wanted) {
     k = Math.min(highest, Math.max(lowest, Math.round(wanted)));
     range.value = k;
-    range.setAttribute("aria-valuetext", valueText());
     byId("k-number").value = k;
     byId("k-less").disabled = k <= lowest;
     byId("k-more").disabled = k >= highest;
-    byId("k-score").textContent = scoreText();
+    swap();
     byId("k-back").hidden = k === report.k;
     for (const element of document.querySelectorAll("[data-k]")) element.textContent = k;
     fillTable();
     showFirst(byId("heatmap")?.tBodies[0].rows ?? []);
     fillConfusion();
-    moveMarker();
+    drawNumbers();
+    predict?.(k);
     const lines = [...document.querySelectorAll(".path-chart .path")].reverse(); // the first feature is drawn last
     lines.forEach((line, place) => line.classList.toggle("out", place >= k));
   }
@@ -194,13 +215,13 @@
   byId("filter").addEventListener("input", showRows);
   byId("download").addEventListener("click", () => download(tsv((text) => text), ""));
   byId("download-safe").addEventListener("click", () => download(tsv(guarded), "-spreadsheet"));
-  document.querySelector(".score-chart")?.addEventListener("click", (event) => {
-    const place = new DOMPoint(event.clientX, event.clientY).matrixTransform(
-      event.currentTarget.getScreenCTM().inverse(),
-    );
-    const { first, step } = byId("marker").dataset;
-    if (Number(step)) update(1 + (place.x - first) / step);
-  });
+  for (const chart of document.querySelectorAll(".score-chart")) {
+    chart.addEventListener("click", (event) => {
+      const place = new DOMPoint(event.clientX, event.clientY).matrixTransform(chart.getScreenCTM().inverse());
+      const { first, step } = chart.querySelector(".marker").dataset;
+      if (Number(step)) update(1 + (place.x - first) / step);
+    });
+  }
 
   for (const row of rows) {
     while (row.cells.length < headers.length) row.insertCell().className = headers[row.cells.length - 1].className;

@@ -1,0 +1,58 @@
+"""The file panel.json of ``l20fs select``: what predicts from the selected features."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from l20fs.cli.output import note
+from l20fs.cli.select_findings import Findings
+from l20fs.estimators.calibration import gain_of
+from l20fs.estimators.panel_export import build_panel
+from l20fs.inputs.targets import encode_targets
+from l20fs.prediction.calibration import Calibration, Slopes
+from l20fs.prediction.panel import Panel
+from l20fs.prediction.panel_records import PanelError
+
+
+def make_panel(findings: Findings) -> Panel | None:
+    """Return the panel of a run; None, with a note, where a file cannot hold it."""
+    samples, options = findings.samples, findings.options
+    score = findings.score
+    origin = {
+        "title": samples.title,
+        "method": options.method,
+        "k_rule": findings.k_rule,
+        "protocol": findings.provenance.get("protocol"),
+        "score": score and {"name": findings.metric.name, **score._asdict(), "is_corrected": findings.is_corrected},
+    }
+    try:
+        return build_panel(
+            findings.selector,
+            samples.X,
+            encode_targets(samples.y, samples.task),
+            findings.k,
+            target_names=[findings.target_name],
+            transform="log1p" if options.is_log else "none",
+            ridge=options.ridge,
+            calibrate=calibration_of(findings),
+            data_sha256=samples.sha256,
+            provenance=origin,
+        )
+    except PanelError as error:
+        note(f"panel.json is not written: {error}")
+        return None
+
+
+def calibration_of(findings: Findings) -> Callable[[int], Calibration] | None:
+    """Return the calibrations by the values of the cross-validation, where these are known."""
+    predictions = findings.predictions
+    if predictions is None or predictions.values is None:
+        return None
+    tested = np.concatenate([fold.test for fold in predictions.folds])
+    truth = findings.targets.truth
+    gain = gain_of(predictions.folds, len(truth))
+    slopes = Slopes.of_folds(np.array(predictions.sizes), predictions.values[tested], truth[tested], gain)
+    return partial(slopes.calibration, n_classes=max(2, predictions.values.shape[2]))

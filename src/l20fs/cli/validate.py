@@ -1,0 +1,143 @@
+"""``l20fs validate``: a panel, or a list of features from elsewhere, judged on labelled samples."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+import pandas as pd
+from rich.table import Table as RichTable
+
+from l20fs.cli.folder import check_folder, write_folder
+from l20fs.cli.options import data_options
+from l20fs.cli.output import (
+    note,
+    open_in_browser,
+    plain,
+    show,
+    show_json,
+    show_tables,
+    tsv_writer,
+)
+from l20fs.cli.validate_content import (
+    as_json,
+    scores_frame,
+    scores_table,
+)
+from l20fs.cli.validate_steps import Judgement, ValidateOptions, judge_list, judge_panel
+from l20fs.report.document import Table
+from l20fs.report.formats import text_writer
+from l20fs.report.validation import validation_page
+
+#: In the order in which they are put in place; run.json marks a complete run.
+RESULT_FILES = ("validation.tsv", "predictions.tsv", "validation.json", "validation.html", "run.json")
+
+
+@click.command()
+@click.argument("panel", type=click.Path(path_type=Path, exists=True))
+@click.argument("data")
+@click.argument("test", required=False)
+@data_options
+@click.option("-k", "n_features", type=click.IntRange(min=1), help="Features of the panel to use.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder for the result files and the page.")
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of the folds.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON instead of tables.")
+@click.option("--force", is_flag=True, help="Replace the results in the output folder.")
+@click.option("--open", "open_page", is_flag=True, help="Open the page in the browser.")
+def validate(panel: Path, data: str, test: str | None, **given: Any) -> None:
+    """Judge PANEL on the labelled samples of DATA, which must be others than those it was made from.
+
+    PANEL is a panel.json, or the folder that `l20fs select -o` wrote. It may also be a text file with one feature per line,
+    a list from elsewhere: then DATA are the samples to learn the weights from, by cross-validation, and TEST is another
+    cohort.
+
+    \b
+    Examples:
+      l20fs validate results/panel.json cohort.csv --target type --groups hospital -o validation
+      l20fs validate genes.txt tumours.tsv --target type -o validation
+      l20fs validate genes.txt tumours.tsv cohort.tsv --target type --open -o validation
+    """
+    options = ValidateOptions(**given)
+    is_list = not is_panel(panel)
+    check_combination(options, is_list=is_list, test=test)
+    check_folder(options.output, RESULT_FILES, force=options.force)
+    found = judge_list(panel, data, test, options) if is_list else judge_panel(panel, data, options)
+    finish(found, options)
+
+
+def check_combination(options: ValidateOptions, *, is_list: bool, test: str | None) -> None:
+    """Raise an error for contradictory arguments."""
+    if not is_list and test is not None:
+        raise click.UsageError(f"{test!r}: a panel is judged on one table. Give TEST with a list of features only.")
+    if not is_list and options.is_log:
+        raise click.UsageError("--log: a panel knows whether it takes logarithms. Leave the option out.")
+    if is_list and options.n_features is not None:
+        raise click.UsageError(f"-k {options.n_features} is for a panel; a list is judged as a whole. Leave the option out.")
+    if test is not None and options.labels is not None:
+        raise click.UsageError("--labels with a second table: give the labels in a column of both (--target COLUMN).")
+    if options.open_page and options.output is None:
+        raise click.UsageError("--open needs a folder. Add -o DIR.")
+
+
+def is_panel(place: Path) -> bool:
+    """Return whether a file is a panel, or a folder with one, and not a list of names."""
+    if place.is_dir() or place.suffix.lower() == ".json":
+        return True
+    with open(place, "rb") as stream:
+        return stream.read(100).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
+
+
+# ---------------------------------------------------------------------------------------------------------------- results
+
+
+def finish(found: Judgement, options: ValidateOptions) -> None:
+    """Print the result, and write the files if there is a folder."""
+    for text in found.warnings:
+        note(f"warning: {text}")
+    stored = found.run | {
+        "answers": found.answers,
+        "warnings": found.warnings,
+        "parts": {name: as_json(part) for name, part in found.parts.items()},
+        "list": as_json(found.report),
+    }
+    if options.as_json:
+        show_json(stored)
+    else:
+        show_tables(*(terminal_table(name, scores_table(part)) for name, part in found.parts.items()))
+        show("".join(f"{text}\n" for text in found.answers))
+    if options.output is None:
+        note("Nothing was written; add -o DIR to keep the results and a page.")
+        return
+    page = validation_page(
+        found.sections,
+        title=found.title,
+        answer=found.answers[0],
+        further=found.answers[1:],
+        facts=found.facts,
+        sentences=found.sentences,
+        warnings=found.warnings,
+    )
+    frames = [scores_frame(part, name) for name, part in found.parts.items()]
+    writers = {"validation.tsv": tsv_writer(pd.concat(frames))}
+    if found.predictions is not None:
+        writers["predictions.tsv"] = tsv_writer(found.predictions)
+    writers["validation.json"] = text_writer(json.dumps(stored, indent=2, ensure_ascii=False) + "\n")
+    writers["validation.html"] = text_writer(page)
+    names = write_folder(options.output, writers, found.run, RESULT_FILES, force=options.force)
+    note(f"Results are in {options.output}{os.sep}: {', '.join(names)}")
+    note(f"Look at {options.output / 'validation.html'}")
+    if options.open_page:
+        open_in_browser(options.output / "validation.html")
+
+
+def terminal_table(name: str, table: Table) -> RichTable:
+    """Return a table of a document for the terminal."""
+    shown = RichTable(title=name)
+    for label, is_number in zip(table.header, table.is_number, strict=True):
+        shown.add_column(label, justify="right" if is_number else "left")
+    for row in table.rows:
+        shown.add_row(*(plain(cell.text) for cell in row))
+    return shown

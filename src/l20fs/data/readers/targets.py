@@ -1,0 +1,110 @@
+"""Targets of the samples: labels as text, or numbers."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from l20fs.data.readers.table import Contents, DataError, Request
+from l20fs.text import listed
+from l20fs.typing import Array
+
+#: Texts that stand for a missing number, in lower case.
+MISSING = ("", "na", "n/a", "nan", "null", "none", "?")
+
+#: A number as in a table; Python alone would also read 1_000.
+NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?)", re.IGNORECASE | re.ASCII)
+
+#: Numbers with more different values than this may be meant as numbers.
+FEW_LABELS = 20
+
+#: What to do about numbers that may be labels.
+CHOOSE = "Say which they are: --task regression for numbers, --task classification for labels."
+
+
+def targets_of(texts: Sequence[str], what: str, contents: Contents, request: Request, turn_hint: str) -> Array:
+    """Return labels as text, or numbers for a regression, after a check that they are such."""
+    if request.task == "regression":
+        return numbers_of(texts, what, contents, request)
+    labels = labels_of(texts, what, contents, request)
+    if request.features is None:
+        _refuse_no_classes(labels, what, request, turn_hint)
+    return labels
+
+
+def labels_of(values: Sequence[str], what: str, contents: Contents, request: Request) -> Array:
+    """Return labels or groups as text, or raise an error if a sample has none."""
+    texts = np.array(list(values), dtype=str)
+    _refuse_missing(np.flatnonzero(np.char.strip(texts) == ""), what, contents, request)
+    return texts
+
+
+def numbers_of(values: Sequence[str], what: str, contents: Contents, request: Request) -> Array:
+    """Return numbers, or raise an error that names the first missing, odd or infinite one."""
+    texts = [value.strip() for value in values]
+    _refuse_missing([i for i, text in enumerate(texts) if text.lower() in MISSING], what, contents, request)
+    odd = [i for i, text in enumerate(texts) if not NUMBER.fullmatch(text)]
+    if odd:
+        shown = listed(dict.fromkeys(texts[i] for i in odd))
+        raise DataError(
+            f"{request.name}: {what} has {len(odd)} values that are no numbers: {shown}, first in {_places(odd, contents)}. "
+            "A regression needs numbers, with a point for decimals; for labels leave --task regression out."
+        )
+    numbers = np.array([float(text) for text in texts])
+    infinite = np.flatnonzero(~np.isfinite(numbers))
+    if len(infinite):
+        raise DataError(
+            f"{request.name}: {what} has {len(infinite)} infinite values, first in {_places(infinite, contents)}. Drop them."
+        )
+    if not np.ptp(numbers) and request.features is None:
+        raise DataError(f"{request.name}: {what} is {numbers[0]:g} in all samples, so there is nothing to predict.")
+    return numbers
+
+
+def _refuse_missing(samples: Sequence[int] | Array, what: str, contents: Contents, request: Request) -> None:
+    if len(samples):
+        places = _places(samples, contents)
+        raise DataError(f"{request.name}: {len(samples)} samples have no {what}, first in {places}. Fill or drop them.")
+
+
+def note_on_numbers(labels: Array, what: str, request: Request) -> tuple[str, ...]:
+    """Return a note for the user if labels are many whole numbers."""
+    if request.task != "auto" or labels.dtype.kind != "U":
+        return ()
+    distinct = np.unique(labels)
+    if len(distinct) <= FEW_LABELS or not _are_numbers(distinct):
+        return ()
+    return (f"{request.name}: {what} has {len(distinct)} different numbers, which are taken for labels. {CHOOSE}",)
+
+
+def _refuse_no_classes(labels: Array, what: str, request: Request, turn_hint: str) -> None:
+    """Raise an error if there are too many different labels, or numbers that are hardly labels."""
+    distinct, sizes = np.unique(labels, return_counts=True)
+    are_numbers = request.task == "auto" and _are_numbers(distinct)
+    if len(distinct) > max(2, len(labels) // 2):
+        way_out = f" {CHOOSE}" if are_numbers else ""
+        raise DataError(
+            f"{request.name}: column {what} has {len(distinct)} different values in {len(labels)} samples. A target needs a "
+            f"few classes with several samples each.{way_out}{turn_hint}"
+        )
+    if are_numbers and len(distinct) > FEW_LABELS:
+        has_fractions = any(not float(text).is_integer() for text in distinct.tolist())
+        if has_fractions or 2 * np.count_nonzero(sizes <= 2) > len(distinct):
+            raise DataError(
+                f"{request.name}: column {what} has {len(distinct)} different numbers in {len(labels)} samples. {CHOOSE}"
+            )
+
+
+def _are_numbers(distinct: Array) -> bool:
+    texts = [text.strip() for text in distinct.tolist()]
+    return all(NUMBER.fullmatch(text) and math.isfinite(float(text)) for text in texts)
+
+
+def _places(samples: Sequence[int] | Array, contents: Contents) -> str:
+    """Return the lines of some samples in the file, or the number of the first one."""
+    if contents.lines:
+        return "line " + ", ".join(str(contents.lines[i]) for i in samples[:5])
+    return f"sample {samples[0] + 1}"

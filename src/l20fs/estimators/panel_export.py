@@ -1,0 +1,370 @@
+"""Panels from fitted selectors: rules for every k, measures of the columns, and the sums that other rules need."""
+
+from __future__ import annotations
+
+import platform
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_X_y
+
+from l20fs.blocks import as_blocks, columns_of, comes_in_blocks, is_dask
+from l20fs.design import SampleWeights
+from l20fs.estimators.base import BaseSelector
+from l20fs.estimators.calibration import leave_one_out
+from l20fs.estimators.models import L20Classifier
+from l20fs.estimators.panels import excluded_features, largest_k, ranked_units
+from l20fs.estimators.selection_table import feature_names, likeness
+from l20fs.estimators.selector import L20Selector
+from l20fs.evaluation.judges import rules_of
+from l20fs.inputs.names import NamedColumns
+from l20fs.inputs.targets import Targets, weights_of_targets, with_weights
+from l20fs.inputs.validation import refuse_other_width, validate_input
+from l20fs.objective.class_scatter import class_scatter
+from l20fs.objective.least_squares import LeastSquares
+from l20fs.objective.ridge import auto_ridge_for
+from l20fs.prediction.calibration import Calibration
+from l20fs.prediction.discriminant import ClassScatter
+from l20fs.prediction.linear_rule import LinearRule
+from l20fs.prediction.panel import Panel, finite_or_none
+from l20fs.prediction.panel_records import MOST_CROSSED, Columns, CrossProducts, PanelError, SizeRule, triangle_of
+from l20fs.prediction.training_check import centres_of, farthest_by_size
+from l20fs.solvers.robust import bounded_weights
+from l20fs.typing import Array
+
+#: Most substitutes of all features together: those of the best features come first.
+MOST_SUBSTITUTES = 100
+#: Most weights of the largest rule.
+MOST_WEIGHTS_OF_A_RULE = 1_000_000
+
+PACKAGES = ("l20fs", "numpy", "scipy", "scikit-learn")
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """The columns of a panel in the training samples, and the least squares that its rules solve."""
+
+    columns: Array
+    targets: Targets
+    problem: LeastSquares
+    #: The problem with the weights of the scatter within classes, which differ from those of a robust fit.
+    scatter_problem: LeastSquares
+    class_weight: Any
+    ridge: float
+
+    @cached_property
+    def weights(self) -> Array:
+        """Weight of each sample in the statistics of the classes."""
+        values = self.scatter_problem.design.sample_weights.values
+        return np.ones(len(self.columns)) if values is None else values
+
+    @cached_property
+    def scatter(self) -> ClassScatter | None:
+        """Class means and scatter; None for numbers."""
+        if self.targets.classes is None:
+            return None
+        return class_scatter(self.scatter_problem, np.arange(self.columns.shape[1]), self.targets, self.class_weight)
+
+    def measures(self) -> Columns:
+        """Return the measures of the columns."""
+        weights, values = self.weights, self.columns
+        design = self.problem.design
+        mean = design.mean if design.sample_weights.fit_intercept else np.average(values, axis=0, weights=weights)
+        counted = values[weights > 0.0]
+        return Columns(
+            mean=mean.tolist(),
+            deviation=np.sqrt(np.average(np.square(values - mean), axis=0, weights=weights)).tolist(),
+            divisor=design.scale.tolist(),
+            minimum=counted.min(axis=0).tolist(),
+            maximum=counted.max(axis=0).tolist(),
+        )
+
+    def products(self) -> CrossProducts:
+        """Return the cross-products of the columns."""
+        problem, scatter = self.problem, self.scatter
+        rows = np.arange(self.columns.shape[1])
+        with_targets, gram = problem.products_among(rows, problem.targets.T)
+        of_classes: dict[str, Any] = {}
+        if scatter is not None:
+            of_classes = {
+                "class_means": scatter.means.tolist(),
+                "class_sizes": (self.weights @ self.targets.Y).tolist(),
+                "class_shares": scatter.shares.tolist(),
+            }
+            if self.scatter_problem is not problem:
+                nothing = np.empty((len(self.columns), 0))
+                of_classes["class_gram"] = triangle_of(self.scatter_problem.products_among(rows, nothing)[1])
+        return CrossProducts(
+            gram=triangle_of(gram),
+            targets=with_targets.T.tolist(),
+            target_means=problem.y_mean.tolist(),
+            target_factors=problem.y_scale.tolist(),
+            ridge=self.ridge,
+            fit_intercept=problem.design.sample_weights.fit_intercept,
+            **of_classes,
+        )
+
+    def farthest(self, columns: Columns, ends: Sequence[int]) -> list[float | None]:
+        """Return the limits of the distance of a sample from the classes, for several numbers of features."""
+        centres, spread = centres_of(columns, self.scatter)
+        codes = np.zeros(len(self.columns), dtype=np.intp) if self.targets.codes is None else self.targets.codes
+        sizes = np.bincount(codes, weights=self.weights, minlength=len(centres))
+        n = ends[-1]
+        return farthest_by_size(self.columns[:, :n], codes, centres[:, :n], sizes, self.weights, spread[:n], ends)
+
+
+def export(
+    selector: L20Selector, X: Any, y: Any, sample_weight: Any, encode: Callable[[Array], Targets], **options: Any
+) -> Panel:
+    """Validate the data of a fit again, and return the panel of the present selection; see :func:`build_panel`."""
+    X = X.X if isinstance(X, NamedColumns) else X
+    names = target_names(y, options.pop("target_names", None))
+    if comes_in_blocks(X, selector.max_memory):
+        refuse_other_width(selector, X)
+        y = check_X_y(np.zeros((X.shape[0], 1)), y.compute() if is_dask(y) else y, multi_output=True)[1]
+    else:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="X does not have valid feature names", category=UserWarning)
+            X, y = validate_input(
+                selector, X, y, supervised=True, accept_sparse=True, dtypes=[np.float64, np.float32], reset=False
+            )
+    targets = with_weights(encode(y), sample_weight)
+    if targets.classes is not None and not np.array_equal(targets.classes, selector.classes_):
+        raise ValueError("y has other classes than that of the fit. Give the X, y and sample_weight of fit.")
+    if names is None:
+        n = 1 if targets.classes is not None else targets.Y.shape[1]
+        names = ["y"] if n == 1 else [f"y{place}" for place in range(n)]
+    k = len(np.unique(selector.ranking_[selector.support_]))
+    return build_panel(selector, X, targets, k, target_names=names, **options)
+
+
+def target_names(y: Any, given: Any) -> list[str] | None:
+    """Return the names of the targets: those given, or those of a series or table; None if there are none."""
+    if given is not None:
+        return [given] if isinstance(given, str) else [str(name) for name in given]
+    if getattr(y, "name", None) is not None and not callable(y.name):
+        return [str(y.name)]
+    return [str(name) for name in y.columns] if hasattr(y, "columns") else None
+
+
+def build_panel(
+    selector: BaseSelector,
+    X: Any,
+    targets: Targets,
+    k: int,
+    *,
+    target_names: Sequence[str],
+    n_substitutes: int = 3,
+    k_max: int | None = None,
+    transform: str = "none",
+    ridge: float | str = "auto",
+    calibrate: Callable[[int], Calibration] | None = None,
+    data_sha256: str | None = None,
+    provenance: dict[str, Any] | None = None,
+) -> Panel:
+    """Return the panel of a fitted selector.
+
+    Parameters
+    ----------
+    selector : BaseSelector
+        The rules of an :class:`L20Classifier` or :class:`L20Regressor` are its own, those of a :class:`L20Selector` what
+        these would be, those of another method least squares on the z-scores of its best features, as in the evaluation.
+    X : array, sparse matrix or matrix in blocks, of shape (n_samples, n_features)
+        Training samples, validated. Only the columns of the panel are made dense.
+    targets : Targets
+        Labels or numbers of the fit, with the sample weights.
+    k : int
+        Number of features, or groups of features, that are selected.
+    target_names : sequence of str
+        Name of the label, or of each number.
+    n_substitutes : int
+        Number of substitutes to look for, per feature; 0 for none.
+    k_max : int, optional
+        Largest k; by default such that a file has a reasonable number of weights.
+    transform : {"none", "log1p"}
+        What was done to the measured values to get X.
+    ridge : float or "auto"
+        Ridge of the rules of other methods.
+    calibrate : callable, optional
+        Returns the calibration for a k. Without one, the probabilities of a :class:`L20Selector` are those that an
+        :class:`L20Classifier` has by default, all others those of the discriminant analysis.
+    data_sha256, provenance
+        As in :class:`~l20fs.Panel`.
+    """
+    if targets.classes is not None and targets.codes is None:
+        raise ValueError("A panel predicts one label per sample, or numbers; y is a label indicator. Give one label each.")
+    sizes, units = sizes_of(selector, k, k_max, targets.Y.shape[1])
+    features = np.concatenate(units[: sizes[-1]])
+    ends = np.cumsum([len(members) for members in units])[np.array(sizes) - 1].tolist()
+    if len(features) * targets.Y.shape[1] > MOST_WEIGHTS_OF_A_RULE:
+        raise PanelError(f"A panel of {len(features)} features is too large for a file. Use a smaller k.")
+    others = find_substitutes(selector, X, features, n_substitutes)
+    strength = ridge_of(X, targets, ridge) if not isinstance(selector, L20Selector) else 0.0
+    training = learn(selector, X, targets, features, others, strength)
+    rules = rules_for(selector, training, sizes, ends, features, strength)
+    if calibrate is None and targets.classes is not None and type(selector) is L20Selector:
+        calibrate = calibrate_by_leaving_out(selector, X, training, len(features))
+    columns = training.measures()
+    has_products = len(features) + len(others) <= MOST_CROSSED
+    farthest = training.farthest(columns, ends) if has_products else [None] * len(sizes)
+    names = feature_names(selector)
+    return Panel(
+        task="regression" if targets.classes is None else "classification",
+        targets=[str(name) for name in target_names],
+        classes=None if targets.classes is None else [str(name) for name in targets.classes],
+        transform=transform,  # type: ignore[arg-type]  # checked there
+        k=k,
+        features=[str(name) for name in names[features]],
+        substitutes=[str(name) for name in names[others]],
+        columns=columns,
+        rules=[
+            size_rule(size, rule, calibration_of(calibrate, size, targets), limit)
+            for size, rule, limit in zip(sizes, rules, farthest, strict=True)
+        ],
+        cross_products=training.products() if has_products else None,
+        versions={"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
+        data_sha256=data_sha256,
+        provenance=provenance or {},
+    )
+
+
+def sizes_of(selector: BaseSelector, k: int, k_max: int | None, n_targets: int) -> tuple[list[int], list[Array]]:
+    """Return the sizes of the rules, ascending, and the units of features, best first."""
+    units = ranked_units(selector)
+    if not 1 <= k <= len(units):
+        raise ValueError(f"The selector selects {k} features, and a panel needs at least one. Ask for more features.")
+    least, most = 1, len(units)
+    if isinstance(selector, L20Selector):
+        least, most = max(1, selector.path_.n_included), max(k, min(most, selector.path_.largest_refit))
+    largest = min(most, largest_k(n_targets) if k_max is None else max(k_max, least))
+    return sorted({*range(least, largest + 1), k}), units
+
+
+def find_substitutes(selector: BaseSelector, X: Any, features: Array, n: int) -> Array:
+    """Return features most like those of the panel, those of the best feature first."""
+    n_allowed = min(MOST_SUBSTITUTES, MOST_CROSSED - len(features), X.shape[1] - len(features))
+    if n < 1 or n_allowed < 1:
+        return np.empty(0, dtype=np.intp)
+    path = selector.path_ if isinstance(selector, L20Selector) else None
+    found = likeness(X, features, n, exclude=excluded_features(path)).outside.substitute
+    places = np.unique(found, return_index=True)[1]
+    return found[np.sort(places)][:n_allowed]
+
+
+def learn(selector: BaseSelector, X: Any, targets: Targets, features: Array, others: Array, ridge: float) -> Training:
+    """Read the columns, and make the least squares with the units and weights of the fit; ``ridge`` is for other methods."""
+    chosen = np.concatenate([features, others])
+    columns = read_dense(X, chosen)
+    if not isinstance(selector, L20Selector):
+        problem = LeastSquares(
+            columns,
+            targets.Y,
+            ridge=ridge,
+            scale="zscore",
+            target_weights=weights_of_targets(targets, "balanced"),
+        )
+        return Training(columns, targets, problem, problem, "balanced", problem.ridge)
+    path = selector.path_
+    is_robust = selector.loss == "l21"
+    problem = LeastSquares(
+        columns,
+        targets.Y,
+        scale=path.x_scale[chosen],
+        target_weights=weights_of_targets(targets, selector.class_weight),
+        sample_weight=selector.sample_weights_ if is_robust else targets.sample_weight,
+        fit_intercept=selector.fit_intercept,
+    )
+    refuse_other_data(problem, path.x_mean[chosen], path.y_mean, feature_names(selector)[chosen])
+    scatter_problem = problem
+    if is_robust:
+        scatter_problem = problem.reweighted(bounded_weights(selector.sample_weights_, targets.sample_weight))
+    return Training(columns, targets, problem, scatter_problem, selector.class_weight, float(path.ridge))
+
+
+def refuse_other_data(problem: LeastSquares, x_mean: Array, y_mean: Array, names: Array) -> None:
+    """Raise an error if the means are not those of the fit: least squares on other samples would be another rule."""
+    differs = np.abs(problem.design.mean - x_mean) > 1e-4 * problem.design.scale + 1e-6 * np.abs(x_mean)
+    if differs.any():
+        place = int(differs.argmax())
+        raise ValueError(
+            f"X is not that of the fit: {str(names[place])!r} has the mean {problem.design.mean[place]:g}, and had "
+            f"{x_mean[place]:g}. Give the X, y and sample_weight of fit."
+        )
+    scale = np.abs(problem.targets).max(axis=1) / problem.y_scale
+    if (np.abs(problem.y_mean - y_mean) > 1e-6 * scale).any():
+        raise ValueError("y or sample_weight is not that of the fit. Give the X, y and sample_weight of fit.")
+
+
+def read_dense(X: Any, columns: Array) -> Array:
+    """Return some columns as a dense array of float64."""
+    found = columns_of(X, columns) if comes_in_blocks(X) else X[:, columns]
+    found = found.compute() if is_dask(found) else found
+    return np.asarray(found.toarray() if sp.issparse(found) else found, dtype=np.float64)
+
+
+def ridge_of(X: Any, targets: Targets, ridge: float | str) -> float:
+    """Return the strength of the ridge term of the rules of another method."""
+    if not isinstance(ridge, str):
+        return float(ridge)
+    return auto_ridge_for(X, SampleWeights(X.shape[0], None), for_labels=targets.classes is not None)
+
+
+def rules_for(
+    selector: BaseSelector, training: Training, sizes: list[int], ends: list[int], features: Array, ridge: float
+) -> list[LinearRule]:
+    """Return the rule of each size."""
+    targets, scatter = training.targets, training.scatter
+    if not isinstance(selector, L20Selector):
+        columns = training.columns[:, : len(features)]
+        return list(rules_of(columns, targets, np.array(ends), ridge, training.class_weight))
+    rules = [selector.model_for(size) for size in sizes]
+    for rule, end in zip(rules, ends, strict=True):
+        assert np.array_equal(rule.rows, features[:end])
+    if scatter is None or isinstance(selector, L20Classifier):
+        return rules
+    path = selector.path_
+    return [_decided(rule, scatter, path.x_mean[rule.rows], path.x_scale[rule.rows]) for rule in rules]
+
+
+def _decided(rule: LinearRule, scatter: ClassScatter, mean: Array, scale: Array) -> LinearRule:
+    """Convert the least squares of labels to the rule of an :class:`L20Classifier`."""
+    weights, intercept = scatter.discriminant(rule.weights * scale[:, None])
+    weights = weights / scale[:, None]
+    return LinearRule(rule.rows, weights, intercept - mean @ weights)
+
+
+def calibration_of(calibrate: Callable[[int], Calibration] | None, k: int, targets: Targets) -> Calibration:
+    """Return the calibration of a size; without one, probabilities are those of the discriminant analysis."""
+    if targets.classes is None:
+        return Calibration(1.0, np.empty(0))
+    return Calibration(1.0, np.zeros(len(targets.classes))) if calibrate is None else calibrate(k)
+
+
+def calibrate_by_leaving_out(selector: L20Selector, X: Any, training: Training, n: int) -> Callable[[int], Calibration]:
+    """Return the calibrations of the rules on the first ``n`` columns, each sample left out in closed form."""
+    path, scatter, targets = selector.path_, training.scatter, training.targets
+    assert scatter is not None
+    path = replace(path, refit_triangle=path.refit_triangle[:n, :n], refit_targets=path.refit_targets[:n])
+    scatter = scatter._replace(means=scatter.means[:, :n], within=scatter.within[:n, :n])
+    X = as_blocks(X, selector.max_memory) if comes_in_blocks(X, selector.max_memory) else X
+    X = X.tocsr() if sp.issparse(X) else X  # of which samples can be taken
+    slopes = leave_one_out(path, scatter, X, targets, getattr(selector, "sample_weights_", None)).slopes()
+    return partial(slopes.calibration, n_classes=len(scatter.means))
+
+
+def size_rule(k: int, rule: LinearRule, calibration: Calibration, farthest: float | None) -> SizeRule:
+    """Return the record of a rule."""
+    return SizeRule(
+        k,
+        rule.weights.tolist(),
+        finite_or_none(rule.intercept),
+        float(calibration.slope),
+        np.asarray(calibration.offset, dtype=np.float64).tolist(),
+        farthest,
+    )

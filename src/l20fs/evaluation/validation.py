@@ -1,0 +1,337 @@
+"""Judgement of predictions in new samples: scores with intervals, rates of each class, reliability of probabilities."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy.stats import t as student
+
+from l20fs.evaluation.corrected_score import Estimate, fixed_score, wilson
+from l20fs.evaluation.folds import Fold
+from l20fs.evaluation.metrics import METRICS, Metric, Outputs
+from l20fs.typing import Array
+
+#: Metrics that are computed, in this order.
+OF_CLASSES = ("accuracy", "balanced_accuracy", "f1_macro", "roc_auc", "log_loss", "brier")
+OF_NUMBERS = ("r2", "mae", "rmse")
+
+#: Ranges of probability.
+N_BINS = 10
+
+#: The slope of the calibration is searched between these, which are as good as none and as certain as can be.
+SLOPES = (1e-3, 1e3)
+
+
+class ClassRates(NamedTuple):
+    """Sensitivity and specificity of a class, None where no sample tells it; how many samples were found and expected.
+
+    ``n_expected`` is the sum of the probabilities of the class: the number of its samples, if they are calibrated.
+    """
+
+    name: str
+    n_samples: int
+    n_predicted: int
+    n_expected: float | None
+    sensitivity: Estimate | None
+    specificity: Estimate | None
+
+
+class Bin(NamedTuple):
+    """Samples whose predicted class has a probability in one range: its mean, the share that is right, their number."""
+
+    probability: float
+    right: Estimate
+    n_samples: int
+
+
+class Batch(NamedTuple):
+    """Main score within one group of samples, None where it is not defined."""
+
+    name: str
+    n_samples: int
+    score: Estimate | None
+
+
+@dataclass(frozen=True, eq=False)
+class Validation:
+    """Judgement of predictions against the truth.
+
+    Attributes
+    ----------
+    n_samples : int
+        Samples that count: those of classes that the panel knows.
+    scores : dict of Estimate
+        By name of the metric, the main one first; None where it is not defined.
+    classes : list of str
+        Of a regression, empty.
+    confusion : array of shape (n_classes + n_unknown, n_classes)
+        Numbers of samples: true classes in rows, those that the panel does not know last; predicted classes in columns.
+    rates : list of ClassRates
+    unknown : dict of int
+        Numbers of samples of the classes that the panel does not know.
+    bins : list of Bin
+    calibration_error : float or None
+        Mean distance of the probability of the predicted class from the share that is right, over the bins.
+    calibration_slope : float or None
+        The factor of the logarithms of the probabilities that fits the truth best: below 1 they are too certain.
+    bias : Estimate or None
+        Of a regression, the mean of predicted less measured.
+    batches : list of Batch
+    """
+
+    n_samples: int
+    scores: dict[str, Estimate | None]
+    classes: Sequence[str] = ()
+    confusion: Array | None = None
+    rates: Sequence[ClassRates] = ()
+    unknown: dict[str, int] | None = None
+    bins: Sequence[Bin] = ()
+    calibration_error: float | None = None
+    calibration_slope: float | None = None
+    bias: Estimate | None = None
+    batches: Sequence[Batch] = ()
+
+    @property
+    def main(self) -> tuple[str, Estimate | None]:
+        """Name and value of the first score."""
+        return next(iter(self.scores.items()))
+
+
+def validate_classes(
+    truth: Sequence[str],
+    probabilities: Array,
+    predicted: Sequence[str],
+    classes: Sequence[str],
+    batches: Array | None = None,
+    folds: Sequence[Fold] | None = None,
+) -> Validation:
+    """Judge predicted classes.
+
+    Parameters
+    ----------
+    truth : sequence of str
+        True classes; those not among ``classes`` are counted, and left out of the scores.
+    probabilities : array of shape (n_samples, n_classes)
+    predicted : sequence of str
+    classes : sequence of str
+        The classes that can be predicted.
+    batches : array of shape (n_samples,), optional
+        Group of each sample, for the accuracy within each.
+    folds : sequence of Fold, optional
+        Where the predictions are those of several models: the intervals are wider then. No class may be unknown.
+
+    Returns
+    -------
+    Validation
+        Accuracy first.
+
+    Examples
+    --------
+    >>> found = validate_classes(["a", "b", "b", "c"], np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.5, 0.5]]),
+    ...     ["a", "b", "a", "a"], ["a", "b"])
+    >>> found.n_samples, round(found.scores["accuracy"].value, 3), found.unknown
+    (3, 0.667, {'c': 1})
+    """
+    place = {name: code for code, name in enumerate(classes)}
+    others = sorted(set(truth) - set(classes))
+    rows = place | {name: len(classes) + code for code, name in enumerate(others)}
+    true_codes, codes = np.array([rows[name] for name in truth]), np.array([place[name] for name in predicted])
+    confusion = np.zeros((len(rows), len(classes)), dtype=np.intp)
+    np.add.at(confusion, (true_codes, codes), 1)
+    known = true_codes < len(classes)
+    outputs = Outputs(
+        true_codes[known], len(classes), labels=codes[known, None], probabilities=probabilities[known][:, None, :]
+    )
+    right = (true_codes == codes)[known]
+    bins = reliability(probabilities[known, codes[known]], right)
+    return Validation(
+        n_samples=int(known.sum()),
+        scores=_scores(outputs, OF_CLASSES, folds),
+        classes=list(classes),
+        confusion=confusion,
+        rates=class_rates(confusion[: len(classes)], classes, probabilities[known].sum(axis=0)),
+        unknown={name: int((true_codes == rows[name]).sum()) for name in others},
+        bins=bins,
+        calibration_error=_calibration_error(bins),
+        calibration_slope=calibration_slope(outputs),
+        batches=[Batch(name, int(mask.sum()), share_of(right[mask[known]])) for name, mask in _groups(batches, known)],
+    )
+
+
+def validate_numbers(
+    truth: Array, predicted: Array, batches: Array | None = None, folds: Sequence[Fold] | None = None
+) -> Validation:
+    """Judge predicted numbers.
+
+    Parameters
+    ----------
+    truth, predicted : arrays of shape (n_samples,)
+    batches : array of shape (n_samples,), optional
+        Group of each sample, for R2 within each.
+    folds : sequence of Fold, optional
+        Where the predictions are those of several models: the intervals are wider then.
+
+    Returns
+    -------
+    Validation
+        R2 first.
+
+    Examples
+    --------
+    >>> found = validate_numbers(np.array([1.0, 2.0, 3.0]), np.array([1.5, 2.0, 3.0]))
+    >>> round(found.scores["r2"].value, 3), round(found.bias.value, 3)
+    (0.875, 0.167)
+    """
+    outputs = Outputs(truth, 0, numbers=predicted[:, None, None])
+    is_counted = np.ones(len(truth), dtype=bool)
+    return Validation(
+        n_samples=len(truth),
+        scores=_scores(outputs, OF_NUMBERS, folds),
+        bias=_bias(predicted - truth),
+        batches=[
+            Batch(
+                name,
+                int(mask.sum()),
+                _score(Outputs(truth[mask], 0, numbers=predicted[mask, None, None]), METRICS[OF_NUMBERS[0]], None),
+            )
+            for name, mask in _groups(batches, is_counted)
+        ],
+    )
+
+
+def class_rates(confusion: Array, classes: Sequence[str], expected: Array | None = None) -> list[ClassRates]:
+    """Return the rates of each class from a confusion matrix with true classes in rows, with Wilson intervals.
+
+    Examples
+    --------
+    >>> rates = class_rates(np.array([[8, 2], [0, 10]]), ["ill", "well"])
+    >>> round(rates[0].sensitivity.value, 3), round(rates[0].specificity.value, 3)
+    (0.8, 1.0)
+    """
+    total = int(confusion.sum())
+    found = []
+    for code, name in enumerate(classes):
+        n_true, n_predicted, n_both = int(confusion[code].sum()), int(confusion[:, code].sum()), int(confusion[code, code])
+        n_other = total - n_true
+        found.append(
+            ClassRates(
+                str(name),
+                n_true,
+                n_predicted,
+                None if expected is None else float(expected[code]),
+                _share(n_both, n_true),
+                _share(n_other - (n_predicted - n_both), n_other),
+            )
+        )
+    return found
+
+
+def reliability(probabilities: Array, is_right: Array, n_bins: int = N_BINS) -> list[Bin]:
+    """Group the probabilities of predicted classes into ranges of equal width, and compare with the share that is right.
+
+    Examples
+    --------
+    >>> [(round(each.probability, 2), each.right.value, each.n_samples) for each in reliability(
+    ...     np.array([0.55, 0.58, 0.97]), np.array([True, False, True]))]
+    [(0.56, 0.5, 2), (0.97, 1.0, 1)]
+    """
+    places = np.minimum((probabilities * n_bins).astype(int), n_bins - 1)
+    found = []
+    for place in np.unique(places):
+        mask = places == place
+        share = share_of(is_right[mask])
+        assert share is not None
+        found.append(Bin(float(probabilities[mask].mean()), share, int(mask.sum())))
+    return found
+
+
+def calibration_slope(outputs: Outputs) -> float | None:
+    """Return the factor of the logarithms of the probabilities with the largest likelihood; None if it has no limit.
+
+    The likelihood is concave in it, and so its derivative is bisected.
+
+    Examples
+    --------
+    >>> half = np.array([[0.8, 0.2], [0.8, 0.2], [0.8, 0.2]])
+    >>> round(calibration_slope(Outputs(np.array([0, 0, 1]), 2, probabilities=half[:, None, :])), 3)
+    0.5
+    """
+    assert outputs.probabilities is not None
+    logs = np.log(np.clip(outputs.probabilities[:, 0, :], np.finfo(np.float64).tiny, 1.0))
+    own = np.take_along_axis(logs, outputs.truth[:, None], axis=1)[:, 0]
+
+    def derivative(slope: float) -> float:
+        powers = np.exp(slope * (logs - logs.max(axis=1, keepdims=True)))
+        shares = powers / powers.sum(axis=1, keepdims=True)
+        return float((own - (shares * logs).sum(axis=1)).sum())
+
+    low, high = SLOPES
+    if (own >= logs.max(axis=1)).all() or derivative(high) > 0.0 or derivative(low) < 0.0:
+        return None
+    while high / low > 1.0 + 1e-12:
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if derivative(middle) > 0.0 else (low, middle)
+    return math.sqrt(low * high)
+
+
+def difference(new: Estimate, promised: Estimate) -> Estimate:
+    """Return new less promised with its interval, from the intervals of both (Zou and Donner 2008).
+
+    Examples
+    --------
+    >>> [round(end, 3) for end in difference(Estimate(0.8, 0.7, 0.87), Estimate(0.9, 0.85, 0.94))]
+    [-0.1, -0.208, -0.014]
+    """
+    value = new.value - promised.value
+    return Estimate(
+        value,
+        value - math.hypot(new.value - new.lower, promised.upper - promised.value),
+        value + math.hypot(new.upper - new.value, promised.value - promised.lower),
+    )
+
+
+def _groups(batches: Array | None, is_counted: Array) -> list[tuple[str, Array]]:
+    """Return the names of the groups and masks of their samples that count."""
+    if batches is None:
+        return []
+    return [(str(name), (batches == name) & is_counted) for name in np.unique(batches)]
+
+
+def share_of(is_right: Array) -> Estimate | None:
+    """Return the share of true values with its Wilson interval, None of no values."""
+    return _share(int(is_right.sum()), len(is_right))
+
+
+def _share(n_right: int, n: int) -> Estimate | None:
+    return Estimate(n_right / n, *wilson(n_right, n)) if n else None
+
+
+def _scores(outputs: Outputs, names: Sequence[str], folds: Sequence[Fold] | None) -> dict[str, Estimate | None]:
+    """Return the metrics with intervals; None where one is not defined, or has too few samples for an interval."""
+    return {name: _score(outputs, METRICS[name], folds) for name in names}
+
+
+def _score(outputs: Outputs, metric: Metric, folds: Sequence[Fold] | None) -> Estimate | None:
+    n = len(outputs.truth)
+    if not n or not np.isfinite(metric.formula(outputs, np.ones((1, n)))).all():
+        return None
+    score = fixed_score(outputs, metric, 0, folds=folds)
+    return score if np.isfinite(score).all() else None
+
+
+def _bias(errors: Array) -> Estimate | None:
+    """Return the mean of errors with the interval of Student's t, None of less than two."""
+    if len(errors) < 2:
+        return None
+    half = float(student.ppf(0.975, len(errors) - 1)) * float(errors.std(ddof=1)) / math.sqrt(len(errors))
+    mean = float(errors.mean())
+    return Estimate(mean, mean - half, mean + half)
+
+
+def _calibration_error(bins: Sequence[Bin]) -> float | None:
+    n = sum(each.n_samples for each in bins)
+    return sum(each.n_samples * abs(each.probability - each.right.value) for each in bins) / n if n else None

@@ -1,0 +1,109 @@
+"""New samples as a panel takes them: an array of its columns, or anything with named columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from l20fs.prediction.panel_records import PanelError
+from l20fs.text import closest_hint, listed
+from l20fs.typing import Array
+
+
+def column_names(X: Any) -> dict[str, Any] | None:
+    """Return the columns of a mapping or a table by the text of their names; None for an array, which has no names.
+
+    Examples
+    --------
+    >>> column_names({"TP53": [1.0], 7157: [2.0]}), column_names(np.eye(2))
+    ({'TP53': 'TP53', '7157': 7157}, None)
+    """
+    names = list(X) if isinstance(X, Mapping) else list(X.columns) if hasattr(X, "columns") else None
+    return None if names is None else {str(name): name for name in names}
+
+
+def read_columns(X: Any, features: Sequence[str], transform: str, *, keep_missing: bool = False) -> Array:
+    """Return the values of the features after the transformation, (n_samples, n_features), NaN where one is missing.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features), mapping of names to columns, or table with columns
+    features : sequence of str
+    transform : {"none", "log1p"}
+    keep_missing : bool
+        Whether features that a named X lacks are NaN for all samples, and not refused.
+    """
+    names = column_names(X)
+    values = _of_array(X, features) if names is None else _of_names(X, names, features, keep_missing=keep_missing)
+    is_infinite = np.isinf(values)
+    if is_infinite.any():
+        sample, place = np.argwhere(is_infinite)[0]
+        raise PanelError(
+            f"Feature {features[place]!r} of sample {sample} is infinite ({is_infinite.sum()} such values). Give finite "
+            "numbers, and NaN for a missing value."
+        )
+    return _transformed(values, features, transform)
+
+
+def _of_array(X: Any, features: Sequence[str]) -> Array:
+    values = _as_numbers(X.toarray() if hasattr(X, "toarray") else X, "X")
+    if values.ndim != 2 or values.shape[1] != len(features):
+        raise PanelError(
+            f"X has the shape {values.shape}, but the panel takes one row per sample and {len(features)} columns: "
+            f"{listed(features)}, in this order. Give these, or a table with the names of the columns."
+        )
+    return values
+
+
+def _of_names(X: Any, names: dict[str, Any], features: Sequence[str], *, keep_missing: bool) -> Array:
+    absent = [name for name in features if name not in names]
+    if (absent and not keep_missing) or len(absent) == len(features):
+        hint = closest_hint(absent[0], names) if names else "It has no column."
+        raise PanelError(
+            f"X lacks {len(absent)} of the {len(features)} features of the panel: {listed(absent)}. {hint} Give them, or "
+            "use panel.adapted(X), which takes substitutes."
+        )
+    columns = {name: _as_numbers(X[names[name]], f"Feature {name!r}") for name in features if name in names}
+    for name, column in columns.items():
+        if column.ndim != 1:
+            raise PanelError(
+                f"Feature {name!r} has the shape {column.shape}. Give one number per sample, and each name once."
+            )
+    lengths = {len(column) for column in columns.values()}
+    if len(lengths) > 1:
+        raise PanelError(f"The columns of X have {min(lengths)} to {max(lengths)} values. Give one per sample in each.")
+    missing = np.full(lengths.pop(), np.nan)
+    return np.column_stack([columns.get(name, missing) for name in features])
+
+
+def _as_numbers(values: Any, what: str) -> Array:
+    """Return values as float64; texts are refused, even those of numbers."""
+    if isinstance(values, np.ma.MaskedArray):
+        values = np.ma.filled(values.astype(np.float64), np.nan)
+    found = np.asarray(values)
+    if found.dtype.kind in "biuf":
+        return found.astype(np.float64)
+    if found.dtype.kind == "O":
+        try:
+            if not any(isinstance(value, str | bytes | complex) for value in found.flat):
+                return found.astype(np.float64)
+        except (TypeError, ValueError):
+            pass
+    example = next((value for value in found.flat if isinstance(value, str | bytes | complex)), None)
+    shown = "" if example is None else f", such as {str(example)[:40]!r}"
+    raise PanelError(f"{what} holds what is no number{shown}. Give numbers, and NaN for a missing value.")
+
+
+def _transformed(values: Array, features: Sequence[str], transform: str) -> Array:
+    if transform == "none":
+        return values
+    is_low = values < 0.0
+    if is_low.any():
+        sample, place = np.argwhere(is_low)[0]
+        raise PanelError(
+            f"Feature {features[place]!r} of sample {sample} is {values[sample, place]:g}, but the panel takes log(1 + x), "
+            "and was trained on values from 0. Give raw values, not logarithms."
+        )
+    return np.log1p(values)

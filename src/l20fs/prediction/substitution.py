@@ -1,0 +1,104 @@
+r"""Rules on other features, solved again from the cross-products that a panel stores.
+
+Least squares with the ridge term on some columns S need the samples only through :math:`G = \tilde X' \tilde X` and
+:math:`B = \tilde X' \tilde Y`, :math:`W_S = (G_{SS} + \mu I)^{-1} B_S`, and the discriminant analysis that follows needs
+class means and the scatter within the classes, which G, the means and the sizes of the classes give. So the rule on any of
+the stored columns is that of a fit to the training samples, without any of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from l20fs.prediction.discriminant import ClassScatter
+from l20fs.prediction.linear_rule import LinearRule
+from l20fs.prediction.panel_records import Columns, CrossProducts, square
+from l20fs.typing import Array
+
+#: A column of which a smaller share of its squared norm is left beside the others adds nothing to them.
+LEAST_REMAINDER = 1e-10
+
+
+class Replacement(NamedTuple):
+    """Columns of a rule without missing features, and the substitute of each missing one, None where there is none."""
+
+    places: list[int]
+    substitute_of: dict[int, int | None]
+
+
+class NormalEquations:
+    """Least squares on any of the columns of a panel."""
+
+    def __init__(self, products: CrossProducts, columns: Columns) -> None:
+        self._products = products
+        self._divisor = np.array(columns.divisor, dtype=np.float64)
+        self._centre = np.array(columns.mean, dtype=np.float64) * products.fit_intercept
+        self._gram = square(products.gram)
+        self._targets = np.array(products.targets, dtype=np.float64)
+
+    @cached_property
+    def scatter(self) -> ClassScatter | None:
+        """Class means and scatter within the classes of all columns; None for numbers."""
+        products = self._products
+        if not products.class_sizes:
+            return None
+        means, sizes = np.array(products.class_means), np.array(products.class_sizes)
+        gram = self._gram if products.class_gram is None else square(products.class_gram)
+        within = (gram - (means.T * sizes) @ means) / sizes.sum()
+        return ClassScatter(means, within, np.array(products.class_shares), products.fit_intercept)
+
+    def rule_on(self, places: Sequence[int]) -> LinearRule:
+        """Return the rule on some columns, in units of X."""
+        chosen = np.array(places, dtype=np.intp)
+        system = self._gram[np.ix_(chosen, chosen)] + self._products.ridge * np.eye(len(chosen))
+        values = np.linalg.lstsq(system, self._targets[chosen], rcond=None)[0]
+        weights, intercept = values / np.array(self._products.target_factors), np.array(self._products.target_means)
+        scatter = self.scatter
+        if scatter is not None:
+            own = scatter._replace(means=scatter.means[:, chosen], within=scatter.within[np.ix_(chosen, chosen)])
+            weights, intercept = own.discriminant(weights)
+        weights = weights / self._divisor[chosen, None]
+        return LinearRule(chosen, weights, intercept - self._centre[chosen] @ weights)
+
+    def replace(self, kept: Sequence[int], missing: Sequence[int], candidates: Sequence[int]) -> Replacement:
+        """Add to the kept columns as many of the candidates as are missing, each the one that lowers the loss most."""
+        places, left = list(kept), list(candidates)
+        while left and len(places) < len(kept) + len(missing):
+            gains = self._gains(places, left)
+            best = int(gains.argmax())
+            if gains[best] <= 0.0:
+                break
+            places.append(left.pop(best))
+        return Replacement(places, self._pair(missing, places[len(kept) :]))
+
+    def _gains(self, places: list[int], candidates: list[int]) -> Array:
+        """Return how much each candidate lowers twice the loss of least squares on ``places``."""
+        gram, ridge = self._gram, self._products.ridge
+        system = gram[np.ix_(places, places)] + ridge * np.eye(len(places))
+        between = gram[np.ix_(places, candidates)]
+        solved = np.linalg.lstsq(system, np.hstack([between, self._targets[places]]), rcond=None)[0]
+        along, weights = solved[:, : len(candidates)], solved[:, len(candidates) :]
+        energy = gram[candidates, candidates] + ridge
+        room = energy - np.einsum("ij,ij->j", between, along)
+        left = self._targets[candidates] - between.T @ weights
+        has_room = room > LEAST_REMAINDER * energy
+        return np.where(has_room, np.square(left).sum(axis=1) / np.where(has_room, room, 1.0), 0.0)
+
+    def _pair(self, missing: Sequence[int], added: Sequence[int]) -> dict[int, int | None]:
+        """Pair missing columns with those that were added, the most alike first."""
+        norms = np.sqrt(np.diagonal(self._gram))
+        norms = np.where(norms > 0.0, norms, 1.0)
+        alike = np.abs(self._gram / norms[:, None] / norms)
+        pairs: dict[int, int | None] = dict.fromkeys(missing)
+        free = list(added)
+        for one, other in sorted(
+            ((one, other) for one in missing for other in added), key=lambda pair: (-alike[pair], missing.index(pair[0]))
+        ):
+            if pairs[one] is None and other in free:
+                pairs[one] = other
+                free.remove(other)
+        return pairs

@@ -1,0 +1,159 @@
+"""Comparison of new samples with those that a panel was trained on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from l20fs.prediction.discriminant import ClassScatter
+from l20fs.prediction.panel_records import Columns
+from l20fs.text import counted, listed
+from l20fs.typing import Array
+
+#: A value is outside the training range if it exceeds the minimum or maximum by more than this share of their difference.
+MARGIN = 0.1
+#: Share of the training samples that are nearer to their own class than the limit.
+QUANTILE = 0.99
+#: The deviation within the classes counts as this share of the whole deviation at least, if a feature separates them fully.
+LEAST_SPREAD = 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingCheck:
+    """Values and distances of samples that lie outside the training data.
+
+    Attributes
+    ----------
+    missing : list of lists of str
+        The features of the panel that each sample has no value of.
+    outside : list of lists of (str, float)
+        The features of each sample with values beyond the training range by more than a tenth of it, with these values,
+        as they were given.
+    distance : array of shape (n_samples,)
+        Mean squared distance to the nearest class mean, in deviations within the classes (for numbers, to the mean in
+        whole deviations), over the features that are there; NaN if none is.
+    limit : float or None
+        Distance that one of a hundred training samples exceeded; None if there were too few samples to say.
+    """
+
+    missing: list[list[str]]
+    outside: list[list[tuple[str, float]]]
+    distance: Array
+    limit: float | None
+
+    def __len__(self) -> int:
+        return len(self.missing)
+
+    @property
+    def is_far(self) -> Array:
+        """Mask of the samples that are farther from all classes than the limit."""
+        return np.zeros(len(self), dtype=bool) if self.limit is None else np.asarray(self.distance > self.limit)
+
+    @property
+    def is_unusual(self) -> Array:
+        """Mask of the samples with anything to tell."""
+        return self.is_far | np.array([bool(a or b) for a, b in zip(self.missing, self.outside, strict=True)], dtype=bool)
+
+    def notes(self, far: str = "far from all classes") -> list[str]:
+        """Return one line per sample, empty if nothing is outside the training data.
+
+        Examples
+        --------
+        >>> TrainingCheck([["MYC"]], [[("TP53", 9.5)]], np.array([8.0]), 2.0).notes()
+        ["1 feature missing ('MYC'); 1 value out of range ('TP53' = 9.5); far from all classes"]
+        """
+        lines = []
+        for missing, outside, is_far in zip(self.missing, self.outside, self.is_far, strict=True):
+            parts = [f"{counted(len(missing), 'feature')} missing ({listed(missing)})"] if missing else []
+            if outside:
+                shown = ", ".join(f"{name!r} = {value:g}" for name, value in outside[:5])
+                more = f" and {len(outside) - 5} more" if len(outside) > 5 else ""
+                parts.append(f"{counted(len(outside), 'value')} out of range ({shown}{more})")
+            lines.append("; ".join([*parts, far] if is_far else parts))
+        return lines
+
+
+def check_samples(
+    values: Array,
+    given: Array,
+    features: Sequence[str],
+    *,
+    minimum: Array,
+    maximum: Array,
+    centres: Array,
+    spread: Array,
+    limit: float | None,
+) -> TrainingCheck:
+    """Compare transformed values, (n_samples, n_features) with NaN, with the measures of the training samples.
+
+    ``given`` are the values before the transformation, which are named; ``centres`` (n_classes, n_features) and ``spread``
+    (n_features,) are in units of ``values``.
+    """
+    margin = MARGIN * (maximum - minimum)
+    # A constant feature has no range: rounding must not put its own value outside.
+    margin = np.maximum(margin, 1e-9 * np.maximum(np.abs(minimum), np.abs(maximum)))
+    is_outside = (values < minimum - margin) | (values > maximum + margin)
+    return TrainingCheck(
+        missing=[[features[place] for place in np.flatnonzero(row).tolist()] for row in np.isnan(values)],
+        outside=[
+            [(features[place], float(sample[place])) for place in np.flatnonzero(row).tolist()]
+            for row, sample in zip(is_outside, given, strict=True)
+        ],
+        distance=nearest(values, centres, spread),
+        limit=limit,
+    )
+
+
+def nearest(values: Array, centres: Array, spread: Array) -> Array:
+    """Return the mean squared distance of each sample to the nearest centre, over the features that it has.
+
+    Examples
+    --------
+    >>> nearest(np.array([[1.0, np.nan], [4.0, 2.0]]), np.array([[0.0, 0.0], [4.0, 0.0]]), np.array([1.0, 2.0]))
+    array([1. , 0.5])
+    """
+    used = spread > 0.0
+    values, centres, spread = values[:, used], centres[:, used], spread[used]
+    is_there = ~np.isnan(values)
+    n_there = is_there.sum(axis=1)
+    filled = np.where(is_there, values, 0.0)
+    distances = np.full(len(values), np.inf)
+    for centre in centres:
+        scaled = np.where(is_there, (filled - centre) / spread, 0.0)
+        distances = np.minimum(distances, np.square(scaled).sum(axis=1) / np.maximum(n_there, 1))
+    return np.where(n_there > 0, distances, np.nan)
+
+
+def centres_of(columns: Columns, scatter: ClassScatter | None) -> tuple[Array, Array]:
+    """Return the means that samples are compared with, (n_classes, n_columns), and a deviation per column, in units of X.
+
+    They are those of the classes, and without classes the mean and deviation of all samples.
+    """
+    mean, deviation = np.array([columns.mean], dtype=np.float64), np.array(columns.deviation, dtype=np.float64)
+    if scatter is None:
+        return mean, deviation
+    divisor = np.array(columns.divisor, dtype=np.float64)
+    within = np.sqrt(np.maximum(np.diagonal(scatter.within), 0.0)) * divisor
+    return scatter.means * divisor + mean * scatter.fit_intercept, np.maximum(within, LEAST_SPREAD * deviation)
+
+
+def farthest_by_size(
+    values: Array, codes: Array, centres: Array, sizes: Array, weights: Array, spread: Array, ends: Sequence[int]
+) -> list[float | None]:
+    """Return the 99 % quantile of the distance of training samples to their own class without them, for several sizes.
+
+    Leaving sample i out of the mean of its class multiplies its distance by ``size / (size - weight)``. Samples that are
+    alone in their class are left out.
+    """
+    own = sizes[codes]
+    usable = (weights > 0.0) & (own - weights > 1e-9 * own)
+    if not usable.any():
+        return [None] * len(ends)
+    factor = own[usable] / (own - weights)[usable]
+    used = spread > 0.0
+    scaled = (values[usable] - centres[codes[usable]]) * factor[:, None] / np.where(used, spread, 1.0)
+    sums = np.cumsum(np.where(used, np.square(scaled), 0.0), axis=1)
+    counts = np.cumsum(used)
+    return [float(np.quantile(sums[:, end - 1] / counts[end - 1], QUANTILE)) if counts[end - 1] else None for end in ends]

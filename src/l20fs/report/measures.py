@@ -1,0 +1,105 @@
+"""Records of a report: what was measured for 1, 2, ... features. A value is None for sizes that were not measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+#: A value and the ends of its 95 % interval.
+Estimate = tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Scores for 1, 2, ... features: the score, its standard error, and the ends of its 95 % interval where there is one."""
+
+    name: str
+    mean: list[float | None]
+    error: list[float | None]
+    lower: list[float | None] | None = None
+    upper: list[float | None] | None = None
+
+    def interval(self, k: int) -> tuple[float, float] | None:
+        """Return the ends of the interval for k features, or None."""
+        if self.lower is None or self.upper is None:
+            return None
+        lower, upper = self.lower[k - 1], self.upper[k - 1]
+        return None if lower is None or upper is None else (lower, upper)
+
+
+@dataclass(frozen=True)
+class PathLines:
+    """Row norms of the first features along the values of lambda, and the lambda at which each came to stay."""
+
+    alphas: list[float]
+    norms: list[list[float]]
+    entry: list[float | None]
+
+
+@dataclass(frozen=True)
+class Stability:
+    """Frequencies with which the selected features were selected again, and the stability index with its 95 % interval."""
+
+    frequencies: list[float]
+    index: float | None
+    lower: float | None
+    upper: float | None
+    n_resamples: int
+
+
+@dataclass(frozen=True)
+class ClassRate:
+    """Sensitivity and specificity of a class, None where no sample tells it, and the number of samples of the class."""
+
+    sensitivity: Estimate | None
+    specificity: Estimate | None
+    n_samples: int
+
+
+@dataclass(frozen=True)
+class Roc:
+    """ROC curve of the second of two classes: points (1 - specificity, sensitivity) from (0, 0) to (1, 1), and the area."""
+
+    points: list[tuple[float, float]]
+    auc: float
+    lower: float | None = None
+    upper: float | None = None
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """Probabilities of the predicted classes in bins (mean probability, share that was right, samples), and their scores.
+
+    ``brier`` is the mean squared error of the probabilities, summed over classes; of two classes, that of the second.
+    """
+
+    bins: list[tuple[float, float, int]]
+    brier: float
+    log_loss: float
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Numbers of a regression: ``measured[output][i]``, and ``predicted[k - 1][output][i]`` by models without sample i."""
+
+    measured: list[list[float]]
+    predicted: list[list[list[float]] | None]
+
+
+@dataclass(frozen=True)
+class PanelNumbers:
+    """Numbers with which the page predicts, as in ``panel.json``: of the rules on the first 1, 2, ... features.
+
+    ``weights[k - 1][i][v]`` and ``intercept[k - 1][v]`` give the value v of a sample; two classes have one value, and None
+    is the intercept of a class that is never predicted. The probabilities are ``softmax(slope[k - 1] * values +
+    offset[k - 1])``; of a regression both are empty. ``minimum`` and ``maximum`` of each feature are those of the training
+    samples after ``transform``. There may be fewer sizes than the page shows.
+    """
+
+    weights: list[list[list[float]]]
+    intercept: list[list[float | None]]
+    slope: list[float]
+    offset: list[list[float]]
+    minimum: list[float]
+    maximum: list[float]
+    transform: Literal["none", "log1p"] = "none"

@@ -1,0 +1,313 @@
+"""Panels of fitted estimators: their rules, for every setting and kind of X, and the data that they refuse."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from panel_samples import columns_for, named
+from samples import SOLVERS, make_data, make_frame
+from sklearn.preprocessing import StandardScaler
+
+from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV, Panel
+from l20fs.blocks import as_blocks
+from l20fs.estimators import panel_export
+from l20fs.estimators.calibration import gain_of
+from l20fs.estimators.panel_export import build_panel
+from l20fs.estimators.panels import ranked_units
+from l20fs.evaluation.engine import Samples, select
+from l20fs.evaluation.folds import make_folds
+from l20fs.evaluation.judges import RefittedRule
+from l20fs.inputs.names import NamedColumns
+from l20fs.inputs.targets import encode_targets
+from l20fs.methods import ReliefF
+from l20fs.prediction.calibration import Slopes
+from l20fs.prediction.linear_rule import decide
+from l20fs.prediction.panel_records import PanelError
+from l20fs.prediction.substitution import NormalEquations
+
+SETTINGS = [
+    {},
+    {"scale": "none"},
+    {"scale": "zscore"},
+    {"scale": "moderated"},
+    {"fit_intercept": False},
+    {"loss": "l21"},
+    {"ridge": 0.0},
+    {"class_weight": None},
+    {"include": [0, 3]},
+    {"exclude": [2]},
+    {"ranking": "norm"},
+    *({"solver": solver} for solver in SOLVERS[1:]),
+]
+
+
+def assert_predicts_like(panel, model, X):
+    """Compare a panel, read from its file, with a model for every k."""
+    panel = Panel.from_json(panel.to_json())
+    for k in panel.sizes:
+        sized = model.with_size(k)
+        columns = columns_for(panel, X, k)
+        if panel.classes is None:
+            np.testing.assert_allclose(panel.predict(columns, k), sized.predict(X), rtol=1e-12, atol=1e-12)
+        else:
+            np.testing.assert_allclose(
+                panel.decision_function(columns, k), sized.decision_function(X), rtol=1e-12, atol=1e-12
+            )
+            assert panel.predict(columns, k).tolist() == [str(label) for label in sized.predict(X)]
+
+
+def assert_solves_alike(panel):
+    """Check that the sums of the panel give its own rules again."""
+    for k in panel.sizes:
+        rule = panel.rule_for(k)
+        found = NormalEquations(panel.cross_products, panel.columns).rule_on(range(len(rule.weights)))
+        np.testing.assert_allclose(found.weights, rule.weights, rtol=1e-8, atol=1e-8 * np.abs(rule.weights).max())
+        np.testing.assert_allclose(found.intercept, rule.intercept, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_classifier(settings, weighted):
+    X, y = make_data(7, n_classes=3)
+    weight = np.random.default_rng(1).uniform(0.0, 2.0, len(y)) if weighted else None
+    model = L20Classifier(4, max_features=6, **settings).fit(X, y, weight)
+    panel = model.to_panel(X, y, weight)
+    assert panel.sizes == list(range(2 if "include" in settings else 1, 7))
+    assert_predicts_like(panel, model, X)
+    assert_solves_alike(panel)
+
+
+@pytest.mark.parametrize("settings", [{}, {"fit_intercept": False}, {"loss": "l21"}, {"scale": "none"}], ids=str)
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_a_regressor(settings, n_outputs):
+    X, _ = make_data(8)
+    rng = np.random.default_rng(0)
+    Y = 1.0 + X[:, :4] @ rng.standard_normal((4, n_outputs)) + 0.3 * rng.standard_normal((len(X), n_outputs))
+    y = Y[:, 0] if n_outputs == 1 else Y
+    model = L20Regressor(3, max_features=5, **settings).fit(X, y)
+    panel = model.to_panel(X, y)
+    assert panel.targets == (["y"] if n_outputs == 1 else ["y0", "y1", "y2"])
+    assert_predicts_like(panel, model, X)
+    assert_solves_alike(panel)
+
+
+@pytest.mark.parametrize(
+    "convert", [sp.csr_array, sp.csc_array, np.float32, as_blocks], ids=["csr", "csc", "single", "blocks"]
+)
+def test_other_containers(convert):
+    X, y = make_data(2)
+    X = np.where(X > 0.3, X, 0.0)
+    given = convert(X)
+    model = L20Classifier(3).fit(given, y)
+    panel = model.to_panel(given, y)
+    assert_predicts_like(panel, model, X.astype(np.float32).astype(float) if convert is np.float32 else X)
+    if convert is not np.float32:
+        dense = L20Classifier(3).fit(X, y).to_panel(X, y)
+        assert panel.features + panel.substitutes == dense.features + dense.substitutes
+        np.testing.assert_allclose(panel.cross_products.gram[-1], dense.cross_products.gram[-1], rtol=1e-9, atol=1e-9)
+
+
+def test_a_dask_array():
+    da = pytest.importorskip("dask.array")
+    X, y = make_data(2)
+    given = da.from_array(X, chunks=(20, -1))
+    model = L20Classifier(3).fit(given, y)
+    assert_predicts_like(model.to_panel(given, da.from_array(y, chunks=20)), model, X)
+
+
+def test_groups_of_features():
+    X, y = make_data(4)
+    groups = [[2, 5], [9, 0, 1]]
+    model = L20Classifier(2, max_features=3, feature_groups=groups).fit(X, y)
+    panel = model.to_panel(X, y)
+    assert panel.sizes == [1, 2, 3]
+    assert panel.ends == [len(model.order_for(k)) for k in panel.sizes]
+    assert panel.ends[-1] > 3
+    assert_predicts_like(panel, model, X)
+
+
+def test_the_features_at_alpha():
+    X, y = make_data(4)
+    alpha = float(L20Classifier(4).fit(X, y).path_.alphas[-1])
+    model = L20Classifier(None, alpha=alpha).fit(X, y)
+    panel = model.to_panel(X, y)
+    assert panel.features_for() == [f"x{j}" for j in model.order_for(None)]
+    np.testing.assert_allclose(panel.decision_function(columns_for(panel, X)), model.decision_function(X), atol=1e-12)
+    with pytest.raises(ValueError, match="selects 0 features, and a panel needs at least one"):
+        L20Classifier(None, alpha=1e9).fit(X, y).to_panel(X, y)
+
+
+def test_the_search_has_the_panel_of_its_own_model():
+    X, y = make_frame(4)
+    search = L20SelectorCV(max_features=5, cv=3).fit(X, y)
+    panel = search.to_panel(X, y, provenance={"by": "search"})
+    assert panel.k == search.n_features_
+    assert panel.k_max == 5
+    assert panel.provenance == {"by": "search"}
+    assert panel.predict(X).tolist() == [str(label) for label in search.predict(X)]
+    np.testing.assert_allclose(panel.decision_function(X), search.decision_function(X), atol=1e-12)
+    search.set_params(n_features_to_select=2)
+    assert search.to_panel(X, y).k == 2
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+def test_a_selector_has_the_rules_of_a_classifier(settings, n_classes):
+    X, y = make_data(7, n_classes=n_classes)
+    selector = L20Selector(4, max_features=6, **settings).fit(X, y)
+    model = L20Classifier(4, max_features=6, **settings).fit(X, y)
+    panel = build_panel(selector, X, encode_targets(y), 4, target_names=["class"])
+    for k in panel.sizes:
+        rule, expected = panel.rule_for(k), model.model_for(k)
+        np.testing.assert_allclose(rule.weights, expected.weights, rtol=1e-8, atol=1e-9)
+        np.testing.assert_allclose(rule.intercept, expected.intercept, rtol=1e-8, atol=1e-9)
+        np.testing.assert_allclose(panel.calibration_for(k).slope, model.calibration_for(k).slope, rtol=1e-7)
+
+
+def test_another_method_has_the_rules_of_its_evaluation():
+    X, y = make_data(6, n_classes=3)
+    samples = Samples(X, y)
+    method = ReliefF(5)
+    selection = select(method, samples, [1, 3, 5], one_ranking=True)
+    values = RefittedRule()(selection, samples, samples)
+    panel = build_panel(method.fit(X, y), X, encode_targets(y), 3, target_names=["class"], k_max=5)
+    assert panel.features_for(5) == [f"x{j}" for j in selection.features[-1]]
+    for place, k in enumerate([1, 3, 5]):
+        assert panel.predict(columns_for(panel, X, k), k).tolist() == [str(code) for code in decide(values[:, place])]
+    assert_solves_alike(panel)
+
+
+def test_names_of_features_and_targets():
+    X, y = make_frame(1)
+    model = L20Classifier(3).fit(X, y)
+    assert model.to_panel(X, pd.Series(y, name="tumour")).targets == ["tumour"]
+    assert model.to_panel(X, y, target_names="kind").targets == ["kind"]
+    assert set(model.to_panel(X, y).features) == {f"g{j}" for j in model.order_for(3)}
+    model = L20Classifier(3).fit(NamedColumns(X.to_numpy(), list(X.columns)), y)
+    assert model.to_panel(X.to_numpy(), y) == model.to_panel(NamedColumns(X.to_numpy(), list(X.columns)), y)
+    table = pd.DataFrame({"age": y * 1.5, "dose": y * 2.0 + X["g1"]})
+    assert L20Regressor(2).fit(X, table).to_panel(X, table).targets == ["age", "dose"]
+
+
+def test_names_that_a_file_cannot_hold_are_refused():
+    X, y = make_frame(1)
+    X = X.rename(columns=lambda name: name + "\n")
+    with pytest.raises(PanelError, match="holds a control character"):
+        L20Classifier(3).fit(X, y).to_panel(X, y)
+
+
+def test_data_that_are_not_those_of_the_fit_are_refused():
+    X, y = make_data(1)
+    model = L20Classifier(3).fit(X, y)
+    with pytest.raises(ValueError, match="X is not that of the fit: 'x"):
+        model.to_panel(X + 1.0, y)
+    with pytest.raises(ValueError, match="y or sample_weight is not that of the fit"):
+        model.to_panel(X, np.where(np.arange(len(y)) == np.argmax(y == 0), 1, y))
+    with pytest.raises(ValueError, match="other classes"):
+        model.to_panel(X, y + 1)
+    with pytest.raises(ValueError, match="is expecting 12 features"):
+        model.to_panel(X[:, :5], y)
+    weight = np.arange(1.0, len(y) + 1)
+    with pytest.raises(ValueError, match="is not that of the fit"):
+        model.to_panel(X, y, weight)
+    indicator = np.eye(3)[y]
+    selector = L20Selector(3).fit(X, indicator)
+    with pytest.raises(ValueError, match="label indicator"):
+        build_panel(selector, X, encode_targets(indicator), 3, target_names=["y"])
+
+
+def test_a_large_panel_has_the_rules_of_small_sizes_and_its_own(monkeypatch):
+    X, y = make_data(1, n_features=30)
+    monkeypatch.setattr("l20fs.estimators.panels.MOST_FEATURES", 4)
+    model = L20Classifier(9, max_features=12).fit(X, y)
+    panel = Panel.from_json(model.to_panel(X, y).to_json())
+    assert panel.sizes == [1, 2, 3, 4, 9]
+    assert model.to_panel(X, y, k_max=12).sizes == list(range(1, 13))
+    assert model.to_panel(X, y, k_max=2).sizes == [1, 2, 9]
+    with pytest.raises(PanelError, match=r"k=5 is not valid: the panel has rules for 1, 2, 3, 4, 9 features"):
+        panel.rule_for(5)
+    monkeypatch.setattr(panel_export, "MOST_CROSSED", 5)
+    panel = Panel.from_json(model.to_panel(X, y).to_json())
+    assert panel.cross_products is None
+    assert panel.substitutes == []
+    assert_predicts_like(panel, model, X)
+    assert panel.check(columns_for(panel, X)).limit is None
+    monkeypatch.setattr(panel_export, "MOST_WEIGHTS_OF_A_RULE", 5)
+    with pytest.raises(PanelError, match="too large for a file"):
+        model.to_panel(X, y)
+
+
+def test_substitutes_are_those_of_the_best_features_first(monkeypatch):
+    X, y = make_data(1, n_features=40)
+    model = L20Classifier(5).fit(X, y)
+    order = model.order_for(5)
+    correlation = np.abs(np.corrcoef(X.T))
+    correlation[:, order] = 0.0
+    expected = []
+    for feature in order:
+        expected += [f"x{j}" for j in np.argsort(-correlation[feature])[:2]]
+    expected = list(dict.fromkeys(expected))
+    assert model.to_panel(X, y, n_substitutes=2).substitutes == expected
+    monkeypatch.setattr(panel_export, "MOST_SUBSTITUTES", 3)
+    assert model.to_panel(X, y, n_substitutes=2).substitutes == expected[:3]
+    assert model.to_panel(X, y, n_substitutes=0).substitutes == []
+
+
+def test_the_order_is_that_of_the_ranking():
+    X, y = make_data(3)
+    model = L20Classifier(3, max_features=5).fit(X, y)
+    panel = model.to_panel(X, y)
+    assert panel.features == [f"x{int(unit[0])}" for unit in ranked_units(model)[:5]]
+    assert panel.check(named(X)).missing == [[]] * len(y)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_probabilities_are_those_of_the_estimator(n_classes):
+    X, y = make_data(3, n_classes=n_classes)
+    for model in (L20Classifier(3, max_features=5), L20Classifier(3, calibration=3), L20SelectorCV(max_features=4, cv=3)):
+        model.fit(X, y)
+        panel = model.to_panel(X, y)
+        np.testing.assert_allclose(
+            panel.predict_proba(columns_for(panel, X)), model.predict_proba(X), rtol=1e-12, atol=1e-12
+        )
+    panel = L20Classifier(3, calibration=None).fit(X, y).to_panel(X, y)
+    assert panel.calibration_for().slope == 1.0
+
+
+def test_a_panel_behind_steps_takes_what_they_give():
+    X, y = make_frame(4)
+    search = L20SelectorCV(max_features=4, cv=3, preprocess=StandardScaler()).fit(X, y)
+    panel = search.to_panel(X, y)
+    assert panel.provenance == {"preprocess": "StandardScaler"}
+    ready = pd.DataFrame(StandardScaler().fit_transform(X), columns=X.columns)
+    np.testing.assert_allclose(panel.decision_function(ready), search.decision_function(X), atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", [sp.csc_array, as_blocks], ids=["sparse", "blocks"])
+def test_a_selector_on_other_containers_has_the_calibration_of_a_classifier(kind):
+    X, y = make_data(3)
+    selector, model = (estimator(3).fit(kind(X), y) for estimator in (L20Selector, L20Classifier))
+    panel = build_panel(selector, kind(X), encode_targets(y), 3, target_names=["y"])
+    np.testing.assert_allclose(panel.calibration_for(2).slope, model.calibration_for(2).slope, rtol=1e-7)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_calibration_of_folds_is_that_of_a_classifier_with_these_folds(n_classes):
+    X, y = make_data(3, n_classes=n_classes)
+    folds = make_folds(3, X, y, None, classify=True)
+    model = L20Classifier(4, calibration=3).fit(X, y)
+    values = np.zeros((len(y), 4, 1 if n_classes == 2 else n_classes))
+    for fold in folds:
+        part = L20Classifier(4, calibration=None).fit(X[fold.train], y[fold.train])
+        for k in range(1, 5):
+            values[fold.test, k - 1] = part.model_for(k).apply(X[fold.test][:, part.model_for(k).rows])
+    tested, gain = np.concatenate([fold.test for fold in folds]), gain_of(folds, len(y))
+    slopes = Slopes.of_folds(np.arange(1, 5), values[tested], y[tested], gain)
+    for k in range(1, 5):
+        np.testing.assert_allclose(slopes.at(k), model.calibration_for(k).slope, rtol=1e-7)
+    few = Slopes.of_folds(np.array([1, 4]), values[tested][:, [0, 3]], y[tested], gain)
+    assert min(few.at(1), few.at(4)) <= few.at(2) <= max(few.at(1), few.at(4))
+    assert few.at(9) == few.at(4)
+    assert few.calibration(1, n_classes).offset.tolist() == [0.0] * n_classes

@@ -1,0 +1,141 @@
+"""ONNX models of panels and rules predict what NumPy predicts."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from samples import make_data
+
+from l20fs import L20Classifier, L20Regressor
+from l20fs.prediction import onnx as l20fs_onnx
+from l20fs.prediction.calibration import Calibration
+from l20fs.prediction.linear_rule import LinearRule, decide
+from l20fs.prediction.onnx import rule_model
+
+WHY = "the extra 'onnx' is not installed, or no runtime for it"
+onnx = pytest.importorskip("onnx", reason=WHY)
+onnxruntime = pytest.importorskip("onnxruntime", reason=WHY)
+
+
+def run(model, X):
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    return dict(zip([output.name for output in session.get_outputs()], session.run(None, {"X": X}), strict=True))
+
+
+def make_panel(n_classes=3, transform="none", labels=None):
+    X, y = make_data(n_samples=90, n_classes=n_classes)
+    measured = np.expm1(np.abs(X)) if transform == "log1p" else X
+    y = y if labels is None else np.array(labels)[y]
+    X = np.abs(X) if transform == "log1p" else X
+    return L20Classifier(4, max_features=6).fit(X, y).to_panel(X, y, transform=transform), measured
+
+
+def columns_of(panel, X, k=None):
+    return X[:, [int(name[1:]) for name in panel.features_for(k)]]
+
+
+@pytest.mark.parametrize("transform", ["none", "log1p"])
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+@pytest.mark.parametrize("k", [None, 1, 6])
+def test_a_panel_of_classes(n_classes, transform, k):
+    panel, X = make_panel(n_classes, transform)
+    columns = columns_of(panel, X, k)
+    found = run(panel.to_onnx(k), columns)
+    assert found["label"].tolist() == panel.predict(columns, k).tolist()
+    assert found["probabilities"].dtype == np.float64
+    np.testing.assert_allclose(found["probabilities"], panel.predict_proba(columns, k), rtol=0, atol=1e-9)
+
+
+def test_labels_of_any_alphabet():
+    panel, X = make_panel(labels=["Größe ß", "日本語", "🧬 <b>"])
+    found = run(panel.to_onnx(), columns_of(panel, X))
+    assert set(found["label"]) == {"Größe ß", "日本語", "🧬 <b>"}
+    assert found["label"].tolist() == panel.predict(columns_of(panel, X)).tolist()
+
+
+@pytest.mark.parametrize("n_outputs", [1, 2])
+def test_a_panel_of_numbers(n_outputs):
+    X, _ = make_data()
+    y = X[:, :n_outputs] @ np.diag([3.0, -1.0][:n_outputs]) + X[:, [4]]
+    panel = L20Regressor(3).fit(X, y).to_panel(X, y)
+    columns = columns_of(panel, X)
+    found = run(panel.to_onnx(), columns)
+    assert list(found) == ["variable"]
+    np.testing.assert_allclose(found["variable"], panel.predict(columns).reshape(-1, n_outputs), rtol=0, atol=1e-9)
+
+
+def test_the_metadata_say_what_comes_in_and_out():
+    panel, _ = make_panel()
+    model = panel.to_onnx(2)
+    about = {entry.key: entry.value for entry in model.metadata_props}
+    assert about["sha256"] == panel.sha256
+    assert about["task"] == "classification"
+    assert json.loads(about["features"]) == panel.features_for(2)
+    assert json.loads(about["classes"]) == panel.classes
+    assert json.loads(about["targets"]) == panel.targets
+    assert about["k"] == "2"
+    assert [entry.name for entry in model.graph.input] == ["X"]
+    assert {entry.domain for entry in model.opset_import} == {""}
+
+
+def test_other_sizes_are_refused_as_the_panel_does():
+    panel, _ = make_panel()
+    with pytest.raises(ValueError, match="k=99 is not valid"):
+        panel.to_onnx(99)
+
+
+def test_other_prior_probabilities_and_impossible_classes():
+    """The intercept of a class without samples is minus infinity, also where the slope is zero."""
+    panel, X = make_panel()
+    rules = [replace(rule, slope=0.0, offset=[0.0, 1.0, 2.0], intercept=[0.1, None, -0.2]) for rule in panel.rules]
+    panel = replace(panel, rules=rules)
+    found = run(panel.to_onnx(), columns_of(panel, X))
+    assert "1" not in found["label"]
+    odds = np.exp([0.0, -np.inf, 2.0])
+    np.testing.assert_allclose(found["probabilities"], np.tile(odds / odds.sum(), (len(X), 1)), atol=1e-12)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_sample_with_a_missing_value_has_no_label(n_classes):
+    panel, X = make_panel(n_classes)
+    columns = columns_of(panel, X)[:3].copy()
+    columns[1, 2] = np.nan
+    found = run(panel.to_onnx(), columns)
+    assert found["label"][1] == ""
+    assert np.isnan(found["probabilities"][1]).all()
+    assert found["label"][[0, 2]].tolist() == panel.predict(columns[[0, 2]]).tolist()
+
+
+def test_log1p_keeps_its_digits():
+    X = np.array([[0.0], [1e-300], [1e-17], [3e-16], [1e-9], [0.5], [1e5], [1e300], [-0.5]])
+    rule = LinearRule(np.array([0]), np.ones((1, 1)), np.zeros(1))
+    np.testing.assert_allclose(
+        run(rule_model(rule, transform="log1p"), X)["variable"], np.log1p(np.where(X < 0.0, np.nan, X)), rtol=1e-14
+    )
+    with pytest.raises(ValueError, match="transform='sqrt' has no ONNX operators"):
+        rule_model(rule, transform="sqrt")
+
+
+@pytest.mark.parametrize("n_rows", [0, 1, 5])
+@pytest.mark.parametrize("n_values", [1, 4])
+def test_a_rule_takes_its_rows_of_single_precision(n_values, n_rows):
+    rng = np.random.default_rng(n_rows)
+    rule = LinearRule(rng.permutation(20)[:n_rows], rng.standard_normal((n_rows, n_values)), rng.standard_normal(n_values))
+    labels = np.array([7, 3]) if n_values == 1 else np.array([9, 5, 1, 3])
+    calibration = Calibration(1.3, rng.standard_normal(len(labels)))
+    X = rng.standard_normal((30, 20)).astype(np.float32)
+    found = run(rule_model(rule, labels=labels, calibration=calibration, n_features=20, dtype=np.float32), X)
+    values = rule.apply(X[:, rule.rows].astype(np.float64))
+    assert found["label"].tolist() == labels[decide(values)].tolist()
+    assert found["probabilities"].dtype == np.float32
+    np.testing.assert_allclose(found["probabilities"], calibration.probabilities(values), rtol=1e-6)
+
+
+def test_the_error_without_the_package_names_the_extra(monkeypatch):
+    panel, _ = make_panel()
+    monkeypatch.setattr(l20fs_onnx, "find_spec", lambda name: None)
+    with pytest.raises(ModuleNotFoundError, match=r"to_onnx\(\) needs the package onnx: pip install 'l20fs\[onnx\]'"):
+        panel.to_onnx()

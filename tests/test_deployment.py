@@ -1,0 +1,297 @@
+"""skops stores every estimator without a hand-written list, and skl2onnx converts it; each predicts the same after it."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import re
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from samples import make_data
+from sklearn.compose import ColumnTransformer
+from sklearn.feature_selection import SelectKBest
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.pipeline import make_pipeline, make_union
+from sklearn.preprocessing import StandardScaler
+
+import l20fs
+from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV, StabilitySelector
+from l20fs.deployment import onnx_labels, register_converters, trusted_types
+from l20fs.estimators.base import BaseSelector
+from l20fs.methods import discover
+from l20fs.solvers import SOLVERS
+
+X, Y = make_data(n_samples=72)
+X = np.abs(X)  # as some methods want it
+NAMES = np.array(["é", "b c", "日本"])[Y]
+NUMBERS = X[:, [2]] - 2.0 * X[:, [5, 9]]
+
+
+def quietly(model, y=Y, X=X):
+    """Return a fitted model; short searches warn of their limits."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model.fit(X, y)
+
+
+# ------------------------------------------------------------------------------------------------------------------ skops
+
+STORED = {
+    "L20Selector": (L20Selector(3), Y),
+    "L20Selector-l21": (L20Selector(3, loss="l21"), Y),
+    "L20Selector-certify": (L20Selector(3, certify=True), Y),
+    "L20Selector-ebic": (L20Selector("ebic"), Y),
+    "L20Selector-groups": (L20Selector(2, feature_groups=[[0, 1], [2, 5]], include=[0]), Y),
+    "L20Selector-callback": (L20Selector(3, callback=print), Y),
+    "L20Classifier": (L20Classifier(3), NAMES),
+    "L20Classifier-weights": (L20Classifier(3, class_weight={0: 1.0, 1: 2.0, 2: 1.0}), Y),
+    "L20Regressor": (L20Regressor(3), NUMBERS),
+    "L20SelectorCV": (L20SelectorCV(max_features=4, cv=3), NAMES),
+    "L20SelectorCV-regression": (L20SelectorCV(max_features=4, cv=3, task="regression"), NUMBERS[:, 0]),
+    "L20SelectorCV-scoring": (L20SelectorCV(max_features=4, cv=StratifiedKFold(3), scoring="balanced_accuracy"), Y),
+    "L20SelectorCV-estimator": (L20SelectorCV(sizes=[2, 4], cv=3, estimator=LogisticRegression(), ridge=[0.1, 1.0]), Y),
+    "L20SelectorCV-preprocess": (L20SelectorCV(max_features=4, cv=3, preprocess=StandardScaler()), Y),
+    "StabilitySelector": (StabilitySelector(L20Selector(3), n_resamples=4, random_state=0), Y),
+    "pipeline": (make_pipeline(StandardScaler(), L20Classifier(3)), NAMES),
+    **{f"solver-{name}": (L20Selector(3, solver=solver()), Y) for name, solver in SOLVERS.items()},
+    **{name: (method(n_features_to_select=3), Y) for name, method in discover().items()},
+}
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_skops_loads_what_it_stored(name, capsys):
+    skops_io = pytest.importorskip("skops.io", reason="skops is not installed")
+    model, y = STORED[name]
+    model = quietly(model, y)
+    stored = skops_io.dumps(model)
+    trusted = [*trusted_types(), "builtins.print"] if name == "L20Selector-callback" else trusted_types()
+    loaded = skops_io.loads(stored, trusted=trusted)
+    np.testing.assert_array_equal(loaded.transform(X), model.transform(X))
+    for method in ("predict", "predict_proba", "decision_function", "score"):
+        if hasattr(model, method):
+            arguments = (X, y) if method == "score" else (X,)
+            np.testing.assert_array_equal(getattr(loaded, method)(*arguments), getattr(model, method)(*arguments))
+    if hasattr(model, "model_for"):
+        np.testing.assert_array_equal(loaded.model_for(2).weights, model.model_for(2).weights)
+
+
+def test_every_estimator_of_the_package_is_trusted():
+    for room in ("estimators", "methods"):
+        for module in pkgutil.iter_modules([Path(l20fs.__file__).parent / room]):
+            importlib.import_module(f"l20fs.{room}.{module.name}")
+    left = [BaseSelector]
+    while left:
+        kind = left.pop()
+        left += kind.__subclasses__()
+        if kind.__module__.startswith("l20fs.") and not inspect.isabstract(kind) and not kind.__name__.startswith("_"):
+            assert f"{kind.__module__}.{kind.__name__}" in trusted_types()
+
+
+def test_only_types_that_do_nothing_are_trusted():
+    for name in trusted_types():
+        kind = pkgutil.resolve_name(name)
+        assert inspect.isclass(kind)
+        assert name.split(".")[0] in ("l20fs", "sklearn")
+    assert "sklearn.model_selection._split.StratifiedKFold" in trusted_types()
+    assert not [name for name in trusted_types() if "storage" in name or "blocks" in name]
+
+
+def test_another_scoring_after_the_fit_needs_no_other_fit():
+    model = quietly(L20SelectorCV(max_features=4, cv=3))
+    balanced = quietly(L20SelectorCV(max_features=4, cv=3, scoring="balanced_accuracy"))
+    few = np.concatenate([np.flatnonzero(Y < 2), np.flatnonzero(Y == 2)[:5]])
+    assert model.set_params(scoring="balanced_accuracy").score(X[few], Y[few]) == balanced.score(X[few], Y[few])
+    assert balanced.set_params(scoring=None).score(X[few], Y[few]) == np.mean(model.predict(X[few]) == Y[few])
+
+
+# --------------------------------------------------------------------------------------------------------------- skl2onnx
+
+
+@pytest.fixture(scope="module")
+def convert():
+    """Return a function that converts a model and predicts with it."""
+    skl2onnx = pytest.importorskip("skl2onnx", reason="the extra 'onnx' is not installed")
+    onnxruntime = pytest.importorskip("onnxruntime", reason="no ONNX runtime is installed")
+    register_converters()
+    register_converters()  # a second time changes nothing
+
+    def converted(model, X, **options):
+        stored = skl2onnx.to_onnx(model, X[:1], **options).SerializeToString()
+        return onnxruntime.InferenceSession(stored, providers=["CPUExecutionProvider"]).run(None, {"X": X})
+
+    return converted
+
+
+TYPES = pytest.mark.parametrize("dtype", [np.float64, np.float32])
+
+
+def tolerance(dtype):
+    return {"rtol": 1e-9, "atol": 1e-9} if dtype == np.float64 else {"rtol": 1e-4, "atol": 1e-5}
+
+
+SELECTORS = {
+    "L20Selector": L20Selector(3),
+    "first": L20Selector(1, include=[0]),
+    "StabilitySelector": StabilitySelector(L20Selector(3), n_resamples=4, random_state=0),
+    **{name: method(n_features_to_select=3) for name, method in discover().items()},
+}
+
+
+@pytest.mark.parametrize("name", SELECTORS)
+def test_selectors_extract_their_columns(convert, name):
+    selector = quietly(SELECTORS[name])
+    for samples in (X, X.astype(np.float32), (100 * X).astype(np.int64)):
+        (found,) = convert(selector, samples)
+        assert found.dtype == samples.dtype
+        np.testing.assert_array_equal(found, samples[:, selector.support_])
+
+
+STEPS = make_pipeline(StandardScaler(), SelectKBest(k=9))
+
+CLASSIFIERS = {
+    "alone": (L20Classifier(3), NAMES),
+    "last": (make_pipeline(StandardScaler(), L20Classifier(3)), Y),
+    "two classes": (make_pipeline(StandardScaler(), L20Classifier(3)), Y > 0),
+    "searched": (L20SelectorCV(max_features=4, cv=3), NAMES),
+    "searched, last": (make_pipeline(StandardScaler(), L20SelectorCV(max_features=4, cv=3)), Y),
+    "searched, other estimator": (L20SelectorCV(sizes=[2, 4], cv=3, estimator=LogisticRegression()), NAMES),
+    "in a search": (
+        GridSearchCV(make_pipeline(StandardScaler(), L20Classifier(3)), {"l20classifier__ridge": [0.1, 1.0]}),
+        Y,
+    ),
+    "searched, first": (make_pipeline(L20SelectorCV(max_features=4, cv=3), LogisticRegression()), NAMES),
+    "first": (make_pipeline(L20Classifier(3), StandardScaler(), LogisticRegression()), Y),
+    "nested": (make_pipeline(make_pipeline(StandardScaler(), L20Classifier(3)), LogisticRegression()), Y),
+    "union": (make_pipeline(make_union(L20Classifier(3), L20Selector(2)), LogisticRegression()), Y),
+    "steps before": (L20SelectorCV(max_features=4, cv=3, preprocess=STEPS), NAMES),
+    "steps before, other estimator": (
+        L20SelectorCV(sizes=[2, 4], cv=3, preprocess=STEPS, estimator=LogisticRegression()),
+        Y,
+    ),
+    "steps before, first": (make_pipeline(L20SelectorCV(sizes=[2, 4], cv=3, preprocess=STEPS), LogisticRegression()), Y),
+    "columns": (
+        make_pipeline(
+            ColumnTransformer([("some", L20Classifier(2), [0, 2, 5])], remainder="passthrough"), LogisticRegression()
+        ),
+        Y,
+    ),
+}
+
+
+@TYPES
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_classifiers_predict_the_same(convert, name, dtype):
+    model, y = CLASSIFIERS[name]
+    model, samples = quietly(model, y), X.astype(dtype)
+    # Classifiers of scikit-learn make dicts of single precision without this option.
+    options = {} if "l20" in str(type(model)) or "last" in name else {"options": {id(model): {"zipmap": False}}}
+    labels, probabilities = convert(model, samples, **options)
+    np.testing.assert_array_equal(labels, model.predict(samples))
+    assert probabilities.dtype == dtype
+    np.testing.assert_allclose(probabilities, model.predict_proba(samples), **tolerance(dtype))
+
+
+REGRESSIONS = {
+    "alone": (L20Regressor(3), NUMBERS[:, 0]),
+    "last": (make_pipeline(StandardScaler(), L20Regressor(3)), NUMBERS),
+    "searched": (L20SelectorCV(max_features=4, cv=3, task="regression"), NUMBERS[:, 0]),
+    "searched, other estimator": (L20SelectorCV(sizes=[2, 4], cv=3, estimator=Ridge()), NUMBERS[:, 0]),
+    "first": (make_pipeline(L20Regressor(3), Ridge()), NUMBERS),
+}
+
+
+@TYPES
+@pytest.mark.parametrize("name", REGRESSIONS)
+def test_regressions_predict_the_same(convert, name, dtype):
+    model, y = REGRESSIONS[name]
+    model, samples = quietly(model, y), X.astype(dtype)
+    (found,) = convert(model, samples)
+    assert found.dtype == dtype
+    np.testing.assert_allclose(found, model.predict(samples).reshape(found.shape), **tolerance(dtype))
+
+
+def test_the_size_of_the_moment_is_converted(convert):
+    model = quietly(L20Classifier(3, max_features=6)).set_params(n_features_to_select=5)
+    np.testing.assert_allclose(convert(model, X)[1], model.predict_proba(X), atol=1e-9)
+
+
+def test_a_classifier_without_probabilities_is_refused(convert):
+    with pytest.raises(AttributeError, match="calibration=None computes no probabilities"):
+        convert(quietly(L20Classifier(3, calibration=None)), X)
+
+
+def test_a_model_is_converted_to_its_columns_on_demand(convert):
+    model = quietly(L20Classifier(3))
+    (found,) = convert(model, X, options={id(model): {"transform": True}})
+    np.testing.assert_array_equal(found, model.transform(X))
+
+
+def test_no_columns_are_refused(convert):
+    noise = np.random.default_rng(0).standard_normal((60, 5))
+    selector = quietly(L20Selector("ebic"), np.arange(60) % 2, noise)
+    assert not selector.support_.any()
+    with pytest.raises(ValueError, match="L20Selector selected no feature"):
+        convert(selector, noise)
+
+
+def test_labels_are_texts_or_whole_numbers():
+    assert onnx_labels(np.array([1.0, 2.0])).tolist() == [1, 2]
+    with pytest.raises(ValueError, match=r"Classes \[0.5, 1.0\] are neither texts nor whole numbers"):
+        onnx_labels(np.array([0.5, 1.0]))
+
+
+def test_the_error_without_skl2onnx_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "skl2onnx", None)
+    with pytest.raises(ModuleNotFoundError, match=r"register_converters\(\) needs skl2onnx: pip install 'l20fs\[onnx\]'"):
+        register_converters()
+
+
+# ------------------------------------------------------------------------------------------------------------------- docs
+
+PAGE = (Path(__file__).parents[1] / "docs" / "deploy.md").read_text()
+SECTIONS = {
+    title: re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    for title, text in re.findall(r"(?:^|\n)#+ (.*?)\n(.*?)(?=\n## |$)", PAGE, flags=re.DOTALL)
+}
+START = next(iter(SECTIONS.values()))
+NEEDS = {
+    "ONNX": ["onnx", "onnxruntime"],
+    "Pipelines in ONNX": ["onnxruntime", "skl2onnx"],
+    "skops": ["skops.io"],
+    "MLflow": ["mlflow", "onnxruntime", "skops.io"],
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*Any type hint is inferred:UserWarning:mlflow")  # of MLflow about itself
+@pytest.mark.parametrize("title", list(SECTIONS)[1:])
+def test_the_examples_of_the_page_run(title, tmp_path, monkeypatch):
+    for package in NEEDS.get(title, []):
+        pytest.importorskip(package, reason=f"{package} is not installed")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
+    names = {}
+    for block in [*START, *SECTIONS["skops"], *SECTIONS[title]] if title == "MLflow" else [*START, *SECTIONS[title]]:
+        exec(block, names)
+    panel, columns, test = names["panel"], names["columns"], names["test"]
+    labels = panel.predict(columns).tolist()
+    if title == "ONNX":
+        assert names["labels"].tolist() == labels
+        np.testing.assert_allclose(names["probabilities"], panel.predict_proba(columns), atol=1e-9)
+        assert names["about"]["sha256"] == panel.sha256
+    elif title == "Pipelines in ONNX":
+        stored = names["pipeline_in_onnx"].SerializeToString()
+        session = importlib.import_module("onnxruntime").InferenceSession(stored)
+        found, probabilities = session.run(None, {"X": test.data})
+        assert found.tolist() == names["pipeline"].predict(test.data).tolist()
+        np.testing.assert_allclose(probabilities, names["pipeline"].predict_proba(test.data), atol=1e-9)
+    elif title == "MLflow":
+        assert names["loaded"].predict({"X": columns})["label"].tolist() == labels
+        loaded = importlib.import_module("mlflow.sklearn").load_model("model_in_mlflow")
+        assert loaded.predict(test.data).tolist() == labels
+    assert names["model"].predict(test.data).tolist() == labels
