@@ -147,7 +147,7 @@ def fixed_scores(
     level: float = LEVEL,
 ) -> list[Estimate]:
     """Return the score of every setting, each as :func:`fixed_score` does, from the same bootstrap samples."""
-    tested = _Tested.of(outputs, folds, groups, None)
+    tested = _Tested.of(outputs, metric, folds, groups, None)
     values = metric.formula(tested.outputs, tested.weights[None])[0]
     if metric.name == "accuracy" and tested.n_units == tested.n_rows:
         variances = values * (1.0 - values) / tested.n_rows
@@ -155,7 +155,7 @@ def fixed_scores(
         draws = tested.draws(N_DRAWS, seed + 1)
         variances = np.nanvar(np.concatenate([metric.formula(tested.outputs, counts) for counts in draws]), axis=0)
     return [
-        _interval(metric, value, value, variance, tested.n_units, level, of_folds=folds is not None)
+        _interval(metric, value, value, variance, tested, level, of_folds=folds is not None)
         for value, variance in zip(values.tolist(), variances.tolist(), strict=True)
     ]
 
