@@ -86,10 +86,11 @@ def run(cell: Cell, seed: int, *, with_nested: bool) -> Outcome:
     cv = StratifiedKFold(5, shuffle=True, random_state=seed)
     selector = L20SelectorCV(cell.rule, max_features=LARGEST, cv=cv).fit(X, y)
     size = selector._tried[selector.best_index_]
-    values, samples, numbers = selector._fold_values
-    labels = decide(values)
-    folds = [Fold(np.flatnonzero(numbers != fold), np.flatnonzero(numbers == fold)) for fold in range(5)]
-    fixed = fixed_score(Outputs(y[samples], cell.n_classes, labels), METRICS["accuracy"], FIXED - 1, folds=folds)
+    folds = [Fold(*split) for split in cv.split(X, y)]
+    n_right = [len(fold.test) * selector.cv_results_[f"split{number}_test_score"] for number, fold in enumerate(folds)]
+    n_right_at_fixed = round(np.sum(n_right, axis=0)[FIXED - 1])
+    is_wrong = (np.arange(len(y)) >= n_right_at_fixed).astype(int)[:, None]
+    fixed = fixed_score(Outputs(np.zeros(len(y), dtype=int), 1, is_wrong), METRICS["accuracy"], 0, folds=folds)
     found = Outcome(
         cell.accuracy(selector.model_for(cell.rule), rng),
         np.nan,
@@ -97,13 +98,13 @@ def run(cell: Cell, seed: int, *, with_nested: bool) -> Outcome:
         selector.corrected_score_,
         selector.corrected_interval_,
         cell.accuracy(selector.model_for(FIXED), rng),
-        wilson(np.count_nonzero(labels[:, FIXED - 1] == y[samples]), len(y)),
+        wilson(n_right_at_fixed, len(y)),
         fixed[1:],
     )
     if with_nested:
         predicted = cross_val_predict(L20SelectorCV(cell.rule, max_features=LARGEST), X, y, cv=cv)
         n_right = np.count_nonzero(predicted == y)
-        models = [L20Classifier(size).fit(X[samples[fold.train]], y[samples[fold.train]]) for fold in folds]
+        models = [L20Classifier(size).fit(X[fold.train], y[fold.train]) for fold in folds]
         tested = np.mean([cell.accuracy(model.model_for(size), rng) for model in models])
         found = found._replace(tested=tested, nested=n_right / len(y), nested_interval=wilson(n_right, len(y)))
     return found

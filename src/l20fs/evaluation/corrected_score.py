@@ -13,8 +13,10 @@ is the corrected score and
 has three terms: the n tested samples; the models, which differ from one set of training samples to the next (the models of
 the folds share most of theirs, so that their scores do not average out; Bates, Hastie and Tibshirani 2024); and the
 correction of the uncorrected score u, which is uncertain itself. The factors are from simulations (benchmarks/intervals.py).
-Errors (log loss, mean absolute error, 1 - R²) have a normal interval on the logarithmic scale, with the variance of the
-bootstrap.
+For a share that is not a mean (balanced accuracy, F1, AUC), n is what gives its bootstrap variance, at most the number of
+samples; with groups, the bootstrap draws whole groups, and a perfect score counts these. Errors (log loss, mean absolute
+error, 1 - R²) have a normal interval on the logarithmic scale, with twice the variance of the bootstrap: half of it is for
+the models.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtri, stdtrit
+from scipy.stats import rankdata
 
 from l20fs.evaluation.folds import Fold
 from l20fs.evaluation.metrics import Metric, Outputs
@@ -42,7 +45,7 @@ MOST_PRODUCTS, BLOCK_PRODUCTS = 10**9, 10**7
 
 #: Variance of the models, on the scale of normal quantiles of a share, relative to 1 / n; of errors, relative to that of
 #: the samples.
-MODEL_VARIANCE, MODEL_VARIANCE_OF_ERRORS = 1.25, 0.5
+MODEL_VARIANCE, MODEL_VARIANCE_OF_ERRORS = 1.25, 1.0
 
 #: Variance of the correction, relative to its square.
 CORRECTION_VARIANCE = 0.5
@@ -97,7 +100,7 @@ def corrected_score(
     sample_weight : array of shape (n_samples,), optional
     seed : int
     """
-    tested = _Tested.of(outputs, folds, groups, sample_weight)
+    tested = _Tested.of(outputs, metric, folds, groups, sample_weight)
     setting = int(choose(tested.fold_means(metric, np.ones((1, tested.n_rows))))[0])
     uncorrected, variance = (float(each[0]) for each in tested.spread(metric, np.array([setting]), seed))
     pairs = []
@@ -108,7 +111,7 @@ def corrected_score(
         for other in np.unique(chosen):
             pairs.append(metric.formula(tested.outputs.of(np.array([setting, other])), left[chosen == other]))
     value = _corrected(metric, uncorrected, np.concatenate(pairs))
-    return _interval(metric, value, uncorrected, variance, tested.n_units, of_folds=True)
+    return _interval(metric, value, uncorrected, variance, tested, of_folds=True)
 
 
 def fixed_scores(
@@ -119,10 +122,10 @@ def fixed_scores(
     Without ``folds`` these are predictions of fresh samples by one model, and the interval is about that model: for the
     accuracy Wilson's. The other parameters are those of :func:`corrected_score`.
     """
-    tested = _Tested.of(outputs, folds, groups, None)
+    tested = _Tested.of(outputs, metric, folds, groups, None)
     values, variances = tested.spread(metric, np.arange(outputs.n_settings), seed=0)
     return [
-        _interval(metric, value, value, variance, tested.n_units, of_folds=folds is not None)
+        _interval(metric, value, value, variance, tested, of_folds=folds is not None)
         for value, variance in zip(values.tolist(), variances.tolist(), strict=True)
     ]
 
@@ -194,7 +197,12 @@ class _Tested(NamedTuple):
 
     @classmethod
     def of(
-        cls, outputs: Outputs, folds: Sequence[Fold] | None, groups: Array | None, sample_weight: Array | None
+        cls,
+        outputs: Outputs,
+        metric: Metric,
+        folds: Sequence[Fold] | None,
+        groups: Array | None,
+        sample_weight: Array | None,
     ) -> _Tested:
         n_samples = len(outputs.truth)
         tests = [np.arange(n_samples)] if folds is None else [fold.test for fold in folds]
@@ -203,6 +211,8 @@ class _Tested(NamedTuple):
         rows = rows[weights[rows] > 0.0]
         places = [np.searchsorted(rows, np.intersect1d(test, rows)) for test in tests]
         outputs = outputs.part(rows)
+        if folds is not None and metric.name == "roc_auc":
+            outputs = _ranked(outputs, places)
         names = np.arange(n_samples) if groups is None else encode_groups(groups, n_samples)
         _, first, units = np.unique(names[rows], return_index=True, return_inverse=True)
         is_stratified = groups is None and outputs.n_classes > 0
@@ -257,6 +267,15 @@ class _Tested(NamedTuple):
         )
 
 
+def _ranked(outputs: Outputs, folds: Sequence[Array]) -> Outputs:
+    """Return the ranks of probabilities within each fold, from 0 to 1: those of different models are not comparable."""
+    assert outputs.probabilities is not None
+    ranks = np.empty(outputs.probabilities.shape)
+    for rows in folds:
+        ranks[rows] = rankdata(outputs.probabilities[rows], axis=0) / (len(rows) + 1)
+    return Outputs(outputs.truth, outputs.n_classes, probabilities=ranks)
+
+
 def _corrected(metric: Metric, uncorrected: float, pairs: Array) -> float:
     """Return the corrected score from those of the setting itself, and of what was chosen, on samples that were not drawn.
 
@@ -275,11 +294,11 @@ def _corrected(metric: Metric, uncorrected: float, pairs: Array) -> float:
 
 
 def _interval(
-    metric: Metric, value: float, uncorrected: float, variance: float, n_units: int, *, of_folds: bool
+    metric: Metric, value: float, uncorrected: float, variance: float, tested: _Tested, *, of_folds: bool
 ) -> Estimate:
     """Return the interval around a value, from the variance of the uncorrected score."""
     if metric.sign > 0 and metric.is_for_labels:
-        return _interval_of_share(value, uncorrected, variance, n_units, of_folds=of_folds)
+        return _interval_of_share(value, uncorrected, variance, tested, of_folds=of_folds)
     is_complement = metric.sign > 0  # 1 - R² is an error
     error, first = (1.0 - value, 1.0 - uncorrected) if is_complement else (value, uncorrected)
     if not (error > 0.0 and first > 0.0):
@@ -290,9 +309,10 @@ def _interval(
     return Estimate(value, 1.0 - upper, 1.0 - lower) if is_complement else Estimate(value, lower, upper)
 
 
-def _interval_of_share(value: float, uncorrected: float, variance: float, n_units: int, *, of_folds: bool) -> Estimate:
+def _interval_of_share(value: float, uncorrected: float, variance: float, tested: _Tested, *, of_folds: bool) -> Estimate:
     binomial = uncorrected * (1.0 - uncorrected)
-    n = binomial / variance if binomial > 0.0 and variance > 0.0 else n_units  # a perfect score does not vary
+    does_vary = binomial > 0.0 and variance > 0.0  # a perfect score does not
+    n = min(binomial / variance, tested.n_rows) if does_vary else tested.n_units
     binomial = value * (1.0 - value)
     if binomial > 0.0:
         density = np.exp(-0.5 * ndtri(value) ** 2) / np.sqrt(2.0 * np.pi)
