@@ -315,7 +315,7 @@ class SearchedSelector(BaseSelector):
         """Return what predicts from the selected features, for a file; see :class:`~l20fs.Panel`.
 
         It has the rules of the path's own model, see :meth:`L20Classifier.to_panel`, with the calibration of this search;
-        where another ``estimator`` predicts, the panel does not. With ``preprocess`` the features of the panel are the
+        another ``estimator`` is no part of it. With ``preprocess`` the features of the panel are the
         columns that it gives, and so are the values that the panel takes.
 
         Parameters

@@ -70,7 +70,7 @@ def estimate_text(value: float, interval: tuple[float, float] | None, error: flo
     if interval is not None:
         return unbroken((share_with_interval if is_share else number_with_interval)(value, *interval))
     text = percent(value) if is_share else f"{value:.3g}"
-    if error is not None:
+    if error:  # folds that agree prove no certainty
         text += f" ± {percent(error) if is_share else f'{error:.2g}'}"
     return unbroken(text)
 
@@ -110,9 +110,8 @@ def _bin_rows(found: Reliability) -> list[list[str]]:
 
 
 def _area_text(roc: Roc) -> str:
-    if roc.lower is None or roc.upper is None:
-        return f"{roc.auc:.2f}"
-    return number_with_interval(roc.auc, roc.lower, roc.upper)
+    interval = None if roc.lower is None or roc.upper is None else (roc.lower, roc.upper)
+    return estimate_text(roc.auc, interval, None, "percent")
 
 
 # --------------------------------------------------------------------------------------------------------------- pictures
