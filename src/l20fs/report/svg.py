@@ -91,8 +91,8 @@ def score_scale(values: Iterable[float | None], *, percent: bool = True) -> Scal
 
     Examples
     --------
-    >>> score_scale([43.0, 46.5], percent=False)[:2], score_scale([23.0, 47.0], percent=False)[:2]
-    ((43.0, 46.5), (0.0, 47.0))
+    >>> score_scale([43.7, 46.5], percent=False).low, score_scale([23.0, 47.0], percent=False).low
+    (43.0, 0.0)
     """
     known = [value for value in values if value is not None] or [0.0]
     if not percent:
