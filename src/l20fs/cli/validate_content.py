@@ -15,7 +15,7 @@ from l20fs.evaluation.metrics import METRICS
 from l20fs.evaluation.validation import Validation, difference
 from l20fs.report.document import Cell, Table
 from l20fs.report.validation import Confusion, Point, Section, point_chart
-from l20fs.text import counted, listed, number_with_interval, percent, share_with_interval
+from l20fs.text import counted, listed, percent, with_interval
 
 #: Points that the picture of numbers shows.
 MOST_POINTS = 300
@@ -33,9 +33,7 @@ def estimate_text(estimate: Estimate | None, *, is_share: bool = True) -> str:
     >>> estimate_text(None)
     'not defined'
     """
-    if estimate is None:
-        return "not defined"
-    return share_with_interval(*estimate) if is_share else number_with_interval(*estimate)
+    return "not defined" if estimate is None else with_interval(*estimate, is_share=is_share)
 
 
 def score_text(name: str, estimate: Estimate | None) -> str:

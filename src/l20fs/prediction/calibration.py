@@ -114,9 +114,8 @@ def fit_slopes(values: Array, codes: Array, weights: Array | None = None, *, n_u
     >>> fit_slopes(values, np.array([1, 1, 0, 0])).round(2)
     array([1.21, 0.21])
     """
-    chosen = evenly_spaced(len(codes))
-    scores, codes = per_class(values)[:, chosen], codes[chosen]
-    counts = np.ones(len(codes)) if weights is None else weights[chosen]
+    scores = per_class(values)
+    counts = np.ones(len(codes)) if weights is None else weights
     is_known = np.isfinite(scores)
     scores = np.where(is_known, scores, 0.0)
     truth = np.take_along_axis(scores, np.broadcast_to(codes[None, :, None], (*scores.shape[:2], 1)), axis=2)[:, :, 0]
@@ -186,7 +185,9 @@ class Slopes(NamedTuple):
         ``gain`` is the number of all samples per sample of a fold's training part: a rule learned from more samples may be
         surer, and the slopes are multiplied by it. docs/probabilities.md has the measurements.
         """
-        return cls(sizes, gain * fit_slopes(values.astype(np.float64, copy=False).swapaxes(0, 1), codes, weights))
+        chosen = evenly_spaced(len(codes))
+        of_rules = values[chosen].astype(np.float64, copy=False).swapaxes(0, 1)
+        return cls(sizes, gain * fit_slopes(of_rules, codes[chosen], None if weights is None else weights[chosen]))
 
     def at(self, size: int) -> float:
         """Return the slope of a size."""
@@ -218,6 +219,8 @@ def cross_fitted(values: Array, codes: Array, fold_of: Array) -> Array:
     found = np.empty(scores.shape)
     for fold in np.unique(fold_of):
         own = fold_of == fold
-        slopes = fit_slopes(values[~own].swapaxes(0, 1), codes[~own])
+        others = np.flatnonzero(~own)
+        others = others[evenly_spaced(len(others))]
+        slopes = fit_slopes(values[others].swapaxes(0, 1), codes[others])
         found[own] = softmax(scaled_scores(slopes[:, None], scores[own]))
     return found
