@@ -218,6 +218,26 @@ def test_methods_that_need_labels_are_refused_and_others_work(diabetes, capsys):
     assert len(summary_of(capsys, file, *options, "RFS")["selected"]) == 3
 
 
+@pytest.mark.parametrize("method", ["RFS", "L21", "RPMFS"])
+def test_whole_numbers_are_numbers_for_every_method(tmp_path, capsys, method):
+    """Reference: the same numbers plus a half, which nothing takes for labels; the intercept takes the half."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(40, 12))
+    y = np.rint(3.0 * X[:, 0] - 2.0 * X[:, 1] + 50.0)
+    found = []
+    for shift in (0.0, 0.5):
+        file = tmp_path / f"a{shift}.csv"
+        pd.DataFrame(X, columns=[f"g{j}" for j in range(12)]).assign(y=y + shift).to_csv(file, index=False)
+        options = ["--target", "y", "--task", "regression", "-k", "2", "--method", method, "--stability", "4"]
+        found.append(summary_of(capsys, file, *options))
+    whole, half = found
+    assert set(whole["selected"]) == {"g0", "g1"}
+    assert whole["selected"] == half["selected"]
+    assert whole["scores"] == pytest.approx(half["scores"], rel=1e-4)
+    assert [row["linear"] for row in whole["cv"]] == pytest.approx([row["linear"] for row in half["cv"]], abs=1e-6)
+    assert whole["stability"]["frequencies"] == half["stability"]["frequencies"]
+
+
 def test_numbers_are_not_taken_for_classes_without_a_word(diabetes, capsys):
     file, _, _ = diabetes
     message = refused(capsys, file, "--target", "progression", code=3)

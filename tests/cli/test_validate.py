@@ -112,6 +112,8 @@ def test_a_promise_of_the_panel_is_compared(validate, folder, panel):
     score = {"name": "accuracy", "value": 0.99, "lower": 0.97, "upper": 1.0}
     replace(panel, provenance={"score": score}).save(folder / "promising.json")
     assert "was promised" in validate("promising.json", "cohort.csv", "--target", "type")["answers"][1]
+    of_other_k = validate("promising.json", "cohort.csv", "--target", "type", "-k", str(panel.k - 1))
+    assert len(of_other_k["answers"]) == 1  # the promise is about the selected number of features
     replace(panel, provenance={"score": {"name": "nonsense", "value": "1"}}).save(folder / "odd.json")
     assert len(validate("odd.json", "cohort.csv", "--target", "type")["answers"]) == 1
 
@@ -247,6 +249,7 @@ def test_the_training_table_itself_is_recognised(folder, panel, tmp_path, valida
     replace(panel, data_sha256=digest).save(folder / "known.json")
     found = validate("known.json", "train.csv", "--target", "type")
     assert "the one that the panel was made from" in found["warnings"][0]
+    assert len(found["answers"]) == 1  # nothing is compared
 
 
 def test_the_same_run_writes_the_same_bytes(validate, tmp_path):

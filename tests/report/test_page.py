@@ -247,7 +247,7 @@ def test_rates_and_probabilities_follow_the_slider(show):
         areas = np.square([float(radius) for _, radius in circles])
         sizes = [size for _, _, size in found.bins]
         assert np.allclose(areas / areas.max(), np.array(sizes) / max(sizes), atol=0.07)  # the smallest are drawn larger
-        assert page.locator("#roc-area").text_content() == "0.81 (0.70 to 0.90)"
+        assert page.locator("#roc-area").text_content() == "81\xa0% (70 to 90\xa0%)"
         assert np.allclose(values_of(page, "#roc-line", "points"), content.roc[k - 1].points, atol=1e-3)
 
 

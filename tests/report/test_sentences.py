@@ -68,6 +68,8 @@ def test_how_it_was_scored():
     assert "63 samples were split into 5 parts with all classes" in text
     assert "divided by its deviation" in text
     assert "same part" not in text
+    assert "KNN-5" in text
+    assert "KNN-5" not in sentences.how_it_was_scored(5, 63, groups=None, has_neighbours=False)
     text = sentences.how_it_was_scored(5, 63, groups="donor", score_name="R²", is_regression=True)
     assert "split into 5 random parts" in text
     assert "Samples with the same 'donor' are always in the same part. The R² is that of all" in text

@@ -14,6 +14,7 @@ from l20fs.evaluation.corrected_score import Estimate
 from l20fs.evaluation.engine import dense_columns
 from l20fs.evaluation.folds import N_FOLDS
 from l20fs.evaluation.metrics import Metric
+from l20fs.evaluation.predictions import JUDGES
 from l20fs.evaluation.target_summary import FEWEST_OF_A_CLASS, Classes, TargetSummary
 from l20fs.report import sentences
 from l20fs.text import counted, percent
@@ -107,7 +108,12 @@ def describe(findings: Findings) -> list[str]:
         n_folds, title = len(findings.predictions.folds), findings.metric.title
         said.append(
             sentences.how_it_was_scored(
-                n_folds, n_samples, groups=groups, score_name=title, is_regression=findings.is_regression
+                n_folds,
+                n_samples,
+                groups=groups,
+                score_name=title,
+                is_regression=findings.is_regression,
+                has_neighbours=JUDGES[1] in findings.predictions.judges_for(findings.metric),
             )
         )
         if findings.is_corrected:

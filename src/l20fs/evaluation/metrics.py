@@ -206,7 +206,7 @@ METRICS = {
     for metric in (
         Metric("accuracy", "accuracy", "labels", accuracy),
         Metric("balanced_accuracy", "balanced accuracy", "labels", balanced_accuracy),
-        Metric("f1_macro", "F1", "labels", f1_macro),
+        Metric("f1_macro", "macro F1", "labels", f1_macro),
         Metric("roc_auc", "AUC", "probabilities", roc_auc, aliases=("roc_auc_ovr",)),
         Metric("log_loss", "log loss", "probabilities", log_loss, False, -1, ("neg_log_loss",)),
         Metric("brier", "Brier score", "probabilities", brier, False, -1, ("neg_brier_score",)),

@@ -23,7 +23,7 @@ from l20fs.experiments.figure_parts import figure_writers
 from l20fs.experiments.plan import Plan, Variant, load_plan
 from l20fs.experiments.protocol import CLASSIFIERS, REGRESSORS, paper_split
 from l20fs.experiments.runner import RunProgress, run, selections
-from l20fs.experiments.tables import CLASSIFIER_NAMES, csv_writer, score_with_error, seconds
+from l20fs.experiments.tables import CLASSIFIER_NAMES, LEAST_ERROR, csv_writer, score_with_error, seconds
 from l20fs.experiments.verdict import describe_targets, in_short, verdict
 from l20fs.report.comparison import comparison_page
 from l20fs.report.document import Cell, Table
@@ -248,12 +248,13 @@ def _text(value: float | str) -> str:
 
 def _table_row(row: Any, score: Cell) -> tuple[Cell, ...]:
     reach = row.stability_upper - row.stability
+    within = f"± {reach:.2f}" if reach >= LEAST_ERROR else ""
     return (
         Cell(CLASSIFIER_NAMES[row.classifier]),
         Cell(row.method),
         score,
         Cell(f"{row.n_features:g}"),
         Cell(", ".join(f"{name}={_text(value)}" for name, value in json.loads(row.parameters).items())),
-        Cell("") if math.isnan(row.stability) else Cell(f"{row.stability:.2f}", f"± {reach:.2f}"),
+        Cell("") if math.isnan(row.stability) else Cell(f"{row.stability:.2f}", within),
         Cell(seconds(row.seconds)),
     )

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import pandas as pd
 
+from l20fs.evaluation.metrics import METRICS
 from l20fs.experiments.claims import CLAIMS, claims
 from l20fs.experiments.outcomes import honest, optimism, optimistic
 from l20fs.experiments.plan import Plan
@@ -25,7 +26,7 @@ from l20fs.experiments.published import (
 )
 from l20fs.experiments.repeats import OTHER_READING
 from l20fs.experiments.statistics import RankTests, rank_tests, score_matrix
-from l20fs.experiments.tables import CLASSIFIER_NAMES, frame_table
+from l20fs.experiments.tables import CLASSIFIER_NAMES, frame_table, score_with_error
 from l20fs.report.document import Block, Bullets, Heading, Paragraph
 from l20fs.text import counted, joined, p_text
 
@@ -293,7 +294,7 @@ def _name(classifier: str) -> str:
 
 
 def _with_error(row: pd.Series) -> str:
-    return f"{row.accuracy:.2f} ± {row.standard_error:.2f}"
+    return score_with_error(row.accuracy, row.standard_error, METRICS["accuracy"])
 
 
 def _with_features(n_features: object) -> str:

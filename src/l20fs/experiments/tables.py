@@ -19,6 +19,8 @@ PROTOCOL_NAMES = {
     "optimistic": "The paper's protocol, optimistic: parameters and number of features are the best for the test part.",
     "honest": "Honest protocol: parameters and number of features are chosen by cross-validation inside the training part.",
 }
+#: Smaller errors would be written as 0.00, and are left out.
+LEAST_ERROR = 0.005
 
 
 def frame_table(frame: pd.DataFrame, caption: str, names: Mapping[str, str] | None = None, decimals: int = 2) -> Table:
@@ -94,7 +96,7 @@ def times_table(times: pd.DataFrame) -> Table:
 def _accuracy_cell(row: Any, rank: int | None) -> Cell:
     if row is None:
         return Cell("")
-    error = "" if math.isnan(row.standard_error) else f"± {row.standard_error:.2f} "
+    error = f"± {row.standard_error:.2f} " if row.standard_error >= LEAST_ERROR else ""
     return Cell(f"{row.accuracy:.2f}", f"{error}({row.n_features:g})", rank)
 
 
@@ -128,15 +130,19 @@ def score_text(value: float, metric: Metric, digits: int = 4) -> str:
 
 
 def score_with_error(score: float, error: float, metric: Metric) -> str:
-    """Format a score and its standard error.
+    """Format a score and its standard error; without one if it is zero, since splits that agree prove no certainty.
 
     Examples
     --------
     >>> from l20fs.evaluation.metrics import METRICS
     >>> score_with_error(97.5, 1.25, METRICS["accuracy"]), score_with_error(43.2109, 0.5, METRICS["mae"])
     ('97.50 ± 1.25', '43.21 ± 0.50')
+    >>> score_with_error(100.0, 0.0, METRICS["accuracy"])
+    '100.00'
     """
-    return f"{score:.2f} ± {error:.2f}" if metric.is_share else number_with_error(score, error)
+    if not metric.is_share:
+        return number_with_error(score, error)
+    return f"{score:.2f} ± {error:.2f}" if error >= LEAST_ERROR else f"{score:.2f}"
 
 
 def seconds(value: float) -> str:

@@ -117,7 +117,8 @@ def _score(row: Any, metric: Metric) -> str:
 
 def _cells(row: dict[str, Any], metric: Metric) -> list[Cell]:
     limits = [row.get(f"stability_{end}", math.nan) for end in ("lower", "upper")]
-    interval = "" if any(math.isnan(limit) for limit in limits) else f"{limits[0]:.2f} to {limits[1]:.2f}"
+    # Few splits that agree equally well prove no certainty.
+    interval = f"{limits[0]:.2f} to {limits[1]:.2f}" if limits[1] - limits[0] >= 0.005 else ""
     return [
         Cell(str(row["method"]), str(row["method"])),
         Cell(str(row["classifier"]), str(row["classifier"])),

@@ -19,6 +19,8 @@ Frames = dict[str, dict[str, list[Any]]]
 SHARES = svg.square_axes((0.0, 1.0), (0.0, 1.0))
 #: Radius of the circle of all samples, and of the smallest.
 LARGEST_CIRCLE, SMALLEST_CIRCLE = 14.0, 3.0
+#: Smaller errors of shares would be written as 0.0 %, and are left out.
+LEAST_ERROR = 0.0005
 
 
 def make_frames(content: Content) -> Frames:
@@ -65,12 +67,14 @@ def estimate_text(value: float, interval: tuple[float, float] | None, error: flo
     --------
     >>> estimate_text(1.0, (0.943, 1.0), None, "percent").replace("\\N{NO-BREAK SPACE}", " ")
     '100 % (94 to 100 %)'
+    >>> estimate_text(1.0, None, 0.0, "percent").replace("\\N{NO-BREAK SPACE}", " ")
+    '100.0 %'
     """
     is_share = score_format == "percent"
     if interval is not None:
         return unbroken(with_interval(value, *interval, is_share=is_share))
     text = percent(value) if is_share else f"{value:.3g}"
-    if error is not None:
+    if error and (not is_share or error >= LEAST_ERROR):
         text += f" ± {percent(error) if is_share else f'{error:.2g}'}"
     return unbroken(text)
 
@@ -114,9 +118,8 @@ def _bin_rows(found: Reliability) -> list[list[str]]:
 
 
 def _area_text(roc: Roc) -> str:
-    if roc.lower is None or roc.upper is None:
-        return f"{roc.auc:.2f}"
-    return with_interval(roc.auc, roc.lower, roc.upper, is_share=False)
+    interval = None if roc.lower is None or roc.upper is None else (roc.lower, roc.upper)
+    return estimate_text(roc.auc, interval, None, "percent")
 
 
 # --------------------------------------------------------------------------------------------------------------- pictures

@@ -140,18 +140,29 @@ def how_k_was_chosen(k: int, rule: str, noun: str, score_name: str = "accuracy")
 
 
 def how_it_was_scored(
-    n_folds: int, n_samples: int, *, groups: str | None, score_name: str = "accuracy", is_regression: bool = False
+    n_folds: int,
+    n_samples: int,
+    *,
+    groups: str | None,
+    score_name: str = "accuracy",
+    is_regression: bool = False,
+    has_neighbours: bool = True,
 ) -> str:
-    """Describe the cross-validation."""
+    """Describe the cross-validation; ``has_neighbours`` says whether the nearest neighbours are shown."""
     together = f" Samples with the same {groups!r} are always in the same part." if groups else ""
     parts, done, mean = (
         ("random parts", "predicted", "mean") if is_regression else ("parts with all classes in each", "classified", "vote")
     )
+    neighbours = (
+        f"; 'KNN-5' is the {mean} of the five most similar samples, with each feature divided by its deviation."
+        if has_neighbours
+        else "."
+    )
     return (
         f"The {n_samples} samples were split into {n_folds} {parts}. Each part was set aside once, the features were "
         f"selected anew on the others, and the part was then {done}.{together} The {score_name} is that of all these "
-        "predictions together, with a 95 % interval. The judge 'linear' is a linear rule on the selected features; 'KNN-5' "
-        f"is the {mean} of the five most similar samples, with each feature divided by its deviation."
+        "predictions together, with a 95 % interval. The judge 'linear' is a linear rule on the selected features"
+        f"{neighbours}"
     )
 
 

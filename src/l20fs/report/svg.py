@@ -85,10 +85,22 @@ def swatch(place: int) -> str:
 
 
 def score_scale(values: Iterable[float | None], *, percent: bool = True) -> Scale:
-    """Return an axis for scores: shares from a round number below all values to 1 or above, numbers from 0 or below."""
+    """Return an axis for scores: shares from a round number below all values to 1 or above, numbers from 0 or below.
+
+    Numbers that all lie in the upper half of such an axis get one from a round number below them, on which they differ.
+
+    Examples
+    --------
+    >>> score_scale([43.7, 46.5], percent=False).low, score_scale([23.0, 47.0], percent=False).low
+    (43.0, 0.0)
+    """
     known = [value for value in values if value is not None] or [0.0]
     if not percent:
-        return Scale(min(0.0, *known), max(0.0, *known) or 1.0, BOTTOM, TOP)
+        low, high = min(known), max(known)
+        if 0.5 * high < low < high:
+            step = 10.0 ** math.floor(math.log10(high - low))
+            return Scale(step * math.floor(low / step + 1e-9), high, BOTTOM, TOP)
+        return Scale(min(0.0, low), max(0.0, high) or 1.0, BOTTOM, TOP)
     low, high = min(0.9, *known), max(1.0, *known)
     return Scale(math.floor(low * 10.0 + 1e-9) / 10.0, high, BOTTOM, TOP)
 
