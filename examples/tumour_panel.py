@@ -59,14 +59,18 @@ def main() -> None:
     X, y = load(sys.argv[1] if len(sys.argv) > 1 else None)
     selector = L20SelectorCV("1se").fit(X, y)
     print(f"{X.shape[0]} samples, {X.shape[1]} genes, {len(set(y))} classes")
-    print(f"{selector.n_features_} genes are enough: {100 * selector.best_score_:.1f} % in the 5 folds they were chosen by.")
+    lower, upper = selector.corrected_interval_
+    print(f"{selector.n_features_} genes are enough: {100 * selector.corrected_score_:.0f} %", end=" ")
+    print(f"({100 * lower:.0f} to {100 * upper:.0f} %) are right, corrected for the choice of their number.")
 
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
     nested = cross_validate(L20SelectorCV("1se"), X, y, cv=folds, return_estimator=True)
     sizes = [fitted.n_features_ for fitted in nested["estimator"]]
-    accuracy = nested["test_score"].mean()
-    print(f"Honest accuracy, genes and their number chosen anew in each fold: {100 * accuracy:.1f} %", end=" ")
-    print(f"(with {min(sizes)} to {max(sizes)} genes)\n")
+    n_wrong = sum(
+        round((1.0 - score) * len(test)) for score, (_, test) in zip(nested["test_score"], folds.split(X, y), strict=True)
+    )
+    print(f"Genes and their number chosen anew in each fold ({min(sizes)} to {max(sizes)} genes):", end=" ")
+    print(f"{n_wrong} of {len(y)} samples are wrong.\n")
 
     table = selector.selection_frame()
     coef = table[[f"coef_{label}" for label in selector.classes_]].to_numpy()

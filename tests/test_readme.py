@@ -18,7 +18,8 @@ from l20fs.methods import discover
 ROOT = Path(__file__).parents[1]
 
 
-def test_the_python_examples_run():
+def test_the_python_examples_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
     assert len(blocks) >= 2
     names: dict[str, object] = {}
@@ -72,9 +73,9 @@ def test_the_example_answers(capsys, monkeypatch):
     runpy.run_path(str(ROOT / "examples" / "tumour_panel.py"), run_name="__main__")
     printed = capsys.readouterr().out
     readme = (ROOT / "README.md").read_text()
-    n_genes, accuracy = re.search(r"(\d+) of 2308 genes, ([\d.]+) % in nested", readme).groups()
-    assert f"{n_genes} genes are enough" in printed
-    assert f"chosen anew in each fold: {accuracy} %" in printed
+    n_genes, score, n_wrong = re.search(r"(\d+) of 2308 genes, (\d+ % \(.*?\)).*?, (\d+) of 63", readme, re.DOTALL).groups()
+    assert f"{n_genes} genes are enough: {score} are right" in printed
+    assert f"{n_wrong} of 63 samples are wrong" in printed
     assert "gene1389" in printed
 
 

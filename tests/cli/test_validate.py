@@ -100,7 +100,7 @@ def outcome(n_right, n=100):
 
 
 @pytest.mark.parametrize(
-    ("n_right", "said"), [(95, "The panel holds"), (70, "is lower than promised"), (100, "is better than promised")]
+    ("n_right", "said"), [(95, "The panel holds"), (70, "is worse than promised"), (100, "is better than promised")]
 )
 def test_whether_a_panel_holds_is_decided_by_the_interval_of_the_difference(n_right, said):
     promised = Estimate(0.93, 0.91, 0.95)

@@ -134,6 +134,6 @@ def test_names_and_signs_are_those_of_scikit_learn():
         known = [name for name in (metric.name, *metric.aliases) if name in sk.get_scorer_names()]
         assert known
         assert all(name.startswith("neg_") == (metric.sign < 0) for name in known)
-        assert metric.is_share == (metric.sign > 0 and metric.is_for_labels), "R² may be negative"
+        assert metric.is_share == (metric.sign > 0 and metric.is_for_labels)
     with pytest.raises(ValueError, match=r"The metric 'acuracy' is unknown.*accuracy"):
         find_metric("acuracy")

@@ -186,7 +186,8 @@ def features_table(findings: Findings, panel: Panel, stability: Stability | None
     n_rows = min(len(panel.features), MOST_ROWS_SHOWN)
     n_more = findings.k - n_rows
     n_features = len(findings.samples.feature_names)
-    caption = f"... and {n_more} more (all of them in selection.tsv with -o DIR)" if n_more else None
+    where = "selection.tsv" if findings.options.output is not None else "selection.tsv with -o DIR"
+    caption = f"... and {n_more} more (all of them in {where})" if n_more else None
     table = RichTable(title=f"The best {findings.k} of {n_features} features", caption=caption)
     table.add_column("rank", justify="right")
     table.add_column("feature")

@@ -61,7 +61,7 @@ def comparison(found: Validation, promised: tuple[str, Estimate] | None) -> str 
     said = f"{metric.title} is {texts[0]} here, and {texts[1]} was promised"
     worse, better = (change.upper < 0.0, change.lower > 0.0) if metric.sign > 0 else (change.lower > 0.0, change.upper < 0.0)
     if worse:
-        return f"The panel is {'lower' if metric.sign > 0 else 'worse'} than promised: {said}."
+        return f"The panel is worse than promised: {said}."
     if better:
         return f"The panel is better than promised: {said}."
     return f"The panel holds: {said}; the difference may be chance."

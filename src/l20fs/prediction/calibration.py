@@ -123,7 +123,8 @@ def fit_slopes(values: Array, codes: Array, weights: Array | None = None, *, n_u
     totals = counts.sum(axis=1, keepdims=True)
     doubt = n_unknown / (totals + n_unknown)
     aim = (1.0 - doubt) * truth + doubt * scores.sum(axis=2) / is_known.sum(axis=2)
-    return _solve(np.where(is_known, scores, -np.inf), scores, aim, counts)
+    logits = np.where(is_known, scores, -np.inf)
+    return _solve(logits - logits.max(axis=2, keepdims=True), scores, aim, counts)
 
 
 def _solve(logits: Array, scores: Array, aim: Array, counts: Array) -> Array:
@@ -145,7 +146,8 @@ def _solve(logits: Array, scores: Array, aim: Array, counts: Array) -> Array:
         high[active[is_above]], low[active[~is_above]] = slope[active[is_above]], slope[active[~is_above]]
         with np.errstate(divide="ignore", invalid="ignore"):
             step = slope[active] - excess / bend
-        inside = (step > low[active]) & (step < high[active])
+        # At the solution itself rounding may lead a step out of the bracket.
+        inside = (step > low[active]) & (step < high[active]) | (np.abs(step - slope[active]) <= SLOPE_TOLERANCE * step)
         middle = np.where(np.isinf(high[active]), 2.0 * slope[active], 0.5 * (low[active] + high[active]))
         new = np.where(inside, step, middle)
         is_done = np.abs(new - slope[active]) <= SLOPE_TOLERANCE * new
@@ -155,10 +157,12 @@ def _solve(logits: Array, scores: Array, aim: Array, counts: Array) -> Array:
 
 
 def _derivatives(slope: Array, logits: Array, scores: Array, aim: Array, counts: Array) -> tuple[Array, Array]:
-    """Return the first two derivatives of the log loss of each rule."""
-    chances = softmax(scaled_scores(slope[:, None, None], logits))
-    means = (chances * scores).sum(axis=2)
-    variances = (chances * np.square(scores)).sum(axis=2) - np.square(means)
+    """Return the first two derivatives of the log loss of each rule; the largest of the ``logits`` of a sample is 0."""
+    powers = slope[:, None, None] * logits
+    np.exp(powers, out=powers)
+    totals = powers.sum(axis=2)
+    means = np.einsum("rnc,rnc->rn", powers, scores) / totals
+    variances = np.einsum("rnc,rnc,rnc->rn", powers, scores, scores) / totals - np.square(means)
     return ((means - aim) * counts).sum(axis=1), (variances * counts).sum(axis=1)
 
 

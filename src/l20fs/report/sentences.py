@@ -70,7 +70,7 @@ def answer(
     if score is None:
         return f"{which} {'was' if k == 1 else 'were'} selected to {aim}; how well is not known."
     first, rest = aim.split(" ", 1)
-    does = {True: f"{first}{'s' * (k == 1)} {rest}", None: f"may not {aim}", False: f"do{'es' * (k == 1)} not {aim}"}
+    does = {True: f"{first}{'s' * (k == 1)} {rest}", None: f"may or may not {aim}", False: f"do{'es' * (k == 1)} not {aim}"}
     correction = f", corrected for the choice of {'its' if k == 1 else 'their'} number" if is_corrected else ""
     beside = "" if is_better else f"; {chance}"
     because = f" {reason}" if reason else ""
