@@ -221,7 +221,9 @@ def _table(contents: Contents, kind: detect.Kind, request: Request) -> Samples:
     if request.features is None and kind.has_columns and request.samples_in == "rows":
         refuse_row_numbers(contents, request)
     is_sure = request.features is not None or request.task == "regression"  # features, or numbers, were found by their name
-    note = () if is_sure or not turn_hint else (f"{request.name}: {n_samples} samples and {n_features} features. {TURN_HINT}",)
+    note = (
+        () if is_sure or not turn_hint else (f"{request.name}: {n_samples} samples and {n_features} features. {TURN_HINT}",)
+    )
     return Samples(
         X=X,
         y=targets,
