@@ -39,3 +39,12 @@ class Opened:
         self.page.on("dialog", lambda dialog: (self.complaints.append(dialog.message), dialog.dismiss()))
         self.page.on("request", lambda request: self.requests.append(request.url))
         self.page.goto(file.as_uri())
+
+
+def violations(page):
+    """Return what axe finds wrong, in the dark the contrast of colours alone: all else is the same there."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    found = axe.run(page).response["violations"]
+    page.emulate_media(color_scheme="dark")
+    found += axe.run(page, options={"runOnly": ["color-contrast"]}).response["violations"]
+    return [(entry["id"], entry["impact"], entry["nodes"][0]["html"]) for entry in found]

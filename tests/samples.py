@@ -56,3 +56,8 @@ def make_many_classes(n_classes=50, n_per_class=3, n_samples=8, n_noise=100, see
     X = rng.standard_normal((len(y), len(informative) + n_noise))
     X[:, informative] += 4.0 * (informative // n_per_class == y[:, None])
     return X, y, informative
+
+
+def contents(folder):
+    """Return the bytes of the files in a folder by name."""
+    return {file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()}

@@ -15,7 +15,7 @@ import pytest
 import scipy.sparse as sp
 import sklearn
 from matplotlib.figure import Figure
-from samples import INFORMATIVE, make_data, make_frame
+from samples import INFORMATIVE, contents, make_data, make_frame
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 from sklearn.feature_selection import RFE, VarianceThreshold
@@ -498,10 +498,6 @@ def test_progress_is_told(capsys):
     assert [progress.n_done for progress in seen] == [1, 2, 3, 4]
     assert {progress.n_resamples for progress in seen} == {4}
     assert capsys.readouterr().out.splitlines() == [f"[StabilitySelector] {i} of 4 resamples" for i in range(1, 5)]
-
-
-def contents(folder):
-    return {file.name: file.read_bytes() for file in folder.iterdir()}
 
 
 def test_c1_an_interrupted_and_resumed_fit_is_an_uninterrupted_one(tmp_path):

@@ -12,7 +12,6 @@ import sys
 import time
 from dataclasses import replace
 from functools import partial
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -23,7 +22,7 @@ from hypothesis import strategies as st
 from joblib import parallel_config
 from reference import paper_accuracy
 from rows import as_rows, make_rows
-from samples import make_data
+from samples import contents, make_data
 from scipy.stats import t as student
 from scipy.stats import ttest_rel
 
@@ -31,7 +30,6 @@ from l20fs import L20Selector
 from l20fs.cli import run as run_cli
 from l20fs.cli.compare import name_of
 from l20fs.data.readers import DataError
-from l20fs.evaluation import engine
 from l20fs.evaluation.engine import select
 from l20fs.evaluation.stability_index import nogueira
 from l20fs.experiments import cells, figures
@@ -79,17 +77,6 @@ def toy(seed=0, **shape):
 def small_plan(data, methods=("FisherScore", "L20Selector"), **options):
     options = {"sizes": [2, 5], "n_splits": 3} | options
     return replace(comparison_plan(data, choose_variants(methods), **options), inner_folds=2)
-
-
-@pytest.fixture
-def steady_clock(monkeypatch):
-    """Let every fit take exactly one second."""
-    seconds = itertools.count()
-    monkeypatch.setattr(engine, "time", SimpleNamespace(perf_counter=lambda: float(next(seconds))))
-
-
-def contents(folder):
-    return {file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()}
 
 
 # ------------------------------------------------------------------------------------------------------------- reference

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 from drawing import drawn_texts
-from samples import make_data
+from samples import contents, make_data
 from scipy.special import softmax
 from sklearn import metrics as sk
 from sklearn.datasets import load_diabetes
@@ -21,7 +20,6 @@ from sklearn.preprocessing import scale
 from l20fs import L20Selector
 from l20fs.cli import run as run_cli
 from l20fs.data.readers import DataError
-from l20fs.evaluation import engine
 from l20fs.evaluation.engine import Samples
 from l20fs.evaluation.metrics import METRICS
 from l20fs.experiments import figures, outcomes
@@ -59,17 +57,6 @@ def small_plan(data, methods, **options):
     variants = choose_variants(methods, for_labels=data.has_labels)
     options = {"sizes": [2, 5], "n_splits": 2, "scale": "zscore"} | options
     return replace(comparison_plan(data, variants, **options), inner_folds=2)
-
-
-@pytest.fixture
-def steady_clock(monkeypatch):
-    """Let every fit take exactly one second."""
-    seconds = itertools.count()
-    monkeypatch.setattr(engine, "time", SimpleNamespace(perf_counter=lambda: float(next(seconds))))
-
-
-def contents(folder):
-    return {file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()}
 
 
 # ------------------------------------------------------------------------------------------------------------- reference

@@ -570,53 +570,31 @@ def test_a_gap_breaks_the_line_and_the_band():
     assert "a&lt;b" in chart
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        make_content(n_features=1, k=1, k_max=1),
-        make_content(k=0),
-        make_content(k=0, k_max=0),
-        make_content(k=5000, k_max=100, n_features=20_000),
-        make_content(n_classes=100, k=12, k_max=28, n_samples=400),
-        make_content(curves=[]),
-        make_content(curves=[Curve("a", [None] * 40, [None] * 40)]),
-        make_content(coef=None, strongest=None, substitutes=[], heat=[], confusion=None, path=None, stability=None),
-        make_content(path=PathLines([1.0, 0.0], [[0.0, 0.0]], [None])),
-        make_content(path=PathLines([1.0], [[1.0]], [None])),
-        make_two(),
-        make_two(k=0, k_max=0),
-        make_two(roc=[None] * 40, reliability=[None] * 40, rates=[None] * 40),
-        make_content(reliability=[Reliability([], 0.0, 0.0)] * 40, class_sizes=[0] * 4),
-        make_content(chance=None, score_format="number", score_is_loss=True, score_name="log loss"),
-        make_regression(),
-        make_regression(k=0, k_max=0),
-        make_regression(numbers=Numbers([[]], [None] * 20)),
-        make_regression(numbers=Numbers([[1.0]], [[[1.0]]] * 20)),
-        make_regression(numbers=Numbers([[1e100, -1e100]], [[[-1e100, 1e-300]]] * 20)),
-    ],
-    ids=[
-        "one",
-        "none",
-        "no features",
-        "5000",
-        "100 classes",
-        "no curves",
-        "no scores",
-        "bare",
-        "flat path",
-        "one lambda",
-        "two",
-        "two without features",
-        "not measured",
-        "no bins",
-        "loss",
-        "regression",
-        "regression without features",
-        "no numbers",
-        "one number",
-        "large numbers",
-    ],
-)
+REPORTS = {
+    "one": make_content(n_features=1, k=1, k_max=1),
+    "none": make_content(k=0),
+    "no features": make_content(k=0, k_max=0),
+    "5000": make_content(k=5000, k_max=100, n_features=20_000),
+    "100 classes": make_content(n_classes=100, k=12, k_max=28, n_samples=400),
+    "no curves": make_content(curves=[]),
+    "no scores": make_content(curves=[Curve("a", [None] * 40, [None] * 40)]),
+    "bare": make_content(coef=None, strongest=None, substitutes=[], heat=[], confusion=None, path=None, stability=None),
+    "flat path": make_content(path=PathLines([1.0, 0.0], [[0.0, 0.0]], [None])),
+    "one lambda": make_content(path=PathLines([1.0], [[1.0]], [None])),
+    "two": make_two(),
+    "two without features": make_two(k=0, k_max=0),
+    "not measured": make_two(roc=[None] * 40, reliability=[None] * 40, rates=[None] * 40),
+    "no bins": make_content(reliability=[Reliability([], 0.0, 0.0)] * 40, class_sizes=[0] * 4),
+    "loss": make_content(chance=None, score_format="number", score_is_loss=True, score_name="log loss"),
+    "regression": make_regression(),
+    "regression without features": make_regression(k=0, k_max=0),
+    "no numbers": make_regression(numbers=Numbers([[]], [None] * 20)),
+    "one number": make_regression(numbers=Numbers([[1.0]], [[[1.0]]] * 20)),
+    "large numbers": make_regression(numbers=Numbers([[1e100, -1e100]], [[[-1e100, 1e-300]]] * 20)),
+}
+
+
+@pytest.mark.parametrize("content", REPORTS.values(), ids=list(REPORTS))
 def test_any_report_is_rendered(content):
     """R4."""
     page = render(content)

@@ -7,18 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 import pandas as pd
 
 from l20fs.cli.feature_list import ListReport, cross_validate, inspect_list, make_model
 from l20fs.cli.folder import versions
 from l20fs.cli.load import load, load_features
 from l20fs.cli.options import DataOptions
-from l20fs.cli.output import (
-    note,
-    readable,
-    stated_warnings,
-)
+from l20fs.cli.output import note, readable, stated_warnings
 from l20fs.cli.parameter_types import read_lines
 from l20fs.cli.predict import columns_of, load_panel, outside_text, panel_names, predictions_frame, tell_notes
 from l20fs.cli.validate_content import (
@@ -33,8 +28,8 @@ from l20fs.cli.validate_content import (
 from l20fs.data.readers import DataError, Samples
 from l20fs.data.readers.names import near_names
 from l20fs.evaluation.corrected_score import Estimate
-from l20fs.evaluation.folds import make_folds, make_stratified_folds
 from l20fs.evaluation.metrics import METRICS
+from l20fs.evaluation.target_summary import summarise
 from l20fs.evaluation.validation import Validation, validate_classes, validate_numbers
 from l20fs.inputs.names import NamedColumns
 from l20fs.prediction.new_samples import predict_samples
@@ -179,7 +174,7 @@ def judge_list(place: Path, data: str, test: str | None, options: ValidateOption
     for remark in samples.notes:
         note(remark)
     with stated_warnings() as texts:
-        result = cross_validate(samples, rows, folds_of(samples, options.seed))
+        result = cross_validate(samples, rows, summarise(samples.y).folds(samples.groups, seed=options.seed))
         found.report = inspect_list(samples, rows)
     found.warnings += [*texts, *warnings_of(result)]
     missing = [name for name in names if name not in set(samples.feature_names)]
@@ -227,14 +222,6 @@ def rows_of(names: list[str], samples: Samples, place: Path) -> list[int]:
             f"feature per line, as the table names them.{near_names(names, samples.feature_names)}"
         )
     return rows
-
-
-def folds_of(samples: Samples, seed: int) -> list[Any]:
-    """Return the folds, with groups kept together."""
-    if samples.task == "classification":
-        return make_stratified_folds(samples.y, samples.groups, seed=seed)
-    n_folds = min(5, len(samples.y) if samples.groups is None else len(np.unique(samples.groups)))
-    return make_folds(n_folds, samples.X, samples.y, samples.groups, classify=False)
 
 
 def panel_from(samples: Samples, rows: list[int], options: ValidateOptions) -> Panel:

@@ -146,8 +146,7 @@ def validate_classes(
     outputs = Outputs(
         true_codes[known], len(classes), labels=codes[known, None], probabilities=probabilities[known][:, None, :]
     )
-    right = (true_codes == codes)[known]
-    bins = reliability(probabilities[known, codes[known]], right)
+    bins = reliability(probabilities[known, codes[known]], (true_codes == codes)[known])
     return Validation(
         n_samples=int(known.sum()),
         scores=_scores(outputs, OF_CLASSES, folds),
@@ -158,7 +157,7 @@ def validate_classes(
         bins=bins,
         calibration_error=_calibration_error(bins),
         calibration_slope=calibration_slope(outputs),
-        batches=[Batch(name, int(mask.sum()), share_of(right[mask[known]])) for name, mask in _groups(batches, known)],
+        batches=_batches(outputs, batches, known),
     )
 
 
@@ -187,19 +186,11 @@ def validate_numbers(
     (0.875, 0.167)
     """
     outputs = Outputs(truth, 0, numbers=predicted[:, None, None])
-    is_counted = np.ones(len(truth), dtype=bool)
     return Validation(
         n_samples=len(truth),
         scores=_scores(outputs, OF_NUMBERS, folds),
         bias=mean_score(predicted - truth) if len(truth) > 1 else None,
-        batches=[
-            Batch(
-                name,
-                int(mask.sum()),
-                _score(Outputs(truth[mask], 0, numbers=predicted[mask, None, None]), METRICS[OF_NUMBERS[0]], None),
-            )
-            for name, mask in _groups(batches, is_counted)
-        ],
+        batches=_batches(outputs, batches, np.ones(len(truth), dtype=bool)),
     )
 
 
@@ -230,7 +221,7 @@ def class_rates(confusion: Array, classes: Sequence[str], expected: Array | None
     return found
 
 
-def reliability(probabilities: Array, is_right: Array, n_bins: int = N_BINS) -> list[Bin]:
+def reliability(probabilities: Array, is_right: Array) -> list[Bin]:
     """Group the probabilities of predicted classes into ranges of equal width, and compare with the share that is right.
 
     Examples
@@ -239,13 +230,12 @@ def reliability(probabilities: Array, is_right: Array, n_bins: int = N_BINS) -> 
     ...     np.array([0.55, 0.58, 0.97]), np.array([True, False, True]))]
     [(0.56, 0.5, 2), (0.97, 1.0, 1)]
     """
-    places = np.minimum((probabilities * n_bins).astype(int), n_bins - 1)
+    places = np.minimum((probabilities * N_BINS).astype(int), N_BINS - 1)
     found = []
     for place in np.unique(places):
         mask = places == place
-        share = share_of(is_right[mask])
-        assert share is not None
-        found.append(Bin(float(probabilities[mask].mean()), share, int(mask.sum())))
+        n_right, n = int(is_right[mask].sum()), int(mask.sum())
+        found.append(Bin(float(probabilities[mask].mean()), Estimate(n_right / n, *wilson(n_right, n)), n))
     return found
 
 
@@ -283,19 +273,15 @@ def difference(new: Estimate, promised: Estimate) -> Estimate:
     )
 
 
-def _groups(batches: Array | None, is_counted: Array) -> list[tuple[str, Array]]:
-    """Return the names of the groups and masks of their samples that count."""
-    if batches is None:
-        return []
-    return [(str(name), (batches == name) & is_counted) for name in np.unique(batches)]
-
-
-def share_of(is_right: Array) -> Estimate | None:
-    """Return the share of true values with its Wilson interval, None of no values."""
-    return _share(int(is_right.sum()), len(is_right))
+def _batches(outputs: Outputs, batches: Array | None, is_counted: Array) -> list[Batch]:
+    """Return the main score within each group; ``outputs`` are those of the samples that count."""
+    metric = METRICS[(OF_CLASSES if outputs.n_classes else OF_NUMBERS)[0]]
+    masks = [] if batches is None else [(str(name), (batches == name)[is_counted]) for name in np.unique(batches)]
+    return [Batch(name, int(mask.sum()), _score(outputs.part(mask), metric, None)) for name, mask in masks]
 
 
 def _share(n_right: int, n: int) -> Estimate | None:
+    """Return a share with its Wilson interval, None of nothing."""
     return Estimate(n_right / n, *wilson(n_right, n)) if n else None
 
 

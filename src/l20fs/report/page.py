@@ -106,7 +106,6 @@ def render(content: Content) -> str:
         heat_level=heat_level,
         signed=signed,
         count_level=count_level,
-        totals=[sum(row) for row in content.confusion[k - 1]] if content.confusion and k else [],
         provenance=json.dumps(content.provenance, indent=2, ensure_ascii=False),
     )
 
