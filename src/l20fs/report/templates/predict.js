@@ -171,17 +171,22 @@ function startPrediction(report, rules, named) {
     header.append(named(sample.name, 28));
     row.append(header);
     const { numbers, notes, bad } = measure(sample);
-    if (bad.length) {
+    const refuse = (reasons) => {
       row.insertCell().colSpan = outputs.length + Number(!isRegression);
       row.cells[1].textContent = "not predicted";
-      addCell(row, told(bad), "beware");
+      addCell(row, told(reasons), "beware");
       return false;
-    }
+    };
+    if (bad.length) return refuse(bad);
     const values = valuesOf(numbers);
+    const shares = isRegression ? [] : probabilitiesOf(values);
+    if ([...values, ...shares].some((value) => Number.isNaN(value) || value === Infinity)) {
+      return refuse([["", "The values are too large to predict with"]]);
+    }
     if (isRegression) for (const value of values) addCell(row, [short(value)], "number", value);
     else {
       addCell(row, [named(outputs[decide(values)], 28)], "decided");
-      for (const share of probabilitiesOf(values)) addCell(row, [`${(100 * share).toFixed(1)}\u00a0%`], "number", share);
+      for (const share of shares) addCell(row, [`${(100 * share).toFixed(1)}\u00a0%`], "number", share);
     }
     addCell(row, notes.length ? ["Outside what the panel was trained on: ", ...told(notes)] : [], "beware");
     return true;
