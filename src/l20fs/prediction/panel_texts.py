@@ -53,7 +53,7 @@ R_LOGARITHM = """\
 
 R_VALUES = """\
   values <- sweep(x %*% weights, 2, intercept, "+")
-  if (any(is.nan(values) | values == Inf)) stop("X has values that are too large.")
+  if (any(!is.finite(values[, is.finite(intercept)]))) stop("X has values that are too large.")
 """
 
 R_CLASSES = """\

@@ -26,6 +26,10 @@ function startPrediction(report, rules, named) {
     return nValues > 1 && nValues < outputs.length ? [...values, 0] : values; // those of classes are less that of the last
   }
 
+  /* A class that is never predicted has an infinite intercept; any other value is finite, or too large. */
+  const overflows = (values) =>
+    values.slice(0, nValues).some((value, i) => !Number.isFinite(value) && Number.isFinite(ruleOf.get(k)[k * nValues + i]));
+
   function probabilitiesOf(values) {
     const perClass = nValues === 1 ? [-0.5 * values[0], 0.5 * values[0]] : values;
     const logits = perClass.map((value, c) => slope[k - 1] * value + offset[k - 1][c]);
@@ -180,7 +184,7 @@ function startPrediction(report, rules, named) {
     if (bad.length) return refuse(bad);
     const values = valuesOf(numbers);
     const shares = isRegression ? [] : probabilitiesOf(values);
-    if ([...values, ...shares].some((value) => Number.isNaN(value) || value === Infinity)) {
+    if (overflows(values) || shares.some(Number.isNaN)) {
       return refuse([["", "The values are too large to predict with"]]);
     }
     if (isRegression) for (const value of values) addCell(row, [short(value)], "number", value);
