@@ -147,7 +147,7 @@ def test_whole_numbers_of_any_size_are_numbers():
 
 
 def test_numbers_that_overflow_are_refused():
-    panel, _, X, _ = fitted(3)
+    panel = fitted(3)[0]
     tiny = replace(panel, cross_products=replace(panel.cross_products, target_factors=[1e-320] * 3))
     with pytest.raises(PanelError, match="too large to solve"):
         tiny.adapted(panel.features[1:])

@@ -316,7 +316,7 @@ class Panel:
         self._refuse_numbers("predict_proba")
         with np.errstate(over="ignore", invalid="ignore"):
             probabilities = self.calibration_for(k).probabilities(self._values(X, k))
-        _refuse_overflow(np.isnan(probabilities).any(axis=1))
+        _refuse_overflow(np.isnan(probabilities.sum(axis=1)))
         return probabilities
 
     def _refuse_numbers(self, method: str) -> None:
@@ -348,8 +348,8 @@ class Panel:
     def _equations(self) -> NormalEquations:
         if self.cross_products is None:
             raise PanelError(
-                "The panel stores no cross-products of its features, so that no rule without some of them can be solved. Give "
-                "all features."
+                "The panel stores no cross-products of its features, so that no rule without some of them can be solved. "
+                "Give all features."
             )
         return NormalEquations(self.cross_products, self.columns)
 
@@ -527,7 +527,8 @@ def _applied(rule: LinearRule, columns: Array, samples: Array | None = None) -> 
     """Return the values of a rule, and refuse those that overflow; ``samples`` are the numbers of the rows."""
     with np.errstate(over="ignore", invalid="ignore"):
         values = rule.apply(columns)
-    _refuse_overflow(~np.isfinite(values[:, np.isfinite(rule.intercept)]).all(axis=1), samples)
+    is_over = ~np.isfinite(values) & np.isfinite(rule.intercept)
+    _refuse_overflow(np.asarray(is_over.any(axis=1)), samples)
     return values
 
 
