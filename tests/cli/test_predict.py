@@ -239,7 +239,7 @@ def test_a_name_that_almost_fits_is_said_and_not_taken(capsys, predicted, blind,
 
 
 def test_names_do_not_command_the_terminal(blind, tmp_path, capsys, results):
-    """Escape sequences, turned text and very long names of samples: as they are in files, escaped and short on the screen."""
+    """Escape sequences, turned text and very long names of samples: whole in files, escaped and short on the screen."""
     frame = blind.head(3).set_axis(["\x1b[31ma\x1b]0;b\x07", "\u202ec\nd", "e" * 100_000])
     frame.to_csv(tmp_path / "new.csv")
     arguments = ["predict", str(results), str(tmp_path / "new.csv")]
