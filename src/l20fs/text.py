@@ -104,6 +104,21 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}{ending}"
 
 
+def printable(text: str, most: int = 2000) -> str:
+    r"""Escape what a terminal would obey, or show otherwise than it is, and cut a long text short; ends of lines stay.
+
+    Examples
+    --------
+    >>> printable("a\x1b[31m\u202eb"), printable("β\n"), printable("abcdef", 3)
+    ('a\\x1b[31m\\u202eb', 'β\n', 'abc…')
+    """
+    shown = text if len(text) <= most else f"{text[:most]}…"
+    if shown.isprintable():
+        return shown
+    kept = "\n\xa0\u202f"
+    return "".join(x if x.isprintable() or x in kept else x.encode("unicode_escape").decode() for x in shown)
+
+
 def percent(share: float) -> str:
     """Write a share as a percentage.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import os
 from dataclasses import replace
 
 import browser
@@ -20,6 +21,7 @@ from l20fs.bounds.certificate import support_loss
 from l20fs.cli import run
 from l20fs.cli.feature_list import inspect_list, make_model, problem_of, variance_inflation
 from l20fs.cli.validate_content import comparison
+from l20fs.cli.validate_steps import promise_of
 from l20fs.data.readers import Samples
 from l20fs.evaluation.corrected_score import Estimate
 from l20fs.evaluation.folds import make_stratified_folds
@@ -100,7 +102,12 @@ def outcome(n_right, n=100):
 
 
 @pytest.mark.parametrize(
-    ("n_right", "said"), [(95, "The panel holds"), (70, "is worse than promised"), (100, "is better than promised")]
+    ("n_right", "said"),
+    [
+        (95, "holds as far as 100 samples can tell"),
+        (70, "is worse than promised"),
+        (100, "is better than promised"),
+    ],
 )
 def test_whether_a_panel_holds_is_decided_by_the_interval_of_the_difference(n_right, said):
     promised = Estimate(0.93, 0.91, 0.95)
@@ -114,8 +121,50 @@ def test_a_promise_of_the_panel_is_compared(validate, folder, panel):
     assert "was promised" in validate("promising.json", "cohort.csv", "--target", "type")["answers"][1]
     of_other_k = validate("promising.json", "cohort.csv", "--target", "type", "-k", str(panel.k - 1))
     assert len(of_other_k["answers"]) == 1  # the promise is about the selected number of features
-    replace(panel, provenance={"score": {"name": "nonsense", "value": "1"}}).save(folder / "odd.json")
-    assert len(validate("odd.json", "cohort.csv", "--target", "type")["answers"]) == 1
+
+
+def test_a_loss_that_cannot_be_excluded_is_said():
+    """From the interval of the difference: 5 of 5 right do not show that a panel holds."""
+    few = validate_classes(["a"] * 5, np.tile([0.9, 0.1], (5, 1)), ["a"] * 5, ["a", "b"])
+    said = comparison(few, ("accuracy", Estimate(0.93, 0.91, 0.95)))
+    assert said.endswith("It may be lower by up to 36 points.")
+
+
+ODD = [
+    {"name": "nonsense", "value": "1"},
+    {"name": ["accuracy"], "value": 1.0, "lower": 0.9, "upper": 1.0},
+    {"name": "accuracy", "value": 10**400, "lower": 0.9, "upper": 1.0},
+    {"name": "accuracy", "value": True, "lower": 0.9, "upper": 1.0},
+    {"name": "accuracy", "value": 0.5, "lower": 0.9, "upper": 0.1},
+    {"name": "accuracy", "value": 5.0, "lower": 4.0, "upper": 6.0},
+]
+
+
+@pytest.mark.parametrize("score", ODD, ids=range(len(ODD)))
+def test_a_promise_that_is_none_is_ignored(panel, score):
+    assert promise_of(replace(panel, provenance={"score": score})) is None
+
+
+def test_samples_without_any_value_are_no_cohort(folder, panel, tmp_path, capsys):
+    blind = pd.read_csv(folder / "cohort.csv", index_col=0)
+    blind[[*panel.features, *panel.substitutes]] = np.nan
+    blind.to_csv(tmp_path / "empty.csv")
+    assert run(["validate", str(folder / "panel.json"), str(tmp_path / "empty.csv"), "--target", "type"]) == 3
+    assert "no sample has a value of any feature" in capsys.readouterr().err
+
+
+def test_a_pipe_is_refused_as_it_can_be_read_once(folder, tmp_path, capsys):
+    os.mkfifo(tmp_path / "pipe")
+    for command in ("validate", "predict"):
+        assert run([command, str(tmp_path / "pipe"), str(folder / "cohort.csv")]) == 2
+        assert "pipe is no regular file" in " ".join(capsys.readouterr().err.split())
+
+
+def test_the_slope_of_the_calibration_has_an_interval(validate, tmp_path):
+    slope = validate("panel.json", "cohort.csv", "--target", "type")["parts"]["cohort"]["calibration_slope"]
+    assert 0.0 < slope["lower"] < slope["value"] < slope["upper"]
+    [row] = [row for row in read_tsv(tmp_path / "out" / "validation.tsv") if row["what"] == "calibration slope"]
+    assert float(row["upper"]) == pytest.approx(slope["upper"])
 
 
 def test_numbers_are_judged(tmp_path):

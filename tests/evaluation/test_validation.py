@@ -106,9 +106,28 @@ def test_the_slope_of_the_calibration_has_the_largest_likelihood(cohort):
         return -np.log(powers[np.arange(80), codes] / powers.sum(axis=1)).sum()
 
     best = minimize_scalar(loss, bounds=(0.01, 20.0), method="bounded", options={"xatol": 1e-10}).x
-    assert calibration_slope(outputs) == pytest.approx(best, rel=1e-5)  # a minimum is found to the root of the rounding
+    found = calibration_slope(outputs)
+    assert found.value == pytest.approx(best, rel=1e-5)  # a minimum is found to the root of the rounding
+    for end in (found.lower, found.upper):  # half of the 95 % quantile of chi-squared
+        assert loss(end) - loss(best) == pytest.approx(1.920729, rel=1e-5)
+    assert found.lower < found.value < found.upper
     squared = probabilities**2 / (probabilities**2).sum(axis=1, keepdims=True)
-    assert calibration_slope(Outputs(codes, 3, probabilities=squared[:, None, :])) == pytest.approx(best / 2, rel=1e-5)
+    halved = calibration_slope(Outputs(codes, 3, probabilities=squared[:, None, :]))
+    assert halved == pytest.approx([end / 2 for end in found], rel=1e-5)
+
+
+def test_the_interval_of_the_slope_covers_it_in_small_cohorts(rng):
+    """Labels drawn from the probabilities themselves: the slope is 1, and of 300 intervals of 95 % most hold it."""
+    n_covered = n_known = 0
+    for _ in range(300):
+        scores = 2.0 * rng.standard_normal((20, 3))
+        shares = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+        codes = (rng.random((20, 1)) > shares.cumsum(axis=1)).sum(axis=1)
+        slope = calibration_slope(Outputs(codes, 3, probabilities=shares[:, None, :]))
+        n_known += slope is not None
+        n_covered += slope is not None and slope.lower <= 1.0 <= slope.upper
+    assert n_known > 250
+    assert n_covered / n_known > 0.90
 
 
 def test_a_slope_without_limit_is_not_defined():

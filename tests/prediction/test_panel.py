@@ -117,6 +117,48 @@ def test_samples_that_do_not_fit_are_refused(spoil, message):
         panel.predict(spoil(columns_for(panel, X)))
 
 
+@pytest.mark.parametrize("kind", [2, 3, 0, -1])
+def test_values_that_overflow_are_refused(kind):
+    """Not a number is of no class; the first one would be predicted without a word."""
+    panel, _, X, _ = fitted(kind)
+    columns = columns_for(panel, X)[:9]
+    columns[7] = np.where(np.arange(4) % 2, 1.7e308, -1.7e308)
+    columns[8, 0] = np.nan
+    panel = replace(panel, rules=[replace(rule, weights=(9.0 * np.array(rule.weights)).tolist()) for rule in panel.rules])
+    with pytest.raises(PanelError, match="Sample 7 has values that are too large to predict with"):
+        panel.predict(columns)
+    assert len(panel.predict(columns[:7])) == 7
+    assert panel.check(columns).is_far[7]
+
+
+def test_probabilities_that_overflow_are_refused():
+    panel, _, X, _ = fitted(3)
+    panel = replace(panel, rules=[replace(rule, slope=1e308) for rule in panel.rules])
+    with pytest.raises(PanelError, match="Sample 0 has values that are too large"):
+        panel.predict_proba(1e3 * columns_for(panel, X))
+
+
+def test_a_sample_that_is_alone_in_its_class_is_not_stored():
+    """Its class mean would be the sample; without it no feature can be replaced, and no distance is known."""
+    X, y = make_data(3, n_samples=41, n_features=14, n_classes=3)
+    y = np.where(np.arange(41) == 40, 9, y)
+    panel = L20Classifier(4).fit(X, y).to_panel(X, y)
+    assert panel.cross_products is None
+    assert panel.check(columns_for(panel, X)).limit is None
+    with pytest.raises(PanelError, match="stores no cross-products"):
+        panel.adapted(panel.features[1:])
+    weights = np.where(np.arange(41) == 40, 0.0, 1.0)  # such a sample has no part in the mean
+    assert L20Classifier(4).fit(X, y, weights).to_panel(X, y, weights).cross_products is not None
+    twice = np.vstack([X, X[-1:] + 1.0]), np.append(y, 9)
+    assert L20Classifier(4).fit(*twice).to_panel(*twice).cross_products is not None
+
+
+def test_without_cross_products_no_distance_to_classes_is_known():
+    panel, _, X, _ = fitted(3)
+    assert panel.check(columns_for(panel, X)).limit is not None
+    assert replace(panel, cross_products=None).check(columns_for(panel, X)).limit is None
+
+
 def test_columns_of_a_table_that_do_not_fit_are_refused():
     panel, _, X, _ = fitted(3)
     first = panel.features[0]

@@ -38,6 +38,17 @@ def in_part(part, kind=3, **fields):
     return changed(kind, **{part: asdict(fitted(kind)[0])[part] | fields})
 
 
+def in_gram(name, row, column, value, kind=3):
+    """Change one of the sums over the samples."""
+    sums = asdict(fitted(kind)[0])["cross_products"][name]
+    sums[row][column] = value
+    return in_part("cross_products", kind, **{name: sums})
+
+
+def nested(n_levels):
+    return {"a": nested(n_levels - 1) if n_levels else 0}
+
+
 def refused(text):
     """Return the error for a file, which is one line."""
     with pytest.raises(PanelError) as caught:
@@ -178,7 +189,13 @@ FAULTS = [
     (lambda: changed(task="clustering"), "task holds 'clustering'"),
     (lambda: changed(transform="exp"), "transform holds 'exp'"),
     (lambda: changed(schema="l20fs-report"), "lacks the mark"),
-    (lambda: changed(surprise=1), "is no Panel"),
+    (lambda: changed(surprise=1), "panel is no Panel: it does not know 'surprise'"),
+    (lambda: changed(rules=[{"k": 1, "weights": []}]), "it lacks 'intercept'"),
+    (lambda: changed(k=10**4000), "for which there is no rule"),
+    (lambda: changed(provenance=nested(100)), "provenance has more than 20 levels"),
+    (lambda: changed(provenance=nested(900)), "provenance has more than 20 levels"),
+    (lambda: in_rule(-1, k=10**4000), "a size exceeds the number of its features"),
+    (lambda: in_rule(-1, k=7), "a size exceeds the number of its features"),
     (lambda: changed(features=[1] * 6), "features holds 1"),
     (lambda: changed(features={"a": 1}), "features holds"),
     (lambda: changed(replaced={"a": "b\n"}), "replaced is not a name"),
@@ -213,6 +230,13 @@ FAULTS = [
     (lambda: in_part("cross_products", class_means=[]), "class_means is not 3 x 14"),
     (lambda: in_part("cross_products", class_sizes=[1.0]), "class_sizes has not 3"),
     (lambda: in_part("cross_products", class_shares=[0.0] * 3), "class_shares are all 0"),
+    (lambda: in_part("cross_products", class_shares=[1e300] * 3), "class_shares do not add up to 1"),
+    (lambda: in_gram("gram", 0, 0, -5.0), "no samples have such cross-products"),
+    (lambda: in_gram("gram", 1, 0, 1e6), "no samples have such cross-products"),
+    (lambda: in_gram("gram", 1, 0, 1e308), "no samples have such cross-products"),
+    (lambda: in_gram("class_means", 0, 0, 10**30), "no samples have such cross-products"),
+    (lambda: in_gram("class_means", 0, 0, 10**300), "no samples have such cross-products"),
+    (lambda: in_gram("gram", 1, 0, 1e6, kind=0), "no samples have such cross-products"),
 ]
 
 

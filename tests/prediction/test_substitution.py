@@ -136,6 +136,23 @@ def test_every_set_of_missing_features_has_a_rule():
             assert np.isfinite(adapted.decision_function(named(X))).all()
 
 
+def test_whole_numbers_of_any_size_are_numbers():
+    """As a program other than Python may write them."""
+    panel, _, X, _ = fitted(3)
+    factors = [2.0**70] * 3
+    other = replace(panel, cross_products=replace(panel.cross_products, target_factors=factors))
+    whole = replace(panel, cross_products=replace(panel.cross_products, target_factors=[2**70] * 3))
+    columns = named(X) | {panel.features[0]: np.full(60, np.nan)}
+    assert np.array_equal(whole.predict_proba(columns), other.predict_proba(columns))
+
+
+def test_numbers_that_overflow_are_refused():
+    panel = fitted(3)[0]
+    tiny = replace(panel, cross_products=replace(panel.cross_products, target_factors=[1e-320] * 3))
+    with pytest.raises(PanelError, match="too large to solve"):
+        tiny.adapted(panel.features[1:])
+
+
 def test_what_cannot_be_replaced_is_said():
     panel, _, _, _ = fitted(3)
     only = panel.adapted(panel.features_for()[:1])
@@ -146,5 +163,5 @@ def test_what_cannot_be_replaced_is_said():
     for nonsense in ("x1", 3):
         with pytest.raises(PanelError, match="holds no names of features"):
             panel.adapted(nonsense)
-    with pytest.raises(PanelError, match="too many features to store their cross-products"):
+    with pytest.raises(PanelError, match="stores no cross-products of its features"):
         replace(panel, cross_products=None).adapted(panel.features[:1])

@@ -238,6 +238,18 @@ def test_a_sample_that_cannot_be_read_is_told(show):
         assert status(page) == "0 of 1 sample predicted with 3 features."
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_values_that_overflow_are_not_predicted(show, n_classes):
+    panel = make_panel(2, n_classes)
+    panel = replace(panel, weights=[[[100.0 * weight for weight in row] for row in rows] for rows in panel.weights])
+    page = show(make_content(n_classes=n_classes, k=2, k_max=2, names=["A", "B"], panel=panel))
+    paste(page, "A\tB\n1e308\t-1e308\n1\t1")
+    rows, _ = shown(page)
+    assert rows[0]["note"] == "The values are too large to predict with"
+    assert rows[0]["numbers"] == []
+    assert len(rows[1]["numbers"]) == n_classes
+
+
 def test_values_outside_the_training_range_are_told(show):
     """Beyond a tenth of the range, as l20fs predict tells it; in the units that were pasted."""
     panel = replace(make_panel(3, 2), minimum=[0.0, 0.0, 1.0], maximum=[10.0, 10.0, 1.0])

@@ -23,9 +23,14 @@ from rich.text import Text
 
 from l20fs.blocks import FileBlocks
 from l20fs.report.formats import text_writer
+from l20fs.text import printable
 
 if TYPE_CHECKING:
     from l20fs.experiments.runner import RunProgress
+
+
+#: Letters of a text in a table on the terminal.
+MOST_LETTERS = 500
 
 
 def tsv_writer(frame: pd.DataFrame) -> Callable[[BinaryIO], object]:
@@ -55,8 +60,8 @@ def open_in_browser(page: Path) -> None:
 
 
 def plain(text: str) -> Text:
-    """Escape a text so that rich does not interpret markup or emoji codes."""
-    return Text(str(text))
+    """Escape a text so that neither rich interprets markup or emoji codes, nor the terminal control characters."""
+    return Text(printable(str(text), MOST_LETTERS).replace("\n", "\\n"))
 
 
 def show(text: str) -> None:
@@ -86,7 +91,7 @@ def readable(text: str) -> str:
 
 def note(text: str) -> None:
     """Print a line to stderr."""
-    click.echo(text, err=True)
+    click.echo(printable(text), err=True)
 
 
 @contextmanager

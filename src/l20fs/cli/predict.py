@@ -81,9 +81,16 @@ def predict(panel: Path, data: str, **given: Any) -> None:
 def load_panel(place: Path) -> Panel:
     """Read a panel from its file, or from the folder of results that holds it."""
     file = place / PANEL_FILE if place.is_dir() else place
+    refuse_pipe(file)
     if not file.is_file():
         raise click.UsageError(f"{place} has no {PANEL_FILE}. Make one with `l20fs select DATA -o {place}`.")
     return Panel.load(file)
+
+
+def refuse_pipe(file: Path) -> None:
+    """Raise an error for a pipe or a device, of which nothing is left for a second look."""
+    if file.exists() and not file.is_file() and not file.is_dir():
+        raise click.UsageError(f"{file} is no regular file. Save it to one first, and name that.")
 
 
 def panel_names(panel: Panel, k: int | None) -> list[str]:

@@ -28,7 +28,7 @@ def make_panel(findings: Findings) -> Panel | None:
         "score": score and {"name": findings.metric.name, **score._asdict(), "is_corrected": findings.is_corrected},
     }
     try:
-        return build_panel(
+        panel = build_panel(
             findings.selector,
             samples.X,
             encode_targets(samples.y, samples.task),
@@ -43,6 +43,12 @@ def make_panel(findings: Findings) -> Panel | None:
     except PanelError as error:
         note(f"panel.json is not written: {error}")
         return None
+    if panel.cross_products is None:
+        note(
+            "panel.json has no cross-products, which would be too many, or tell the values of a sample that is alone in its "
+            "class: missing features cannot be replaced."
+        )
+    return panel
 
 
 def calibration_of(findings: Findings) -> Callable[[int], Calibration] | None:

@@ -22,6 +22,7 @@ from l20fs.cli.output import (
     show_tables,
     tsv_writer,
 )
+from l20fs.cli.predict import refuse_pipe
 from l20fs.cli.validate_content import (
     as_json,
     scores_frame,
@@ -31,6 +32,7 @@ from l20fs.cli.validate_steps import Judgement, ValidateOptions, judge_list, jud
 from l20fs.report.document import Table
 from l20fs.report.formats import text_writer
 from l20fs.report.validation import validation_page
+from l20fs.text import printable
 
 #: In the order in which they are put in place; run.json marks a complete run.
 RESULT_FILES = ("validation.tsv", "predictions.tsv", "validation.json", "validation.html", "run.json")
@@ -86,6 +88,7 @@ def is_panel(place: Path) -> bool:
     """Return whether a file is a panel, or a folder with one, and not a list of names."""
     if place.is_dir() or place.suffix.lower() == ".json":
         return True
+    refuse_pipe(place)
     with open(place, "rb") as stream:
         return stream.read(100).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
 
@@ -107,7 +110,7 @@ def finish(found: Judgement, options: ValidateOptions) -> None:
         show_json(stored)
     else:
         show_tables(*(terminal_table(name, scores_table(part)) for name, part in found.parts.items()))
-        show("".join(f"{text}\n" for text in found.answers))
+        show("".join(f"{printable(text)}\n" for text in found.answers))
     if options.output is None:
         note("Nothing was written; add -o DIR to keep the results and a page.")
         return

@@ -64,7 +64,10 @@ def comparison(found: Validation, promised: tuple[str, Estimate] | None) -> str 
         return f"The panel is worse than promised: {said}."
     if better:
         return f"The panel is better than promised: {said}."
-    return f"The panel holds: {said}; the difference may be chance."
+    loss = -change.lower if metric.sign > 0 else change.upper
+    at_most = f"{100.0 * loss:.0f} points" if metric.is_share else f"{loss:.2g}"
+    seen = f"as far as {counted(found.n_samples, 'sample')} can tell"
+    return f"The panel holds {seen}: {said}. It may be {'lower' if metric.sign > 0 else 'worse'} by up to {at_most}."
 
 
 def warnings_of(found: Validation) -> list[str]:
@@ -82,8 +85,10 @@ def warnings_of(found: Validation) -> list[str]:
     absent = [each.name for each in found.rates if not each.n_samples]
     if absent:
         texts.append(f"No samples of {listed(absent)}: nothing is known about them here.")
-    if found.calibration_slope is not None and found.n_samples >= 50 and found.calibration_slope < 0.7:
-        texts.append("The probabilities are too certain in these samples: the calibration slope is below 0.7.")
+    slope = found.calibration_slope
+    if slope is not None and slope.upper < 1.0:
+        shown = estimate_text(slope, is_share=False)
+        texts.append(f"The probabilities are too certain in these samples: the calibration slope is {shown}.")
     return texts
 
 
@@ -209,8 +214,7 @@ def scores_table(found: Validation) -> Table:
     if found.calibration_error is not None:
         rows.append((Cell("calibration error"), Cell(percent(found.calibration_error))))
     if found.confusion is not None:
-        slope = "not defined" if found.calibration_slope is None else f"{found.calibration_slope:.2f}"
-        rows.append((Cell("calibration slope"), Cell(slope)))
+        rows.append((Cell("calibration slope"), Cell(estimate_text(found.calibration_slope, is_share=False))))
     return Table("", ("score", "value"), tuple(rows), (False, True))
 
 
@@ -284,6 +288,7 @@ def scores_frame(found: Validation, part: str) -> pd.DataFrame:
     n = found.n_samples
     rows: list[tuple[Any, ...]] = [("score", name, each, n) for name, each in found.scores.items()]
     rows += [("bias", "", found.bias, n)] if found.bias is not None else []
+    rows += [("calibration slope", "", found.calibration_slope, n)] if found.confusion is not None else []
     rows += [("sensitivity", each.name, each.sensitivity, each.n_samples) for each in found.rates]
     rows += [("specificity", each.name, each.specificity, n - each.n_samples) for each in found.rates]
     rows += [("reliability", f"{each.probability:.4g}", each.right, each.n_samples) for each in found.bins]

@@ -35,6 +35,7 @@ from l20fs.inputs.names import NamedColumns
 from l20fs.prediction.new_samples import predict_samples
 from l20fs.prediction.panel import Panel
 from l20fs.report.validation import Section
+from l20fs.storage.records import RecordError, read_value
 from l20fs.text import counted, listed
 
 
@@ -120,6 +121,8 @@ def judge_cohort(
     else:
         numbers = (samples.y[is_known], new.predicted[is_known].astype(float))
         result = validate_numbers(*numbers, groups)
+    if not is_known.any():
+        raise DataError(f"{samples.title}: no sample has a value of any feature of the panel. Give samples that do.")
     if not result.n_samples:
         raise DataError(
             f"{samples.title}: no sample has a class that the panel knows ({listed(panel.classes or [])}); it has "
@@ -156,10 +159,15 @@ def promise_of(panel: Panel, k: int | None = None) -> tuple[str, Estimate] | Non
     It is that of the selected number of features, and says nothing about another ``k``.
     """
     stored = panel.provenance.get("score")
-    if k not in (None, panel.k) or not isinstance(stored, dict) or stored.get("name") not in METRICS:
+    name = stored.get("name") if isinstance(stored, dict) else None
+    if k not in (None, panel.k) or not isinstance(stored, dict) or not isinstance(name, str) or name not in METRICS:
         return None
-    ends = [float(end) for name in Estimate._fields if isinstance(end := stored.get(name), int | float)]
-    return (str(stored["name"]), Estimate(*ends)) if len(ends) == len(Estimate._fields) else None
+    try:
+        promised = Estimate(*(read_value(stored.get(end), float, end) for end in Estimate._fields))
+    except RecordError:
+        return None
+    most = 1.0 if METRICS[name].is_share else math.inf
+    return (name, promised) if promised.lower <= promised.value <= promised.upper <= most else None
 
 
 # ------------------------------------------------------------------------------------------------------------------- list

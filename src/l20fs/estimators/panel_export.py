@@ -69,6 +69,12 @@ class Training:
             return None
         return class_scatter(self.scatter_problem, np.arange(self.columns.shape[1]), self.targets, self.class_weight)
 
+    @property
+    def has_lone_sample(self) -> bool:
+        """Whether a class has one sample: its mean is this sample, which no file may hold."""
+        codes = self.targets.codes
+        return codes is not None and bool((np.bincount(codes[self.weights > 0.0]) == 1).any())
+
     def measures(self) -> Columns:
         """Return the measures of the columns."""
         weights, values = self.weights, self.columns
@@ -209,7 +215,7 @@ def build_panel(
     if calibrate is None and targets.classes is not None and type(selector) is L20Selector:
         calibrate = calibrate_by_leaving_out(selector, X, training, len(features))
     columns = training.measures()
-    has_products = len(features) + len(others) <= MOST_CROSSED
+    has_products = len(features) + len(others) <= MOST_CROSSED and not training.has_lone_sample
     farthest = training.farthest(columns, ends) if has_products else [None] * len(sizes)
     names = feature_names(selector)
     return Panel(

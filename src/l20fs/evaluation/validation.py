@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy.stats import chi2
 
-from l20fs.evaluation.corrected_score import Estimate, fixed_score, mean_score, wilson
+from l20fs.evaluation.corrected_score import LEVEL, Estimate, fixed_score, mean_score, wilson
 from l20fs.evaluation.folds import Fold
 from l20fs.evaluation.metrics import METRICS, Metric, Outputs
-from l20fs.prediction.calibration import fit_slopes
 from l20fs.typing import Array
 
 #: Metrics that are computed, in this order.
@@ -76,7 +76,7 @@ class Validation:
     bins : list of Bin
     calibration_error : float or None
         Mean distance of the probability of the predicted class from the share that is right, over the bins.
-    calibration_slope : float or None
+    calibration_slope : Estimate or None
         The factor of the logarithms of the probabilities that fits the truth best: below 1 they are too certain.
     bias : Estimate or None
         Of a regression, the mean of predicted less measured.
@@ -91,7 +91,7 @@ class Validation:
     unknown: dict[str, int] | None = None
     bins: Sequence[Bin] = ()
     calibration_error: float | None = None
-    calibration_slope: float | None = None
+    calibration_slope: Estimate | None = None
     bias: Estimate | None = None
     batches: Sequence[Batch] = ()
 
@@ -139,7 +139,8 @@ def validate_classes(
     place = {name: code for code, name in enumerate(classes)}
     others = sorted(set(truth) - set(classes))
     rows = place | {name: len(classes) + code for code, name in enumerate(others)}
-    true_codes, codes = np.array([rows[name] for name in truth]), np.array([place[name] for name in predicted])
+    true_codes = np.array([rows[name] for name in truth], dtype=np.intp)
+    codes = np.array([place[name] for name in predicted], dtype=np.intp)
     confusion = np.zeros((len(rows), len(classes)), dtype=np.intp)
     np.add.at(confusion, (true_codes, codes), 1)
     known = true_codes < len(classes)
@@ -239,22 +240,51 @@ def reliability(probabilities: Array, is_right: Array) -> list[Bin]:
     return found
 
 
-def calibration_slope(outputs: Outputs) -> float | None:
+def calibration_slope(outputs: Outputs) -> Estimate | None:
     """Return the factor of the logarithms of the probabilities with the largest likelihood; None if it has no limit.
+
+    Its 95 % interval has the factors that the likelihood ratio test does not reject. The logarithm of the likelihood is
+    concave, so that all three are found by bisection.
 
     Examples
     --------
     >>> half = np.array([[0.8, 0.2], [0.8, 0.2], [0.8, 0.2]])
-    >>> round(calibration_slope(Outputs(np.array([0, 0, 1]), 2, probabilities=half[:, None, :])), 3)
-    0.5
+    >>> slope = calibration_slope(Outputs(np.array([0, 0, 1]), 2, probabilities=half[:, None, :]))
+    >>> [round(end, 3) for end in slope]
+    [0.5, 0.001, 2.613]
     """
     assert outputs.probabilities is not None
     logs = np.log(np.clip(outputs.probabilities[:, 0, :], np.finfo(np.float64).tiny, 1.0))
     own = np.take_along_axis(logs, outputs.truth[:, None], axis=1)[:, 0]
-    if (own >= logs.max(axis=1)).all():
+
+    largest = logs.max(axis=1, keepdims=True)
+
+    def derivative(slope: float) -> float:
+        powers = np.exp(slope * (logs - largest))
+        shares = powers / powers.sum(axis=1, keepdims=True)
+        return float((own - (shares * logs).sum(axis=1)).sum())
+
+    def likelihood(slope: float) -> float:
+        return float((slope * (own - largest[:, 0]) - np.log(np.exp(slope * (logs - largest)).sum(axis=1))).sum())
+
+    low, high = SLOPES
+    if (own >= largest[:, 0]).all() or derivative(high) > 0.0 or derivative(low) < 0.0:
         return None
-    slope = float(fit_slopes(logs[None], outputs.truth, n_unknown=0.0)[0])
-    return slope if SLOPES[0] < slope < SLOPES[1] else None
+    best = _bisect(lambda slope: derivative(slope) > 0.0, low, high)
+    least = likelihood(best) - 0.5 * float(chi2.ppf(LEVEL, 1))
+    return Estimate(
+        best,
+        _bisect(lambda slope: likelihood(slope) < least, low, best),
+        _bisect(lambda slope: likelihood(slope) > least, best, high),
+    )
+
+
+def _bisect(is_below: Callable[[float], bool], low: float, high: float) -> float:
+    """Return the positive number where a condition ends that holds for lower ones; an end of the range if it never does."""
+    while high / low > 1.0 + 1e-12:
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if is_below(middle) else (low, middle)
+    return math.sqrt(low * high)
 
 
 def difference(new: Estimate, promised: Estimate) -> Estimate:

@@ -53,7 +53,8 @@ class Panel:
     rules : list of SizeRule
         Rule and calibration of each k, in ascending order.
     cross_products : CrossProducts or None
-        Sums from which the weights are solved again where features are missing; None for a panel of very many features.
+        Sums from which the weights are solved again where features are missing; None for a panel of very many features, and
+        where a class has one sample, which its mean would be.
     versions : dict
         Versions of the packages that made the panel.
     data_sha256 : str or None
@@ -140,6 +141,8 @@ class Panel:
             panel: Panel = read_value(stored, cls, "panel")
         except (RecordError, RecursionError) as error:
             raise PanelError(f"The panel cannot be read: {error} Make it again.") from None
+        if panel.cross_products is not None and not panel._equations.are_of_samples():
+            raise PanelError("The panel is not consistent: no samples have such cross-products. Make it again.")
         return panel
 
     def save(self, file: str | os.PathLike[str]) -> None:
@@ -256,7 +259,8 @@ class Panel:
         """Predict the class, or the numbers, of each sample.
 
         A value that is NaN is missing: the sample is predicted by the rule on the features that it has, whose weights are
-        solved again for them (see :meth:`adapted`). At least one has to be there.
+        solved again for them (see :meth:`adapted`). At least one has to be there. Values so large that the sums overflow
+        are refused.
 
         Parameters
         ----------
@@ -310,7 +314,10 @@ class Panel:
             Probabilities, in the order of ``classes``.
         """
         self._refuse_numbers("predict_proba")
-        return self.calibration_for(k).probabilities(self._values(X, k))
+        with np.errstate(over="ignore", invalid="ignore"):
+            probabilities = self.calibration_for(k).probabilities(self._values(X, k))
+        _refuse_overflow(np.isnan(probabilities.sum(axis=1)))
+        return probabilities
 
     def _refuse_numbers(self, method: str) -> None:
         if self.classes is None:
@@ -322,7 +329,7 @@ class Panel:
         columns = read_columns(X, features, self.transform)
         is_missing = np.isnan(columns)
         if not is_missing.any():
-            return rule.apply(columns)
+            return _applied(rule, columns)
         if is_missing.all(axis=1).any():
             sample = int(is_missing.all(axis=1).argmax())
             raise PanelError(f"Sample {sample} has none of the {len(features)} features of the panel. Leave it out.")
@@ -332,7 +339,7 @@ class Panel:
             chosen = np.flatnonzero(pattern_of.ravel() == number)
             places = np.flatnonzero(~pattern)
             own = rule if not pattern.any() else self._equations.rule_on(places.tolist())
-            values[chosen] = own.apply(columns[np.ix_(chosen, places)])
+            values[chosen] = _applied(own, columns[np.ix_(chosen, places)], chosen)
         return values
 
     # -------------------------------------------------------------------------------------------------- missing features
@@ -341,8 +348,8 @@ class Panel:
     def _equations(self) -> NormalEquations:
         if self.cross_products is None:
             raise PanelError(
-                "The panel has too many features to store their cross-products, so that no rule without some of them can be "
-                "solved. Give all features."
+                "The panel stores no cross-products of its features, so that no rule without some of them can be solved. "
+                "Give all features."
             )
         return NormalEquations(self.cross_products, self.columns)
 
@@ -439,7 +446,8 @@ class Panel:
             maximum=np.array(columns.maximum[:n], dtype=np.float64),
             centres=centres[:, :n],
             spread=spread[:n],
-            limit=rule.farthest,
+            # The limit is that of distances to the classes, which are known by the cross-products alone.
+            limit=None if scatter is None and self.classes is not None else rule.farthest,
         )
 
     # ------------------------------------------------------------------------------------------------------------- texts
@@ -510,6 +518,27 @@ class Panel:
 def finite_or_none(values: Array) -> list[float | None]:
     """Return numbers for JSON: the intercept of a class that is never predicted, minus infinity, is None."""
     return [None if value == -np.inf else value for value in values.tolist()]
+
+
+# ---------------------------------------------------------------------------------------------------------------- numbers
+
+
+def _applied(rule: LinearRule, columns: Array, samples: Array | None = None) -> Array:
+    """Return the values of a rule, and refuse those that overflow; ``samples`` are the numbers of the rows."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        values = rule.apply(columns)
+    is_over = ~np.isfinite(values) & np.isfinite(rule.intercept)
+    _refuse_overflow(np.asarray(is_over.any(axis=1)), samples)
+    return values
+
+
+def _refuse_overflow(is_over: Array, samples: Array | None = None) -> None:
+    if is_over.any():
+        row = int(is_over.argmax())
+        raise PanelError(
+            f"Sample {row if samples is None else samples[row]} has values that are too large to predict with. Give the "
+            "units of the training data."
+        )
 
 
 def _names_of(available: Any) -> set[str]:

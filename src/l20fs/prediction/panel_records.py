@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,8 @@ LONGEST_NAME = 1000
 MOST_CROSSED = 1000
 #: Kinds of characters that no name may hold: control characters, halves of characters, ends of lines and paragraphs.
 FORBIDDEN = frozenset({"Cc", "Cs", "Zl", "Zp"})
+#: Levels of lists and records in the provenance.
+MOST_LEVELS = 20
 
 
 class PanelError(ValueError):
@@ -153,6 +155,13 @@ def _rules_of_names(panel: Panel) -> Iterator[tuple[bool, str]]:
         yield len(set(names)) == len(names), f"{what} have a name twice"
     replaced = {*panel.replaced, *(name for name in panel.replaced.values() if name is not None)}
     yield not any(map(fault_of_name, replaced)), "a name in replaced is not a name"
+    yield _is_flat(panel.provenance, MOST_LEVELS), f"provenance has more than {MOST_LEVELS} levels"
+
+
+def _is_flat(value: Any, n_levels: int) -> bool:
+    """Return whether lists and records are not nested more deeply."""
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else None
+    return parts is None or (n_levels > 0 and all(_is_flat(part, n_levels - 1) for part in parts))
 
 
 def fault_of_name(name: str) -> str | None:
@@ -183,7 +192,9 @@ def _rules_of_sizes(panel: Panel) -> Iterator[tuple[bool, str]]:
     )
     yield ends[0] >= 1 and all(a < b for a, b in pairwise(ends)), "a larger size has not more features"
     yield ends[-1] == len(panel.features), f"the largest rule has {ends[-1]} weights for {len(panel.features)} features"
-    yield panel.k in sizes, f"k is {panel.k}, for which there is no rule"
+    yield panel.k in sizes, f"k is {str(panel.k)[:20]}, for which there is no rule"
+    n_missing = len(panel.replaced)
+    yield all(a <= b + n_missing for a, b in zip(sizes, ends, strict=True)), "a size exceeds the number of its features"
     for rule in panel.rules:
         what = f"the rule of k = {rule.k}"
         yield all(len(row) == n_values for row in rule.weights), f"{what} has not {n_values} weights for each feature"
@@ -224,6 +235,7 @@ def _rules_of_products(panel: Panel, products: CrossProducts) -> Iterator[tuple[
         values: list[float] = getattr(products, name)
         yield len(values) == n_classes and all(value >= 0.0 for value in values), f"{name} has not {n_classes} shares"
         yield not n_classes or sum(values) > 0.0, f"{name} are all 0"
+    yield not n_classes or abs(sum(products.class_shares) - 1.0) < 1e-6, "class_shares do not add up to 1"
 
 
 def _has_shape(table: list[list[float]], n_rows: int, n_columns: int) -> bool:

@@ -52,7 +52,10 @@ R_LOGARITHM = """\
   x <- log1p(x)
 """
 
-R_VALUES = '  values <- sweep(x %*% weights, 2, intercept, "+")\n'
+R_VALUES = """\
+  values <- sweep(x %*% weights, 2, intercept, "+")
+  if (any(!is.finite(values[, is.finite(intercept)]))) stop("X has values that are too large.")
+"""
 
 R_CLASSES = """\
   classes <- {classes}

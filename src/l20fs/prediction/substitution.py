@@ -10,17 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from l20fs.prediction.discriminant import ClassScatter
 from l20fs.prediction.linear_rule import LinearRule
-from l20fs.prediction.panel_records import Columns, CrossProducts, square
+from l20fs.prediction.panel_records import Columns, CrossProducts, PanelError, square
 from l20fs.typing import Array
 
 #: A column of which a smaller share of its squared norm is left beside the others adds nothing to them.
 LEAST_REMAINDER = 1e-10
+#: Rounding makes an eigenvalue of zero negative by this share of the sum of all, at most.
+NEGATIVE_BY_ROUNDING = 1e-8
 
 
 class Replacement(NamedTuple):
@@ -35,10 +37,10 @@ class NormalEquations:
 
     def __init__(self, products: CrossProducts, columns: Columns) -> None:
         self._products = products
-        self._divisor = np.array(columns.divisor, dtype=np.float64)
-        self._centre = np.array(columns.mean, dtype=np.float64) * products.fit_intercept
+        self._divisor = _numbers(columns.divisor)
+        self._centre = _numbers(columns.mean) * products.fit_intercept
         self._gram = square(products.gram)
-        self._targets = np.array(products.targets, dtype=np.float64)
+        self._targets = _numbers(products.targets)
 
     @cached_property
     def scatter(self) -> ClassScatter | None:
@@ -46,17 +48,35 @@ class NormalEquations:
         products = self._products
         if not products.class_sizes:
             return None
-        means, sizes = np.array(products.class_means), np.array(products.class_sizes)
+        means, sizes = _numbers(products.class_means), _numbers(products.class_sizes)
         gram = self._gram if products.class_gram is None else square(products.class_gram)
         within = (gram - (means.T * sizes) @ means) / sizes.sum()
-        return ClassScatter(means, within, np.array(products.class_shares), products.fit_intercept)
+        return ClassScatter(means, within, _numbers(products.class_shares), products.fit_intercept)
+
+    def are_of_samples(self) -> bool:
+        """Return whether there can be samples with these cross-products: no sum of squares is negative."""
+        products = self._products
+        grams = [self._gram, *([] if products.class_gram is None else [square(products.class_gram)])]
+        with np.errstate(all="ignore"):
+            within = [] if self.scatter is None else [self.scatter.within * sum(products.class_sizes)]
+            least = -NEGATIVE_BY_ROUNDING * float(np.abs(np.diagonal(grams[-1])).sum())
+            try:
+                return all(np.linalg.eigvalsh(matrix)[0] >= least for matrix in grams + within)
+            except np.linalg.LinAlgError:  # of numbers that overflow
+                return False
 
     def rule_on(self, places: Sequence[int]) -> LinearRule:
         """Return the rule on some columns, in units of X."""
-        chosen = np.array(places, dtype=np.intp)
+        with np.errstate(over="ignore", invalid="ignore"):
+            rule = self._solve(np.array(places, dtype=np.intp))
+        if not np.isfinite(rule.weights).all() or np.isnan(rule.intercept).any():
+            raise PanelError("The cross-products of the panel are too large to solve for other weights. Give all features.")
+        return rule
+
+    def _solve(self, chosen: Array) -> LinearRule:
         system = self._gram[np.ix_(chosen, chosen)] + self._products.ridge * np.eye(len(chosen))
         values = np.linalg.lstsq(system, self._targets[chosen], rcond=None)[0]
-        weights, intercept = values / np.array(self._products.target_factors), np.array(self._products.target_means)
+        weights, intercept = values / _numbers(self._products.target_factors), _numbers(self._products.target_means)
         scatter = self.scatter
         if scatter is not None:
             own = scatter._replace(means=scatter.means[:, chosen], within=scatter.within[np.ix_(chosen, chosen)])
@@ -102,3 +122,8 @@ class NormalEquations:
                 pairs[one] = other
                 free.remove(other)
         return pairs
+
+
+def _numbers(values: Sequence[Any]) -> Array:
+    """Return numbers of a file, which may be whole ones of any size, in double precision."""
+    return np.array(values, dtype=np.float64)

@@ -91,7 +91,7 @@ def check_samples(
     ``given`` are the values before the transformation, which are named; ``centres`` (n_classes, n_features) and ``spread``
     (n_features,) are in units of ``values``.
     """
-    margin = MARGIN * (maximum - minimum)
+    margin = MARGIN * maximum - MARGIN * minimum
     # A constant feature has no range: rounding must not put its own value outside.
     margin = np.maximum(margin, 1e-9 * np.maximum(np.abs(minimum), np.abs(maximum)))
     is_outside = (values < minimum - margin) | (values > maximum + margin)
@@ -120,9 +120,10 @@ def nearest(values: Array, centres: Array, spread: Array) -> Array:
     n_there = is_there.sum(axis=1)
     filled = np.where(is_there, values, 0.0)
     distances = np.full(len(values), np.inf)
-    for centre in centres:
-        scaled = np.where(is_there, (filled - centre) / spread, 0.0)
-        distances = np.minimum(distances, np.square(scaled).sum(axis=1) / np.maximum(n_there, 1))
+    with np.errstate(over="ignore"):  # an infinite distance is far
+        for centre in centres:
+            scaled = np.where(is_there, (filled - centre) / spread, 0.0)
+            distances = np.minimum(distances, np.square(scaled).sum(axis=1) / np.maximum(n_there, 1))
     return np.where(n_there > 0, distances, np.nan)
 
 

@@ -66,8 +66,11 @@ def _hints(kind: type) -> dict[str, Any]:
 def _read_record(value: Any, kind: Any, where: str) -> Any:
     hints = _hints(kind)
     needed = {item.name for item in fields(kind) if item.default is MISSING and item.default_factory is MISSING}
-    if not isinstance(value, dict) or not needed <= set(value) <= set(hints):
+    if not isinstance(value, dict):
         raise RecordError(f"{where} holds {_short(value)}, which is no {kind.__name__}.")
+    for fault, names in (("lacks", needed - set(value)), ("does not know", set(value) - set(hints))):
+        if names:
+            raise RecordError(f"{where} is no {kind.__name__}: it {fault} {_short(min(names))}.")
     return kind(**{name: read_value(item, hints[name], name) for name, item in value.items()})
 
 

@@ -27,6 +27,10 @@ function startPrediction(report, rules, named) {
     return nValues > 1 && nValues < outputs.length ? [...values, 0] : values; // those of classes are less that of the last
   }
 
+  /* A class that is never predicted has an infinite intercept; any other value is finite, or too large. */
+  const overflows = (values) =>
+    values.slice(0, nValues).some((value, i) => !Number.isFinite(value) && Number.isFinite(ruleOf.get(k)[k * nValues + i]));
+
   function probabilitiesOf(values) {
     const perClass = nValues === 1 ? [-0.5 * values[0], 0.5 * values[0]] : values;
     const scores = perClass.map((value) => slope[k - 1] * value);
@@ -177,17 +181,22 @@ function startPrediction(report, rules, named) {
     header.append(named(sample.name, 28));
     row.append(header);
     const { numbers, notes, bad } = measure(sample);
-    if (bad.length) {
+    const refuse = (reasons) => {
       row.insertCell().colSpan = outputs.length + Number(!isRegression);
       row.cells[1].textContent = "not predicted";
-      addCell(row, told(bad), "beware");
+      addCell(row, told(reasons), "beware");
       return false;
-    }
+    };
+    if (bad.length) return refuse(bad);
     const values = valuesOf(numbers);
+    const shares = isRegression ? [] : probabilitiesOf(values);
+    if (overflows(values) || shares.some(Number.isNaN)) {
+      return refuse([["", "The values are too large to predict with"]]);
+    }
     if (isRegression) for (const value of values) addCell(row, [short(value)], "number", value);
     else {
       addCell(row, [named(outputs[decide(values)], 28)], "decided");
-      for (const share of probabilitiesOf(values)) addCell(row, [`${(100 * share).toFixed(1)}\u00a0%`], "number", share);
+      for (const share of shares) addCell(row, [`${(100 * share).toFixed(1)}\u00a0%`], "number", share);
     }
     addCell(row, notes.length ? ["Outside what the panel was trained on: ", ...told(notes)] : [], "beware");
     return true;
