@@ -1,4 +1,4 @@
-"""What classifiers, regressors and searches for the number of features share: log-probabilities, and the panel."""
+"""Mixin of classifiers, regressors and searches for the number of features: log-probabilities, and the panel."""
 
 from __future__ import annotations
 
