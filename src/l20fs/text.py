@@ -130,32 +130,24 @@ def percent(share: float) -> str:
     return f"{100.0 * share:.1f} %"
 
 
-def share_with_interval(share: float, lower: float, upper: float) -> str:
-    """Write a share and the ends of its interval as percentages, with as many digits as the width of the interval allows.
+def with_interval(value: float, lower: float, upper: float, *, is_share: bool) -> str:
+    """Write a number, or a share in percent, and the ends of its interval, with the digits that its width allows.
 
     Examples
     --------
-    >>> share_with_interval(1.0, 0.943, 1.0), share_with_interval(0.9412, 0.9365, 0.9457)
+    >>> with_interval(1.0, 0.943, 1.0, is_share=True), with_interval(0.9412, 0.9365, 0.9457, is_share=True)
     ('100 % (94 to 100 %)', '94.1 % (93.7 to 94.6 %)')
-    """
-    width = 100.0 * (upper - lower)
-    digits = 0 if width >= 2.0 else 1 if width >= 0.2 else 2
-    value, low, high = (f"{100.0 * part:z.{digits}f}" for part in (share, lower, upper))
-    return f"{value} % ({low} to {high} %)"
-
-
-def number_with_interval(value: float, lower: float, upper: float) -> str:
-    """Write a number and the ends of its interval, with as many digits as the width of the interval allows.
-
-    Examples
-    --------
-    >>> number_with_interval(0.5512, 0.38, 0.68), number_with_interval(1234.5, 1100.0, 1390.0)
+    >>> with_interval(0.5512, 0.38, 0.68, is_share=False), with_interval(1234.5, 1100.0, 1390.0, is_share=False)
     ('0.55 (0.38 to 0.68)', '1234 (1100 to 1390)')
     """
-    width = upper - lower
-    digits = min(6, max(0, 1 + math.ceil(-math.log10(width)))) if 0.0 < width < math.inf else 3
-    shown, low, high = (f"{part:z.{digits}f}" for part in (value, lower, upper))
-    return f"{shown} ({low} to {high})"
+    factor, unit = (100.0, " %") if is_share else (1.0, "")
+    width = factor * (upper - lower)
+    if is_share:
+        digits = 0 if width >= 2.0 else 1 if width >= 0.2 else 2
+    else:
+        digits = min(6, max(0, 1 + math.ceil(-math.log10(width)))) if 0.0 < width < math.inf else 3
+    shown, low, high = (f"{factor * part:z.{digits}f}" for part in (value, lower, upper))
+    return f"{shown}{unit} ({low} to {high}{unit})"
 
 
 def number_with_error(value: float, error: float) -> str:

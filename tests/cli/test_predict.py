@@ -190,7 +190,7 @@ def test_tables_that_cannot_be_predicted_are_refused(capsys, results, tmp_path, 
         "other.csv": (blind[["type"]].assign(tp53=1.0), "none of the"),
         "case.csv": (blind.rename(columns=str.upper), "for 'gene"),
         "twice.csv": (pd.concat([blind, blind.iloc[:1]]), "sample names occur more than once: 'test0'"),
-        "text.csv": (blind.assign(**{panel.features[0]: "high"}), "1 columns hold text"),
+        "text.csv": (blind.assign(**{panel.features[0]: "high"}), "1 column of text"),
         "infinite.csv": (blind.assign(**{panel.features[0]: np.inf}), "infinite values"),
     }
     for name, (frame, message) in faults.items():

@@ -28,7 +28,7 @@ from l20fs.evaluation.folds import make_stratified_folds
 from l20fs.evaluation.predictions import nested_scores, predictions_by_k
 from l20fs.methods import discover
 from l20fs.report import Content
-from l20fs.text import share_with_interval
+from l20fs.text import with_interval
 
 
 def noisy(seed=0):
@@ -100,7 +100,7 @@ def test_auto_chooses_as_the_selector_with_cross_validation_does(table, capsys, 
     score = found["score"]
     assert score["is_corrected"]
     assert score["lower"] < score["value"] < chosen["linear"], "the correction lowers the score of the best"
-    assert share_with_interval(*(score[name] for name in ("value", "lower", "upper"))) in found["answer"]
+    assert with_interval(*(score[name] for name in ("value", "lower", "upper")), is_share=True) in found["answer"]
     assert "corrected for the choice of their number" in found["answer"]
 
 
@@ -116,7 +116,7 @@ def test_nested_repeats_the_choice_in_every_fold(table, capsys):
     assert nested["value"] == pytest.approx(n_right / 60)
     assert nested["lower"] <= wilson(n_right, 60)[0] < wilson(n_right, 60)[1] <= nested["upper"]
     assert run(["select", table, "--target", "type", "--auto", "1se", "--nested"]) == 0
-    text = share_with_interval(*(nested[name] for name in ("value", "lower", "upper")))
+    text = with_interval(*(nested[name] for name in ("value", "lower", "upper")), is_share=True)
     assert f"chosen anew in each part: {text} of samples right" in capsys.readouterr().out
 
 

@@ -16,7 +16,7 @@ from l20fs import L20Regressor, L20Selector, L20SelectorCV, StabilitySelector
 from l20fs.cli import run
 from l20fs.evaluation.target_summary import summarise
 from l20fs.report import Content
-from l20fs.text import number_with_interval, share_with_interval
+from l20fs.text import with_interval
 
 
 def summary_of(capsys, *arguments):
@@ -65,8 +65,7 @@ def test_the_number_is_chosen_by_the_metric(table, capsys, name, tmp_path):
     assert ("KNN-5" in rows[0]) == (metric in ("f1_macro", "balanced_accuracy"))
     score = found["score"]
     assert (score["metric"], score["is_corrected"]) == (metric, True)
-    write = number_with_interval if sign < 0 else share_with_interval
-    assert write(*interval(score)) in found["answer"]
+    assert with_interval(*interval(score), is_share=sign > 0) in found["answer"]
     assert sign * score["value"] <= sign * rows[found["k"] - 1]["linear"] + 0.01
     content = Content.from_json((tmp_path / "out" / "report.json").read_text())
     assert (content.score_is_loss, content.score_format) == (sign < 0, "number" if sign < 0 else "percent")
@@ -152,7 +151,7 @@ def test_a_regression_from_the_table_to_the_page(diabetes, tmp_path, capsys):
     names = load_diabetes().feature_names
     assert found["selected"] == [names[j] for j in model.path_.support(5)]
     assert found["answer"].startswith("5 of 10 features predict 'progression': R² 0.4")
-    assert number_with_interval(*interval(found["score"])) in found["answer"]
+    assert with_interval(*interval(found["score"]), is_share=False) in found["answer"]
     assert found["input"]["target"] == {"minimum": 25.0, "maximum": 346.0, "mean": pytest.approx(y.mean())}
     content = Content.from_json((output / "report.json").read_text())
     assert (content.task, content.targets, content.classes) == ("regression", ["progression"], [])
@@ -194,7 +193,7 @@ def test_a_regression_chooses_as_the_selector_with_cross_validation_does(diabete
     assert found["k"] == cv.n_features_
     assert found["cv"][found["k"] - 1]["linear_fold_mean"] == pytest.approx(-cv.best_score_)
     assert found["score"]["lower"] < found["score"]["value"] < found["score"]["upper"]
-    assert f"mean absolute error {number_with_interval(*interval(found['score']))}" in found["answer"]
+    assert f"mean absolute error {with_interval(*interval(found['score']), is_share=False)}" in found["answer"]
     assert found["nested"]["value"] == pytest.approx(np.mean(found["nested"]["folds"]), rel=0.01)
 
 

@@ -282,7 +282,7 @@ def test_gaps_text_and_nothing_in_a_workbook(tmp_path):
     FRAME.where(FRAME != X[2, 1]).assign(type=LABELS).to_excel(tmp_path / "a.xlsx")
     assert "1 missing values, first in column 'NA', sample 's2'" in refuse(read_table, tmp_path / "a.xlsx", "type")
     FRAME.assign(type=LABELS, stage="late").to_excel(tmp_path / "b.xlsx")
-    assert "1 columns hold text, first 'stage'" in refuse(read_table, tmp_path / "b.xlsx", "type")
+    assert "1 column of text, first 'stage'" in refuse(read_table, tmp_path / "b.xlsx", "type")
     pd.DataFrame().to_excel(tmp_path / "c.xlsx")
     assert "holds no table" in refuse(read_table, tmp_path / "c.xlsx", "type")
 
@@ -407,7 +407,7 @@ def test_values_of_some_features_may_be_missing_and_other_columns_may_hold_anyth
     ("text", "features", "message"),
     [
         ("id,TP53\ns1,inf\n", ["TP53"], "1 infinite values, first in column 'TP53', line 2"),
-        ("id,TP53\ns1,high\n", ["TP53"], "1 columns hold text, first 'TP53'"),
+        ("id,TP53\ns1,high\n", ["TP53"], "1 column of text, first 'TP53'"),
         ("id,TP53,TP53\ns1,1,2\n", ["TP53"], "column names occur more than once: 'TP53'"),
         ("id,tp53 \ns1,1\n", ["TP53", "MYC"], "'tp53 ' for 'TP53'. Rename them"),
         ("id,s1,s2\nTP53,1,2\n", ["TP53"], "If its samples are in columns, say so"),

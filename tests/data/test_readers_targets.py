@@ -96,13 +96,13 @@ def test_numbers_come_out_of_every_kind_of_file_to_the_last_digit(make, tmp_path
 @pytest.mark.parametrize(
     ("ages", "message"),
     [
-        (["1", "2", "old", "3"], "'age' has 1 values that are no numbers: 'old', first in line 4"),
+        (["1", "2", "old", "3"], "'age' has 1 value that is no number: 'old', first in line 4"),
         (["1", "2,5", "3", "4"], "with a point for decimals"),
         (["1", "1_000", "3", "4"], "'1_000', first in line 3"),
         (["1", "", "3", "NA"], "2 samples have no 'age', first in line 3, 5"),
         (["1", "2", "3", "nan"], "1 samples have no 'age', first in line 5"),
-        (["1", "-inf", "3", "4"], "'age' has 1 infinite values, first in line 3"),
-        (["1", "1e999", "3", "4"], "'age' has 1 infinite values, first in line 3"),
+        (["1", "-inf", "3", "4"], "'age' has 1 infinite value, first in line 3"),
+        (["1", "1e999", "3", "4"], "'age' has 1 infinite value, first in line 3"),
         (["2", "2.0", "2e0", "2"], "'age' is 2 in all samples, so there is nothing to predict"),
     ],
 )

@@ -130,7 +130,7 @@ def make_selector(
             raise click.UsageError(
                 f"--method {method} needs a dense table, and this one is sparse. Use one of {', '.join(SOLVERS)}."
             )
-        return selector
+        return for_numbers(selector) if samples.task == "regression" else selector
     features = Features(len(samples.feature_names), np.array(samples.feature_names, dtype=object), source="the table")
     groups = options.feature_groups
     checked: dict[str, Any] = {name: getattr(options, name) for name in ("alpha", "ridge", "scale", "ranking")}
@@ -143,6 +143,13 @@ def make_selector(
         feature_groups=groups and [_indices(features, "feature_groups", members) for members in groups.values()],
         checkpoint=checkpoint if isinstance(samples.X, FileBlocks) else None,
     )
+
+
+def for_numbers(selector: BaseSelector) -> BaseSelector:
+    """Set what a published method needs to fit numbers: whole ones are no labels, and their mean needs no features."""
+    known = selector.get_params()
+    changes = {"task": "regression", "bias": "unpenalised"}
+    return selector.set_params(**{name: value for name, value in changes.items() if name in known})
 
 
 def group_names(samples: Samples, groups: dict[str, list[str]] | None) -> dict[int, str]:

@@ -66,6 +66,8 @@ def predict(panel: Path, data: str, **given: Any) -> None:
     found = predict_samples(rule, columns_of(samples), options.n_features)
     frame = predictions_frame(rule, samples, found)
     tell_notes(rule, samples, found, options.n_features)
+    if found.n_outside:
+        note(f"{outside_text(found)}: see the column `outside`")
     run = describe(panel, rule, data, samples, options.n_features) | {"replaced": found.replaced}
     if options.output is not None:
         names = write_folder(options.output, {"predictions.tsv": tsv_writer(frame)}, run, RESULT_FILES, force=options.force)
@@ -121,20 +123,23 @@ def predictions_frame(panel: Panel, samples: Samples, found: NewSamples) -> pd.D
 
 
 def tell_notes(panel: Panel, samples: Samples, found: NewSamples, k: int | None) -> None:
-    """Say what was read, which features are missing and by what they were replaced, and how many samples lie outside."""
+    """Say what was read, which features are missing, and by what they were replaced."""
     for remark in samples.notes:
         note(remark)
     features = panel.features_for(k)
-    n_samples = len(found.remarks)
-    note(f"{samples.title}: {counted(n_samples, 'sample')}, panel of {counted(len(features), 'feature')}")
+    note(f"{samples.title}: {counted(len(found.remarks), 'sample')}, panel of {counted(len(features), 'feature')}")
     if panel.transform == "log1p":
         note("The panel takes log(1 + x) of all values, as in training: give raw values.")
     if found.replaced:
         hint = near_names(list(found.replaced), samples.others)
         words = [f"{name} by {other}" if other else f"{name} by nothing" for name, other in found.replaced.items()]
         note(f"{counted(len(words), 'feature')} missing in all samples and replaced: {', '.join(words)}.{hint}")
-    if found.n_outside:
-        note(f"{found.n_outside} of {n_samples} samples lie outside the training data or lack features: see `outside`")
+
+
+def outside_text(found: NewSamples) -> str:
+    """Say how many samples lie outside the training data."""
+    verbs = "lies outside the training data or lacks" if found.n_outside == 1 else "lie outside the training data or lack"
+    return f"{found.n_outside} of {counted(len(found.remarks), 'sample')} {verbs} features"
 
 
 def describe(place: Path, panel: Panel, data: str, samples: Samples, k: int | None) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from l20fs.evaluation.choice import FIRST_LIMIT, LAST_LIMIT
 from l20fs.report.content import Stability
 from l20fs.report.sentences import RULES
 from l20fs.storage.files import claimed
-from l20fs.text import number_with_interval, percent, share_with_interval
+from l20fs.text import percent, with_interval
 
 SHOWN_SIZES = (1, 2, 5, 10, 20, 50, 100)
 MOST_ROWS_SHOWN = 20
@@ -186,7 +186,8 @@ def features_table(findings: Findings, panel: Panel, stability: Stability | None
     n_rows = min(len(panel.features), MOST_ROWS_SHOWN)
     n_more = findings.k - n_rows
     n_features = len(findings.samples.feature_names)
-    caption = f"... and {n_more} more (all of them in selection.tsv with -o DIR)" if n_more else None
+    where = "selection.tsv" if findings.options.output is not None else "selection.tsv with -o DIR"
+    caption = f"... and {n_more} more (all of them in {where})" if n_more else None
     table = RichTable(title=f"The best {findings.k} of {n_features} features", caption=caption)
     table.add_column("rank", justify="right")
     table.add_column("feature")
@@ -226,10 +227,10 @@ def scores_at_a_few(findings: Findings) -> RichTable:
     table.add_column("features", justify="right")
     for judge in findings.curves:
         table.add_column(judge, justify="right")
-    write = share_with_interval if metric.is_share else number_with_interval
     for size in [size for size in sizes if size in SHOWN_SIZES or size == findings.k]:
         place = sizes.index(size)
-        scores = [write(*(float(values[place]) for values in curve[:3])) for curve in findings.curves.values()]
+        found = [[float(values[place]) for values in curve[:3]] for curve in findings.curves.values()]
+        scores = [with_interval(*each, is_share=metric.is_share) for each in found]
         is_chosen = size == findings.k
         table.add_row(f"{'> ' if is_chosen else ''}{size}", *scores, style="bold" if is_chosen else None)
     return table

@@ -15,7 +15,7 @@ from l20fs.evaluation.metrics import METRICS
 from l20fs.evaluation.validation import Validation, difference
 from l20fs.report.document import Cell, Table
 from l20fs.report.validation import Confusion, Point, Section, point_chart
-from l20fs.text import counted, listed, number_with_interval, percent, share_with_interval
+from l20fs.text import counted, listed, percent, with_interval
 
 #: Points that the picture of numbers shows.
 MOST_POINTS = 300
@@ -33,9 +33,7 @@ def estimate_text(estimate: Estimate | None, *, is_share: bool = True) -> str:
     >>> estimate_text(None)
     'not defined'
     """
-    if estimate is None:
-        return "not defined"
-    return share_with_interval(*estimate) if is_share else number_with_interval(*estimate)
+    return "not defined" if estimate is None else with_interval(*estimate, is_share=is_share)
 
 
 def score_text(name: str, estimate: Estimate | None) -> str:
@@ -63,13 +61,13 @@ def comparison(found: Validation, promised: tuple[str, Estimate] | None) -> str 
     said = f"{metric.title} is {texts[0]} here, and {texts[1]} was promised"
     worse, better = (change.upper < 0.0, change.lower > 0.0) if metric.sign > 0 else (change.lower > 0.0, change.upper < 0.0)
     if worse:
-        return f"The panel is {'lower' if metric.sign > 0 else 'worse'} than promised: {said}."
+        return f"The panel is worse than promised: {said}."
     if better:
         return f"The panel is better than promised: {said}."
     loss = -change.lower if metric.sign > 0 else change.upper
     at_most = f"{100.0 * loss:.0f} points" if metric.is_share else f"{loss:.2g}"
     seen = f"as far as {counted(found.n_samples, 'sample')} can tell"
-    return f"The panel holds {seen}: {said}. It may be {'lower' if metric.sign > 0 else 'worse'} by up to {at_most}."
+    return f"The panel holds {seen}: {said}. It may be worse by up to {at_most}."
 
 
 def warnings_of(found: Validation) -> list[str]:

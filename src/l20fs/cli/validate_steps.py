@@ -20,7 +20,7 @@ from l20fs.cli.output import (
     stated_warnings,
 )
 from l20fs.cli.parameter_types import read_lines
-from l20fs.cli.predict import columns_of, load_panel, panel_names, predictions_frame, tell_notes
+from l20fs.cli.predict import columns_of, load_panel, outside_text, panel_names, predictions_frame, tell_notes
 from l20fs.cli.validate_content import (
     NO_DEVICE,
     answer,
@@ -92,10 +92,10 @@ def judge_panel(place: Path, data: str, options: ValidateOptions) -> Judgement:
     if options.task not in ("auto", panel.task):
         raise click.UsageError(f"--task {options.task}: the panel is one of {panel.task}. Leave the option out.")
     found = Judgement(f"{readable(place.name)} on {readable(Path(data).name)}", run={})
-    samples = judge_cohort(found, panel, data, options, promise_of(panel))
+    samples = judge_cohort(found, panel, data, options, promise_of(panel, options.n_features))
     found.run = describe(place, data, samples, options) | {"panel": {"sha256": panel.sha256}}
     if panel.data_sha256 is not None and panel.data_sha256 == samples.sha256:
-        found.warnings.insert(0, "This table is the one that the panel was made from: the scores are far too good.")
+        found.warnings.insert(0, "This table is the one that the panel was made from: the scores are too good.")
     return found
 
 
@@ -134,14 +134,14 @@ def judge_cohort(
             f"{listed(sorted(set(samples.y.tolist())))}. Name the column of the classes (--target), or rename them."
         )
     found.parts["cohort"], found.predictions = result, frame
-    found.answers += [text for text in (answer(result, samples.title), comparison(result, promised)) if text is not None]
+    is_new = panel.data_sha256 is None or panel.data_sha256 != samples.sha256
+    said = (answer(result, samples.title), comparison(result, promised) if is_new else None)
+    found.answers += [text for text in said if text is not None]
     found.warnings += warnings_of(result)
     if not is_known.all():
         found.warnings.append(f"{counted(int((~is_known).sum()), 'sample')} with no value of any feature: not predicted.")
     if new.n_outside:
-        found.warnings.append(
-            f"{new.n_outside} of {len(frame)} samples lie outside the training data or lack features: see predictions.tsv."
-        )
+        found.warnings.append(f"{outside_text(new)}: see the column `outside` of predictions.tsv.")
     place = f" in {samples.title}" if found.sections else ""
     found.facts += [(f"Samples{place}", str(len(frame)))]
     found.facts += [] if place else [("Features", str(len(panel.features_for(k))))]
@@ -158,11 +158,14 @@ def judge_cohort(
     return samples
 
 
-def promise_of(panel: Panel) -> tuple[str, Estimate] | None:
-    """Return the metric and the score, with its interval, that the panel stores of its own making; None without one."""
+def promise_of(panel: Panel, k: int | None = None) -> tuple[str, Estimate] | None:
+    """Return the metric and the score, with its interval, that the panel stores of its own making; None without one.
+
+    It is that of the selected number of features, and says nothing about another ``k``.
+    """
     stored = panel.provenance.get("score")
     name = stored.get("name") if isinstance(stored, dict) else None
-    if not isinstance(stored, dict) or not isinstance(name, str) or name not in METRICS:
+    if k not in (None, panel.k) or not isinstance(stored, dict) or not isinstance(name, str) or name not in METRICS:
         return None
     try:
         promised = Estimate(*(read_value(stored.get(end), float, end) for end in Estimate._fields))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_array, validate_data
 from l20fs.blocks import columns_of, comes_in_blocks, is_dask
 from l20fs.design import Scale
 from l20fs.estimators.calibration import folded_slopes, leave_one_out
+from l20fs.estimators.predictor import Predictor
 from l20fs.estimators.selector import L20Selector, Loss
 from l20fs.evaluation.engine import Samples
 from l20fs.inputs.targets import Targets, numeric_targets, with_weights
@@ -23,16 +24,13 @@ from l20fs.objective.class_scatter import class_scatter
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.path_ranking import Ranking
 from l20fs.objective.stage import Stage
-from l20fs.prediction.calibration import Calibration, Slopes, log_of
+from l20fs.prediction.calibration import Calibration, Slopes
 from l20fs.prediction.linear_rule import decide
 from l20fs.solvers import Solver
 from l20fs.typing import Array, Size, Task
 
-if TYPE_CHECKING:
-    from l20fs.prediction.panel import Panel
 
-
-class _Model(L20Selector):
+class _Model(Predictor, L20Selector):
     """Base of the classifier and the regression: a linear rule on the selected features."""
 
     takes_device_arrays = False
@@ -93,63 +91,6 @@ class _Model(L20Selector):
         """Intercepts of the rule."""
         intercept = self.model_for(self.n_features_to_select).intercept
         return float(intercept[0]) if self._is_flat else intercept
-
-    def to_panel(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        n_substitutes: int = 3,
-        k_max: int | None = None,
-        transform: str = "none",
-        target_names: Any = None,
-        provenance: dict[str, Any] | None = None,
-    ) -> Panel:
-        """Return what predicts from the selected features, for a file; see :class:`~l20fs.Panel`.
-
-        It has the rules of :meth:`model_for` for every k that the path can be refitted for, as far as the number of weights
-        stays reasonable, and sums over the training samples, but none of them.
-
-        Parameters
-        ----------
-        X : array, DataFrame, sparse matrix or matrix in blocks, of shape (n_samples, n_features)
-            The samples of the fit. The few columns of the panel are read into memory.
-        y : array of shape (n_samples,) or (n_samples, n_outputs)
-            The labels or numbers of the fit.
-        sample_weight : array of shape (n_samples,), optional
-            The weights of the fit.
-        n_substitutes : int, default=3
-            How many substitutes are looked for, per feature; 0 for none, which saves a pass over X.
-        k_max : int, optional
-            Largest number of features; by default at most 100, and such that there are some ten thousand weights.
-        transform : {"none", "log1p"}, default="none"
-            What was done to the measured values to get X, and the panel is to do with new ones.
-        target_names : str or sequence of str, optional
-            Name of the label, or of each output; that of a series or table by default.
-        provenance : dict, optional
-            Anything about the origin of the panel that JSON can hold.
-
-        Returns
-        -------
-        Panel
-            The panel of the present ``n_features_to_select``.
-        """
-        from l20fs.estimators.panel_export import export
-
-        return export(
-            self,
-            X,
-            y,
-            sample_weight,
-            self._encode,
-            n_substitutes=n_substitutes,
-            k_max=k_max,
-            transform=transform,
-            target_names=target_names,
-            calibrate=self.calibration_for if getattr(self, "calibration", None) is not None else None,
-            provenance=provenance,
-        )
 
 
 def fit_part(names: Array | None, model: _Model, samples: Samples) -> Any:
@@ -338,22 +279,6 @@ class L20Classifier(ClassifierMixin, _Model):
         """
         values = self._apply(X)
         return self.calibration_for(self.n_features_to_select).probabilities(values)
-
-    @available_if(lambda self: self.calibration is not None)  # type: ignore[untyped-decorator]
-    def predict_log_proba(self, X: Any) -> Array:
-        """Return the logarithms of :meth:`predict_proba`.
-
-        Parameters
-        ----------
-        X : array, DataFrame, sparse matrix or matrix in blocks, of shape (n_samples, n_features)
-            Samples with the features of the fit.
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-            Logarithms of the probabilities.
-        """
-        return log_of(self.predict_proba(X))
 
     def predict(self, X: Any) -> Array:
         """Predict the label of each sample.

@@ -8,27 +8,25 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from importlib.metadata import version
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_X_y
 
 from l20fs.blocks import as_blocks, columns_of, comes_in_blocks, is_dask
-from l20fs.design import SampleWeights
 from l20fs.estimators.base import BaseSelector
 from l20fs.estimators.calibration import leave_one_out
 from l20fs.estimators.models import L20Classifier
 from l20fs.estimators.panels import excluded_features, largest_k, ranked_units
 from l20fs.estimators.selection_table import feature_names, likeness
 from l20fs.estimators.selector import L20Selector
-from l20fs.evaluation.judges import rules_of
+from l20fs.evaluation.judges import RefittedRule, rules_of
 from l20fs.inputs.names import NamedColumns
 from l20fs.inputs.targets import Targets, weights_of_targets, with_weights
 from l20fs.inputs.validation import refuse_other_width, validate_input
 from l20fs.objective.class_scatter import class_scatter
 from l20fs.objective.least_squares import LeastSquares
-from l20fs.objective.ridge import auto_ridge_for
 from l20fs.prediction.calibration import Calibration
 from l20fs.prediction.discriminant import ClassScatter
 from l20fs.prediction.linear_rule import LinearRule
@@ -125,9 +123,7 @@ class Training:
         return farthest_by_size(self.columns[:, :n], codes, centres[:, :n], sizes, self.weights, spread[:n], ends)
 
 
-def export(
-    selector: L20Selector, X: Any, y: Any, sample_weight: Any, encode: Callable[[Array], Targets], **options: Any
-) -> Panel:
+def export(selector: L20Selector, X: Any, y: Any, sample_weight: Any, **options: Any) -> Panel:
     """Validate the data of a fit again, and return the panel of the present selection; see :func:`build_panel`."""
     X = X.X if isinstance(X, NamedColumns) else X
     names = target_names(y, options.pop("target_names", None))
@@ -140,14 +136,15 @@ def export(
             X, y = validate_input(
                 selector, X, y, supervised=True, accept_sparse=True, dtypes=[np.float64, np.float32], reset=False
             )
-    targets = with_weights(encode(y), sample_weight)
+    targets = with_weights(selector._encode(y), sample_weight)
     if targets.classes is not None and not np.array_equal(targets.classes, selector.classes_):
         raise ValueError("y has other classes than that of the fit. Give the X, y and sample_weight of fit.")
     if names is None:
         n = 1 if targets.classes is not None else targets.Y.shape[1]
         names = ["y"] if n == 1 else [f"y{place}" for place in range(n)]
     k = len(np.unique(selector.ranking_[selector.support_]))
-    return build_panel(selector, X, targets, k, target_names=names, **options)
+    calibrate = selector.calibration_for if getattr(selector, "calibration", None) is not None else None
+    return build_panel(selector, X, targets, k, target_names=names, calibrate=calibrate, **options)
 
 
 def target_names(y: Any, given: Any) -> list[str] | None:
@@ -211,7 +208,8 @@ def build_panel(
     if len(features) * targets.Y.shape[1] > MOST_WEIGHTS_OF_A_RULE:
         raise PanelError(f"A panel of {len(features)} features is too large for a file. Use a smaller k.")
     others = find_substitutes(selector, X, features, n_substitutes)
-    strength = ridge_of(X, targets, ridge) if not isinstance(selector, L20Selector) else 0.0
+    task: Literal["classification", "regression"] = "regression" if targets.classes is None else "classification"
+    strength = 0.0 if isinstance(selector, L20Selector) else RefittedRule(ridge, task=task).strength_on(X)
     training = learn(selector, X, targets, features, others, strength)
     rules = rules_for(selector, training, sizes, ends, features, strength)
     if calibrate is None and targets.classes is not None and type(selector) is L20Selector:
@@ -221,7 +219,7 @@ def build_panel(
     farthest = training.farthest(columns, ends) if has_products else [None] * len(sizes)
     names = feature_names(selector)
     return Panel(
-        task="regression" if targets.classes is None else "classification",
+        task=task,
         targets=[str(name) for name in target_names],
         classes=None if targets.classes is None else [str(name) for name in targets.classes],
         transform=transform,  # type: ignore[arg-type]  # checked there
@@ -312,13 +310,6 @@ def read_dense(X: Any, columns: Array) -> Array:
     found = columns_of(X, columns) if comes_in_blocks(X) else X[:, columns]
     found = found.compute() if is_dask(found) else found
     return np.asarray(found.toarray() if sp.issparse(found) else found, dtype=np.float64)
-
-
-def ridge_of(X: Any, targets: Targets, ridge: float | str) -> float:
-    """Return the strength of the ridge term of the rules of another method."""
-    if not isinstance(ridge, str):
-        return float(ridge)
-    return auto_ridge_for(X, SampleWeights(X.shape[0], None), for_labels=targets.classes is not None)
 
 
 def rules_for(

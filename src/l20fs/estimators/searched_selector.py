@@ -14,24 +14,23 @@ from l20fs.blocks import refuse_blocks
 from l20fs.estimators.base import BaseSelector
 from l20fs.estimators.judged_model import JudgedModel
 from l20fs.estimators.models import L20Classifier, L20Regressor
+from l20fs.estimators.predictor import Predictor
 from l20fs.estimators.preprocessing import Preprocessing, names_after, values_of
 from l20fs.estimators.selection_table import feature_names, without_names
 from l20fs.evaluation.choice import choose
 from l20fs.inputs.names import NamedColumns
 from l20fs.inputs.validation import refuse_foreign_array
-from l20fs.prediction.calibration import Calibration, log_of
+from l20fs.prediction.calibration import Calibration
 from l20fs.prediction.linear_rule import LinearRule
 from l20fs.typing import Array, Size, Task
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from l20fs.prediction.panel import Panel
-
 Model = L20Classifier | L20Regressor
 
 
-class SearchedSelector(BaseSelector):
+class SearchedSelector(Predictor, BaseSelector):
     """Base of selectors with the scores of all sizes and a path on all samples.
 
     ``_learn`` of a subclass sets the attributes below; ``estimator``, ``scoring`` and ``preprocess`` are parameters, and
@@ -266,22 +265,6 @@ class SearchedSelector(BaseSelector):
         predictor, X = self._predictor(X)
         return np.asarray(predictor.predict_proba(X))
 
-    @available_if(lambda self: hasattr(self._judged.unfitted, "predict_proba"))  # type: ignore[untyped-decorator]
-    def predict_log_proba(self, X: Any) -> Array:
-        """Return the logarithms of :meth:`predict_proba`.
-
-        Parameters
-        ----------
-        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
-            Samples with the features of the fit.
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-            Logarithms of the probabilities.
-        """
-        return log_of(self.predict_proba(X))
-
     @available_if(lambda self: self._judged.classifies)  # type: ignore[untyped-decorator]
     def calibration_for(self, k: Size) -> Calibration:
         """Return the calibration of the path's own model for ``k``, see :meth:`L20Classifier.calibration_for`.
@@ -300,67 +283,12 @@ class SearchedSelector(BaseSelector):
         assert isinstance(model, L20Classifier)
         return model.calibration_for(model.n_features_to_select)
 
-    def to_panel(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        n_substitutes: int = 3,
-        k_max: int | None = None,
-        transform: str = "none",
-        target_names: Any = None,
-        provenance: dict[str, Any] | None = None,
-    ) -> Panel:
-        """Return what predicts from the selected features, for a file; see :class:`~l20fs.Panel`.
-
-        It has the rules of the path's own model, see :meth:`L20Classifier.to_panel`, with the calibration of this search;
-        where another ``estimator`` predicts, the panel does not. With ``preprocess`` the features of the panel are the
-        columns that it gives, and so are the values that the panel takes.
-
-        Parameters
-        ----------
-        X : array, DataFrame, sparse matrix or matrix in blocks, of shape (n_samples, n_features)
-            The samples of the fit. The few columns of the panel are read into memory.
-        y : array of shape (n_samples,) or (n_samples, n_outputs)
-            The labels or numbers of the fit.
-        sample_weight : array of shape (n_samples,), optional
-            The weights of the fit.
-        n_substitutes : int, default=3
-            How many substitutes are looked for, per feature; 0 for none, which saves a pass over X.
-        k_max : int, optional
-            Largest number of features; by default at most 100, and such that there are some ten thousand weights.
-        transform : {"none", "log1p"}, default="none"
-            What was done to the measured values to get X, and the panel is to do with new ones.
-        target_names : str or sequence of str, optional
-            Name of the label, or of each output; that of a series or table by default.
-        provenance : dict, optional
-            Anything about the origin of the panel that JSON can hold.
-
-        Returns
-        -------
-        Panel
-            The panel of the present ``n_features_to_select``.
-        """
-        from l20fs.estimators.panel_export import export
-
+    def _panel_source(self, X: Any) -> tuple[Any, Any, dict[str, Any]]:
         model = self._sized(self.n_features_to_select)
-        if self.preprocess_ is not None:
-            X = NamedColumns(self._preprocessed(X), feature_names(model))
-            provenance = {"preprocess": type(self.preprocess_).__name__} | (provenance or {})
-        return export(
-            model,
-            X,
-            y,
-            sample_weight,
-            model._encode,
-            n_substitutes=n_substitutes,
-            k_max=k_max,
-            transform=transform,
-            target_names=target_names,
-            calibrate=getattr(self, "calibration_for", getattr(model, "calibration_for", None)),
-            provenance=provenance,
-        )
+        if self.preprocess_ is None:
+            return model, X, {}
+        about = {"preprocess": type(self.preprocess_).__name__}
+        return model, NamedColumns(self._preprocessed(X), feature_names(model)), about
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Score the prediction with the selected features by ``scoring``.

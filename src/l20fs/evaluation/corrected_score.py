@@ -30,8 +30,9 @@ from l20fs.evaluation.metrics import Metric, Outputs
 from l20fs.evaluation.resampling import encode_groups
 from l20fs.typing import Array
 
-#: Nominal coverage of intervals.
+#: Nominal coverage of intervals, and half the width of a normal one in deviations.
 LEVEL = 0.95
+Z = float(ndtri(0.5 + LEVEL / 2.0))
 
 #: Numbers of bootstrap samples: for the choice (fewer if there are many predictions), and for a variance.
 N_CHOICES, N_DRAWS = 500, 1000
@@ -78,7 +79,6 @@ def corrected_score(
     groups: Array | None = None,
     sample_weight: Array | None = None,
     seed: int = 0,
-    level: float = LEVEL,
 ) -> Estimate:
     """Return the score of the chosen setting, corrected for the choice among all settings.
 
@@ -96,12 +96,10 @@ def corrected_score(
         that of the data in every draw, as in stratified folds.
     sample_weight : array of shape (n_samples,), optional
     seed : int
-    level : float
-        Coverage of the interval.
     """
     tested = _Tested.of(outputs, folds, groups, sample_weight)
     setting = int(choose(tested.fold_means(metric, np.ones((1, tested.n_rows))))[0])
-    uncorrected, variance = tested.spread(metric, setting, seed)
+    uncorrected, variance = (float(each[0]) for each in tested.spread(metric, np.array([setting]), seed))
     pairs = []
     n_choices = int(np.clip(MOST_PRODUCTS // (tested.n_rows * outputs.n_settings), N_CHOICES // 10, N_CHOICES))
     for counts in tested.draws(n_choices, seed):
@@ -110,54 +108,33 @@ def corrected_score(
         for other in np.unique(chosen):
             pairs.append(metric.formula(tested.outputs.of(np.array([setting, other])), left[chosen == other]))
     value = _corrected(metric, uncorrected, np.concatenate(pairs))
-    return _interval(metric, value, uncorrected, variance, tested.n_units, level, of_folds=True)
+    return _interval(metric, value, uncorrected, variance, tested.n_units, of_folds=True)
 
 
-def fixed_score(
-    outputs: Outputs,
-    metric: Metric,
-    setting: int,
-    *,
-    folds: Sequence[Fold] | None = None,
-    groups: Array | None = None,
-    sample_weight: Array | None = None,
-    seed: int = 0,
-    level: float = LEVEL,
-) -> Estimate:
-    """Return the score of one setting that was not chosen by it, of all predictions together.
+def fixed_scores(
+    outputs: Outputs, metric: Metric, *, folds: Sequence[Fold] | None = None, groups: Array | None = None
+) -> list[Estimate]:
+    """Return the score of every setting, of all predictions together, as if no other setting had been tried.
 
     Without ``folds`` these are predictions of fresh samples by one model, and the interval is about that model: for the
     accuracy Wilson's. The other parameters are those of :func:`corrected_score`.
     """
-    tested = _Tested.of(outputs, folds, groups, sample_weight)
-    value, variance = tested.spread(metric, setting, seed)
-    return _interval(metric, value, value, variance, tested.n_units, level, of_folds=folds is not None)
-
-
-def fixed_scores(
-    outputs: Outputs,
-    metric: Metric,
-    *,
-    folds: Sequence[Fold] | None = None,
-    groups: Array | None = None,
-    seed: int = 0,
-    level: float = LEVEL,
-) -> list[Estimate]:
-    """Return the score of every setting, each as :func:`fixed_score` does, from the same bootstrap samples."""
     tested = _Tested.of(outputs, folds, groups, None)
-    values = metric.formula(tested.outputs, tested.weights[None])[0]
-    if metric.name == "accuracy" and tested.n_units == tested.n_rows:
-        variances = values * (1.0 - values) / tested.n_rows
-    else:
-        draws = tested.draws(N_DRAWS, seed + 1)
-        variances = np.nanvar(np.concatenate([metric.formula(tested.outputs, counts) for counts in draws]), axis=0)
+    values, variances = tested.spread(metric, np.arange(outputs.n_settings), seed=0)
     return [
-        _interval(metric, value, value, variance, tested.n_units, level, of_folds=folds is not None)
+        _interval(metric, value, value, variance, tested.n_units, of_folds=folds is not None)
         for value, variance in zip(values.tolist(), variances.tolist(), strict=True)
     ]
 
 
-def corrected_by_folds(scores: Array, choose: Choose, *, level: float = LEVEL) -> Estimate:
+def fixed_score(
+    outputs: Outputs, metric: Metric, setting: int, *, folds: Sequence[Fold] | None = None, groups: Array | None = None
+) -> Estimate:
+    """Return the score of one setting that was not chosen by it, see :func:`fixed_scores`."""
+    return fixed_scores(outputs.of(np.array([setting])), metric, folds=folds, groups=groups)[0]
+
+
+def corrected_by_folds(scores: Array, choose: Choose) -> Estimate:
     """Return the corrected score by fold scores alone, for a scorer that is no :class:`Metric`.
 
     For each fold the setting is chosen by the scores of the others (after Tibshirani and Tibshirani 2009). The interval is
@@ -168,7 +145,6 @@ def corrected_by_folds(scores: Array, choose: Choose, *, level: float = LEVEL) -
     scores : array of shape (n_folds, n_settings)
         Larger is better.
     choose : callable
-    level : float
 
     Examples
     --------
@@ -182,12 +158,17 @@ def corrected_by_folds(scores: Array, choose: Choose, *, level: float = LEVEL) -
         return Estimate(float(scores[0, choose(scores)[0]]), np.nan, np.nan)
     means = (scores.sum(axis=0) - scores) / (n_folds - 1)
     left = scores[np.arange(n_folds), choose(means)]
-    half = float(stdtrit(n_folds - 1, 0.5 + level / 2.0) * left.std(ddof=1) / np.sqrt(n_folds))
-    value = float(left.mean())
+    return mean_score(left)
+
+
+def mean_score(values: Array) -> Estimate:
+    """Return the mean of two or more numbers with the interval of Student's t."""
+    n, value = len(values), float(values.mean())
+    half = float(stdtrit(n - 1, 0.5 + LEVEL / 2.0) * values.std(ddof=1) / np.sqrt(n))
     return Estimate(value, value - half, value + half)
 
 
-def wilson(n_right: float, n: float, level: float = LEVEL) -> tuple[float, float]:
+def wilson(n_right: float, n: float) -> tuple[float, float]:
     """Return Wilson's confidence interval of a share, from ``n_right`` of ``n``, which may be fractions.
 
     Examples
@@ -195,10 +176,10 @@ def wilson(n_right: float, n: float, level: float = LEVEL) -> tuple[float, float
     >>> [round(bound, 3) for bound in wilson(63, 63)]
     [0.943, 1.0]
     """
-    z, share = float(ndtri(0.5 + level / 2.0)), n_right / n
-    centre = share + z * z / (2.0 * n)
-    half = z * np.sqrt(share * (1.0 - share) / n + (z / (2.0 * n)) ** 2)
-    scale = 1.0 + z * z / n
+    share = n_right / n
+    centre = share + Z * Z / (2.0 * n)
+    half = Z * np.sqrt(share * (1.0 - share) / n + (Z / (2.0 * n)) ** 2)
+    scale = 1.0 + Z * Z / n
     return float(max(0.0, (centre - half) / scale)), float(min(1.0, (centre + half) / scale))
 
 
@@ -263,16 +244,17 @@ class _Tested(NamedTuple):
             means = total / shares
         return np.where(np.isfinite(means), means, -np.inf)
 
-    def spread(self, metric: Metric, setting: int, seed: int) -> tuple[float, float]:
-        """Return the score of a setting, of all predictions together, and its variance by the bootstrap."""
-        outputs = self.outputs.of(np.array([setting]))
-        value = float(metric.formula(outputs, self.weights[None])[0, 0])
+    def spread(self, metric: Metric, settings: Array, seed: int) -> tuple[Array, Array]:
+        """Return the scores of some settings, of all predictions together, and their variances by the bootstrap."""
+        outputs = self.outputs.of(settings)
+        values = metric.formula(outputs, self.weights[None])[0]
         is_plain = self.n_units == self.n_rows and np.ptp(self.weights) == 0.0
         if metric.name == "accuracy" and is_plain:
-            return value, value * (1.0 - value) / self.n_rows
+            return values, values * (1.0 - values) / self.n_rows
         draws = self.draws(N_DRAWS, seed + 1)
-        scores = np.concatenate([metric.formula(outputs, counts * self.weights)[:, 0] for counts in draws])
-        return value, float(np.nanvar(scores))
+        return values, np.nanvar(
+            np.concatenate([metric.formula(outputs, counts * self.weights) for counts in draws]), axis=0
+        )
 
 
 def _corrected(metric: Metric, uncorrected: float, pairs: Array) -> float:
@@ -293,24 +275,22 @@ def _corrected(metric: Metric, uncorrected: float, pairs: Array) -> float:
 
 
 def _interval(
-    metric: Metric, value: float, uncorrected: float, variance: float, n_units: int, level: float, *, of_folds: bool
+    metric: Metric, value: float, uncorrected: float, variance: float, n_units: int, *, of_folds: bool
 ) -> Estimate:
     """Return the interval around a value, from the variance of the uncorrected score."""
     if metric.sign > 0 and metric.is_for_labels:
-        return _interval_of_share(value, uncorrected, variance, n_units, level, of_folds=of_folds)
+        return _interval_of_share(value, uncorrected, variance, n_units, of_folds=of_folds)
     is_complement = metric.sign > 0  # 1 - R² is an error
     error, first = (1.0 - value, 1.0 - uncorrected) if is_complement else (value, uncorrected)
     if not (error > 0.0 and first > 0.0):
         return Estimate(value, value, value)
     variance *= (1.0 + MODEL_VARIANCE_OF_ERRORS * of_folds) / first**2
-    half = ndtri(0.5 + level / 2.0) * np.sqrt(variance + CORRECTION_VARIANCE * np.log(error / first) ** 2)
+    half = Z * np.sqrt(variance + CORRECTION_VARIANCE * np.log(error / first) ** 2)
     lower, upper = float(error * np.exp(-half)), float(error * np.exp(half))
     return Estimate(value, 1.0 - upper, 1.0 - lower) if is_complement else Estimate(value, lower, upper)
 
 
-def _interval_of_share(
-    value: float, uncorrected: float, variance: float, n_units: int, level: float, *, of_folds: bool
-) -> Estimate:
+def _interval_of_share(value: float, uncorrected: float, variance: float, n_units: int, *, of_folds: bool) -> Estimate:
     binomial = uncorrected * (1.0 - uncorrected)
     n = binomial / variance if binomial > 0.0 and variance > 0.0 else n_units  # a perfect score does not vary
     binomial = value * (1.0 - value)
@@ -318,4 +298,4 @@ def _interval_of_share(
         density = np.exp(-0.5 * ndtri(value) ** 2) / np.sqrt(2.0 * np.pi)
         models = MODEL_VARIANCE * of_folds * density**2
         n = binomial / ((binomial + models) / n + CORRECTION_VARIANCE * (uncorrected - value) ** 2)
-    return Estimate(value, *wilson(value * n, n, level))
+    return Estimate(value, *wilson(value * n, n))

@@ -77,14 +77,8 @@ class OwnPredictions:
         values = _values(selection, rules, test)
         if self.classes is None:
             return Response.of_rules(values, values)
-        values = self._of_all_classes(values, selection.selector.classes_)
+        values = of_all_classes(values, np.searchsorted(self.classes, selection.selector.classes_), len(self.classes))
         return Response.of_rules(decide(values).astype(np.int32) if self.needs == "labels" else per_class(values), values)
-
-    def _of_all_classes(self, values: Array, present: Array) -> Array:
-        assert self.classes is not None
-        if len(present) == len(self.classes):
-            return values
-        return _spread(per_class(values), present, self.classes, -np.inf)
 
 
 @dataclass(frozen=True)
@@ -106,14 +100,19 @@ class FittedPredictions:
         if self.needs == "labels":
             return np.searchsorted(self.classes, fitted.predict(X)).astype(np.int32)
         if hasattr(fitted, "predict_proba"):
-            return _spread(np.asarray(fitted.predict_proba(X)), fitted.classes_, self.classes, 0.0)
+            return _spread(fitted.predict_proba(X), np.searchsorted(self.classes, fitted.classes_), len(self.classes), 0.0)
         return np.asarray(per_class(fitted.decision_function(X)[:, None]))
 
 
-def _spread(columns: Array, present: Array, classes: Array, missing: float) -> Array:
+def of_all_classes(values: Array, present: Array, n_classes: int) -> Array:
+    """Return values of rules that know some classes, by index; the others, if there are any, are never predicted."""
+    return values if len(present) == n_classes else _spread(per_class(values), present, n_classes, -np.inf)
+
+
+def _spread(columns: Array, present: Array, n_classes: int, missing: float) -> Array:
     """Return a last axis with all classes, of which some are present."""
-    full = np.full((*columns.shape[:-1], len(classes)), missing)
-    full[..., np.searchsorted(classes, present)] = columns
+    full = np.full((*columns.shape[:-1], n_classes), missing)
+    full[..., present] = columns
     return full
 
 

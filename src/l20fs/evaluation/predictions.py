@@ -16,11 +16,12 @@ from l20fs.blocks import as_blocks, comes_in_blocks
 from l20fs.evaluation.choice import Setting, SizeRule, choose, tabulate
 from l20fs.evaluation.engine import Judge, Samples, evaluate
 from l20fs.evaluation.folds import Fold
-from l20fs.evaluation.judges import NearestNeighbours, OwnRule, RefittedRule
+from l20fs.evaluation.judges import NearestNeighbours, OwnRule, RefittedRule, of_all_classes
 from l20fs.evaluation.metrics import METRICS, Metric, Outputs
 from l20fs.evaluation.target_summary import Classes, TargetSummary, summarise
 from l20fs.inputs.validation import refuse_foreign_array
-from l20fs.prediction.calibration import cross_fitted, per_class
+from l20fs.prediction.calibration import cross_fitted
+from l20fs.prediction.linear_rule import decide
 from l20fs.typing import Array
 
 #: Judges: the linear rule of the path, and the nearest neighbours. The first one is the default.
@@ -242,14 +243,8 @@ class _Collected:
         if not isinstance(self.targets, Classes):
             self.predicted[judge][fold.test] = values[:, :, 0]
             return
-        known = np.unique(self.targets.codes[fold.train])
-        if len(known) < len(self.targets):
-            # Classes without training samples are never predicted.
-            scores = np.full((*values.shape[:2], len(self.targets)), -np.inf)
-            scores[:, :, known] = per_class(values)
-            values = scores
-        is_one = values.shape[2] == 1
-        self.predicted[judge][fold.test] = values[:, :, 0] > 0.0 if is_one else values.argmax(axis=2)
+        values = of_all_classes(values, np.unique(self.targets.codes[fold.train]), len(self.targets))
+        self.predicted[judge][fold.test] = decide(values)
         if judge == JUDGES[0] and self.values is not None:
             self.values[fold.test] = values
 

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import chi2
-from scipy.stats import t as student
 
-from l20fs.evaluation.corrected_score import LEVEL, Estimate, fixed_score, wilson
+from l20fs.evaluation.corrected_score import Estimate, Z, fixed_score, mean_score, wilson
 from l20fs.evaluation.folds import Fold
 from l20fs.evaluation.metrics import METRICS, Metric, Outputs
+from l20fs.prediction.calibration import fit_slopes
 from l20fs.typing import Array
 
 #: Metrics that are computed, in this order.
@@ -23,7 +22,7 @@ OF_NUMBERS = ("r2", "mae", "rmse")
 #: Ranges of probability.
 N_BINS = 10
 
-#: The slope of the calibration is searched between these, which are as good as none and as certain as can be.
+#: The slope of the calibration lies between these, which are as good as none and as certain as can be.
 SLOPES = (1e-3, 1e3)
 
 
@@ -193,7 +192,7 @@ def validate_numbers(
     return Validation(
         n_samples=len(truth),
         scores=_scores(outputs, OF_NUMBERS, folds),
-        bias=_bias(predicted - truth),
+        bias=mean_score(predicted - truth) if len(truth) > 1 else None,
         batches=[
             Batch(
                 name,
@@ -254,8 +253,8 @@ def reliability(probabilities: Array, is_right: Array, n_bins: int = N_BINS) -> 
 def calibration_slope(outputs: Outputs) -> Estimate | None:
     """Return the factor of the logarithms of the probabilities with the largest likelihood; None if it has no limit.
 
-    Its 95 % interval has the factors that the likelihood ratio test does not reject. The logarithm of the likelihood is
-    concave, so that all three are found by bisection.
+    Its 95 % interval has the factors that the likelihood ratio test does not reject, found by bisection: the logarithm of
+    the likelihood is concave.
 
     Examples
     --------
@@ -267,22 +266,18 @@ def calibration_slope(outputs: Outputs) -> Estimate | None:
     assert outputs.probabilities is not None
     logs = np.log(np.clip(outputs.probabilities[:, 0, :], np.finfo(np.float64).tiny, 1.0))
     own = np.take_along_axis(logs, outputs.truth[:, None], axis=1)[:, 0]
-
     largest = logs.max(axis=1, keepdims=True)
-
-    def derivative(slope: float) -> float:
-        powers = np.exp(slope * (logs - largest))
-        shares = powers / powers.sum(axis=1, keepdims=True)
-        return float((own - (shares * logs).sum(axis=1)).sum())
 
     def likelihood(slope: float) -> float:
         return float((slope * (own - largest[:, 0]) - np.log(np.exp(slope * (logs - largest)).sum(axis=1))).sum())
 
-    low, high = SLOPES
-    if (own >= largest[:, 0]).all() or derivative(high) > 0.0 or derivative(low) < 0.0:
+    if (own >= largest[:, 0]).all():
         return None
-    best = _bisect(lambda slope: derivative(slope) > 0.0, low, high)
-    least = likelihood(best) - 0.5 * float(chi2.ppf(LEVEL, 1))
+    low, high = SLOPES
+    best = float(fit_slopes(logs[None], outputs.truth, n_unknown=0.0)[0])
+    if not low < best < high:
+        return None
+    least = likelihood(best) - 0.5 * Z**2
     return Estimate(
         best,
         _bisect(lambda slope: likelihood(slope) < least, low, best),
@@ -341,15 +336,6 @@ def _score(outputs: Outputs, metric: Metric, folds: Sequence[Fold] | None) -> Es
         return None
     score = fixed_score(outputs, metric, 0, folds=folds)
     return score if np.isfinite(score).all() else None
-
-
-def _bias(errors: Array) -> Estimate | None:
-    """Return the mean of errors with the interval of Student's t, None of less than two."""
-    if len(errors) < 2:
-        return None
-    half = float(student.ppf(0.975, len(errors) - 1)) * float(errors.std(ddof=1)) / math.sqrt(len(errors))
-    mean = float(errors.mean())
-    return Estimate(mean, mean - half, mean + half)
 
 
 def _calibration_error(bins: Sequence[Bin]) -> float | None:

@@ -164,7 +164,8 @@ def _select(cell: Cell, train: Samples, task: str) -> Selection:
 def fit_to_numbers(selector: Any, train: Samples) -> None:
     """Fit a selector to numbers in units of their deviation: penalties of some methods are relative to that of y."""
     deviation = float(train.y.std()) or 1.0
-    selector.task = "regression"  # whole numbers are no labels
+    if "task" in selector.get_params():
+        selector.set_params(task="regression")  # whole numbers are no labels
     fit_quietly(selector, replace(train, y=(train.y - train.y.mean()) / deviation))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -17,7 +17,7 @@ from l20fs.estimators.scoring import Callback, Progress, Scored, ScoringSelector
 from l20fs.inputs.targets import Targets
 from l20fs.inputs.validation import check_choice, check_number
 from l20fs.objective.prox import squared_row_norms
-from l20fs.typing import Array
+from l20fs.typing import Array, Task
 
 
 class PathSelector(ScoringSelector):
@@ -76,6 +76,8 @@ class L21(PathSelector):
         Maximum number of sweeps of coordinate descent per penalty.
     tol : float, default=1e-6
         Tolerance of the duality gap at each penalty, relative to the objective of W = 0.
+    task : {"auto", "classification", "regression"}, default="auto"
+        Whether y holds labels or numbers; ``"auto"`` takes whole numbers in one column for labels.
     callback : callable or None, default=None
         Called with a :class:`~l20fs.estimators.scoring.Progress` after each penalty.
 
@@ -124,6 +126,33 @@ class L21(PathSelector):
 
     alphas_: Array
     gap_: float
+
+    def __init__(
+        self,
+        n_features_to_select: int | float = 20,
+        *,
+        alpha: float = 0.1,
+        n_alphas: int = 50,
+        ranking: Literal["entry", "norm"] = "entry",
+        max_iter: int = 10000,
+        tol: float = 1e-6,
+        task: Task = "auto",
+        callback: Callback | None = None,
+    ) -> None:
+        super().__init__(
+            n_features_to_select,
+            alpha=alpha,
+            n_alphas=n_alphas,
+            ranking=ranking,
+            max_iter=max_iter,
+            tol=tol,
+            callback=callback,
+        )
+        self.task = task
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_choice("task", self.task, get_args(Task))
 
     def _score_features(self, X: Array, targets: Targets) -> Scored:
         X, Y = centred(X), targets.Y - targets.Y.mean(axis=0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from l20fs.inputs.validation import check_choice, check_number
 from l20fs.methods._linalg import Form, weighted_ridge
 from l20fs.methods._reweighting import Point, descend, epsilon_for
 from l20fs.objective.prox import squared_row_norms
-from l20fs.typing import Array
+from l20fs.typing import Array, Task
 
 Bias = Literal["none", "unpenalised"]
 
@@ -50,6 +50,8 @@ class RFS(ScoringSelector):
         Maximum number of iterations.
     tol : float, default=1e-6
         Relative decrease of the objective below which the iterations stop.
+    task : {"auto", "classification", "regression"}, default="auto"
+        Whether y holds labels or numbers; ``"auto"`` takes whole numbers in one column for labels.
     callback : callable or None, default=None
         Called with a :class:`~l20fs.estimators.scoring.Progress` after each iteration.
 
@@ -103,6 +105,7 @@ class RFS(ScoringSelector):
         accelerate: bool = True,
         max_iter: int = 100,
         tol: float = 1e-6,
+        task: Task = "auto",
         callback: Callback | None = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
@@ -111,6 +114,7 @@ class RFS(ScoringSelector):
         self.accelerate = accelerate
         self.max_iter = max_iter
         self.tol = tol
+        self.task = task
         self.callback = callback
 
     def _check_parameters(self) -> None:
@@ -118,6 +122,7 @@ class RFS(ScoringSelector):
         check_number("gamma", self.gamma, minimum=0.0, below=math.inf)
         check_number("max_iter", self.max_iter, minimum=1, strict=False, whole=True)
         check_number("tol", self.tol, minimum=0.0, strict=False)
+        check_choice("task", self.task, get_args(Task))
 
     def _score_features(self, X: Array, targets: Targets) -> Scored:
         # The intercept absorbs any shift of X; without one, X must not be centred.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -16,7 +16,7 @@ from l20fs.inputs.targets import Targets
 from l20fs.inputs.validation import check_choice, check_number
 from l20fs.methods._linalg import Form, smooth_row_norms, squared_spectral_norm
 from l20fs.objective.prox import keep_best_rows, order_descending, shrink_rows, squared_row_norms
-from l20fs.typing import Array
+from l20fs.typing import Array, Task
 
 #: Spectral norm to which centred X is scaled: both constraints share one mu, so neither may dominate the other.
 SPECTRAL_NORM = 10.0
@@ -61,6 +61,8 @@ class RPMFS(SolvesForOneK):
         residual and E.
     sizes : sequence of int or None, default=None
         Other numbers of features to solve for in ``fit``, for ``support_for`` and ``n_features_to_select``.
+    task : {"auto", "classification", "regression"}, default="auto"
+        Whether y holds labels or numbers; ``"auto"`` takes whole numbers in one column for labels.
     callback : callable or None, default=None
         Called with a :class:`~l20fs.estimators.scoring.Progress` after each iteration.
 
@@ -118,6 +120,7 @@ class RPMFS(SolvesForOneK):
         max_iter: int = 1000,
         tol: float = 1e-4,
         sizes: Sequence[int] | None = None,
+        task: Task = "auto",
         callback: Callback | None = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
@@ -129,6 +132,7 @@ class RPMFS(SolvesForOneK):
         self.max_iter = max_iter
         self.tol = tol
         self.sizes = sizes
+        self.task = task
         self.callback = callback
 
     def _check_parameters(self) -> None:
@@ -138,6 +142,7 @@ class RPMFS(SolvesForOneK):
         check_choice("init", self.init, ("zeros", "random"))
         check_number("max_iter", self.max_iter, minimum=1, strict=False, whole=True)
         check_number("tol", self.tol, minimum=0, below=np.inf)
+        check_choice("task", self.task, get_args(Task))
 
     def _solve_for(self, k: int, X: Array, targets: Targets) -> Scored:
         problem, V, E = self._start(X, targets.Y)

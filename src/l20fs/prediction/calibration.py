@@ -114,9 +114,8 @@ def fit_slopes(values: Array, codes: Array, weights: Array | None = None, *, n_u
     >>> fit_slopes(values, np.array([1, 1, 0, 0])).round(2)
     array([1.21, 0.21])
     """
-    chosen = evenly_spaced(len(codes))
-    scores, codes = per_class(values)[:, chosen], codes[chosen]
-    counts = np.ones(len(codes)) if weights is None else weights[chosen]
+    scores = per_class(values)
+    counts = np.ones(len(codes)) if weights is None else weights
     is_known = np.isfinite(scores)
     scores = np.where(is_known, scores, 0.0)
     truth = np.take_along_axis(scores, np.broadcast_to(codes[None, :, None], (*scores.shape[:2], 1)), axis=2)[:, :, 0]
@@ -124,7 +123,8 @@ def fit_slopes(values: Array, codes: Array, weights: Array | None = None, *, n_u
     totals = counts.sum(axis=1, keepdims=True)
     doubt = n_unknown / (totals + n_unknown)
     aim = (1.0 - doubt) * truth + doubt * scores.sum(axis=2) / is_known.sum(axis=2)
-    return _solve(np.where(is_known, scores, -np.inf), scores, aim, counts)
+    logits = np.where(is_known, scores, -np.inf)
+    return _solve(logits - logits.max(axis=2, keepdims=True), scores, aim, counts)
 
 
 def _solve(logits: Array, scores: Array, aim: Array, counts: Array) -> Array:
@@ -146,7 +146,8 @@ def _solve(logits: Array, scores: Array, aim: Array, counts: Array) -> Array:
         high[active[is_above]], low[active[~is_above]] = slope[active[is_above]], slope[active[~is_above]]
         with np.errstate(divide="ignore", invalid="ignore"):
             step = slope[active] - excess / bend
-        inside = (step > low[active]) & (step < high[active])
+        # At the solution itself rounding may lead a step out of the bracket.
+        inside = (step > low[active]) & (step < high[active]) | (np.abs(step - slope[active]) <= SLOPE_TOLERANCE * step)
         middle = np.where(np.isinf(high[active]), 2.0 * slope[active], 0.5 * (low[active] + high[active]))
         new = np.where(inside, step, middle)
         is_done = np.abs(new - slope[active]) <= SLOPE_TOLERANCE * new
@@ -156,10 +157,12 @@ def _solve(logits: Array, scores: Array, aim: Array, counts: Array) -> Array:
 
 
 def _derivatives(slope: Array, logits: Array, scores: Array, aim: Array, counts: Array) -> tuple[Array, Array]:
-    """Return the first two derivatives of the log loss of each rule."""
-    chances = softmax(scaled_scores(slope[:, None, None], logits))
-    means = (chances * scores).sum(axis=2)
-    variances = (chances * np.square(scores)).sum(axis=2) - np.square(means)
+    """Return the first two derivatives of the log loss of each rule; the largest of the ``logits`` of a sample is 0."""
+    powers = slope[:, None, None] * logits
+    np.exp(powers, out=powers)
+    totals = powers.sum(axis=2)
+    means = np.einsum("rnc,rnc->rn", powers, scores) / totals
+    variances = np.einsum("rnc,rnc,rnc->rn", powers, scores, scores) / totals - np.square(means)
     return ((means - aim) * counts).sum(axis=1), (variances * counts).sum(axis=1)
 
 
@@ -182,7 +185,9 @@ class Slopes(NamedTuple):
         ``gain`` is the number of all samples per sample of a fold's training part: a rule learned from more samples may be
         surer, and the slopes are multiplied by it. docs/probabilities.md has the measurements.
         """
-        return cls(sizes, gain * fit_slopes(values.astype(np.float64, copy=False).swapaxes(0, 1), codes, weights))
+        chosen = evenly_spaced(len(codes))
+        of_rules = values[chosen].astype(np.float64, copy=False).swapaxes(0, 1)
+        return cls(sizes, gain * fit_slopes(of_rules, codes[chosen], None if weights is None else weights[chosen]))
 
     def at(self, size: int) -> float:
         """Return the slope of a size."""
@@ -214,6 +219,8 @@ def cross_fitted(values: Array, codes: Array, fold_of: Array) -> Array:
     found = np.empty(scores.shape)
     for fold in np.unique(fold_of):
         own = fold_of == fold
-        slopes = fit_slopes(values[~own].swapaxes(0, 1), codes[~own])
+        others = np.flatnonzero(~own)
+        others = others[evenly_spaced(len(others))]
+        slopes = fit_slopes(values[others].swapaxes(0, 1), codes[others])
         found[own] = softmax(scaled_scores(slopes[:, None], scores[own]))
     return found

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from l20fs.evaluation.metrics import Metric, metric_of
 from l20fs.report import svg
-from l20fs.report.frames import unbroken
+from l20fs.report.frames import estimate_text, unbroken
 from l20fs.report.html_page import fill
-from l20fs.report.page import with_error
 from l20fs.text import number_with_error
 
 if TYPE_CHECKING:
@@ -112,7 +111,7 @@ def _score(row: Any, metric: Metric) -> str:
     if math.isnan(mean):
         return ""
     if metric.is_share:
-        return with_error(mean / 100, None if math.isnan(error) else error / 100)
+        return estimate_text(mean / 100, None, None if math.isnan(error) else error / 100, "percent")
     return unbroken(number_with_error(mean, error))
 
 

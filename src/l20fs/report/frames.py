@@ -9,7 +9,7 @@ from typing import Any
 from l20fs.report import svg
 from l20fs.report.content import Content
 from l20fs.report.measures import Curve, Reliability, Roc
-from l20fs.text import counted, number_with_interval, percent, share_with_interval
+from l20fs.text import counted, percent, with_interval
 
 #: For each element, by its id, and each of its attributes: the values for 0, 1, ... features. ``text`` is what is in it,
 #: ``rows`` are those of a table.
@@ -68,7 +68,7 @@ def estimate_text(value: float, interval: tuple[float, float] | None, error: flo
     """
     is_share = score_format == "percent"
     if interval is not None:
-        return unbroken((share_with_interval if is_share else number_with_interval)(value, *interval))
+        return unbroken(with_interval(value, *interval, is_share=is_share))
     text = percent(value) if is_share else f"{value:.3g}"
     if error is not None:
         text += f" ± {percent(error) if is_share else f'{error:.2g}'}"
@@ -99,7 +99,11 @@ def _estimate_at(curve: Curve, k: int, score_format: str) -> str:
 
 def _rate_rows(content: Content, rates: list[Any]) -> list[list[str]]:
     return [
-        [name, str(rate.n_samples), *("" if part is None else unbroken(share_with_interval(*part)) for part in parts)]
+        [
+            name,
+            str(rate.n_samples),
+            *("" if part is None else unbroken(with_interval(*part, is_share=True)) for part in parts),
+        ]
         for name, rate in zip(content.classes, rates, strict=True)
         for parts in [(rate.sensitivity, rate.specificity)]
     ]
@@ -112,7 +116,7 @@ def _bin_rows(found: Reliability) -> list[list[str]]:
 def _area_text(roc: Roc) -> str:
     if roc.lower is None or roc.upper is None:
         return f"{roc.auc:.2f}"
-    return number_with_interval(roc.auc, roc.lower, roc.upper)
+    return with_interval(roc.auc, roc.lower, roc.upper, is_share=False)
 
 
 # --------------------------------------------------------------------------------------------------------------- pictures

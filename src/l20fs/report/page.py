@@ -168,11 +168,6 @@ def _heat_names(content: Content) -> list[str]:
     return list(THIRDS) if len(names) == 1 else [f"{name}: {third}" for name in names for third in THIRDS]
 
 
-def with_error(mean: float, error: float | None) -> str:
-    """Write a share and its standard error with non-breaking spaces."""
-    return frames.estimate_text(mean, None, error, "percent")
-
-
 def column(name: str) -> tuple[str, str]:
     """Return the name of a column of ``selection.tsv`` on the page, and the small text above it."""
     if name.startswith("coef_"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from l20fs.text import abbreviated, counted, number_with_interval, percent, share_with_interval
+from l20fs.text import abbreviated, counted, percent, with_interval
 
 #: With fewer samples than this a score is uncertain.
 FEW_SAMPLES = 30
@@ -36,7 +36,7 @@ def score_text(name: str, value: float, lower: float, upper: float, *, is_share:
     >>> score_text("accuracy", 0.984, 0.915, 0.997, is_share=True), score_text("R²", 0.482, 0.41, 0.55, is_share=False)
     ('98 % (92 to 100 %) of samples right', 'R² 0.48 (0.41 to 0.55)')
     """
-    text = (share_with_interval if is_share else number_with_interval)(value, lower, upper)
+    text = with_interval(value, lower, upper, is_share=is_share)
     return f"{text} of samples right" if name == "accuracy" else f"{name} {text}"
 
 
@@ -70,7 +70,7 @@ def answer(
     if score is None:
         return f"{which} {'was' if k == 1 else 'were'} selected to {aim}; how well is not known."
     first, rest = aim.split(" ", 1)
-    does = {True: f"{first}{'s' * (k == 1)} {rest}", None: f"may not {aim}", False: f"do{'es' * (k == 1)} not {aim}"}
+    does = {True: f"{first}{'s' * (k == 1)} {rest}", None: f"may or may not {aim}", False: f"do{'es' * (k == 1)} not {aim}"}
     correction = f", corrected for the choice of {'its' if k == 1 else 'their'} number" if is_corrected else ""
     beside = "" if is_better else f"; {chance}"
     because = f" {reason}" if reason else ""

@@ -220,7 +220,10 @@ def _table(contents: Contents, kind: detect.Kind, request: Request) -> Samples:
     refuse_non_finite(X, contents, request)
     if request.features is None and kind.has_columns and request.samples_in == "rows":
         refuse_row_numbers(contents, request)
-    note = (f"{request.name}: {n_samples} samples and {n_features} features. {TURN_HINT}",) if turn_hint else ()
+    is_sure = request.features is not None or request.task == "regression"  # features, or numbers, were found by their name
+    note = (
+        () if is_sure or not turn_hint else (f"{request.name}: {n_samples} samples and {n_features} features. {TURN_HINT}",)
+    )
     return Samples(
         X=X,
         y=targets,

@@ -15,7 +15,7 @@ from l20fs.data.readers.table import (
     find,
     refuse_repeated,
 )
-from l20fs.text import listed
+from l20fs.text import counted, listed
 
 #: Ratio of rows to columns above which a table seems to have its genes in rows.
 TALL = 20
@@ -156,8 +156,8 @@ def _refuse_texts(features: Any, request: Request, hint: str) -> None:
     texts = [name for name, dtype in features.dtypes.items() if not _is_number(dtype)]
     if texts:
         raise DataError(
-            f"{request.name}: {len(texts)} columns hold text, first {listed(texts)}. Encode them as numbers or remove them; "
-            f"only the target, the groups, and sample names in the first column, may be text.{hint}"
+            f"{request.name}: {counted(len(texts), 'column')} of text, first {listed(texts)}. Encode them as numbers or "
+            f"remove them; only the target, the groups, and sample names in the first column, may be text.{hint}"
         )
     if features.shape[1] == 0 and request.features is None:
         raise DataError(f"{request.name}: no feature columns besides the target. Add columns of numbers.")

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from l20fs.data.readers.table import Contents, DataError, Request
-from l20fs.text import listed
+from l20fs.text import counted, listed
 from l20fs.typing import Array
 
 #: Texts that stand for a missing number, in lower case.
@@ -49,15 +49,17 @@ def numbers_of(values: Sequence[str], what: str, contents: Contents, request: Re
     odd = [i for i, text in enumerate(texts) if not NUMBER.fullmatch(text)]
     if odd:
         shown = listed(dict.fromkeys(texts[i] for i in odd))
+        n_odd = "1 value that is no number" if len(odd) == 1 else f"{len(odd)} values that are no numbers"
         raise DataError(
-            f"{request.name}: {what} has {len(odd)} values that are no numbers: {shown}, first in {_places(odd, contents)}. "
-            "A regression needs numbers, with a point for decimals; for labels leave --task regression out."
+            f"{request.name}: {what} has {n_odd}: {shown}, first in {_places(odd, contents)}. A regression needs numbers, "
+            "with a point for decimals; for labels leave --task regression out."
         )
     numbers = np.array([float(text) for text in texts])
     infinite = np.flatnonzero(~np.isfinite(numbers))
     if len(infinite):
         raise DataError(
-            f"{request.name}: {what} has {len(infinite)} infinite values, first in {_places(infinite, contents)}. Drop them."
+            f"{request.name}: {what} has {counted(len(infinite), 'infinite value')}, first in "
+            f"{_places(infinite, contents)}. Drop them."
         )
     if not np.ptp(numbers) and request.features is None:
         raise DataError(f"{request.name}: {what} is {numbers[0]:g} in all samples, so there is nothing to predict.")
