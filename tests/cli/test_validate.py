@@ -127,7 +127,7 @@ def test_a_loss_that_cannot_be_excluded_is_said():
     """From the interval of the difference: 5 of 5 right do not show that a panel holds."""
     few = validate_classes(["a"] * 5, np.tile([0.9, 0.1], (5, 1)), ["a"] * 5, ["a", "b"])
     said = comparison(few, ("accuracy", Estimate(0.93, 0.91, 0.95)))
-    assert said.endswith("It may be lower by up to 36 points.")
+    assert said.endswith("It may be worse by up to 36 points.")
 
 
 ODD = [

@@ -90,7 +90,8 @@ def test_models_have_their_task_by_nature():
     assert_same_selection(asked.as_regressor().fit(X, y), asked.fit(X, y))
     assert_same_fit(L20Classifier(3, task="classification").fit(X, y), L20Classifier(3).fit(X, y))
     assert clone(L20Regressor(task="regression")).get_params()["task"] == "regression"
-    assert L20Classifier().get_params() == L20Selector().get_params() == L20Selector().as_regressor().get_params()
+    assert L20Selector().get_params() == L20Selector().as_regressor().get_params()
+    assert L20Classifier().get_params() == L20Selector().get_params() | {"calibration": "loo"}
     with pytest.raises(ValueError, match=r"task='regression' is unknown. Use 'auto' or 'classification'"):
         L20Classifier(task="regression").fit(X, y)
     with pytest.raises(ValueError, match=r"task='classification' is unknown. Use 'auto' or 'regression'"):

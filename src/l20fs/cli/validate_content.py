@@ -67,7 +67,7 @@ def comparison(found: Validation, promised: tuple[str, Estimate] | None) -> str 
     loss = -change.lower if metric.sign > 0 else change.upper
     at_most = f"{100.0 * loss:.0f} points" if metric.is_share else f"{loss:.2g}"
     seen = f"as far as {counted(found.n_samples, 'sample')} can tell"
-    return f"The panel holds {seen}: {said}. It may be {'lower' if metric.sign > 0 else 'worse'} by up to {at_most}."
+    return f"The panel holds {seen}: {said}. It may be worse by up to {at_most}."
 
 
 def warnings_of(found: Validation) -> list[str]:

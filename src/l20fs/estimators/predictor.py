@@ -1,4 +1,4 @@
-"""Mixin of classifiers, regressors and searches for the number of features: log-probabilities, and the panel."""
+"""Base of classifiers, regressors and searches for the number of features: log-probabilities, and the panel."""
 
 from __future__ import annotations
 

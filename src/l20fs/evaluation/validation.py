@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import chi2
 
-from l20fs.evaluation.corrected_score import LEVEL, Estimate, fixed_score, mean_score, wilson
+from l20fs.evaluation.corrected_score import Estimate, Z, fixed_score, mean_score, wilson
 from l20fs.evaluation.folds import Fold
 from l20fs.evaluation.metrics import METRICS, Metric, Outputs
+from l20fs.prediction.calibration import fit_slopes
 from l20fs.typing import Array
 
 #: Metrics that are computed, in this order.
@@ -243,8 +243,8 @@ def reliability(probabilities: Array, is_right: Array) -> list[Bin]:
 def calibration_slope(outputs: Outputs) -> Estimate | None:
     """Return the factor of the logarithms of the probabilities with the largest likelihood; None if it has no limit.
 
-    Its 95 % interval has the factors that the likelihood ratio test does not reject. The logarithm of the likelihood is
-    concave, so that all three are found by bisection.
+    Its 95 % interval has the factors that the likelihood ratio test does not reject, found by bisection: the logarithm of
+    the likelihood is concave.
 
     Examples
     --------
@@ -256,22 +256,18 @@ def calibration_slope(outputs: Outputs) -> Estimate | None:
     assert outputs.probabilities is not None
     logs = np.log(np.clip(outputs.probabilities[:, 0, :], np.finfo(np.float64).tiny, 1.0))
     own = np.take_along_axis(logs, outputs.truth[:, None], axis=1)[:, 0]
-
     largest = logs.max(axis=1, keepdims=True)
-
-    def derivative(slope: float) -> float:
-        powers = np.exp(slope * (logs - largest))
-        shares = powers / powers.sum(axis=1, keepdims=True)
-        return float((own - (shares * logs).sum(axis=1)).sum())
 
     def likelihood(slope: float) -> float:
         return float((slope * (own - largest[:, 0]) - np.log(np.exp(slope * (logs - largest)).sum(axis=1))).sum())
 
-    low, high = SLOPES
-    if (own >= largest[:, 0]).all() or derivative(high) > 0.0 or derivative(low) < 0.0:
+    if (own >= largest[:, 0]).all():
         return None
-    best = _bisect(lambda slope: derivative(slope) > 0.0, low, high)
-    least = likelihood(best) - 0.5 * float(chi2.ppf(LEVEL, 1))
+    low, high = SLOPES
+    best = float(fit_slopes(logs[None], outputs.truth, n_unknown=0.0)[0])
+    if not low < best < high:
+        return None
+    least = likelihood(best) - 0.5 * Z**2
     return Estimate(
         best,
         _bisect(lambda slope: likelihood(slope) < least, low, best),
