@@ -155,8 +155,10 @@ def test_samples_without_any_value_are_no_cohort(folder, panel, tmp_path, capsys
 
 def test_a_pipe_is_refused_as_it_can_be_read_once(folder, tmp_path, capsys):
     os.mkfifo(tmp_path / "pipe")
-    for command in ("validate", "predict"):
-        assert run([command, str(tmp_path / "pipe"), str(folder / "cohort.csv")]) == 2
+    pipe, panel, table = str(tmp_path / "pipe"), str(folder / "panel.json"), str(folder / "cohort.csv")
+    commands = [["validate", pipe, table], ["predict", pipe, table], ["validate", panel, pipe], ["predict", panel, pipe]]
+    for command in [*commands, ["select", pipe, "--target", "type"]]:
+        assert run(command) == 2
         assert "pipe is no regular file" in " ".join(capsys.readouterr().err.split())
 
 

@@ -43,6 +43,7 @@ def load(data: str, options: DataOptions, *, in_blocks: bool = False) -> Samples
     else:
         if not os.path.exists(data):  # False for impossible names, too
             raise click.UsageError(f"{data!r} is neither a file nor a built-in data set (srbct).")
+        refuse_pipe(Path(data))
         in_use = resident_memory() if "max_memory" in given else 0
         samples = read_table(Path(data), options.target, in_blocks=in_blocks, in_use=in_use, task=options.task, **given)
         samples = replace(samples, title=readable(samples.title))
@@ -69,6 +70,7 @@ def load_features(
     """Load some features of a file, whose values may be missing; without ``need_labels`` it needs no labels."""
     if not os.path.exists(data):
         raise click.UsageError(f"{data!r} is no file. Give a table of samples.")
+    refuse_pipe(Path(data))
     given: dict[str, Any] = {
         name: value
         for name in ("samples_in", "layer", "sheet", "max_memory")
@@ -80,6 +82,12 @@ def load_features(
         Path(data), **given, **wanted, in_blocks=True, in_use=in_use, need_labels=need_labels, features=names
     )
     return replace(samples, title=readable(samples.title))
+
+
+def refuse_pipe(file: Path) -> None:
+    """Raise an error for a pipe or a device, of which nothing is left for a second look."""
+    if file.exists() and not file.is_file() and not file.is_dir():
+        raise click.UsageError(f"{file} is no regular file. Save it to one first, and name that.")
 
 
 def resident_memory() -> int:

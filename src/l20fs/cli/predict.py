@@ -14,7 +14,7 @@ import pandas as pd
 from rich.table import Table as RichTable
 
 from l20fs.cli.folder import check_folder, versions, write_folder
-from l20fs.cli.load import load_features
+from l20fs.cli.load import load_features, refuse_pipe
 from l20fs.cli.options import ReadingOptions, reading_options
 from l20fs.cli.output import note, plain, readable, show_json, show_tables, tsv_writer
 from l20fs.data.readers import Samples
@@ -85,12 +85,6 @@ def load_panel(place: Path) -> Panel:
     if not file.is_file():
         raise click.UsageError(f"{place} has no {PANEL_FILE}. Make one with `l20fs select DATA -o {place}`.")
     return Panel.load(file)
-
-
-def refuse_pipe(file: Path) -> None:
-    """Raise an error for a pipe or a device, of which nothing is left for a second look."""
-    if file.exists() and not file.is_file() and not file.is_dir():
-        raise click.UsageError(f"{file} is no regular file. Save it to one first, and name that.")
 
 
 def panel_names(panel: Panel, k: int | None) -> list[str]:

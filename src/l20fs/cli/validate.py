@@ -12,6 +12,7 @@ import pandas as pd
 from rich.table import Table as RichTable
 
 from l20fs.cli.folder import check_folder, write_folder
+from l20fs.cli.load import refuse_pipe
 from l20fs.cli.options import data_options
 from l20fs.cli.output import (
     note,
@@ -22,7 +23,6 @@ from l20fs.cli.output import (
     show_tables,
     tsv_writer,
 )
-from l20fs.cli.predict import refuse_pipe
 from l20fs.cli.validate_content import (
     as_json,
     scores_frame,
