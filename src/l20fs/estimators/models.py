@@ -63,6 +63,9 @@ class _Model(Predictor, L20Selector):
         columns = columns_of(X, rows)
         return check_array(columns.compute() if is_dask(X) else columns, ensure_min_features=0, **kinds)
 
+    def _panel_source(self, X: Any) -> tuple[Any, Callable[[Array], Targets], Any, dict[str, Any]]:
+        return self, self._encode, X, {}
+
     def coef_for(self, k: Size) -> Array:
         """Return the weights of :meth:`model_for`.
 

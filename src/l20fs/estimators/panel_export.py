@@ -123,7 +123,9 @@ class Training:
         return farthest_by_size(self.columns[:, :n], codes, centres[:, :n], sizes, self.weights, spread[:n], ends)
 
 
-def export(selector: L20Selector, X: Any, y: Any, sample_weight: Any, **options: Any) -> Panel:
+def export(
+    selector: L20Selector, X: Any, y: Any, sample_weight: Any, encode: Callable[[Array], Targets], **options: Any
+) -> Panel:
     """Validate the data of a fit again, and return the panel of the present selection; see :func:`build_panel`."""
     X = X.X if isinstance(X, NamedColumns) else X
     names = target_names(y, options.pop("target_names", None))
@@ -136,7 +138,7 @@ def export(selector: L20Selector, X: Any, y: Any, sample_weight: Any, **options:
             X, y = validate_input(
                 selector, X, y, supervised=True, accept_sparse=True, dtypes=[np.float64, np.float32], reset=False
             )
-    targets = with_weights(selector._encode(y), sample_weight)
+    targets = with_weights(encode(y), sample_weight)
     if targets.classes is not None and not np.array_equal(targets.classes, selector.classes_):
         raise ValueError("y has other classes than that of the fit. Give the X, y and sample_weight of fit.")
     if names is None:

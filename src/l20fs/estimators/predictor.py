@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from sklearn.utils.metaestimators import available_if
 
+from l20fs.inputs.targets import Targets
 from l20fs.prediction.calibration import log_of
 from l20fs.typing import Array
 
@@ -16,9 +19,9 @@ if TYPE_CHECKING:
 class Predictor:
     """Mixin of selectors that predict by the linear rule of a path."""
 
-    def _panel_source(self, X: Any) -> tuple[Any, Any, dict[str, Any]]:
-        """Return the model with the rules, X as the model takes it, and what the panel should know of its origin."""
-        return self, X, {}
+    @abstractmethod
+    def _panel_source(self, X: Any) -> tuple[Any, Callable[[Array], Targets], Any, dict[str, Any]]:
+        """Return the model with the rules, how it encodes y, X as it takes it, and what the panel should know of both."""
 
     @available_if(lambda self: hasattr(self, "predict_proba"))  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> Array:
@@ -81,12 +84,13 @@ class Predictor:
         """
         from l20fs.estimators.panel_export import export
 
-        model, X, about = self._panel_source(X)
+        model, encode, X, about = self._panel_source(X)
         return export(
             model,
             X,
             y,
             sample_weight,
+            encode,
             n_substitutes=n_substitutes,
             k_max=k_max,
             transform=transform,

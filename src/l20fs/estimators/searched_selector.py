@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from l20fs.estimators.preprocessing import Preprocessing, names_after, values_of
 from l20fs.estimators.selection_table import feature_names, without_names
 from l20fs.evaluation.choice import choose
 from l20fs.inputs.names import NamedColumns
+from l20fs.inputs.targets import Targets
 from l20fs.inputs.validation import refuse_foreign_array
 from l20fs.prediction.calibration import Calibration
 from l20fs.prediction.linear_rule import LinearRule
@@ -283,12 +285,12 @@ class SearchedSelector(Predictor, BaseSelector):
         assert isinstance(model, L20Classifier)
         return model.calibration_for(model.n_features_to_select)
 
-    def _panel_source(self, X: Any) -> tuple[Any, Any, dict[str, Any]]:
+    def _panel_source(self, X: Any) -> tuple[Any, Callable[[Array], Targets], Any, dict[str, Any]]:
         model = self._sized(self.n_features_to_select)
         if self.preprocess_ is None:
-            return model, X, {}
+            return model, model._encode, X, {}
         about = {"preprocess": type(self.preprocess_).__name__}
-        return model, NamedColumns(self._preprocessed(X), feature_names(model)), about
+        return model, model._encode, NamedColumns(self._preprocessed(X), feature_names(model)), about
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Score the prediction with the selected features by ``scoring``.
