@@ -131,6 +131,15 @@ def test_what_needs_probabilities_works():
     CalibrationDisplay.from_estimator(L20Classifier(4).fit(X, y), X, y)
 
 
+def test_shap_explains_the_probabilities_by_the_selected_features():
+    shap = pytest.importorskip("shap")
+    X, y = sample(3, 60)
+    model = L20Classifier(4).fit(X, y)
+    found = shap.Explainer(model.predict_proba, X[:20])(X[:3])
+    np.testing.assert_allclose(found.base_values + found.values.sum(axis=1), model.predict_proba(X[:3]), atol=1e-9)
+    assert not np.abs(found.values[:, ~model.support_]).any()
+
+
 def test_without_calibration_there_are_no_probabilities():
     X, y = sample()
     model = L20Classifier(3, calibration=None).fit(X, y)
