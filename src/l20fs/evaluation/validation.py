@@ -251,7 +251,7 @@ def calibration_slope(outputs: Outputs) -> Estimate | None:
     >>> half = np.array([[0.8, 0.2], [0.8, 0.2], [0.8, 0.2]])
     >>> slope = calibration_slope(Outputs(np.array([0, 0, 1]), 2, probabilities=half[:, None, :]))
     >>> [round(end, 3) for end in slope]
-    [0.5, 0.001, 2.613]
+    [0.5, 0.001, 2.713]
     """
     assert outputs.probabilities is not None
     logs = np.log(np.clip(outputs.probabilities[:, 0, :], np.finfo(np.float64).tiny, 1.0))
