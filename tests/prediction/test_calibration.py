@@ -121,7 +121,7 @@ def test_cross_fitted_probabilities_of_a_fold_do_not_depend_on_its_labels():
 @pytest.mark.parametrize("n_values", [1, 4])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_doubt_is_that_of_a_slow_search(n_values, weighted):
-    values, codes = sample_values(n_values, n_rules=3, n_samples=120, seed=3)
+    values, codes = sample_values(n_values, n_rules=2, n_samples=120, seed=3)
     values[:, :12] *= -4.0  # samples about which the rules are sure, and wrong
     weights = np.random.default_rng(1).integers(1, 3, len(codes)).astype(float) if weighted else np.ones(len(codes))
     slopes, doubt = fit_calibrations(values, codes, weights)
@@ -135,8 +135,8 @@ def test_doubt_is_that_of_a_slow_search(n_values, weighted):
             total -= weights @ ((1.0 - unknown) * own + unknown * logs.mean(axis=1))
         return total
 
-    factors, shares = np.geomspace(1.0, 8.0, 13), np.linspace(0.0, 0.9, 181)
+    factors, shares = np.geomspace(1.0, 8.0, 13), np.linspace(0.0, 0.9, 61)
     best = min((loss(factor, share), factor, share) for factor in factors for share in shares)
     assert 0.0 < doubt < 0.9
     np.testing.assert_allclose(slopes, best[1] * fit_slopes(values, codes, weights), rtol=1e-9)
-    assert abs(doubt - best[2]) <= 0.005
+    assert abs(doubt - best[2]) <= 0.015  # the step of the slow search
