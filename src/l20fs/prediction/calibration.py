@@ -134,12 +134,12 @@ class Labelled(NamedTuple):
         logits = np.where(is_known, scores, -np.inf)
         return cls(np.where(is_known, scores, 0.0), logits - logits.max(axis=2, keepdims=True), belief)
 
-    def thinned(self) -> Labelled:
-        """Return a few of the rules and samples, evenly spaced."""
+    def thinned(self) -> tuple[Array, Labelled]:
+        """Return a few of the rules, evenly spaced, and their scores at a few of the samples."""
         n_rules, n_samples = self.scores.shape[:2]
         rules = np.unique(np.linspace(0, n_rules - 1, MOST_RULES).astype(np.intp))
         samples = np.unique(np.linspace(0, n_samples - 1, MOST_DECIDING).astype(np.intp))
-        return Labelled(*(part[np.ix_(rules, samples)] for part in self))
+        return rules, Labelled(*(part[np.ix_(rules, samples)] for part in self))
 
 
 def fit_calibrations(
@@ -161,8 +161,7 @@ def fit_calibrations(
     """
     sample = Labelled.of(values, codes, weights, n_unknown)
     slopes = _solve(sample)
-    few = sample.thinned()
-    rules = np.unique(np.linspace(0, len(slopes) - 1, MOST_RULES).astype(np.intp))
+    rules, few = sample.thinned()
     found = [_best_doubt(few, factor * slopes[rules]) for factor in FACTORS]
     best = int(np.argmin([loss for loss, _ in found]))
     return FACTORS[best] * slopes, found[best][1]
