@@ -117,7 +117,7 @@ def test_some_features_of_a_file_in_blocks_are_in_memory(folder, name, tight):
     whole = read_table(folder / name, **reading(folder, name))
     given = {"samples_in": "columns"} if name == "columns.npy" else {}
     for wanted in (whole.feature_names[3:9:2], whole.feature_names):
-        table = read_table(folder / name, **given, in_blocks=True, need_labels=False, features=wanted)
+        table = read_table(folder / name, **given, in_blocks=True, need_labels=False, needed=wanted)
         assert not isinstance(table.X, FileBlocks)
         found, expected = (X.toarray() if sp.issparse(X) else X for X in (table.X, whole.X))
         places = [whole.feature_names.index(feature) for feature in table.feature_names]

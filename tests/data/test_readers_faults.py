@@ -240,7 +240,7 @@ def test_f4_a_table_with_many_samples_is_read_with_a_note(tmp_path):
     assert "a.csv: 100 samples and 1 features. If its samples are in columns" in table.notes[0]
     table = read_table(write(tmp_path, "name,type,a\n" + rows[:56], "a.csv"), "type")
     assert table.notes == ()
-    assert read_table(write(tmp_path, "name,type,a\n" + rows, "a.csv"), "type", features={"a"}).notes == ()
+    assert read_table(write(tmp_path, "name,type,a\n" + rows, "a.csv"), "type", needed={"a"}).notes == ()
     numbers = "".join(f"{i * i},{i % 7}\n" for i in range(100))
     assert read_table(write(tmp_path, "age,a\n" + numbers, "b.csv"), "age", task="regression").notes == ()
 

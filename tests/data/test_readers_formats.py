@@ -381,7 +381,7 @@ def test_some_features_come_out_of_every_file_without_labels(folder, options, na
     given = {key: value for key, value in options[name].items() if key == "samples_in"}
     whole = read_table(folder / name, **options[name])
     wanted = [whole.feature_names[place] for place in (3, 0)]
-    table = read_table(folder / name, **given, need_labels=False, features=[*wanted, "not there"])
+    table = read_table(folder / name, **given, need_labels=False, needed=[*wanted, "not there"])
     places = [whole.feature_names.index(feature) for feature in table.feature_names]
     assert sorted(places) == [0, 3]
     assert np.array_equal(as_array(table.X), as_array(whole.X)[:, places])
@@ -391,13 +391,13 @@ def test_some_features_come_out_of_every_file_without_labels(folder, options, na
 
 @pytest.mark.parametrize("name", ["a.csv", "turned.csv", "a.xlsx", "a.parquet", "a.h5ad"])
 def test_labels_may_be_read_with_some_features(folder, options, name):
-    table = read_table(folder / name, **options[name], features=["TP53"])
+    table = read_table(folder / name, **options[name], needed=["TP53"])
     assert (table.y.tolist(), table.groups.tolist(), table.X.shape) == (LABELS, DONORS, (8, 1))
 
 
 def test_values_of_some_features_may_be_missing_and_other_columns_may_hold_anything(tmp_path):
     (tmp_path / "a.csv").write_text("id,TP53,batch,MYC,twice,twice\n7,1.5,first,NA,,x\n8,,second,2,inf,y\n")
-    table = read_table(tmp_path / "a.csv", need_labels=False, features=["MYC", "TP53"])
+    table = read_table(tmp_path / "a.csv", need_labels=False, needed=["MYC", "TP53"])
     np.testing.assert_array_equal(table.X, [[1.5, np.nan], [np.nan, 2.0]])
     assert (table.feature_names, table.sample_names) == (["TP53", "MYC"], ["7", "8"])
     assert table.y.tolist() == ["", ""]
@@ -417,4 +417,4 @@ def test_values_of_some_features_may_be_missing_and_other_columns_may_hold_anyth
 def test_features_that_cannot_be_read_are_refused(tmp_path, text, features, message):
     (tmp_path / "a.csv").write_text(text)
     with pytest.raises(DataError, match=re.escape(message)):
-        read_table(tmp_path / "a.csv", need_labels=False, features=features)
+        read_table(tmp_path / "a.csv", need_labels=False, needed=features)

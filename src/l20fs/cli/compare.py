@@ -91,8 +91,6 @@ def compare(
     if options.groups is not None:
         raise click.UsageError("--groups: the splits of a comparison do not know groups. Leave the option out.")
     samples = load(data, options)
-    for remark in samples.notes:
-        note(remark)
     if sp.issparse(samples.X):
         raise DataError(
             "The table is sparse, and most of the methods need a dense one. Export the features of interest as a dense "

@@ -24,13 +24,10 @@ from l20fs.estimators.base import BaseSelector
 from l20fs.inputs.constraints import Features
 from l20fs.typing import Task
 
-#: Options that only say how a file is to be read.
-READING = ("labels", "groups", "samples_in", "layer", "sheet", "max_memory")
-
 
 def load(data: str, options: DataOptions, *, in_blocks: bool = False) -> Samples:
     """Load the built-in set or a file; with ``in_blocks`` a matrix larger than memory stays in its file."""
-    given = {name: value for name in READING if (value := getattr(options, name)) is not None}
+    given = options.given()
     if data == "srbct" and not os.path.exists(data):
         if options.target is not None or given:
             option = "target" if options.target is not None else next(iter(given))
@@ -47,6 +44,7 @@ def load(data: str, options: DataOptions, *, in_blocks: bool = False) -> Samples
         in_use = resident_memory() if "max_memory" in given else 0
         samples = read_table(Path(data), options.target, in_blocks=in_blocks, in_use=in_use, task=options.task, **given)
         samples = replace(samples, title=readable(samples.title))
+        tell_notes(samples)
     X = samples.X
     if isinstance(X, FileBlocks):
         than = f"the {format_bytes(options.max_memory)} of --max-memory" if options.max_memory else "the memory that is free"
@@ -71,17 +69,18 @@ def load_features(
     if not os.path.exists(data):
         raise click.UsageError(f"{data!r} is no file. Give a table of samples.")
     refuse_pipe(Path(data))
-    given: dict[str, Any] = {
-        name: value
-        for name in ("samples_in", "layer", "sheet", "max_memory")
-        if (value := getattr(options, name)) is not None
-    }
-    wanted: dict[str, Any] = {"target": target, "labels": labels, "groups": groups, "task": task}
+    given = options.given() | {"labels": labels, "groups": groups}
+    wanted: dict[str, Any] = {"target": target, "task": task}
     in_use = resident_memory() if "max_memory" in given else 0
-    samples = read_table(
-        Path(data), **given, **wanted, in_blocks=True, in_use=in_use, need_labels=need_labels, features=names
-    )
+    samples = read_table(Path(data), **given, **wanted, in_blocks=True, in_use=in_use, need_labels=need_labels, needed=names)
+    tell_notes(samples)
     return replace(samples, title=readable(samples.title))
+
+
+def tell_notes(samples: Samples) -> None:
+    """Print what the readers have to say about a file, and what they chose by themselves."""
+    for text in samples.notes:
+        note(text)
 
 
 def refuse_pipe(file: Path) -> None:

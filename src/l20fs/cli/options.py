@@ -11,6 +11,7 @@ import click
 
 from l20fs import L20Selector
 from l20fs.cli.parameter_types import SOLVERS, Bytes, Groups, MethodName, Names, Ridge, Scoring, TextValue
+from l20fs.data.readers.table import Decimal, Duplicates, Join, Missing
 from l20fs.design import Scale
 from l20fs.evaluation.choice import SizeRule
 from l20fs.evaluation.metrics import METRICS
@@ -20,6 +21,12 @@ from l20fs.typing import Task
 
 #: The defaults of L20Selector; the command line has none of its own.
 DEFAULTS = L20Selector().get_params()
+
+#: Options that say how a file is read, as parameters of :func:`~l20fs.data.readers.read_table`.
+READING = (
+    *("labels", "groups", "samples_in", "layer", "sheet", "max_memory", "labels_sheet", "encoding", "decimal", "skip_rows"),
+    *("na", "ignore", "features", "duplicates", "missing", "join", "strict"),
+)
 
 #: Options that only the methods of L20Selector take.
 OWN_OPTIONS = ("alpha", "scale", "class_weight", "ranking", "include", "exclude", "feature_groups")
@@ -33,6 +40,17 @@ class ReadingOptions:
     layer: str | None = None
     sheet: str | None = None
     max_memory: int | None = None
+    encoding: str | None = None
+    decimal: str | None = None
+    skip_rows: int | None = None
+    na: list[str] | None = None
+    ignore: list[str] | None = None
+    duplicates: str | None = None
+    strict: bool = False
+
+    def given(self) -> dict[str, Any]:
+        """Return the options that say how a file is read, as far as they are given."""
+        return {name: value for name in READING if (value := getattr(self, name, None)) not in (None, False)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +61,10 @@ class DataOptions(ReadingOptions):
     task: Task = "auto"
     labels: Path | None = None
     groups: str | None = None
+    features: list[str] | None = None
+    missing: str | None = None
+    labels_sheet: str | None = None
+    join: str | None = None
     is_log: bool = False
 
 
@@ -147,6 +169,21 @@ reading_options = together(
         help="Memory to use, for example 4G: h5ad, zarr and npy files that need more are read in blocks, others refused."
         "  [default: what is free]",
     ),
+    click.option("--encoding", type=TextValue(), help="Encoding of a text file.  [default: detected]"),
+    click.option("--decimal", type=click.Choice(get_args(Decimal)), help="Decimal mark.  [default: detected]"),
+    click.option("--skip-rows", type=click.IntRange(min=0), help="Lines above the header of a table.  [default: detected]"),
+    click.option("--na", type=Names(), help="Texts that stand for a missing value, besides the usual ones: with commas."),
+    click.option(
+        "--ignore",
+        type=Names(),
+        help="Columns to leave out: names or patterns (batch,plate*) with commas, or @FILE.  [default: columns of text]",
+    ),
+    click.option(
+        "--duplicates",
+        type=click.Choice(get_args(Duplicates)),
+        help="What to do with features of the same name.  [default: number]",
+    ),
+    click.option("--strict", is_flag=True, help="Refuse a file instead of guessing how it is to be read."),
 )
 
 data_options = together(
@@ -172,6 +209,22 @@ data_options = together(
         "--groups",
         type=TextValue(),
         help="Column with the donor, patient or batch: samples that share it are tested together.",
+    ),
+    click.option("--labels-sheet", type=TextValue(), help="Sheet of the labels, if these are in an Excel file."),
+    click.option(
+        "--join",
+        type=click.Choice(get_args(Join)),
+        help="Match samples and labels by exact names, use those in both (inner), or match also names that differ in case, "
+        "blanks or punctuation only (near).  [default: detected]",
+    ),
+    click.option(
+        "--features", type=Names(), help="Columns to read as features: names or patterns (ENSG*) with commas, or @FILE."
+    ),
+    click.option(
+        "--missing",
+        type=click.Choice(get_args(Missing)),
+        help="Missing values: refuse them, drop their features, or fill them in by the median of the feature or the nearest "
+        "samples, of the training samples alone.  [default: median]",
     ),
     reading_options,
     click.option("--log", "is_log", is_flag=True, help="Take log(1 + x) of all values, for raw counts."),

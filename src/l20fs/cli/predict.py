@@ -118,8 +118,6 @@ def predictions_frame(panel: Panel, samples: Samples, found: NewSamples) -> pd.D
 
 def tell_notes(panel: Panel, samples: Samples, found: NewSamples, k: int | None) -> None:
     """Say what was read, which features are missing, and by what they were replaced."""
-    for remark in samples.notes:
-        note(remark)
     features = panel.features_for(k)
     note(f"{samples.title}: {counted(len(found.remarks), 'sample')}, panel of {counted(len(features), 'feature')}")
     if panel.transform == "log1p":

@@ -61,6 +61,7 @@ def describe_run(samples: Samples, arguments: dict[str, Any]) -> dict[str, Any]:
             "n_samples": samples.X.shape[0],
             "n_features": samples.X.shape[1],
             **about,
+            "choices": samples.choices,
         },
         "versions": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
     }

@@ -14,7 +14,7 @@ from l20fs.cli.feature_list import ListReport, cross_validate, inspect_list, mak
 from l20fs.cli.folder import versions
 from l20fs.cli.load import load, load_features
 from l20fs.cli.options import DataOptions
-from l20fs.cli.output import note, readable, stated_warnings
+from l20fs.cli.output import readable, stated_warnings
 from l20fs.cli.parameter_types import read_lines
 from l20fs.cli.predict import columns_of, load_panel, outside_text, panel_names, predictions_frame, tell_notes
 from l20fs.cli.validate_content import (
@@ -180,8 +180,6 @@ def judge_list(place: Path, data: str, test: str | None, options: ValidateOption
     samples = load(data, options)
     rows = rows_of(names, samples, place)
     found = Judgement(f"{readable(place.name)} on {samples.title}", run=describe(place, data, samples, options))
-    for remark in samples.notes:
-        note(remark)
     with stated_warnings() as texts:
         result = cross_validate(samples, rows, summarise(samples.y).folds(samples.groups, seed=options.seed))
         found.report = inspect_list(samples, rows)

@@ -6,7 +6,7 @@ unpickled.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
@@ -31,6 +31,10 @@ from l20fs.data.readers.svmlight import read_svmlight
 from l20fs.data.readers.table import (
     Contents,
     DataError,
+    Decimal,
+    Duplicates,
+    Join,
+    Missing,
     MissingPackageError,
     Request,
     Samples,
@@ -80,7 +84,18 @@ def read_table(
     in_use: int = 0,
     task: Task = "auto",
     need_labels: bool = True,
-    features: Collection[str] | None = None,
+    needed: Collection[str] | None = None,
+    labels_sheet: str | None = None,
+    encoding: str | None = None,
+    decimal: Decimal | None = None,
+    skip_rows: int | None = None,
+    na: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    features: Sequence[str] | None = None,
+    duplicates: Duplicates | None = None,
+    missing: Missing | None = None,
+    join: Join | None = None,
+    strict: bool = False,
 ) -> Samples:
     """Read samples with labels, or with numbers to predict, from a file of any supported format.
 
@@ -118,9 +133,32 @@ def read_table(
         well, but many different numbers are refused.
     need_labels : bool, default=True
         Whether a file without labels is refused. If not, no labels are read unless ``target`` or ``labels`` says where.
-    features : collection of str, optional
+    needed : collection of str, optional
         Names of the features to read, at least one of which must be there. All other columns, also of text, are left out;
         values may be missing (NaN), and labels may be of any kind.
+    labels_sheet : str, optional
+        Sheet of ``labels``, if that is a workbook, instead of the first one that fits.
+    encoding : str, optional
+        Encoding of texts; None: detected.
+    decimal : {".", ","}, optional
+        Decimal mark; None: detected.
+    skip_rows : int, optional
+        Number of lines above the header; None: detected.
+    na : sequence of str, default=()
+        Texts that stand for a missing value, besides the usual ones.
+    ignore : sequence of str, default=()
+        Names or patterns (``*``, ``?``) of columns that are left out.
+    features : sequence of str, optional
+        Names or patterns of the features to read; None: all.
+    duplicates : {"refuse", "mean", "max-variance", "first", "number"}, optional
+        What happens to features of the same name; None: they are numbered.
+    missing : {"refuse", "drop", "median", "knn"}, optional
+        What happens to missing values; None: they are replaced by medians. ``"drop"`` leaves out their features.
+    join : {"exact", "inner", "near"}, optional
+        How samples are matched to ``labels``: all of both must match, those in both are used, or also names match that
+        differ only in case, blanks and punctuation. None: what is found, unless less than half of the samples match.
+    strict : bool, default=False
+        Whether to raise an error instead of guessing anything that is not said.
 
     Returns
     -------
@@ -146,7 +184,6 @@ def read_table(
     '1 feature name looks like a date'
     """
     labels = None if labels is None else Path(labels)
-    wanted = None if features is None else frozenset(features)
     request = Request(
         Path(file),
         target,
@@ -160,7 +197,18 @@ def read_table(
         in_use,
         task,
         need_labels,
-        wanted,
+        needed=None if needed is None else frozenset(needed),
+        labels_sheet=labels_sheet,
+        encoding=encoding,
+        decimal=decimal,
+        skip_rows=skip_rows,
+        na=tuple(na),
+        ignore=tuple(ignore),
+        features=None if features is None else tuple(features),
+        duplicates=duplicates,
+        missing=missing,
+        join=join,
+        strict=strict,
     )
     detect.refuse_unsafe(request.file)
     kind = detect.detect(request)
@@ -206,7 +254,7 @@ def _load(kind: detect.Kind, request: Request) -> bytes:
 
 def _table(contents: Contents, kind: detect.Kind, request: Request) -> Samples:
     """Validate the contents and return them as samples, without the hash."""
-    contents = contents if request.features is None else _only_features(contents, request)
+    contents = contents if request.needed is None else _only_features(contents, request)
     X, y = contents.X, contents.y
     n_samples, n_features = X.shape
     turn_hint = (
@@ -218,9 +266,9 @@ def _table(contents: Contents, kind: detect.Kind, request: Request) -> Samples:
     what = repr(contents.target_name) if contents.target_name else "number" if request.task == "regression" else "label"
     targets = np.full(n_samples, "") if y is None else targets_of(y, what, contents, request, turn_hint)
     refuse_non_finite(X, contents, request)
-    if request.features is None and kind.has_columns and request.samples_in == "rows":
+    if request.needed is None and kind.has_columns and request.samples_in == "rows":
         refuse_row_numbers(contents, request)
-    is_sure = request.features is not None or request.task == "regression"  # what was asked for was found by its name
+    is_sure = request.needed is not None or request.task == "regression"  # what was asked for was found by its name
     read = f"{request.name}: {n_samples} samples and {n_features} features."
     note = (f"{read} {TURN_HINT}",) if turn_hint and not is_sure else ()
     return Samples(
@@ -231,20 +279,27 @@ def _table(contents: Contents, kind: detect.Kind, request: Request) -> Samples:
         sample_names=contents.sample_names,
         groups=None if contents.groups is None else labels_of(contents.groups, repr(request.groups), contents, request),
         target_name=contents.target_name,
-        notes=(*contents.notes, *note, *note_on_numbers(targets, what, request), *note_on_dates(contents.feature_names)),
+        notes=(
+            *contents.notes,
+            *request.log.notes,
+            *note,
+            *note_on_numbers(targets, what, request),
+            *note_on_dates(contents.feature_names),
+        ),
         format=contents.format or kind.name,
         title=request.name,
         others=contents.others,
+        choices=request.log.choices,
     )
 
 
 def _only_features(contents: Contents, request: Request) -> Contents:
     """Return the contents with the requested features only, or raise an error if there is none."""
-    assert request.features is not None
-    kept = [place for place, name in enumerate(contents.feature_names) if name in request.features]
-    others = [*contents.others, *(name for name in contents.feature_names if name not in request.features)]
+    assert request.needed is not None
+    kept = [place for place, name in enumerate(contents.feature_names) if name in request.needed]
+    others = [*contents.others, *(name for name in contents.feature_names if name not in request.needed)]
     if not kept:
-        are_in_rows = request.samples_in == "rows" and not request.features.isdisjoint(contents.sample_names or [])
+        are_in_rows = request.samples_in == "rows" and not request.needed.isdisjoint(contents.sample_names or [])
         raise no_feature(others, request, TURN_HINT if are_in_rows else "")
     if len(kept) == len(contents.feature_names) and not isinstance(contents.X, FileBlocks):
         return replace(contents, others=others)

@@ -22,7 +22,7 @@ def refuse_non_finite(X: Any, contents: Contents, request: Request) -> None:
     """
     blocks = extents(X) if isinstance(X, FileBlocks) else [slice(0, X.shape[0])]
     counts = np.array(X.each(_counts, [()] * len(blocks)) if isinstance(X, FileBlocks) else [_counts(X)])
-    counts[:, 0] *= request.features is None
+    counts[:, 0] *= request.needed is None
     total = counts.sum(axis=0)
     if not total.any():
         return

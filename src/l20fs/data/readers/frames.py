@@ -28,7 +28,7 @@ TURN_HINT = "If its samples are in columns, say so (--samples-in columns)."
 
 def check_header(header: Sequence[str], request: Request) -> None:
     """Raise an error for duplicate column names, or if a requested column is missing."""
-    kept = header if request.features is None else [name for name in header if name in request.features or name == header[0]]
+    kept = header if request.needed is None else [name for name in header if name in request.needed or name == header[0]]
     refuse_repeated(kept, "column", request)
     for wanted in wanted_columns(request):
         find(wanted, header, "column", request)
@@ -79,7 +79,7 @@ def contents_of_frame(
     if first is not None and (has_names or _are_names(first, frame[first], request)):
         samples = list(texts[first])
         wanted.append(first)
-    chosen = [name not in wanted and (request.features is None or name in request.features) for name in columns]
+    chosen = [name not in wanted and (request.needed is None or name in request.needed) for name in columns]
     features = frame.loc[:, chosen]
     _refuse_texts(features, request, _turned(frame))
     return Contents(
@@ -98,7 +98,7 @@ def _are_names(name: str, column: Any, request: Request) -> bool:
     """Return whether the first column holds the names of the samples; whole numbers, if it is no requested feature."""
     if not name.strip() or not _is_number(column.dtype):
         return True
-    is_other = request.features is not None and name not in request.features
+    is_other = request.needed is not None and name not in request.needed
     return is_other and column.dtype.kind in "iu" and bool(column.is_unique)
 
 
@@ -159,5 +159,5 @@ def _refuse_texts(features: Any, request: Request, hint: str) -> None:
             f"{request.name}: {counted(len(texts), 'column')} of text, first {listed(texts)}. Encode them as numbers or "
             f"remove them; only the target, the groups, and sample names in the first column, may be text.{hint}"
         )
-    if features.shape[1] == 0 and request.features is None:
+    if features.shape[1] == 0 and request.needed is None:
         raise DataError(f"{request.name}: no feature columns besides the target. Add columns of numbers.")

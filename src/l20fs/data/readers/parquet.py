@@ -78,7 +78,7 @@ def _turned(frame: Any, texts: dict[str, list[str]], request: Request) -> Conten
     if request.lacks_labels or request.table_target is not None:
         raise UnknownColumnError(f"{request.name}: where are the labels? Give a file with them (--labels FILE).")
     genes = frame.columns[0]
-    samples = contents_of_frame(frame, texts, replace(request, groups=None, features=None), has_names=True)
+    samples = contents_of_frame(frame, texts, replace(request, groups=None, needed=None), has_names=True)
     return replace(
         samples, X=samples.X.T, feature_names=texts[genes], sample_names=samples.feature_names, y=None, groups=None
     )

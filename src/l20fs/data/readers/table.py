@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import shlex
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,6 +16,15 @@ from l20fs.typing import Array, Task
 #: An array, a csr_array, a csc_array or FileBlocks; SciPy has no types that could say so.
 Matrix = Any
 SamplesIn = Literal["rows", "columns"]
+
+#: Decimal mark of numbers in texts.
+Decimal = Literal[".", ","]
+#: What happens to missing values: the medians and the neighbours are of the training samples.
+Missing = Literal["refuse", "drop", "median", "knn"]
+#: What happens to features of the same name.
+Duplicates = Literal["refuse", "mean", "max-variance", "first", "number"]
+#: How the samples of a table and of a file of labels are matched by their names.
+Join = Literal["exact", "inner", "near"]
 
 
 class DataError(ValueError):
@@ -57,7 +67,9 @@ class Samples:
     title : str
         Name of the file, or of the built-in set.
     others : list of str
-        Names of the columns that were left out, if only some features were asked for.
+        Names of the columns that were left out.
+    choices : dict of dict
+        What the readers chose by themselves, by file name and option, such as ``{"a.csv": {"decimal": ","}}``.
 
     Examples
     --------
@@ -81,6 +93,7 @@ class Samples:
     format: str = ""
     title: str = ""
     others: Sequence[str] = ()
+    choices: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @property
     def task(self) -> Task:
@@ -88,9 +101,18 @@ class Samples:
         return "regression" if self.y.dtype.kind == "f" else "classification"
 
 
+@dataclass
+class ReadingLog:
+    """Notes for the user about how files are read, and what was chosen without being asked for."""
+
+    notes: list[str] = field(default_factory=list)
+    #: By file name and option.
+    choices: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
 @dataclass(frozen=True)
 class Request:
-    """Options of a reader, see :func:`l20fs.data.readers.read_table`."""
+    """Options of a reader, see :func:`l20fs.data.readers.read_table`; None: detected, or the default."""
 
     file: Path
     target: str | None = None
@@ -108,8 +130,23 @@ class Request:
     task: Task = "auto"
     #: Whether a file without labels is refused.
     need_labels: bool = True
-    #: The features to read, whose values may be missing; None: all, without missing values.
-    features: frozenset[str] | None = None
+    #: The features that a panel needs, whose values may be missing; None: all.
+    needed: frozenset[str] | None = None
+    labels_sheet: str | None = None
+    encoding: str | None = None
+    decimal: Decimal | None = None
+    skip_rows: int | None = None
+    #: Texts that stand for a missing value, besides the usual ones.
+    na: tuple[str, ...] = ()
+    #: Names or patterns of columns to leave out, and of the features to read.
+    ignore: tuple[str, ...] = ()
+    features: tuple[str, ...] | None = None
+    duplicates: Duplicates | None = None
+    missing: Missing | None = None
+    join: Join | None = None
+    strict: bool = False
+    #: Shared by all files of a request.
+    log: ReadingLog = field(default_factory=ReadingLog, compare=False)
 
     @property
     def name(self) -> str:
@@ -120,6 +157,48 @@ class Request:
     def lacks_labels(self) -> bool:
         """Whether it is not said where the labels are, and they are needed."""
         return self.need_labels and self.labels is None and self.target is None
+
+    def note(self, text: str) -> None:
+        """Keep a note for the user, which names the file."""
+        self.log.notes.append(f"{self.name}: {text}")
+
+    def guess(self, option: str | None, value: Any, text: str) -> None:
+        """Keep a guess about the file and a note that says so, or raise an error if guesses are forbidden.
+
+        Parameters
+        ----------
+        option : str or None
+            The option that would say the same, such as ``"decimal"``; None if there is none.
+        value : object
+            Its value.
+        text : str
+            What was found and done, without the name of the file and the full stop.
+
+        Examples
+        --------
+        >>> request = Request(Path("a.csv"))
+        >>> request.guess("decimal", ",", "numbers have a decimal comma")
+        >>> request.log.notes, request.log.choices
+        (['a.csv: numbers have a decimal comma (--decimal ,).'], {'a.csv': {'decimal': ','}})
+        """
+        said = "" if option is None else f"--{option.replace('_', '-')}"
+        said += f" {shlex.quote(str(value))}" if said and isinstance(value, str | int) else ""
+        if self.strict:
+            way_out = f"Say so with {said}" if said else "Correct the file"
+            raise DataError(f"{self.name}: {text}, and --strict forbids to guess. {way_out}, or leave --strict out.")
+        self.note(f"{text} ({said})." if said else f"{text}.")
+        if option is not None:
+            self.log.choices.setdefault(self.name, {})[option] = value
+
+    @property
+    def missing_rule(self) -> Missing:
+        """What happens to missing values."""
+        return self.missing or ("refuse" if self.strict else "median")
+
+    @property
+    def duplicates_rule(self) -> Duplicates:
+        """What happens to features of the same name."""
+        return self.duplicates or ("refuse" if self.strict else "number")
 
     @property
     def table_target(self) -> str | None:

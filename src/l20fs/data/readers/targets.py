@@ -30,7 +30,7 @@ def targets_of(texts: Sequence[str], what: str, contents: Contents, request: Req
     if request.task == "regression":
         return numbers_of(texts, what, contents, request)
     labels = labels_of(texts, what, contents, request)
-    if request.features is None:
+    if request.needed is None:
         _refuse_no_classes(labels, what, request, turn_hint)
     return labels
 
@@ -61,7 +61,7 @@ def numbers_of(values: Sequence[str], what: str, contents: Contents, request: Re
             f"{request.name}: {what} has {counted(len(infinite), 'infinite value')}, first in "
             f"{_places(infinite, contents)}. Drop them."
         )
-    if not np.ptp(numbers) and request.features is None:
+    if not np.ptp(numbers) and request.needed is None:
         raise DataError(f"{request.name}: {what} is {numbers[0]:g} in all samples, so there is nothing to predict.")
     return numbers
 

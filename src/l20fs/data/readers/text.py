@@ -194,15 +194,15 @@ def turned_contents(table: Lines, request: Request) -> Contents:
     """Return the contents of a table with one feature per line; labels and groups are rows."""
     rows = sample_rows(table, request)
     features = wanted_rows(table.without({table.first.index(name) for name in rows}), request)
-    others = [name for name in table.first if request.features is not None and name not in request.features]
+    others = [name for name in table.first if request.needed is not None and name not in request.needed]
     return with_rows(replace(feature_rows(features, 1, request), others=others), rows, 1, request)
 
 
 def wanted_rows(table: Lines, request: Request) -> Lines:
     """Return the rows of the requested features, or raise an error if there is none."""
-    if request.features is None:
+    if request.needed is None:
         return table
-    others = {row for row, name in enumerate(table.first) if name not in request.features}
+    others = {row for row, name in enumerate(table.first) if name not in request.needed}
     if len(others) == len(table.first):
         raise no_feature(table.first, request)
     return table.without(others)
