@@ -8,15 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import click
-import scipy.sparse as sp
 from rich.box import SIMPLE_HEAD
 from rich.table import Table as RichTable
 
-from l20fs.cli.load import load
 from l20fs.cli.options import DataOptions, check_scoring, data_options, scoring_option
 from l20fs.cli.output import cell_bars, note, plain, show_tables, tell_results
-from l20fs.data.readers import DataError
-from l20fs.design import Scale
+from l20fs.typing import Scale
 
 if TYPE_CHECKING:
     from l20fs.experiments.plan import Variant
@@ -78,7 +75,11 @@ def compare(
       l20fs compare tumours.tsv --target type -o out --scoring roc_auc
       l20fs compare blood.tsv --target age --task regression -o out
     """
-    from l20fs.experiments import compare as comparison  # matplotlib takes a second to load
+    import scipy.sparse as sp
+
+    from l20fs.cli.load import load
+    from l20fs.data.readers import DataError
+    from l20fs.experiments import compare as comparison
     from l20fs.experiments.cells import Dataset
 
     options = DataOptions(**reading)

@@ -11,7 +11,6 @@ from typing import Any, BinaryIO
 
 import click
 
-from l20fs.report.formats import text_writer
 from l20fs.storage.files import claimed, write_together
 
 #: Files by which the results of ``l20fs select`` are known; no other command writes beside them.
@@ -36,6 +35,8 @@ def check_folder(folder: Path | None, files: Collection[str], *, force: bool) ->
 
 def write_folder(folder: Path, writers: Writers, run: dict[str, Any], files: Collection[str], *, force: bool) -> list[str]:
     """Write the files atomically, with run.json last, remove those of an earlier run, and return their names."""
+    from l20fs.report.formats import text_writer
+
     all_writers = {**writers, "run.json": text_writer(json.dumps(run, indent=2, ensure_ascii=False) + "\n")}
     with claimed(folder):
         check_folder(folder, files, force=force)

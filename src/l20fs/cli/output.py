@@ -15,17 +15,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
-import pandas as pd
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from l20fs.blocks import FileBlocks
-from l20fs.report.formats import text_writer
 from l20fs.text import printable
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from l20fs.experiments.runner import RunProgress
 
 
@@ -35,6 +34,8 @@ MOST_LETTERS = 500
 
 def tsv_writer(frame: pd.DataFrame) -> Callable[[BinaryIO], object]:
     """Return a function that writes a frame into an open file, tab-separated."""
+    from l20fs.report.formats import text_writer
+
     text = io.StringIO()
     frame.to_csv(text, sep="\t", index=False, float_format="%.10g", lineterminator="\n")
     return text_writer(text.getvalue())
@@ -142,6 +143,8 @@ class _Notes(logging.Handler):
 @contextmanager
 def log_of_blocks(X: Any) -> Iterator[None]:
     """Print log messages of a fit to a matrix in blocks: how it is read, and with how much memory."""
+    from l20fs.blocks import FileBlocks
+
     if not isinstance(X, FileBlocks):
         yield
         return

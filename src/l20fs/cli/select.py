@@ -3,33 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.table import Table as RichTable
 
-from l20fs.cli.load import load
-from l20fs.cli.options import SelectOptions, check_scoring, data_options, model_options, scoring_option
+from l20fs.cli.options import DEFAULT_K, SelectOptions, check_scoring, data_options, model_options, scoring_option
 from l20fs.cli.output import note, plain, readable, show, show_json, show_tables, tell_results
 from l20fs.cli.parameter_types import SOLVERS
-from l20fs.cli.results import (
-    check_output,
-    check_same_run,
-    clear_leftovers,
-    clear_passes,
-    cv_table,
-    describe_run,
-    write_results,
-)
-from l20fs.cli.select_content import Panel, build_content, panel_of, stability_of
-from l20fs.cli.select_findings import Findings
-from l20fs.cli.select_pipeline import DEFAULT_K, run_selection
-from l20fs.cli.select_sentences import answer, chance_text, nested_answer, settings
 from l20fs.evaluation.choice import FIRST_LIMIT, LAST_LIMIT
-from l20fs.report.content import Stability
-from l20fs.report.sentences import RULES
 from l20fs.storage.files import claimed
 from l20fs.text import percent, with_interval
+
+if TYPE_CHECKING:
+    from l20fs.cli.select_content import Panel
+    from l20fs.cli.select_findings import Findings
+    from l20fs.report.content import Stability
 
 SHOWN_SIZES = (1, 2, 5, 10, 20, 50, 100)
 MOST_ROWS_SHOWN = 20
@@ -82,6 +71,18 @@ def select(data: str, **given: Any) -> None:
       l20fs select relapse.csv --target relapse --scoring roc_auc --auto best -o results
       l20fs select methylation.csv --target age --task regression --auto 1se -o results
     """
+    from l20fs.cli.load import load
+    from l20fs.cli.results import (
+        check_output,
+        check_same_run,
+        clear_leftovers,
+        clear_passes,
+        describe_run,
+        write_results,
+    )
+    from l20fs.cli.select_content import build_content
+    from l20fs.cli.select_pipeline import run_selection
+
     options = SelectOptions(**given)
     check_combination(options)
     output = options.output
@@ -138,6 +139,9 @@ def arguments(data: str, options: SelectOptions) -> dict[str, Any]:
 
 def tell(findings: Findings) -> None:
     """Print the result, as JSON or as tables."""
+    from l20fs.cli.select_content import panel_of, stability_of
+    from l20fs.cli.select_sentences import answer, nested_answer, settings
+
     panel, stability = panel_of(findings), stability_of(findings)
     if findings.options.as_json:
         show_json(summary(findings, panel, stability))
@@ -151,6 +155,10 @@ def tell(findings: Findings) -> None:
 
 def summary(findings: Findings, panel: Panel, stability: Stability | None) -> dict[str, Any]:
     """Return the result for programs: run.json, selection and scores."""
+    from l20fs.cli.results import cv_table
+    from l20fs.cli.select_sentences import answer, settings
+    from l20fs.report.sentences import RULES
+
     columns = cv_table(findings)
     nested, score, nested_score = findings.nested, findings.score, findings.nested_score
     return findings.provenance | {
@@ -219,6 +227,8 @@ def weight_text(panel: Panel, i: int) -> str:
 
 def scores_at_a_few(findings: Findings) -> RichTable:
     """Return the scores at a few numbers of features, with their intervals."""
+    from l20fs.cli.select_sentences import chance_text
+
     assert findings.predictions is not None
     sizes, metric = findings.predictions.sizes, findings.metric
     title = f"{metric.title[0].upper()}{metric.title[1:]} (95 % interval): {findings.provenance['protocol']}"

@@ -12,8 +12,9 @@ from sklearn.base import clone
 
 from l20fs import L20Selector, StabilitySelector
 from l20fs.blocks import FileBlocks
+from l20fs.cli import NothingSelectedError
 from l20fs.cli.load import make_selector, refuse_for_blocks
-from l20fs.cli.options import DEFAULTS, SelectOptions
+from l20fs.cli.options import DEFAULT_K, SelectOptions
 from l20fs.cli.output import WarningLog, log_of_blocks, note, progress, stated_warnings
 from l20fs.cli.results import PASSES, RESAMPLES
 from l20fs.cli.select_findings import Findings
@@ -30,13 +31,8 @@ from l20fs.inputs.names import NamedColumns
 from l20fs.text import counted
 from l20fs.typing import Array
 
-DEFAULT_K = DEFAULTS["n_features_to_select"]
 #: With more samples than this the vote of neighbours, which compares all with all, is left out.
 MOST_COMPARED = 5000
-
-
-class NothingSelectedError(Exception):
-    """No feature is selected at the chosen lambda."""
 
 
 def run_selection(samples: Samples, options: SelectOptions, provenance: dict[str, Any], folder: Path | None) -> Findings:

@@ -31,10 +31,6 @@ from l20fs.data.readers.svmlight import read_svmlight
 from l20fs.data.readers.table import (
     Contents,
     DataError,
-    Decimal,
-    Duplicates,
-    Join,
-    Missing,
     MissingPackageError,
     Request,
     Samples,
@@ -47,7 +43,7 @@ from l20fs.data.readers.tenx import read_tenx, tenx_files
 from l20fs.data.readers.text import MEMORY_PER_BYTE, read_text
 from l20fs.data.readers.zarr_store import read_zarr
 from l20fs.text import quoted
-from l20fs.typing import Task
+from l20fs.typing import Decimal, Duplicates, Join, Missing, Task
 
 __all__ = ["DataError", "MissingPackageError", "Samples", "UnknownColumnError", "read_table"]
 
