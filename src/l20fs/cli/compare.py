@@ -11,6 +11,7 @@ import click
 from rich.box import SIMPLE_HEAD
 from rich.table import Table as RichTable
 
+from l20fs.cli.folder import check_writable
 from l20fs.cli.options import DataOptions, check_scoring, data_options, scoring_option
 from l20fs.cli.output import cell_bars, note, plain, show_tables, tell_results
 from l20fs.typing import Scale
@@ -87,8 +88,7 @@ def compare(
     variants = wanted_variants(methods, for_labels=for_labels)
     check_scoring(scoring, options.task)
     wanted_sizes = None if sizes is None else parse_sizes(sizes)
-    if folder.exists() and not folder.is_dir():
-        raise NotADirectoryError(f"-o {folder}: this is a file. Name a folder.")
+    check_writable(folder)
     if options.groups is not None:
         raise click.UsageError("--groups: the splits of a comparison do not know groups. Leave the option out.")
     samples = load(data, options)

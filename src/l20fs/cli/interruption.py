@@ -77,8 +77,9 @@ def message_of(stop: BaseException, arguments: list[str]) -> tuple[str, int]:
 
 def program() -> list[str]:
     """Return the words that call this program, as they were typed."""
+    typed = sys.orig_argv[: len(sys.orig_argv) - len(sys.argv[1:])]
+    if typed[-1].startswith("l20fs"):  # python -m l20fs
+        return typed
     called = sys.argv[0]
-    if os.path.basename(called) == "__main__.py":
-        return [os.path.basename(sys.executable), "-m", "l20fs.cli"]
-    is_typed = os.path.basename(called) == "l20fs" and shutil.which("l20fs") != os.path.abspath(called)
-    return [os.path.relpath(called)] if is_typed and os.path.exists(called) else ["l20fs"]
+    is_found = os.path.basename(called) != "l20fs" or shutil.which("l20fs") == os.path.abspath(called)
+    return ["l20fs"] if is_found else [called]

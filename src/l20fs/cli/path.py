@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from l20fs.cli.folder import check_writable
 from l20fs.cli.options import DataOptions, ModelOptions, data_options, model_options
 from l20fs.cli.output import log_of_blocks, note, show, stated_warnings, tsv_writer
 from l20fs.cli.parameter_types import SOLVERS
@@ -59,6 +60,8 @@ def path(data: str, **given: Any) -> None:
         raise click.UsageError(f"--method {options.method} has no path. Use one of {', '.join(SOLVERS)}.")
     if output is not None and output.exists() and not options.force:
         raise click.UsageError(f"-o {output}: the file exists. Use --force to replace it.")
+    if output is not None:
+        check_writable(output.parent)
     options = options.completed()
     samples = load(data, options, in_blocks=True)
     refuse_for_blocks(samples, options, certify=options.certify)

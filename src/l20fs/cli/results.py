@@ -14,6 +14,7 @@ from typing import Any, BinaryIO
 import click
 import pandas as pd
 
+from l20fs.cli.folder import check_writable
 from l20fs.cli.output import tsv_writer
 from l20fs.cli.select_content import selection_tsv
 from l20fs.cli.select_findings import Findings
@@ -71,8 +72,7 @@ def check_output(folder: Path | None, *, force: bool, resume: bool) -> None:
     """Raise an error for an invalid output folder before any work is done."""
     if folder is None:
         return
-    if folder.exists() and not folder.is_dir():
-        raise NotADirectoryError(f"-o {folder}: this is a file. Name a folder.")
+    check_writable(folder)
     present = [name for name in RESULT_FILES if (folder / name).exists()]
     if force or resume:
         return
