@@ -17,7 +17,7 @@ from l20fs import L20Selector
 from l20fs.blocks import FileBlocks, format_bytes
 from l20fs.cli.folder import COMMAND_OF
 from l20fs.cli.options import DataOptions, ModelOptions, ReadingOptions, flag
-from l20fs.cli.output import note, readable
+from l20fs.cli.output import note, readable, working
 from l20fs.cli.parameter_types import SOLVERS, supervised_methods
 from l20fs.data import load_srbct
 from l20fs.data.readers import DataError, Samples, read_table
@@ -44,7 +44,8 @@ def load(data: str, options: DataOptions, *, in_blocks: bool = False) -> Samples
         refuse_pipe(Path(data))
         refuse_results(Path(data))
         in_use = resident_memory() if "max_memory" in given else 0
-        samples = read_table(Path(data), options.target, in_blocks=in_blocks, in_use=in_use, task=options.task, **given)
+        with working(f"Reading {readable(Path(data).name)}"):
+            samples = read_table(Path(data), options.target, in_blocks=in_blocks, in_use=in_use, task=options.task, **given)
         samples = replace(samples, title=readable(samples.title))
         tell_notes(samples)
     X = samples.X

@@ -22,7 +22,10 @@ def defaults_of_selector() -> dict[str, Any]:
     source = ast.parse(files("l20fs.estimators").joinpath("selector.py").read_text(encoding="utf-8"))
     kind = next(node for node in source.body if isinstance(node, ast.ClassDef) and node.name == "L20Selector")
     create = next(node for node in kind.body if isinstance(node, ast.FunctionDef) and node.name == "__init__").args
-    named = [*zip(create.args[::-1], create.defaults[::-1], strict=False), *zip(create.kwonlyargs, create.kw_defaults, strict=True)]
+    named = [
+        *zip(create.args[::-1], create.defaults[::-1], strict=False),
+        *zip(create.kwonlyargs, create.kw_defaults, strict=True),
+    ]
     return {argument.arg: ast.literal_eval(default) for argument, default in named if default is not None}
 
 

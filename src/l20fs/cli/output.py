@@ -16,7 +16,17 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -49,6 +59,11 @@ def show_json(value: Any) -> None:
 def tell_results(folder: Path, names: Iterable[str], *, open_page: bool) -> None:
     """Say where the result files and the report page are, and open the page if asked for."""
     note(f"Results are in {folder}{os.sep}: {', '.join(names)}")
+    tell_page(folder, open_page=open_page)
+
+
+def tell_page(folder: Path, *, open_page: bool) -> None:
+    """Say where the report page is, and open it if asked for."""
     page = folder / "report.html"
     note(f"Look at {page}")
     if open_page:
@@ -162,9 +177,7 @@ def log_of_blocks(X: Any) -> Iterator[None]:
 @contextmanager
 def cell_bars() -> Iterator[Callable[[str, RunProgress], None]]:
     """Yield a function that shows the progress of runs of cells, a bar and the time left for each; on a terminal only."""
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
+    with live(BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()) as bars:
         tasks: dict[str, TaskID] = {}
 
         def on_progress(name: str, progress: RunProgress) -> None:
@@ -178,7 +191,21 @@ def cell_bars() -> Iterator[Callable[[str, RunProgress], None]]:
 @contextmanager
 def progress(description: str, total: int) -> Iterator[Callable[[], None]]:
     """Draw a bar on a terminal; the function that is yielded advances it by one."""
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bars:
+    with live(BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()) as bars:
         task = bars.add_task(description, total=total)
         yield lambda: bars.advance(task)
+
+
+@contextmanager
+def working(description: str) -> Iterator[None]:
+    """Show on a terminal that a step of unknown length goes on, and for how long."""
+    with live() as bars:
+        bars.add_task(description, total=None)
+        yield
+
+
+def live(*columns: ProgressColumn) -> Progress:
+    """Return a display on a terminal that moves by itself, also while no step ends; nothing is drawn elsewhere."""
+    console = Console(stderr=True)
+    first = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    return Progress(*first, *columns, console=console, transient=True, disable=not console.is_terminal)

@@ -11,7 +11,7 @@ import click
 
 from l20fs.cli.folder import check_writable
 from l20fs.cli.options import DataOptions, ModelOptions, data_options, model_options
-from l20fs.cli.output import log_of_blocks, note, show, stated_warnings, tsv_writer
+from l20fs.cli.output import log_of_blocks, note, show, stated_warnings, tsv_writer, working
 from l20fs.cli.parameter_types import SOLVERS
 from l20fs.storage.files import write_atomically
 
@@ -69,7 +69,7 @@ def path(data: str, **given: Any) -> None:
     selector = make_selector(samples, options, k)
     assert isinstance(selector, L20Selector)
     selector.set_params(n_features_to_select=k, certify=options.certify)
-    with stated_warnings(), log_of_blocks(samples.X):
+    with stated_warnings(), log_of_blocks(samples.X), working("Fit"):
         selector.fit(NamedColumns(samples.X, samples.feature_names), samples.y)
     text = tsv_writer(path_frame(selector.path_, samples.feature_names, with_gaps=options.certify))
     if output is not None:
