@@ -103,7 +103,7 @@ def compare(
     )
     for remark in comparison.remarks(dataset, plan):
         note(remark)
-    with cell_bars() as on_progress:
+    with cell_bars(folder) as on_progress:
         found = comparison.compare(plan, dataset, folder, n_jobs=n_jobs, on_progress=partial(on_progress, "comparison"))
     show_tables(*shown(found.table))
     note(found.table.caption)

@@ -30,6 +30,7 @@ from rich.progress import (
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from l20fs.cli.interruption import resumable
 from l20fs.text import printable
 
 if TYPE_CHECKING:
@@ -175,17 +176,27 @@ def log_of_blocks(X: Any) -> Iterator[None]:
 
 
 @contextmanager
-def cell_bars() -> Iterator[Callable[[str, RunProgress], None]]:
-    """Yield a function that shows the progress of runs of cells, a bar and the time left for each; on a terminal only."""
+def cell_bars(folder: Path) -> Iterator[Callable[[str, RunProgress], None]]:
+    """Yield a function that shows the progress of runs of cells, a bar and the time left for each; on a terminal only.
+
+    Everything that is finished is in ``folder``, and told if the block is interrupted: the same command goes on with it.
+    """
     with live(BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()) as bars:
         tasks: dict[str, TaskID] = {}
+        done: dict[str, RunProgress] = {}
 
         def on_progress(name: str, progress: RunProgress) -> None:
+            done[name] = progress
             if name not in tasks:
                 tasks[name] = bars.add_task(name)
             bars.update(tasks[name], completed=progress.n_done, total=progress.n_cells)
 
-        yield on_progress
+        def kept() -> str:
+            counts = [f"{each.n_done} of {each.n_cells} fits of {name!r}" for name, each in done.items() if each.n_done]
+            return f"{', '.join(counts)} kept in {folder}{os.sep}" if counts else ""
+
+        with resumable(kept):
+            yield on_progress
 
 
 @contextmanager

@@ -91,7 +91,7 @@ def reproduce(
         if name not in paper_sets():
             raise click.UsageError(f"--datasets: {name!r} is not a set of the paper. {hint(name, list(paper_sets()))}")
     check_writable(folder)
-    with cell_bars() as on_progress:
+    with cell_bars(folder) as on_progress:
         reproduction = Reproduction(
             folder,
             data_dir=data_dir,
