@@ -25,16 +25,28 @@ from l20fs.typing import Array
 
 
 class Dataset(NamedTuple):
-    """Data set in the form for methods; ``y`` holds labels, or numbers for a regression."""
+    """Data set in the form for methods; ``y`` holds labels, or numbers for a regression.
+
+    Samples of one of the ``groups`` are never both learned from and tested.
+    """
 
     name: str
     X: Array
     y: Array
     task: Literal["classification", "regression"] = "classification"
+    groups: Array | None = None
 
     @property
     def digest(self) -> str:
-        return hash_of(digest(self.X), digest(self.y))
+        return hash_of(*(digest(part) for part in (self.X, self.y, self.groups) if part is not None))
+
+    def split(self, number: int, seed: int) -> Fold:
+        """Return the training and the test samples of a trial."""
+        return paper_split(self.strata, number, seed, self.groups)
+
+    def inner_folds(self, number: int, n_folds: int, seed: int) -> list[Fold]:
+        """Return the inner folds of a trial, as indices into the whole data set."""
+        return inner_folds(self.strata, number, n_folds, seed, self.groups)
 
     @property
     def has_labels(self) -> bool:
@@ -84,7 +96,7 @@ def cells_of(plan: Plan, dataset: Dataset) -> Iterator[Cell]:
     """Return all cells of a data set: all trials first, so that results come early, then the inner folds."""
     n_features = dataset.X.shape[1]
     for split in range(plan.n_splits):
-        n_folds = len(inner_folds(dataset.strata, split, plan.inner_folds, plan.seed)) if plan.inner_folds else 0
+        n_folds = len(dataset.inner_folds(split, plan.inner_folds, plan.seed)) if plan.inner_folds else 0
         for variant in plan.variants:
             sizes = variant.sizes or plan.sizes
             if variant.method == "Baseline":
@@ -96,22 +108,23 @@ def cells_of(plan: Plan, dataset: Dataset) -> Iterator[Cell]:
                 yield Cell(dataset.name, variant, split, fold, *common)
 
 
-def inner_folds(y: Array, split: int, n_folds: int, seed: int) -> list[Fold]:
+def inner_folds(y: Array, split: int, n_folds: int, seed: int, groups: Array | None = None) -> list[Fold]:
     """Return the inner folds of a trial, as indices into the whole data set."""
-    train = paper_split(y, split, seed).train
-    return [Fold(train[fold.train], train[fold.test]) for fold in inner_splits(y[train], n_folds, split, seed)]
+    train = paper_split(y, split, seed, groups).train
+    folds = inner_splits(y[train], n_folds, split, seed, None if groups is None else groups[train])
+    return [Fold(train[fold.train], train[fold.test]) for fold in folds]
 
 
-def fold_of(cell: Cell, strata: Array) -> Fold:
+def fold_of(cell: Cell, dataset: Dataset) -> Fold:
     """Return the training and the test samples of a cell."""
     if cell.fold is None:
-        return paper_split(strata, cell.split, cell.seed)
-    return inner_folds(strata, cell.split, cell.n_folds, cell.seed)[cell.fold]
+        return dataset.split(cell.split, cell.seed)
+    return dataset.inner_folds(cell.split, cell.n_folds, cell.seed)[cell.fold]
 
 
 def compute(cell: Cell, dataset: Dataset) -> dict[str, Any]:
     """Select on the training samples of a cell and evaluate every size on its test samples."""
-    fold = fold_of(cell, dataset.strata)
+    fold = fold_of(cell, dataset)
     samples = Samples(scaled(dataset, fold.train, cell.scale), dataset.y)
     train, test = samples.part(fold.train), samples.part(fold.test)
     with warnings.catch_warnings():
