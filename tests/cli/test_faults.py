@@ -158,14 +158,6 @@ def test_c2_a_full_disk(results, table):
     assert without_cells(results) == before
 
 
-@pytest.mark.parametrize("place", ["file", "file/out", "file/deep/out"])
-def test_c2_an_output_folder_that_is_or_lies_below_a_file(tmp_path, table, capsys, place):
-    (tmp_path / "file").write_text("mine")
-    assert run(["select", table, "--target", "type", "-k", "3", "-o", str(tmp_path / place), "--force"]) == 1
-    assert "error: " in capsys.readouterr().err
-    assert (tmp_path / "file").read_text() == "mine"
-
-
 def test_c2_the_folder_of_a_failed_run_goes_and_those_that_were_there_stay(tmp_path, table, monkeypatch):
     (tmp_path / "mine").mkdir()
     fail_from(monkeypatch, "replace", 1, OSError(errno.ENOSPC, "full"))
