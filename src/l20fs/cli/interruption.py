@@ -77,8 +77,8 @@ def message_of(stop: BaseException, arguments: list[str]) -> tuple[str, int]:
 
 def program() -> list[str]:
     """Return the words that call this program, as they were typed."""
-    typed = sys.orig_argv[: len(sys.orig_argv) - len(sys.argv[1:])]
-    if typed[-1].startswith("l20fs"):  # python -m l20fs
+    typed = sys.orig_argv[: max(0, len(sys.orig_argv) - len(sys.argv[1:]))]
+    if typed[-2:-1] == ["-m"] and typed[-1] in ("l20fs", "l20fs.cli"):
         return typed
     called = sys.argv[0]
     is_found = os.path.basename(called) != "l20fs" or shutil.which("l20fs") == os.path.abspath(called)
