@@ -50,8 +50,10 @@ class Markers:
     separation : array of shape (n_classes, n_selected)
         Mean in the class minus the highest mean of another class, in deviations of the gene: above 0 for the owner alone.
     log_fold_change : array of shape (n_classes, n_selected)
-        Binary logarithm of the ratio of the means in the class and in all other cells, as scanpy computes it; NaN for values
-        that are not log1p of something, of which a mean is negative.
+        Binary logarithm of the ratio of the means in the class and in all other cells, as scanpy computes it; NaN if a mean
+        is negative, as of scaled values.
+    height : array of shape (n_classes, n_selected)
+        Mean in the class minus the mean in all other cells, in deviations of the gene.
     """
 
     names: Array
@@ -59,6 +61,7 @@ class Markers:
     owners: Array
     separation: Array
     log_fold_change: Array
+    height: Array
 
     @classmethod
     def of(cls, found: GroupMeans, names: Array, classes: Array, *, is_log: bool) -> Markers:
@@ -67,11 +70,8 @@ class Markers:
         ranked = np.sort(found.within, axis=0)
         is_owner = np.arange(len(classes))[:, None] == owners
         separation = (found.within - np.where(is_owner, ranked[-2], ranked[-1])) / found.deviation
-        is_valid = (found.means >= 0.0) & (found.others >= 0.0)
-        means, others = (np.where(is_valid, part, np.nan) for part in (found.means, found.others))
-        if is_log:
-            means, others = np.expm1(means), np.expm1(others)
-        return cls(names, classes, owners, separation, np.log2((means + PSEUDO) / (others + PSEUDO)))
+        height = (found.means - found.others) / found.deviation
+        return cls(names, classes, owners, separation, _log_fold_change(found, is_log=is_log), height)
 
     def warn_of_missing(self) -> None:
         """Warn of classes in which no selected gene is highest."""
@@ -87,11 +87,12 @@ class Markers:
     def table(self) -> dict[str, Array]:
         """Return the records of ``.uns`` that scanpy reads, with a field per class and no p-values.
 
-        The lists of all classes are as long as that of the class with most markers: the genes of a class come first, those
-        with the largest separation before the others, and then genes of other classes, whose separation is not above 0.
+        The lists of all classes are as long as that of the class with most markers: the genes of a class come first, by
+        their separation, and then genes of other classes, whose separation is not above 0, by their height in the class.
         """
         n_most = int(np.bincount(self.owners, minlength=1).max()) if len(self.names) else 0
-        order = np.argsort(-self.separation, axis=1, kind="stable")[:, :n_most]
+        is_other = np.arange(len(self.classes))[:, None] != self.owners
+        order = np.lexsort((-np.where(is_other, self.height, self.separation), is_other), axis=1)[:, :n_most]
         nothing = np.full(order.shape, np.nan)
         return {
             "names": self._records(self.names[order], object),
@@ -106,3 +107,10 @@ class Markers:
         for name, of_class in zip(self.classes, values, strict=True):
             records[name] = of_class
         return records
+
+
+def _log_fold_change(found: GroupMeans, *, is_log: bool) -> Array:
+    if (found.means < 0.0).any() or (found.others < 0.0).any():
+        return np.full(found.means.shape, np.nan)
+    means, others = (np.expm1(found.means), np.expm1(found.others)) if is_log else (found.means, found.others)
+    return np.asarray(np.log2((means + PSEUDO) / (others + PSEUDO)))
