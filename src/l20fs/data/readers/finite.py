@@ -45,7 +45,7 @@ def refuse_non_finite(contents: Contents, request: Request) -> None:
 
 
 def settle_missing(contents: Contents, request: Request) -> tuple[Contents, Array | None]:
-    """Return the contents of memory as the rule for missing values says, and the gaps to fill in by feature, if there are any.
+    """Return contents in memory as the rule for missing values says, and the gaps to fill in by feature, None without any.
 
     Infinite values are refused always. Features and samples without any value are left out. If only some features were
     asked for, their values may be missing.
@@ -75,10 +75,9 @@ def settle_missing(contents: Contents, request: Request) -> tuple[Contents, Arra
         )
     n_missing, n_features = int(by_feature.sum()), int(np.count_nonzero(by_feature))
     where = _where(contents, *_first(contents.X, 0))
-    are = "is" if n_missing == 1 else "are"
-    text = f"{counted(n_missing, 'value')} of {counted(n_features, 'feature')} {are} missing, first in {where}"
-    they = "it is" if n_missing == 1 else "they are"
-    request.tell("missing", rule, f"{text}; {they} filled in by {FILLED_IN[rule]}")
+    text = f"{counted(n_missing, 'value')} of {counted(n_features, 'feature')} {are(n_missing)} missing, first in {where}"
+    it = "it" if n_missing == 1 else "they"
+    request.tell("missing", rule, f"{text}; {it} {are(n_missing)} filled in by {FILLED_IN[rule]}")
     return contents, by_feature
 
 
@@ -92,26 +91,31 @@ def _without_empty(contents: Contents, request: Request) -> Contents:
         contents = _without_features(contents, is_empty, "without any value", request)
     if is_empty_sample.any():
         kept = np.flatnonzero(~is_empty_sample)
-        gone = [_sample(contents, int(sample)) for sample in np.flatnonzero(is_empty_sample)[:1]]
-        request.note(f"{counted(n_samples - len(kept), 'sample')} without any value left out, first {gone[0]}.")
-        y, groups, names, lines = (
-            None if part is None else [part[i] for i in kept]
-            for part in (contents.y, contents.groups, contents.sample_names, contents.lines)
-        )
-        contents = replace(contents, X=contents.X[kept], y=y, groups=groups, sample_names=names, lines=lines)
+        n_gone = n_samples - len(kept)
+        first = _sample(contents, int(is_empty_sample.argmax()))
+        request.note(f"{counted(n_gone, 'sample')} without any value {are(n_gone)} left out, first {first}.")
+        of_samples = ("y", "groups", "sample_names", "lines")
+        found = {name: getattr(contents, name) for name in of_samples}
+        parts: dict[str, Any] = {name: [part[i] for i in kept] for name, part in found.items() if part is not None}
+        contents = replace(contents, X=contents.X[kept], **parts)
     return contents
 
 
 def _without_features(contents: Contents, is_out: Array, why: str, request: Request) -> Contents:
     """Leave out some features, with a note."""
     gone = [contents.feature_names[place] for place in np.flatnonzero(is_out)]
-    text = f"{counted(len(gone), 'feature')} {why} left out: {listed(gone)}"
+    text = f"{counted(len(gone), 'feature')} {why} {are(len(gone))} left out: {listed(gone)}"
     if is_out.all():
         raise DataError(f"{request.name}: {text}, and no other is there. Give features that have values.")
     request.note(f"{text}.")
     kept = np.flatnonzero(~is_out)
     names = [contents.feature_names[place] for place in kept]
     return replace(contents, X=contents.X[:, kept], feature_names=names, others=[*contents.others, *gone])
+
+
+def are(number: int) -> str:
+    """Return the verb for a number of things."""
+    return "is" if number == 1 else "are"
 
 
 def _found(number: int, kind: int, contents: Contents, request: Request, sample: int, feature: int) -> str:

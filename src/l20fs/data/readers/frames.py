@@ -28,7 +28,7 @@ TURN_HINT = "If its samples are in columns, say so (--samples-in columns)."
 
 
 def check_header(header: Sequence[str], request: Request) -> list[str]:
-    """Return the names of the columns, of repeated features with numbers; the columns of labels and groups must be unique."""
+    """Return the names of the columns, numbered where features are repeated; those of labels and groups must be unique."""
     refuse_repeated([name for name in header if name in (request.table_target, request.groups)], "column", request)
     for wanted in wanted_columns(request):
         find(wanted, header, "column", request)

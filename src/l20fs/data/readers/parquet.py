@@ -54,7 +54,7 @@ def _columns(table: Any, index: list[str], request: Request) -> tuple[Any, dict[
         {j: _numbers(column, pa) for j, column in enumerate(table.columns)}, copy=False
     )
     frame.columns = order
-    kept = {order[0], request.target, request.groups} & set(order) if order else set()
+    kept = [name for name in order if name in (order[0], request.target, request.groups)]
     return frame, {name: _texts(table.column(order.index(name))) for name in kept}
 
 

@@ -90,8 +90,8 @@ class Prepared(NamedTuple):
 
     X: Matrix
     feature_names: list[str]
-    unprepared: Unprepared | None = None
-    missing: dict[str, float] = {}
+    unprepared: Unprepared | None
+    missing: dict[str, float]
 
 
 def prepare(contents: Contents, n_missing: Array | None, request: Request) -> Prepared:
@@ -110,7 +110,7 @@ def prepare(contents: Contents, n_missing: Array | None, request: Request) -> Pr
     if n_missing is not None:
         steps.append(_imputer(request.missing_rule, np.unique(codes[n_missing > 0]), is_sparse=sp.issparse(X)))
     if not steps:
-        return Prepared(X, names)
+        return Prepared(X, names, None, {})
     unprepared = Unprepared(X, steps[0] if len(steps) == 1 else make_pipeline(*steps))
     shares: dict[str, float] = {}
     if n_missing is not None:

@@ -63,7 +63,7 @@ def settle_features(contents: Contents, request: Request) -> Contents:
     repeated = list(dict.fromkeys(name for name in in_file if name in known))
     if not repeated:
         return contents
-    text = f"{counted(len(repeated), 'feature name')} more than once: {listed(repeated)}"
+    text = f"{counted(len(repeated), 'feature name')} {occur(len(repeated))} more than once ({listed(repeated)})"
     done = {
         "number": f"they are numbered, as in {next(iter(request.numbered))!r}",
         "mean": "the mean of the features of one name is taken",
@@ -86,6 +86,11 @@ def settle_features(contents: Contents, request: Request) -> Contents:
     names, codes = grouped(in_file)
     X = mean_of_groups(contents.X, codes) if rule == "mean" else contents.X[:, np.unique(codes, return_index=True)[1]]
     return replace(contents, X=X, feature_names=names)
+
+
+def occur(number: int) -> str:
+    """Return the verb for a number of names."""
+    return "occurs" if number == 1 else "occur"
 
 
 def names_in_file(names: Sequence[str], request: Request) -> list[str]:
@@ -146,8 +151,8 @@ def settle_samples(contents: Contents, request: Request, hint: str) -> Contents:
     unique = numbered_names(names)
     if unique == names:
         return contents
-    repeated = [name for name, other in zip(names, unique, strict=True) if name != other]
-    text = f"{counted(len(set(repeated)), 'sample name')} more than once: {listed(list(dict.fromkeys(repeated)))}"
-    new = next(other for name, other in zip(names, unique, strict=True) if name != other)
-    request.guess(None, None, f"{text}; they are numbered, as in {new!r}")
+    renamed = [(name, other) for name, other in zip(names, unique, strict=True) if name != other]
+    repeated = dict.fromkeys(name for name, _ in renamed)
+    text = f"{counted(len(repeated), 'sample name')} {occur(len(repeated))} more than once ({listed(repeated)})"
+    request.guess(None, None, f"{text}; they are numbered, as in {renamed[0][1]!r}")
     return replace(contents, sample_names=unique)

@@ -79,7 +79,7 @@ def _lines(request: Request) -> list[str]:
 
 
 def _gene_names(lines: list[str], request: Request) -> tuple[list[str], tuple[str, ...]]:
-    """Return the gene symbols of the second column; identifiers are appended to duplicates, unless a rule for them is given."""
+    """Return the gene symbols of the second column; without a rule for duplicates, these get their identifiers."""
     fields = [line.split("\t") for line in lines]
     symbols = [row[1] if len(row) > 1 else row[0] for row in fields]
     repeated = {name for name, count in Counter(symbols).items() if count > 1}
