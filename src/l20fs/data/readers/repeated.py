@@ -58,8 +58,10 @@ def settle_features(contents: Contents, request: Request) -> Contents:
     rule = request.duplicates_rule
     if rule == "refuse":
         refuse_repeated(contents.feature_names, "feature", request, WAYS_OUT)
-    in_file = names_in_file(contents.feature_names, request)
     known = set(request.numbered.values())
+    if not known:
+        return contents
+    in_file = names_in_file(contents.feature_names, request)
     repeated = list(dict.fromkeys(name for name in in_file if name in known))
     if not repeated:
         return contents
