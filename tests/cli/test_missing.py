@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.impute import KNNImputer, SimpleImputer
-from sklearn.metrics import accuracy_score
+from sklearn.metrics import accuracy_score, log_loss
 from sklearn.pipeline import make_pipeline
 
 from l20fs import L20Classifier
@@ -116,11 +116,11 @@ def test_test_samples_do_not_change_what_is_learned(file, rule):
 def test_a_list_is_validated_with_gaps_filled_in_each_fold(file, tmp_path):
     table, folds = folds_and_table(file)
     found = cross_validate(table, [0, 1, 2], folds)
-    right = np.zeros(N_SAMPLES, dtype=bool)
+    probabilities = np.zeros((N_SAMPLES, 3))
     for train, test in folds:
         pipeline = make_pipeline(IMPUTERS["median"], L20Classifier(3, include=[0, 1, 2]))
-        right[test] = pipeline.fit(table.X_before[train], LABELS[train]).predict(table.X_before[test]) == LABELS[test]
-    assert found.scores["accuracy"].value == pytest.approx(right.mean())
+        probabilities[test] = pipeline.fit(table.X_before[train], LABELS[train]).predict_proba(table.X_before[test])
+    assert found.scores["log_loss"].value == pytest.approx(log_loss(LABELS, probabilities))
     (tmp_path / "list.txt").write_text("g0\ng1\n")
     command = ["validate", tmp_path / "list.txt", file, "--target", "type", "-o", tmp_path / "out"]
     assert run(list(map(str, command))) == 0

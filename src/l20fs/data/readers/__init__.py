@@ -154,7 +154,8 @@ def read_table(
     duplicates : {"refuse", "mean", "max-variance", "first", "number"}, optional
         What happens to features of the same name; None: they are numbered.
     missing : {"refuse", "drop", "median", "knn"}, optional
-        What happens to missing values; None: they are replaced by medians. ``"drop"`` leaves out their features.
+        What happens to missing values; None: they are replaced by medians. ``"drop"`` leaves out their features. ``X`` has
+        no gaps; cross-validation starts from ``Samples.X_before`` and fits ``Samples.preprocess`` in every fold.
     join : {"exact", "inner", "near"}, optional
         How samples are matched to ``labels``: all of both must match, those in both are used, or also names match that
         differ only in case, blanks and punctuation. None: what is found, unless less than half of the samples match.

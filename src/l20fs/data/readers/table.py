@@ -65,7 +65,7 @@ class Samples:
     y : ndarray of str or float64, shape (n_samples,)
         Label of each sample, as text; for a regression its number. Empty texts if they were neither needed nor asked for.
     feature_names : list of str
-        Unique names of the features, as in the file.
+        Unique names of the features, as in the file; repeated ones are numbered.
     sha256 : str
         Digest of the file; of all files in the order of their names, if a folder was read.
     sample_names : list of str, optional
@@ -131,7 +131,18 @@ class Samples:
         return None if self.unprepared is None else self.unprepared.transformer
 
     def mapped(self, function: Callable[[Matrix], Matrix]) -> Samples:
-        """Return the samples with a function of all values, which are then prepared anew."""
+        """Return the samples with a function of all values, which are then prepared anew.
+
+        Parameters
+        ----------
+        function : callable
+            Called with the values, of which some may be missing (NaN), and returns others of the same shape.
+
+        Returns
+        -------
+        Samples
+            The samples with these values.
+        """
         if self.unprepared is None:
             return replace(self, X=function(self.X))
         unprepared = self.unprepared._replace(X=function(self.unprepared.X))
@@ -249,12 +260,12 @@ class Request:
 
     @property
     def missing_rule(self) -> Missing:
-        """What happens to missing values."""
+        """Rule for missing values."""
         return self.missing or ("refuse" if self.strict else "median")
 
     @property
     def duplicates_rule(self) -> Duplicates:
-        """What happens to features of the same name."""
+        """Rule for features of the same name."""
         return self.duplicates or ("refuse" if self.strict else "number")
 
     @property
