@@ -456,7 +456,7 @@ def test_no_group_is_both_learned_from_and_tested(seed, n_groups, has_labels):
     rng = np.random.default_rng(seed)
     groups = rng.permutation(np.arange(45) % n_groups).astype(str)
     y = rng.permutation(np.arange(45) % 3)
-    data = Dataset("toy", np.zeros((45, 2)), y, "classification" if has_labels else "regression", groups)
+    data = Dataset("toy", np.zeros((45, 2)), y, "classification" if has_labels else "regression", groups=groups)
     for number in range(3):
         split = data.split(number, seed)
         assert not set(groups[split.train]) & set(groups[split.test])

@@ -19,6 +19,7 @@ from l20fs.evaluation.fold_store import FoldStore
 from l20fs.evaluation.folds import Fold
 from l20fs.evaluation.judges import NearestNeighbours, OwnRule, RefittedRule, of_all_classes
 from l20fs.evaluation.metrics import METRICS, Metric, Outputs
+from l20fs.evaluation.preprocessing import Preprocessing
 from l20fs.evaluation.target_summary import Classes, TargetSummary, summarise
 from l20fs.inputs.validation import refuse_foreign_array
 from l20fs.prediction.calibration import cross_fitted
@@ -160,6 +161,7 @@ def predictions_by_k(
     *,
     judges: Sequence[str] = JUDGES,
     ridge: float | str = "auto",
+    preprocess: Any = None,
     n_jobs: int | None = None,
     on_fold: Callable[[], object] | None = None,
     store: FoldStore | None = None,
@@ -185,6 +187,9 @@ def predictions_by_k(
         ties between samples go to the lower index, ties between classes to the first class.
     ridge : float or "auto"
         Ridge of the linear judge, ``"auto"`` that of all features of a fold; :class:`L20Selector` has its own.
+    preprocess : transformer, optional
+        Cloned and fitted to the training samples of each fold, before the selection; X may then have missing values, if it
+        is in memory. It must give the same columns in every fold.
     n_jobs : int or None
         Number of folds that are computed in parallel.
     on_fold : callable, optional
@@ -219,9 +224,10 @@ def predictions_by_k(
     chosen = {judge: known[judge] for judge in judges}
     collected = _Collected(targets, len(sizes), judges)
     n_features = []
+    parts = None if preprocess is None else Preprocessing(preprocess).apply_in
 
     def compute(folds: Sequence[Fold]) -> Generator[Judged, None, None]:
-        return evaluate([predictor], samples, folds, sizes, chosen, one_ranking=True, n_jobs=n_jobs)
+        return evaluate([predictor], samples, folds, sizes, chosen, one_ranking=True, n_jobs=n_jobs, parts=parts)
 
     found: Generator[Any, None, None] = compute(folds) if store is None else store.results(folds, sizes, judges, compute)
     with closing(found) as results:
@@ -287,6 +293,7 @@ def nested_scores(
     groups: Array | None = None,
     seed: int = 0,
     ridge: float | str = "auto",
+    preprocess: Any = None,
     n_jobs: int | None = None,
     on_fold: Callable[[], object] | None = None,
     store: FoldStore | None = None,
@@ -294,7 +301,7 @@ def nested_scores(
     """Repeat the choice of the number of features inside the training samples of each fold of ``outer``.
 
     The predictions of the outer folds for every size are given; this chooses one size per fold without using its test
-    samples.
+    samples. ``preprocess`` is fitted in the inner folds, too.
     """
     y = np.asarray(y)
     X = _by_samples(X)
@@ -311,6 +318,7 @@ def nested_scores(
             inner_folds,
             judges=JUDGES[:1],
             ridge=ridge,
+            preprocess=preprocess,
             n_jobs=n_jobs,
             store=store and store.inside(number),
         )

@@ -138,7 +138,13 @@ def _refuse_confined(data: Dataset, n_splits: int, n_folds: int, seed: int) -> N
 
 
 def remarks(data: Dataset, plan: Plan) -> Iterator[str]:
-    """Yield notes: groups, classes that are never tested, fewer inner folds than planned, probabilities of zero."""
+    """Yield notes: missing values, groups, classes that are never tested, fewer inner folds, probabilities of zero."""
+    gaps = np.isnan(data.X if data.unprepared is None else data.unprepared.X).any(axis=0)
+    if gaps.any():
+        yield (
+            f"{counted(int(gaps.sum()), 'feature')} with missing values, which were filled in by what the training "
+            "samples of every split say."
+        )
     if data.groups is None:
         yield from _remarks_on_classes(data, plan)
     else:

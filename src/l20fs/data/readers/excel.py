@@ -38,7 +38,7 @@ def read_excel(content: bytes, request: Request) -> Contents:
     if request.samples_in == "columns":
         rows = [list(row) for row in zip(*rows, strict=True)]
     header, columns = [as_text(cell) for cell in rows[0]], list(zip(*rows[1:], strict=True))
-    check_header(header, request)
+    header = check_header(header, request)
     frame = pandas.DataFrame({j: _series(column, pandas) for j, column in enumerate(columns)}, copy=False)
     frame.columns = header
     kept = {header[0], request.target, request.groups}
