@@ -20,8 +20,11 @@ MEMORY_PER_BYTE, MEMORY_PER_CELL = 8, 40
 #: Rows that are looked at in the choice of a sheet.
 FIRST_ROWS = 50
 
-#: Reference of a row or of a cell that is not empty, in the XML of a sheet.
+#: Reference of a row or of a cell that is not empty, in the XML of a sheet; and as Excel writes it, empty or not, which is
+#: found three times as fast.
 REFERENCE = re.compile(rb"""<(?:\w+:)?(?:c|row)\s(?:[^<>]*\s)?r\s*=\s*["']([A-Za-z]*)(\d+)["'][^<>]*(?<!/)>""")
+USUAL_REFERENCE = re.compile(rb'<(?:c|row) r="([A-Za-z]*)(\d+)"')
+ELEMENT = re.compile(rb"<(?:\w+:)?(?:c|row)\s")
 PIECE, OVERLAP = 2**20, 2**10
 
 NUMBER = re.compile(r"\s*[<>]?[+-]?\d+([.,]\d+)?([eE][+-]?\d+)?\s*")
@@ -124,24 +127,29 @@ def _refuse_stray_cells(plain: bytes, request: Request) -> None:
     most = memory_for(request)
     with zipfile.ZipFile(io.BytesIO(plain)) as archive:
         for entry in archive.namelist():
-            if entry.startswith("xl/worksheets/") and most is not None:
-                n_rows, n_columns = _extent(archive.read(entry))
-                needed = MEMORY_PER_CELL * n_rows * n_columns
-                if needed > most:
-                    raise DataError(
-                        f"{request.name}: a sheet has cells as far as row {n_rows}, column {n_columns}, which would take "
-                        f"{format_bytes(needed)} of memory, and {format_bytes(most)} are there. Delete the cells beyond the "
-                        "table, or save the sheet as CSV."
-                    )
+            if not entry.startswith("xl/worksheets/") or most is None:
+                continue
+            xml = archive.read(entry)
+            n_rows, n_columns = _extent(xml, USUAL_REFERENCE)
+            is_usual = xml.count(b'<c r="') + xml.count(b'<row r="') == len(ELEMENT.findall(xml))
+            if not is_usual or MEMORY_PER_CELL * n_rows * n_columns > most:
+                n_rows, n_columns = _extent(xml, REFERENCE)
+            needed = MEMORY_PER_CELL * n_rows * n_columns
+            if needed > most:
+                raise DataError(
+                    f"{request.name}: a sheet has cells as far as row {n_rows}, column {n_columns}, which would take "
+                    f"{format_bytes(needed)} of memory, and {format_bytes(most)} are there. Delete the cells beyond the "
+                    "table, or save the sheet as CSV."
+                )
 
 
-def _extent(xml: bytes) -> tuple[int, int]:
+def _extent(xml: bytes, reference: re.Pattern[bytes]) -> tuple[int, int]:
     """Return the last row and the last column with a cell."""
     n_rows, letters = 0, {b""}
     for start in range(0, len(xml), PIECE):
-        found = REFERENCE.findall(xml, max(0, start - OVERLAP), start + PIECE)
+        found = reference.findall(xml, max(0, start - OVERLAP), start + PIECE)
         letters.update({column for column, _ in found})
-        n_rows = max(n_rows, max((int(row) for _, row in found), default=0))
+        n_rows = max(n_rows, max((int(row) for row in {row for _, row in found}), default=0))
     return n_rows, max(map(_number, letters))
 
 
