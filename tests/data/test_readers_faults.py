@@ -493,7 +493,7 @@ def test_the_free_memory_is_a_number_or_unknown(monkeypatch):
     [
         (
             b"MATLAB 7.3 MAT-file".ljust(124) + b"\x00\x02IM" + b"\x89HDF\r\n\x1a\n",
-            "7.3; save it again in MATLAB with '-v7'",
+            "not a MATLAB file that can be read (",
         ),
         (files.written(savemat, {"X": {"a": 1.0}, "Y": [1, 2]}), "X is a struct; it must be a full matrix"),
         (files.written(savemat, {"X": sp.csc_array(X), "Y": LABELS}), "X is a sparse; it must be a full matrix"),
