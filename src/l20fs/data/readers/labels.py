@@ -6,10 +6,12 @@ import csv
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from l20fs.data.readers.encoding import decode
 from l20fs.data.readers.frames import TURN_HINT
+from l20fs.data.readers.layout import find_separator
 from l20fs.data.readers.limits import unpack_gzip
 from l20fs.data.readers.table import Contents, DataError, Request, UnknownColumnError, find, refuse_repeated
-from l20fs.data.readers.text import MEMORY_PER_BYTE, decode, find_separator
+from l20fs.data.readers.text import MEMORY_PER_BYTE
 from l20fs.text import listed
 
 GZIP = b"\x1f\x8b"
@@ -64,7 +66,7 @@ def match_labels(content: bytes, contents: Contents, request: Request, asked: Re
 
 def _split_rows(content: bytes, asked: Request) -> list[list[str]]:
     lines = decode(content, asked).split("\n")
-    separator = find_separator(lines[0])
+    separator = find_separator(lines, asked, with_blanks=False)
     # A single label may contain a blank but no separator: without one in the first line, there is one column.
     try:
         numbered = [(i + 1, row) for i, row in enumerate(csv.reader(lines, delimiter=separator)) if row]
