@@ -23,10 +23,13 @@ MISSING = frozenset(
 
 #: Texts that laboratories and spreadsheets write for a missing value, in lower case.
 MISSING_IN_USE = frozenset(
-    "? ?? - -- --- . .. / nd n.d n.d. n.a n.a. n.b. nb n.q. nq n.v. nv k.a. ka #nv #div/0! #value! #wert! #ref! #bezug! #name? "
-    "#num! #zahl! #null! #err #error! #fehler! missing fehlt empty leer unknown unbekannt bdl <lod <loq lod loq".split()
-) | {"not available", "not detected", "not determined", "not done", "below detection limit", "k. a.", "n. d.", "n. a."}
-
+    [
+        *("?", "??", "-", "--", "---", ".", "..", "/", "nd", "n.d", "n.d.", "n. d.", "n.a", "n.a.", "n. a.", "nq", "n.q."),
+        *("k.a.", "k. a.", "n.v.", "bdl", "lod", "<lod", "loq", "<loq", "missing", "fehlt", "empty", "leer", "unknown"),
+        *("unbekannt", "not available", "not detected", "not determined", "not done", "below detection limit"),
+        *("#nv", "#div/0!", "#value!", "#wert!", "#ref!", "#bezug!", "#name?", "#num!", "#zahl!", "#null!", "#error!"),
+    ]
+)
 KNOWN_MISSING = MISSING | MISSING_IN_USE
 
 #: Share of numbers among the filled cells from which on a column holds numbers, and its texts are odd cells.
@@ -93,11 +96,9 @@ def _shows(cell: Any, mark: Decimal) -> bool:
     return isinstance(cell, str) and as_number(cell, OTHER[mark]) is None and as_number(cell, mark) is not None
 
 
-def _is_either(cell: Any, mark: Decimal) -> bool:
-    """Return whether a cell such as 1,234 is a number with either mark, but not the same one."""
-    return isinstance(cell, str) and as_number(cell, mark) != as_number(cell, OTHER[mark]) and not (
-        _shows(cell, mark) or _shows(cell, OTHER[mark])
-    )  # fmt: skip
+def _is_doubtful(cell: Any, mark: Decimal) -> bool:
+    """Return whether a cell such as 1,234 is a number with either mark, and has only the other one."""
+    return isinstance(cell, str) and OTHER[mark] in cell and all(as_number(cell, other) is not None for other in NUMBER)
 
 
 def likely_mark(rows: Sequence[Sequence[str]], separator: str) -> Decimal:
@@ -109,7 +110,7 @@ def likely_mark(rows: Sequence[Sequence[str]], separator: str) -> Decimal:
     (',', '.')
     """
     cells = [cell for row in rows[:5] for cell in row[:200]]
-    shown = any("," in cell and (_shows(cell, ",") or (separator == ";" and _is_either(cell, "."))) for cell in cells)
+    shown = any("," in cell and (_shows(cell, ",") or (separator == ";" and _is_doubtful(cell, "."))) for cell in cells)
     return "," if shown and not any(_shows(cell, ".") for cell in cells) else "."
 
 
@@ -191,7 +192,7 @@ class Cells:
         if mark == ",":
             request.guess("decimal", mark, "numbers have a decimal comma")
             return mark
-        doubtful = self._first(columns, lambda cell: _is_either(cell, mark))
+        doubtful = self._first(columns, lambda cell: _is_doubtful(cell, mark))
         if doubtful is None:
             return mark
         if self.separator == "," or _has_fractions(parsed) or self._first(columns, lambda cell: _shows(cell, mark)):
@@ -216,25 +217,33 @@ class Cells:
     def _note(self, found: Conversion, request: Request) -> None:
         """Keep a note on each kind of odd cells."""
         if found.missing:
-            texts = list(dict.fromkeys(text for *_, text in found.missing))
             what = "1 text among numbers is" if len(found.missing) == 1 else f"{len(found.missing)} texts among numbers are"
-            others = f" (also {listed(texts[1:])})" if texts[1:] else ""
-            place = self._place(found.missing[0])
-            request.guess("na", texts, f"{what} read as missing, first {place}{others}")
+            texts = list(dict.fromkeys(text for *_, text in found.missing))
+            request.guess("na", texts, f"{what} read as missing, first {self._places(found.missing)}")
         if found.limits:
-            what = "1 value is a limit and" if len(found.limits) == 1 else f"{len(found.limits)} values are limits and"
-            request.guess(None, None, f"{what} read as its number, first {self._place(found.limits[0])}")
+            what = "1 limit is" if len(found.limits) == 1 else f"{len(found.limits)} limits are"
+            request.guess(None, None, f"{what} read as numbers, first {self._places(found.limits)}")
         if found.percents:
             n_features = len({feature for feature, *_ in found.percents})
-            place = self._place(found.percents[0])
-            request.guess(None, None, f"percent signs of {counted(n_features, 'feature')} are left out, first {place}")
+            what = f"percent signs of {counted(n_features, 'feature')} are left out"
+            request.guess(None, None, f"{what}, first {self._places(found.percents[:1])}")
         if found.texts and not self.separator:
-            what = f"{counted(len(found.texts), 'cell')} with a number as text"
-            request.guess(None, None, f"{what} are read as numbers, first {self._place(found.texts[0])}")
+            what = "1 number is" if len(found.texts) == 1 else f"{len(found.texts)} numbers are"
+            request.guess(None, None, f"{what} stored as text, first {self._places(found.texts[:1])}")
 
-    def _place(self, cell: tuple[int, int, str]) -> str:
-        feature, sample, text = cell
-        return f"{text!r} in {self.where(feature, sample)}"
+    def _places(self, cells: Sequence[tuple[int, int, str]]) -> str:
+        """Describe the first of some cells, and list the other texts."""
+        feature, sample, first = cells[0]
+        others = dict.fromkeys(text for *_, text in cells if text != first)
+        return f"{first!r} in {self.where(feature, sample)}" + (f" (also {listed(others)})" if others else "")
+
+
+def mark_of(texts: Sequence[str], request: Request) -> Decimal:
+    """Return the decimal mark of numbers to predict that are in a file of their own."""
+    if request.task != "regression":
+        return "."
+    cells = Cells(lambda mark: {}, lambda parsed, mark: {0: texts}, lambda _, place: f"label {place + 1}", targets=[0])
+    return cells.read(".", request)[2]
 
 
 def are_numbers(cells: Sequence[Any]) -> bool:

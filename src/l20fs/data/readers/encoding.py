@@ -50,6 +50,15 @@ def _marked_encoding(head: bytes) -> str | None:
     return next((encoding for mark, encoding in MARKS if head.startswith(mark)), None)
 
 
+def is_unicode(content: bytes) -> bool:
+    """Return whether a text is UTF-8 or UTF-16."""
+    try:
+        content.decode(wide_encoding(content[:HEAD]) or "utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def decode(content: bytes, request: Request) -> str:
     """Decode text and normalise line ends, or raise an error that names the line.
 

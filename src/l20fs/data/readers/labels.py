@@ -6,10 +6,12 @@ import csv
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from l20fs.data.readers.encoding import decode
+from l20fs.data.readers.cells import mark_of
+from l20fs.data.readers.encoding import decode, is_unicode
 from l20fs.data.readers.frames import TURN_HINT
-from l20fs.data.readers.layout import find_separator
+from l20fs.data.readers.layout import MOST_LINES, find_header, find_separator
 from l20fs.data.readers.limits import unpack_gzip
+from l20fs.data.readers.lines import n_last_empty
 from l20fs.data.readers.table import Contents, DataError, Request, UnknownColumnError, find, refuse_repeated
 from l20fs.data.readers.text import MEMORY_PER_BYTE
 from l20fs.text import listed
@@ -28,9 +30,10 @@ class LabelFile:
 def add_labels(contents: Contents, request: Request) -> Contents:
     """Return the contents with the labels, and the groups if there are any, of the file ``request.labels``."""
     assert request.labels is not None
-    asked = replace(request, file=request.labels)  # from here on messages name the file of labels
+    asked = replace(request, file=request.labels, skip_rows=None)  # from here on messages name the file of labels
     content = asked.file.read_bytes()
     content = unpack_gzip(content, asked, MEMORY_PER_BYTE) if content[:2] == GZIP else content
+    asked = replace(asked, encoding=None) if is_unicode(content) else asked
     return match_labels(content, contents, request, asked)
 
 
@@ -55,9 +58,11 @@ def match_labels(content: bytes, contents: Contents, request: Request, asked: Re
     if request.groups is not None and groups is None:
         place = find(request.groups, found.header or [], "column", asked)
         groups = [found.rows[i][place] for i in order]
+    labels = [found.rows[i][column] for i in order]
     return replace(
         contents,
-        y=[found.rows[i][column] for i in order],
+        y=labels,
+        decimal=mark_of(labels, asked),
         groups=groups,
         target_name=found.header[column] if found.header else "",
         notes=(*contents.notes, *notes),
@@ -67,18 +72,31 @@ def match_labels(content: bytes, contents: Contents, request: Request, asked: Re
 def _split_rows(content: bytes, asked: Request) -> list[list[str]]:
     lines = decode(content, asked).split("\n")
     separator = find_separator(lines, asked, with_blanks=False)
-    # A single label may contain a blank but no separator: without one in the first line, there is one column.
+    # A single label may contain a blank but no separator: without one, there is one column.
     try:
         numbered = [(i + 1, row) for i, row in enumerate(csv.reader(lines, delimiter=separator)) if row]
     except csv.Error as error:
         raise DataError(f"{asked.name}: cannot be read ({error}). Save it again as CSV or TSV.") from error
+    numbered = [(number, row) for number, row in numbered if len(row) == 1 or any(field.strip() for field in row)]
     if not numbered:
         raise DataError(f"{asked.name}: the file is empty. Give one label per sample.")
+    numbered = _without_titles(numbered, asked)
     n_fields = len(numbered[0][1])
     for number, row in numbered:
         if len(row) != n_fields:
             raise DataError(f"{asked.name}: line {number} has {len(row)} fields. Every line must have {n_fields} fields.")
-    return [row for _, row in numbered]
+    n_filled = max(n_fields - n_last_empty(row) for _, row in numbered)
+    return [row[:n_filled] if n_filled else row for _, row in numbered]
+
+
+def _without_titles(numbered: list[tuple[int, list[str]]], asked: Request) -> list[tuple[int, list[str]]]:
+    """Return the rows from the header on, or from the first one of the table if it has none."""
+    head = numbered[:MOST_LINES]
+    place, _ = find_header([row for _, row in head], [number - 1 for number, _ in head], asked)
+    if place:
+        what = "1 line above the table was" if place == 1 else f"{place} lines above the table were"
+        asked.guess(None, None, f"{what} skipped, first {next(filter(None, head[0][1]))[:40]!r}")
+    return numbered[place:]
 
 
 def _without_header(rows: list[list[str]], samples: list[str] | None, n_samples: int, asked: Request) -> LabelFile:

@@ -6,8 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 from statistics import median
+
+import numpy as np
 
 from l20fs.data.readers.lines import records
 from l20fs.data.readers.table import DataError, Request
@@ -16,8 +17,8 @@ from l20fs.data.readers.table import DataError, Request
 #: commas more often than semicolons, and hardly ever tabs.
 SEPARATORS = ("\t", ";", ",", "|")
 
-#: Lines, and characters of them, by which the layout is decided.
-MOST_LINES, MOST_CHARACTERS = 30, 2**22
+#: Lines by which the layout is decided; long ones, of more than so many characters, are fewer.
+MOST_LINES, MOST_LONG, LONG = 30, 5, 10_000
 
 #: Columns by which a line of numbers is recognised.
 MOST_COLUMNS = 200
@@ -106,14 +107,8 @@ def find_separator(lines: list[str], request: Request, with_blanks: bool = True)
 
 def _head(lines: list[str]) -> list[str]:
     """Return the lines by which the layout is decided."""
-    head: list[str] = []
-    n_characters = 0
-    for line in lines:
-        n_characters += len(line)
-        if len(head) >= MOST_LINES or (n_characters > MOST_CHARACTERS and len(head) > 4):
-            break
-        head.append(line)
-    return head
+    n_long = np.cumsum([len(line) > LONG for line in lines[:MOST_LINES]])
+    return lines[: int(np.count_nonzero(n_long <= MOST_LONG))]
 
 
 def _counts(head: list[str], separator: str, request: Request) -> list[int]:
@@ -136,8 +131,7 @@ def _n_alike(counts: list[int]) -> tuple[int, int]:
 
 def _sample(lines: list[str], separator: str, request: Request, start: int) -> tuple[list[int], list[Row]]:
     """Return the place in the file and the fields of the first lines that are not empty."""
-    head = _head(lines)
-    found = islice(records(head, separator, '"', start, request), MOST_LINES)
+    found = records(_head(lines), separator, '"', start, request)
     rows = [(number, text.split(separator) if fields is None else fields) for number, text, fields in found if text.strip()]
     return [number for number, _ in rows], [row for _, row in rows]
 

@@ -90,7 +90,7 @@ def collect(header: list[str], records: Iterator[Record], separator: str, quote:
     pandas would pad short lines and truncate long ones. Fields are only counted, unless there are quotes.
     """
     table = Lines(header, separator, [], [], [], quote)
-    n_named = len(header) - _n_last_empty(header)
+    n_named = len(header) - n_last_empty(header)
     blanks = f"{separator} "
     for number, text, fields in records:
         if not (text.strip(blanks) if fields is None else any(field.strip() for field in fields)):
@@ -106,7 +106,7 @@ def collect(header: list[str], records: Iterator[Record], separator: str, quote:
     return _without_last_empty(table, len(header) - n_named)
 
 
-def _n_last_empty(fields: list[str]) -> int:
+def n_last_empty(fields: list[str]) -> int:
     """Return the number of empty fields at the end."""
     return next((place for place, field in enumerate(reversed(fields)) if field.strip()), len(fields))
 

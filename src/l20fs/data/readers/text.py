@@ -131,10 +131,8 @@ def _read_columns(
 def _first_mark(table: Lines, is_value: Sequence[bool]) -> Decimal:
     """Return the decimal mark that the first lines show, in their columns of values."""
     first = [row for row, text in enumerate(table.texts[:5]) if table.separator != "," or table.quote in text]
-    rows = [table.fields(row) for row in first]
-    return likely_mark(
-        [[cell for cell, is_one in zip(row, is_value, strict=True) if is_one] for row in rows], table.separator
-    )
+    rows = [[cell for cell, is_one in zip(table.fields(row), is_value, strict=False) if is_one] for row in first]
+    return likely_mark(rows, table.separator)
 
 
 def _refuse_turned(table: Lines, request: Request) -> None:
