@@ -634,7 +634,9 @@ def random_content(chance, start, separator):
 
 
 def parse_labels(content, request):
-    return match_labels(text_rows(content, request), Contents(np.eye(2), ["a", "b"], ["1", "2"]), request, request)
+    return match_labels(
+        text_rows(content, {"1", "2"}, request), Contents(np.eye(2), ["a", "b"], ["1", "2"]), request, request
+    )
 
 
 PARSERS = {

@@ -98,6 +98,31 @@ def test_empty_rows_and_columns_of_a_sheet_are_left_out(table):
     check(read_table(table, labels=table.parent / "labels.csv", strict=True))
 
 
+@pytest.mark.parametrize("ending", ["csv", "xlsx"])
+def test_titles_above_a_sheet_are_skipped_with_a_note(table, ending):
+    rows = [["Samples of March", "", ""], ["made by hand", "", ""], list(SHEET.columns), *SHEET.to_numpy().tolist()]
+    file = table.parent / f"labels.{ending}"
+    frame = pd.DataFrame(rows)
+    frame.to_csv(file, header=False, index=False) if ending == "csv" else frame.to_excel(file, header=False, index=False)
+    found = read_table(table, "type", labels=file)
+    check(found)
+    assert found.notes == (f"labels.{ending}: 2 lines above the table were skipped, first 'Samples of March'.",)
+
+
+def test_a_sheet_as_r_writes_it(table):
+    """As write.table does: the header lacks the name of the first column."""
+    sheet = SHEET.set_index("id")
+    text = sheet.to_csv(sep="\t", quoting=2).replace('"id"\t', "", 1)
+    (table.parent / "labels.txt").write_text(text)
+    check(read_table(table, "type", labels=table.parent / "labels.txt"))
+
+
+def test_numbers_to_predict_may_have_a_decimal_comma(table):
+    numbers = [f"{i},5" for i in range(N)]
+    found = read(table, SHEET.assign(type=numbers), task="regression")
+    assert found.y.tolist() == [i + 0.5 for i in range(N)]
+
+
 # The join
 
 

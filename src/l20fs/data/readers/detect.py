@@ -8,6 +8,7 @@ import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
+from l20fs.data.readers.encoding import wide_encoding
 from l20fs.data.readers.svmlight import is_svmlight
 from l20fs.data.readers.table import DataError, Request, first_line
 from l20fs.text import listed
@@ -124,6 +125,10 @@ def _kind(head: bytes, request: Request, is_gzipped: bool) -> Kind:
     for pattern, kind in BEGINNINGS:
         if pattern.match(head):
             return kind
+    encoding = wide_encoding(head)
+    if encoding is not None:
+        text = head.decode(encoding, errors="ignore").encode(errors="ignore")
+        return next((kind for pattern, kind in BEGINNINGS if kind.is_text and pattern.match(text)), TEXT)
     if is_svmlight(head):
         return SVMLIGHT
     promised = named_kind(request.file)

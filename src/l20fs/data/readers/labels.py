@@ -10,17 +10,22 @@ from typing import TypeVar
 import numpy as np
 
 from l20fs.data.readers import detect
+from l20fs.data.readers.cells import mark_of
+from l20fs.data.readers.encoding import decode, is_unicode
 from l20fs.data.readers.excel import as_text
 from l20fs.data.readers.frames import TURN_HINT
 from l20fs.data.readers.joining import core, join
+from l20fs.data.readers.layout import MOST_LINES, find_header, find_separator
 from l20fs.data.readers.limits import unpack_gzip
 from l20fs.data.readers.parquet import parquet_rows
 from l20fs.data.readers.table import Contents, DataError, Request, UnknownColumnError, find
-from l20fs.data.readers.text import MEMORY_PER_BYTE, decode, find_separator
+from l20fs.data.readers.text import MEMORY_PER_BYTE
 from l20fs.data.readers.workbook import choose_sheet, open_workbook, sheet_rows
 from l20fs.text import listed
 
 Rows = list[list[str]]
+#: Rows with their numbers in the file, counted from 1.
+Numbered = list[tuple[int, list[str]]]
 T = TypeVar("T")
 
 
@@ -36,10 +41,10 @@ def add_labels(contents: Contents, request: Request) -> Contents:
     """Return the contents with the labels, and the groups if there are any, of the file ``request.labels``."""
     assert request.labels is not None
     asked = replace(request, file=request.labels, skip_rows=None)  # from here on messages name the file of labels
-    return match_labels(read_rows(contents, asked), contents, request, asked)
+    return match_labels(read_rows(set(contents.sample_names or ()), asked), contents, request, asked)
 
 
-def read_rows(contents: Contents, asked: Request) -> Rows:
+def read_rows(samples: set[str], asked: Request) -> Rows:
     """Return the rows of a CSV, TSV, Excel or Parquet file as texts, all of the same length."""
     detect.refuse_unsafe(asked.file)
     kind = detect.detect(asked)
@@ -48,17 +53,17 @@ def read_rows(contents: Contents, asked: Request) -> Rows:
     if asked.labels_sheet is not None and kind != detect.EXCEL:
         raise DataError(f"{asked.name}: labels_sheet {asked.labels_sheet!r} is for Excel files. Leave it out.")
     if kind == detect.PARQUET:
-        return without_empty(parquet_rows(asked), asked)
+        return tidied(list(enumerate(parquet_rows(asked), 1)), samples, asked)
     content = asked.file.read_bytes()
     if kind == detect.EXCEL:
-        return without_empty(_workbook_rows(content, contents, asked), asked)
+        return tidied(list(enumerate(_workbook_rows(content, samples, asked), 1)), samples, asked)
     content = unpack_gzip(content, asked, MEMORY_PER_BYTE) if content[:2] == detect.GZIP else content
-    return text_rows(content, asked)
+    return text_rows(content, samples, asked)
 
 
-def _workbook_rows(content: bytes, contents: Contents, asked: Request) -> Rows:
+def _workbook_rows(content: bytes, samples: set[str], asked: Request) -> Rows:
     """Return the rows of the sheet that is named, or has the target, or has the samples."""
-    workbook, samples = open_workbook(content, asked), set(contents.sample_names or ())
+    workbook = open_workbook(content, asked)
 
     def fits(rows: list[list[object]]) -> bool:
         cells = {as_text(cell) for row in rows for cell in row}
@@ -68,30 +73,45 @@ def _workbook_rows(content: bytes, contents: Contents, asked: Request) -> Rows:
     return [[as_text(cell) for cell in row] for row in sheet_rows(workbook, chosen, asked)]
 
 
-def text_rows(content: bytes, asked: Request) -> Rows:
+def text_rows(content: bytes, samples: set[str], asked: Request) -> Rows:
     """Return the fields of a CSV or TSV file; every line must have as many as the first one."""
+    asked = replace(asked, encoding=None) if is_unicode(content) else asked
     lines = decode(content, asked).split("\n")
-    separator = find_separator(lines[0])
-    # A single label may contain a blank but no separator: without one in the first line, there is one column.
+    # A single label may contain a blank but no separator: without one, there is one column.
+    separator = find_separator(lines, asked, with_blanks=False)
     try:
-        numbered = [(i + 1, row) for i, row in enumerate(csv.reader(lines, delimiter=separator)) if row]
+        return tidied([(i + 1, row) for i, row in enumerate(csv.reader(lines, delimiter=separator)) if row], samples, asked)
     except csv.Error as error:
         raise DataError(f"{asked.name}: cannot be read ({error}). Save it again as CSV or TSV.") from error
-    n_fields = len(numbered[0][1]) if numbered else 0
+
+
+def tidied(numbered: Numbered, samples: set[str], asked: Request) -> Rows:
+    """Return rows of the same length, without titles above them, empty ones, and empty columns at the right."""
+    numbered = [(number, row) for number, row in numbered if len(row) == 1 or any(field.strip() for field in row)]
+    if not any(field.strip() for _, row in numbered for field in row):
+        raise DataError(f"{asked.name}: the file is empty. Give one label per sample.")
+    numbered = _without_titles(numbered, samples, asked)
+    n_fields = len(numbered[0][1])
     for number, row in numbered:
         if len(row) != n_fields:
             raise DataError(f"{asked.name}: line {number} has {len(row)} fields. Every line must have {n_fields} fields.")
-    return without_empty([row for _, row in numbered], asked)
+    n_filled = max(1 + j for _, row in numbered for j, field in enumerate(row) if field.strip())
+    return [row[:n_filled] for _, row in numbered]
 
 
-def without_empty(rows: Rows, asked: Request) -> Rows:
-    """Return the rows without those that are empty, and without empty columns at the right."""
-    wide = len(rows[0]) > 1 if rows else False
-    rows = [row for row in rows if any(cell.strip() for cell in row)] if wide else rows
-    n_columns = max((1 + j for row in rows for j, cell in enumerate(row) if cell.strip()), default=0)
-    if not rows or not n_columns:
-        raise DataError(f"{asked.name}: the file is empty. Give one label per sample.")
-    return [row[:n_columns] for row in rows]
+def _without_titles(numbered: Numbered, samples: set[str], asked: Request) -> Numbered:
+    """Return the rows from the header on, or from the first one of the table; R's header gets the name that it lacks."""
+    head = numbered[:MOST_LINES]
+    place, is_short = find_header([row for _, row in head], [number - 1 for number, _ in head], asked)
+    first = next((i for i, (_, row) in enumerate(head) if not samples.isdisjoint(row)), place)  # no title names a sample
+    place = min(place, first)
+    if place and place == first and len(head[place - 1][1]) == len(head[place][1]) - 1:
+        place, is_short = place - 1, True
+    if place:
+        what = "1 line above the table was" if place == 1 else f"{place} lines above the table were"
+        asked.guess(None, None, f"{what} skipped, first {next(filter(None, head[0][1]))[:40]!r}")
+    number, row = numbered[place]
+    return [(number, ["", *row] if is_short else row), *numbered[place + 1 :]]
 
 
 def match_labels(rows: Rows, contents: Contents, request: Request, asked: Request) -> Contents:
@@ -119,9 +139,11 @@ def match_labels(rows: Rows, contents: Contents, request: Request, asked: Reques
         kept = sorted(place)
         labelled, order = _with_samples(contents, kept), [place[i] for i in kept]
         _refuse_conflicts(found.rows, order, names, [column] if group is None else [column, group], asked)
+    labels = [found.rows[i][column] for i in order]
     return replace(
         labelled,
-        y=[found.rows[i][column] for i in order],
+        y=labels,
+        decimal=mark_of(labels, asked),
         groups=labelled.groups if group is None else [found.rows[i][group] for i in order],
         target_name=target_name,
     )

@@ -10,6 +10,7 @@ import numpy as np
 
 from l20fs.data.readers.frames import check_header, contents_of_frame
 from l20fs.data.readers.limits import check_memory
+from l20fs.data.readers.mixed import frame_of_columns
 from l20fs.data.readers.table import Contents, DataError, Request, UnknownColumnError, first_line, refuse_repeated, require
 
 
@@ -72,12 +73,9 @@ def _columns(table: Any, index: list[str], request: Request) -> tuple[Any, dict[
     order = [*index, *(name for name in names if name not in index)]
     check_header(names, request)
     table = table.select(order)
-    frame = require("pandas", "cli", request).DataFrame(
-        {j: _numbers(column, pa) for j, column in enumerate(table.columns)}, copy=False
-    )
-    frame.columns = order
     kept = {order[0], request.target, request.groups} & set(order) if order else set()
-    return frame, {name: _texts(table[name]) for name in kept}
+    texts = {name: _texts(table[name]) for name in kept}
+    return frame_of_columns([_numbers(column, pa) for column in table.columns], order, texts, request)
 
 
 def _numbers(column: Any, pa: Any) -> Any:

@@ -52,9 +52,8 @@ def whole(read: Callable[[], Any], request: Request) -> Any:
 
 
 def sheet_rows(workbook: Any, sheet: str, request: Request, most: int | None = None) -> Rows:
-    """Return the cells of a sheet from the first to the last used one, without empty rows."""
-    rows = whole(lambda: workbook.get_sheet_by_name(sheet).to_python(skip_empty_area=True, nrows=most), request)
-    return [row for row in rows if any(cell != "" for cell in row)]
+    """Return the cells of a sheet from the first to the last used one."""
+    return whole(lambda: workbook.get_sheet_by_name(sheet).to_python(skip_empty_area=True, nrows=most), request)
 
 
 def choose_sheet(workbook: Any, request: Request, option: str = "sheet", fits: Callable[[Rows], bool] | None = None) -> str:
@@ -86,7 +85,7 @@ def choose_sheet(workbook: Any, request: Request, option: str = "sheet", fits: C
             near = f"{near} " if near.startswith("Did") else ""
             raise UnknownColumnError(f"{request.name} has no sheet {named!r}. {near}Its sheets: {everything}.")
         return str(named)
-    heads = {sheet: sheet_rows(workbook, sheet, request, FIRST_ROWS) for sheet in sheets}
+    heads = {sheet: _filled(sheet_rows(workbook, sheet, request, FIRST_ROWS)) for sheet in sheets}
     filled = [sheet for sheet in sheets if heads[sheet]]
     if len(filled) < 2:
         return (filled or sheets)[0]
@@ -96,6 +95,11 @@ def choose_sheet(workbook: Any, request: Request, option: str = "sheet", fits: C
     why = " has what is asked for and" if fitting else ""
     request.guess(option, chosen, f"its sheets are {everything}; {chosen!r}{why} was read")
     return chosen
+
+
+def _filled(rows: Rows) -> Rows:
+    """Return the rows that are not empty."""
+    return [row for row in rows if any(str(cell).strip() for cell in row)]
 
 
 def has_wanted(rows: Rows, request: Request) -> bool:
