@@ -14,6 +14,8 @@ import scipy.sparse as sp
 from l20fs.blocks import FileBlocks
 from l20fs.data.readers import DataError, UnknownColumnError, read_table
 from l20fs.data.readers.joining import match_names
+from l20fs.data.readers.labels import samples_in_labels
+from l20fs.data.readers.table import Request
 
 N = 12
 SAMPLES = [f"Probe {i}" for i in range(N)]
@@ -121,6 +123,16 @@ def test_numbers_to_predict_may_have_a_decimal_comma(table):
     numbers = [f"{i},5" for i in range(N)]
     found = read(table, SHEET.assign(type=numbers), task="regression")
     assert found.y.tolist() == [i + 0.5 for i in range(N)]
+
+
+def test_names_of_samples_are_known_before_the_table_is_read(table):
+    file = table.parent / "labels.csv"
+    SHEET.to_csv(file, index=False)
+    assert samples_in_labels(Request(table, "type", file)) == {"id", *SAMPLES}
+    file.write_text("\n".join(SHEET["type"]))
+    assert samples_in_labels(Request(table, "type", file)) == frozenset()
+    file.write_bytes(b"\0")
+    assert samples_in_labels(Request(table, "type", file)) == frozenset()
 
 
 # The join

@@ -18,7 +18,7 @@ from l20fs.data.readers.joining import core, join
 from l20fs.data.readers.layout import MOST_LINES, find_header, find_separator
 from l20fs.data.readers.limits import unpack_gzip
 from l20fs.data.readers.parquet import parquet_rows
-from l20fs.data.readers.table import Contents, DataError, Request, UnknownColumnError, find
+from l20fs.data.readers.table import Contents, DataError, ReadingLog, Request, UnknownColumnError, find
 from l20fs.data.readers.text import MEMORY_PER_BYTE
 from l20fs.data.readers.workbook import choose_sheet, open_workbook, sheet_rows
 from l20fs.text import listed
@@ -42,6 +42,20 @@ def add_labels(contents: Contents, request: Request) -> Contents:
     assert request.labels is not None
     asked = replace(request, file=request.labels, skip_rows=None)  # from here on messages name the file of labels
     return match_labels(read_rows(set(contents.sample_names or ()), asked), contents, request, asked)
+
+
+def samples_in_labels(request: Request) -> frozenset[str]:
+    """Return what may be names of samples in the file of labels: all cells of columns without repeated ones.
+
+    There are none if it has labels only, or cannot be read, which is an error where the labels are needed.
+    """
+    assert request.labels is not None
+    asked = replace(request, file=request.labels, skip_rows=None, log=ReadingLog(), strict=False)
+    try:
+        columns = list(zip(*read_rows(set(), asked), strict=True))
+    except (DataError, UnknownColumnError):
+        return frozenset()
+    return frozenset(name for column in columns if len(columns) > 1 and len(set(column)) == len(column) for name in column)
 
 
 def read_rows(samples: set[str], asked: Request) -> Rows:
@@ -245,4 +259,4 @@ def _turn_hint(rows: Rows, contents: Contents, request: Request) -> str:
     cells = {cell for row in rows for cell in row}
     if cells.isdisjoint(contents.feature_names):
         return ""
-    return f" {TURN_HINT}" if request.samples_in == "rows" else " If its samples are in rows, leave --samples-in out."
+    return " If its samples are in rows, leave --samples-in out." if request.samples_in == "columns" else f" {TURN_HINT}"
