@@ -68,13 +68,13 @@ def write(folder, content, name):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "the first line is empty"),
+        (b"", "the file is empty"),
         (b"type,a\n", "a header and no samples"),
         (b"type,a\nu,1\nv,2,3\n", "line 3 has 3 fields. Every line must have 2 fields"),
         (b'type,a\n"u\nu",1\n"v,2\n', "line 4"),
-        ("type,a\nu,1\ngène,2\n".encode("latin-1"), "not UTF-8 text (byte 12, line 3)"),
+        (b"type,a\nu,1\ng\x8dne,2\n", "not UTF-8 text (byte 12, line 3)"),
         (b"type,a\nu,1\nv,\x002\n", "NUL bytes, first in line 3"),
-        (b"type,a\ru,1\rv,2\r", "carriage returns without a line feed, first in line 1"),
+        (b"type,a\nu,1\rv,2\n", "carriage returns without a line feed, first in line 2"),
     ],
 )
 @pytest.mark.parametrize("compress", [bytes, gzip.compress])

@@ -10,7 +10,7 @@ from statistics import median
 
 import numpy as np
 
-from l20fs.data.readers.lines import records
+from l20fs.data.readers.lines import n_last_empty, records
 from l20fs.data.readers.table import DataError, Request
 
 #: In the order in which they are preferred, if as many lines have the same number of fields. Names and numbers contain
@@ -97,10 +97,11 @@ def find_separator(lines: list[str], request: Request, with_blanks: bool = True)
     head = _head(lines)
     n_alike = {separator: _n_alike(_counts(head, separator, request)) for separator in SEPARATORS}
     best = max(SEPARATORS, key=lambda separator: n_alike[separator])
-    n_lines = sum(bool(line.strip()) for line in head)
-    if with_blanks and 2 * n_alike[best][0] < n_lines:
+    if with_blanks:
         blanks = _n_alike([len(BLANK_SEPARATED.findall(line)) for line in head if line.strip()])
-        if 2 * blanks[0] > n_lines:
+        n_lines = sum(bool(line.strip()) for line in head)
+        is_better = blanks[0] == n_lines > n_alike[best][0] and blanks[1] >= n_alike[best][1]  # such as 1,5 2,5
+        if is_better or 2 * n_alike[best][0] < n_lines < 2 * blanks[0]:
             return " "
     return best if n_alike[best][0] else ","
 
@@ -159,26 +160,34 @@ def find_header(rows: Sequence[Row], numbers: Sequence[int], request: Request) -
     >>> find_header([["type", "a"], ["s1", "u", "1"], ["s2", "v", "2"]], [0, 1, 2], request)
     (0, True)
     """
+    width = max(len(row) - n_last_empty(row) for row in rows)
+    rows = [row[:width] for row in rows]
     n_fields = _n_alike([len(row) for row in rows])[1]
     filled = [sum(map(bool, map(str.strip, row))) for row in rows]
     usual = median([n for n, row in zip(filled, rows, strict=True) if len(row) == n_fields] or [0])
     is_table = [
-        len(row) >= n_fields and 2 * n >= usual and not (n == 1 < usual and row[0].strip())
+        len(row) >= n_fields and 2 * n >= usual and not (n == 1 and n_fields > 2 and row[0].strip())
         for row, n in zip(rows, filled, strict=True)
     ]
     place = 0 if request.skip_rows is not None else next((i for i, is_row in enumerate(is_table) if is_row), 0)
     body = place + (len(rows[place]) == n_fields - 1)  # of a header that lacks a name, if it is said where it is
     above = body - 1
-    if n_fields > 2 and 0 <= above and len(rows[above]) == n_fields - 1 and _is_data(rows, body):
+    is_short = n_fields > 2 and 0 <= above and len(rows[above]) == n_fields - 1
+    if is_short and (_is_data(rows, body) or _are_labels(rows[body], request)):
         return above, True
     if place and _is_data(rows, place):
-        if len(rows[above]) == n_fields:
-            return above, False
+        if len(rows[place - 1]) == n_fields:
+            return place - 1, False
         raise DataError(
             f"{request.name}: line {numbers[place] + 1} is the first with {n_fields} fields, as most lines have, but holds "
             "numbers and no names. Correct the header above it, or say how many lines are above the header (--skip-rows N)."
         )
     return place, False
+
+
+def _are_labels(row: Row, request: Request) -> bool:
+    """Return whether a row is that of labels or groups in a table with samples in columns, and so is no header."""
+    return row[0] in (request.table_target, request.groups) and len(set(row)) < len(row)
 
 
 def _is_data(rows: Sequence[Row], place: int) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -106,7 +106,7 @@ def collect(header: list[str], records: Iterator[Record], separator: str, quote:
     return _without_last_empty(table, len(header) - n_named)
 
 
-def n_last_empty(fields: list[str]) -> int:
+def n_last_empty(fields: Sequence[str]) -> int:
     """Return the number of empty fields at the end."""
     return next((place for place, field in enumerate(reversed(fields)) if field.strip()), len(fields))
 
