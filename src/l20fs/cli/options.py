@@ -215,7 +215,8 @@ data_options = together(
     click.option(
         "--labels",
         type=click.Path(path_type=Path, dir_okay=False, exists=True),
-        help="File with the class labels, if they are not in the table: sample names in its first column, or a line each.",
+        help="File with the class labels (CSV, Excel, Parquet), if they are not in the table: names of the samples and "
+        "labels in columns, or a label in each line.",
     ),
     click.option(
         "--groups",

@@ -281,6 +281,8 @@ class Contents:
     format: str = ""
     #: Names of the columns that are no requested features.
     others: Sequence[str] = ()
+    #: Decimal mark of the targets, if they are numbers as text.
+    decimal: Decimal = "."
 
 
 def require(package: str, extra: str, request: Request) -> Any:
