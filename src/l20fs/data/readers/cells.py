@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from l20fs.data.readers.table import DataError, Decimal, Request
+from l20fs.data.readers.table import DataError, Request
 from l20fs.text import counted, listed
-from l20fs.typing import Array
+from l20fs.typing import Array, Decimal
 
 #: Texts that stand for a missing value in every program, in lower case; pandas reads them as such.
 MISSING = frozenset(

@@ -18,6 +18,7 @@ from l20fs.data.readers.names import no_feature
 from l20fs.data.readers.repeated import number_features
 from l20fs.data.readers.rows import RowCells
 from l20fs.data.readers.table import (
+from l20fs.typing import Decimal
     Contents,
     DataError,
     Decimal,
