@@ -18,10 +18,8 @@ from l20fs.data.readers.names import no_feature
 from l20fs.data.readers.repeated import number_features
 from l20fs.data.readers.rows import RowCells
 from l20fs.data.readers.table import (
-from l20fs.typing import Decimal
     Contents,
     DataError,
-    Decimal,
     Request,
     UnknownColumnError,
     find,
@@ -30,6 +28,7 @@ from l20fs.typing import Decimal
     require,
 )
 from l20fs.text import listed
+from l20fs.typing import Decimal
 
 #: Memory that reading takes, in bytes per byte of text: the text three times, its fields, and the numbers twice. Measured: 8
 #: for numbers of seven characters, and more for shorter ones.
