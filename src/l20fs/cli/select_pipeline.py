@@ -80,7 +80,7 @@ def run_selection(samples: Samples, options: SelectOptions, provenance: dict[str
 
 
 class Checkpoints(NamedTuple):
-    """Where a run keeps what it has computed: passes over a file, folds and resamples; None: nowhere."""
+    """Places in which a run keeps its passes over a file, folds and resamples; None: it keeps none."""
 
     passes: Path | None = None
     folds: FoldStore | None = None
