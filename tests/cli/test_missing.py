@@ -134,7 +134,7 @@ def test_every_split_of_a_comparison_fills_in_by_its_training_samples(file, rule
     table = read_table(file, "type", missing=rule)
     data = Dataset("gaps", table.X, table.y, "classification", table.unprepared)
     cell = Cell("gaps", Variant("Fisher score", "FisherScore", {}, {}), 0, fold, (2, 5), ("knn",), 3, 0, "zscore")
-    train, test = fold_of(cell, data.strata)
+    train, test = fold_of(cell, data)
     imputer = clone(IMPUTERS[rule]).fit(table.X_before[train])
     filled = Dataset("gaps", imputer.transform(table.X_before), table.y)
     expected, found = compute(cell, filled), compute(cell, data)
