@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from l20fs.data.readers.table import DataError, Decimal, Request
+from l20fs.data.readers.table import DataError, Decimal, Request, require
 from l20fs.text import counted, listed
 from l20fs.typing import Array
 
@@ -93,7 +93,9 @@ def is_asked_for(name: str, request: Request) -> bool:
 
 def _shows(cell: Any, mark: Decimal) -> bool:
     """Return whether a cell is a number with this decimal mark and none with the other."""
-    return isinstance(cell, str) and as_number(cell, OTHER[mark]) is None and as_number(cell, mark) is not None
+    if not isinstance(cell, str) or (mark not in cell and cell.count(OTHER[mark]) < 2):  # to be quick
+        return False
+    return as_number(cell, OTHER[mark]) is None and as_number(cell, mark) is not None
 
 
 def _is_doubtful(cell: Any, mark: Decimal) -> bool:
@@ -127,7 +129,7 @@ class Conversion:
     missing: list[tuple[int, int, str]] = field(default_factory=list)
     limits: list[tuple[int, int, str]] = field(default_factory=list)
     percents: list[tuple[int, int, str]] = field(default_factory=list)
-    #: Numbers that are text.
+    #: Numbers that are text, in a table where other numbers are none.
     texts: list[tuple[int, int, str]] = field(default_factory=list)
 
 
@@ -172,7 +174,7 @@ class Cells:
                 mark, parsed = found, self.parse(found)
                 columns = self.odd(parsed, mark)
         features = {feature: cells for feature, cells in columns.items() if feature not in self.targets}
-        conversion = convert(features, mark, request, self.names)
+        conversion = convert(features, mark, request, self.names, has_types=not self.separator)
         self._note(conversion, request)
         return parsed, conversion, mark
 
@@ -227,7 +229,7 @@ class Cells:
             n_features = len({feature for feature, *_ in found.percents})
             what = f"percent signs of {counted(n_features, 'feature')} are left out"
             request.guess(None, None, f"{what}, first {self._places(found.percents[:1])}")
-        if found.texts and not self.separator:
+        if found.texts:
             what = "1 number is" if len(found.texts) == 1 else f"{len(found.texts)} numbers are"
             request.guess(None, None, f"{what} stored as text, first {self._places(found.texts[:1])}")
 
@@ -265,42 +267,57 @@ def _has_fractions(parsed: Any) -> bool:
     return False
 
 
-def convert(columns: Columns, mark: Decimal, request: Request, names: int | None = None) -> Conversion:
+def plain_numbers(cells: Sequence[Any], mark: Decimal, request: Request) -> Array:
+    """Return the numbers that cells of text are, without marks between thousands, and NaN for all others."""
+    pandas = require("pandas", "cli", request)
+    texts = [cell if isinstance(cell, str) and cell not in request.na else None for cell in cells]
+    if mark == ",":
+        texts = [None if text is None or "." in text else text.replace(",", ".") for text in texts]
+    return np.array(pandas.to_numeric(pandas.Series(texts, dtype=object), errors="coerce"), dtype=np.float64)
+
+
+def convert(
+    columns: Columns, mark: Decimal, request: Request, names: int | None = None, *, has_types: bool = False
+) -> Conversion:
     """Return the numbers of those features in which most filled cells are numbers; others are left as text.
 
-    The feature ``names`` is left as text even if only some of its cells are texts.
+    Parameters
+    ----------
+    columns : mapping
+        Cells by feature.
+    mark : {".", ","}
+        Decimal mark.
+    request : Request
+        What stands for a missing value.
+    names : int, optional
+        The feature that is left as text if any of its cells is a text.
+    has_types : bool, default=False
+        Whether numbers as text are odd, since other cells are numbers.
+
+    Returns
+    -------
+    Conversion
+        Numbers by feature, and the odd cells.
     """
-    found, known = Conversion(), {}
+    found = Conversion()
     for feature, cells in columns.items():
-        kinds: list[tuple[Kind, float]] = []
-        for cell in cells:
-            key = cell if isinstance(cell, str) else None
-            if key is None or key not in known:
-                known[key] = _read_cell(cell, mark, request)
-            kinds.append(known[key])
-        counts = Counter(kind for kind, _ in kinds)
+        numbers = plain_numbers(cells, mark, request)
+        texts = np.flatnonzero(~np.isnan(numbers)).tolist() if has_types else []
+        others = [(place, *_read_cell(cells[place], mark, request)) for place in np.flatnonzero(np.isnan(numbers)).tolist()]
+        counts = Counter(kind for _, kind, _ in others)
         n_filled = len(cells) - counts[Kind.EMPTY] - counts[Kind.MISSING]
         are_percents = counts[Kind.PERCENT] == n_filled
         n_numbers = n_filled - counts[Kind.TEXT] - (0 if are_percents else counts[Kind.PERCENT])
         if not n_numbers or n_numbers < MOSTLY * n_filled or (feature == names and n_numbers < n_filled):
             continue
-        _keep(found, feature, cells, kinds, are_percents)
+        kept = {Kind.NUMBER: [], Kind.LIMIT: found.limits, Kind.PERCENT: found.percents if are_percents else found.missing}
+        for place, kind, number in others:
+            if kind is not Kind.EMPTY:
+                kept.get(kind, found.missing).append((feature, place, str(cells[place]).strip()))
+            numbers[place] = np.nan if kind is Kind.PERCENT and not are_percents else number
+        found.numbers[feature] = numbers
+        found.texts += [(feature, place, cells[place].strip()) for place in texts]
     return found
-
-
-def _keep(
-    found: Conversion, feature: int, cells: Sequence[Any], kinds: list[tuple[Kind, float]], are_percents: bool
-) -> None:
-    """Keep the numbers of a feature, and its odd cells."""
-    lists = {Kind.MISSING: found.missing, Kind.TEXT: found.missing, Kind.LIMIT: found.limits, Kind.NUMBER: found.texts}
-    lists[Kind.PERCENT] = found.percents if are_percents else found.missing
-    numbers = np.full(len(cells), np.nan)
-    for place, (kind, value) in enumerate(kinds):
-        if kind in lists and isinstance(cells[place], str):
-            lists[kind].append((feature, place, str(cells[place]).strip()))
-        if kind in lists and lists[kind] is not found.missing:
-            numbers[place] = value
-    found.numbers[feature] = numbers
 
 
 def _read_cell(cell: Any, mark: Decimal, request: Request) -> tuple[Kind, float]:
