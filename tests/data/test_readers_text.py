@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from l20fs.data.readers import DataError, UnknownColumnError, read_table
-from l20fs.data.readers.cells import MISSING_IN_USE, as_number
+from l20fs.data.readers.number_texts import MISSING_IN_USE, as_number
 
 ROWS = [("u", 1.5, -2.0), ("v", 0.25, 1e-3), ("u", 3.0, 4.5), ("v", 5.125, 6.0), ("u", 7.5, 8.0), ("v", 9.5, 0.5)]
 X = np.array([row[1:] for row in ROWS])

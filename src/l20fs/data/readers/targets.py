@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from l20fs.data.readers.cells import KNOWN_MISSING, MARKS, as_number, is_missing
+from l20fs.data.readers.number_texts import KNOWN_MISSING, MARKS, as_number, is_missing
 from l20fs.data.readers.table import Contents, DataError, Request
 from l20fs.text import counted, listed
 from l20fs.typing import Array

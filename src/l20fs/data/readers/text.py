@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from l20fs.data.readers.cells import Cells, Columns, is_asked_for, likely_mark
+from l20fs.data.readers.cells import Cells, Columns, is_asked_for
 from l20fs.data.readers.encoding import decode
 from l20fs.data.readers.frames import TURN_HINT, check_header, contents_of_frame, wanted_columns
 from l20fs.data.readers.layout import find_layout
 from l20fs.data.readers.lines import Lines, split_lines
 from l20fs.data.readers.names import no_feature
+from l20fs.data.readers.number_texts import likely_mark
 from l20fs.data.readers.repeated import number_features
 from l20fs.data.readers.rows import RowCells
 from l20fs.data.readers.table import (
