@@ -398,8 +398,8 @@ def test_passes_are_kept_of_fits_that_are_few(folder, tmp_path, monkeypatch, tig
 
 # Runs that were killed
 
-# Forks, so that the interpreter starts once: for each line with a number of passes and a command, a child runs the command and
-# dies after that many passes; its exit status is printed.
+# Forks, so that the interpreter starts once: for each line with a number of passes and a command, a child runs the command
+# and dies after that many passes; its exit status is printed.
 KILLED = """
 import json, os, signal, sys
 from l20fs.cli import run
