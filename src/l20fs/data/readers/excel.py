@@ -12,6 +12,7 @@ import numpy as np
 from l20fs.data.readers.frames import check_header, contents_of_frame
 from l20fs.data.readers.limits import repack
 from l20fs.data.readers.table import Contents, DataError, Request, find, first_line, require
+from l20fs.data.readers.turned import are_samples_in_columns, check_rows, contents_of_rows
 
 #: Memory that reading takes, in bytes per byte of the decompressed file.
 MEMORY_PER_BYTE = 8
@@ -35,17 +36,28 @@ def read_excel(content: bytes, request: Request) -> Contents:
     rows = [row for row in rows if any(cell != "" for cell in row)]
     if len(rows) < 2 or len(rows[0]) < 2:
         raise DataError(f"{request.name}: sheet {sheet!r} holds no table. It needs a header, and rows of numbers.")
-    if request.samples_in == "columns":
-        rows = [list(row) for row in zip(*rows, strict=True)]
-    header, columns = [as_text(cell) for cell in rows[0]], list(zip(*rows[1:], strict=True))
-    check_header(header, request)
-    frame = pandas.DataFrame({j: _series(column, pandas) for j, column in enumerate(columns)}, copy=False)
-    frame.columns = header
-    kept = {header[0], request.target, request.groups}
-    texts = {name: [as_text(cell) for cell in columns[j]] for j, name in enumerate(header) if name in kept}
-    found = contents_of_frame(frame, texts, request, has_names=request.samples_in == "columns")
+    header, first = [as_text(cell) for cell in rows[0]], [as_text(row[0]) for row in rows[1:]]
+    kept = {request.target, request.groups}
+    if are_samples_in_columns(header, first, request):
+        check_rows(first, request)
+        texts = {
+            name: [as_text(cell) for cell in row[1:]] for name, row in zip(first, rows[1:], strict=True) if name in kept
+        }
+        places = [place for place, name in enumerate(first) if name not in texts]
+        frame = _frame([rows[place + 1][1:] for place in places], header[1:], pandas)
+        found = contents_of_rows(frame, [first[place] for place in places], texts, [place + 2 for place in places], request)
+    else:
+        check_header(header, request)
+        texts = {name: [as_text(row[j]) for row in rows[1:]] for j, name in enumerate(header) if name in kept or not j}
+        found = contents_of_frame(_frame(rows[1:], header, pandas), texts, request)
     many = f"{request.name} has {len(sheets)} sheets; {sheet!r} was read."
     return replace(found, notes=(many,) if len(sheets) > 1 and request.sheet is None else ())
+
+
+def _frame(rows: list[list[Cell]], header: list[str], pandas: Any) -> Any:
+    frame = pandas.DataFrame({j: _series(column, pandas) for j, column in enumerate(zip(*rows, strict=True))}, copy=False)
+    frame.columns = header[: frame.shape[1]]
+    return frame
 
 
 def _series(cells: tuple[Cell, ...], pandas: Any) -> Any:

@@ -8,7 +8,15 @@ from dataclasses import dataclass, replace
 
 from l20fs.data.readers.frames import TURN_HINT
 from l20fs.data.readers.limits import unpack_gzip
-from l20fs.data.readers.table import Contents, DataError, Request, UnknownColumnError, find, refuse_repeated
+from l20fs.data.readers.table import (
+    Contents,
+    DataError,
+    ReadingLog,
+    Request,
+    UnknownColumnError,
+    find,
+    refuse_repeated,
+)
 from l20fs.data.readers.text import MEMORY_PER_BYTE, decode, find_separator
 from l20fs.text import listed
 
@@ -30,6 +38,18 @@ def add_labels(contents: Contents, request: Request) -> Contents:
     content = asked.file.read_bytes()
     content = unpack_gzip(content, asked, MEMORY_PER_BYTE) if content[:2] == GZIP else content
     return match_labels(content, contents, request, asked)
+
+
+def samples_in_labels(request: Request) -> frozenset[str]:
+    """Return the names in the first column of the file of labels; none if it has labels only, or cannot be read."""
+    assert request.labels is not None
+    asked = replace(request, file=request.labels, log=ReadingLog(), strict=False)
+    try:
+        content = asked.file.read_bytes()
+        rows = _split_rows(unpack_gzip(content, asked, MEMORY_PER_BYTE) if content[:2] == GZIP else content, asked)
+    except DataError:  # to be raised where the labels are needed
+        return frozenset()
+    return frozenset(row[0] for row in rows if len(row) > 1)
 
 
 def match_labels(content: bytes, contents: Contents, request: Request, asked: Request) -> Contents:

@@ -9,11 +9,10 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
-import numpy as np
-
-from l20fs.data.readers.frames import TURN_HINT, check_header, contents_of_frame, wanted_columns
+from l20fs.data.readers.frames import check_header, contents_of_frame, wanted_columns
 from l20fs.data.readers.names import no_feature
-from l20fs.data.readers.table import Contents, DataError, Request, UnknownColumnError, find, first_line, require
+from l20fs.data.readers.table import Contents, DataError, Request, first_line, require
+from l20fs.data.readers.turned import are_samples_in_columns, check_rows, contents_of_rows
 
 SEPARATORS = ("\t", ",", ";")
 
@@ -54,8 +53,8 @@ class Lines:
 def read_text(content: bytes, request: Request) -> Contents:
     """Read a CSV or TSV file; the separator is detected in the header.
 
-    If samples are in rows, a first column of text holds their names, and every other column except target and groups must
-    hold numbers. If samples are in columns, the first column holds the names of features, and labels and groups are rows.
+    If samples are in rows, a first column of text holds their names. If samples are in columns, the first column holds the
+    names of features, and labels and groups are rows. Other texts are left out.
     """
     text = decode(content, request)
     lines = text.split("\n")
@@ -63,7 +62,8 @@ def read_text(content: bytes, request: Request) -> Contents:
         raise DataError(f"{request.name}: the first line is empty. It must name the columns.")
     separator = find_separator(lines[0])
     table = split_lines(lines, separator, request)
-    return turned_contents(table, request) if request.samples_in == "columns" else row_contents(table, request)
+    is_turned = are_samples_in_columns(table.header, table.first, request)
+    return turned_contents(table, request) if is_turned else row_contents(table, request)
 
 
 def decode(content: bytes, request: Request) -> str:
@@ -173,7 +173,6 @@ def parse(table: Lines, text_columns: Sequence[int], request: Request, missing: 
 
 def row_contents(table: Lines, request: Request, missing: Sequence[str] = ()) -> Contents:
     """Return the contents of a table with one sample per line."""
-    _refuse_turned(table, request)
     check_header(table.header, request)
     columns = {table.header.index(name): name for name in (*wanted_columns(request), request.groups) if name in table.header}
     frame = parse(table, list(columns), request, missing)
@@ -182,20 +181,13 @@ def row_contents(table: Lines, request: Request, missing: Sequence[str] = ()) ->
     return contents_of_frame(frame, {table.header[0]: table.first, **texts}, request, table.numbers)
 
 
-def _refuse_turned(table: Lines, request: Request) -> None:
-    """Raise an error if the target or the groups are the name of a row instead of a column."""
-    for wanted in wanted_columns(request):
-        if wanted not in table.header and wanted in table.first:
-            line = table.numbers[table.first.index(wanted)]
-            raise UnknownColumnError(f"{request.name} has no column {wanted!r}, but line {line} begins with it. {TURN_HINT}")
-
-
 def turned_contents(table: Lines, request: Request) -> Contents:
     """Return the contents of a table with one feature per line; labels and groups are rows."""
     rows = sample_rows(table, request)
     features = wanted_rows(table.without({table.first.index(name) for name in rows}), request)
+    found = feature_rows(features, 1, rows, request)
     others = [name for name in table.first if request.needed is not None and name not in request.needed]
-    return with_rows(replace(feature_rows(features, 1, request), others=others), rows, 1, request)
+    return replace(found, others=[*found.others, *others])
 
 
 def wanted_rows(table: Lines, request: Request) -> Lines:
@@ -210,46 +202,20 @@ def wanted_rows(table: Lines, request: Request) -> Lines:
 
 def sample_rows(table: Lines, request: Request) -> dict[str, list[str]]:
     """Return the fields of the requested rows of labels and groups."""
-    if request.lacks_labels:
-        raise UnknownColumnError(
-            f"{request.name}: where are the labels? Name their row (--target ROW), or give a file with them (--labels FILE)."
-        )
-    for wanted in wanted_columns(request):
-        find(wanted, table.first, "row", request)
+    check_rows(table.first, request)
     return {
         name: table.fields(table.first.index(name)) for name in (request.table_target, request.groups) if name in table.first
     }
 
 
-def with_rows(contents: Contents, rows: dict[str, list[str]], n_names: int, request: Request) -> Contents:
-    """Return the contents with labels and groups from rows, without their first ``n_names`` fields."""
-    texts = {name: fields[n_names:] for name, fields in rows.items()}
-    target = request.table_target or ""
-    return replace(contents, y=texts.get(target), groups=texts.get(request.groups or ""), target_name=target)
+def feature_rows(table: Lines, n_names: int, rows: dict[str, list[str]], request: Request) -> Contents:
+    """Return the contents of a table with one feature per line, whose first ``n_names`` columns are annotations.
 
-
-def feature_rows(table: Lines, n_names: int, request: Request) -> Contents:
-    """Return the values of a table with one feature per line, whose first ``n_names`` columns are annotations."""
+    ``rows`` are the fields of the labels and the groups.
+    """
     if not table.texts:
         raise DataError(f"{request.name}: no features besides the target. Add rows of numbers.")
-    frame = parse(table, range(n_names), request)
-    values = frame.drop(columns=range(n_names))
-    _refuse_text_rows(values, table, request)
-    return Contents(
-        X=values.to_numpy(dtype=np.float64).T,
-        feature_names=table.first,
-        sample_names=table.header[n_names:],
-    )
-
-
-def _refuse_text_rows(values: Any, features: Lines, request: Request) -> None:
-    """Raise an error that names the first line with text among the values."""
-    texts = [column for column, dtype in values.dtypes.items() if dtype.kind not in "biuf"]
-    if not texts:
-        return
-    numbers = require("pandas", "cli", request).to_numeric(values[texts[0]], errors="coerce")
-    row = int((numbers.isna() & values[texts[0]].notna()).to_numpy().argmax())
-    raise DataError(
-        f"{request.name}: line {features.numbers[row]}, {features.first[row]!r}, holds text. Every row must hold numbers, "
-        "except those of the target and the groups. If its samples are in rows, say so (--samples-in rows)."
-    )
+    frame = parse(table, range(n_names), request).drop(columns=range(n_names))
+    frame.columns = table.header[n_names:]
+    texts = {name: fields[n_names:] for name, fields in rows.items()}
+    return contents_of_rows(frame, table.first, texts, table.numbers, request)
