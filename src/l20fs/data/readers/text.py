@@ -10,7 +10,6 @@ from itertools import chain
 from typing import Any
 
 from l20fs.data.readers.frames import check_header, contents_of_frame, wanted_columns
-from l20fs.data.readers.names import no_feature
 from l20fs.data.readers.table import Contents, DataError, Request, first_line, require
 from l20fs.data.readers.turned import are_samples_in_columns, check_rows, contents_of_rows
 
@@ -184,20 +183,7 @@ def row_contents(table: Lines, request: Request, missing: Sequence[str] = ()) ->
 def turned_contents(table: Lines, request: Request) -> Contents:
     """Return the contents of a table with one feature per line; labels and groups are rows."""
     rows = sample_rows(table, request)
-    features = wanted_rows(table.without({table.first.index(name) for name in rows}), request)
-    found = feature_rows(features, 1, rows, request)
-    others = [name for name in table.first if request.needed is not None and name not in request.needed]
-    return replace(found, others=[*found.others, *others])
-
-
-def wanted_rows(table: Lines, request: Request) -> Lines:
-    """Return the rows of the requested features, or raise an error if there is none."""
-    if request.needed is None:
-        return table
-    others = {row for row, name in enumerate(table.first) if name not in request.needed}
-    if len(others) == len(table.first):
-        raise no_feature(table.first, request)
-    return table.without(others)
+    return feature_rows(table.without({table.first.index(name) for name in rows}), 1, rows, request)
 
 
 def sample_rows(table: Lines, request: Request) -> dict[str, list[str]]:

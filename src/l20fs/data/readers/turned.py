@@ -90,18 +90,20 @@ def contents_of_rows(
         what = "features besides the target. Add rows" if of_text.all() else "samples. Add columns"
         raise DataError(f"{request.name}: no {what} of numbers.")
     leave_out_texts(left_out, request, noun="row", descriptions=descriptions)
-    _refuse_text(is_text & ~of_text[:, None] & is_sample, frame, features, lines, request)
+    is_kept = ~of_text & [request.needed is None or name in request.needed for name in features]
+    _refuse_text(is_text & is_kept[:, None] & is_sample, frame, features, lines, request)
     to_numeric = require("pandas", "cli", request).to_numeric
-    values = frame.iloc[~of_text, is_sample].apply(to_numeric, errors="coerce")
-    rows = {name: [row[place] for place in np.flatnonzero(is_sample).tolist()] for name, row in texts.items()}
+    samples, kept = np.flatnonzero(is_sample).tolist(), np.flatnonzero(is_kept).tolist()
+    values = [np.asarray(to_numeric(frame.iloc[kept, place], errors="coerce")) for place in samples]
+    rows = {name: [row[place] for place in samples] for name, row in texts.items()}
     return Contents(
-        X=values.to_numpy(dtype=precision_of(values)).T,
-        feature_names=[features[place] for place in np.flatnonzero(~of_text).tolist()],
-        sample_names=values.columns.tolist(),
+        X=np.stack(values).astype(precision_of(frame.iloc[:, samples]), copy=False),
+        feature_names=[features[place] for place in kept],
+        sample_names=[names[place] for place in samples],
         y=rows.get(request.table_target or ""),
         groups=rows.get(request.groups or ""),
         target_name=request.table_target or "",
-        others=[*descriptions, *left_out],
+        others=[*descriptions, *(name for name, is_one in zip(features, is_kept, strict=True) if not is_one)],
         is_turned=True,
     )
 
