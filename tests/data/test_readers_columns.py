@@ -225,6 +225,15 @@ def test_the_samples_of_the_labels_say_that_they_are_in_columns(tmp_path, sheet,
     assert notes_of(read_table(upright, "type", labels=sheet, strict=True)) == []
 
 
+def test_the_features_of_a_panel_say_that_samples_are_in_columns(tmp_path):
+    file = write(FRAME.T.rename_axis("gene"), tmp_path / "a.csv")
+    table = read_table(file, needed={"TP53", "MYC"}, need_labels=False)
+    np.testing.assert_array_equal(table.X, X[:, :1])
+    assert table.choices == {"a.csv": {"samples_in": "columns"}}
+    assert "--strict forbids" in refuse(file, needed={"TP53"}, need_labels=False, strict=True)
+    assert "--samples-in columns" in refuse(file, needed={"TP53"}, need_labels=False, samples_in="rows")
+
+
 def test_a_gene_that_is_called_as_the_target_is_no_reason(tmp_path):
     frame = FRAME.assign(type=LABELS)
     frame.index = ["type", *SAMPLES[1:]]

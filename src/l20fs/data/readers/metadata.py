@@ -48,11 +48,10 @@ def note_on_metadata(X: Any, names: Sequence[str], request: Request) -> tuple[st
     found = [names[place] for place in sorted(places)]
     if not found:
         return ()
-    some = "1 column looks" if len(found) == 1 else f"{len(found)} columns look"
+    some, them = ("1 column looks", "it") if len(found) == 1 else (f"{len(found)} columns look", "them")
     option = shlex.quote(",".join(found[:MOST_SHOWN]))
-    return (
-        f"{request.name}: {some} like metadata, not features: {listed(found)}. If so, leave them out: --ignore {option}",
-    )
+    said = f"{some} like metadata, not features: {listed(found)}. If so, leave {them} out: --ignore {option}"
+    return (f"{request.name}: {said}",)
 
 
 def named_like_metadata(name: str) -> bool:

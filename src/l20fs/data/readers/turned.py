@@ -21,7 +21,7 @@ def are_samples_in_columns(header: Sequence[str], first: Sequence[str], request:
     header, first : sequence of str
         The first row of the table, and its first column below that.
     request : Request
-        What is known: the target, the groups, and the samples of the file of labels.
+        What is known: the target, the groups, the samples of the file of labels, and the features of a panel.
 
     Examples
     --------
@@ -38,6 +38,8 @@ def are_samples_in_columns(header: Sequence[str], first: Sequence[str], request:
         reason = f"{rows[0]!r} is the name of a row" if rows else ""
     elif are_labelled(header[1:], request) and request.labelled_samples.isdisjoint(first):
         reason = f"the samples of {request.labels and request.labels.name} are the names of columns"
+    elif request.needed and request.needed.isdisjoint(header) and not request.needed.isdisjoint(first):
+        reason = "features that are needed are the names of rows"
     if reason:
         request.guess("samples_in", "columns", f"{reason}, so samples are in columns")
     return bool(reason)
