@@ -31,6 +31,8 @@ WORD = re.compile(r"[A-Z]+(?![a-z])\d*|[A-Z]?[a-z]+\d*|\d+")
 
 #: Fewest features and samples that show which values are unusual among them, and the largest share of unusual ones.
 FEWEST, FEW_WHOLE = 10, 0.1
+#: Samples whose values are looked at together.
+SAMPLES_AT_ONCE = 16
 #: Most different values of a code.
 MOST_CODES = 10
 #: Most names that are shown with the option, and letters of a name.
@@ -88,9 +90,10 @@ def coded_columns(X: Array) -> list[int]:
     n_samples, n_features = X.shape
     if n_samples < FEWEST or n_features < FEWEST:
         return []
-    head = X[:FEWEST]  # leaves few columns to look at as a whole
-    possible = np.flatnonzero(np.all((head == np.rint(head)) | np.isnan(head), axis=0))
-    possible = possible[[_is_whole(X[:, place]) for place in possible]]
+    possible = np.arange(n_features)
+    for start in range(0, n_samples, SAMPLES_AT_ONCE):  # the first few leave few columns to look at
+        some = X[start : start + SAMPLES_AT_ONCE, possible]
+        possible = possible[np.all((some == np.rint(some)) | np.isnan(some), axis=0)]
     if len(possible) > FEW_WHOLE * n_features:
         return []
     whole = set(possible.tolist())
@@ -98,8 +101,3 @@ def coded_columns(X: Array) -> list[int]:
     n_last = next(place for place in range(n_features) if n_features - 1 - place not in whole)
     at_the_ends = [*range(n_first), *range(n_features - n_last, n_features)]
     return [place for place in at_the_ends if 2 <= len(np.unique(X[~np.isnan(X[:, place]), place])) <= MOST_CODES]
-
-
-def _is_whole(values: Array) -> bool:
-    known = values[~np.isnan(values)]
-    return bool(len(known)) and bool(np.all(known == np.rint(known)))
