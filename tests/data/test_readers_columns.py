@@ -9,7 +9,6 @@ import pytest
 import scipy.sparse as sp
 from files import DONORS, FRAME, GENES, LABELS, SAMPLES, X
 
-from l20fs.blocks import FileBlocks
 from l20fs.data.readers import DataError, UnknownColumnError, read_table
 from l20fs.data.readers.metadata import coded_columns, named_like_metadata
 from l20fs.data.readers.selection import matched
@@ -177,23 +176,6 @@ def test_target_and_groups_are_not_ignored(tmp_path):
     assert "--features 'site' names a column that is left out: it holds text" in refuse(file, "type", features=["site"])
 
 
-def test_a_matrix_in_blocks_stays_in_its_file(tmp_path):
-    values = np.arange(6000.0).reshape(600, 10) % 97
-    np.save(tmp_path / "a.npy", values)
-    (tmp_path / "labels.txt").write_text("u\nv\n" * 300)
-    kept = [0, 2, 3, 4, 5, 6, 7, 9]
-    edges = {0: np.array([0, 7, 600]), 1: np.array([0, 1, 4, 10])}
-    for axis in (0, 1):
-
-        def load(span, axis=axis):
-            return values[span] if axis == 0 else values[:, span]
-
-        blocks = FileBlocks(values.shape, values.dtype, axis, edges[axis], False, load, 2**20, "a.npy").with_columns(kept)
-        spans = [slice(*ends) for ends in zip(blocks.edges[:-1], blocks.edges[1:], strict=True)]
-        np.testing.assert_array_equal(np.concatenate([blocks.load(span) for span in spans], axis=axis), values[:, kept])
-        assert blocks.shape == (600, 8)
-
-
 # Samples in columns
 
 
@@ -238,6 +220,13 @@ def test_a_gene_that_is_called_as_the_target_is_no_reason(tmp_path):
     frame = FRAME.assign(type=LABELS)
     frame.index = ["type", *SAMPLES[1:]]
     assert read_table(write(frame, tmp_path / "a.csv"), "type", strict=True).y.tolist() == LABELS
+
+
+def test_samples_in_rows_and_in_columns_are_no_reason(tmp_path, sheet):
+    """A table of distances, for example."""
+    file = write(pd.DataFrame(np.tile(X, 2)[:, :8], index=SAMPLES, columns=SAMPLES), tmp_path / "a.csv")
+    table = read_table(file, "type", labels=sheet, strict=True)
+    np.testing.assert_array_equal(table.X, np.tile(X, 2)[:, :8])
 
 
 def test_numbers_are_names_if_the_labels_have_them(tmp_path):
