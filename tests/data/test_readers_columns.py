@@ -72,7 +72,7 @@ def test_columns_of_text_are_left_out(tmp_path, ending):
 def test_rows_and_descriptions_of_text_are_left_out(tmp_path, ending):
     frame = turned_table(sex=SEXES, type=LABELS, site=SITES, donor=DONORS)
     frame.insert(0, "description", [None] * 4 + ["about it"] * 5)
-    frame.insert(3, "symbol", ["of a person", None, None, None, *GENES])
+    frame.insert(3, "symbol", ["of a person", None, None, None, *(f"symbol {j}" for j in range(5))])
     file = write(frame, tmp_path / f"a.{ending}")
     table = read_table(file, "type", groups="donor", samples_in="columns")
     np.testing.assert_array_equal(table.X, X)
@@ -296,7 +296,17 @@ GENUINE = [
         "",
     ),
     *("original_glrlm_RunLengthNonUniformity", "mean radius", "worst area", "Gene 1", "g12", "feature12", "12", "M117.3T45"),
-    *("KEGG_AGE_RAGE_SIGNALING_PATHWAY", "GOBP_SEX_DETERMINATION", "group", "sample", "case", "OS", "CELL", "IMAGE:1234"),
+    *(
+        "KEGG_AGE_RAGE_SIGNALING_PATHWAY",
+        "GOBP_SEX_DETERMINATION",
+        "column 5",
+        "group",
+        "sample",
+        "case",
+        "OS",
+        "CELL",
+        "IMAGE:1234",
+    ),
 ]
 
 

@@ -42,13 +42,6 @@ def wanted_columns(request: Request) -> list[str]:
     return [name for name in (request.table_target, groups) if name is not None]
 
 
-def are_labelled(names: Sequence[str], request: Request) -> bool:
-    """Return whether half of some names, or of the samples in the file of labels, are the same."""
-    known = request.labelled_samples
-    n_known = len(known.intersection(names))
-    return n_known > 0 and 2 * n_known >= min(len(known), len(names))
-
-
 def contents_of_frame(
     frame: Any,
     texts: Mapping[str, Sequence[str]],
@@ -85,7 +78,7 @@ def contents_of_frame(
         wanted.append(groups)  # also if the labels are in a separate file
     first = columns[0] if columns and columns[0] not in (*wanted, *request.ignore) else None
     samples = None
-    if first is not None and (has_names or _are_names(first, frame.iloc[:, 0], texts[first], request)):
+    if first is not None and (has_names or _are_names(first, frame.iloc[:, 0], request)):
         samples = list(texts[first])
         wanted.append(first)
     others = [name not in wanted and request.needed is not None and name not in request.needed for name in columns]
@@ -111,12 +104,9 @@ def contents_of_frame(
     )
 
 
-def _are_names(name: str, column: Any, texts: Sequence[str], request: Request) -> bool:
-    """Return whether the first column holds the names of the samples.
-
-    Whole numbers are names if the file of labels has them, or if they are different and no requested feature.
-    """
-    if not name.strip() or not is_numeric(column.dtype) or are_labelled(texts, request):
+def _are_names(name: str, column: Any, request: Request) -> bool:
+    """Return whether the first column holds the names of the samples; whole numbers, if it is no requested feature."""
+    if not name.strip() or not is_numeric(column.dtype):
         return True
     is_other = request.needed is not None and name not in request.needed
     return is_other and column.dtype.kind in "iu" and bool(column.is_unique)

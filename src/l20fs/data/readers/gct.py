@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
+from l20fs.data.readers.encoding import decode
+from l20fs.data.readers.lines import split_lines
 from l20fs.data.readers.table import Contents, DataError, Request
-from l20fs.data.readers.text import decode, feature_rows, sample_rows, split_lines
+from l20fs.data.readers.text import feature_rows, sample_rows
 
 VERSIONS = ("#1.2", "#1.3")
 

@@ -25,8 +25,8 @@ BESIDE = re.compile(
     r"category|num|technical|biological"
 )
 
-#: Genes of the worm, such as age-1 and sex-1, and of the fly; nitric oxide.
-EXCEPTIONS = re.compile(r"[a-z]{3,4}-\d+|run|NO")
+#: Genes of the worm, such as age-1 and sex-1, and of the fly; nitric oxide; columns without a name.
+EXCEPTIONS = re.compile(r"[a-z]{3,4}-\d+|run|NO|column \d+")
 WORD = re.compile(r"[A-Z]+(?![a-z])\d*|[A-Z]?[a-z]+\d*|\d+")
 
 #: Fewest features and samples that show which values are unusual among them, and the largest share of unusual ones.

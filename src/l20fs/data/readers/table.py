@@ -184,7 +184,8 @@ class Request:
         (['a.csv: numbers have a decimal comma (--decimal ,).'], {'a.csv': {'decimal': ','}})
         """
         said = "" if option is None else f"--{option.replace('_', '-')}"
-        shown = ",".join(value) if isinstance(value, list) and len(value) <= MOST else value
+        can_show = isinstance(value, list) and len(value) <= MOST and not any("," in each for each in value)
+        shown = ",".join(value) if can_show else value
         said += f" {shlex.quote(str(shown))}" if said and isinstance(shown, str | int) else ""
         if self.strict:
             way_out = f"Say so with {said}" if said else "Correct the file"
@@ -227,6 +228,8 @@ class Contents:
     others: Sequence[str] = ()
     #: Whether the file has its samples in columns.
     is_turned: bool = False
+    #: Decimal mark of the targets, if they are numbers as text.
+    decimal: Decimal = "."
 
 
 def require(package: str, extra: str, request: Request) -> Any:

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from l20fs.data.readers.encoding import decode
 from l20fs.data.readers.limits import check_memory, unpack_gzip
 from l20fs.data.readers.table import Contents, DataError, Request, first_line, require
-from l20fs.data.readers.text import MEMORY_PER_BYTE, decode
+from l20fs.data.readers.text import MEMORY_PER_BYTE
 from l20fs.text import listed
 from l20fs.typing import Array
 

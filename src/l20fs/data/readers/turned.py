@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from l20fs.data.readers.frames import are_labelled, is_numeric, leave_out_texts, precision_of, wanted_columns
+from l20fs.data.readers.frames import is_numeric, leave_out_texts, precision_of, wanted_columns
 from l20fs.data.readers.selection import matched
 from l20fs.data.readers.table import Contents, DataError, Request, UnknownColumnError, find, require
 from l20fs.typing import Array
@@ -36,13 +36,20 @@ def are_samples_in_columns(header: Sequence[str], first: Sequence[str], request:
     if wanted and not set(wanted) & set(header):
         rows = [name for name in wanted if name in first]
         reason = f"{rows[0]!r} is the name of a row" if rows else ""
-    elif are_labelled(header[1:], request) and request.labelled_samples.isdisjoint(first):
+    elif _are_labelled(header[1:], request) and request.labelled_samples.isdisjoint(first):
         reason = f"the samples of {request.labels and request.labels.name} are the names of columns"
     elif request.needed and request.needed.isdisjoint(header) and not request.needed.isdisjoint(first):
         reason = "features that are needed are the names of rows"
     if reason:
         request.guess("samples_in", "columns", f"{reason}, so samples are in columns")
     return bool(reason)
+
+
+def _are_labelled(names: Sequence[str], request: Request) -> bool:
+    """Return whether half of some names, or of the samples in the file of labels, are the same."""
+    known = request.labelled_samples
+    n_known = len(known.intersection(names))
+    return n_known > 0 and 2 * n_known >= min(len(known), len(names))
 
 
 def check_rows(first: Sequence[str], request: Request) -> None:
