@@ -61,6 +61,8 @@ class Judgement:
     run: dict[str, Any]
     answers: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    #: Of the readers.
+    notes: list[str] = field(default_factory=list)
     sentences: list[str] = field(default_factory=list)
     facts: list[tuple[str, str]] = field(default_factory=list)
     sections: list[Section] = field(default_factory=list)
@@ -75,7 +77,7 @@ def describe(place: Path, data: str, samples: Samples, options: ValidateOptions)
     labels = None if options.labels is None else readable(str(options.labels))
     return {
         "arguments": {"panel": readable(str(place)), "data": readable(data), "labels": labels, **asked},
-        "input": {"sha256": samples.sha256, "n_samples": samples.X.shape[0]},
+        "input": {"sha256": samples.sha256, "n_samples": samples.X.shape[0], "choices": samples.choices},
         "versions": versions(),
     }
 
@@ -105,6 +107,7 @@ def judge_cohort(
     k = options.n_features
     asked: dict[str, Any] = {name: getattr(options, name) for name in ("target", "labels", "groups")}
     samples = load_features(data, panel_names(panel, k), options, task=panel.task, need_labels=True, **asked)
+    found.notes += samples.notes
     new = predict_samples(panel, columns_of(samples), k)
     tell_notes(panel, samples, new, k)
     frame = predictions_frame(panel, samples, new)
@@ -182,6 +185,7 @@ def judge_list(place: Path, data: str, test: str | None, options: ValidateOption
     rows = rows_of(names, samples, place)
     found = Judgement(f"{readable(place.name)} on {samples.title}", run=describe(place, data, samples, options))
     targets = summarise(samples.y)
+    found.notes += samples.notes
     with stated_warnings() as texts:
         result = cross_validate(samples, rows, targets.folds(samples.groups, seed=options.seed))
         found.report = inspect_list(samples, rows)

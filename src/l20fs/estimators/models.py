@@ -23,12 +23,11 @@ from l20fs.inputs.targets import Targets, numeric_targets, with_weights
 from l20fs.inputs.validation import refuse_foreign_array, refuse_other_width
 from l20fs.objective.class_scatter import class_scatter
 from l20fs.objective.least_squares import LeastSquares
-from l20fs.objective.path_ranking import Ranking
 from l20fs.objective.stage import Stage
 from l20fs.prediction.calibration import Calibration, Calibrations
 from l20fs.prediction.linear_rule import decide
 from l20fs.solvers import Solver
-from l20fs.typing import Array, Size, Task
+from l20fs.typing import Array, Ranking, Size, Task
 
 
 class _Model(Predictor, L20Selector):

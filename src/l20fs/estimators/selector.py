@@ -26,14 +26,13 @@ from l20fs.inputs.validation import check_choice, check_flag, check_number, refu
 from l20fs.objective import make_problem
 from l20fs.objective.criterion import ebic, refuse_few_samples
 from l20fs.objective.least_squares import LeastSquares
-from l20fs.objective.path_ranking import Ranking
 from l20fs.objective.ridge import check_ridge, ridge_on
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.objective.solution_path import SolutionPath
 from l20fs.objective.stage import Stage
 from l20fs.solvers import SOLVERS, Solver, make_solver
 from l20fs.solvers.robust import bounded_weights
-from l20fs.typing import Array, Task
+from l20fs.typing import Array, Ranking, Task
 
 if TYPE_CHECKING:
     from l20fs.estimators.models import L20Classifier, L20Regressor

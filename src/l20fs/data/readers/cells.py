@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from l20fs.data.readers.selection import matched
-from l20fs.data.readers.table import DataError, Decimal, Request
+from l20fs.data.readers.table import DataError, Request
 from l20fs.text import counted, listed
-from l20fs.typing import Array
+from l20fs.typing import Array, Decimal
 
 #: Texts that stand for a missing value in every program, in lower case; pandas reads them as such.
 MISSING = frozenset(
@@ -86,7 +86,7 @@ def is_missing(text: str, request: Request) -> bool:
 def is_asked_for(name: str, request: Request) -> bool:
     """Return whether a feature is to be read, by its name."""
     if request.needed is not None:
-        return name in request.needed
+        return request.needs(name)
     is_chosen = request.features is None or bool(matched(request.features, [name]))
     return is_chosen and not matched(request.ignore, [name])
 

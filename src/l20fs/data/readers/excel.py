@@ -10,6 +10,7 @@ import numpy as np
 from l20fs.data.readers.frames import check_header, contents_of_frame
 from l20fs.data.readers.layout import MOST_LINES, find_header
 from l20fs.data.readers.mixed import frame_of_columns, with_point, without_values
+from l20fs.data.readers.repeated import number_features
 from l20fs.data.readers.rows import RowCells
 from l20fs.data.readers.table import Contents, DataError, Request, require
 from l20fs.data.readers.text import named, without_empty
@@ -24,10 +25,10 @@ def read_excel(content: bytes, request: Request) -> Contents:
     sheet = choose_sheet(workbook, request)
     rows = table_rows(sheet_rows(workbook, sheet, request), sheet, request)
     header, first = [as_text(cell) for cell in rows[0]], [as_text(row[0]) for row in rows[1:]]
-    names, columns = named(header), list(zip(*rows[1:], strict=True))
+    columns = list(zip(*rows[1:], strict=True))
     if are_samples_in_columns(header, first, request):
-        return _turned(rows[1:], first, names[1:], request)
-    check_header(names, request)
+        return _turned(rows[1:], first, named(header)[1:], request)
+    names = check_header(named(header), request)
     kept = {names[0], request.target, request.groups}
     texts = {name: [as_text(cell) for cell in columns[j]] for j, name in enumerate(names) if name in kept}
     frame, texts = frame_of_columns([_series(column, request, pandas) for column in columns], names, texts, request)
@@ -38,6 +39,7 @@ def read_excel(content: bytes, request: Request) -> Contents:
 def _turned(rows: list[list[Cell]], first: list[str], samples: list[str], request: Request) -> Contents:
     """Return the contents of a sheet with one feature per row; labels and groups are rows."""
     check_rows(first, request)
+    first = number_features(first, request)
     pandas, kept = require("pandas", "cli", request), {request.target, request.groups}
     texts = {name: [as_text(cell) for cell in row[1:]] for name, row in zip(first, rows, strict=True) if name in kept}
     places = [place for place, name in enumerate(first) if name not in texts]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from l20fs.data.readers.repeated import WAYS_OUT, number_features
 from l20fs.data.readers.selection import keep_features, matched
 from l20fs.data.readers.table import (
     Contents,
@@ -28,12 +29,14 @@ FEW_VALUES = 20
 TURN_HINT = "If its samples are in columns, say so (--samples-in columns)."
 
 
-def check_header(header: Sequence[str], request: Request) -> None:
-    """Raise an error for duplicate column names, or if a requested column is missing."""
-    kept = header if request.needed is None else [name for name in header if name in request.needed or name == header[0]]
-    refuse_repeated(kept, "column", request)
+def check_header(header: Sequence[str], request: Request) -> list[str]:
+    """Return the names of the columns, numbered where features are repeated; those of labels and groups must be unique."""
+    refuse_repeated([name for name in header if name in (request.table_target, request.groups)], "column", request)
     for wanted in wanted_columns(request):
         find(wanted, header, "column", request)
+    if request.duplicates_rule == "refuse":
+        refuse_repeated([name for name in header if request.needs(name) or name == header[0]], "column", request, WAYS_OUT)
+    return number_features(header, request)
 
 
 def wanted_columns(request: Request) -> list[str]:
@@ -80,8 +83,9 @@ def contents_of_frame(
     samples = None
     if first is not None and (has_names or _are_names(first, frame.iloc[:, 0], request)):
         samples = list(texts[first])
+        refuse_repeated([first, *(name for name in request.numbered.values() if name == first)], "column", request)
         wanted.append(first)
-    others = [name not in wanted and request.needed is not None and name not in request.needed for name in columns]
+    others = [name not in wanted and not request.needs(name) for name in columns]
     features = frame.loc[:, [name not in wanted and not is_other for name, is_other in zip(columns, others, strict=True)]]
     is_text = np.array([not is_numeric(dtype) for dtype in features.dtypes], dtype=bool)
     left_out = features.columns[is_text].tolist()
@@ -119,7 +123,7 @@ def leave_out_texts(
 
     A feature of text that is needed is refused.
     """
-    needed = [name for name in texts if name in (request.needed or ())]
+    needed = [name for name in texts if request.needed is not None and request.needs(name)]
     if needed:
         raise DataError(
             f"{request.name}: {counted(len(needed), noun)} of text, first {listed(needed)}. Encode them as numbers; only "

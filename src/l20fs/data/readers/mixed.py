@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from l20fs.data.readers.cells import Cells, Columns, as_number, is_asked_for
-from l20fs.data.readers.table import Decimal, Request, require
+from l20fs.data.readers.table import Request, require
+from l20fs.typing import Decimal
 
 
 def frame_of_columns(

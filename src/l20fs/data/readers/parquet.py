@@ -10,6 +10,7 @@ import numpy as np
 from l20fs.data.readers.frames import check_header, contents_of_frame
 from l20fs.data.readers.limits import check_memory
 from l20fs.data.readers.mixed import frame_of_columns
+from l20fs.data.readers.repeated import names_in_file, number_features
 from l20fs.data.readers.table import Contents, DataError, Request, UnknownColumnError, first_line, refuse_repeated, require
 from l20fs.data.readers.turned import are_samples_in_columns, contents_of_rows
 
@@ -69,12 +70,12 @@ def _index_names(metadata: dict[bytes, bytes] | None) -> list[str]:
 def _columns(table: Any, index: list[str], request: Request) -> tuple[Any, dict[str, list[str]]]:
     """Return the columns with the index first, and those that may hold names or labels as text."""
     pa = require("pyarrow", "io", request)
-    names = table.column_names
-    order = [*index, *(name for name in names if name not in index)]
-    check_header(names, request)
-    table = table.select(order)
-    kept = {order[0], request.target, request.groups} & set(order) if order else set()
-    texts = {name: _texts(table[name]) for name in kept}
+    names = check_header(table.column_names, request)
+    places = sorted(range(len(names)), key=lambda place: names[place] not in index)
+    order = [names[place] for place in places]
+    table = table.select(places)
+    kept = [name for name in order if name in (order[0], request.target, request.groups)]
+    texts = {name: _texts(table.column(order.index(name))) for name in kept}
     return frame_of_columns([_numbers(column, pa) for column in table.columns], order, texts, request)
 
 
@@ -98,5 +99,7 @@ def _turned(frame: Any, texts: dict[str, list[str]], request: Request) -> Conten
     """Return the contents of a table with features in rows and their names in the first column."""
     if request.lacks_labels or request.table_target is not None:
         raise UnknownColumnError(f"{request.name}: where are the labels? Give a file with them (--labels FILE).")
-    genes = texts[frame.columns[0]]
-    return contents_of_rows(frame.iloc[:, 1:], genes, {}, range(1, len(genes) + 1), request)
+    values = frame.iloc[:, 1:].set_axis(names_in_file(frame.columns[1:], request), axis=1)
+    request.numbered.clear()  # they are samples, not features
+    genes = number_features(texts[frame.columns[0]], request)
+    return contents_of_rows(values, genes, {}, range(1, len(genes) + 1), request)

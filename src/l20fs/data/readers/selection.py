@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from l20fs.blocks import FileBlocks
+from l20fs.data.readers.repeated import names_in_file
 from l20fs.data.readers.table import Contents, DataError, Request, UnknownColumnError
 from l20fs.text import did_you_mean
 
@@ -35,9 +36,11 @@ def choose_features(contents: Contents, request: Request) -> Contents:
 
     A name or pattern that fits nothing is refused; it may also name a column that is no feature.
     """
-    names, others = contents.feature_names, list(contents.others)
     if not request.ignore and request.features is None:
         return contents
+    names, others = contents.feature_names, list(contents.others)
+    if request.duplicates_rule != "number":  # one name stands for all features that have it in the file
+        names = names_in_file(names, request)
     for item in request.ignore:
         if item in (request.table_target, request.groups):
             what = "target" if item == request.table_target else "groups"

@@ -12,10 +12,12 @@ from l20fs.data.readers.encoding import decode
 from l20fs.data.readers.frames import check_header, contents_of_frame, wanted_columns
 from l20fs.data.readers.layout import find_layout
 from l20fs.data.readers.lines import Lines, split_lines
+from l20fs.data.readers.repeated import number_features
 from l20fs.data.readers.rows import RowCells
-from l20fs.data.readers.table import Contents, DataError, Decimal, Request, first_line, require
+from l20fs.data.readers.table import Contents, DataError, Request, first_line, require
 from l20fs.data.readers.turned import are_samples_in_columns, check_rows, contents_of_rows
 from l20fs.text import listed
+from l20fs.typing import Decimal
 
 #: Memory that reading takes, in bytes per byte of text: the text three times, its fields, and the numbers twice. Measured: 8
 #: for numbers of seven characters, and more for shorter ones.
@@ -61,8 +63,7 @@ def parse(
 
 def row_contents(table: Lines, request: Request, missing: Sequence[str] = ()) -> Contents:
     """Return the contents of a table with one sample per line."""
-    header = named(table.header)
-    check_header(header, request)
+    header = check_header(named(table.header), request)
     columns = {header.index(name): name for name in (*wanted_columns(request), request.groups) if name in header}
     frame, mark = _read_columns(table, header, columns, request, missing)
     texts: dict[str, Sequence[str]] = {name: frame[column].tolist() for column, name in columns.items()}
@@ -154,12 +155,12 @@ def feature_rows(table: Lines, n_names: int, rows: dict[str, list[str]], request
     """
     if not table.texts:
         raise DataError(f"{request.name}: no features besides the target. Add rows of numbers.")
-    samples = named(table.header)[n_names:]
+    features, samples = number_features(table.first, request), named(table.header)[n_names:]
     note_unnamed([name for name, given in zip(samples, table.header[n_names:], strict=True) if name != given], request)
     texts = {name: fields[n_names:] for name, fields in rows.items()}
     cells = RowCells(
         lambda mark: parse(table, range(n_names), request, mark=mark).drop(columns=range(n_names)),
-        table.first,
+        features,
         table.numbers,
         samples,
         texts.get(request.table_target or "") if request.task == "regression" else None,
@@ -167,5 +168,5 @@ def feature_rows(table: Lines, n_names: int, rows: dict[str, list[str]], request
     )
     is_value = [j >= n_names for j in range(len(table.header))]
     frame, mark = cells.read(_first_mark(table, is_value), request)
-    contents = contents_of_rows(frame.set_axis(samples, axis=1), table.first, texts, table.numbers, request)
+    contents = contents_of_rows(frame.set_axis(samples, axis=1), features, texts, table.numbers, request)
     return replace(contents, decimal=mark)

@@ -9,7 +9,7 @@ import numpy as np
 
 from l20fs.data.readers.frames import is_numeric, leave_out_texts, precision_of, wanted_columns
 from l20fs.data.readers.selection import matched
-from l20fs.data.readers.table import Contents, DataError, Request, UnknownColumnError, find, require
+from l20fs.data.readers.table import Contents, DataError, Request, UnknownColumnError, find, refuse_repeated, require
 from l20fs.typing import Array
 
 
@@ -53,11 +53,12 @@ def _are_labelled(names: Sequence[str], request: Request) -> bool:
 
 
 def check_rows(first: Sequence[str], request: Request) -> None:
-    """Raise an error if the row of the labels or the groups is not named, or missing."""
+    """Raise an error if the row of the labels or the groups is not named, missing, or there twice."""
     if request.lacks_labels:
         raise UnknownColumnError(
             f"{request.name}: where are the labels? Name their row (--target ROW), or give a file with them (--labels FILE)."
         )
+    refuse_repeated([name for name in first if name in (request.table_target, request.groups)], "row", request)
     for wanted in wanted_columns(request):
         find(wanted, first, "row", request)
 
@@ -99,7 +100,7 @@ def contents_of_rows(
         what = "features besides the target. Add rows" if of_text.all() else "samples. Add columns"
         raise DataError(f"{request.name}: no {what} of numbers.")
     leave_out_texts(left_out, request, noun="row", descriptions=descriptions)
-    is_kept = ~of_text & [request.needed is None or name in request.needed for name in features]
+    is_kept = ~of_text & [request.needs(name) for name in features]
     _refuse_text(is_text & is_kept[:, None] & is_sample, frame, features, lines, request)
     to_numeric = require("pandas", "cli", request).to_numeric
     samples, kept = np.flatnonzero(is_sample).tolist(), np.flatnonzero(is_kept).tolist()
