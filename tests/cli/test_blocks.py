@@ -125,6 +125,29 @@ def test_some_features_of_a_file_in_blocks_are_in_memory(folder, name, tight):
 
 
 @pytest.mark.parametrize("name", FILES)
+def test_features_are_left_out_of_a_file_that_stays_in_blocks(folder, name, tight, tmp_path):
+    whole = read_table(folder / name, **reading(folder, name))
+    ignored = [whole.feature_names[place] for place in (0, 7, 8, 23)]
+    table = read_table(folder / name, **reading(folder, name), in_blocks=True, ignore=ignored)
+    assert isinstance(table.X, FileBlocks)
+    assert table.others == ignored
+    kept = [place for place in range(N_GENES) if place not in (0, 7, 8, 23)]
+    assert table.feature_names == [whole.feature_names[place] for place in kept]
+    found, expected = (X.toarray() if sp.issparse(X) else X for X in (table.X[:, np.arange(len(kept))], whole.X))
+    np.testing.assert_array_equal(found, expected[:, kept])
+
+
+@pytest.mark.parametrize("name", ["csc.h5ad", "columns.npy"])
+def test_what_is_left_out_of_blocks_changes_the_result_as_in_memory(folder, name, monkeypatch, tmp_path):
+    ignored = ",".join(read_table(folder / name, **reading(folder, name)).feature_names[:2])
+    expected = select(folder, tmp_path / "whole", name, "--ignore", ignored)
+    monkeypatch.setattr(limits, "WORK", 10**9)
+    monkeypatch.setattr("l20fs.blocks.sources.LARGEST_BLOCK", 3000)
+    found = select(folder, tmp_path / "blocks", name, "--ignore", ignored)
+    assert [row["feature"] for row in found] == [row["feature"] for row in expected]
+
+
+@pytest.mark.parametrize("name", FILES)
 def test_the_result_is_that_of_the_whole_table(folder, tmp_path, name, monkeypatch, capsys):
     """Selection, accuracy, weights, substitutes, means and resamples; numbers to the digits that blocks may change."""
     more = ("--log", "--stability", "4")

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from fnmatch import fnmatchcase
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from l20fs.data.readers.number_texts import (
     plain_numbers,
     shows,
 )
+from l20fs.data.readers.selection import matched
 from l20fs.data.readers.table import DataError, Request
 from l20fs.text import counted, listed
 from l20fs.typing import Array, Decimal
@@ -49,9 +49,9 @@ class Kind(Enum):
 def is_asked_for(name: str, request: Request) -> bool:
     """Return whether a feature is to be read, by its name."""
     if request.needed is not None:
-        return name in request.needed
-    is_chosen = request.features is None or any(fnmatchcase(name, pattern) for pattern in request.features)
-    return is_chosen and not any(fnmatchcase(name, pattern) for pattern in request.ignore)
+        return request.needs(name)
+    is_chosen = request.features is None or bool(matched(request.features, [name]))
+    return is_chosen and not matched(request.ignore, [name])
 
 
 #: Cells of features by number.
