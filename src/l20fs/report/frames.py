@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from l20fs.evaluation.corrected_score import wilson
 from l20fs.report import svg
 from l20fs.report.content import Content
 from l20fs.report.measures import Curve, Reliability, Roc
@@ -114,7 +115,10 @@ def _rate_rows(content: Content, rates: list[Any]) -> list[list[str]]:
 
 
 def _bin_rows(found: Reliability) -> list[list[str]]:
-    return [[unbroken(percent(mean)), unbroken(percent(share)), str(size)] for mean, share, size in found.bins]
+    return [
+        [unbroken(percent(mean)), unbroken(with_interval(share, *wilson(share * size, size), is_share=True)), str(size)]
+        for mean, share, size in found.bins
+    ]
 
 
 def _area_text(roc: Roc) -> str:
