@@ -168,7 +168,6 @@ def _rules_of_strips(strips: Strips, content: Content) -> Rules:
         yield not strips.targets, "the targets of strips are those of a regression"
         is_rising = all(a is not None and b is not None and a <= b for row in rows for a, b in pairwise(row))
         yield is_rising and [None] not in rows, "values of strips are not in ascending order"
-    
 
 
 def _rules_of_prediction(panel: PanelNumbers, content: Content) -> Rules:

@@ -21,7 +21,7 @@ MONTHS = (
     "gennaio febbraio aprile maggio giugno luglio settembre ottobre dicembre "
     "janeiro fevereiro marco maio junho julho setembro outubro novembro dezembro "
     "januari februari maart mrt mei augustus"
-).split()
+)
 
 
 def _prefixes(word: str) -> str:
@@ -32,7 +32,7 @@ def _prefixes(word: str) -> str:
     return word[:3] + pattern
 
 
-_MONTH = f"(?:{'|'.join(dict.fromkeys(map(_prefixes, MONTHS)))})"
+_MONTH = f"(?:{'|'.join(dict.fromkeys(map(_prefixes, MONTHS.split())))})"
 _SIGN = r"[\s./,-]"
 #: What a spreadsheet computes or converts, in the regular expressions of Python and of the script: formulas; numbers,
 #: amounts and dates without letters; numbers with an exponent; dates, times and truth values.
