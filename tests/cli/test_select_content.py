@@ -153,7 +153,7 @@ def test_stability_is_that_of_the_resamples():
     assert content.stability.frequencies == pytest.approx(stable.frequencies_[order[:4]].tolist())
     assert content.stability.index == stable.stability_
     assert [float(text) for text in content.columns["stability"]] == pytest.approx(stable.frequencies_[order].tolist())
-    assert any(text.startswith("Stability: on 10 random halves") for text in content.sentences)
+    assert any(text.startswith("Stability index: on 10 random halves") for text in content.sentences)
 
 
 def test_methods_without_weights_have_no_columns_of_them():
