@@ -22,9 +22,7 @@ def drawn(page):
             row.cells[2]?.textContent,
         ])"""
     )
-    ticks = page.locator("#strip-ticks text").evaluate_all(
-        "(all) => all.map((e) => [e.getAttribute('x'), e.textContent])"
-    )
+    ticks = page.locator("#strip-ticks text").evaluate_all("(all) => all.map((e) => [e.getAttribute('x'), e.textContent])")
     return lines, ticks
 
 
