@@ -18,7 +18,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from report_samples import EVIL, comparison, evil_content, make_content, make_panel, make_rate, make_regression
+from report_samples import EVIL, comparison, evil_content, make_content, make_panel, make_rate, make_regression, make_strips
 
 from l20fs.report import (
     ClassRate,
@@ -37,7 +37,7 @@ from l20fs.report import (
 )
 from l20fs.report.content import write_tsv
 from l20fs.report.html_page import embedded
-from l20fs.report.page import SCRIPT_FIELDS, heat_level, in_short
+from l20fs.report.page import PACKED_FIELDS, SCRIPT_FIELDS, heat_level, in_short
 from l20fs.report.svg import Line, Scale, score_chart, score_scale, ticks
 
 # ---------------------------------------------------------------------------------------------------------------- JSON
@@ -271,7 +271,7 @@ CHANGES = [
     {"strips": Strips([[[None]] * 4], [[1.0] * 4], [])},
     {"strips": Strips([[[None, 1.0]] * 4], [[1.0] * 4], [])},
     {"strips": Strips([[[2e100]] * 4], [[1.0] * 4], [])},
-    {"strips": Strips([[[1.0] * 401] * 4] * 10, [[1.0] * 4] * 10, [])},
+    {"strips": Strips([[[1.0] * 301] * 4] * 10, [[1.0] * 4] * 10, [])},
     {"path": PathLines([1.0], [[1.0]] * 31, [1.0] * 31)},
     {"path": PathLines([1.0], [[1.0]], [])},
     {"path": PathLines([1.0], [[1.0, 2.0]], [1.0])},
@@ -482,8 +482,8 @@ def test_embedded_data_parse_back_equal():
     assert not set(text) & set("<>&\u2028\u2029")
     found, expected = json.loads(text), json.loads(content.to_json())
     packed = json.loads(zlib.decompress(base64.b64decode(found.pop("packed"))))
-    assert packed["coef"] == expected["coef"]
-    assert packed["numbers"] is None
+    for name in PACKED_FIELDS:
+        assert packed[name] == expected[name]
     assert found.pop("k") == content.k
     assert found.pop("guard") == {"names": list(spreadsheets.NAMES), "pattern": spreadsheets.PATTERN}
     panel = found.pop("panel")
@@ -556,7 +556,13 @@ def test_the_page_is_small_for_20_000_features():
     substitutes = [[(f"ENSG9{place:010d}", 0.8765, 0)] * 8 for place in range(100)]
     for n_classes, most in ((4, 500_000), (8, 620_000)):
         content = make_content(
-            n_features=20_000, n_classes=n_classes, k=100, k_max=100, names=names, substitutes=substitutes
+            n_features=20_000,
+            n_classes=n_classes,
+            k=100,
+            k_max=100,
+            names=names,
+            substitutes=substitutes,
+            strips=make_strips(100, [83] * n_classes, most=120 // n_classes),
         )
         assert len(render(content).encode()) < most
 
@@ -634,7 +640,7 @@ REPORTS = {
     "100 classes": make_content(n_classes=100, k=12, k_max=28, n_samples=400),
     "no curves": make_content(curves=[]),
     "no scores": make_content(curves=[Curve("a", [None] * 40, [None] * 40)]),
-    "bare": make_content(coef=None, substitutes=[], heat=[], confusion=None, path=None, stability=None),
+    "bare": make_content(coef=None, substitutes=[], heat=[], heat_groups=[], confusion=None, path=None, stability=None),
     "flat path": make_content(path=PathLines([1.0, 0.0], [[0.0, 0.0]], [None])),
     "one lambda": make_content(path=PathLines([1.0], [[1.0]], [None])),
     "two": make_two(),

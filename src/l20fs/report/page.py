@@ -15,8 +15,9 @@ from l20fs.report.frames import unbroken as unbroken
 from l20fs.report.html_page import fill
 from l20fs.report.measures import PanelNumbers
 
-#: Fields of the content that the script needs to show another k; all else is drawn once.
-SCRIPT_FIELDS = ("title", "task", "classes", "targets", "features", "columns", "substitutes", "confusion")
+#: Fields of the content that the script needs to show another k, as they are and packed; all else is drawn once.
+SCRIPT_FIELDS = ("title", "task", "classes", "targets", "features")
+PACKED_FIELDS = ("columns", "substitutes", "confusion", "coef", "numbers")
 #: Most weights that the page predicts with: those of every panel up to 100 features and 4 classes.
 MOST_WEIGHTS = 16_000
 
@@ -127,7 +128,8 @@ def render(content: Content) -> str:
 def _for_script(content: Content, swapped: frames.Frames, plots: dict[str, Any] | None) -> dict[str, Any]:
     """Return the data of the script; what depends on k is packed, which takes less than half the room."""
     stored = as_plain(content)
-    changing = {"coef": stored["coef"], "frames": swapped, "numbers": stored["numbers"], "strips": plots}
+    changing = {name: stored[name] for name in PACKED_FIELDS}
+    changing |= {"frames": swapped, "strips": strips.for_script(plots)}
     text = json.dumps(changing, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return {name: stored[name] for name in SCRIPT_FIELDS} | {
         "k": content.shown,
