@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from l20fs.report import svg
@@ -114,7 +114,11 @@ def _rate_rows(content: Content, rates: list[Any]) -> list[list[str]]:
 
 
 def _bin_rows(found: Reliability) -> list[list[str]]:
-    return [[unbroken(percent(mean)), unbroken(percent(share)), str(size)] for mean, share, size in found.bins]
+    ends: Sequence[tuple[float, float] | None] = found.intervals or [None] * len(found.bins)
+    return [
+        [unbroken(percent(mean)), estimate_text(share, interval, None, "percent"), str(size)]
+        for (mean, share, size), interval in zip(found.bins, ends, strict=True)
+    ]
 
 
 def _area_text(roc: Roc) -> str:

@@ -71,11 +71,13 @@ class Reliability:
     """Probabilities of the predicted classes in bins (mean probability, share that was right, samples), and their scores.
 
     ``brier`` is the mean squared error of the probabilities, summed over classes; of two classes, that of the second.
+    ``intervals`` are the 95 % intervals of the shares.
     """
 
     bins: list[tuple[float, float, int]]
     brier: float
     log_loss: float
+    intervals: list[tuple[float, float]] | None = None
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,22 @@ class Numbers:
 
     measured: list[list[float]]
     predicted: list[list[list[float]] | None]
+
+
+@dataclass(frozen=True)
+class Strips:
+    """Values of the first features in single samples, for a picture of each, without the names of the samples.
+
+    ``values[i][c]`` are those of feature i in class c in ascending order, so that nobody can tell which values belong to one
+    sample, and ``medians[i][c]`` is the median of the whole class. Of a regression ``values[i][0]`` are those of the samples
+    with the numbers ``targets``, None for a missing one, and there are no medians. ``unit`` says what the values are, if not
+    what was measured.
+    """
+
+    values: list[list[list[float | None]]]
+    medians: list[list[float | None]]
+    targets: list[float]
+    unit: str = ""
 
 
 @dataclass(frozen=True)
