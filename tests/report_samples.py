@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from l20fs.report import ClassRate, Content, Curve, Numbers, PanelNumbers, PathLines, Reliability, Roc, Stability
+from l20fs.report.confusion import confused_pairs
 
 #: Names that are markup, script, formulas or hard to write in a line (fault R1 and C7).
 EVIL = [
@@ -98,6 +99,7 @@ def make_content(
         "coef": coef,
         "strongest": [[int(np.argmax(np.abs(np.array(row, float)))) for row in panel] for panel in coef],
         "confusion": confusion if n_classes <= 30 else None,
+        "confused": None if n_classes <= 30 else [confused_pairs(counts) for counts in confusion],
         "path": PathLines(
             (2.0 * 10.0 ** (-3 * shares)).tolist(),
             [line.round(4).tolist() for line in lines],
@@ -139,7 +141,7 @@ def make_regression(k=6, k_max=20, *, targets=("age",), names=None, seed=0, n_sa
         "numbers": Numbers(measured.round(2).tolist(), [each.round(2).tolist() for each in predicted]),
         "panel": make_panel(k_max, n_targets, seed, is_regression=True),
     }
-    nothing = dict.fromkeys(("strongest", "confusion", "rates", "roc", "reliability"))
+    nothing = dict.fromkeys(("strongest", "confusion", "confused", "rates", "roc", "reliability"))
     empty = {"classes": [], "class_sizes": [], "n_classes": 1, "n_samples": n_samples, "names": names}
     return make_content(k=k, k_max=k_max, seed=seed, **empty | values | nothing | changes)
 

@@ -19,6 +19,7 @@ from l20fs.evaluation.target_summary import Classes
 from l20fs.evaluation.validation import class_rates, reliability
 from l20fs.objective.path_ranking import RULES
 from l20fs.report import sentences
+from l20fs.report.confusion import confused_pairs
 from l20fs.report.content import MOST_LINES, N_SUBSTITUTES, Content, Curve, PathLines, Stability, write_tsv
 from l20fs.report.measures import ClassRate, Numbers, Reliability, Roc
 from l20fs.report.rules import MOST_POINTS, MOST_ROC_POINTS
@@ -117,7 +118,19 @@ def selection_tsv(findings: Findings, content: Content) -> str:
         return content.selection_tsv(k)
     units = findings.units[:k]
     nothing: dict[str, Any] = dict.fromkeys(
-        ("coef", "strongest", "confusion", "path", "stability", "rates", "roc", "reliability", "numbers", "panel")
+        (
+            "coef",
+            "strongest",
+            "confusion",
+            "confused",
+            "path",
+            "stability",
+            "rates",
+            "roc",
+            "reliability",
+            "numbers",
+            "panel",
+        )
     )
     whole = replace(
         content,
@@ -223,10 +236,11 @@ def _measures(findings: Findings, predictions: Predictions, k_max: int) -> dict[
     places = _places(predictions, k_max)
     if not isinstance(predictions.targets, Classes):
         return {"numbers": _numbers(predictions, places)}
-    if len(predictions.targets) > MOST_CLASSES:
-        return {}
     measures: dict[str, Any] = {"rates": [place if place is None else _rates(predictions, place) for place in places]}
-    if predictions.values is not None:
+    if len(predictions.targets) > MOST_CLASSES:
+        counts = [None if place is None else predictions.confusion(predictions.sizes[place]) for place in places]
+        measures["confused"] = [None if each is None else confused_pairs(each.tolist()) for each in counts]
+    elif predictions.values is not None:
         shown = predictions.up_to(k_max)
         codes = predictions.targets.codes
         probabilities = shown.probabilities

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, Literal
 
+from l20fs.report.confusion import Pair, confused_pairs
 from l20fs.report.measures import ClassRate, Curve, Numbers, PanelNumbers, PathLines, Reliability, Roc, Stability
 from l20fs.report.records import ReportError, dump, read_value
 from l20fs.report.rules import FORMAT, MOST_LINES, NUMBER, rules_of
@@ -60,6 +61,9 @@ class Content:
         ``strongest[k - 1][i]``: the class with the largest weight, -1 for none. There if ``coef`` is, but for a regression.
     confusion : list of lists of lists of int, optional
         ``confusion[k - 1][true][predicted]``: numbers of samples.
+    confused : list of lists of Pair, optional
+        ``confused[k - 1]``: the most frequent confusions, where there are too many classes for a matrix; None where they
+        were not measured.
     path : PathLines, optional
     stability : Stability, optional
         Frequencies of the features that are selected at ``k``.
@@ -122,6 +126,7 @@ class Content:
     coef: list[list[list[str]]] | None = None
     strongest: list[list[int]] | None = None
     confusion: list[list[list[int]]] | None = None
+    confused: list[list[Pair] | None] | None = None
     path: PathLines | None = None
     stability: Stability | None = None
     provenance: dict[str, Any] = field(default_factory=dict)
@@ -224,6 +229,13 @@ class Content:
         """Return names and correlations of the most correlated features outside a panel of k."""
         outside = [(name, value + 0.0) for name, value, rank in self.substitutes[place] if rank == 0 or rank > k]
         return outside[:N_SUBSTITUTES]  # + 0.0: no text ever says -0.00 for a plain zero
+
+    def confusions(self, k: int) -> list[Pair] | None:
+        """Return the most frequent confusions with k features, None where they were not measured."""
+        if self.confusion is None:
+            return self.confused[k - 1] if self.confused is not None else None
+        counts = self.confusion[k - 1]
+        return confused_pairs(counts) if any(map(any, counts)) else None
 
 
 def write_tsv(rows: Iterable[Iterable[str]], *, for_spreadsheets: bool = False) -> str:

@@ -10,13 +10,14 @@ import zlib
 from typing import Any, NamedTuple
 
 from l20fs.report import frames, points, svg
+from l20fs.report.confusion import MANY_CLASSES, MOST_RATES
 from l20fs.report.content import NUMBER, Content, as_plain
 from l20fs.report.frames import unbroken as unbroken
 from l20fs.report.html_page import fill
 from l20fs.report.measures import PanelNumbers
 
 #: Fields of the content that the script needs to show another k; all else is drawn once.
-SCRIPT_FIELDS = ("title", "task", "classes", "targets", "features", "columns", "substitutes", "strongest", "confusion")
+SCRIPT_FIELDS = ("title", "task", "classes", "targets", "features", "columns", "substitutes", "strongest")
 #: Most weights that the page predicts with: those of every panel up to 100 features and 4 classes.
 MOST_WEIGHTS = 16_000
 
@@ -38,13 +39,13 @@ COLUMNS = {
 }
 #: Columns that are shown only if asked for: what they say is in the order of the rows.
 TECHNICAL = ("score", "norm", "entry_alpha", "rule")
+#: So are the weights for more classes than this, which no window is wide enough for.
+MOST_WEIGHT_COLUMNS = 6
 WEIGHT = "For each class: a positive weight speaks for it if the value is high, a negative one speaks against it."
 SLOPE = "How much the prediction rises if the value rises by one unit and all others stay."
 #: Columns of the heatmap of a regression.
 THIRDS = ("lower third", "middle third", "upper third")
 
-#: Number of classes from which cells show a colour only, and class names are turned.
-MANY_CLASSES = 12
 #: Colours on each side of the middle, and the z-score that has the last one.
 N_LEVELS, FULL_COLOUR = 5, 2.0
 
@@ -96,13 +97,14 @@ def render(content: Content) -> str:
         n_coloured=svg.N_COLOURS,
         header=[column(name) for name in content.header()],
         is_number=[_is_number(content, name) for name in content.header()],
-        is_technical=[name in TECHNICAL for name in content.header()],
+        is_technical=[_is_technical(content, name) for name in content.header()],
         meanings=_meanings(content),
         rows=[_row(content, place) for place in range(content.k_max)],
         could_replace=content.could_replace,
         n_static=1 + len(content.columns),
         heat_names=_heat_names(content),
         is_crowded=len(content.classes) >= MANY_CLASSES,
+        most_rates=MOST_RATES,
         heat_level=heat_level,
         signed=signed,
         count_level=count_level,
@@ -113,7 +115,7 @@ def render(content: Content) -> str:
 def _for_script(content: Content, swapped: frames.Frames) -> dict[str, Any]:
     """Return the data of the script; what depends on k is packed, which takes less than half the room."""
     stored = as_plain(content)
-    changing = {"coef": stored["coef"], "frames": swapped, "numbers": stored["numbers"]}
+    changing = {"coef": stored["coef"], "frames": swapped, "numbers": stored["numbers"], "confusion": stored["confusion"]}
     text = json.dumps(changing, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return {name: stored[name] for name in SCRIPT_FIELDS} | {
         "k": content.shown,
@@ -192,6 +194,11 @@ def _row(content: Content, place: int) -> list[TableCell]:
 def _is_number(content: Content, name: str) -> bool:
     """Return whether all texts of a column that does not depend on k are numbers."""
     return all(NUMBER.fullmatch(text) for text in content.columns.get(name, ["no"]))
+
+
+def _is_technical(content: Content, name: str) -> bool:
+    """Return whether a column is shown only if asked for."""
+    return name in TECHNICAL or (name.startswith("coef_") and len(content.outputs) > MOST_WEIGHT_COLUMNS)
 
 
 def in_short(text: str) -> str:

@@ -64,7 +64,7 @@ def _rules_of_task(content: Content) -> Rules:
     else:
         yield bool(content.targets), "a regression needs targets"
         yield not content.classes, "a regression has no classes"
-        of_classes = ("strongest", "confusion", "rates", "roc", "reliability")
+        of_classes = ("strongest", "confusion", "confused", "rates", "roc", "reliability")
         given = [name for name in of_classes if getattr(content, name) is not None]
         yield not given, f"a regression has no {', '.join(given)}"
 
@@ -102,6 +102,13 @@ def _rules_of_panels(content: Content) -> Rules:
         yield is_square, f"a confusion matrix is not {n_classes} x {n_classes}"
         counts = (count for matrix in content.confusion for row in matrix for count in row)
         yield all(count >= 0 for count in counts), "a count is negative"
+    if content.confused is not None:
+        yield content.confusion is None, "confused is for classes without a confusion matrix"
+        yield len(content.confused) == n, f"{len(content.confused)} lists of confusions for {n} panels"
+        pairs = [pair for pairs in _known(content.confused) for pair in pairs]
+        is_known = all(0 <= place < n_classes for pair in pairs for place in pair[:2])
+        yield is_known, f"a confusion names a class outside 0 to {n_classes - 1}"
+        yield all(0 < count <= total for _, _, count, total in pairs), "a confusion has more samples than its class, or none"
 
 
 def _rules_of_pictures(content: Content) -> Rules:

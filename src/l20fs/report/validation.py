@@ -7,9 +7,10 @@ from html import escape
 from typing import NamedTuple
 
 from l20fs.report import svg
+from l20fs.report.confusion import MANY_CLASSES
 from l20fs.report.document import Table
 from l20fs.report.html_page import fill
-from l20fs.report.page import MANY_CLASSES, count_level, unbroken
+from l20fs.report.page import count_level, unbroken
 
 #: Rows of a table that the page shows.
 MOST_ROWS = 200
