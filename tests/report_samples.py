@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from l20fs.report import ClassRate, Content, Curve, Numbers, PanelNumbers, PathLines, Reliability, Roc, Stability
+from l20fs.report import ClassRate, Content, Curve, Lookup, Numbers, PanelNumbers, PathLines, Reliability, Roc, Stability
 from l20fs.report.confusion import confused_pairs
 
 #: Names that are markup, script, formulas or hard to write in a line (fault R1 and C7).
@@ -110,6 +110,7 @@ def make_content(
         "rates": [[make_rate(share, size) for size in sizes] for share in mean.round(4).tolist()],
         "roc": [make_roc(rng) for _ in range(k_max)] if n_classes == 2 else None,
         "reliability": [make_reliability(rng, n_samples, n_classes) for _ in range(k_max)],
+        "lookup": make_lookup(names, n_features, min(k, k_max)),
         "panel": make_panel(k_max, n_classes, seed),
     }
     return Content(**values | changes)
@@ -184,6 +185,16 @@ def make_panel(k_max, n_outputs, seed=0, *, is_regression=False, transform="none
         rng.uniform(8, 12, k_max).round(3).tolist(),
         transform,
     )
+
+
+def make_lookup(names, n_features, n_selected):
+    """Return all features, of which the last has no rank, and the others have made-up likeness."""
+    names = [*names, *(f"other {place}" for place in range(len(names), n_features))]
+    n = len(names)
+    places = [place % n_selected if n_selected and place < n - 1 else -1 for place in range(n)]
+    values = [0.0 if place < 0 else round((-1) ** i * (i % 101) / 100, 2) for i, place in enumerate(places)]
+    entry = [float(f"{2 / (rank + 1) ** 2:.4g}") for rank in range(min(n - 1, 50))]
+    return Lookup(names, n - 1, [*range(1, n), 0], entry, len(entry), places, values)
 
 
 def evil_content():

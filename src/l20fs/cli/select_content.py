@@ -9,9 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from l20fs.cli.select_findings import Findings, ScoreCurve, score_curve
+from l20fs.cli.select_lookup import make_lookup
 from l20fs.cli.select_sentences import answer, chance_name, describe
 from l20fs.estimators import panels
 from l20fs.estimators.panels import heads_of
+from l20fs.estimators.selection_table import NearestMembers
 from l20fs.evaluation.corrected_score import fixed_score
 from l20fs.evaluation.metrics import METRICS, Outputs, area_under_curve
 from l20fs.evaluation.predictions import JUDGES, Predictions
@@ -39,6 +41,8 @@ def build_content(findings: Findings) -> Content:
     metric, predictions = findings.metric, findings.predictions
     is_regression = findings.is_regression
     chance = findings.targets.chance(metric)
+    nearest = NearestMembers(len(findings.samples.feature_names), min(findings.k, len(units)))
+    substitutes = _substitutes(findings, heads, nearest)
     return Content(
         title=findings.samples.title,
         answer=answer(findings),
@@ -55,7 +59,7 @@ def build_content(findings: Findings) -> Content:
         curves=_curves(findings, len(units)),
         features=findings.names_of(units),
         columns=_columns(findings, units),
-        substitutes=_substitutes(findings, heads),
+        substitutes=substitutes,
         heat=[[_rounded(mean) for mean in row] for row in means],
         coef=coef,
         strongest=None if is_regression else strongest,
@@ -70,6 +74,7 @@ def build_content(findings: Findings) -> Content:
         score_is_loss=metric.sign < 0,
         chance_name=chance_name(findings),
         further=_further(findings, len(units)),
+        lookup=make_lookup(findings, nearest),
         **({} if predictions is None else _measures(findings, predictions, len(units))),
     )
 
@@ -117,21 +122,8 @@ def selection_tsv(findings: Findings, content: Content) -> str:
     if k <= content.k_max:
         return content.selection_tsv(k)
     units = findings.units[:k]
-    nothing: dict[str, Any] = dict.fromkeys(
-        (
-            "coef",
-            "strongest",
-            "confusion",
-            "confused",
-            "path",
-            "stability",
-            "rates",
-            "roc",
-            "reliability",
-            "numbers",
-            "panel",
-        )
-    )
+    of_panels = ("coef", "strongest", "confusion", "confused", "path", "stability", "rates", "roc", "reliability")
+    nothing: dict[str, Any] = dict.fromkeys((*of_panels, "numbers", "lookup", "panel"))
     whole = replace(
         content,
         k_max=k,
@@ -185,13 +177,15 @@ def _coef_texts(coef: Array) -> list[list[str]]:
     return [[f"{weight + 0.0:.4g}" for weight in row] for row in coef.tolist()]
 
 
-def _substitutes(findings: Findings, heads: Array) -> list[list[tuple[str, float, int]]]:
+def _substitutes(
+    findings: Findings, heads: Array, nearest: NearestMembers | None = None
+) -> list[list[tuple[str, float, int]]]:
     """Return the substitutes of each feature at any k."""
     samples = findings.samples
     if findings.has_groups or not len(heads) or len(samples.y) < 2:
         return []
     excluded = panels.excluded_features(findings.path)
-    found = panels.substitutes_for_every_k(samples.X, heads, N_SUBSTITUTES, exclude=excluded)
+    found = panels.substitutes_for_every_k(samples.X, heads, N_SUBSTITUTES, exclude=excluded, nearest=nearest)
     return [
         [(str(samples.feature_names[each.feature]), _rounded(each.correlation), each.rank) for each in entries]
         for entries in found

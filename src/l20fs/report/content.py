@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, Literal
 
 from l20fs.report.confusion import Pair, confused_pairs
-from l20fs.report.measures import ClassRate, Curve, Numbers, PanelNumbers, PathLines, Reliability, Roc, Stability
+from l20fs.report.measures import ClassRate, Curve, Lookup, Numbers, PanelNumbers, PathLines, Reliability, Roc, Stability
 from l20fs.report.records import ReportError, dump, read_value
 from l20fs.report.rules import FORMAT, MOST_LINES, NUMBER, rules_of
 
@@ -90,6 +90,8 @@ class Content:
         Whether probabilities can be trusted; entry k - 1 belongs to k features.
     numbers : Numbers, optional
         Measured and predicted numbers of a regression, of at most 300 samples and targets.
+    lookup : Lookup, optional
+        All features, for the search of the page.
     panel : PanelNumbers, optional
         What the page needs to predict new samples.
     format : int
@@ -143,6 +145,7 @@ class Content:
     roc: list[Roc | None] | None = None
     reliability: list[Reliability | None] | None = None
     numbers: Numbers | None = None
+    lookup: Lookup | None = None
     panel: PanelNumbers | None = None
     format: int = FORMAT
 

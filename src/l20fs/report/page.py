@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import math
 import struct
-import zlib
 from typing import Any, NamedTuple
 
 from l20fs.report import frames, points, svg
@@ -14,12 +12,13 @@ from l20fs.report.confusion import MANY_CLASSES, MOST_RATES
 from l20fs.report.content import NUMBER, Content, as_plain
 from l20fs.report.frames import unbroken as unbroken
 from l20fs.report.html_page import fill
+from l20fs.report.lookup import for_search, packed
 from l20fs.report.measures import PanelNumbers
 
 #: Fields of the content that the script needs to show another k; all else is drawn once.
 SCRIPT_FIELDS = ("title", "task", "classes", "targets", "features", "columns", "substitutes", "strongest")
-#: Most weights that the page predicts with: those of every panel up to 100 features and 4 classes.
-MOST_WEIGHTS = 16_000
+#: Most weights that the page predicts with: those of every panel up to 71 features and 4 classes.
+MOST_WEIGHTS = 8_000
 
 #: Names and meanings of the columns on the page.
 COLUMNS = {
@@ -75,11 +74,18 @@ def render(content: Content) -> str:
     (True, False)
     """
     swapped = frames.make_frames(content)
+    search = None if content.lookup is None else for_search(content.lookup)
     k = content.shown
     return fill(
         "report.html",
-        scripts=("sort.js", *(("predict.js",) if content.panel else ()), "page.js"),
-        data=_for_script(content, swapped),
+        scripts=(
+            "sort.js",
+            *(("predict.js",) if content.panel else ()),
+            *(("search.js",) if search else ()),
+            "page.js",
+        ),
+        data=_for_script(content, swapped) | {"search": search},
+        n_searched=search["n"] if search and content.k_max else 0,
         title=content.title,
         answer=unbroken(content.answer),
         content=content,
@@ -122,11 +128,6 @@ def _for_script(content: Content, swapped: frames.Frames) -> dict[str, Any]:
         "packed": packed(text.encode()),
         "panel": None if content.panel is None else _for_prediction(content.panel, content.shown),
     }
-
-
-def packed(data: bytes) -> str:
-    """Return bytes as a text that the script unpacks."""
-    return base64.b64encode(zlib.compress(data, 9)).decode()
 
 
 def _for_prediction(panel: PanelNumbers, k: int) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypeVar
 
-from l20fs.report.measures import Curve, Numbers, PanelNumbers
+from l20fs.report.measures import Curve, Lookup, Numbers, PanelNumbers
 
 if TYPE_CHECKING:
     from l20fs.report.content import Content
@@ -53,6 +53,8 @@ def rules_of(content: Content) -> Rules:
     yield from _rules_of_probabilities(content)
     if content.numbers is not None:
         yield from _rules_of_numbers(content.numbers, n, len(content.targets))
+    if content.lookup is not None:
+        yield from _rules_of_lookup(content.lookup, content.shown)
     if content.panel is not None:
         yield from _rules_of_prediction(content.panel, content)
 
@@ -156,6 +158,18 @@ def _rules_of_numbers(numbers: Numbers, n: int, n_targets: int) -> Rules:
     yield in_range, f"a number is beyond {LARGEST:g}"
     for predicted in _known(numbers.predicted):
         yield [len(values) for values in predicted] == lengths, "there is not one predicted number for each measured one"
+
+
+def _rules_of_lookup(lookup: Lookup, n_selected: int) -> Rules:
+    n = len(lookup.names)
+    yield len(lookup.ranks) in (0, n), f"{len(lookup.ranks)} ranks for {n} features that can be searched for"
+    yield all(0 <= rank <= lookup.n_ranked for rank in lookup.ranks), f"a rank is outside 0 to {lookup.n_ranked}"
+    yield len(lookup.entry or ()) <= n, "more entries than features that can be searched for"
+    yield len(lookup.nearest) == len(lookup.correlations), "nearest and correlations come together"
+    yield len(lookup.nearest) in (0, n), f"{len(lookup.nearest)} nearest features for {n} that can be searched for"
+    in_range = all(-1 <= place < n_selected for place in lookup.nearest) and n_selected < 255
+    yield not lookup.nearest or in_range, f"a nearest feature is outside 0 to {n_selected - 1}"
+    yield all(-1.0 <= value <= 1.0 for value in lookup.correlations), "a correlation is outside -1 to 1"
 
 
 def _rules_of_prediction(panel: PanelNumbers, content: Content) -> Rules:

@@ -11,11 +11,17 @@
   const headers = [...table.tHead.rows[0].cells];
   const firstOfPanel = 1 + Object.keys(report.columns).length;
   const predict = report.panel && startPrediction(report, await new Response(unpack(report.panel.rules)).arrayBuffer(), named);
+  const search = report.search && startSearch(report, ...(await searched(report.search)), { element, fixed, named });
   let k = report.k;
 
   function unpack(text) {
     const bytes = Uint8Array.from(atob(text), (sign) => sign.charCodeAt(0));
     return new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  }
+
+  async function searched({ names, near }) {
+    const bytes = await new Response(unpack(near)).arrayBuffer();
+    return [await new Response(unpack(names)).json(), new Uint8Array(bytes)];
   }
 
   /* ------------------------------------------------------------------------------------------------ words and numbers */
@@ -239,6 +245,7 @@
     fillConfusion();
     drawNumbers();
     predict?.(k);
+    search?.(k);
     const lines = [...document.querySelectorAll(".path-chart .path")].reverse(); // the first feature is drawn last
     lines.forEach((line, place) => line.classList.toggle("out", place >= k));
   }
