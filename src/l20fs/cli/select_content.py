@@ -21,14 +21,13 @@ from l20fs.evaluation.target_summary import Classes
 from l20fs.evaluation.validation import class_rates, reliability
 from l20fs.objective.path_ranking import RULES
 from l20fs.report import sentences
-from l20fs.report.confusion import confused_pairs
+from l20fs.report.confusion import MOST_CLASSES, confused_pairs
 from l20fs.report.content import MOST_LINES, N_SUBSTITUTES, Content, Curve, PathLines, Stability, write_tsv
 from l20fs.report.measures import ClassRate, Numbers, Reliability, Roc
 from l20fs.report.rules import MOST_POINTS, MOST_ROC_POINTS
 from l20fs.typing import Array
 
 MOST_LAMBDAS = 200
-MOST_CLASSES = 30
 
 
 def build_content(findings: Findings) -> Content:

@@ -10,6 +10,8 @@ from l20fs.text import counted, percent, with_interval
 
 #: Confusions that are kept for a number of features, and of these told in words.
 MOST_PAIRS, MOST_TOLD = 15, 3
+#: Classes up to which a matrix is shown.
+MOST_CLASSES = 30
 #: From this number of classes on the rates are sorted, and most that are shown.
 MANY_CLASSES, MOST_RATES = 12, 200
 
