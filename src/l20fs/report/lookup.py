@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import zlib
+from itertools import pairwise
 from typing import Any
 
 from l20fs.report.measures import Lookup
@@ -23,15 +24,17 @@ def packed(data: bytes) -> str:
 def for_search(lookup: Lookup, room: int = ROOM) -> dict[str, Any]:
     """Return what the script searches in, as many of the best features as fit into the room.
 
-    ``near`` has one byte per feature for the place of the selected feature that is most like it, and then one per feature
+    ``names`` has the names, and by how much the rank of each is above that of the one before, if not by 1 for all. ``near``
+    has one byte per feature for the place of the selected feature that is most like it, and then one per feature
     for the correlation in hundredths, 100 more than it is; weak ones are left out.
     """
     n = len(lookup.names)
+    steps = [rank - before for before, rank in pairwise([0, *lookup.ranks])]
     pairs = list(zip(lookup.nearest, lookup.correlations, strict=True))
     places = [place if place >= 0 and abs(value) >= ALIKE else NOBODY for place, value in pairs]
     values = [100 + round(100 * value) if place != NOBODY else 0 for place, (_, value) in zip(places, pairs, strict=True)]
     while True:
-        names = packed(json.dumps(lookup.names[:n], ensure_ascii=False, separators=(",", ":")).encode())
+        names = packed(json.dumps([lookup.names[:n], steps[:n]], ensure_ascii=False, separators=(",", ":")).encode())
         near = packed(bytes(places[:n] + values[:n]))
         size = len(names) + len(near)
         if size <= room or n == 0:
@@ -40,7 +43,6 @@ def for_search(lookup: Lookup, room: int = ROOM) -> dict[str, Any]:
                 "near": near,
                 "n": n,
                 "n_ranked": lookup.n_ranked,
-                "ranks": lookup.ranks[:n],
                 "entry": None if lookup.entry is None else lookup.entry[:n],
                 "n_followed": lookup.n_followed,
             }

@@ -1,10 +1,12 @@
 /* The field that finds any feature: its rank, when it enters, and the selected feature that is most like it. */
-function startSearch(report, names, near, { element, fixed, named }) {
-  const { n_ranked: nRanked, ranks, entry, n_followed: nFollowed } = report.search;
+function startSearch(report, [names, steps], near, { element, fixed, named }) {
+  const { n_ranked: nRanked, entry, n_followed: nFollowed } = report.search;
   const byId = (id) => document.getElementById(id);
   const lowered = names.map((name) => name.toLowerCase());
   const MOST_SHOWN = 10;
   const NOBODY = 255;
+  let last = 0;
+  const ranks = names.map((_, place) => (last += steps[place] ?? 1));
   let k = 0;
 
   /* Places of the names that hold a text: equal ones first, then those that begin with it, all of them by rank. */
@@ -16,7 +18,7 @@ function startSearch(report, names, near, { element, fixed, named }) {
 
   /* Texts and names in turn. */
   function describe(place) {
-    const rank = ranks.length ? ranks[place] : place + 1;
+    const rank = ranks[place];
     if (!rank) return ["", names[place], " has no rank: it does not vary, or was left out."];
     const isIn = rank <= k;
     const first = [`: rank ${rank} of ${nRanked}, ${isIn ? "" : "not "}among the best ${k}.`];
