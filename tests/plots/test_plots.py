@@ -470,7 +470,7 @@ def test_stability_of_a_real_selection():
     display = StabilityDisplay.from_estimator(stable)
     table = stable.selection_frame().head(30)
     assert row_names(display) == table["feature"].tolist()
-    assert [bar.get_width() for bar in display.bars_] == pytest.approx(table["frequency"].tolist())
+    assert [bar.get_width() for bar in display.bars_] == pytest.approx(table["stability"].tolist())
     assert display.errors == pytest.approx(table["standard_error"].tolist())
     assert "share of 10 resamples" in display.ax_.get_xlabel()
     assert display.threshold_line_ is not None

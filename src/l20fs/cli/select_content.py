@@ -11,6 +11,7 @@ import numpy as np
 from l20fs.cli.select_findings import Findings, ScoreCurve, score_curve
 from l20fs.cli.select_lookup import make_lookup
 from l20fs.cli.select_sentences import answer, chance_name, describe
+from l20fs.cli.select_strips import strips_of
 from l20fs.estimators import panels
 from l20fs.estimators.panels import heads_of
 from l20fs.estimators.selection_table import NearestMembers
@@ -34,9 +35,6 @@ def build_content(findings: Findings) -> Content:
     """Return the content of the page."""
     units = findings.units[: findings.k_max]
     heads = heads_of(units)
-    coef, strongest = _weights_for_every_k(findings, heads)
-    parts = thirds(findings.targets.truth) if findings.is_regression else findings.classes.codes
-    means = panels.class_means(findings.samples.X, units, parts)
     metric, predictions = findings.metric, findings.predictions
     is_regression = findings.is_regression
     chance = findings.targets.chance(metric)
@@ -59,9 +57,8 @@ def build_content(findings: Findings) -> Content:
         features=findings.names_of(units),
         columns=_columns(findings, units),
         substitutes=substitutes,
-        heat=[[_rounded(mean) for mean in row] for row in means],
-        coef=coef,
-        strongest=None if is_regression else strongest,
+        heat=[[_rounded(mean) for mean in row] for row in findings.means[: len(units)]],
+        coef=_weights_for_every_k(findings, heads),
         confusion=None if is_regression else _confusion(predictions, len(units)),
         path=_path_lines(findings, heads[:MOST_LINES]),
         stability=stability_of(findings),
@@ -73,20 +70,10 @@ def build_content(findings: Findings) -> Content:
         score_is_loss=metric.sign < 0,
         chance_name=chance_name(findings),
         further=_further(findings, len(units)),
+        strips=strips_of(findings, units),
         lookup=make_lookup(findings, nearest),
         **({} if predictions is None else _measures(findings, predictions, len(units))),
     )
-
-
-def thirds(numbers: Array) -> Array:
-    """Return 0, 1 or 2 for samples with numbers in the lower, middle or upper third; equal numbers are together.
-
-    Examples
-    --------
-    >>> thirds(np.array([5.0, 1.0, 3.0, 9.0, 7.0, 2.0])).tolist()
-    [1, 0, 1, 2, 2, 0]
-    """
-    return np.searchsorted(np.quantile(numbers, [1 / 3, 2 / 3]), numbers)
 
 
 # ----------------------------------------------------------------------------------------------------------------- tables
@@ -99,7 +86,7 @@ class Panel(NamedTuple):
     scores: list[float]
     norms: list[float] | None
     rules: list[str] | None
-    weights: panels.PanelWeights | None
+    levels: list[str]
 
 
 def panel_of(findings: Findings) -> Panel:
@@ -111,7 +98,7 @@ def panel_of(findings: Findings) -> Panel:
         [_digits(score, 6) for score in findings.selector.scores_[heads].tolist()],
         None if path is None else [_digits(norm, 6) for norm in panels.unit_norms(path, units)],
         None if path is None else [RULES[rule] for rule in path.rules[heads]],
-        None if path is None or findings.has_groups else panels.panel_weights(path, heads, len(units)),
+        findings.levels[: len(units)],
     )
 
 
@@ -121,8 +108,8 @@ def selection_tsv(findings: Findings, content: Content) -> str:
     if k <= content.k_max:
         return content.selection_tsv(k)
     units = findings.units[:k]
-    of_panels = ("coef", "strongest", "confusion", "confused", "path", "stability", "rates", "roc", "reliability")
-    nothing: dict[str, Any] = dict.fromkeys((*of_panels, "numbers", "lookup", "panel"))
+    of_panels = ("coef", "confusion", "confused", "path", "stability", "rates", "roc", "reliability")
+    nothing: dict[str, Any] = dict.fromkeys((*of_panels, "numbers", "strips", "lookup", "panel"))
     whole = replace(
         content,
         k_max=k,
@@ -137,10 +124,8 @@ def selection_tsv(findings: Findings, content: Content) -> str:
     rows = [whole.row(k, place) for place in range(k)]
     if findings.path is not None and content.coef is not None:
         # The weights of one panel alone: those of all smaller ones would be too many.
-        coef, strongest = panels.panel_weights(findings.path, heads_of(units), k)
-        for row, weights, place in zip(rows, _coef_texts(coef), strongest, strict=True):
-            named = [] if content.strongest is None else ["" if place < 0 else content.classes[place]]
-            row += [*named, *weights]
+        for row, weights in zip(rows, _coef_texts(panels.panel_weights(findings.path, heads_of(units), k)), strict=True):
+            row += weights
     return write_tsv([content.header(), *rows])
 
 
@@ -150,6 +135,7 @@ def _columns(findings: Findings, units: list[Array]) -> dict[str, list[str]]:
     columns = {
         "rank": [str(place + 1) for place in range(len(units))],
         "score": [_text(score) for score in selector.scores_[heads]],
+        "level": findings.levels[: len(units)],
     }
     if path is not None:
         columns["norm"] = [_text(norm) for norm in panels.unit_norms(path, units)]
@@ -163,13 +149,12 @@ def _columns(findings: Findings, units: list[Array]) -> dict[str, list[str]]:
     return columns
 
 
-def _weights_for_every_k(findings: Findings, heads: Array) -> tuple[list[list[list[str]]] | None, list[list[int]] | None]:
-    """Return the weights and strongest classes of the panels of 1, 2, ... features, of methods that have weights."""
+def _weights_for_every_k(findings: Findings, heads: Array) -> list[list[list[str]]] | None:
+    """Return the weights of the panels of 1, 2, ... features, of methods that have weights."""
     path = findings.path
     if path is None or findings.has_groups:
-        return None, None
-    of_each = [panels.panel_weights(path, heads, k) for k in range(1, len(heads) + 1)]
-    return [_coef_texts(weights.coef) for weights in of_each], [weights.strongest for weights in of_each]
+        return None
+    return [_coef_texts(panels.panel_weights(path, heads, k)) for k in range(1, len(heads) + 1)]
 
 
 def _coef_texts(coef: Array) -> list[list[str]]:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from l20fs.evaluation.corrected_score import wilson
 from l20fs.report import confusion, svg
 from l20fs.report.content import Content
 from l20fs.report.measures import Curve, Reliability, Roc
@@ -131,7 +132,10 @@ def _unbroken_rows(frames: list[list[list[Any]]]) -> list[list[list[Any]]]:
 
 
 def _bin_rows(found: Reliability) -> list[list[str]]:
-    return [[unbroken(percent(mean)), unbroken(percent(share)), str(size)] for mean, share, size in found.bins]
+    return [
+        [unbroken(percent(mean)), unbroken(with_interval(share, *wilson(share * size, size), is_share=True)), str(size)]
+        for mean, share, size in found.bins
+    ]
 
 
 def _area_text(roc: Roc) -> str:

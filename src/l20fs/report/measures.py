@@ -107,6 +107,22 @@ class Lookup:
 
 
 @dataclass(frozen=True)
+class Strips:
+    """Values of the first features in single samples, for a picture of each, without the names of the samples.
+
+    ``values[i][c]`` are those of feature i in class c in ascending order, so that nobody can tell which values belong to one
+    sample, and ``medians[i][c]`` is the median of the whole class. Of a regression ``values[i][0]`` are those of the samples
+    with the numbers ``targets``, None for a missing one, and there are no medians. ``unit`` says what the values are, if not
+    what was measured.
+    """
+
+    values: list[list[list[float | None]]]
+    medians: list[list[float | None]]
+    targets: list[float]
+    unit: str = ""
+
+
+@dataclass(frozen=True)
 class PanelNumbers:
     """Numbers with which the page predicts, as in ``panel.json``: of the rules on the first 1, 2, ... features.
 

@@ -7,7 +7,8 @@ import math
 import struct
 from typing import Any, NamedTuple
 
-from l20fs.report import frames, points, svg
+from l20fs.evaluation.levels import class_level
+from l20fs.report import frames, points, spreadsheets, strips, svg
 from l20fs.report.confusion import MANY_CLASSES, MOST_RATES
 from l20fs.report.content import NUMBER, Content, as_plain
 from l20fs.report.frames import unbroken as unbroken
@@ -16,7 +17,7 @@ from l20fs.report.lookup import for_search, packed
 from l20fs.report.measures import PanelNumbers
 
 #: Fields of the content that the script needs to show another k; all else is drawn once.
-SCRIPT_FIELDS = ("title", "task", "classes", "targets", "features", "columns", "substitutes", "strongest")
+SCRIPT_FIELDS = ("title", "task", "classes", "targets", "features", "columns", "substitutes")
 #: Most weights that the page predicts with: those of every panel up to 71 features and 4 classes.
 MOST_WEIGHTS = 8_000
 
@@ -28,25 +29,40 @@ COLUMNS = {
     "norm": ("Size", "How large the weights of the feature are, all together."),
     "entry_alpha": ("Enters at λ", "The price per feature below which this one came in to stay; higher is earlier."),
     "rule": ("Ranked by", "What gave the feature its rank: by its entry into the model, by its weight, or asked for."),
-    "stability": ("Chosen again", "In what share of random halves of the samples the feature was selected again."),
+    "level": (
+        "Level",
+        "Where the values of the feature are high or low, by its means in the classes (or by its correlation with the "
+        "target). It does not depend on the other features, as the weights do.",
+    ),
+    "stability": ("Stability", "In what share of random halves of the samples the feature was selected again."),
     "could_replace": (
         "Could be replaced by",
         "Features outside the selection that rise and fall with this one; in brackets the correlation. A minus sign "
-        "means that one falls as the other rises.",
+        "means that one falls as the other rises. Only correlations of 0.5 or more, or -0.5 or less, that are stronger than "
+        "chance would give are listed.",
     ),
-    "strongest": ("Speaks for", "The class for which the feature has the largest weight."),
 }
 #: Columns that are shown only if asked for: what they say is in the order of the rows.
 TECHNICAL = ("score", "norm", "entry_alpha", "rule")
 #: So are the weights for more classes than this, which no window is wide enough for.
 MOST_WEIGHT_COLUMNS = 6
-WEIGHT = "For each class: a positive weight speaks for it if the value is high, a negative one speaks against it."
+WEIGHT = (
+    "How the linear rule uses the feature beside all others: a high value counts for a class with a positive weight, and "
+    "against one with a negative weight. Weights correct each other, so that a sign may differ from the level."
+)
 SLOPE = "How much the prediction rises if the value rises by one unit and all others stay."
 #: Columns of the heatmap of a regression.
 THIRDS = ("lower third", "middle third", "upper third")
 
 #: Colours on each side of the middle, and the z-score that has the last one.
 N_LEVELS, FULL_COLOUR = 5, 2.0
+
+
+class HeatRows(NamedTuple):
+    """Rows of the heatmap, by the places of their features, that stand together under a heading."""
+
+    heading: str
+    places: list[int]
 
 
 class TableCell(NamedTuple):
@@ -73,7 +89,7 @@ def render(content: Content) -> str:
     >>> page.startswith("<!doctype html>"), "<y>" in page
     (True, False)
     """
-    swapped = frames.make_frames(content)
+    swapped, plots = frames.make_frames(content), strips.strip_plots(content)
     search = None if content.lookup is None else for_search(content.lookup)
     k = content.shown
     return fill(
@@ -84,7 +100,7 @@ def render(content: Content) -> str:
             *(("search.js",) if search else ()),
             "page.js",
         ),
-        data=_for_script(content, swapped) | {"search": search},
+        data=_for_script(content, swapped, plots) | {"search": search},
         n_searched=search["n"] if search and content.k_max else 0,
         title=content.title,
         answer=unbroken(content.answer),
@@ -109,6 +125,12 @@ def render(content: Content) -> str:
         could_replace=content.could_replace,
         n_static=1 + len(content.columns),
         heat_names=_heat_names(content),
+        heat_rows=heat_rows(content),
+        strips=plots,
+        n_values=sum(len(row) for row in content.strips.values[0]) if content.strips else 0,
+        strip_height=strips.LINE_HEIGHT,
+        plot_height=strips.PLOT_HEIGHT,
+        target_ticks=strips.target_ticks(content) if plots and content.task == "regression" else [],
         is_crowded=len(content.classes) >= MANY_CLASSES,
         most_rates=MOST_RATES,
         heat_level=heat_level,
@@ -118,13 +140,14 @@ def render(content: Content) -> str:
     )
 
 
-def _for_script(content: Content, swapped: frames.Frames) -> dict[str, Any]:
+def _for_script(content: Content, swapped: frames.Frames, plots: dict[str, Any] | None) -> dict[str, Any]:
     """Return the data of the script; what depends on k is packed, which takes less than half the room."""
     stored = as_plain(content)
-    changing = {"coef": stored["coef"], "frames": swapped, "numbers": stored["numbers"], "confusion": stored["confusion"]}
+    changing = {name: stored[name] for name in ("coef", "numbers", "confusion")} | {"frames": swapped, "strips": plots}
     text = json.dumps(changing, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return {name: stored[name] for name in SCRIPT_FIELDS} | {
         "k": content.shown,
+        "guard": {"names": spreadsheets.NAMES, "pattern": spreadsheets.PATTERN},
         "packed": packed(text.encode()),
         "panel": None if content.panel is None else _for_prediction(content.panel, content.shown),
     }
@@ -168,6 +191,21 @@ def _heat_names(content: Content) -> list[str]:
         return content.classes
     names = content.targets
     return list(THIRDS) if len(names) == 1 else [f"{name}: {third}" for name in names for third in THIRDS]
+
+
+def heat_rows(content: Content) -> list[HeatRows]:
+    """Return the rows of the heatmap: features of the same level together, classes in order, and the best one first."""
+    groups: dict[tuple[Any, ...], HeatRows] = {}
+    for place, means in enumerate(content.heat):
+        if content.task == "classification":
+            level = class_level(means)
+            key: tuple[Any, ...] = (not level.classes, level.classes[:1], not level.is_high, level.classes)
+            text = level.text(content.classes)
+        else:
+            text = content.columns["level"][place] if "level" in content.columns else ""
+            key = (not text, not text.startswith("rises"), text)
+        groups.setdefault(key, HeatRows(text or "no difference", [])).places.append(place)
+    return [groups[key] for key in sorted(groups)]
 
 
 def column(name: str) -> tuple[str, str]:

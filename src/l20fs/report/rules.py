@@ -7,16 +7,18 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypeVar
 
-from l20fs.report.measures import Curve, Lookup, Numbers, PanelNumbers
+from l20fs.report.measures import Curve, Lookup, Numbers, PanelNumbers, Strips
 
 if TYPE_CHECKING:
     from l20fs.report.content import Content
 
 Entry = TypeVar("Entry")
 
-FORMAT = 2
+FORMAT = 3
 #: Largest number of lines in the picture of the path, of points of a ROC curve, and of points in pictures of numbers.
 MOST_LINES, MOST_ROC_POINTS, MOST_POINTS = 30, 60, 300
+#: Largest number of values of single samples, which keeps the page small: of all features, and of a class.
+MOST_STRIP_VALUES, MOST_OF_A_CLASS = 16_000, 60
 
 #: Largest number that pictures show.
 LARGEST = 1e100
@@ -40,7 +42,7 @@ def rules_of(content: Content) -> Rules:
         yield from _rules_of_curve(curve, n)
     for name, texts in content.columns.items():
         yield len(texts) == n, f"column {name!r} has {len(texts)} texts for {n} features"
-        taken = name in ("feature", "could_replace", "strongest") or name.startswith("coef_")
+        taken = name in ("feature", "could_replace") or name.startswith("coef_")
         yield not taken, f"{name!r} cannot be the name of a further column"
     for what, table in (("substitutes", content.substitutes), ("heat", content.heat)):
         yield len(table) in (0, n), f"{what} has {len(table)} entries for {n} features"
@@ -53,6 +55,8 @@ def rules_of(content: Content) -> Rules:
     yield from _rules_of_probabilities(content)
     if content.numbers is not None:
         yield from _rules_of_numbers(content.numbers, n, len(content.targets))
+    if content.strips is not None:
+        yield from _rules_of_strips(content.strips, content)
     if content.lookup is not None:
         yield from _rules_of_lookup(content.lookup, content.shown)
     if content.panel is not None:
@@ -66,7 +70,7 @@ def _rules_of_task(content: Content) -> Rules:
     else:
         yield bool(content.targets), "a regression needs targets"
         yield not content.classes, "a regression has no classes"
-        of_classes = ("strongest", "confusion", "confused", "rates", "roc", "reliability")
+        of_classes = ("confusion", "confused", "rates", "roc", "reliability")
         given = [name for name in of_classes if getattr(content, name) is not None]
         yield not given, f"a regression has no {', '.join(given)}"
 
@@ -83,8 +87,6 @@ def _rules_of_curve(curve: Curve, n: int) -> Rules:
 def _rules_of_panels(content: Content) -> Rules:
     n, n_classes = content.k_max, len(content.classes)
     sizes = list(range(1, n + 1))
-    if content.task == "classification":
-        yield (content.coef is None) == (content.strongest is None), "coef and strongest come together"
     if content.coef is not None:
         n_outputs = len(content.outputs)
         yield n_outputs > 0, "weights need classes"
@@ -92,10 +94,6 @@ def _rules_of_panels(content: Content) -> Rules:
         rows = [row for panel in content.coef for row in panel]
         yield all(len(row) == n_outputs for row in rows), f"a row of coef has not {n_outputs} weights"
         yield all(NUMBER.fullmatch(text) for row in rows for text in row), "a weight is no number"
-    if content.strongest is not None:
-        yield [len(panel) for panel in content.strongest] == sizes, "strongest has not k entries for each k"
-        named = {place for panel in content.strongest for place in panel}
-        yield named <= set(range(-1, n_classes)), f"strongest names a class outside 0 to {n_classes - 1}"
     if content.confusion is not None:
         yield len(content.confusion) == n, f"{len(content.confusion)} confusion matrices for {n} panels"
         is_square = all(
@@ -158,6 +156,27 @@ def _rules_of_numbers(numbers: Numbers, n: int, n_targets: int) -> Rules:
     yield in_range, f"a number is beyond {LARGEST:g}"
     for predicted in _known(numbers.predicted):
         yield [len(values) for values in predicted] == lengths, "there is not one predicted number for each measured one"
+
+
+def _rules_of_strips(strips: Strips, content: Content) -> Rules:
+    is_regression = content.task == "regression"
+    n_rows = 1 if is_regression else len(content.classes)
+    n_medians = 0 if is_regression else n_rows
+    yield 0 < len(strips.values) <= content.k_max, f"strips has {len(strips.values)} features, the report {content.k_max}"
+    yield len(strips.medians) == len(strips.values), "strips has not medians for each feature"
+    yield all(len(rows) == n_rows for rows in strips.values), f"an entry of strips has not {n_rows} rows of values"
+    yield all(len(row) == n_medians for row in strips.medians), f"an entry of strips has not {n_medians} medians"
+    rows = [row for rows in strips.values for row in rows]
+    yield sum(map(len, rows)) <= MOST_STRIP_VALUES, f"strips has more than {MOST_STRIP_VALUES} values"
+    numbers = (value for row in (*rows, *strips.medians, strips.targets) for value in row if value is not None)
+    yield all(abs(value) <= LARGEST for value in numbers), f"a value of strips is beyond {LARGEST:g}"
+    if is_regression:
+        n = len(strips.targets)
+        yield n > 0 and all(len(row) == n for row in rows), f"an entry of strips has not {n} values beside the targets"
+    else:
+        yield not strips.targets, "the targets of strips are those of a regression"
+        is_rising = all(a is not None and b is not None and a <= b for row in rows for a, b in pairwise(row))
+        yield is_rising and [None] not in rows, "values of strips are not in ascending order"
 
 
 def _rules_of_lookup(lookup: Lookup, n_selected: int) -> Rules:

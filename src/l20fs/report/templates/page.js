@@ -4,7 +4,7 @@
   const byId = (id) => document.getElementById(id);
   const range = byId("k-range");
   if (!range || typeof DecompressionStream === "undefined") return; // the page stays as it was written
-  const { coef, frames, numbers, confusion } = await new Response(unpack(report.packed)).json();
+  const { coef, frames, numbers, confusion, strips } = await new Response(unpack(report.packed)).json();
   const [lowest, highest] = [Number(range.min), Number(range.max)];
   const table = byId("features");
   const rows = [...table.tBodies[0].rows];
@@ -119,6 +119,13 @@
   const couldReplace = (place) => report.substitutes[place].filter(([, , rank]) => rank === 0 || rank > k).slice(0, 3);
   const inBrackets = (correlation) => ` (${fixed(correlation, 2)})`;
 
+  function nothing() {
+    const element = document.createElement("span");
+    element.className = "none";
+    element.textContent = "none";
+    return element;
+  }
+
   function fillTable() {
     const panel = coef && k ? weights(k) : null;
     for (let place = 0; place < k; place++) {
@@ -130,11 +137,9 @@
           named(name, 28),
           inBrackets(correlation),
         ]);
-        cells[column++].replaceChildren(...parts);
+        cells[column++].replaceChildren(...(parts.length ? parts : [nothing()]));
       }
       if (panel) {
-        const strongest = report.strongest?.[k - 1][place];
-        if (report.strongest) cells[column++].replaceChildren(...(strongest < 0 ? [] : [named(report.classes[strongest], 28)]));
         for (const weight of panel[place]) cells[column++].textContent = weight;
       }
     }
@@ -162,7 +167,6 @@
   function tsv(guard) {
     const header = ["feature", ...Object.keys(report.columns)];
     if (report.substitutes.length) header.push("could_replace");
-    if (report.strongest) header.push("strongest");
     if (coef) header.push(...(report.task === "regression" ? report.targets : report.classes).map((name) => `coef_${name}`));
     const panel = coef && k ? weights(k) : null;
     const lines = [header];
@@ -171,15 +175,22 @@
       if (report.substitutes.length) {
         line.push(couldReplace(place).map(([name, correlation]) => name + inBrackets(correlation)).join(", "));
       }
-      if (report.strongest) line.push(report.classes[report.strongest[k - 1][place]] ?? "");
       if (panel) line.push(...panel[place]);
       lines.push(line);
     }
-    return lines.map((line) => line.map((text) => guard(text.replace(/[\t\r\n]/g, " "))).join("\t") + "\n").join("");
+    const cell = (text, column) => guard(text.replace(/[\t\r\n]/g, " "), header[column]);
+    return lines.map((line) => line.map(cell).join("\t") + "\n").join("");
   }
 
   const isNumber = (text) => /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text);
-  const guarded = (text) => (/^[=+\-@]/.test(text) && !isNumber(text) ? `'${text}` : text);
+  const converted = new RegExp(report.guard.pattern, "i");
+
+  /* As l20fs.report.spreadsheets: no formula, no date, and no number that was a name. */
+  function guarded(text, column) {
+    const isSafe = isNumber(text) && !report.guard.names.includes(column);
+    const kept = converted.test(text) && !isSafe ? `'${text}` : text;
+    return kept.includes('"') ? `"${kept.replaceAll('"', '""')}"` : kept;
+  }
 
   function download(text, ending) {
     const link = document.createElement("a");
@@ -225,8 +236,73 @@
     });
   }
 
-  function showFirst(elements) {
-    [...elements].forEach((element, place) => (element.hidden = place >= k));
+  function fillHeatmap() {
+    for (const group of byId("heatmap")?.tBodies ?? []) {
+      const rows = [...group.rows].slice(1); // without the heading
+      for (const row of rows) row.hidden = row.dataset.place >= k;
+      group.hidden = rows.every((row) => row.hidden);
+    }
+  }
+
+  /* Values of one feature in single samples: numbers across are thousandths of the width. */
+  const shape = (name, attributes, text = "") => {
+    const element = document.createElementNS("http://www.w3.org/2000/svg", name);
+    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+    element.textContent = text;
+    return element;
+  };
+  const upright = (x, y1, y2, kind) => shape("line", { class: kind, x1: `${x / 10}%`, x2: `${x / 10}%`, y1, y2 });
+
+  function drawStrip(place) {
+    const { dots, medians, ticks } = strips.features[place];
+    [...byId("strips").querySelectorAll("tbody tr")].forEach((row, line) => {
+      const marks = dots[line].flatMap((x, i) =>
+        x === null ? [] : [shape("circle", { cx: `${x / 10}%`, cy: strips.heights[i % strips.heights.length], r: 3 })],
+      );
+      const median = medians[line];
+      if (median) marks.push(upright(median[0], 0, row.querySelector("svg").getAttribute("height"), "median"));
+      row.querySelector(".points").replaceChildren(...marks);
+      if (row.cells[2]) row.cells[2].textContent = median ? median[1] : "";
+    });
+    const axis = ([x, text]) => [upright(x, 1, 6, "axis"), shape("text", { x: `${x / 10}%`, y: 20, "text-anchor": "middle" }, text)];
+    byId("strip-ticks").replaceChildren(...ticks.flatMap(axis));
+    const title = document.createElement("strong");
+    title.append(named(report.features[place], 60));
+    const level = report.columns.level?.[place];
+    byId("strip-title").replaceChildren(title, level ? `: ${level}` : "");
+    byId("strip-feature").value = place;
+    for (const row of document.querySelectorAll("#features tbody tr, #heatmap tr[data-place]")) {
+      row.classList.toggle("picked", Number(row.dataset.place) === place);
+    }
+  }
+
+  /* A feature that is clicked in a table: the keyboard goes on in the list of the features above the picture. */
+  function pick(place) {
+    drawStrip(place);
+    byId("strips").scrollIntoView({ block: "nearest" });
+    byId("strip-feature").focus({ preventScroll: true });
+  }
+
+  function offerStrips() {
+    for (const row of rows.slice(0, strips.features.length)) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.className = "pick";
+      button.append(...row.cells[0].childNodes);
+      button.addEventListener("click", () => pick(Number(row.dataset.place)));
+      row.cells[0].append(button);
+    }
+    byId("heatmap")?.addEventListener("click", (event) => {
+      const row = event.target.closest("tr[data-place]");
+      if (row && row.dataset.place < strips.features.length) pick(Number(row.dataset.place));
+    });
+    byId("strip-feature").addEventListener("change", (event) => drawStrip(Number(event.target.value)));
+  }
+
+  function limitStrips() {
+    const list = byId("strip-feature");
+    for (const option of list.options) option.hidden = option.disabled = option.value >= Math.max(k, 1);
+    drawStrip(Number(list.value) < k ? Number(list.value) : 0);
   }
 
   /* ------------------------------------------------------------------------------------------------------------- the slider */
@@ -241,7 +317,8 @@
     byId("k-back").hidden = k === report.k;
     for (const element of document.querySelectorAll("[data-k]")) element.textContent = k;
     fillTable();
-    showFirst(byId("heatmap")?.tBodies[0].rows ?? []);
+    fillHeatmap();
+    if (strips) limitStrips();
     fillConfusion();
     drawNumbers();
     predict?.(k);
@@ -260,7 +337,7 @@
   });
   byId("filter").addEventListener("input", showRows);
   byId("download").addEventListener("click", () => download(tsv((text) => text), ""));
-  byId("download-safe").addEventListener("click", () => download(tsv(guarded), "-spreadsheet"));
+  byId("download-safe").addEventListener("click", () => download(`\ufeff${tsv(guarded)}`, "-spreadsheet"));
   for (const chart of document.querySelectorAll(".score-chart")) {
     chart.addEventListener("click", (event) => {
       const place = new DOMPoint(event.clientX, event.clientY).matrixTransform(chart.getScreenCTM().inverse());
@@ -272,6 +349,7 @@
   for (const row of rows) {
     while (row.cells.length < headers.length) row.insertCell().className = headers[row.cells.length - 1].className;
   }
+  if (strips) offerStrips();
   byId("no-slider").hidden = true;
   byId("controls").hidden = false;
   for (const element of document.querySelectorAll(".scripted")) element.hidden = false;
