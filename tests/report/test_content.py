@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from report_samples import EVIL, comparison, evil_content, make_content, make_panel, make_rate, make_regression
+from report_samples import EVIL, comparison, evil_content, make_content, make_lookup, make_panel, make_rate, make_regression
 
 from l20fs.report import (
     ClassRate,
