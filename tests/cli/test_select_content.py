@@ -10,56 +10,22 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from samples import CONTAINERS, SOLVERS, make_data
+from select_findings import LETTERS, NAMES, findings, made
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import log_loss, roc_auc_score, roc_curve
 
 from l20fs import L20Selector, StabilitySelector
 from l20fs.cli.options import SelectOptions
 from l20fs.cli.select_content import build_content, selection_tsv
-from l20fs.cli.select_findings import Findings
 from l20fs.cli.select_sentences import data_warnings
-from l20fs.data.readers import Samples
-from l20fs.estimators import panels
+from l20fs.estimators import feature_values, panels
 from l20fs.estimators.panels import largest_k, ranked_units
 from l20fs.evaluation.corrected_score import Estimate, fixed_score, wilson
 from l20fs.evaluation.folds import make_stratified_folds
 from l20fs.evaluation.metrics import METRICS
 from l20fs.evaluation.predictions import predictions_by_k
-from l20fs.evaluation.target_summary import summarise
-from l20fs.inputs.names import NamedColumns
 from l20fs.methods import FisherScore
 from l20fs.report import Content, render
-
-LETTERS = np.array(["a", "b", "c"])
-NAMES = [f"g{j}" for j in range(12)]
-
-
-def made(X, y, names, selector, k, predictions=None, **changes):
-    samples = Samples(X, y, names, "", title="toy")
-    targets = summarise(y)
-    found = Findings(
-        samples,
-        SelectOptions(),
-        targets,
-        targets.metric,
-        selector,
-        ranked_units(selector),
-        k,
-        "asked",
-        predictions=predictions,
-    )
-    found = replace(found, **changes)
-    return replace(found, warnings=[*data_warnings(found), *found.warnings])
-
-
-def findings(selector=None, k=4, seed=0, X=None, y=None, **changes):
-    drawn, codes = make_data(seed)
-    X, y = drawn if X is None else X, LETTERS[codes] if y is None else y
-    selector = L20Selector(k, max_features=12) if selector is None else selector
-    selector.fit(NamedColumns(X, NAMES[: X.shape[1]]), y)
-    folds = summarise(y).folds()
-    predictions = None if "predictions" in changes else predictions_by_k(selector, X, y, range(1, 11), folds)
-    return made(X, y, NAMES[: X.shape[1]], selector, k, **{"predictions": predictions} | changes)
 
 
 def frame_of(text):
@@ -75,16 +41,15 @@ def test_the_table_says_for_every_k_what_the_selection_frame_says(seed, solver):
     for k in range(1, content.k_max + 1):
         stated = frame_of(content.selection_tsv(k))
         expected = found.selector.set_params(n_features_to_select=k).selection_frame(
-            pd.DataFrame(found.samples.X, columns=NAMES)
+            pd.DataFrame(found.samples.X, columns=NAMES), found.samples.y
         )
-        for name in ("feature", "rank", "rule", "could_replace"):
+        for name in ("feature", "rank", "level", "rule", "could_replace"):
             assert stated[name].tolist() == expected[name].tolist(), (k, name)
         for name in ("score", "norm"):
             np.testing.assert_allclose(stated[name], expected[name], rtol=1e-5)
         coef = found.selector.path_.refit(k).coef[:, found.selector.path_.support(k)]
         for label, weights in zip(LETTERS, coef, strict=True):
             np.testing.assert_allclose(stated[f"coef_{label}"], weights, rtol=1e-3)
-        assert stated["strongest"].tolist() == LETTERS[np.abs(coef).argmax(axis=0)].tolist()
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -135,7 +100,7 @@ def test_curves_and_confusion_are_those_of_the_predictions():
 
 @pytest.mark.parametrize("most", [1, 90, 10**6])
 def test_heat_of_a_group_is_the_mean_of_its_features(most, monkeypatch):
-    monkeypatch.setattr(panels, "MOST_VALUES", most)  # one unit, three features or all of them at a time
+    monkeypatch.setattr(feature_values, "MOST_VALUES", most)  # one unit, three features or all of them at a time
     selector = L20Selector(2, max_features=9, feature_groups=[[0, 1, 2], [9, 5]])
     found = findings(selector, predictions=None)
     z = (found.samples.X - found.samples.X.mean(axis=0)) / found.samples.X.std(axis=0)
@@ -195,7 +160,7 @@ def test_methods_without_weights_have_no_columns_of_them():
     found = findings(FisherScore(10))
     content = build_content(found)
     assert (content.coef, content.path) == (None, None)
-    assert list(content.columns) == ["rank", "score"]
+    assert list(content.columns) == ["rank", "score", "level"]
     order = np.argsort(found.selector.ranking_)
     assert content.features == [NAMES[j] for j in order]
     assert "rule" not in content.selection_tsv(3)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import base64
+import codecs
+import csv
 import hashlib
+import io
 import json
 import re
 import zlib
@@ -27,9 +30,12 @@ from l20fs.report import (
     ReportError,
     Roc,
     Stability,
+    Strips,
     comparison_page,
     render,
+    spreadsheets,
 )
+from l20fs.report.content import write_tsv
 from l20fs.report.html_page import embedded
 from l20fs.report.page import SCRIPT_FIELDS, heat_level, in_short
 from l20fs.report.svg import Line, Scale, score_chart, score_scale, ticks
@@ -38,6 +44,15 @@ from l20fs.report.svg import Line, Scale, score_chart, score_scale, ticks
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@st.composite
+def strips(draw, k_max, n_classes):
+    """Any values of single samples."""
+    rows = st.lists(st.floats(-1e100, 1e100), max_size=4).map(sorted)
+    values = draw(st.lists(st.lists(rows, min_size=n_classes, max_size=n_classes), min_size=1, max_size=k_max))
+    medians = [[row[0] if row else None for row in each] for each in values]
+    return Strips(values, medians, [], draw(TEXTS))
 
 
 @st.composite
@@ -76,9 +91,9 @@ def contents(draw):
         substitutes=several(st.lists(st.tuples(TEXTS, NUMBERS, st.integers(0, k_max)), max_size=5), k_max),
         heat=several(st.lists(NUMBERS, min_size=n_classes, max_size=n_classes), k_max),
         coef=[[several(weights, n_classes) for _ in range(size)] for size in panels] if has_coef else None,
-        strongest=[several(st.integers(-1, n_classes - 1), size) for size in panels] if has_coef else None,
         lookup=draw(st.none() | st.builds(make_lookup, st.lists(TEXTS, min_size=1), st.just(0), st.just(min(k, k_max)))),
         confusion=draw(st.none() | st.just([[[1] * n_classes] * n_classes] * k_max)),
+        strips=draw(st.none() | strips(k_max, n_classes)) if k_max else None,
         path=draw(
             st.none()
             | st.builds(
@@ -124,7 +139,7 @@ def test_json_is_readable_by_any_reader():
     stored = json.loads(content.to_json(), parse_constant=pytest.fail)
     assert stored["coef"][1] == ";".join(" ".join(row) for row in content.coef[1])
     assert stored["features"] == content.features
-    assert stored["format"] == 2
+    assert stored["format"] == 3
 
 
 def test_random_bytes_are_refused():
@@ -163,19 +178,29 @@ def test_other_json_is_refused(text):
 
 
 def test_a_later_format_is_named():
-    stored = json.loads(make_content().to_json()) | {"format": 3, "something": "new"}
-    with pytest.raises(ReportError, match=r"format 3; this version of l20fs reads 2"):
+    stored = json.loads(make_content().to_json()) | {"format": 4, "something": "new"}
+    with pytest.raises(ReportError, match=r"format 4; this version of l20fs reads 3"):
         Content.from_json(json.dumps(stored))
+
+
+def test_format_2_is_read_without_what_is_no_longer_used():
+    content = make_content(strips=None)
+    stored = json.loads(content.to_json()) | {"format": 2, "strongest": [[0]]}
+    del stored["strips"]
+    assert Content.from_json(json.dumps(stored)) == content
+    with pytest.raises(ReportError, match="strongest"):
+        Content.from_json(json.dumps(stored | {"format": 3}))
 
 
 def test_an_earlier_format_is_read():
     """Format 1 has none of the fields that came with format 2, and no intervals."""
-    content = make_content(rates=None, reliability=None, panel=None, curves=[Curve("a", [0.5] * 40, [0.1] * 40)])
+    curves = [Curve("a", [0.5] * 40, [0.1] * 40)]
+    content = make_content(rates=None, reliability=None, panel=None, strips=None, curves=curves)
     stored = json.loads(content.to_json()) | {"format": 1}
     for curve in stored["curves"]:
         del curve["lower"], curve["upper"]
     for name in ("task", "targets", "score_format", "score_is_loss", "chance_name", "further", "rates", "roc",
-                 "reliability", "numbers", "panel"):  # fmt: skip
+                 "reliability", "numbers", "strips", "panel"):  # fmt: skip
         del stored[name]
     assert Content.from_json(json.dumps(stored)) == content
 
@@ -210,7 +235,7 @@ def test_what_is_missing_is_refused(name):
 CHANGES = [
     {"k": -1},
     {"k_max": 41},
-    {"format": 3},
+    {"format": 2},
     {"class_sizes": [1]},
     {"curves": [Curve("a", [0.5], [0.1] * 40)]},
     {"curves": [Curve("a", [0.5] * 40, [0.1])]},
@@ -222,18 +247,24 @@ CHANGES = [
     {"substitutes": [[("x", 0.5, -1)]] * 40},
     {"heat": [[0.0] * 4]},
     {"heat": [[0.0] * 3] * 40},
-    {"coef": None},
-    {"strongest": None},
     {"coef": [[["1"] * 4]] * 40},
     {"coef": [[["1"] * 3] * size for size in range(1, 41)]},
     {"coef": [[["1"] * 3 + ["nan"]] * size for size in range(1, 41)]},
-    {"strongest": [[0]] * 40},
-    {"strongest": [[4] * size for size in range(1, 41)]},
-    {"strongest": [[-2] * size for size in range(1, 41)]},
     {"confusion": [[[1] * 4] * 4]},
     {"confusion": [[[1] * 4] * 3] * 40},
     {"confusion": [[[1] * 3] * 4] * 40},
     {"confusion": [[[-1] * 4] * 4] * 40},
+    {"strips": Strips([], [], [])},
+    {"strips": Strips([[[1.0]] * 4] * 41, [[1.0] * 4] * 41, [])},
+    {"strips": Strips([[[1.0]] * 4], [], [])},
+    {"strips": Strips([[[1.0]] * 3], [[1.0] * 4], [])},
+    {"strips": Strips([[[1.0]] * 4], [[1.0] * 3], [])},
+    {"strips": Strips([[[1.0]] * 4], [[1.0] * 4], [1.0])},
+    {"strips": Strips([[[2.0, 1.0]] * 4], [[1.0] * 4], [])},
+    {"strips": Strips([[[None]] * 4], [[1.0] * 4], [])},
+    {"strips": Strips([[[None, 1.0]] * 4], [[1.0] * 4], [])},
+    {"strips": Strips([[[2e100]] * 4], [[1.0] * 4], [])},
+    {"strips": Strips([[[1.0] * 401] * 4] * 10, [[1.0] * 4] * 10, [])},
     {"path": PathLines([1.0], [[1.0]] * 31, [1.0] * 31)},
     {"path": PathLines([1.0], [[1.0]], [])},
     {"path": PathLines([1.0], [[1.0, 2.0]], [1.0])},
@@ -289,6 +320,10 @@ OTHER_CHANGES = [
     (make_regression, {"numbers": Numbers([[1.0]], [None] * 19)}),
     (make_regression, {"numbers": Numbers([[1.0]], [[[1.0, 2.0]]] * 20)}),
     (make_regression, {"panel": make_panel(20, 1)}),
+    (make_regression, {"strips": Strips([[[1.0]]], [[]], [])}),
+    (make_regression, {"strips": Strips([[[1.0]]], [[1.0]], [1.0])}),
+    (make_regression, {"strips": Strips([[[1.0]]], [[]], [1.0, 2.0])}),
+    (make_regression, {"strips": Strips([[[1.0]] * 2], [[]], [1.0])}),
 ]
 
 
@@ -333,7 +368,7 @@ def test_selection_tsv_is_the_table_of_the_panel():
         assert lines.pop() == [""]
         frame = pd.DataFrame(lines[1:], columns=lines[0])
         assert frame.columns.tolist() == [
-            "feature", "rank", "score", "norm", "entry_alpha", "rule", "could_replace", "strongest",
+            "feature", "rank", "score", "level", "norm", "entry_alpha", "rule", "could_replace",
             "coef_class 1", "coef_class 2", "coef_class 3", "coef_class 4",
         ]  # fmt: skip
         assert frame.feature.tolist() == content.features[:k]
@@ -345,18 +380,12 @@ def test_selection_tsv_is_the_table_of_the_panel():
                 if not 1 <= rank <= k and len(expected) < 3:
                     expected.append(f"{name} ({correlation:.2f})")
             assert row.could_replace == ", ".join(expected)
-            assert row.strongest == content.classes[content.strongest[k - 1][i]]
             assert row.tolist()[-4:] == content.coef[k - 1][i]
 
 
 def test_selection_tsv_without_weights_and_substitutes():
-    content = make_content(k_max=2, k=1, coef=None, strongest=None, substitutes=[])
+    content = make_content(k_max=2, k=1, coef=None, substitutes=[])
     assert content.selection_tsv(1).split("\n")[0].split("\t") == ["feature", *content.columns]
-
-
-def test_no_strongest_class_is_an_empty_cell():
-    content = make_content(k_max=1, k=1, strongest=[[-1]])
-    assert content.selection_tsv(1).split("\n")[1].split("\t")[-5] == ""
 
 
 @pytest.mark.parametrize("k", [-1, 41])
@@ -376,23 +405,41 @@ def test_names_stay_in_their_cell_and_are_else_verbatim():
 
 
 def test_spreadsheets_get_no_formula_and_keep_their_numbers():
-    """C7."""
+    """C7, with the csv module of Python as the reader."""
     content = evil_content()
-    plain, safe = (content.selection_tsv(content.k, for_spreadsheets=flag).split("\n") for flag in (False, True))
-    cells = [
-        (a, b) for one, two in zip(plain, safe, strict=True) for a, b in zip(one.split("\t"), two.split("\t"), strict=True)
-    ]
+    text = content.selection_tsv(content.k, for_spreadsheets=True)
+    assert text.encode().startswith(codecs.BOM_UTF8)
+    found = list(csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""), delimiter="\t"))
+    plain = [line.split("\t") for line in content.selection_tsv(content.k).split("\n")[:-1]]
+    cells = [(a, b) for one, two in zip(plain, found, strict=True) for a, b in zip(one, two, strict=True)]
     assert {a[0] for a, b in cells if a != b} == {"=", "@", "-"}
     for a, b in cells:
         is_number = re.fullmatch(r"-?[\d.]+(e[+-]\d+)?", a)
         assert b == (f"'{a}" if a[:1] in set("=+-@") and not is_number else a)
     assert any(a.startswith("-0.") for a, b in cells if a == b)
-    assert (
-        replace(content, features=["+x"] * 20, panel=None)
-        .selection_tsv(1, for_spreadsheets=True)
-        .split("\n")[1]
-        .startswith("'+x")
-    )
+
+
+CONVERTED = [
+    "SEPT2", "Sept-2", "MARCH1", "MARC1", "DEC1", "OCT4", "1-Mar", "2-Sep", "Sep-01", "3 Apr 2020", "AGO2", "MEI1", "00123",
+    "1E5", "2310009E13", "44256", "-5", "1.5", "1/2", "12:30", "5 PM", "50%", "$5", "(5)", "1,000", "TRUE", "wahr", "#N/A",
+    "=1+1", "+x", "-x", "@SUM(1)", " =1", "\t=1", "\r-1", "\uff1d1",
+]  # fmt: skip
+KEPT = ["TP53", "1007_s_at", "ENSG00000141510", "2310009E13Rik", "SETD2", "SET", "MAR", "MARCKS", "DECR1", "H2AFX", ""]
+
+
+@pytest.mark.parametrize("name", CONVERTED + KEPT)
+def test_a_spreadsheet_keeps_names_as_text(name):
+    """What Excel is known to convert begins with an apostrophe, and nothing else does; a number that is no name stays."""
+    line = write_tsv([["feature", "score"], [name, "-5"]], for_spreadsheets=True).split("\n")[1]
+    shown = re.sub(r"[\t\r]", " ", name)
+    assert line == f"{chr(39) * (name in CONVERTED)}{shown}\t-5"
+
+
+def test_the_plain_table_is_read_back_equal_by_pandas():
+    names = [name for name in CONVERTED + KEPT if not re.search(r"[\t\r]", name)]
+    content = make_content(k=3, k_max=len(names), names=names)
+    frame = pd.read_csv(io.StringIO(content.selection_tsv(len(names))), sep="\t", dtype=str, keep_default_na=False)
+    assert frame["feature"].tolist() == names
 
 
 # -------------------------------------------------------------------------------------------------------------- the page
@@ -433,6 +480,7 @@ def test_embedded_data_parse_back_equal():
     assert packed["numbers"] is None
     assert json.loads(zlib.decompress(base64.b64decode(found.pop("search")["names"])))[0] == expected["lookup"]["names"]
     assert found.pop("k") == content.k
+    assert found.pop("guard") == {"names": list(spreadsheets.NAMES), "pattern": spreadsheets.PATTERN}
     panel = found.pop("panel")
     for name in ("slope", "doubt", "minimum", "maximum", "transform"):
         assert panel[name] == expected["panel"][name]
@@ -582,7 +630,7 @@ REPORTS = {
     "100 classes": make_content(n_classes=100, k=12, k_max=28, n_samples=400),
     "no curves": make_content(curves=[]),
     "no scores": make_content(curves=[Curve("a", [None] * 40, [None] * 40)]),
-    "bare": make_content(coef=None, strongest=None, substitutes=[], heat=[], confusion=None, path=None, stability=None),
+    "bare": make_content(coef=None, substitutes=[], heat=[], confusion=None, path=None, stability=None),
     "flat path": make_content(path=PathLines([1.0, 0.0], [[0.0, 0.0]], [None])),
     "one lambda": make_content(path=PathLines([1.0], [[1.0]], [None])),
     "two": make_two(),

@@ -103,7 +103,7 @@ class Findings:
 
     @cached_property
     def means(self) -> list[list[float]]:
-        """Mean z-score of each unit that is selected or shown in each class, or in each third of the samples by the target."""
+        """Mean z-score of each unit that is selected or shown in each class, or in each third of the target."""
         codes = thirds(self.targets.truth) if self.is_regression else self.classes.codes
         return class_means(self.samples.X, self.units[: max(self.k, self.k_max)], codes)
 

@@ -66,8 +66,11 @@ def target_correlations(X: Any, units: Sequence[Array], numbers: Array) -> list[
     found = []
     for values in unit_values(X, units):
         is_known = np.isfinite(values)
-        pair = [_standardised(part[is_known, None])[:, 0] for part in (values, numbers.astype(np.float64))]
-        found.append(float(np.mean(pair[0] * pair[1])) if is_known.any() else 0.0)
+        if not is_known.any():
+            found.append(0.0)
+            continue
+        first, second = (scaled(part[is_known, None], "zscore")[:, 0] for part in (values, numbers))
+        found.append(float(np.mean(first * second)))
     return found
 
 
@@ -83,7 +86,7 @@ def levels(X: Any, units: Sequence[Array], targets: Targets, names: Sequence[str
     """
     if targets.codes is not None:
         return [class_level(means).text(names) for means in class_means(X, units, targets.codes)]
-    of_targets = np.array([target_correlations(X, units, numbers) for numbers in targets.Y.T]).reshape(-1, len(units))
+    of_targets = np.array([target_correlations(X, units, numbers) for numbers in targets.Y.T])
     strongest = np.abs(of_targets).argmax(axis=0)
     return [trend(of_targets[place, unit], names[place]) for unit, place in enumerate(strongest)]
 

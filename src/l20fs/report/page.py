@@ -227,7 +227,9 @@ def _row(content: Content, place: int) -> list[TableCell]:
         texts = content.row(content.shown, place)
     else:
         texts = [content.features[place], *(texts[place] for texts in content.columns.values())]
-    return [TableCell(in_short(text), text) for text in texts]
+    names = content.header()[: len(texts)]
+    cells = zip(names, texts, strict=True)
+    return [TableCell(_share(text) if name == "stability" else in_short(text), text) for name, text in cells]
 
 
 def _is_number(content: Content, name: str) -> bool:
@@ -238,6 +240,11 @@ def _is_number(content: Content, name: str) -> bool:
 def _is_technical(content: Content, name: str) -> bool:
     """Return whether a column is shown only if asked for."""
     return name in TECHNICAL or (name.startswith("coef_") and len(content.outputs) > MOST_WEIGHT_COLUMNS)
+
+
+def _share(text: str) -> str:
+    """Write a share, if it is one, in percent."""
+    return f"{100 * float(text):.0f}\N{NO-BREAK SPACE}%" if NUMBER.fullmatch(text) else text
 
 
 def in_short(text: str) -> str:

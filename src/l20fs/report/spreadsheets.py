@@ -13,77 +13,15 @@ NAMES = ("feature", "members")
 
 #: Months of Excel in English, German, French, Spanish, Italian, Portuguese and Dutch, as far as all letters are plain.
 #: Three letters of them are enough: SEPT2, MARCH1, DEC1, OCT4, and elsewhere AGO2 (agosto), SET1 (settembre), MEI1.
-MONTHS = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-    "januar",
-    "februar",
-    "maerz",
-    "mrz",
-    "mai",
-    "juni",
-    "juli",
-    "oktober",
-    "dezember",
-    "janvier",
-    "fevrier",
-    "mars",
-    "avril",
-    "juin",
-    "juillet",
-    "aout",
-    "septembre",
-    "octobre",
-    "novembre",
-    "decembre",
-    "enero",
-    "febrero",
-    "marzo",
-    "abril",
-    "mayo",
-    "junio",
-    "julio",
-    "agosto",
-    "septiembre",
-    "octubre",
-    "noviembre",
-    "diciembre",
-    "gennaio",
-    "febbraio",
-    "aprile",
-    "maggio",
-    "giugno",
-    "luglio",
-    "settembre",
-    "ottobre",
-    "dicembre",
-    "janeiro",
-    "fevereiro",
-    "marco",
-    "maio",
-    "junho",
-    "julho",
-    "setembro",
-    "outubro",
-    "novembro",
-    "dezembro",
-    "januari",
-    "februari",
-    "maart",
-    "mrt",
-    "mei",
-    "augustus",
-]
+MONTHS = (
+    "january february march april may june july august september october november december "
+    "januar februar maerz mrz mai juni juli oktober dezember "
+    "janvier fevrier mars avril juin juillet aout septembre octobre novembre decembre "
+    "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre "
+    "gennaio febbraio aprile maggio giugno luglio settembre ottobre dicembre "
+    "janeiro fevereiro marco maio junho julho setembro outubro novembro dezembro "
+    "januari februari maart mrt mei augustus"
+)
 
 
 def _prefixes(word: str) -> str:
@@ -94,7 +32,7 @@ def _prefixes(word: str) -> str:
     return word[:3] + pattern
 
 
-_MONTH = f"(?:{'|'.join(dict.fromkeys(map(_prefixes, MONTHS)))})"
+_MONTH = f"(?:{'|'.join(dict.fromkeys(map(_prefixes, MONTHS.split())))})"
 _SIGN = r"[\s./,-]"
 #: What a spreadsheet computes or converts, in the regular expressions of Python and of the script: formulas; numbers,
 #: amounts and dates without letters; numbers with an exponent; dates, times and truth values.

@@ -272,14 +272,14 @@
     byId("strip-title").replaceChildren(title, level ? `: ${level}` : "");
     byId("strip-feature").value = place;
     for (const row of document.querySelectorAll("#features tbody tr, #heatmap tr[data-place]")) {
-      row.classList.toggle("picked", Number(row.dataset.place) === place);
+      row.toggleAttribute("data-picked", Number(row.dataset.place) === place);
     }
   }
 
   /* A feature that is clicked in a table: the keyboard goes on in the list of the features above the picture. */
   function pick(place) {
     drawStrip(place);
-    byId("strips").scrollIntoView({ block: "nearest" });
+    byId("strips").scrollIntoView();
     byId("strip-feature").focus({ preventScroll: true });
   }
 
