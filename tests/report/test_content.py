@@ -24,6 +24,7 @@ from l20fs.report import (
     ClassRate,
     Content,
     Curve,
+    Lookup,
     Numbers,
     PathLines,
     Reliability,
@@ -37,7 +38,7 @@ from l20fs.report import (
 )
 from l20fs.report.content import write_tsv
 from l20fs.report.html_page import embedded
-from l20fs.report.page import SCRIPT_FIELDS, heat_level, in_short
+from l20fs.report.page import PACKED_FIELDS, SCRIPT_FIELDS, heat_level, in_short
 from l20fs.report.svg import Line, Scale, score_chart, score_scale, ticks
 
 # ---------------------------------------------------------------------------------------------------------------- JSON
@@ -254,6 +255,18 @@ CHANGES = [
     {"confusion": [[[1] * 4] * 3] * 40},
     {"confusion": [[[1] * 3] * 4] * 40},
     {"confusion": [[[-1] * 4] * 4] * 40},
+    {"confused": [[]] * 40},  # beside a matrix
+    {"confusion": None, "confused": [[]]},
+    {"confusion": None, "confused": [[(0, 4, 1, 2)]] * 40},
+    {"confusion": None, "confused": [[(0, 1, 3, 2)]] * 40},
+    {"confusion": None, "confused": [[(0, 1, 0, 2)]] * 40},
+    {"lookup": Lookup(["a", "b"], 2, [1], None, 0, [], [])},
+    {"lookup": Lookup(["a", "b"], 2, [1, 3], None, 0, [], [])},
+    {"lookup": Lookup(["a"], 1, [], [1.0, 0.5], 0, [], [])},
+    {"lookup": Lookup(["a"], 1, [], None, 0, [0], [])},
+    {"lookup": Lookup(["a", "b"], 2, [], None, 0, [0], [0.5])},
+    {"lookup": Lookup(["a"], 1, [], None, 0, [13], [0.5])},
+    {"lookup": Lookup(["a"], 1, [], None, 0, [0], [1.5])},
     {"strips": Strips([], [], [])},
     {"strips": Strips([[[1.0]] * 4] * 41, [[1.0] * 4] * 41, [])},
     {"strips": Strips([[[1.0]] * 4], [], [])},
@@ -475,9 +488,7 @@ def test_embedded_data_parse_back_equal():
     assert not set(text) & set("<>&\u2028\u2029")
     found, expected = json.loads(text), json.loads(content.to_json())
     packed = json.loads(zlib.decompress(base64.b64decode(found.pop("packed"))))
-    assert packed["coef"] == expected["coef"]
-    assert packed["confusion"] == expected["confusion"]
-    assert packed["numbers"] is None
+    assert {name: packed[name] for name in PACKED_FIELDS} == {name: expected[name] for name in PACKED_FIELDS}
     assert json.loads(zlib.decompress(base64.b64decode(found.pop("search")["names"])))[0] == expected["lookup"]["names"]
     assert found.pop("k") == content.k
     assert found.pop("guard") == {"names": list(spreadsheets.NAMES), "pattern": spreadsheets.PATTERN}
@@ -547,11 +558,21 @@ def test_policy_allows_exactly_the_style_and_the_script(make):
 
 
 def test_the_page_is_small_for_20_000_features():
-    names = [f"ENSG{place:011d}" for place in range(100)]
+    rng = np.random.default_rng(0)
+    names = [f"ENSG{place:011d}" for place in rng.permutation(60_000)[:20_000]]
     substitutes = [[(f"ENSG9{place:010d}", 0.8765, 0)] * 8 for place in range(100)]
+    correlations = np.clip(rng.normal(0, 0.35, 20_000), -1, 1).round(2).tolist()
+    nearest = rng.integers(0, 100, 20_000).tolist()
+    lookup = replace(make_lookup(names, 0, 100), nearest=nearest, correlations=correlations)
     for n_classes, most in ((4, 500_000), (8, 620_000)):
         content = make_content(
-            n_features=20_000, n_classes=n_classes, k=100, k_max=100, names=names, substitutes=substitutes
+            n_features=20_000,
+            n_classes=n_classes,
+            k=100,
+            k_max=100,
+            names=names[:100],
+            substitutes=substitutes,
+            lookup=lookup,
         )
         assert len(render(content).encode()) < most
 
@@ -568,7 +589,7 @@ def test_of_very_many_weights_the_page_holds_some():
         numbers = zlib.decompress(base64.b64decode(panel["rules"]))
         assert len(numbers) == 8 * sum((size + 1) * n_values for size in panel["sizes"])
     assert sizes[2] == list(range(1, 101))
-    for n_classes, fewest in ((4, 60), (8, 35)):
+    for n_classes, fewest in ((4, 55), (8, 30)):
         assert fewest < len(sizes[n_classes]) < 100
         assert sizes[n_classes] == [*range(1, len(sizes[n_classes])), 99]
 

@@ -11,7 +11,7 @@ from typing import Any
 from l20fs.report.measures import Lookup
 
 #: Signs of the page that the search may take; of more features than fit the best can be found.
-ROOM = 110_000
+ROOM = 100_000
 #: Place of a feature to which no selected one is alike, and the weakest correlation of those that are.
 NOBODY, ALIKE = 255, 0.5
 

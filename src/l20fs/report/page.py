@@ -17,9 +17,11 @@ from l20fs.report.lookup import for_search, packed
 from l20fs.report.measures import PanelNumbers
 
 #: Fields of the content that the script needs to show another k; all else is drawn once.
-SCRIPT_FIELDS = ("title", "task", "classes", "targets", "features", "columns", "substitutes")
-#: Most weights that the page predicts with: those of every panel up to 71 features and 4 classes.
-MOST_WEIGHTS = 8_000
+SCRIPT_FIELDS = ("title", "task", "classes", "targets", "features")
+#: Those of them that take much room, and are packed.
+PACKED_FIELDS = ("columns", "substitutes", "coef", "numbers", "confusion")
+#: Most weights that the page predicts with: those of every panel up to 61 features and 4 classes.
+MOST_WEIGHTS = 6_000
 
 #: Names and meanings of the columns on the page.
 COLUMNS = {
@@ -141,10 +143,10 @@ def render(content: Content) -> str:
 
 
 def _for_script(content: Content, swapped: frames.Frames, plots: dict[str, Any] | None) -> dict[str, Any]:
-    """Return the data of the script; what depends on k is packed, which takes less than half the room."""
+    """Return the data of the script; most of them are packed, which takes less than half the room."""
     stored = as_plain(content)
-    changing = {name: stored[name] for name in ("coef", "numbers", "confusion")} | {"frames": swapped, "strips": plots}
-    text = json.dumps(changing, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    large = {name: stored[name] for name in PACKED_FIELDS} | {"frames": swapped, "strips": plots}
+    text = json.dumps(large, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return {name: stored[name] for name in SCRIPT_FIELDS} | {
         "k": content.shown,
         "guard": {"names": spreadsheets.NAMES, "pattern": spreadsheets.PATTERN},

@@ -4,7 +4,8 @@
   const byId = (id) => document.getElementById(id);
   const range = byId("k-range");
   if (!range || typeof DecompressionStream === "undefined") return; // the page stays as it was written
-  const { coef, frames, numbers, confusion, strips } = await new Response(unpack(report.packed)).json();
+  Object.assign(report, await new Response(unpack(report.packed)).json());
+  const { coef, confusion, frames, numbers, strips } = report;
   const [lowest, highest] = [Number(range.min), Number(range.max)];
   const table = byId("features");
   const rows = [...table.tBodies[0].rows];
