@@ -92,7 +92,7 @@ def render(content: Content) -> str:
     (True, False)
     """
     swapped, plots = frames.make_frames(content), strips.strip_plots(content)
-    search = None if content.lookup is None else for_search(content.lookup)
+    search = for_search(content.lookup) if content.lookup is not None and content.k_max else None
     k = content.shown
     return fill(
         "report.html",
@@ -103,7 +103,7 @@ def render(content: Content) -> str:
             "page.js",
         ),
         data=_for_script(content, swapped, plots) | {"search": search},
-        n_searched=search["n"] if search and content.k_max else 0,
+        n_searched=search["n"] if search else 0,
         title=content.title,
         answer=unbroken(content.answer),
         content=content,

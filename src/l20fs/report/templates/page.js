@@ -20,9 +20,9 @@
     return new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
   }
 
-  async function searched({ names, near }) {
-    const bytes = await new Response(unpack(near)).arrayBuffer();
-    return [await new Response(unpack(names)).json(), new Uint8Array(bytes)];
+  async function searched({ names, steps, near }) {
+    const [text, numbers, bytes] = [names, steps, near].map((packed) => new Response(unpack(packed)));
+    return [(await text.text()).split("\n"), await numbers.json(), new Uint8Array(await bytes.arrayBuffer())];
   }
 
   /* ------------------------------------------------------------------------------------------------ words and numbers */
@@ -99,11 +99,10 @@
   function bar(share) {
     if (!share) return [];
     const [value, lower, upper] = share.map((part) => `${fixed(100 * part, 1)}%`);
-    const whole = drawn("svg", { width: "100%", height: 14, "aria-hidden": true });
+    const whole = drawn("svg", { "aria-hidden": true });
     whole.append(
-      drawn("rect", { class: "rail", width: "100%", height: 14, rx: 3 }),
-      drawn("rect", { class: "bar", width: value, height: 14, rx: 3 }),
-      drawn("line", { class: "whisker", x1: lower, x2: upper, y1: 7, y2: 7 }),
+      drawn("rect", { width: value, height: 14 }),
+      drawn("line", { x1: lower, x2: upper, y1: 7, y2: 7 }),
     );
     return [whole];
   }

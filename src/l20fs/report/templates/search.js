@@ -1,5 +1,5 @@
 /* The field that finds any feature: its rank, when it enters, and the selected feature that is most like it. */
-function startSearch(report, [names, steps], near, { element, fixed, named }) {
+function startSearch(report, names, steps, near, { element, fixed, named }) {
   const { n_ranked: nRanked, entry, n_followed: nFollowed } = report.search;
   const byId = (id) => document.getElementById(id);
   const lowered = names.map((name) => name.toLowerCase());
@@ -36,7 +36,7 @@ function startSearch(report, [names, steps], near, { element, fixed, named }) {
   }
 
   function show() {
-    const wanted = byId("where-name").value.trim().toLowerCase();
+    const wanted = byId("where-name").value.trim().split(/\s+/).join(" ").toLowerCase();
     const found = wanted ? find(wanted) : [];
     const more = found.length > MOST_SHOWN ? ` The first ${MOST_SHOWN} are shown.` : "";
     byId("where-status").textContent = wanted ? `${found.length} of ${names.length} features found.${more}` : "";
