@@ -451,7 +451,7 @@ def test_stability_bars_are_the_frequencies_best_on_top():
         assert segment[:, 0] == pytest.approx([frequency - error, frequency + error])
     assert display.ax_.get_xlabel() == (
         "share of 50 resamples in which the feature is selected (± standard error)\n"
-        "stability of the selection: 0.71 (0.65 to 0.77)"
+        "stability index of the selection: 0.71 (0.65 to 0.77)"
     )
     assert_nothing_overlaps(display)
 

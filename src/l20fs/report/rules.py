@@ -168,7 +168,7 @@ def _rules_of_strips(strips: Strips, content: Content) -> Rules:
     yield all(len(row) == n_medians for row in strips.medians), f"an entry of strips has not {n_medians} medians"
     rows = [row for rows in strips.values for row in rows]
     yield sum(map(len, rows)) <= MOST_STRIP_VALUES, f"strips has more than {MOST_STRIP_VALUES} values"
-    numbers = (value for row in (*rows, *strips.medians, strips.targets) for value in row if value is not None)
+    numbers = [*strips.targets, *(value for row in (*rows, *strips.medians) for value in row if value is not None)]
     yield all(abs(value) <= LARGEST for value in numbers), f"a value of strips is beyond {LARGEST:g}"
     if is_regression:
         n = len(strips.targets)

@@ -189,10 +189,11 @@ def nested_estimate(score: str, sizes: Sequence[int]) -> str:
 
 
 def how_stable(index: float, lower: float, upper: float, n_resamples: int) -> str:
-    """Give the agreement of the selections on halves of the samples."""
+    """Give the stability index: the agreement of the selections on halves of the samples."""
     return (
-        f"Stability: on {n_resamples} random halves of the samples the selections agree by {index:.2f} (95 % interval "
-        f"{lower:.2f} to {upper:.2f}; 1 is always the same list, 0 is chance)."
+        f"Stability index: on {n_resamples} random halves of the samples the selections agree by {index:.2f} (95 % interval "
+        f"{lower:.2f} to {upper:.2f}; 1 is always the same list, 0 is chance). The stability of a feature is the share of "
+        "these halves on which it was selected."
     )
 
 
