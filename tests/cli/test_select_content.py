@@ -229,13 +229,13 @@ def test_many_classes_have_a_list_of_confusions_and_rates():
 def test_lookup_has_all_features_with_their_ranks_entries_and_nearest_members():
     X, codes = make_data(5)
     X[:, 6] = 1.0
-    found = findings(L20Selector(4, max_features=8), k=4, X=X, y=LETTERS[codes])
+    found = findings(k=4, X=X, y=LETTERS[codes])
     path, lookup = found.path, build_content(found).lookup
     order = np.argsort(found.selector.ranking_, kind="stable")
     assert lookup.names == [NAMES[j] for j in order]
     assert lookup.names[-1] == "g6"
     assert lookup.ranks == [*range(1, 12), 0]
-    assert (lookup.n_ranked, lookup.n_followed) == (11, 8)
+    assert (lookup.n_ranked, lookup.n_followed) == (11, 11)
     np.testing.assert_allclose(lookup.entry, path.entry_alphas[order[: len(lookup.entry)]], rtol=1e-3)
     assert np.isnan(path.entry_alphas[order[len(lookup.entry) :]]).all()
     with np.errstate(invalid="ignore"):
