@@ -1,4 +1,4 @@
-"""Which classes are mixed up, in words and rows: the most frequent confusions, and how often each class is recognised."""
+"""Confusions of classes in words and rows: the most frequent ones, and how often each class is recognised."""
 
 from __future__ import annotations
 

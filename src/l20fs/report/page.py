@@ -20,7 +20,7 @@ from l20fs.report.measures import PanelNumbers
 SCRIPT_FIELDS = ("title", "task", "classes", "targets", "features")
 #: Those of them that take much room, and are packed.
 PACKED_FIELDS = ("columns", "substitutes", "coef", "numbers", "confusion")
-#: Most weights that the page predicts with: those of every panel up to 61 features and 4 classes.
+#: Most weights that the page predicts with: those of every panel up to about 60 features and 4 classes.
 MOST_WEIGHTS = 6_000
 
 #: Names and meanings of the columns on the page.
