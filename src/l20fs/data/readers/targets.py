@@ -8,12 +8,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from l20fs.data.readers.cells import KNOWN_MISSING, MARKS, as_number, is_missing
 from l20fs.data.readers.table import Contents, DataError, Request
 from l20fs.text import counted, listed
 from l20fs.typing import Array
-
-#: Texts that stand for a missing number, in lower case.
-MISSING = ("", "na", "n/a", "nan", "null", "none", "?")
 
 #: A number as in a table; Python alone would also read 1_000.
 NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?)", re.IGNORECASE | re.ASCII)
@@ -45,16 +43,18 @@ def labels_of(values: Sequence[str], what: str, contents: Contents, request: Req
 def numbers_of(values: Sequence[str], what: str, contents: Contents, request: Request) -> Array:
     """Return numbers, or raise an error that names the first missing, odd or infinite one."""
     texts = [value.strip() for value in values]
-    _refuse_missing([i for i, text in enumerate(texts) if text.lower() in MISSING], what, contents, request)
-    odd = [i for i, text in enumerate(texts) if not NUMBER.fullmatch(text)]
+    are_missing = [is_missing(text, request) or text.lower() in KNOWN_MISSING for text in texts]
+    _refuse_missing(np.flatnonzero(are_missing), what, contents, request)
+    found = [as_number(text, contents.decimal) for text in texts]
+    odd = [i for i, number in enumerate(found) if number is None]
     if odd:
         shown = listed(dict.fromkeys(texts[i] for i in odd))
         n_odd = "1 value that is no number" if len(odd) == 1 else f"{len(odd)} values that are no numbers"
         raise DataError(
             f"{request.name}: {what} has {n_odd}: {shown}, first in {_places(odd, contents)}. A regression needs numbers, "
-            "with a point for decimals; for labels leave --task regression out."
+            f"with a {MARKS[contents.decimal]} (--decimal); for labels leave --task regression out."
         )
-    numbers = np.array([float(text) for text in texts])
+    numbers = np.array(found, dtype=np.float64)
     infinite = np.flatnonzero(~np.isfinite(numbers))
     if len(infinite):
         raise DataError(
