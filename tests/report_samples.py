@@ -109,6 +109,7 @@ def make_content(
             for rank in range(k_max)
         ],
         "heat": heat.tolist(),
+        "heat_groups": make_groups(heat, classes),
         "coef": coef,
         "confusion": confusion if n_classes <= 30 else None,
         "confused": None if n_classes <= 30 else [confused_pairs(counts) for counts in confusion],
@@ -161,6 +162,13 @@ def make_regression(k=6, k_max=20, *, targets=("age",), names=None, seed=0, n_sa
     return make_content(k=k, k_max=k_max, seed=seed, **empty | values | nothing | changes)
 
 
+def make_groups(heat, classes):
+    """Return the rows of the heatmap by the class with the highest mean."""
+    highest = heat.argmax(axis=1)
+    found = [(name, np.flatnonzero(highest == place).tolist()) for place, name in enumerate(classes or ["all"])]
+    return [(f"high in {name}", places) for name, places in found if places]
+
+
 def interval(mean, width=0.05):
     """Return the ends of made-up intervals."""
     return np.clip(mean - width, -1, 1).round(4).tolist(), np.clip(mean + width, -1, 1).round(4).tolist()
@@ -182,7 +190,8 @@ def make_reliability(rng, n_samples, n_classes):
     shares = np.clip(chances + rng.normal(0, 0.1, 5), 0, 1).round(4)
     sizes = 1 + rng.multinomial(n_samples - 5, [0.05, 0.1, 0.15, 0.2, 0.5])
     bins = list(zip(chances.tolist(), shares.tolist(), sizes.tolist(), strict=True))
-    return Reliability(bins, round(float(rng.uniform(0.02, 0.2)), 4), 0.25)
+    intervals = [(max(0.0, round(share - 0.2, 4)), min(1.0, round(share + 0.2, 4))) for _, share, _ in bins]
+    return Reliability(bins, round(float(rng.uniform(0.02, 0.2)), 4), 0.25, intervals)
 
 
 def make_strips(n, sizes, seed=0):

@@ -143,7 +143,7 @@ def test_the_result_is_that_of_the_whole_table(folder, tmp_path, name, monkeypat
         expected, found = (pd.read_csv(folder / file, sep="\t") for folder in (whole, blocks))
         pd.testing.assert_frame_equal(found, expected, check_exact=False, rtol=1e-4)
     reports = [json.loads((place / "report.json").read_text()) for place in (whole, blocks)]
-    for key in ("answer", "sentences", "warnings", "heat", "confusion", "substitutes", "columns", "strips"):
+    for key in ("answer", "sentences", "warnings", "heat", "heat_groups", "confusion", "substitutes", "strips"):
         assert reports[1][key] == reports[0][key], key
     nearest = [(report["lookup"]["names"], report["lookup"]["nearest"]) for report in reports]
     assert nearest[1] == nearest[0]

@@ -65,6 +65,12 @@ def test_two_classes_have_one_in_which_it_is_high():
     assert class_level([]) == class_level([1.0]) == Level(True, ())
 
 
+def test_classes_of_one_or_two_samples_are_left_out():
+    assert class_level([3.0, 0.1, -1.0, 0.2], [2, 9, 9, 3]) == Level(False, (2,))
+    assert class_level([3.0, 0.1, -1.0, 0.2], [3, 9, 9, 3]) == Level(True, (0,))
+    assert class_level([3.0, 0.1, -1.0], [1, 9, 2]) == Level(True, (0,)), "one class alone tells nothing"
+
+
 def test_levels_of_the_tumours_are_those_of_the_heatmap():
     """All genes: what is called high is the highest mean and above that of all samples, what is called low below."""
     tumours = load_srbct()

@@ -185,9 +185,12 @@ def test_a_later_format_is_named():
 
 
 def test_format_2_is_read_without_what_is_no_longer_used():
-    content = make_content(strips=None)
+    reliability = [replace(each, intervals=None) for each in make_content().reliability]
+    content = make_content(strips=None, heat_groups=[], reliability=reliability)
     stored = json.loads(content.to_json()) | {"format": 2, "strongest": [[0]]}
-    del stored["strips"]
+    del stored["strips"], stored["heat_groups"]
+    for each in stored["reliability"]:
+        del each["intervals"]
     assert Content.from_json(json.dumps(stored)) == content
     with pytest.raises(ReportError, match="strongest"):
         Content.from_json(json.dumps(stored | {"format": 3}))
@@ -196,12 +199,12 @@ def test_format_2_is_read_without_what_is_no_longer_used():
 def test_an_earlier_format_is_read():
     """Format 1 has none of the fields that came with format 2, and no intervals."""
     curves = [Curve("a", [0.5] * 40, [0.1] * 40)]
-    content = make_content(rates=None, reliability=None, panel=None, strips=None, curves=curves)
+    content = make_content(rates=None, reliability=None, panel=None, strips=None, heat_groups=[], curves=curves)
     stored = json.loads(content.to_json()) | {"format": 1}
     for curve in stored["curves"]:
         del curve["lower"], curve["upper"]
     for name in ("task", "targets", "score_format", "score_is_loss", "chance_name", "further", "rates", "roc",
-                 "reliability", "numbers", "strips", "panel"):  # fmt: skip
+                 "reliability", "numbers", "strips", "panel", "heat_groups"):  # fmt: skip
         del stored[name]
     assert Content.from_json(json.dumps(stored)) == content
 
@@ -267,6 +270,11 @@ CHANGES = [
     {"lookup": Lookup(["a", "b"], 2, [], None, 0, [0], [0.5])},
     {"lookup": Lookup(["a"], 1, [], None, 0, [13], [0.5])},
     {"lookup": Lookup(["a"], 1, [], None, 0, [0], [1.5])},
+    {"heat_groups": [("a", [*range(39)])]},
+    {"heat_groups": [("a", [*range(40)]), ("b", [])]},
+    {"heat_groups": [("a", [*range(40)]), ("b", [3])]},
+    {"reliability": [Reliability([(0.5, 0.5, 1)], 0.1, 0.1, [])] * 40},
+    {"reliability": [Reliability([(0.5, 0.5, 1)], 0.1, 0.1, [(0.5, 0.4)])] * 40},
     {"strips": Strips([], [], [])},
     {"strips": Strips([[[1.0]] * 4] * 41, [[1.0] * 4] * 41, [])},
     {"strips": Strips([[[1.0]] * 4], [], [])},

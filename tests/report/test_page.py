@@ -14,11 +14,9 @@ from report_samples import EVIL, comparison, evil_content, make_content, make_re
 from l20fs import L20SelectorCV
 from l20fs.data import load_srbct
 from l20fs.estimators.selection_table import substitutes
-from l20fs.evaluation.corrected_score import wilson
 from l20fs.experiments.exhibits import write_table
 from l20fs.report import Content, Curve, Exhibit, comparison_page, reproduction_page
 from l20fs.report.document import Bullets, Cell, Heading, Table
-from l20fs.report.page import heat_rows
 from l20fs.text import with_interval
 
 
@@ -53,7 +51,7 @@ def check_panel(page, content, k):
     assert number_of(page, "#features tbody tr") == k
     assert number_of(page, "#heatmap tr[data-place]") == k
     places = page.locator("#heatmap tr[data-place]:visible").evaluate_all("rows => rows.map((row) => row.dataset.place)")
-    shown = [(group.heading, [place for place in group.places if place < k]) for group in heat_rows(content)]
+    shown = [(heading, [place for place in group if place < k]) for heading, group in content.heat_groups]
     assert [int(place) for place in places] == [place for _, group in shown for place in group]
     assert texts(page, "#heatmap .heading") == [heading for heading, group in shown if group]
     assert page.locator("#k-range").input_value() == page.locator("#k-number").input_value() == str(k)
@@ -236,7 +234,8 @@ def test_rates_and_probabilities_follow_the_slider(show):
         ]
         found = content.reliability[k - 1]
         assert cells(page, "#reliability-rows tr") == [
-            [f"{100 * a:.1f} %", with_interval(b, *wilson(b * n, n), is_share=True), str(n)] for a, b, n in found.bins
+            [f"{100 * a:.1f} %", with_interval(b, *ends, is_share=True), str(n)]
+            for (a, b, n), ends in zip(found.bins, found.intervals, strict=True)
         ]
         assert page.locator("#brier").text_content() == f"{found.brier:.3f}"
         assert page.locator("#log-loss").text_content() == f"{found.log_loss:.3f}"
@@ -276,7 +275,7 @@ def test_numbers_follow_the_slider(show):
         assert page.locator("#features thead th").last.text_content().endswith("height")
         assert number_of(page, "#heatmap tr[data-place]") == k
     places = page.locator("#heatmap tr[data-place]:visible").evaluate_all("rows => rows.map((row) => row.dataset.place)")
-    shown = [(group.heading, [place for place in group.places if place < k]) for group in heat_rows(content)]
+    shown = [(heading, [place for place in group if place < k]) for heading, group in content.heat_groups]
     assert [int(place) for place in places] == [place for _, group in shown for place in group]
     assert texts(page, "#heatmap .heading") == [heading for heading, group in shown if group]
     assert page.locator("#confusion").count() == 0

@@ -16,6 +16,7 @@ from l20fs.estimators import panels
 from l20fs.estimators.panels import heads_of
 from l20fs.estimators.selection_table import NearestMembers
 from l20fs.evaluation.corrected_score import fixed_score
+from l20fs.evaluation.levels import class_level
 from l20fs.evaluation.metrics import METRICS, Outputs, area_under_curve
 from l20fs.evaluation.predictions import JUDGES, Predictions
 from l20fs.evaluation.target_summary import Classes
@@ -58,6 +59,7 @@ def build_content(findings: Findings) -> Content:
         columns=_columns(findings, units),
         substitutes=substitutes,
         heat=[[_rounded(mean) for mean in row] for row in findings.means[: len(units)]],
+        heat_groups=_heat_groups(findings, len(units)),
         coef=_weights_for_every_k(findings, heads),
         confusion=None if is_regression else _confusion(predictions, len(units)),
         path=_path_lines(findings, heads[:MOST_LINES]),
@@ -119,6 +121,7 @@ def selection_tsv(findings: Findings, content: Content) -> str:
         columns=_columns(findings, units),
         substitutes=_substitutes(findings, heads_of(units)),
         heat=[],
+        heat_groups=[],
         **nothing,
     )
     rows = [whole.row(k, place) for place in range(k)]
@@ -147,6 +150,18 @@ def _columns(findings: Findings, units: list[Array]) -> dict[str, list[str]]:
         names = findings.samples.feature_names
         columns["members"] = [", ".join(str(names[j]) for j in members) for members in units]
     return columns
+
+
+def _heat_groups(findings: Findings, n: int) -> list[tuple[str, list[int]]]:
+    """Return the rows of the heatmap: features of the same level together, classes in order, and the best one first."""
+    groups: dict[tuple[Any, ...], tuple[str, list[int]]] = {}
+    for place, text in enumerate(findings.levels[:n]):
+        key: tuple[Any, ...] = (not text, not text.startswith("rises"))
+        if not findings.is_regression:
+            level = class_level(findings.means[place], findings.classes.sizes)
+            key = (not text, level.classes[:1], not level.is_high, level.classes)
+        groups.setdefault(key, (text or "no difference", []))[1].append(place)
+    return [groups[key] for key in sorted(groups)]
 
 
 def _weights_for_every_k(findings: Findings, heads: Array) -> list[list[list[str]]] | None:
@@ -260,7 +275,8 @@ def _reliability(codes: Array, probabilities: Array) -> Reliability:
     weights = np.ones((1, len(codes)))
     brier, loss = (float(METRICS[name].formula(outputs, weights)[0, 0]) for name in ("brier", "log_loss"))
     points = [(round(each.probability, 4), round(each.right.value, 4), each.n_samples) for each in bins]
-    return Reliability(points, _digits(brier, 4), _digits(loss, 4))
+    intervals = [(round(each.right.lower, 4), round(each.right.upper, 4)) for each in bins]
+    return Reliability(points, _digits(brier, 4), _digits(loss, 4), intervals)
 
 
 def _roc(codes: Array, probabilities: Array) -> Roc:

@@ -109,9 +109,9 @@ class Findings:
 
     @cached_property
     def levels(self) -> list[str]:
-        """Where each unit that is selected or shown is high or low: in which class, or with the target."""
+        """Level of each unit that is selected or shown: the classes in which it is high or low, or its trend."""
         if not self.is_regression:
-            return [class_level(means).text(self.classes.names) for means in self.means]
+            return [class_level(means, self.classes.sizes).text(self.classes.names) for means in self.means]
         units = self.units[: max(self.k, self.k_max)]
         found = target_correlations(self.samples.X, units, self.targets.truth)
         return [trend(correlation, self.target_name) for correlation in found]

@@ -85,7 +85,8 @@ def levels(X: Any, units: Sequence[Array], targets: Targets, names: Sequence[str
     ['high in b', 'high in a']
     """
     if targets.codes is not None:
-        return [class_level(means).text(names) for means in class_means(X, units, targets.codes)]
+        sizes = np.bincount(targets.codes).tolist()
+        return [class_level(means, sizes).text(names) for means in class_means(X, units, targets.codes)]
     of_targets = np.array([target_correlations(X, units, numbers) for numbers in targets.Y.T])
     strongest = np.abs(of_targets).argmax(axis=0)
     return [trend(of_targets[place, unit], names[place]) for unit, place in enumerate(strongest)]

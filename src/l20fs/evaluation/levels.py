@@ -11,6 +11,8 @@ ENOUGH = 0.85
 DIGITS = 2
 #: Beyond this all means are equally far away.
 LARGEST = 1e6
+#: Fewest samples of a class whose mean tells something.
+FEWEST = 3
 #: Most classes that a text names.
 MOST_NAMES = 3
 
@@ -36,7 +38,7 @@ class Level(NamedTuple):
         return f"{'high' if self.is_high else 'low'} in {named}{f' and {n_more} more' if n_more > 0 else ''}"
 
 
-def class_level(means: Sequence[float]) -> Level:
+def class_level(means: Sequence[float], sizes: Sequence[int] | None = None) -> Level:
     """Return the classes whose means, of standardised values, set them apart from the others.
 
     These are the fewest classes, the highest or the lowest ones, that explain :data:`ENOUGH` of the sum of squares of the
@@ -48,12 +50,19 @@ def class_level(means: Sequence[float]) -> Level:
     ----------
     means : sequence of float
         Mean of each class, of which two decimals count.
+    sizes : sequence of int, optional
+        Number of samples of each class. The mean of one or two samples is chance: classes with fewer than three are left
+        out, if two others remain.
 
     Examples
     --------
     >>> class_level([-0.4, -1.7, -0.3, 0.1]), class_level([1.1, -0.9, 1.0, -1.2]), class_level([0.2, -1.9])
     (Level(is_high=False, classes=(1,)), Level(is_high=True, classes=(0, 2)), Level(is_high=True, classes=(0,)))
     """
+    known = [place for place, size in enumerate(sizes or ()) if size >= FEWEST]
+    if 2 <= len(known) < len(means):
+        is_high, classes = class_level([means[place] for place in known])
+        return Level(is_high, tuple(known[place] for place in classes))
     rounded = [round(min(max(mean, -LARGEST), LARGEST), DIGITS) for mean in means]
     n, centre = len(rounded), sum(rounded) / max(len(rounded), 1)
     total = sum((mean - centre) ** 2 for mean in rounded)

@@ -69,6 +69,9 @@ class Content:
     heat : list of lists of float
         For each feature its mean z-score in each class; of a regression, in the lower, middle and upper third of each
         target, target after target. May be empty.
+    heat_groups : list of (str, list of int), optional
+        Headings of the rows of ``heat`` that stand together, and the places of these rows, in the order of the page. If
+        there are none, the rows are in the order of ``features``.
     coef : list of lists of lists of str, optional
         ``coef[k - 1][i][c]``: the weight of feature i for class, or target, c if k features are selected.
     confusion : list of lists of lists of int, optional
@@ -139,6 +142,7 @@ class Content:
     columns: dict[str, list[str]]
     substitutes: list[list[tuple[str, float, int]]]
     heat: list[list[float]]
+    heat_groups: list[tuple[str, list[int]]] = field(default_factory=list)
     coef: list[list[list[str]]] | None = None
     confusion: list[list[list[int]]] | None = None
     confused: list[list[Pair] | None] | None = None

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from l20fs.evaluation.corrected_score import wilson
 from l20fs.report import confusion, svg
 from l20fs.report.content import Content
 from l20fs.report.measures import Curve, Reliability, Roc
@@ -132,9 +131,10 @@ def _unbroken_rows(frames: list[list[list[Any]]]) -> list[list[list[Any]]]:
 
 
 def _bin_rows(found: Reliability) -> list[list[str]]:
+    ends: Sequence[tuple[float, float] | None] = found.intervals or [None] * len(found.bins)
     return [
-        [unbroken(percent(mean)), unbroken(with_interval(share, *wilson(share * size, size), is_share=True)), str(size)]
-        for mean, share, size in found.bins
+        [unbroken(percent(mean)), estimate_text(share, interval, None, "percent"), str(size)]
+        for (mean, share, size), interval in zip(found.bins, ends, strict=True)
     ]
 
 

@@ -71,11 +71,13 @@ class Reliability:
     """Probabilities of the predicted classes in bins (mean probability, share that was right, samples), and their scores.
 
     ``brier`` is the mean squared error of the probabilities, summed over classes; of two classes, that of the second.
+    ``intervals`` are the 95 % intervals of the shares.
     """
 
     bins: list[tuple[float, float, int]]
     brier: float
     log_loss: float
+    intervals: list[tuple[float, float]] | None = None
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ import math
 import struct
 from typing import Any, NamedTuple
 
-from l20fs.evaluation.levels import class_level
 from l20fs.report import frames, points, spreadsheets, strips, svg
 from l20fs.report.confusion import MANY_CLASSES, MOST_RATES
 from l20fs.report.content import NUMBER, Content, as_plain
@@ -58,13 +57,6 @@ THIRDS = ("lower third", "middle third", "upper third")
 
 #: Colours on each side of the middle, and the z-score that has the last one.
 N_LEVELS, FULL_COLOUR = 5, 2.0
-
-
-class HeatRows(NamedTuple):
-    """Rows of the heatmap, by the places of their features, that stand together under a heading."""
-
-    heading: str
-    places: list[int]
 
 
 class TableCell(NamedTuple):
@@ -127,7 +119,7 @@ def render(content: Content) -> str:
         could_replace=content.could_replace,
         n_static=1 + len(content.columns),
         heat_names=_heat_names(content),
-        heat_rows=heat_rows(content),
+        heat_groups=content.heat_groups or [("", list(range(content.k_max)))],
         strips=plots,
         n_values=sum(len(row) for row in content.strips.values[0]) if content.strips else 0,
         strip_height=strips.LINE_HEIGHT,
@@ -193,21 +185,6 @@ def _heat_names(content: Content) -> list[str]:
         return content.classes
     names = content.targets
     return list(THIRDS) if len(names) == 1 else [f"{name}: {third}" for name in names for third in THIRDS]
-
-
-def heat_rows(content: Content) -> list[HeatRows]:
-    """Return the rows of the heatmap: features of the same level together, classes in order, and the best one first."""
-    groups: dict[tuple[Any, ...], HeatRows] = {}
-    for place, means in enumerate(content.heat):
-        if content.task == "classification":
-            level = class_level(means)
-            key: tuple[Any, ...] = (not level.classes, level.classes[:1], not level.is_high, level.classes)
-            text = level.text(content.classes)
-        else:
-            text = content.columns["level"][place] if "level" in content.columns else ""
-            key = (not text, not text.startswith("rises"), text)
-        groups.setdefault(key, HeatRows(text or "no difference", [])).places.append(place)
-    return [groups[key] for key in sorted(groups)]
 
 
 def column(name: str) -> tuple[str, str]:

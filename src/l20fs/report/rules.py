@@ -50,6 +50,9 @@ def rules_of(content: Content) -> Rules:
     yield all(0 <= rank <= n for rank in ranks), f"a substitute has a rank outside 0 to {n}"
     width = 3 * len(content.targets) if content.task == "regression" else n_classes
     yield all(len(row) == width for row in content.heat), f"a row of heat has not {width} means"
+    places = sorted(place for _, group in content.heat_groups for place in group)
+    yield places in ([], list(range(len(content.heat)))), "heat_groups has not every row of heat once"
+    yield all(group for _, group in content.heat_groups), "a group of heat_groups is empty"
     yield from _rules_of_panels(content)
     yield from _rules_of_pictures(content)
     yield from _rules_of_probabilities(content)
@@ -143,6 +146,12 @@ def _rules_of_probabilities(content: Content) -> Rules:
         yield len(reliability.bins) <= MOST_ROC_POINTS, f"a reliability curve has {len(reliability.bins)} bins"
         in_range = all(0.0 <= mean <= 1.0 and 0.0 <= share <= 1.0 and size > 0 for mean, share, size in reliability.bins)
         yield in_range, "a bin of probabilities is empty or not between 0 and 1"
+        if (intervals := reliability.intervals) is not None:
+            yield len(intervals) == len(reliability.bins), "there is not one interval for each bin of probabilities"
+            yield (
+                all(0.0 <= lower <= upper <= 1.0 for lower, upper in intervals),
+                "an interval of a bin is not between 0 and 1",
+            )
         yield reliability.brier >= 0.0 and reliability.log_loss >= 0.0, "a Brier score or log loss is negative"
 
 

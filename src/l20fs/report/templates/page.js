@@ -238,7 +238,7 @@
 
   function fillHeatmap() {
     for (const group of byId("heatmap")?.tBodies ?? []) {
-      const rows = [...group.rows].slice(1); // without the heading
+      const rows = [...group.querySelectorAll("[data-place]")]; // without the heading
       for (const row of rows) row.hidden = row.dataset.place >= k;
       group.hidden = rows.every((row) => row.hidden);
     }
