@@ -660,7 +660,7 @@ REPORTS = {
     "100 classes": make_content(n_classes=100, k=12, k_max=28, n_samples=400),
     "no curves": make_content(curves=[]),
     "no scores": make_content(curves=[Curve("a", [None] * 40, [None] * 40)]),
-    "bare": make_content(coef=None, substitutes=[], heat=[], confusion=None, path=None, stability=None),
+    "bare": make_content(coef=None, substitutes=[], heat=[], heat_groups=[], confusion=None, path=None, stability=None),
     "flat path": make_content(path=PathLines([1.0, 0.0], [[0.0, 0.0]], [None])),
     "one lambda": make_content(path=PathLines([1.0], [[1.0]], [None])),
     "two": make_two(),
