@@ -9,6 +9,7 @@ from l20fs.report import (
     ClassRate,
     Content,
     Curve,
+    Lookup,
     Numbers,
     PanelNumbers,
     PathLines,
@@ -17,6 +18,7 @@ from l20fs.report import (
     Stability,
     Strips,
 )
+from l20fs.report.confusion import confused_pairs
 
 #: Names that are markup, script, formulas or hard to write in a line (fault R1 and C7).
 EVIL = [
@@ -110,6 +112,7 @@ def make_content(
         "heat_groups": make_groups(heat, classes),
         "coef": coef,
         "confusion": confusion if n_classes <= 30 else None,
+        "confused": None if n_classes <= 30 else [confused_pairs(counts) for counts in confusion],
         "path": PathLines(
             (2.0 * 10.0 ** (-3 * shares)).tolist(),
             [line.round(4).tolist() for line in lines],
@@ -120,6 +123,7 @@ def make_content(
         "rates": [[make_rate(share, size) for size in sizes] for share in mean.round(4).tolist()],
         "roc": [make_roc(rng) for _ in range(k_max)] if n_classes == 2 else None,
         "reliability": [make_reliability(rng, n_samples, n_classes) for _ in range(k_max)],
+        "lookup": make_lookup(names, n_features, min(k, k_max)),
         "panel": make_panel(k_max, n_classes, seed),
         "strips": make_strips(min(k_max, 30), sizes, seed) if k_max else None,
     }
@@ -153,7 +157,7 @@ def make_regression(k=6, k_max=20, *, targets=("age",), names=None, seed=0, n_sa
         "panel": make_panel(k_max, n_targets, seed, is_regression=True),
         "strips": make_scatter(k_max, measured[0].round(2).tolist(), seed) if k_max else None,
     }
-    nothing = dict.fromkeys(("confusion", "rates", "roc", "reliability"))
+    nothing = dict.fromkeys(("confusion", "confused", "rates", "roc", "reliability"))
     empty = {"classes": [], "class_sizes": [], "n_classes": 1, "n_samples": n_samples, "names": names}
     return make_content(k=k, k_max=k_max, seed=seed, **empty | values | nothing | changes)
 
@@ -220,6 +224,16 @@ def make_panel(k_max, n_outputs, seed=0, *, is_regression=False, transform="none
         rng.uniform(8, 12, k_max).round(3).tolist(),
         transform,
     )
+
+
+def make_lookup(names, n_features, n_selected):
+    """Return all features, of which the last has no rank, and the others have made-up likeness."""
+    names = [*names, *(f"other {place}" for place in range(len(names), n_features))]
+    n = len(names)
+    places = [place % n_selected if n_selected and place < n - 1 else -1 for place in range(n)]
+    values = [0.0 if place < 0 else round((-1) ** i * (i % 101) / 100, 2) for i, place in enumerate(places)]
+    entry = [float(f"{2 / (rank + 1) ** 2:.4g}") for rank in range(min(n - 1, 50))]
+    return Lookup(names, n - 1, [*range(1, n), 0], entry, len(entry), places, values)
 
 
 def evil_content():

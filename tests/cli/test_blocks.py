@@ -168,6 +168,8 @@ def test_the_result_is_that_of_the_whole_table(folder, tmp_path, name, monkeypat
     reports = [json.loads((place / "report.json").read_text()) for place in (whole, blocks)]
     for key in ("answer", "sentences", "warnings", "heat", "heat_groups", "confusion", "substitutes", "strips"):
         assert reports[1][key] == reports[0][key], key
+    nearest = [(report["lookup"]["names"], report["lookup"]["nearest"]) for report in reports]
+    assert nearest[1] == nearest[0]
     assert {file.split("-")[0] for file in contents(blocks)} == {*RESULTS, "stability.tsv", "stability/resample"}
 
 

@@ -26,6 +26,7 @@ from l20fs.evaluation.metrics import METRICS
 from l20fs.evaluation.predictions import predictions_by_k
 from l20fs.methods import FisherScore
 from l20fs.report import Content, render
+from l20fs.report.confusion import confused_pairs
 
 
 def frame_of(text):
@@ -219,13 +220,41 @@ def test_notes_of_the_run_are_among_the_warnings():
     assert content.k_rule == "smallest within one standard error of the best"
 
 
-def test_many_classes_have_no_confusion():
+def test_many_classes_have_a_list_of_confusions_and_rates():
     rng = np.random.default_rng(0)
     y = np.array([f"c{i % 40:02d}" for i in range(120)])
     X = rng.standard_normal((120, 30)) + (np.arange(120) % 40)[:, None] * rng.standard_normal(30)
     selector = L20Selector(3, max_features=30).fit(X, y)
     predictions = predictions_by_k(selector, X, y, range(1, 4), make_stratified_folds(y))
-    assert build_content(made(X, y, [f"g{j}" for j in range(30)], selector, 3, predictions)).confusion is None
+    content = build_content(made(X, y, [f"g{j}" for j in range(30)], selector, 3, predictions))
+    assert content.confusion is None
+    assert content.reliability is None
+    for k in (1, 2, 3):
+        counts = predictions.confusion(k)
+        assert content.confused[k - 1] == confused_pairs(counts.tolist())
+        right = [rate.sensitivity[0] for rate in content.rates[k - 1]]
+        np.testing.assert_allclose(right, counts.diagonal() / counts.sum(axis=1), atol=5e-5)
+    assert content.confused[3:] == [None] * (content.k_max - 3)  # not measured
+
+
+def test_lookup_has_all_features_with_their_ranks_entries_and_nearest_members():
+    X, codes = make_data(5)
+    X[:, 6] = 1.0
+    found = findings(k=4, X=X, y=LETTERS[codes])
+    path, lookup = found.path, build_content(found).lookup
+    order = np.argsort(found.selector.ranking_, kind="stable")
+    assert lookup.names == [NAMES[j] for j in order]
+    assert lookup.names[-1] == "g6"
+    assert lookup.ranks == [*range(1, 12), 0]
+    assert (lookup.n_ranked, lookup.n_followed) == (11, 11)
+    np.testing.assert_allclose(lookup.entry, path.entry_alphas[order[: len(lookup.entry)]], rtol=1e-3)
+    assert np.isnan(path.entry_alphas[order[len(lookup.entry) :]]).all()
+    with np.errstate(invalid="ignore"):
+        matrix = np.abs(np.nan_to_num(np.corrcoef(X.T)))[:, order[:4]]
+    assert lookup.nearest == [-1 if j == 6 else int(matrix[j].argmax()) for j in order]
+    np.testing.assert_allclose(np.abs(lookup.correlations), matrix[order].max(axis=1), atol=0.0051)
+    other = build_content(findings(FisherScore(4), k=4)).lookup
+    assert (other.entry, other.n_followed, other.ranks) == (None, 0, [])
 
 
 @given(st.integers(2, 500))

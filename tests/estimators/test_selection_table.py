@@ -20,7 +20,7 @@ from sklearn.exceptions import NotFittedError
 
 from l20fs import L20Selector, L20SelectorCV
 from l20fs.estimators import selection_table
-from l20fs.estimators.selection_table import best_first, substitutes, worthwhile_correlation
+from l20fs.estimators.selection_table import NearestMembers, best_first, likeness, substitutes, worthwhile_correlation
 
 
 def substitutes_twin(X, chosen, n):
@@ -334,3 +334,22 @@ def test_excluded_features_replace_nothing():
     assert not table["could_replace"].str.contains("copy").any()
     free = L20Selector(1, include=["g2"]).fit(named, y).selection_frame(named)
     assert free["could_replace"][0].startswith("copy (1.00)")
+
+
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
+def test_the_nearest_member_is_that_of_the_correlation_matrix(container):
+    """A member is nearest to itself, a constant feature to none, and of equal ones the first counts."""
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(30, 40)) * (rng.random((30, 40)) < 0.7)
+    X[:, 7] = 3.0
+    X[:, 20] = -2.0 * X[:, 11]
+    chosen = [5, 11, 7, 20, 33, 2]
+    nearest = NearestMembers(40, 4)
+    likeness(container(X), chosen, 2, nearest=nearest)
+    with np.errstate(invalid="ignore"):
+        matrix = np.nan_to_num(np.corrcoef(X.T))
+    for feature in range(40):
+        values = np.abs(matrix[feature, [5, 11, 20]]).round(9)
+        place = [0, 1, 3][int(values.argmax())]
+        assert nearest.place[feature] == (-1 if feature == 7 else place)
+        assert nearest.correlation[feature] == pytest.approx(0 if feature == 7 else matrix[feature, chosen[place]], abs=1e-9)

@@ -228,7 +228,7 @@ def test_rates_and_probabilities_follow_the_slider(show):
         page.locator("#k-number").fill(str(k))
         page.keyboard.press("Tab")
         assert cells(page, "#rates-rows tr") == [
-            [name, str(rate.n_samples)]
+            [name, str(rate.n_samples), ""]
             + [f"{100 * a:.0f} % ({100 * b:.0f} to {100 * c:.0f} %)" for a, b, c in (rate.sensitivity, rate.specificity)]
             for name, rate in zip(content.classes, content.rates[k - 1], strict=True)
         ]
@@ -418,7 +418,7 @@ def test_hostile_names_are_shown_as_text(show):
     assert names.nth(0).text_content() == EVIL[0]
     assert names.nth(2).text_content() == EVIL[2]
     assert "…" in names.nth(5).text_content()
-    assert len(names.nth(5).text_content()) <= 40
+    assert len(names.nth(5).text_content()) <= 200
     assert names.nth(5).get_attribute("title") == EVIL[5]
     assert page.title().startswith("</script>")
 
@@ -475,7 +475,8 @@ def test_5000_features_are_capped_with_a_notice(show):
 
 def test_100_classes(show):
     page = show(make_content(n_classes=100, k=12, k_max=28, n_samples=400))
-    assert page.get_by_text("With 100 classes the table would be too large").is_visible()
+    assert number_of(page, "#confused-rows tr") == 15
+    assert number_of(page, "#rates-rows tr") == 100
     assert number_of(page, "#heatmap tr[data-place]") == 12
     page.locator("#k-range").press("ArrowRight")
     assert number_of(page, "#heatmap tr[data-place]") == 13

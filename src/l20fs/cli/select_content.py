@@ -9,10 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from l20fs.cli.select_findings import Findings, ScoreCurve, score_curve
+from l20fs.cli.select_lookup import make_lookup
 from l20fs.cli.select_sentences import answer, chance_name, describe
 from l20fs.cli.select_strips import strips_of
 from l20fs.estimators import panels
 from l20fs.estimators.panels import heads_of
+from l20fs.estimators.selection_table import NearestMembers
 from l20fs.evaluation.corrected_score import fixed_score
 from l20fs.evaluation.levels import class_level
 from l20fs.evaluation.metrics import METRICS, Outputs, area_under_curve
@@ -21,13 +23,13 @@ from l20fs.evaluation.target_summary import Classes
 from l20fs.evaluation.validation import class_rates, reliability
 from l20fs.objective.path_ranking import RULES
 from l20fs.report import sentences
+from l20fs.report.confusion import MOST_CLASSES, confused_pairs
 from l20fs.report.content import MOST_LINES, N_SUBSTITUTES, Content, Curve, PathLines, Stability, write_tsv
 from l20fs.report.measures import ClassRate, Numbers, Reliability, Roc
 from l20fs.report.rules import MOST_POINTS, MOST_ROC_POINTS
 from l20fs.typing import Array
 
 MOST_LAMBDAS = 200
-MOST_CLASSES = 30
 
 
 def build_content(findings: Findings) -> Content:
@@ -37,6 +39,8 @@ def build_content(findings: Findings) -> Content:
     metric, predictions = findings.metric, findings.predictions
     is_regression = findings.is_regression
     chance = findings.targets.chance(metric)
+    nearest = NearestMembers(len(findings.samples.feature_names), min(findings.k, len(units)))
+    substitutes = _substitutes(findings, heads, nearest)
     return Content(
         title=findings.samples.title,
         answer=answer(findings),
@@ -53,7 +57,7 @@ def build_content(findings: Findings) -> Content:
         curves=_curves(findings, len(units)),
         features=findings.names_of(units),
         columns=_columns(findings, units),
-        substitutes=_substitutes(findings, heads),
+        substitutes=substitutes,
         heat=[[_rounded(mean) for mean in row] for row in findings.means[: len(units)]],
         heat_groups=_heat_groups(findings, len(units)),
         coef=_weights_for_every_k(findings, heads),
@@ -69,6 +73,7 @@ def build_content(findings: Findings) -> Content:
         chance_name=chance_name(findings),
         further=_further(findings, len(units)),
         strips=strips_of(findings, units),
+        lookup=make_lookup(findings, nearest),
         **({} if predictions is None else _measures(findings, predictions, len(units))),
     )
 
@@ -105,9 +110,8 @@ def selection_tsv(findings: Findings, content: Content) -> str:
     if k <= content.k_max:
         return content.selection_tsv(k)
     units = findings.units[:k]
-    nothing: dict[str, Any] = dict.fromkeys(
-        ("coef", "confusion", "path", "stability", "rates", "roc", "reliability", "numbers", "strips", "panel")
-    )
+    of_panels = ("coef", "confusion", "confused", "path", "stability", "rates", "roc", "reliability")
+    nothing: dict[str, Any] = dict.fromkeys((*of_panels, "numbers", "strips", "lookup", "panel"))
     whole = replace(
         content,
         k_max=k,
@@ -172,13 +176,15 @@ def _coef_texts(coef: Array) -> list[list[str]]:
     return [[f"{weight + 0.0:.4g}" for weight in row] for row in coef.tolist()]
 
 
-def _substitutes(findings: Findings, heads: Array) -> list[list[tuple[str, float, int]]]:
+def _substitutes(
+    findings: Findings, heads: Array, nearest: NearestMembers | None = None
+) -> list[list[tuple[str, float, int]]]:
     """Return the substitutes of each feature at any k."""
     samples = findings.samples
     if findings.has_groups or not len(heads) or len(samples.y) < 2:
         return []
     excluded = panels.excluded_features(findings.path)
-    found = panels.substitutes_for_every_k(samples.X, heads, N_SUBSTITUTES, exclude=excluded)
+    found = panels.substitutes_for_every_k(samples.X, heads, N_SUBSTITUTES, exclude=excluded, nearest=nearest)
     return [
         [(str(samples.feature_names[each.feature]), _rounded(each.correlation), each.rank) for each in entries]
         for entries in found
@@ -223,10 +229,11 @@ def _measures(findings: Findings, predictions: Predictions, k_max: int) -> dict[
     places = _places(predictions, k_max)
     if not isinstance(predictions.targets, Classes):
         return {"numbers": _numbers(predictions, places)}
-    if len(predictions.targets) > MOST_CLASSES:
-        return {}
     measures: dict[str, Any] = {"rates": [place if place is None else _rates(predictions, place) for place in places]}
-    if predictions.values is not None:
+    if len(predictions.targets) > MOST_CLASSES:
+        counts = [None if place is None else predictions.confusion(predictions.sizes[place]) for place in places]
+        measures["confused"] = [None if each is None else confused_pairs(each.tolist()) for each in counts]
+    elif predictions.values is not None:
         shown = predictions.up_to(k_max)
         codes = predictions.targets.codes
         probabilities = shown.probabilities

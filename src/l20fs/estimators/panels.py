@@ -13,7 +13,7 @@ import numpy as np
 
 from l20fs.design import equality_tolerance
 from l20fs.estimators.base import BaseSelector
-from l20fs.estimators.selection_table import likeness, worthwhile_correlation
+from l20fs.estimators.selection_table import NearestMembers, likeness, worthwhile_correlation
 from l20fs.estimators.selector import L20Selector
 from l20fs.objective.path_ranking import RULES
 from l20fs.objective.prox import order_descending
@@ -83,7 +83,9 @@ class Substitute(NamedTuple):
     rank: int
 
 
-def substitutes_for_every_k(X: Any, heads: Array, n: int, *, exclude: Any = ()) -> list[list[Substitute]]:
+def substitutes_for_every_k(
+    X: Any, heads: Array, n: int, *, exclude: Any = (), nearest: NearestMembers | None = None
+) -> list[list[Substitute]]:
     """Return for each feature all that are among its best ``n`` substitutes outside a panel of k features, for any k.
 
     Features whose correlation is not worth it (:func:`~l20fs.estimators.selection_table.worthwhile_correlation`) are none.
@@ -96,8 +98,10 @@ def substitutes_for_every_k(X: Any, heads: Array, n: int, *, exclude: Any = ()) 
     n : int
     exclude : array of int
         Features that must not be offered.
+    nearest : NearestMembers, optional
+        Takes the correlations with all features.
     """
-    outside, within = likeness(X, heads, n, exclude=exclude)
+    outside, within = likeness(X, heads, n, exclude=exclude, nearest=nearest)
     rank_of = {int(feature): place + 1 for place, feature in enumerate(heads)}
     least = worthwhile_correlation(*X.shape)
     found = []

@@ -96,8 +96,33 @@ class Likeness(NamedTuple):
     mutual: Array
 
 
-def likeness(X: Any, chosen: Any, n: int = 3, *, exclude: Any = ()) -> Likeness:
+class NearestMembers:
+    """The one of the first chosen features with which each feature correlates most, found while correlations are computed.
+
+    Attributes
+    ----------
+    place : array of shape (n_features,)
+        Places among the chosen features, of equal ones the first; -1 for a constant feature.
+    correlation : array of shape (n_features,)
+    """
+
+    def __init__(self, n_features: int, n_members: int) -> None:
+        self.n_members = n_members
+        self.place = np.full(n_features, -1)
+        self.correlation = np.zeros(n_features)
+
+    def add(self, place: int, row: Array) -> None:
+        """Take the correlations of the chosen feature at a place with all features."""
+        if place < self.n_members:
+            is_stronger = np.abs(row) > np.abs(self.correlation) + equality_tolerance(row.dtype)
+            self.place[is_stronger] = place
+            self.correlation[is_stronger] = np.clip(row[is_stronger], -1.0, 1.0)
+
+
+def likeness(X: Any, chosen: Any, n: int = 3, *, exclude: Any = (), nearest: NearestMembers | None = None) -> Likeness:
     """Return substitutes, see :func:`substitutes`, and the correlations of the chosen features with each other.
+
+    ``nearest`` takes the correlations with all features, if it is given.
 
     Examples
     --------
@@ -126,6 +151,8 @@ def likeness(X: Any, chosen: Any, n: int = 3, *, exclude: Any = ()) -> Likeness:
     for block, lines in _correlations(design, replaceable):
         mutual[places[block, None], places] = lines[:, replaceable]
         for place, row in enumerate(lines, block.start):
+            if nearest is not None:
+                nearest.add(int(places[place]), row)
             strengths = np.abs(row[candidates])
             strengths[strengths < rounding] = 0.0
             order = order_descending(strengths, rtol=rounding)

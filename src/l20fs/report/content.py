@@ -8,7 +8,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, Literal
 
-from l20fs.report.measures import ClassRate, Curve, Numbers, PanelNumbers, PathLines, Reliability, Roc, Stability, Strips
+from l20fs.report.confusion import Pair, confused_pairs
+from l20fs.report.measures import (
+    ClassRate,
+    Curve,
+    Lookup,
+    Numbers,
+    PanelNumbers,
+    PathLines,
+    Reliability,
+    Roc,
+    Stability,
+    Strips,
+)
 from l20fs.report.records import ReportError, dump, read_value
 from l20fs.report.rules import FORMAT, MOST_LINES, NUMBER, rules_of
 from l20fs.report.spreadsheets import BYTE_ORDER_MARK, for_a_spreadsheet
@@ -64,6 +76,9 @@ class Content:
         ``coef[k - 1][i][c]``: the weight of feature i for class, or target, c if k features are selected.
     confusion : list of lists of lists of int, optional
         ``confusion[k - 1][true][predicted]``: numbers of samples.
+    confused : list of lists of Pair, optional
+        ``confused[k - 1]``: the most frequent confusions, where there are too many classes for a matrix; None where they
+        were not measured.
     path : PathLines, optional
     stability : Stability, optional
         Frequencies of the features that are selected at ``k``.
@@ -92,6 +107,8 @@ class Content:
         Measured and predicted numbers of a regression, of at most 300 samples and targets.
     strips : Strips, optional
         Values of the first features in single samples.
+    lookup : Lookup, optional
+        All features, for the search of the page.
     panel : PanelNumbers, optional
         What the page needs to predict new samples.
     format : int
@@ -128,6 +145,7 @@ class Content:
     heat_groups: list[tuple[str, list[int]]] = field(default_factory=list)
     coef: list[list[list[str]]] | None = None
     confusion: list[list[list[int]]] | None = None
+    confused: list[list[Pair] | None] | None = None
     path: PathLines | None = None
     stability: Stability | None = None
     provenance: dict[str, Any] = field(default_factory=dict)
@@ -145,6 +163,7 @@ class Content:
     reliability: list[Reliability | None] | None = None
     numbers: Numbers | None = None
     strips: Strips | None = None
+    lookup: Lookup | None = None
     panel: PanelNumbers | None = None
     format: int = FORMAT
 
@@ -230,6 +249,13 @@ class Content:
         """Return names and correlations of the most correlated features outside a panel of k."""
         outside = [(name, value + 0.0) for name, value, rank in self.substitutes[place] if rank == 0 or rank > k]
         return outside[:N_SUBSTITUTES]  # + 0.0: no text ever says -0.00 for a plain zero
+
+    def confusions(self, k: int) -> list[Pair] | None:
+        """Return the most frequent confusions with k features, None where they were not measured."""
+        if self.confusion is None:
+            return self.confused[k - 1] if self.confused is not None else None
+        counts = self.confusion[k - 1]
+        return confused_pairs(counts) if any(map(any, counts)) else None
 
 
 def write_tsv(rows: Iterable[Iterable[str]], *, for_spreadsheets: bool = False) -> str:

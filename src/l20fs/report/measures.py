@@ -89,6 +89,26 @@ class Numbers:
 
 
 @dataclass(frozen=True)
+class Lookup:
+    """All features that can be searched for, best first, and those without a rank last.
+
+    ``ranks[i]`` is the rank of the feature ``names[i]``, 0 for none; empty if it is i + 1 for all of them. ``n_ranked`` is
+    the last rank. ``entry[i]`` is the lambda at which it came to stay, of the first features, and None for a method without
+    a path; the path was followed up to ``n_followed`` features. ``nearest[i]`` is the place among the selected features of
+    the one that it correlates with most, -1 for none, and ``correlations[i]`` that correlation; both are empty where they
+    are not known.
+    """
+
+    names: list[str]
+    n_ranked: int
+    ranks: list[int]
+    entry: list[float | None] | None
+    n_followed: int
+    nearest: list[int]
+    correlations: list[float]
+
+
+@dataclass(frozen=True)
 class Strips:
     """Values of the first features in single samples, for a picture of each, without the names of the samples.
 

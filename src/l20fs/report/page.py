@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import math
 import struct
-import zlib
 from typing import Any, NamedTuple
 
 from l20fs.report import frames, points, spreadsheets, strips, svg
+from l20fs.report.confusion import MANY_CLASSES, MOST_RATES
 from l20fs.report.content import NUMBER, Content, as_plain
 from l20fs.report.frames import unbroken as unbroken
 from l20fs.report.html_page import fill
+from l20fs.report.lookup import for_search, packed
 from l20fs.report.measures import PanelNumbers
 
-#: Fields of the content that the script needs to show another k, as they are and packed; all else is drawn once.
+#: Fields of the content that the script needs to show another k; all else is drawn once.
 SCRIPT_FIELDS = ("title", "task", "classes", "targets", "features")
-PACKED_FIELDS = ("columns", "substitutes", "confusion", "coef", "numbers")
-#: Most weights that the page predicts with: those of every panel up to 100 features and 4 classes.
-MOST_WEIGHTS = 16_000
+#: Those of them that take much room, and are packed.
+PACKED_FIELDS = ("columns", "substitutes", "coef", "numbers", "confusion")
+#: Most weights that the page predicts with: those of every panel up to about 60 features and 4 classes.
+MOST_WEIGHTS = 6_000
 
 #: Names and meanings of the columns on the page.
 COLUMNS = {
@@ -44,6 +45,8 @@ COLUMNS = {
 }
 #: Columns that are shown only if asked for: what they say is in the order of the rows.
 TECHNICAL = ("score", "norm", "entry_alpha", "rule")
+#: So are the weights for more classes than this, which no window is wide enough for.
+MOST_WEIGHT_COLUMNS = 6
 WEIGHT = (
     "How the linear rule uses the feature beside all others: a high value counts for a class with a positive weight, and "
     "against one with a negative weight. Weights correct each other, so that a sign may differ from the level."
@@ -52,8 +55,6 @@ SLOPE = "How much the prediction rises if the value rises by one unit and all ot
 #: Columns of the heatmap of a regression.
 THIRDS = ("lower third", "middle third", "upper third")
 
-#: Number of classes from which cells show a colour only, and class names are turned.
-MANY_CLASSES = 12
 #: Colours on each side of the middle, and the z-score that has the last one.
 N_LEVELS, FULL_COLOUR = 5, 2.0
 
@@ -83,11 +84,18 @@ def render(content: Content) -> str:
     (True, False)
     """
     swapped, plots = frames.make_frames(content), strips.strip_plots(content)
+    search = for_search(content.lookup) if content.lookup is not None and content.k_max else None
     k = content.shown
     return fill(
         "report.html",
-        scripts=("sort.js", *(("predict.js",) if content.panel else ()), "page.js"),
-        data=_for_script(content, swapped, plots),
+        scripts=(
+            "sort.js",
+            *(("predict.js",) if content.panel else ()),
+            *(("search.js",) if search else ()),
+            "page.js",
+        ),
+        data=_for_script(content, swapped, plots) | {"search": search},
+        n_searched=search["n"] if search else 0,
         title=content.title,
         answer=unbroken(content.answer),
         content=content,
@@ -105,7 +113,7 @@ def render(content: Content) -> str:
         n_coloured=svg.N_COLOURS,
         header=[column(name) for name in content.header()],
         is_number=[_is_number(content, name) for name in content.header()],
-        is_technical=[name in TECHNICAL for name in content.header()],
+        is_technical=[_is_technical(content, name) for name in content.header()],
         meanings=_meanings(content),
         rows=[_row(content, place) for place in range(content.k_max)],
         could_replace=content.could_replace,
@@ -118,6 +126,7 @@ def render(content: Content) -> str:
         plot_height=strips.PLOT_HEIGHT,
         target_ticks=strips.target_ticks(content) if plots and content.task == "regression" else [],
         is_crowded=len(content.classes) >= MANY_CLASSES,
+        most_rates=MOST_RATES,
         heat_level=heat_level,
         signed=signed,
         count_level=count_level,
@@ -126,22 +135,16 @@ def render(content: Content) -> str:
 
 
 def _for_script(content: Content, swapped: frames.Frames, plots: dict[str, Any] | None) -> dict[str, Any]:
-    """Return the data of the script; what depends on k is packed, which takes less than half the room."""
+    """Return the data of the script; most of them are packed, which takes less than half the room."""
     stored = as_plain(content)
-    changing = {name: stored[name] for name in PACKED_FIELDS}
-    changing |= {"frames": swapped, "strips": strips.for_script(plots)}
-    text = json.dumps(changing, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    large = {name: stored[name] for name in PACKED_FIELDS} | {"frames": swapped, "strips": strips.for_script(plots)}
+    text = json.dumps(large, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return {name: stored[name] for name in SCRIPT_FIELDS} | {
         "k": content.shown,
         "guard": {"names": spreadsheets.NAMES, "pattern": spreadsheets.PATTERN},
         "packed": packed(text.encode()),
         "panel": None if content.panel is None else _for_prediction(content.panel, content.shown),
     }
-
-
-def packed(data: bytes) -> str:
-    """Return bytes as a text that the script unpacks."""
-    return base64.b64encode(zlib.compress(data, 9)).decode()
 
 
 def _for_prediction(panel: PanelNumbers, k: int) -> dict[str, Any]:
@@ -211,6 +214,11 @@ def _row(content: Content, place: int) -> list[TableCell]:
 def _is_number(content: Content, name: str) -> bool:
     """Return whether all texts of a column that does not depend on k are numbers."""
     return all(NUMBER.fullmatch(text) for text in content.columns.get(name, ["no"]))
+
+
+def _is_technical(content: Content, name: str) -> bool:
+    """Return whether a column is shown only if asked for."""
+    return name in TECHNICAL or (name.startswith("coef_") and len(content.outputs) > MOST_WEIGHT_COLUMNS)
 
 
 def _share(text: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypeVar
 
-from l20fs.report.measures import Curve, Numbers, PanelNumbers, Strips
+from l20fs.report.measures import Curve, Lookup, Numbers, PanelNumbers, Strips
 
 if TYPE_CHECKING:
     from l20fs.report.content import Content
@@ -60,6 +60,8 @@ def rules_of(content: Content) -> Rules:
         yield from _rules_of_numbers(content.numbers, n, len(content.targets))
     if content.strips is not None:
         yield from _rules_of_strips(content.strips, content)
+    if content.lookup is not None:
+        yield from _rules_of_lookup(content.lookup, content.shown)
     if content.panel is not None:
         yield from _rules_of_prediction(content.panel, content)
 
@@ -71,7 +73,7 @@ def _rules_of_task(content: Content) -> Rules:
     else:
         yield bool(content.targets), "a regression needs targets"
         yield not content.classes, "a regression has no classes"
-        of_classes = ("confusion", "rates", "roc", "reliability")
+        of_classes = ("confusion", "confused", "rates", "roc", "reliability")
         given = [name for name in of_classes if getattr(content, name) is not None]
         yield not given, f"a regression has no {', '.join(given)}"
 
@@ -103,6 +105,13 @@ def _rules_of_panels(content: Content) -> Rules:
         yield is_square, f"a confusion matrix is not {n_classes} x {n_classes}"
         counts = (count for matrix in content.confusion for row in matrix for count in row)
         yield all(count >= 0 for count in counts), "a count is negative"
+    if content.confused is not None:
+        yield content.confusion is None, "confused is for classes without a confusion matrix"
+        yield len(content.confused) == n, f"{len(content.confused)} lists of confusions for {n} panels"
+        pairs = [pair for pairs in _known(content.confused) for pair in pairs]
+        is_known = all(0 <= place < n_classes for pair in pairs for place in pair[:2])
+        yield is_known, f"a confusion names a class outside 0 to {n_classes - 1}"
+        yield all(0 < count <= total for _, _, count, total in pairs), "a confusion has more samples than its class, or none"
 
 
 def _rules_of_pictures(content: Content) -> Rules:
@@ -177,6 +186,18 @@ def _rules_of_strips(strips: Strips, content: Content) -> Rules:
         yield not strips.targets, "the targets of strips are those of a regression"
         is_rising = all(a is not None and b is not None and a <= b for row in rows for a, b in pairwise(row))
         yield is_rising and [None] not in rows, "values of strips are not in ascending order"
+
+
+def _rules_of_lookup(lookup: Lookup, n_selected: int) -> Rules:
+    n = len(lookup.names)
+    yield len(lookup.ranks) in (0, n), f"{len(lookup.ranks)} ranks for {n} features that can be searched for"
+    yield all(0 <= rank <= lookup.n_ranked for rank in lookup.ranks), f"a rank is outside 0 to {lookup.n_ranked}"
+    yield len(lookup.entry or ()) <= n, "more entries than features that can be searched for"
+    yield len(lookup.nearest) == len(lookup.correlations), "nearest and correlations come together"
+    yield len(lookup.nearest) in (0, n), f"{len(lookup.nearest)} nearest features for {n} that can be searched for"
+    in_range = all(-1 <= place < n_selected for place in lookup.nearest) and n_selected < 255
+    yield not lookup.nearest or in_range, f"a nearest feature is outside 0 to {n_selected - 1}"
+    yield all(-1.0 <= value <= 1.0 for value in lookup.correlations), "a correlation is outside -1 to 1"
 
 
 def _rules_of_prediction(panel: PanelNumbers, content: Content) -> Rules:

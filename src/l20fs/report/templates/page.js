@@ -4,19 +4,25 @@
   const byId = (id) => document.getElementById(id);
   const range = byId("k-range");
   if (!range || typeof DecompressionStream === "undefined") return; // the page stays as it was written
-  const { coef, frames, numbers, strips, ...further } = await new Response(unpack(report.packed)).json();
-  Object.assign(report, further);
+  Object.assign(report, await new Response(unpack(report.packed)).json());
+  const { coef, confusion, frames, numbers, strips } = report;
   const [lowest, highest] = [Number(range.min), Number(range.max)];
   const table = byId("features");
   const rows = [...table.tBodies[0].rows];
   const headers = [...table.tHead.rows[0].cells];
   const firstOfPanel = 1 + Object.keys(report.columns).length;
   const predict = report.panel && startPrediction(report, await new Response(unpack(report.panel.rules)).arrayBuffer(), named);
+  const search = report.search && startSearch(report, ...(await searched(report.search)), { element, fixed, named });
   let k = report.k;
 
   function unpack(text) {
     const bytes = Uint8Array.from(atob(text), (sign) => sign.charCodeAt(0));
     return new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  }
+
+  async function searched({ names, steps, near }) {
+    const [text, numbers, bytes] = [names, steps, near].map((packed) => new Response(unpack(packed)));
+    return [(await text.text()).split("\n"), await numbers.json(), new Uint8Array(await bytes.arrayBuffer())];
   }
 
   /* ------------------------------------------------------------------------------------------------ words and numbers */
@@ -28,19 +34,34 @@
     return (isTie ? (Math.sign(value) * Math.floor(scaled)) / 10 ** digits : value).toFixed(digits);
   }
 
-  function shorten(name, limit) {
+  /* The start of a name, what an ellipsis stands for, and the end. */
+  function parted(name, limit) {
     const signs = [...name.split(/\s+/).filter(Boolean).join(" ")];
-    if (signs.length <= limit) return signs.join("");
-    const last = Math.floor((limit - 1) / 2);
-    return `${signs.slice(0, limit - 1 - last).join("")}…${signs.slice(-last).join("")}`;
+    if (signs.length <= limit) return [signs.join(""), "", ""];
+    const last = signs.length - Math.floor((limit - 1) / 2);
+    const first = limit - 1 - (signs.length - last);
+    return [signs.slice(0, first), signs.slice(first, last), signs.slice(last)].map((part) => part.join(""));
   }
 
-  /* A name that keeps to itself whatever it is written in, and tells the whole of it if it is cut. */
+  function element(kind, ...parts) {
+    const made = document.createElement(kind);
+    made.append(...parts);
+    return made;
+  }
+
+  /* A name that keeps to itself whatever it is written in, and tells the whole of it where it is cut. */
   function named(text, limit) {
-    const element = document.createElement("bdi");
-    element.textContent = shorten(text, limit);
-    if (element.textContent !== text) element.title = text;
-    return element;
+    const [start, left, end] = parted(text, 200);
+    const whole = left ? `${start}…${end}` : start;
+    const [first, middle, last] = parted(whole, limit);
+    const made = element("bdi", first);
+    if (middle) {
+      const cut = element("span", element("span", middle));
+      cut.className = "cut";
+      made.append(cut, last);
+    }
+    if (middle || whole !== text) made.title = text;
+    return made;
   }
 
   /* Texts, attributes and rows that Python wrote for every k, by the id of their element. */
@@ -50,23 +71,46 @@
       for (const [part, values] of Object.entries(element ? parts : {})) {
         if (part === "text") element.textContent = values[k];
         else if (part === "rows") element.replaceChildren(...values[k].map(tableRow));
+        else if (part === "items") element.replaceChildren(...values[k].map(listItem));
         else element.setAttribute(part, values[k]);
       }
     }
   }
 
-  function tableRow([name, ...texts]) {
-    const row = document.createElement("tr");
-    const header = document.createElement("th");
-    header.scope = "row";
-    header.append(named(name, 28));
-    row.append(header);
-    for (const text of texts) {
+  /* A row of a table: a name, then texts, names and bars. */
+  function tableRow([name, ...values]) {
+    const row = element("tr", element("th", named(name, 28)));
+    row.cells[0].scope = "row";
+    for (const value of values) {
       const cell = row.insertCell();
-      cell.className = "number";
-      cell.textContent = text;
+      if (typeof value === "string") cell.className = "number";
+      else if ("bar" in value) cell.className = "share";
+      cell.append(...(typeof value === "string" ? [value] : "bar" in value ? bar(value.bar) : [named(value.name, 28)]));
     }
     return row;
+  }
+
+  /* An item of a list: texts and names in turn. */
+  function listItem(parts) {
+    return element("li", ...parts.map((part, i) => (i % 2 ? element("strong", named(part, 40)) : part)));
+  }
+
+  /* A share as a bar, with its interval as a line; nothing where it is not known. */
+  function bar(share) {
+    if (!share) return [];
+    const [value, lower, upper] = share.map((part) => `${fixed(100 * part, 1)}%`);
+    const whole = drawn("svg", { "aria-hidden": true });
+    whole.append(
+      drawn("rect", { width: value, height: 14 }),
+      drawn("line", { x1: lower, x2: upper, y1: 7, y2: 7 }),
+    );
+    return [whole];
+  }
+
+  function drawn(kind, attributes) {
+    const made = document.createElementNS("http://www.w3.org/2000/svg", kind);
+    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+    return made;
   }
 
   /* --------------------------------------------------------------------------------------------- the table of features */
@@ -180,7 +224,7 @@
   function fillConfusion() {
     const shown = byId("confusion");
     if (!shown) return;
-    const counts = k ? report.confusion[k - 1] : null;
+    const counts = k ? confusion[k - 1] : null;
     [...shown.tBodies[0].rows].forEach((row, truth) => {
       const total = counts ? counts[truth].reduce((sum, count) => sum + count, 0) : 0;
       [...row.cells].slice(1).forEach((cell, guess) => {
@@ -283,6 +327,7 @@
     fillConfusion();
     drawNumbers();
     predict?.(k);
+    search?.(k);
     const lines = [...document.querySelectorAll(".path-chart .path")].reverse(); // the first feature is drawn last
     lines.forEach((line, place) => line.classList.toggle("out", place >= k));
   }
