@@ -340,7 +340,7 @@ def test_bad_data_end_with_3(tmp_path, capsys, content, options, message):
 def test_a_missing_value_is_refused_with_its_column(tmp_path, capsys):
     X, labels, _ = planted()
     file = write_table(tmp_path / "table.tsv", X, labels, cells={(4, 7): "NA"})
-    assert run(["select", file, "--target", "type", "-k", "3"]) == 3
+    assert run(["select", file, "--target", "type", "-k", "3", "--strict"]) == 3
     message = capsys.readouterr().err
     assert "'g7'" in message
     assert "1 missing" in message

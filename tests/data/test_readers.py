@@ -22,12 +22,12 @@ def write(folder, content, name="data.csv"):
     return file
 
 
-def refuse(file, target="type", kind=DataError):
+def refuse(file, target="type", kind=DataError, **options):
     """Read as a user does, for whom a warning of pandas stops nothing, and return the message of the refusal."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with pytest.raises(kind) as caught:
-            read_table(file, target)
+            read_table(file, target, **options)
     return str(caught.value)
 
 
@@ -89,8 +89,10 @@ def test_sample_names_that_look_missing_are_different_names(tmp_path):
 
 def test_missing_numbers_are_refused_with_column_and_line(tmp_path):
     file = write(tmp_path, "a,b,type\n1,2,u\n3,,v\nNA,6,u\n7,8,v\n")
-    with pytest.raises(DataError, match=r"2 missing values, first in column 'b', line 3\. Fill them in or remove"):
-        read_table(file, "type")
+    message = refuse(file, missing="refuse")
+    assert "2 missing values, first in column 'a', line 4. Fill them in or remove the columns or samples" in message
+    assert "--missing median, --missing knn or --missing drop." in message
+    assert refuse(file, strict=True) == message
 
 
 @pytest.mark.parametrize("first", [0, 1, 1000])
@@ -163,7 +165,7 @@ def test_damaged_bytes_are_refused(tmp_path, content, message):
 
 def test_repeated_column_names_are_refused_and_five_are_listed(tmp_path):
     names = [f"g{j}" for j in range(7)] * 2
-    message = refuse(write(tmp_path, ",".join(["type", *names]) + "\n" + "u" + ",1" * 14 + "\n"))
+    message = refuse(write(tmp_path, ",".join(["type", *names]) + "\n" + "u" + ",1" * 14 + "\n"), duplicates="refuse")
     assert "more than once" in message
     assert [name in message for name in names[:7]] == [True] * 5 + [False] * 2
 
@@ -171,7 +173,7 @@ def test_repeated_column_names_are_refused_and_five_are_listed(tmp_path):
 def test_repeated_sample_names_are_refused_and_five_are_listed(tmp_path):
     names = [f"s{i}" for i in range(7)] * 2
     rows = "".join(f"{name},{i},{'uv'[i % 2]}\n" for i, name in enumerate(names))
-    message = refuse(write(tmp_path, "sample,a,type\n" + rows))
+    message = refuse(write(tmp_path, "sample,a,type\n" + rows), strict=True)
     assert "more than once" in message
     assert [name in message for name in names[:7]] == [True] * 5 + [False] * 2
 

@@ -96,7 +96,7 @@ def test_f1_lines_are_counted_as_an_editor_does(tmp_path):
     text = 'name,type,a\n"s\n1",u,1\n\ns2,v,\ns3,u,3\ns4,,4\n'
     assert "1 samples have no 'type', first in line 7" in refuse(write(tmp_path, text, "a.csv"), "type")
     assert "1 missing values, first in column 'a', line 5" in refuse(
-        write(tmp_path, text.replace("4,,4", "4,v,4"), "a.csv"), "type"
+        write(tmp_path, text.replace("4,,4", "4,v,4"), "a.csv"), "type", missing="refuse"
     )
 
 
@@ -105,7 +105,7 @@ def test_f1_text_in_a_row_of_numbers_is_refused_with_its_line(tmp_path):
     message = refuse(write(tmp_path, text, "a.csv"), "type", samples_in="columns")
     assert "line 4, 'MYC', holds text" in message
     text = text.replace("high", "2")
-    message = refuse(write(tmp_path, text, "a.csv"), "type", samples_in="columns")
+    message = refuse(write(tmp_path, text, "a.csv"), "type", samples_in="columns", missing="refuse")
     assert "1 missing values, first in column 'TP53', sample 's2'" in message
     assert "Add rows of numbers" in refuse(write(tmp_path, text[:20], "a.csv"), "type", samples_in="columns")
 
@@ -122,7 +122,7 @@ def test_values_of_a_sparse_matrix_that_are_missing_are_found(tmp_path):
     column = np.repeat(np.arange(5), np.diff(values.indptr))[2]
     (tmp_path / "labels.txt").write_text("\n".join(LABELS))
     sp.save_npz(tmp_path / "a.npz", values)
-    message = refuse(tmp_path / "a.npz", labels=tmp_path / "labels.txt")
+    message = refuse(tmp_path / "a.npz", labels=tmp_path / "labels.txt", missing="refuse")
     assert f"1 missing values, first in column 'feature{column + 1}', sample {values.indices[2] + 1}" in message
 
 
@@ -211,7 +211,7 @@ def test_f3_repeated_names_are_refused_and_five_are_listed(tmp_path, kind, axis,
             obs, var = pd.DataFrame(index=names["samples"]), pd.DataFrame(index=names["features"])
             anndata.AnnData(values, obs=obs, var=var).write_h5ad(file)
         given.pop("samples_in")
-    message = refuse(file, **given)
+    message = refuse(file, **given, duplicates="refuse")
     assert "more than once" in message
     assert [f"'{axis[0]}{j}'" in message for j in range(7)] == [True] * 5 + [False] * 2
 

@@ -259,9 +259,13 @@ def test_parquet_of_whole_numbers_truths_and_gaps(tmp_path):
     frame.to_parquet(tmp_path / "a.parquet")
     np.testing.assert_array_equal(read_table(tmp_path / "a.parquet", "type").X, frame[["n", "is", "p"]].astype(float))
     frame.astype({"n": "Int64"}).mask(frame["n"] == 3).to_parquet(tmp_path / "b.parquet")
-    assert "no 'type'" in refuse(read_table, tmp_path / "b.parquet", "type")
+    table = read_table(tmp_path / "b.parquet", "type")  # a sample of which nothing is known
+    assert (table.X.shape, table.y.tolist()) == ((7, 3), LABELS[:3] + LABELS[4:])
+    assert "b.parquet: 1 sample without any value is left out, first sample 4." in table.notes
     frame.assign(n=frame["n"].astype("Int64").mask(frame["n"] == 3)).to_parquet(tmp_path / "c.parquet")
-    assert "1 missing values, first in column 'n', sample 4" in refuse(read_table, tmp_path / "c.parquet", "type")
+    assert "1 missing values, first in column 'n', sample 4" in refuse(
+        read_table, tmp_path / "c.parquet", "type", missing="refuse"
+    )
 
 
 def test_sheets_of_a_workbook(tmp_path):
@@ -280,7 +284,8 @@ def test_sheets_of_a_workbook(tmp_path):
 
 def test_gaps_text_and_nothing_in_a_workbook(tmp_path):
     FRAME.where(FRAME != X[2, 1]).assign(type=LABELS).to_excel(tmp_path / "a.xlsx")
-    assert "1 missing values, first in column 'NA', sample 's2'" in refuse(read_table, tmp_path / "a.xlsx", "type")
+    message = refuse(read_table, tmp_path / "a.xlsx", "type", missing="refuse")
+    assert "1 missing values, first in column 'NA', sample 's2'" in message
     FRAME.assign(type=LABELS, stage="late").to_excel(tmp_path / "b.xlsx")
     assert "1 column of text, first 'stage'" in refuse(read_table, tmp_path / "b.xlsx", "type")
     pd.DataFrame().to_excel(tmp_path / "c.xlsx")
@@ -329,7 +334,7 @@ def test_arff_that_cannot_be_read(tmp_path, change, message):
     text = files.arff().decode()
     assert change(text) != text
     (tmp_path / "a.arff").write_text(change(text))
-    assert message in refuse(read_table, tmp_path / "a.arff", kind=ValueError)
+    assert message in refuse(read_table, tmp_path / "a.arff", kind=ValueError, missing="refuse", duplicates="refuse")
 
 
 def test_arrays_with_samples_in_columns_and_labels_of_another_name(tmp_path):
@@ -411,10 +416,10 @@ def test_values_of_some_features_may_be_missing_and_other_columns_may_hold_anyth
         ("id,TP53,TP53\ns1,1,2\n", ["TP53"], "column names occur more than once: 'TP53'"),
         ("id,tp53 \ns1,1\n", ["TP53", "MYC"], "'tp53 ' for 'TP53'. Rename them"),
         ("id,s1,s2\nTP53,1,2\n", ["TP53"], "If its samples are in columns, say so"),
-        ("id,TP53\ns1,1\ns1,2\n", ["TP53"], "sample names occur more than once: 's1'"),
+        ("id,TP53\ns1,1\ns1,2\n", ["TP53"], "1 sample name occurs more than once ('s1')"),
     ],
 )
 def test_features_that_cannot_be_read_are_refused(tmp_path, text, features, message):
     (tmp_path / "a.csv").write_text(text)
     with pytest.raises(DataError, match=re.escape(message)):
-        read_table(tmp_path / "a.csv", need_labels=False, needed=features)
+        read_table(tmp_path / "a.csv", need_labels=False, needed=features, strict=True)

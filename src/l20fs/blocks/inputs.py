@@ -6,10 +6,11 @@ import sys
 from typing import Any, TypeGuard
 
 import numpy as np
+import scipy.sparse as sp
 
 from l20fs.blocks.memory import memory_limit
 from l20fs.blocks.passes import Blocks, FileBlocks, as_plain_block
-from l20fs.blocks.sources import array_blocks, recut, stored_blocks
+from l20fs.blocks.sources import array_blocks, memory_blocks, recut, stored_blocks
 from l20fs.typing import Array
 
 #: Arrays and sparse matrices in a file, by module and class: a description, and the call that loads them.
@@ -78,7 +79,7 @@ def refuse_blocks(X: Any, user: str, *, instead: str = ", or use L20Selector") -
 
 
 def as_blocks(X: Any, max_memory: Any = None) -> Blocks:
-    """Split X into blocks; an array in memory is accepted as well."""
+    """Split X into blocks; an array or a sparse matrix in memory is accepted as well."""
     if is_dask(X):
         from l20fs.blocks.dask import dask_blocks
 
@@ -91,6 +92,8 @@ def file_blocks(X: Any, max_memory: Any = None) -> FileBlocks:
     if isinstance(X, FileBlocks):
         return X if max_memory is None else recut(X, memory_limit(max_memory))
     memory = memory_limit(max_memory)
+    if sp.issparse(X):
+        return memory_blocks(X, memory)
     return stored_blocks(X, memory) if is_stored(X) else array_blocks(X, memory)
 
 

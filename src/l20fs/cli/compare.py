@@ -96,7 +96,8 @@ def compare(
             "The table is sparse, and most of the methods need a dense one. Export the features of interest as a dense "
             "table, or use `l20fs select`, which keeps it sparse."
         )
-    dataset = Dataset(name_of(data), samples.X, samples.y, "classification" if for_labels else "regression")
+    task: Any = "classification" if for_labels else "regression"
+    dataset = Dataset(name_of(data), samples.X, samples.y, task, samples.unprepared)
     plan = comparison.comparison_plan(
         dataset, variants, sizes=wanted_sizes, n_splits=n_splits, scale=scale, scoring=scoring, seed=seed
     )

@@ -51,7 +51,7 @@ def load(data: str, options: DataOptions, *, in_blocks: bool = False) -> Samples
         note(f"work on {samples.title} in memory would take more than {than}: it is read in blocks")
     if not options.is_log:
         return samples
-    return replace(samples, X=X.mapped(logarithms, X.dtype) if isinstance(X, FileBlocks) else logarithms(X))
+    return replace(samples, X=X.mapped(logarithms, X.dtype)) if isinstance(X, FileBlocks) else samples.mapped(logarithms)
 
 
 def load_features(
@@ -100,7 +100,7 @@ def resident_memory() -> int:
 def logarithms(X: Any) -> Any:
     """Return log(1 + x) of a matrix or a block."""
     values = X.data if sp.issparse(X) else X
-    lowest = float(values.min(initial=0.0))
+    lowest = float(np.fmin.reduce(values, axis=None, initial=0.0))  # values may be missing
     if lowest < 0.0:
         raise DataError(f"--log: the table has negative values, the lowest is {lowest:g}. Leave --log out.")
     return X.log1p() if sp.issparse(X) else np.log1p(X)

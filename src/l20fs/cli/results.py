@@ -62,6 +62,10 @@ def describe_run(samples: Samples, arguments: dict[str, Any]) -> dict[str, Any]:
             "n_features": samples.X.shape[1],
             **about,
             "choices": samples.choices,
+            "missing": {
+                "values": round(sum(samples.missing.values()) * samples.X.shape[0]),
+                "features": len(samples.missing),
+            },
         },
         "versions": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
     }

@@ -219,12 +219,13 @@ def cross_validate(
     with stated_warnings(), progress("Cross-validation", len(folds)) as advance:
         return predictions_by_k(
             selector,
-            samples.X,
+            samples.X_before,
             samples.y,
             sizes,
             folds,
             judges=judges,
             ridge=options.ridge,
+            preprocess=samples.preprocess,
             n_jobs=number_of_jobs(samples, options),
             on_fold=advance,
         )
@@ -238,7 +239,7 @@ def cross_validate_choice(
     with stated_warnings(), progress("Nested cross-validation", len(outer.folds)) as advance:
         return nested_scores(
             without_checkpoint(selector),
-            samples.X,
+            samples.X_before,
             samples.y,
             outer.up_to(options.max_features or outer.sizes[-1]),
             options.auto,
@@ -246,6 +247,7 @@ def cross_validate_choice(
             groups=samples.groups,
             seed=options.seed,
             ridge=options.ridge,
+            preprocess=samples.preprocess,
             n_jobs=number_of_jobs(samples, options),
             on_fold=advance,
         )
@@ -254,7 +256,7 @@ def cross_validate_choice(
 def resample(
     selector: BaseSelector, k: int, samples: Samples, options: SelectOptions, resamples: Path | None
 ) -> StabilitySelector:
-    """Repeat the selection of k features on halves of the samples."""
+    """Repeat the selection of k features on halves of the samples, as all of them were prepared: nothing is scored."""
     assert options.stability is not None
     with progress("Stability", options.stability) as advance:
         stability = StabilitySelector(

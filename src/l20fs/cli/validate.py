@@ -102,7 +102,7 @@ def finish(found: Judgement, options: ValidateOptions) -> None:
         note(f"warning: {text}")
     stored = found.run | {
         "answers": found.answers,
-        "warnings": found.warnings,
+        "warnings": [*found.warnings, *found.notes],
         "parts": {name: as_json(part) for name, part in found.parts.items()},
         "list": as_json(found.report),
     }
@@ -121,7 +121,7 @@ def finish(found: Judgement, options: ValidateOptions) -> None:
         further=found.answers[1:],
         facts=found.facts,
         sentences=found.sentences,
-        warnings=found.warnings,
+        warnings=[*found.warnings, *found.notes],
     )
     frames = [scores_frame(part, name) for name, part in found.parts.items()]
     writers = {"validation.tsv": tsv_writer(pd.concat(frames))}

@@ -60,6 +60,8 @@ class Judgement:
     run: dict[str, Any]
     answers: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    #: Of the readers.
+    notes: list[str] = field(default_factory=list)
     sentences: list[str] = field(default_factory=list)
     facts: list[tuple[str, str]] = field(default_factory=list)
     sections: list[Section] = field(default_factory=list)
@@ -74,7 +76,7 @@ def describe(place: Path, data: str, samples: Samples, options: ValidateOptions)
     labels = None if options.labels is None else readable(str(options.labels))
     return {
         "arguments": {"panel": readable(str(place)), "data": readable(data), "labels": labels, **asked},
-        "input": {"sha256": samples.sha256, "n_samples": samples.X.shape[0]},
+        "input": {"sha256": samples.sha256, "n_samples": samples.X.shape[0], "choices": samples.choices},
         "versions": versions(),
     }
 
@@ -104,6 +106,7 @@ def judge_cohort(
     k = options.n_features
     asked: dict[str, Any] = {name: getattr(options, name) for name in ("target", "labels", "groups")}
     samples = load_features(data, panel_names(panel, k), options, task=panel.task, need_labels=True, **asked)
+    found.notes += samples.notes
     new = predict_samples(panel, columns_of(samples), k)
     tell_notes(panel, samples, new, k)
     frame = predictions_frame(panel, samples, new)
@@ -180,6 +183,7 @@ def judge_list(place: Path, data: str, test: str | None, options: ValidateOption
     samples = load(data, options)
     rows = rows_of(names, samples, place)
     found = Judgement(f"{readable(place.name)} on {samples.title}", run=describe(place, data, samples, options))
+    found.notes += samples.notes
     with stated_warnings() as texts:
         result = cross_validate(samples, rows, summarise(samples.y).folds(samples.groups, seed=options.seed))
         found.report = inspect_list(samples, rows)

@@ -16,9 +16,9 @@ from l20fs.estimators.base import BaseSelector
 from l20fs.estimators.judged_model import JudgedModel
 from l20fs.estimators.models import L20Classifier, L20Regressor
 from l20fs.estimators.predictor import Predictor
-from l20fs.estimators.preprocessing import Preprocessing, names_after, values_of
 from l20fs.estimators.selection_table import feature_names, without_names
 from l20fs.evaluation.choice import choose
+from l20fs.evaluation.preprocessing import Preprocessing, names_after, values_of
 from l20fs.inputs.names import NamedColumns
 from l20fs.inputs.targets import Targets
 from l20fs.inputs.validation import refuse_foreign_array

@@ -18,6 +18,7 @@ from l20fs.evaluation.engine import Judge, Samples, evaluate
 from l20fs.evaluation.folds import Fold
 from l20fs.evaluation.judges import NearestNeighbours, OwnRule, RefittedRule, of_all_classes
 from l20fs.evaluation.metrics import METRICS, Metric, Outputs
+from l20fs.evaluation.preprocessing import Preprocessing
 from l20fs.evaluation.target_summary import Classes, TargetSummary, summarise
 from l20fs.inputs.validation import refuse_foreign_array
 from l20fs.prediction.calibration import cross_fitted
@@ -159,6 +160,7 @@ def predictions_by_k(
     *,
     judges: Sequence[str] = JUDGES,
     ridge: float | str = "auto",
+    preprocess: Any = None,
     n_jobs: int | None = None,
     on_fold: Callable[[], object] | None = None,
 ) -> Predictions:
@@ -183,6 +185,9 @@ def predictions_by_k(
         ties between samples go to the lower index, ties between classes to the first class.
     ridge : float or "auto"
         Ridge of the linear judge, ``"auto"`` that of all features of a fold; :class:`L20Selector` has its own.
+    preprocess : transformer, optional
+        Cloned and fitted to the training samples of each fold, before the selection; X may then have missing values, if it
+        is in memory. It must give the same columns in every fold.
     n_jobs : int or None
         Number of folds that are computed in parallel.
     on_fold : callable, optional
@@ -215,7 +220,9 @@ def predictions_by_k(
     chosen = {judge: known[judge] for judge in judges}
     collected = _Collected(targets, len(sizes), judges)
     n_features = []
-    with closing(evaluate([predictor], samples, folds, sizes, chosen, one_ranking=True, n_jobs=n_jobs)) as results:
+    parts = None if preprocess is None else Preprocessing(preprocess).apply_in
+    work = evaluate([predictor], samples, folds, sizes, chosen, one_ranking=True, n_jobs=n_jobs, parts=parts)
+    with closing(work) as results:
         for fold, judged in zip(folds, results, strict=True):
             for judge, values in judged.by_judge.items():
                 collected.add(judge, fold, values)
@@ -278,13 +285,14 @@ def nested_scores(
     groups: Array | None = None,
     seed: int = 0,
     ridge: float | str = "auto",
+    preprocess: Any = None,
     n_jobs: int | None = None,
     on_fold: Callable[[], object] | None = None,
 ) -> Nested:
     """Repeat the choice of the number of features inside the training samples of each fold of ``outer``.
 
     The predictions of the outer folds for every size are given; this chooses one size per fold without using its test
-    samples.
+    samples. ``preprocess`` is fitted in the inner folds, too.
     """
     y = np.asarray(y)
     X = _by_samples(X)
@@ -294,7 +302,15 @@ def nested_scores(
         own_groups = None if groups is None else np.asarray(groups)[fold.train]
         inner_folds = summarise(y[fold.train]).folds(own_groups, seed=seed)
         inner = predictions_by_k(
-            selector, X[fold.train], y[fold.train], outer.sizes, inner_folds, judges=JUDGES[:1], ridge=ridge, n_jobs=n_jobs
+            selector,
+            X[fold.train],
+            y[fold.train],
+            outer.sizes,
+            inner_folds,
+            judges=JUDGES[:1],
+            ridge=ridge,
+            preprocess=preprocess,
+            n_jobs=n_jobs,
         )
         chosen.append(choose(inner.results(metric=metric), rule))
         if on_fold is not None:

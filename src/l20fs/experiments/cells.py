@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from l20fs.data.readers.table import Unprepared
 from l20fs.design import Scale
 from l20fs.design.column_scale import ColumnScale
 from l20fs.design.moments import measure
@@ -19,22 +20,33 @@ from l20fs.evaluation.folds import Fold
 from l20fs.evaluation.target_summary import Classes, Numbers, TargetSummary
 from l20fs.experiments.plan import NONZERO, Plan, Variant
 from l20fs.experiments.protocol import PAPER_METRICS, inner_splits, judge_by, paper_split
-from l20fs.storage.hashing import digest, hash_of
+from l20fs.storage.hashing import describe, digest, hash_of
 from l20fs.storage.keyed_store import Key, KeyedStore
 from l20fs.typing import Array
 
 
 class Dataset(NamedTuple):
-    """Data set in the form for methods; ``y`` holds labels, or numbers for a regression."""
+    """Data set in the form for methods; ``y`` holds labels, or numbers for a regression.
+
+    If ``X`` was prepared by what all samples say, ``unprepared`` prepares it by the training samples of a split.
+    """
 
     name: str
     X: Array
     y: Array
     task: Literal["classification", "regression"] = "classification"
+    unprepared: Unprepared | None = None
 
     @property
     def digest(self) -> str:
-        return hash_of(digest(self.X), digest(self.y))
+        parts = [digest(self.X), digest(self.y)]
+        if self.unprepared is not None:
+            parts += [digest(self.unprepared.X), describe(self.unprepared.transformer, "preparation")]
+        return hash_of(*parts)
+
+    def prepared_by(self, train: Array) -> Dataset:
+        """Return the data set as it is prepared by the training samples."""
+        return self if self.unprepared is None else self._replace(X=self.unprepared.prepared(train), unprepared=None)
 
     @property
     def has_labels(self) -> bool:
@@ -112,6 +124,7 @@ def fold_of(cell: Cell, strata: Array) -> Fold:
 def compute(cell: Cell, dataset: Dataset) -> dict[str, Any]:
     """Select on the training samples of a cell and evaluate every size on its test samples."""
     fold = fold_of(cell, dataset.strata)
+    dataset = dataset.prepared_by(fold.train)
     samples = Samples(scaled(dataset, fold.train, cell.scale), dataset.y)
     train, test = samples.part(fold.train), samples.part(fold.test)
     with warnings.catch_warnings():
@@ -171,7 +184,7 @@ def fit_to_numbers(selector: Any, train: Samples) -> None:
 
 def column_scale(dataset: Dataset, train: Array, scale: Scale) -> ColumnScale:
     """Return the centres and divisors of the features by the training samples; ``"auto"`` as :class:`L20Selector` does."""
-    X = dataset.X[train]
+    X = dataset.prepared_by(train).X[train]
     rule: Any = L20Selector(1, task=dataset.task).fit(X, dataset.y[train]).scale_ if scale == "auto" else scale
     return ColumnScale.of(measure(X), rule, X.dtype)
 

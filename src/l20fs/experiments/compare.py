@@ -113,7 +113,13 @@ def _refuse_untestable(data: Dataset) -> None:
 
 
 def remarks(data: Dataset, plan: Plan) -> Iterator[str]:
-    """Yield notes: classes that are never tested, fewer inner folds than planned, probabilities of zero."""
+    """Yield notes: missing values, classes that are never tested, fewer inner folds than planned, probabilities of zero."""
+    gaps = np.isnan(data.X if data.unprepared is None else data.unprepared.X).any(axis=0)
+    if gaps.any():
+        yield (
+            f"{counted(int(gaps.sum()), 'feature')} with missing values, which were filled in by what the training "
+            "samples of every split say."
+        )
     labels, counts = np.unique(data.strata, return_counts=True)
     rare = [f"{str(label)!r} ({count})" for label, count in zip(labels, counts, strict=True) if count < FEWEST_TESTED]
     if rare:

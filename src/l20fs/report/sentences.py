@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from l20fs.text import abbreviated, counted, percent, with_interval
+from l20fs.text import MOST, abbreviated, counted, percent, with_interval
 
 #: With fewer samples than this a score is uncertain.
 FEW_SAMPLES = 30
@@ -296,6 +296,24 @@ def copy_of_target(name: str | None) -> str | None:
     if name is None:
         return None
     return f"The target follows exactly from the feature {name!r}. Check that it is a measurement, not the target itself."
+
+
+def gaps_in_panel(shares: Mapping[str, float], k: int, noun: str) -> str | None:
+    """Warn of selected features that had missing values, with the share of the samples without one.
+
+    Examples
+    --------
+    >>> gaps_in_panel({"CRP": 0.12, "IL6": 0.031}, 20, "feature")
+    "2 of the 20 selected features had missing values: 'CRP' (12.0 %), 'IL6' (3.1 %). Their values were filled in."
+    """
+    if not shares:
+        return None
+    named = [f"{name!r} ({percent(share)})" for name, share in list(shares.items())[:MOST]]
+    more = f" and {len(shares) - MOST} more" if len(shares) > MOST else ""
+    return (
+        f"{len(shares)} of the {counted(k, f'selected {noun}')} had missing values: {', '.join(named)}{more}. Their values "
+        "were filled in."
+    )
 
 
 def more_than_shown(k: int, k_max: int, noun: str) -> str | None:

@@ -19,7 +19,7 @@ from l20fs.data.readers.arff import read_arff
 from l20fs.data.readers.arrays import NPY_MEMORY, map_npy, read_arrays
 from l20fs.data.readers.digest import Digest
 from l20fs.data.readers.excel import read_excel
-from l20fs.data.readers.finite import refuse_non_finite
+from l20fs.data.readers.finite import refuse_non_finite, settle_missing
 from l20fs.data.readers.frames import TURN_HINT, looks_turned, refuse_row_numbers
 from l20fs.data.readers.gct import read_gct
 from l20fs.data.readers.h5ad import read_h5ad
@@ -27,6 +27,8 @@ from l20fs.data.readers.labels import add_labels
 from l20fs.data.readers.limits import check_memory, stays_in_file, unpack_gzip
 from l20fs.data.readers.names import no_feature, note_on_dates
 from l20fs.data.readers.parquet import read_parquet
+from l20fs.data.readers.preparation import prepare
+from l20fs.data.readers.repeated import number_features, settle_features, settle_samples
 from l20fs.data.readers.svmlight import read_svmlight
 from l20fs.data.readers.table import (
     Contents,
@@ -40,7 +42,6 @@ from l20fs.data.readers.table import (
     Samples,
     SamplesIn,
     UnknownColumnError,
-    refuse_repeated,
 )
 from l20fs.data.readers.targets import labels_of, note_on_numbers, targets_of
 from l20fs.data.readers.tenx import read_tenx, tenx_files
@@ -153,7 +154,8 @@ def read_table(
     duplicates : {"refuse", "mean", "max-variance", "first", "number"}, optional
         What happens to features of the same name; None: they are numbered.
     missing : {"refuse", "drop", "median", "knn"}, optional
-        What happens to missing values; None: they are replaced by medians. ``"drop"`` leaves out their features.
+        What happens to missing values; None: they are replaced by medians. ``"drop"`` leaves out their features. ``X`` has
+        no gaps; cross-validation starts from ``Samples.X_before`` and fits ``Samples.preprocess`` in every fold.
     join : {"exact", "inner", "near"}, optional
         How samples are matched to ``labels``: all of both must match, those in both are used, or also names match that
         differ only in case, blanks and punctuation. None: what is found, unless less than half of the samples match.
@@ -254,27 +256,29 @@ def _load(kind: detect.Kind, request: Request) -> bytes:
 
 def _table(contents: Contents, kind: detect.Kind, request: Request) -> Samples:
     """Validate the contents and return them as samples, without the hash."""
+    contents = replace(contents, X=_as_floats(contents.X), feature_names=number_features(contents.feature_names, request))
     contents = contents if request.needed is None else _only_features(contents, request)
-    X, y = contents.X, contents.y
-    n_samples, n_features = X.shape
+    n_samples, n_features = contents.X.shape
     turn_hint = (
         f" {TURN_HINT}" if kind.can_turn and request.samples_in == "rows" and looks_turned(n_samples, n_features) else ""
     )
-    refuse_repeated(contents.feature_names, "feature", request)
-    refuse_repeated(contents.sample_names or [], "sample", request, turn_hint)
-    X = _as_floats(X)
+    contents = settle_samples(settle_features(contents, request), request, turn_hint)
+    contents, n_missing = settle_missing(contents, request)
+    y = contents.y
     what = repr(contents.target_name) if contents.target_name else "number" if request.task == "regression" else "label"
-    targets = np.full(n_samples, "") if y is None else targets_of(y, what, contents, request, turn_hint)
-    refuse_non_finite(X, contents, request)
+    targets = np.full(contents.X.shape[0], "") if y is None else targets_of(y, what, contents, request, turn_hint)
+    if isinstance(contents.X, FileBlocks):
+        refuse_non_finite(contents, request)
     if request.needed is None and kind.has_columns and request.samples_in == "rows":
         refuse_row_numbers(contents, request)
     is_sure = request.needed is not None or request.task == "regression"  # what was asked for was found by its name
     read = f"{request.name}: {n_samples} samples and {n_features} features."
     note = (f"{read} {TURN_HINT}",) if turn_hint and not is_sure else ()
+    prepared = prepare(contents, n_missing, request)
     return Samples(
-        X=X,
+        X=prepared.X,
         y=targets,
-        feature_names=contents.feature_names,
+        feature_names=prepared.feature_names,
         sha256="",
         sample_names=contents.sample_names,
         groups=None if contents.groups is None else labels_of(contents.groups, repr(request.groups), contents, request),
@@ -284,20 +288,22 @@ def _table(contents: Contents, kind: detect.Kind, request: Request) -> Samples:
             *request.log.notes,
             *note,
             *note_on_numbers(targets, what, request),
-            *note_on_dates(contents.feature_names),
+            *note_on_dates(prepared.feature_names),
         ),
         format=contents.format or kind.name,
         title=request.name,
         others=contents.others,
         choices=request.log.choices,
+        unprepared=prepared.unprepared,
+        missing=prepared.missing,
     )
 
 
 def _only_features(contents: Contents, request: Request) -> Contents:
     """Return the contents with the requested features only, or raise an error if there is none."""
     assert request.needed is not None
-    kept = [place for place, name in enumerate(contents.feature_names) if name in request.needed]
-    others = [*contents.others, *(name for name in contents.feature_names if name not in request.needed)]
+    kept = [place for place, name in enumerate(contents.feature_names) if request.needs(name)]
+    others = [*contents.others, *(name for name in contents.feature_names if not request.needs(name))]
     if not kept:
         are_in_rows = request.samples_in == "rows" and not request.needed.isdisjoint(contents.sample_names or [])
         raise no_feature(others, request, TURN_HINT if are_in_rows else "")

@@ -49,7 +49,7 @@ class Kind(Enum):
 def is_asked_for(name: str, request: Request) -> bool:
     """Return whether a feature is to be read, by its name."""
     if request.needed is not None:
-        return name in request.needed
+        return request.needs(name)
     is_chosen = request.features is None or any(fnmatchcase(name, pattern) for pattern in request.features)
     return is_chosen and not any(fnmatchcase(name, pattern) for pattern in request.ignore)
 

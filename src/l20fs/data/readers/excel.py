@@ -39,8 +39,7 @@ def read_excel(content: bytes, request: Request) -> Contents:
     if request.samples_in == "columns":
         rows = [list(row) for row in zip(*rows, strict=True)]
     header, columns = [as_text(cell) for cell in rows[0]], list(zip(*rows[1:], strict=True))
-    names = named(header)
-    check_header(names, request)
+    names = check_header(named(header), request)
     kept = {names[0], request.target, request.groups}
     texts = {name: [as_text(cell) for cell in columns[j]] for j, name in enumerate(names) if name in kept}
     frame, texts = frame_of_columns([_series(column, request, pandas) for column in columns], names, texts, request)

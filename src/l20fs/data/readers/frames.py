@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from l20fs.data.readers.repeated import WAYS_OUT, number_features
 from l20fs.data.readers.table import (
     Contents,
     DataError,
@@ -26,12 +27,14 @@ FEW_VALUES = 20
 TURN_HINT = "If its samples are in columns, say so (--samples-in columns)."
 
 
-def check_header(header: Sequence[str], request: Request) -> None:
-    """Raise an error for duplicate column names, or if a requested column is missing."""
-    kept = header if request.needed is None else [name for name in header if name in request.needed or name == header[0]]
-    refuse_repeated(kept, "column", request)
+def check_header(header: Sequence[str], request: Request) -> list[str]:
+    """Return the names of the columns, numbered where features are repeated; those of labels and groups must be unique."""
+    refuse_repeated([name for name in header if name in (request.table_target, request.groups)], "column", request)
     for wanted in wanted_columns(request):
         find(wanted, header, "column", request)
+    if request.duplicates_rule == "refuse":
+        refuse_repeated([name for name in header if request.needs(name) or name == header[0]], "column", request, WAYS_OUT)
+    return number_features(header, request)
 
 
 def wanted_columns(request: Request) -> list[str]:
@@ -78,8 +81,9 @@ def contents_of_frame(
     samples = None
     if first is not None and (has_names or _are_names(first, frame[first], request)):
         samples = list(texts[first])
+        refuse_repeated([first, *(name for name in request.numbered.values() if name == first)], "column", request)
         wanted.append(first)
-    chosen = [name not in wanted and (request.needed is None or name in request.needed) for name in columns]
+    chosen = [name not in wanted and request.needs(name) for name in columns]
     features = frame.loc[:, chosen]
     _refuse_texts(features, request, _turned(frame))
     return Contents(

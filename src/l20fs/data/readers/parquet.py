@@ -11,6 +11,7 @@ import numpy as np
 from l20fs.data.readers.frames import check_header, contents_of_frame
 from l20fs.data.readers.limits import check_memory
 from l20fs.data.readers.mixed import frame_of_columns
+from l20fs.data.readers.repeated import names_in_file
 from l20fs.data.readers.table import Contents, DataError, Request, UnknownColumnError, first_line, require
 
 
@@ -46,12 +47,12 @@ def _index_names(metadata: dict[bytes, bytes] | None) -> list[str]:
 def _columns(table: Any, index: list[str], request: Request) -> tuple[Any, dict[str, list[str]]]:
     """Return the columns with the index first, and those that may hold names or labels as text."""
     pa = require("pyarrow", "io", request)
-    names = table.column_names
-    order = [*index, *(name for name in names if name not in index)]
-    check_header(names, request)
-    table = table.select(order)
-    kept = {order[0], request.target, request.groups} & set(order) if order else set()
-    texts = {name: _texts(table[name]) for name in kept}
+    names = check_header(table.column_names, request)
+    places = sorted(range(len(names)), key=lambda place: names[place] not in index)
+    order = [names[place] for place in places]
+    table = table.select(places)
+    kept = [name for name in order if name in (order[0], request.target, request.groups)]
+    texts = {name: _texts(table.column(order.index(name))) for name in kept}
     return frame_of_columns([_numbers(column, pa) for column in table.columns], order, texts, request)
 
 
@@ -77,6 +78,6 @@ def _turned(frame: Any, texts: dict[str, list[str]], request: Request) -> Conten
         raise UnknownColumnError(f"{request.name}: where are the labels? Give a file with them (--labels FILE).")
     genes = frame.columns[0]
     samples = contents_of_frame(frame, texts, replace(request, groups=None, needed=None), has_names=True)
-    return replace(
-        samples, X=samples.X.T, feature_names=texts[genes], sample_names=samples.feature_names, y=None, groups=None
-    )
+    in_file = names_in_file(samples.feature_names, request)
+    request.numbered.clear()  # they are samples, not features
+    return replace(samples, X=samples.X.T, feature_names=texts[genes], sample_names=in_file, y=None, groups=None)

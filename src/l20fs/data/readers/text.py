@@ -16,8 +16,19 @@ from l20fs.data.readers.layout import find_layout
 from l20fs.data.readers.lines import Lines, split_lines
 from l20fs.data.readers.names import no_feature
 from l20fs.data.readers.number_texts import likely_mark
+from l20fs.data.readers.repeated import number_features
 from l20fs.data.readers.rows import RowCells
-from l20fs.data.readers.table import Contents, DataError, Decimal, Request, UnknownColumnError, find, first_line, require
+from l20fs.data.readers.table import (
+    Contents,
+    DataError,
+    Decimal,
+    Request,
+    UnknownColumnError,
+    find,
+    first_line,
+    refuse_repeated,
+    require,
+)
 from l20fs.text import listed
 
 #: Memory that reading takes, in bytes per byte of text: the text three times, its fields, and the numbers twice. Measured: 8
@@ -64,8 +75,7 @@ def parse(
 def row_contents(table: Lines, request: Request, missing: Sequence[str] = ()) -> Contents:
     """Return the contents of a table with one sample per line."""
     _refuse_turned(table, request)
-    header = named(table.header)
-    check_header(header, request)
+    header = check_header(named(table.header), request)
     columns = {header.index(name): name for name in (*wanted_columns(request), request.groups) if name in header}
     frame, mark = _read_columns(table, header, columns, request, missing)
     texts: dict[str, Sequence[str]] = {name: frame[column].tolist() for column, name in columns.items()}
@@ -146,9 +156,11 @@ def _refuse_turned(table: Lines, request: Request) -> None:
 
 def turned_contents(table: Lines, request: Request) -> Contents:
     """Return the contents of a table with one feature per line; labels and groups are rows."""
+    table = replace(table, first=number_features(table.first, request))
     rows = sample_rows(table, request)
+    refuse_repeated([*rows, *(name for name in request.numbered.values() if name in rows)], "row", request)
     features = wanted_rows(table.without({table.first.index(name) for name in rows}), request)
-    others = [name for name in table.first if request.needed is not None and name not in request.needed]
+    others = [name for name in table.first if not request.needs(name)]
     target = rows.get(request.table_target or "") if request.task == "regression" else None
     return with_rows(replace(feature_rows(features, 1, request, target), others=others), rows, 1, request)
 
@@ -157,7 +169,7 @@ def wanted_rows(table: Lines, request: Request) -> Lines:
     """Return the rows of the requested features, or raise an error if there is none."""
     if request.needed is None:
         return table
-    others = {row for row, name in enumerate(table.first) if name not in request.needed}
+    others = {row for row, name in enumerate(table.first) if not request.needs(name)}
     if len(others) == len(table.first):
         raise no_feature(table.first, request)
     return table.without(others)

@@ -83,11 +83,17 @@ class Preprocessing:
         return Preprocessed(fitted, after, list(results_of(apply_in, [(fold,) for fold in folds], n_jobs)))
 
     def _apply_in(self, samples: Samples, names: Array | None, n_features: int, fold: Fold) -> Parts:
+        parts = self.apply_in(samples, fold)
+        return parts._replace(places=_places(parts.train, names, n_features))
+
+    def apply_in(self, samples: Samples, fold: Fold) -> Parts:
+        """Fit a copy of the transformer to the training samples of a fold; it gives the same columns in all of them."""
+        if self.transformer is None:
+            return Parts(samples.part(fold.train), samples.part(fold.test))
         params = {name: np.asarray(values)[fold.train] for name, values in self.params.items()}
         fitted, train = self._fit(samples.part(fold.train), params)
         test = samples.part(fold.test)
-        test = replace(test, X=values_of(fitted.transform(test.X), fitted), names=train.names)
-        return Parts(train, test, _places(train, names, n_features))
+        return Parts(train, replace(test, X=values_of(fitted.transform(test.X), fitted), names=train.names))
 
     def _fit(self, samples: Samples, params: Mapping[str, Any]) -> tuple[Any, Samples]:
         """Return a fitted copy, and the samples as it transforms them in its fit, with the names that it gives."""
