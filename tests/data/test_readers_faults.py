@@ -16,6 +16,7 @@ from pathlib import Path
 import files
 import joblib
 import numpy as np
+import openpyxl
 import pandas as pd
 import pytest
 import scipy.sparse as sp
@@ -29,7 +30,7 @@ from l20fs.data.readers import DataError, Samples, UnknownColumnError, limits, r
 from l20fs.data.readers.arff import read_arff
 from l20fs.data.readers.arrays import read_arrays
 from l20fs.data.readers.gct import read_gct
-from l20fs.data.readers.labels import match_labels
+from l20fs.data.readers.labels import match_labels, text_rows
 from l20fs.data.readers.names import date_like
 from l20fs.data.readers.table import Contents, Request
 from l20fs.data.readers.tenx import parse_matrix_market
@@ -492,7 +493,7 @@ def test_the_free_memory_is_a_number_or_unknown(monkeypatch):
     [
         (
             b"MATLAB 7.3 MAT-file".ljust(124) + b"\x00\x02IM" + b"\x89HDF\r\n\x1a\n",
-            "7.3; save it again in MATLAB with '-v7'",
+            "not a MATLAB file that can be read (",
         ),
         (files.written(savemat, {"X": {"a": 1.0}, "Y": [1, 2]}), "X is a struct; it must be a full matrix"),
         (files.written(savemat, {"X": sp.csc_array(X), "Y": LABELS}), "X is a sparse; it must be a full matrix"),
@@ -633,7 +634,9 @@ def random_content(chance, start, separator):
 
 
 def parse_labels(content, request):
-    return match_labels(content, Contents(np.eye(2), ["a", "b"], ["1", "2"]), request, request)
+    return match_labels(
+        text_rows(content, {"1", "2"}, request), Contents(np.eye(2), ["a", "b"], ["1", "2"]), request, request
+    )
 
 
 PARSERS = {
@@ -665,3 +668,29 @@ def test_f13_random_bytes_give_our_refusal_or_contents(tmp_path, name):
             continue
         n_read += 1
     assert n_read < 10_000
+
+
+def test_cells_far_beyond_a_table_do_not_take_all_memory(tmp_path):
+    """Python-calamine would allocate all cells between, and end the process."""
+    book = openpyxl.Workbook()
+    for row in (["type", "a"], ["u", 1], ["v", 2], ["u", 3], ["v", 4]):
+        book.active.append(row)
+    book.active["XFD1048576"].number_format = "0.00"  # formatted and empty: no matter
+    book.save(tmp_path / "a.xlsx")
+    assert read_table(tmp_path / "a.xlsx", "type").X.shape == (4, 1)
+    book.active["XFD1048576"] = 1
+    book.save(tmp_path / "b.xlsx")
+    message = refuse(tmp_path / "b.xlsx", "type")
+    assert "a sheet has cells as far as row 1048576, column 16384, which would take 640" in message
+    with zipfile.ZipFile(tmp_path / "b.xlsx") as packed, zipfile.ZipFile(tmp_path / "c.xlsx", "w") as other:
+        for entry in packed.namelist():
+            cell = packed.read(entry).replace(b'<c r="XFD1048576"', b'<c s="0"\n r = "XFD1048576"')
+            other.writestr(entry, cell)
+    assert "row 1048576, column 16384" in refuse(tmp_path / "c.xlsx", "type")
+
+
+def test_spreadsheets_of_other_programs_are_refused_by_name(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.ods", "w") as archive:
+        archive.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
+        archive.writestr("content.xml", "<x/>")
+    assert "an OpenDocument spreadsheet (.ods), and is refused. Save it as .xlsx or CSV." in refuse(tmp_path / "a.ods")

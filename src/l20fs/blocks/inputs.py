@@ -42,6 +42,19 @@ def is_dask(X: Any) -> bool:
     return dask_array is not None and isinstance(X, dask_array.Array)
 
 
+def is_dask_frame(X: Any) -> bool:
+    """Return whether X is a Dask data frame."""
+    frames = sys.modules.get("dask.dataframe")
+    return frames is not None and isinstance(X, frames.DataFrame)
+
+
+def array_of_frame(X: Any) -> Any:
+    """Return the values of a Dask data frame of numbers as a Dask array, one chunk of known length per partition."""
+    from l20fs.blocks.dask import frame_array
+
+    return frame_array(X)
+
+
 def comes_in_blocks(X: Any, max_memory: Any = None) -> bool:
     """Return whether X is to be read in blocks: a Dask array, a stored array or a large memory map.
 

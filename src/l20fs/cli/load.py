@@ -15,8 +15,9 @@ import scipy.sparse as sp
 
 from l20fs import L20Selector
 from l20fs.blocks import FileBlocks, format_bytes
+from l20fs.cli.folder import COMMAND_OF
 from l20fs.cli.options import DataOptions, ModelOptions, ReadingOptions, flag
-from l20fs.cli.output import note, readable
+from l20fs.cli.output import note, readable, working
 from l20fs.cli.parameter_types import SOLVERS, supervised_methods
 from l20fs.data import load_srbct
 from l20fs.data.readers import DataError, Samples, read_table
@@ -41,8 +42,10 @@ def load(data: str, options: DataOptions, *, in_blocks: bool = False) -> Samples
         if not os.path.exists(data):  # False for impossible names, too
             raise click.UsageError(f"{data!r} is neither a file nor a built-in data set (srbct).")
         refuse_pipe(Path(data))
+        refuse_results(Path(data))
         in_use = resident_memory() if "max_memory" in given else 0
-        samples = read_table(Path(data), options.target, in_blocks=in_blocks, in_use=in_use, task=options.task, **given)
+        with working(f"Reading {readable(Path(data).name)}"):
+            samples = read_table(Path(data), options.target, in_blocks=in_blocks, in_use=in_use, task=options.task, **given)
         samples = replace(samples, title=readable(samples.title))
         tell_notes(samples)
     X = samples.X
@@ -69,6 +72,7 @@ def load_features(
     if not os.path.exists(data):
         raise click.UsageError(f"{data!r} is no file. Give a table of samples.")
     refuse_pipe(Path(data))
+    refuse_results(Path(data))
     given = options.given() | {"labels": labels, "groups": groups}
     wanted: dict[str, Any] = {"target": target, "task": task}
     in_use = resident_memory() if "max_memory" in given else 0
@@ -87,6 +91,15 @@ def refuse_pipe(file: Path) -> None:
     """Raise an error for a pipe or a device, of which nothing is left for a second look."""
     if file.exists() and not file.is_file() and not file.is_dir():
         raise click.UsageError(f"{file} is no regular file. Save it to one first, and name that.")
+
+
+def refuse_results(folder: Path) -> None:
+    """Raise an error for a folder of results, which is given where a table is needed."""
+    for file, command in COMMAND_OF.items():
+        if (folder / file).is_file():
+            page = next((page for page in ("report.html", "validation.html") if (folder / page).is_file()), None)
+            way_out = "Give" if page is None else f"Open {folder / page}, or give"
+            raise click.UsageError(f"{folder}{os.sep} holds results of `l20fs {command}`. {way_out} the table of samples.")
 
 
 def resident_memory() -> int:

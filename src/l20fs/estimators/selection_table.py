@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from l20fs.blocks import as_blocks, comes_in_blocks, is_blocks
 from l20fs.design import BLOCK_ELEMENTS, Design, equality_tolerance, make_design
+from l20fs.estimators.frames import without_frame
 from l20fs.inputs.names import NamedColumns
 from l20fs.inputs.validation import check_number, refuse_foreign_array, refuse_other_width, validate_input
 from l20fs.objective.path_ranking import RULES
@@ -203,6 +204,7 @@ def _could_replace(selector: PathSelector, X: Any, chosen: Array, n: int) -> lis
     names = feature_names(selector)
     if isinstance(X, NamedColumns):
         selector, X = without_names(selector), X.X
+    X = without_frame(selector, X)
     if comes_in_blocks(X, selector.max_memory):
         refuse_other_width(selector, X)
         X = as_blocks(X, selector.max_memory)

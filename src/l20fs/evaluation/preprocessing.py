@@ -20,6 +20,7 @@ from l20fs.evaluation.engine import Parts, Samples
 from l20fs.evaluation.folds import Fold
 from l20fs.evaluation.parallel import results_of
 from l20fs.inputs.constraints import FEATURE_CONSTRAINTS, resolve_constraints
+from l20fs.inputs.frames import collected, collected_targets
 from l20fs.inputs.validation import (
     refuse_foreign_array,
     refuse_non_finite,
@@ -110,6 +111,7 @@ class Preprocessing:
 
 def validate_before(estimator: Any, X: Any, y: Any) -> tuple[Any, Array]:
     """Validate y, and of an X that is yet to be preprocessed the container; record its names and size."""
+    X, y = collected(X), collected_targets(y)
     refuse_blocks(X, type(estimator).__name__)
     refuse_foreign_array(X, "X")
     refuse_foreign_array(y, "y")

@@ -33,10 +33,6 @@ from l20fs.data.readers.svmlight import read_svmlight
 from l20fs.data.readers.table import (
     Contents,
     DataError,
-    Decimal,
-    Duplicates,
-    Join,
-    Missing,
     MissingPackageError,
     Request,
     Samples,
@@ -48,7 +44,7 @@ from l20fs.data.readers.tenx import read_tenx, tenx_files
 from l20fs.data.readers.text import MEMORY_PER_BYTE, read_text
 from l20fs.data.readers.zarr_store import read_zarr
 from l20fs.text import quoted
-from l20fs.typing import Task
+from l20fs.typing import Decimal, Duplicates, Join, Missing, Task
 
 __all__ = ["DataError", "MissingPackageError", "Samples", "UnknownColumnError", "read_table"]
 
@@ -112,8 +108,8 @@ def read_table(
         in a file of arrays; the row, if samples are in columns. Not needed where a format has a convention: ``y`` in .npz,
         ``Y`` or ``gnd`` in .mat, the last nominal attribute of ARFF (for a regression the last numeric one), svmlight.
     labels : path, optional
-        CSV or TSV file with the labels: sample names in its first column, in any order, or one label per line in the order
-        of the samples.
+        CSV, TSV, Excel or Parquet file with the labels: sample names in a column, in any order, or one label per line in
+        the order of the samples.
     groups : str, optional
         Column of groups of samples that belong together, such as donors, beside ``target``.
     samples_in : {"rows", "columns"}, default="rows"
@@ -121,7 +117,7 @@ def read_table(
     layer : str, optional
         Layer of an h5ad file or a zarr store to read instead of ``X``.
     sheet : str, optional
-        Sheet of a workbook to read instead of the first one.
+        Sheet of a workbook to read instead of the first one that has the target, or looks like a table.
     max_memory : int, optional
         Maximum number of bytes for reading, by estimate; None: the free memory.
     in_blocks : bool, default=False
@@ -158,7 +154,7 @@ def read_table(
         no gaps; cross-validation starts from ``Samples.X_before`` and fits ``Samples.preprocess`` in every fold.
     join : {"exact", "inner", "near"}, optional
         How samples are matched to ``labels``: all of both must match, those in both are used, or also names match that
-        differ only in case, blanks and punctuation. None: what is found, unless less than half of the samples match.
+        differ only in case, blanks, punctuation and endings. None: those that match, unless they are less than half.
     strict : bool, default=False
         Whether to raise an error instead of guessing anything that is not said.
 

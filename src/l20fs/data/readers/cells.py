@@ -23,9 +23,9 @@ from l20fs.data.readers.number_texts import (
     plain_numbers,
     shows,
 )
-from l20fs.data.readers.table import DataError, Decimal, Request
+from l20fs.data.readers.table import DataError, Request
 from l20fs.text import counted, listed
-from l20fs.typing import Array
+from l20fs.typing import Array, Decimal
 
 #: Share of numbers among the filled cells from which on a column holds numbers, and its texts are odd cells.
 MOSTLY = 0.8

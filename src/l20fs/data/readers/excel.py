@@ -2,40 +2,25 @@
 
 from __future__ import annotations
 
-import io
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from l20fs.data.readers.frames import check_header, contents_of_frame
 from l20fs.data.readers.layout import MOST_LINES, find_header
-from l20fs.data.readers.limits import repack
 from l20fs.data.readers.mixed import frame_of_columns, without_values
-from l20fs.data.readers.table import Contents, DataError, Request, find, first_line, require
+from l20fs.data.readers.table import Contents, DataError, Request, require
 from l20fs.data.readers.text import named, without_empty
-
-#: Memory that reading takes, in bytes per byte of the decompressed file.
-MEMORY_PER_BYTE = 8
-
-Cell = Any
+from l20fs.data.readers.workbook import Cell, choose_sheet, open_workbook, sheet_rows
 
 
 def read_excel(content: bytes, request: Request) -> Contents:
-    """Read one sheet of a workbook: the first one, or ``request.sheet``."""
-    calamine = require("python_calamine", "io", request)
+    """Read one sheet of a workbook: ``request.sheet``, or the one that has what is asked for."""
     pandas = require("pandas", "cli", request)
-    try:
-        workbook = calamine.CalamineWorkbook.from_filelike(io.BytesIO(repack(content, request, MEMORY_PER_BYTE)))
-        sheets = workbook.sheet_names
-        sheet = sheets[0] if request.sheet is None else sheets[find(request.sheet, sheets, "sheet", request)]
-        rows = workbook.get_sheet_by_name(sheet).to_python(skip_empty_area=True)
-    except ValueError:
-        raise
-    except Exception as error:  # of zipfile, zlib and calamine, which has errors of its own
-        raise DataError(f"{request.name}: not a whole Excel file ({first_line(error)}). Save it again.") from error
-    rows = table_rows(rows, sheet, request)
+    workbook = open_workbook(content, request)
+    sheet = choose_sheet(workbook, request)
+    rows = table_rows(sheet_rows(workbook, sheet, request), sheet, request)
     if request.samples_in == "columns":
         rows = [list(row) for row in zip(*rows, strict=True)]
     header, columns = [as_text(cell) for cell in rows[0]], list(zip(*rows[1:], strict=True))
@@ -44,9 +29,7 @@ def read_excel(content: bytes, request: Request) -> Contents:
     texts = {name: [as_text(cell) for cell in columns[j]] for j, name in enumerate(names) if name in kept}
     frame, texts = frame_of_columns([_series(column, request, pandas) for column in columns], names, texts, request)
     frame = without_empty(frame, header, request)
-    found = contents_of_frame(frame, texts, request, has_names=request.samples_in == "columns")
-    many = f"{request.name} has {len(sheets)} sheets; {sheet!r} was read."
-    return replace(found, notes=(many,) if len(sheets) > 1 and request.sheet is None else ())
+    return contents_of_frame(frame, texts, request, has_names=request.samples_in == "columns")
 
 
 def table_rows(rows: list[list[Cell]], sheet: str, request: Request) -> list[list[Cell]]:

@@ -9,7 +9,8 @@ import numpy as np
 
 from l20fs.data.readers.cells import Cells, Columns, is_asked_for
 from l20fs.data.readers.number_texts import as_number
-from l20fs.data.readers.table import Decimal, Request, require
+from l20fs.data.readers.table import Request, require
+from l20fs.typing import Decimal
 
 
 def frame_of_columns(

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from l20fs.data.readers.table import Decimal, Request, require
-from l20fs.typing import Array
+from l20fs.data.readers.table import Request, require
+from l20fs.typing import Array, Decimal
 
 #: Texts that stand for a missing value in every program, in lower case; pandas reads them as such.
 MISSING = frozenset(

@@ -12,7 +12,7 @@ from l20fs.data.readers.frames import check_header, contents_of_frame
 from l20fs.data.readers.limits import check_memory
 from l20fs.data.readers.mixed import frame_of_columns
 from l20fs.data.readers.repeated import names_in_file
-from l20fs.data.readers.table import Contents, DataError, Request, UnknownColumnError, first_line, require
+from l20fs.data.readers.table import Contents, DataError, Request, UnknownColumnError, first_line, refuse_repeated, require
 
 
 def read_parquet(request: Request) -> Contents:
@@ -20,6 +20,29 @@ def read_parquet(request: Request) -> Contents:
 
     If samples are in columns, the labels come from a separate file.
     """
+    table, index = _stored(request)
+    try:
+        frame, texts = _columns(table, index, request)
+    except (DataError, UnknownColumnError):
+        raise
+    except Exception as error:  # of Arrow, whose errors are of many kinds
+        raise _damaged(error, request) from error
+    if request.samples_in == "columns":
+        return _turned(frame, texts, request)
+    return contents_of_frame(frame, texts, request, has_names=bool(index))
+
+
+def parquet_rows(request: Request) -> list[list[str]]:
+    """Return all columns as text, with their names in the first row and the index of pandas first."""
+    table, index = _stored(request)
+    order = [*index, *(name for name in table.column_names if name not in index)]
+    refuse_repeated(table.column_names, "column", request)
+    texts = [_texts(table[name]) for name in order]
+    return [order, *(list(row) for row in zip(*texts, strict=True))]
+
+
+def _stored(request: Request) -> tuple[Any, list[str]]:
+    """Return the table, and the name of the column that was the index in pandas."""
     parquet = require("pyarrow.parquet", "io", request)
     try:
         with parquet.ParquetFile(request.file) as stored:
@@ -27,15 +50,15 @@ def read_parquet(request: Request) -> Contents:
             unpacked = sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups))
             check_memory(max(2 * unpacked, 24 * about.num_rows * about.num_columns), request)
             table = stored.read()
-            index = _index_names(table.schema.metadata)
-        frame, texts = _columns(table, index, request)
-    except (DataError, UnknownColumnError):
+        return table, _index_names(table.schema.metadata)
+    except DataError:
         raise
     except Exception as error:  # of Arrow, whose errors are of many kinds
-        raise DataError(f"{request.name}: not a whole Parquet file ({first_line(error)}). Write it again.") from error
-    if request.samples_in == "columns":
-        return _turned(frame, texts, request)
-    return contents_of_frame(frame, texts, request, has_names=bool(index))
+        raise _damaged(error, request) from error
+
+
+def _damaged(error: Exception, request: Request) -> DataError:
+    return DataError(f"{request.name}: not a whole Parquet file ({first_line(error)}). Write it again.")
 
 
 def _index_names(metadata: dict[bytes, bytes] | None) -> list[str]:

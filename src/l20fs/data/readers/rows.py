@@ -10,8 +10,8 @@ import numpy as np
 
 from l20fs.data.readers.cells import Cells, Columns, is_asked_for
 from l20fs.data.readers.number_texts import are_numbers, plain_numbers
-from l20fs.data.readers.table import Decimal, Request, require
-from l20fs.typing import Array
+from l20fs.data.readers.table import Request, require
+from l20fs.typing import Array, Decimal
 
 #: Number of the row of the target.
 TARGET = -1

@@ -13,20 +13,11 @@ from typing import Any, Literal, NamedTuple
 from sklearn.base import clone
 
 from l20fs.text import did_you_mean, listed
-from l20fs.typing import Array, Task
+from l20fs.typing import Array, Decimal, Duplicates, Join, Missing, Task
 
 #: An array, a csr_array, a csc_array or FileBlocks; SciPy has no types that could say so.
 Matrix = Any
 SamplesIn = Literal["rows", "columns"]
-
-#: Decimal mark of numbers in texts.
-Decimal = Literal[".", ","]
-#: What happens to missing values: the medians and the neighbours are of the training samples.
-Missing = Literal["refuse", "drop", "median", "knn"]
-#: What happens to features of the same name.
-Duplicates = Literal["refuse", "mean", "max-variance", "first", "number"]
-#: How the samples of a table and of a file of labels are matched by their names.
-Join = Literal["exact", "inner", "near"]
 
 
 class DataError(ValueError):

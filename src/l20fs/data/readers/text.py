@@ -21,7 +21,6 @@ from l20fs.data.readers.rows import RowCells
 from l20fs.data.readers.table import (
     Contents,
     DataError,
-    Decimal,
     Request,
     UnknownColumnError,
     find,
@@ -30,6 +29,7 @@ from l20fs.data.readers.table import (
     require,
 )
 from l20fs.text import listed
+from l20fs.typing import Decimal
 
 #: Memory that reading takes, in bytes per byte of text: the text three times, its fields, and the numbers twice. Measured: 8
 #: for numbers of seven characters, and more for shorter ones.
