@@ -14,3 +14,21 @@ Size: TypeAlias = int | float | str | None
 
 #: What targets stand for: labels, numbers, or what their type suggests.
 Task = Literal["auto", "classification", "regression"]
+
+#: Names of the solvers.
+SolverName = Literal["forward", "sbr", "swap", "ahiht", "hiht"]
+
+#: Rules for the divisors of the features, see :func:`l20fs.design.column_scale.divisors_of`.
+Scale = Literal["auto", "moderated", "zscore", "none"]
+
+#: Order of the rows of the last stage: by norm, or by the stage from which on they are non-zero.
+Ranking = Literal["norm", "entry"]
+
+#: Decimal mark of numbers in texts.
+Decimal = Literal[".", ","]
+#: What happens to missing values: the medians and the neighbours are of the training samples.
+Missing = Literal["refuse", "drop", "median", "knn"]
+#: What happens to features of the same name.
+Duplicates = Literal["refuse", "mean", "max-variance", "first", "number"]
+#: How the samples of a table and of a file of labels are matched by their names.
+Join = Literal["exact", "inner", "near"]

@@ -16,6 +16,7 @@ import zarr
 
 from l20fs.blocks import as_blocks, columns_of, comes_in_blocks, is_blocks, open_large
 from l20fs.blocks.passes import extents
+from l20fs.blocks.sources import recut_dense
 
 MEMORY = 2**27
 
@@ -245,3 +246,17 @@ def test_stores_that_would_be_unpickled_are_refused(tmp_path):
         open_large(tmp_path / "x.zarr")
     zarr.create_array(tmp_path / "y.zarr", data=np.eye(3), attributes={"name": "pickle"})
     assert open_large(tmp_path / "y.zarr").shape == (3, 3)
+
+
+@pytest.mark.parametrize("make", [sp.csr_matrix, sp.csc_array, sp.coo_array])
+def test_a_sparse_matrix_in_memory_is_split_and_recut_for_dense_blocks(monkeypatch, make):
+    monkeypatch.setattr("l20fs.blocks.sources.LARGEST_BLOCK", 400)
+    dense = np.random.default_rng(0).random((40, 10)) * (np.arange(400).reshape(40, 10) % 7 == 0)
+    blocks = as_blocks(make(dense))
+    assert blocks.axis == (1 if make is sp.csc_array else 0)
+    parts = recut_dense(blocks, 2**30)
+    for each in (blocks, parts):
+        stack = np.vstack if each.axis == 0 else np.hstack
+        np.testing.assert_array_equal(stack([each.load(span).toarray() for span in extents(each)]), dense)
+    assert len(parts.edges) > len(blocks.edges)
+    assert max(np.diff(parts.edges)) * 8 * dense.shape[1 - parts.axis] <= 400

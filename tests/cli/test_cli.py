@@ -318,7 +318,7 @@ def test_wrong_usage_ends_with_2(table, capsys, arguments, message):
         ("type,a,b\n", [], "no samples"),
         ("type,a,b\nu,1,2\nv,3,4\nu,5,6,7\n", [], "3 fields"),
         ("type,a,b\nu,1,x\nv,3,y\nu,5,z\nv,7,w\n", [], "'b'"),
-        ("type,a,b\nu,1,2\nv,3,\nu,5,6\nv,7,8\n", [], "'b'"),
+        ("type,a,b\nu,1,2\nv,3,\nu,5,6\nv,7,8\n", ["--missing", "refuse"], "'b'"),
         ("type,a,b\nu,1,2\nv,3,inf\nu,5,6\nv,7,8\n", [], "'b'"),
         ("type,a,b\nu,1,2\nu,3,4\nu,5,6\nu,7,8\n", ["-k", "1"], "one class only, 'u'"),
         ("type,a,b\nu,1,2\nv,3,4\nu,5,6\nv,7,8\n", ["-k", "3"], "2 features"),
@@ -335,15 +335,6 @@ def test_bad_data_end_with_3(tmp_path, capsys, content, options, message):
     assert "error: " in printed.err
     assert printed.out == ""
     assert not output.exists()
-
-
-def test_a_missing_value_is_refused_with_its_column(tmp_path, capsys):
-    X, labels, _ = planted()
-    file = write_table(tmp_path / "table.tsv", X, labels, cells={(4, 7): "NA"})
-    assert run(["select", file, "--target", "type", "-k", "3"]) == 3
-    message = capsys.readouterr().err
-    assert "'g7'" in message
-    assert "1 missing" in message
 
 
 def test_a_pickle_is_refused_and_not_run(tmp_path, capsys):

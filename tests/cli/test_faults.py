@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from cli_samples import RESULTS, contents, planted, read_tsv, start, with_lonely, write_table
 
+from l20fs import L20Selector
 from l20fs.cli import run
 from l20fs.report import Content
 from l20fs.storage.files import claimed
@@ -47,7 +48,7 @@ KILLER = """
 import os, signal, sys
 from pathlib import Path
 from cli_samples import contents
-from l20fs.cli import run
+from l20fs.cli import run, select_content, select_pipeline  # loaded once, before the forks
 
 table, place = sys.argv[1], Path(sys.argv[2])
 command = ["select", table, "--target", "type", "-k", "3", "--stability", "8"]
@@ -81,16 +82,16 @@ def dying_at(name, call, after, arguments):
 
 assert in_a_child(lambda: run([*command, "-o", str(place / "whole")])) == 0
 whole = contents(place / "whole")
-points = [("replace", call, False) for call in (1, 2, 5, 8, 9, 11, 13, 15)]
-points += [("replace", call, True) for call in (3, 8, 10, 12, 14)]
-points += [("fsync", call, False) for call in (1, 7, 15, 17, 19, 21, 23)]
+points = [("replace", call, False) for call in (1, 2, 5, 8, 13, 14, 16, 20)]
+points += [("replace", call, True) for call in (3, 5, 13, 17, 19)]
+points += [("fsync", call, False) for call in (1, 9, 15, 25, 27, 29, 31)]
 for number, (name, call, after) in enumerate(points):
     folder = place / str(number)
     code = in_a_child(lambda: dying_at(name, call, after, [*command, "-o", str(folder)]))
     if code != -signal.SIGKILL:
         print(name, call, after, "was not killed:", code)
     left = contents(folder)
-    halves = [file for file in left if not Path(file).name.startswith(".") and left[file] != whole[file]]
+    halves = [file for file in left if not Path(file).name.startswith(".") and left[file] != whole.get(file, left[file])]
     if halves:
         print(name, call, after, "left half files:", halves)
     code = in_a_child(lambda: run([*command, "-o", str(folder), "--resume"]))
@@ -140,7 +141,7 @@ def test_c2_a_failed_write_leaves_the_old_results(monkeypatch, results, table, c
     printed = capsys.readouterr()
     assert message in printed.err
     assert printed.out == ""
-    assert contents(results) == before
+    assert without_cells(results) == before
 
 
 def test_c2_a_full_disk(results, table):
@@ -154,15 +155,7 @@ def test_c2_a_full_disk(results, table):
     assert b"Traceback" not in done.stderr
     assert b"error: " in done.stderr
     assert done.stdout == b""
-    assert contents(results) == before
-
-
-@pytest.mark.parametrize("place", ["file", "file/out", "file/deep/out"])
-def test_c2_an_output_folder_that_is_or_lies_below_a_file(tmp_path, table, capsys, place):
-    (tmp_path / "file").write_text("mine")
-    assert run(["select", table, "--target", "type", "-k", "3", "-o", str(tmp_path / place), "--force"]) == 1
-    assert "error: " in capsys.readouterr().err
-    assert (tmp_path / "file").read_text() == "mine"
+    assert without_cells(results) == before
 
 
 def test_c2_the_folder_of_a_failed_run_goes_and_those_that_were_there_stay(tmp_path, table, monkeypatch):
@@ -213,11 +206,12 @@ def test_c4_names_in_the_data_write_nothing_elsewhere(tmp_path):
 
 
 def without_cells(folder):
-    return {name: content for name, content in contents(folder).items() if not name.startswith("stability/")}
+    """Everything but what is kept for a run that is resumed: the folds and the resamples."""
+    return {name: content for name, content in contents(folder).items() if not name.startswith(("stability/", "folds/"))}
 
 
 def interrupted(monkeypatch, arguments, n_cells):
-    """Run until so many resamples are stored."""
+    """Run until so many folds and resamples are stored, of which the folds are the first five."""
     with monkeypatch.context() as patch:
         fail_from(patch, "replace", n_cells + 1, KeyboardInterrupt())
         assert run(arguments) == 130
@@ -226,8 +220,8 @@ def interrupted(monkeypatch, arguments, n_cells):
 @pytest.mark.parametrize("change", [["--ridge", "1"], ["--seed", "5"], ["-k", "2"], ["--scale", "none"]])
 def test_c5_a_changed_configuration_never_mixes(tmp_path, table, monkeypatch, change):
     arguments = ["select", table, "--target", "type", "-k", "3", "--stability", "6"]
-    interrupted(monkeypatch, [*arguments, "-o", str(tmp_path / "out")], 3)
-    assert len(contents(tmp_path / "out")) == 3
+    interrupted(monkeypatch, [*arguments, "-o", str(tmp_path / "out")], 8)
+    assert len(contents(tmp_path / "out")) == 8
     assert run([*arguments, *change, "-o", str(tmp_path / "out"), "--resume"]) == 0
     assert run([*arguments, *change, "-o", str(tmp_path / "fresh")]) == 0
     assert without_cells(tmp_path / "out") == without_cells(tmp_path / "fresh")
@@ -238,7 +232,7 @@ def test_c5_changed_data_never_mix(tmp_path, table, monkeypatch):
     file = tmp_path / "table.tsv"
     shutil.copy(table, file)
     arguments = ["select", str(file), "--target", "type", "-k", "3", "--stability", "6"]
-    interrupted(monkeypatch, [*arguments, "-o", str(tmp_path / "out")], 3)
+    interrupted(monkeypatch, [*arguments, "-o", str(tmp_path / "out")], 8)
     write_table(file, X, labels)
     assert run([*arguments, "-o", str(tmp_path / "out"), "--resume"]) == 0
     assert run([*arguments, "-o", str(tmp_path / "fresh")]) == 0
@@ -266,14 +260,37 @@ def test_an_unfinished_run_is_not_overlooked(tmp_path, table, monkeypatch, capsy
     assert without_cells(tmp_path / "out").keys() == STABLE
 
 
-def test_a_resumed_run_computes_only_what_is_missing(tmp_path, table, monkeypatch):
-    arguments = ["select", table, "--target", "type", "-k", "3", "--stability", "6", "-o", str(tmp_path / "out")]
-    interrupted(monkeypatch, arguments, 4)
-    cells = {file: file.stat().st_mtime_ns for file in (tmp_path / "out" / "stability").iterdir()}
-    assert len(cells) == 4
+@pytest.mark.parametrize("n_kept", [3, 9, 33])
+def test_a_resumed_run_computes_only_what_is_missing(tmp_path, table, monkeypatch, n_kept):
+    """Five folds, five times five inner ones and six resamples."""
+    arguments = ["select", table, "--target", "type", "--auto", "best", "--nested", "--stability", "6"]
+    arguments += ["-o", str(tmp_path / "out")]
+    interrupted(monkeypatch, arguments, n_kept)
+    cells = {file: file.stat().st_mtime_ns for file in (tmp_path / "out").glob("*/*")}
+    assert len(cells) == n_kept
+    n_fits, fit = [], L20Selector.fit
+    monkeypatch.setattr(L20Selector, "fit", lambda self, *given, **named: n_fits.append(1) or fit(self, *given, **named))
     assert run([*arguments, "--resume"]) == 0
-    assert {file: file.stat().st_mtime_ns for file in cells} == cells
+    assert len(n_fits) == 1 + 5 + 25 + 6 - n_kept
     assert len(list((tmp_path / "out" / "stability").iterdir())) == 6
+    assert not (tmp_path / "out" / "folds").exists()
+    assert run([*arguments[:-1], str(tmp_path / "whole")]) == 0
+    assert without_cells(tmp_path / "out") == without_cells(tmp_path / "whole")
+
+
+def test_a_finished_run_is_not_repeated(results, table, monkeypatch, capsys):
+    before = {file: file.stat().st_mtime_ns for file in results.iterdir()}
+    arguments = ["select", table, "--target", "type", "-k", "3", "-o", str(results), "--resume"]
+    with monkeypatch.context() as patch:
+        patch.setattr(L20Selector, "fit", lambda *given, **named: pytest.fail("there was nothing to do"))
+        assert run(arguments) == 0
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert f"Nothing to do: the run in {results}/ is finished.\nLook at {results / 'report.html'}" in printed.err
+    assert {file: file.stat().st_mtime_ns for file in results.iterdir()} == before
+    (results / "cv.tsv").unlink()
+    assert run(arguments) == 0
+    assert {file.name for file in results.iterdir()} == {file.name for file in before}
 
 
 @pytest.mark.parametrize("options", [[], ["--json"]])

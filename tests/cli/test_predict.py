@@ -189,7 +189,6 @@ def test_tables_that_cannot_be_predicted_are_refused(capsys, results, tmp_path, 
         "header.csv": (blind.iloc[:0], "a header and no samples"),
         "other.csv": (blind[["type"]].assign(tp53=1.0), "none of the"),
         "case.csv": (blind.rename(columns=str.upper), "for 'gene"),
-        "twice.csv": (pd.concat([blind, blind.iloc[:1]]), "sample names occur more than once: 'test0'"),
         "text.csv": (blind.assign(**{panel.features[0]: "high"}), "1 column of text"),
         "infinite.csv": (blind.assign(**{panel.features[0]: np.inf}), "infinite values"),
     }

@@ -187,7 +187,6 @@ def test_every_supervised_method_is_taken(quick_table, capsys):
         (["--nested"], "--auto"),
         (["--resume"], "-o DIR"),
         (["--open"], "-o DIR"),
-        (["--force", "--resume", "-o", "out"], "one of the two"),
         (["--stability", "7"], "even number"),
         (["--stability", "0"], "--stability"),
         (["--n-jobs", "0"], "--n-jobs"),
@@ -486,12 +485,12 @@ def test_more_features_than_the_page_shows(tmp_path, capsys):
 
 
 def test_without_a_folder_the_page_is_not_built(table, tmp_path, monkeypatch, capsys):
-    from l20fs.cli import select
+    from l20fs.cli import select_content
 
     def refuse(findings):
         raise AssertionError("nobody asked for a page")
 
-    monkeypatch.setattr(select, "build_content", refuse)
+    monkeypatch.setattr(select_content, "build_content", refuse)
     assert run(["select", table, "--target", "type", "-k", "3"]) == 0
     with pytest.raises(AssertionError, match="nobody asked"):
         run(["select", table, "--target", "type", "-k", "3", "-o", str(tmp_path / "out")])

@@ -452,13 +452,6 @@ def test_odd_variables_of_mat_are_refused(tmp_path, store, variables, message):
     assert message in refuse(import_dataset, write_mat(tmp_path / "a.mat", **variables), "mine", store)
 
 
-def test_mat_73_is_refused_with_the_way_out(tmp_path, store):
-    (tmp_path / "a.mat").write_bytes(b"MATLAB 7.3 MAT-file".ljust(124) + b"\x00\x02IM" + b"\x89HDF\r\n\x1a\n")
-    assert "its version is 7.3; save it again in MATLAB with '-v7'" in refuse(
-        import_dataset, tmp_path / "a.mat", "mine", store
-    )
-
-
 @pytest.mark.parametrize("kind", ["npz", "mat"])
 def test_a_file_that_would_grow_without_bounds_is_refused(monkeypatch, tmp_path, store, kind):
     values = np.zeros((100, 1000))

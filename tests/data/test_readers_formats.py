@@ -183,13 +183,7 @@ def test_every_spelling_of_a_file_of_labels(folder, options, tmp_path, text, tar
         ("u\nv\n", "2 labels, but 8 samples"),
         ("u\n" * 10, "10 labels, but 8 samples"),
         ("a,b\nc\n", "line 2 has 1 fields. Every line must have 2"),
-        ("s0,u\ns1,v\ns0,u\n", "sample names occur more than once: 's0'"),
-        ("s0,u\ns1,v\n", "no label for 6 of 8 samples of plain.csv: 's2', 's3', 's4', 's5', 's6' and 1 more"),
-        (
-            "".join(f"s{i},u\n" for i in range(15)),
-            "7 labels for samples that are not in plain.csv: 's8', 's9', 's10', 's11', ",
-        ),
-        ("".join(f"{gene},u\n" for gene in GENES), "--samples-in columns"),
+        ("s0,u\ns1,v\n", "no label for 6 of 8 samples of plain.csv ('s2', 's3', 's4', 's5', 's6' and 1 more)"),
         ("".join(f"s{i},{'uv'[i % 2] if i else ' '}\n" for i in range(8)), "1 samples have no label, first in line 2"),
         ("u\0\n" * 8, "NUL"),
     ],
@@ -207,7 +201,7 @@ def test_one_of_several_columns_of_labels_must_be_named(folder, options):
 def test_labels_for_samples_without_names_are_taken_in_order_with_a_note(folder, options):
     table = read_table(folder / "a.npy", "type", labels=folder / "labels.csv")
     assert table.y.tolist() == LABELS[::-1]
-    assert "a.npy has no sample names, so the labels of labels.csv are taken in the order of its lines." in table.notes
+    assert "labels.csv: a.npy has no sample names, so the labels are taken in the order of the lines." in table.notes
 
 
 # What single formats have
@@ -259,9 +253,13 @@ def test_parquet_of_whole_numbers_truths_and_gaps(tmp_path):
     frame.to_parquet(tmp_path / "a.parquet")
     np.testing.assert_array_equal(read_table(tmp_path / "a.parquet", "type").X, frame[["n", "is", "p"]].astype(float))
     frame.astype({"n": "Int64"}).mask(frame["n"] == 3).to_parquet(tmp_path / "b.parquet")
-    assert "no 'type'" in refuse(read_table, tmp_path / "b.parquet", "type")
+    table = read_table(tmp_path / "b.parquet", "type")  # a sample of which nothing is known
+    assert (table.X.shape, table.y.tolist()) == ((7, 3), LABELS[:3] + LABELS[4:])
+    assert "b.parquet: 1 sample without any value is left out, first sample 4." in table.notes
     frame.assign(n=frame["n"].astype("Int64").mask(frame["n"] == 3)).to_parquet(tmp_path / "c.parquet")
-    assert "1 missing values, first in column 'n', sample 4" in refuse(read_table, tmp_path / "c.parquet", "type")
+    assert "1 missing values, first in column 'n', sample 4" in refuse(
+        read_table, tmp_path / "c.parquet", "type", missing="refuse"
+    )
 
 
 def test_sheets_of_a_workbook(tmp_path):
@@ -270,19 +268,36 @@ def test_sheets_of_a_workbook(tmp_path):
         files.with_labels().iloc[:, ::-1].to_excel(book, sheet_name="second")
     table = read_table(tmp_path / "a.xlsx", "type", groups="donor")
     assert table.feature_names == GENES
-    assert "a.xlsx has 2 sheets; 'first' was read." in table.notes
+    assert table.notes[0] == (
+        "a.xlsx: its sheets are 'first', 'second'; 'first' has what is asked for and was read (--sheet first)."
+    )
     table = read_table(tmp_path / "a.xlsx", "type", groups="donor", sheet="second")
     assert table.feature_names == GENES[::-1]
     assert not any("sheets" in note for note in table.notes)
     message = refuse(read_table, tmp_path / "a.xlsx", "type", sheet="scond", kind=UnknownColumnError)
-    assert "no sheet 'scond'. Did you mean 'second'?" in message
+    assert "no sheet 'scond'. Did you mean 'second'? Its sheets: 'first', 'second'." in message
+
+
+def test_the_sheet_that_looks_like_a_table_is_read(folder, options, tmp_path):
+    with pd.ExcelWriter(tmp_path / "a.xlsx") as book:
+        pd.DataFrame({"Key": ["u"], "Meaning": ["normal"]}).to_excel(book, sheet_name="Legend", index=False)
+        FRAME.to_excel(book, sheet_name="Data")
+        pd.DataFrame().to_excel(book, sheet_name="Empty")
+    table = read_table(tmp_path / "a.xlsx", "type", labels=folder / "labels.csv")
+    assert table.notes[0] == "a.xlsx: its sheets are 'Legend', 'Data', 'Empty'; 'Data' was read (--sheet Data)."
+    assert table.choices == {"a.xlsx": {"sheet": "Data"}}
+    message = refuse(read_table, tmp_path / "a.xlsx", "type", labels=folder / "labels.csv", strict=True)
+    assert "Say so with --sheet Data" in message
+    with pd.ExcelWriter(tmp_path / "b.xlsx") as book:
+        pd.DataFrame().to_excel(book, sheet_name="Empty")
+        FRAME.to_excel(book, sheet_name="Data")
+    assert read_table(tmp_path / "b.xlsx", "type", labels=folder / "labels.csv", strict=True).feature_names == GENES
 
 
 def test_gaps_text_and_nothing_in_a_workbook(tmp_path):
     FRAME.where(FRAME != X[2, 1]).assign(type=LABELS).to_excel(tmp_path / "a.xlsx")
-    assert "1 missing values, first in column 'NA', sample 's2'" in refuse(read_table, tmp_path / "a.xlsx", "type")
-    FRAME.assign(type=LABELS, stage="late").to_excel(tmp_path / "b.xlsx")
-    assert "1 column of text, first 'stage'" in refuse(read_table, tmp_path / "b.xlsx", "type")
+    message = refuse(read_table, tmp_path / "a.xlsx", "type", missing="refuse")
+    assert "1 missing values, first in column 'NA', sample 's2'" in message
     pd.DataFrame().to_excel(tmp_path / "c.xlsx")
     assert "holds no table" in refuse(read_table, tmp_path / "c.xlsx", "type")
 
@@ -329,7 +344,7 @@ def test_arff_that_cannot_be_read(tmp_path, change, message):
     text = files.arff().decode()
     assert change(text) != text
     (tmp_path / "a.arff").write_text(change(text))
-    assert message in refuse(read_table, tmp_path / "a.arff", kind=ValueError)
+    assert message in refuse(read_table, tmp_path / "a.arff", kind=ValueError, missing="refuse", duplicates="refuse")
 
 
 def test_arrays_with_samples_in_columns_and_labels_of_another_name(tmp_path):
@@ -337,7 +352,12 @@ def test_arrays_with_samples_in_columns_and_labels_of_another_name(tmp_path):
     table = read_table(tmp_path / "a.npz", "stage", samples_in="columns")
     np.testing.assert_array_equal(table.X, X)
     assert (table.y.tolist(), table.target_name) == (LABELS[::-1], "stage")
-    assert "It looks transposed: say so (--samples-in columns)." in refuse(read_table, tmp_path / "a.npz")
+    table = read_table(tmp_path / "a.npz")
+    np.testing.assert_array_equal(table.X, X)
+    assert table.notes == (
+        "a.npz: there are as many labels as columns (8), so samples are in columns (--samples-in columns).",
+    )
+    assert "It looks transposed" in refuse(read_table, tmp_path / "a.npz", samples_in="rows")
     np.savez(tmp_path / "b.npz", X=X, y=[0, 1] * 4, class_names=["wild", "tame"])
     assert read_table(tmp_path / "b.npz").y.tolist() == ["wild", "tame"] * 4
 
@@ -410,11 +430,10 @@ def test_values_of_some_features_may_be_missing_and_other_columns_may_hold_anyth
         ("id,TP53\ns1,high\n", ["TP53"], "1 column of text, first 'TP53'"),
         ("id,TP53,TP53\ns1,1,2\n", ["TP53"], "column names occur more than once: 'TP53'"),
         ("id,tp53 \ns1,1\n", ["TP53", "MYC"], "'tp53 ' for 'TP53'. Rename them"),
-        ("id,s1,s2\nTP53,1,2\n", ["TP53"], "If its samples are in columns, say so"),
-        ("id,TP53\ns1,1\ns1,2\n", ["TP53"], "sample names occur more than once: 's1'"),
+        ("id,TP53\ns1,1\ns1,2\n", ["TP53"], "1 sample name occurs more than once ('s1')"),
     ],
 )
 def test_features_that_cannot_be_read_are_refused(tmp_path, text, features, message):
     (tmp_path / "a.csv").write_text(text)
     with pytest.raises(DataError, match=re.escape(message)):
-        read_table(tmp_path / "a.csv", need_labels=False, needed=features)
+        read_table(tmp_path / "a.csv", need_labels=False, needed=features, strict=True)

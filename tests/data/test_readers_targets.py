@@ -97,7 +97,10 @@ def test_numbers_come_out_of_every_kind_of_file_to_the_last_digit(make, tmp_path
     ("ages", "message"),
     [
         (["1", "2", "old", "3"], "'age' has 1 value that is no number: 'old', first in line 4"),
-        (["1", "2,5", "3", "4"], "with a point for decimals"),
+        (
+            ["1", "2,5", "3", "4"],
+            "'2,5' in column 'age', line 3 and '0.5' in column 'g', line 2 have different",
+        ),
         (["1", "1_000", "3", "4"], "'1_000', first in line 3"),
         (["1", "", "3", "NA"], "2 samples have no 'age', first in line 3, 5"),
         (["1", "2", "3", "nan"], "1 samples have no 'age', first in line 5"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import itertools
+import json
 import os
 import re
 import signal
@@ -187,10 +188,10 @@ def test_cells_of_another_scale_have_other_names(tmp_path):
 
 
 def test_on_noise_every_method_is_right_by_chance(tmp_path):
-    """Two equal classes, 25 tests in each of three splits: 80 % is three deviations of a single split away from chance."""
+    """Two equal classes, 25 tests in each of two splits: 80 % is three deviations of a single split away from chance."""
     rng = np.random.default_rng(0)
-    data = Dataset("noise", rng.standard_normal((75, 400)), rng.permutation(np.arange(75) % 2))
-    plan = comparison_plan(data, choose_variants(["all"]), sizes=[20], n_splits=3)
+    data = Dataset("noise", rng.standard_normal((75, 200)), rng.permutation(np.arange(75) % 2))
+    plan = comparison_plan(data, choose_variants(["all"]), sizes=[20], n_splits=2)
     compare(replace(plan, inner_folds=2), data, tmp_path)
     table = pd.read_csv(tmp_path / "comparison.csv")
     assert set(table.method) == set(plan.labels) >= {"mRMR", "l2,0-FS", "SVMRFE"}
@@ -446,6 +447,61 @@ def test_every_pair_counts():
     assert (row.better, row.equal, row.worse) == ((difference > 0).sum(), 0, (difference < 0).sum())
 
 
+# ----------------------------------------------------------------------------------------------------------------- groups
+
+
+@given(st.integers(0, 2**16), st.integers(3, 9), st.booleans())
+@settings(max_examples=15)
+def test_no_group_is_both_learned_from_and_tested(seed, n_groups, has_labels):
+    rng = np.random.default_rng(seed)
+    groups = rng.permutation(np.arange(45) % n_groups).astype(str)
+    y = rng.permutation(np.arange(45) % 3)
+    data = Dataset("toy", np.zeros((45, 2)), y, "classification" if has_labels else "regression", groups=groups)
+    for number in range(3):
+        split = data.split(number, seed)
+        assert not set(groups[split.train]) & set(groups[split.test])
+        assert 0.15 < len(split.test) / 45 < 0.52, "about a third, as far as whole groups allow"
+        for fold in data.inner_folds(number, 5, seed):
+            assert not set(groups[fold.train]) & set(groups[fold.test])
+            assert {*fold.train, *fold.test} <= set(split.train)
+            assert set(data.strata[fold.test]) <= set(data.strata[fold.train])
+        again = data.split(number, seed)
+        assert split.train.tolist() == again.train.tolist()
+    assert data.digest != data._replace(groups=None).digest
+
+
+def test_groups_on_the_command_line(tmp_path, capsys):
+    """Samples show their donor and nothing of the class: with donors in both parts the neighbours know it nevertheless."""
+    rng = np.random.default_rng(0)
+    donors = np.arange(108) // 9
+    X = rng.standard_normal((12, 4))[donors] + 0.01 * rng.standard_normal((108, 4))
+    y = np.array(["a", "b"])[donors % 2]
+    file = write_tsv(tmp_path / "apart.tsv", Dataset("donors", X, y))
+    header, *lines = (tmp_path / "apart.tsv").read_text().splitlines()
+    lines = [f"d{donor}\t{line}" for donor, line in zip(donors, lines, strict=True)]
+    (tmp_path / "together.tsv").write_text("\n".join([f"donor\t{header}", *lines]) + "\n")
+    options = ["--target=type", "--methods=FisherScore", "--sizes=4", "--splits=4", "--n-jobs=1", "--json", "-o"]
+    found = {}
+    for name, more in (("apart", []), ("together", ["--groups=donor"])):
+        assert run_cli(["compare", file.replace("apart", name), *more, *options, str(tmp_path / name)]) == 0
+        found[name] = json.loads(capsys.readouterr().out)
+    knn = {name: each["methods"][0]["accuracy"] for name, each in found.items()}
+    assert knn["apart"] == 100.0
+    assert knn["together"] < 85.0
+    assert "12 groups stay together" in (tmp_path / "together" / "summary.md").read_text()
+    assert found["together"]["answer"] in (tmp_path / "together" / "report.html").read_text().replace(
+        "\N{NO-BREAK SPACE}", " "
+    )
+
+
+@pytest.mark.parametrize(("groups", "message"), [([0, 1], "2 groups"), ([0, 1, 2], "confined to groups")])
+def test_groups_that_cannot_be_split_are_refused(groups, message):
+    codes = np.repeat(groups, 12)
+    data = Dataset("toy", np.zeros((len(codes), 2)), (codes > 0).astype(int), groups=codes)
+    with pytest.raises(DataError, match=message):
+        comparison_plan(data, choose_variants(["FisherScore"]), sizes=[1])
+
+
 # ----------------------------------------------------------------------------------------------------- words and pictures
 
 
@@ -466,6 +522,10 @@ def report(**accuracies):
 
 def test_words_tell_what_may_be_chance():
     text = report(good=[0.9, 0.95, 0.85, 0.9], close=[0.9, 0.85, 0.9, 0.9], bad=[0.3, 0.4, 0.25, 0.35])
+    assert (
+        "No method is clearly best: good has the highest mean accuracy (90.00 ± 2.04 % with 5 features, judged by KNN), but "
+        "close cannot be told apart from it (corrected resampled t-test with Holm's correction, level 0.05)." in text
+    )
     assert "good (5 features) has the highest accuracy, 90.00 ± 2.04 %. The next is close, 1.25 points below." in text
     assert "Hardly by chance (p below 0.05): good is better than bad." in text
     assert "May be chance (p of 0.05 or more): that good is better than close." in text
@@ -475,7 +535,11 @@ def test_words_tell_what_may_be_chance():
 
 def test_what_one_pair_alone_would_show_may_be_chance_among_many():
     bad = [0.8, 0.7, 0.75, 0.6, 0.65, 0.75]
-    assert "Hardly by chance (p below 0.05): good is better than bad." in report(good=[0.9] * 6, bad=bad)
+    text = report(good=[0.9] * 6, bad=bad)
+    assert "Hardly by chance (p below 0.05): good is better than bad." in text
+    assert (
+        "good is best: its mean accuracy (90.00 % with 5 features, judged by KNN) is better than that of the other" in text
+    )
     text = report(good=[0.9] * 6, close=[0.9, 0.85, 0.9, 0.85, 0.9, 0.9], bad=bad)
     assert "May be chance (p of 0.05 or more): that good is better than close and bad." in text
 
@@ -485,8 +549,14 @@ def test_words_about_equals_and_about_a_constant_difference():
     assert "one (5 features) and two (5 features) share the highest accuracy, 85.00 %. The next is three" in text
     assert "Not known: one is better than three by the same number in every split" in text
     assert "is better than two" not in text
+    assert "No method is clearly best: one and two share the highest mean accuracy (85.00" in text
+    assert "but three cannot be told apart from them" in text, "a difference that no test judges is not clear"
     alone = report(one=[0.9, 0.8, 0.85])
     assert "chance" not in alone
+    assert "one: accuracy 85.00 ± 2.89 % with 5 features, judged by KNN." in alone
+    names = {f"m{number}": np.roll([0.9, 0.8, 0.7, 0.85], number) for number in range(4)}
+    many = report(best=[0.95, 0.9, 0.9, 0.8], **names)
+    assert "but m0, m1 and 2 more cannot be told apart from it" in many
 
 
 def test_the_share_of_the_largest_class_is_what_naming_it_always_gives():

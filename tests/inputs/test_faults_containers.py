@@ -506,17 +506,6 @@ def test_masked_values_are_not_used(tmp_path):
     assert_same_fit(L20Selector(3).fit(none, np.ma.masked_array(y)), L20Selector(3).fit(X, y))
 
 
-def test_e27_dask_frames_are_refused():
-    dd = pytest.importorskip("dask.dataframe")
-    X, y = make_frame()
-    lazy = dd.from_pandas(X, npartitions=3)
-    with pytest.raises(TypeError, match=r"X is a dask .*compute\(\)"):
-        L20Selector(3).fit(lazy, y)
-    selector = L20Selector(3).fit(X, y)
-    with pytest.raises(TypeError, match=r"X is a dask .*compute\(\)"):
-        selector.transform(lazy)
-
-
 def test_e27_dask_targets_are_refused():
     X, y = make_data()
     with pytest.raises(TypeError, match=r"y is a dask array.*y\.compute\(\)"):

@@ -491,7 +491,9 @@ PAGES = {
     "100 classes": lambda: make_content(n_classes=100, k=2, k_max=4, n_samples=400),
     "8 classes": lambda: make_content(n_classes=8, k=13, k_max=20),
     "none": lambda: make_content(k=0, k_max=5),
-    "comparison": lambda: comparison_page(*comparison(), title="toy", warnings=["Beware"], sentences=["Done"]),
+    "comparison": lambda: comparison_page(
+        *comparison(), title="toy", answer="None", warnings=["Beware"], sentences=["Done"]
+    ),
 }
 
 
@@ -553,7 +555,7 @@ def test_everything_is_reached_by_keyboard(show):
 
 
 def test_methods_are_sorted(show):
-    page = show(comparison_page(*comparison(), title="toy"))
+    page = show(comparison_page(*comparison(), title="toy", answer=""))
     accuracy = page.locator("#methods thead button", has_text="Accuracy")
     accuracy.click()
     assert texts(page, "#methods tbody tr td:nth-child(3)")[:2] == ["90.0\xa0%\xa0±\xa01.0\xa0%", "95.3\xa0%"]

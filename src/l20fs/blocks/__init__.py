@@ -14,7 +14,17 @@
 This package runs functions on blocks, wherever they are stored; the functions are in :mod:`l20fs.design`.
 """
 
-from l20fs.blocks.inputs import as_blocks, columns_of, comes_in_blocks, is_blocks, is_dask, is_stored, refuse_blocks
+from l20fs.blocks.inputs import (
+    array_of_frame,
+    as_blocks,
+    columns_of,
+    comes_in_blocks,
+    is_blocks,
+    is_dask,
+    is_dask_frame,
+    is_stored,
+    refuse_blocks,
+)
 from l20fs.blocks.memory import format_bytes, memory_limit, parse_bytes
 from l20fs.blocks.pass_cache import PassCache
 from l20fs.blocks.passes import Blocks, FileBlocks, extents
@@ -24,6 +34,7 @@ __all__ = [
     "Blocks",
     "FileBlocks",
     "PassCache",
+    "array_of_frame",
     "as_blocks",
     "columns_of",
     "comes_in_blocks",
@@ -31,6 +42,7 @@ __all__ = [
     "format_bytes",
     "is_blocks",
     "is_dask",
+    "is_dask_frame",
     "is_stored",
     "memory_limit",
     "open_large",

@@ -14,6 +14,7 @@ from functools import cached_property, reduce
 from operator import add
 from typing import Any
 
+import dask.array
 import dask.base
 import numpy as np
 from dask.array.utils import meta_from_array
@@ -47,6 +48,24 @@ def dask_blocks(X: Any, memory: int) -> DaskBlocks:
             f"{{{1 - whole}: 'auto', {whole}: -1}})."
         )
     return DaskBlocks(X, int(n_columns > 1), memory)
+
+
+def frame_array(X: Any) -> Any:
+    """Return the values of a Dask data frame as a Dask array; its partitions are computed once, for their lengths alone."""
+    dtype = np.dtype(np.float32 if all(str(kind) in ("float32", "Float32") for kind in X.dtypes) else np.float64)
+    parts = X.to_delayed()
+    lengths = dask.base.compute(*(delayed(len)(part) for part in parts))
+    values = delayed(_values)
+    chunks = [
+        dask.array.from_delayed(values(part, dtype), (length, len(X.columns)), dtype)
+        for part, length in zip(parts, lengths, strict=True)
+    ]
+    return dask.array.concatenate(chunks)
+
+
+def _values(part: Any, dtype: Any) -> Any:
+    """Return a pandas frame as an array; missing values are NaN."""
+    return part.to_numpy(dtype=dtype, na_value=np.nan)
 
 
 class DaskBlocks(Blocks):

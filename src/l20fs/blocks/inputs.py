@@ -6,10 +6,11 @@ import sys
 from typing import Any, TypeGuard
 
 import numpy as np
+import scipy.sparse as sp
 
 from l20fs.blocks.memory import memory_limit
 from l20fs.blocks.passes import Blocks, FileBlocks, as_plain_block
-from l20fs.blocks.sources import array_blocks, recut, stored_blocks
+from l20fs.blocks.sources import array_blocks, memory_blocks, recut, stored_blocks
 from l20fs.typing import Array
 
 #: Arrays and sparse matrices in a file, by module and class: a description, and the call that loads them.
@@ -39,6 +40,19 @@ def is_dask(X: Any) -> bool:
     """Return whether X is a Dask array; a Dask data frame is not."""
     dask_array = sys.modules.get("dask.array")
     return dask_array is not None and isinstance(X, dask_array.Array)
+
+
+def is_dask_frame(X: Any) -> bool:
+    """Return whether X is a Dask data frame."""
+    frames = sys.modules.get("dask.dataframe")
+    return frames is not None and isinstance(X, frames.DataFrame)
+
+
+def array_of_frame(X: Any) -> Any:
+    """Return the values of a Dask data frame of numbers as a Dask array, one chunk of known length per partition."""
+    from l20fs.blocks.dask import frame_array
+
+    return frame_array(X)
 
 
 def comes_in_blocks(X: Any, max_memory: Any = None) -> bool:
@@ -78,7 +92,7 @@ def refuse_blocks(X: Any, user: str, *, instead: str = ", or use L20Selector") -
 
 
 def as_blocks(X: Any, max_memory: Any = None) -> Blocks:
-    """Split X into blocks; an array in memory is accepted as well."""
+    """Split X into blocks; an array or a sparse matrix in memory is accepted as well."""
     if is_dask(X):
         from l20fs.blocks.dask import dask_blocks
 
@@ -91,6 +105,8 @@ def file_blocks(X: Any, max_memory: Any = None) -> FileBlocks:
     if isinstance(X, FileBlocks):
         return X if max_memory is None else recut(X, memory_limit(max_memory))
     memory = memory_limit(max_memory)
+    if sp.issparse(X):
+        return memory_blocks(X, memory)
     return stored_blocks(X, memory) if is_stored(X) else array_blocks(X, memory)
 
 

@@ -233,6 +233,25 @@ def sparse_blocks(group: Any, kind: str, memory: int) -> FileBlocks:
     return replace(blocks, guard=file_guard_of(group))
 
 
+def memory_blocks(X: Any, memory: int) -> FileBlocks:
+    """Split a SciPy sparse matrix in memory: CSC along the features, any other along the samples.
+
+    Examples
+    --------
+    >>> blocks = memory_blocks(sp.csr_array(np.eye(3)), 2**30)
+    >>> blocks.axis, blocks.edges.tolist(), blocks.is_sparse
+    (0, [0, 3], True)
+    """
+    X = X if X.format in ("csr", "csc") else X.tocsr()
+    axis = int(X.format == "csc")
+    edges = _even_edges(X.indptr, max(1, _block_bytes(memory) // (X.dtype.itemsize + X.indices.dtype.itemsize)))
+
+    def load(span: slice) -> Any:
+        return X[span] if axis == 0 else X[:, span]
+
+    return FileBlocks(X.shape, X.dtype, axis, edges, True, load, _budget(memory), "memory")
+
+
 def _file_of(group: Any) -> str:
     """Return the name of the file of an HDF5 group, for messages."""
     file = getattr(getattr(group, "file", None), "filename", None)
@@ -247,6 +266,14 @@ def recut(blocks: FileBlocks, memory: int) -> FileBlocks:
         steps = np.linspace(0.0, 1.0, n_parts, endpoint=False)
         edges = np.unique(np.append((edges[:-1, None] + np.diff(edges)[:, None] * steps).astype(edges.dtype), edges[-1]))
     return replace(blocks, edges=edges, budget=_budget(memory))
+
+
+def recut_dense(blocks: FileBlocks, memory: int) -> FileBlocks:
+    """Return the same matrix in blocks that fit into memory also if each is made dense."""
+    n_values = _block_bytes(memory) // blocks.dtype.itemsize
+    step = max(1, n_values // max(1, blocks.shape[1 - blocks.axis]))
+    starts = [np.arange(start, stop, step) for start, stop in zip(blocks.edges[:-1], blocks.edges[1:], strict=True)]
+    return replace(blocks, edges=np.append(np.concatenate(starts), blocks.edges[-1]))
 
 
 def _even_edges(indptr: Array, n_stored: int) -> Array:

@@ -8,18 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import click
-import scipy.sparse as sp
 from rich.box import SIMPLE_HEAD
 from rich.table import Table as RichTable
 
-from l20fs.cli.load import load
+from l20fs.cli.folder import check_writable
 from l20fs.cli.options import DataOptions, check_scoring, data_options, scoring_option
-from l20fs.cli.output import cell_bars, note, plain, show_tables, tell_results
-from l20fs.data.readers import DataError
-from l20fs.design import Scale
+from l20fs.cli.output import cell_bars, note, plain, show, show_json, show_tables, tell_results
+from l20fs.typing import Scale
 
 if TYPE_CHECKING:
-    from l20fs.experiments.plan import Variant
+    from l20fs.experiments.compare import Comparison
+    from l20fs.experiments.plan import Plan, Variant
     from l20fs.report.document import Table
 
 #: Name of a data set in pictures and in the folder of the cells; a file name may be longer, and hold anything.
@@ -50,6 +49,7 @@ MOST_LETTERS = 60
 )
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of the splits.")
 @click.option("--n-jobs", type=click.IntRange(min=1), default=2, show_default=True, help="Fits at the same time.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON instead of tables.")
 @click.option("--open", "open_page", is_flag=True, help="Open the report page in the browser.")
 def compare(
     data: str,
@@ -61,6 +61,7 @@ def compare(
     scale: Scale,
     seed: int,
     n_jobs: int,
+    as_json: bool,
     open_page: bool,
     **reading: Any,
 ) -> None:
@@ -78,7 +79,11 @@ def compare(
       l20fs compare tumours.tsv --target type -o out --scoring roc_auc
       l20fs compare blood.tsv --target age --task regression -o out
     """
-    from l20fs.experiments import compare as comparison  # matplotlib takes a second to load
+    import scipy.sparse as sp
+
+    from l20fs.cli.load import load
+    from l20fs.data.readers import DataError
+    from l20fs.experiments import compare as comparison
     from l20fs.experiments.cells import Dataset
 
     options = DataOptions(**reading)
@@ -86,27 +91,41 @@ def compare(
     variants = wanted_variants(methods, for_labels=for_labels)
     check_scoring(scoring, options.task)
     wanted_sizes = None if sizes is None else parse_sizes(sizes)
-    if folder.exists() and not folder.is_dir():
-        raise NotADirectoryError(f"-o {folder}: this is a file. Name a folder.")
-    if options.groups is not None:
-        raise click.UsageError("--groups: the splits of a comparison do not know groups. Leave the option out.")
+    check_writable(folder)
     samples = load(data, options)
     if sp.issparse(samples.X):
         raise DataError(
             "The table is sparse, and most of the methods need a dense one. Export the features of interest as a dense "
             "table, or use `l20fs select`, which keeps it sparse."
         )
-    dataset = Dataset(name_of(data), samples.X, samples.y, "classification" if for_labels else "regression")
+    task: Any = "classification" if for_labels else "regression"
+    dataset = Dataset(name_of(data), samples.X, samples.y, task, samples.unprepared, samples.groups)
     plan = comparison.comparison_plan(
         dataset, variants, sizes=wanted_sizes, n_splits=n_splits, scale=scale, scoring=scoring, seed=seed
     )
     for remark in comparison.remarks(dataset, plan):
         note(remark)
-    with cell_bars() as on_progress:
+    with cell_bars(folder) as on_progress:
         found = comparison.compare(plan, dataset, folder, n_jobs=n_jobs, on_progress=partial(on_progress, "comparison"))
-    show_tables(*shown(found.table))
-    note(found.table.caption)
+    if as_json:
+        show_json(summary(found, dataset.name, plan))
+    else:
+        show_tables(*shown(found.table))
+        show(f"{found.answer}\n")
+        note(found.table.caption)
     tell_results(folder, [file.name for file in found.files], open_page=open_page)
+
+
+def summary(found: Comparison, name: str, plan: Plan) -> dict[str, Any]:
+    """Return the result for programs: the answer, and a record per classifier and method."""
+    return {
+        "data": name,
+        "answer": found.answer,
+        "scoring": plan.metric.name,
+        "n_splits": plan.n_splits,
+        "seed": plan.seed,
+        "methods": found.methods,
+    }
 
 
 def wanted_variants(methods: str | None, *, for_labels: bool) -> tuple[Variant, ...]:

@@ -4,24 +4,15 @@ from __future__ import annotations
 
 import textwrap
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.table import Table
 
 from l20fs.cli.output import note, plain, show, show_json, show_tables
-from l20fs.data.catalogue import paper_sets
-from l20fs.data.readers import DataError
-from l20fs.data.store import (
-    ENVIRONMENT,
-    LabelledSet,
-    MissingDataError,
-    check_name,
-    find_data_dir,
-    import_dataset,
-    known_names,
-    load_dataset,
-)
+
+if TYPE_CHECKING:
+    from l20fs.data.store import LabelledSet
 
 #: Descriptions of the states of a set.
 MEANING = {
@@ -37,7 +28,7 @@ MEANING = {
 data_dir_option = click.option(
     "--data-dir",
     type=click.Path(path_type=Path, file_okay=False),
-    help=f"Folder with the data sets.  [default: ${ENVIRONMENT}, else a folder l20fs for caches]",
+    help="Folder with the data sets.  [default: $L20FS_DATA_DIR, else a folder l20fs for caches]",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 
@@ -48,6 +39,9 @@ class SetName(click.ParamType[str]):
     name = "name"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        from l20fs.data.readers import DataError
+        from l20fs.data.store import check_name
+
         try:
             return check_name(value)
         except DataError as error:
@@ -69,6 +63,8 @@ def list_sets(data_dir: Path | None, as_json: bool) -> None:
     Example:
       l20fs data list --data-dir data
     """
+    from l20fs.data.store import find_data_dir, known_names
+
     folder = find_data_dir(data_dir)
     rows = [describe(name, folder) for name in known_names(folder)]
     if as_json:
@@ -102,6 +98,9 @@ def info(name: str, data_dir: Path | None, as_json: bool) -> None:
     Example:
       l20fs data info leukemia
     """
+    from l20fs.data.catalogue import paper_sets
+    from l20fs.data.store import find_data_dir, known_names
+
     folder = find_data_dir(data_dir)
     if name not in known_names(folder):
         raise click.UsageError(f"{name!r} is neither in the catalogue ({', '.join(paper_sets())}) nor in {folder}.")
@@ -148,6 +147,8 @@ def import_set(file: Path, name: str, target: str | None, data_dir: Path | None,
       l20fs data import brain.mat --as brain
       l20fs data import tumours.csv --target type --as my-tumours
     """
+    from l20fs.data.store import import_dataset
+
     found = import_dataset(file, name, data_dir, target=target)
     if as_json:
         show_json(facts_of(found))
@@ -162,6 +163,10 @@ def describe(name: str, folder: Path) -> dict[str, Any]:
 
     Counts and hash are those of the catalogue where nothing usable is here.
     """
+    from l20fs.data.catalogue import paper_sets
+    from l20fs.data.readers import DataError
+    from l20fs.data.store import MissingDataError, load_dataset
+
     entry = paper_sets().get(name)
     row: dict[str, Any] = {
         "name": name,

@@ -12,8 +12,10 @@ from sklearn.base import clone
 from l20fs import L20Classifier, L20Regressor
 from l20fs.bounds.certificate import certify_size, support_loss
 from l20fs.data.readers import Samples
+from l20fs.evaluation.engine import Samples as Parted
 from l20fs.evaluation.engine import dense_columns
 from l20fs.evaluation.folds import Fold
+from l20fs.evaluation.preprocessing import Preprocessing
 from l20fs.evaluation.validation import Validation, validate_classes, validate_numbers
 from l20fs.inputs.targets import encode_targets, weights_of_targets
 from l20fs.objective import make_problem
@@ -81,19 +83,23 @@ def make_model(samples: Samples, rows: list[int]) -> Any:
 
 def cross_validate(samples: Samples, rows: list[int], folds: list[Fold]) -> Validation:
     """Judge the list by predictions of every sample by weights from the other folds."""
-    X = samples.X.tocsr() if hasattr(samples.X, "tocsr") else samples.X
+    X = samples.X_before
+    every = Parted(X.tocsr() if hasattr(X, "tocsr") else X, samples.y)
+    parts_of = partial(Preprocessing(samples.preprocess).apply_in, every)
     model, y = make_model(samples, rows), samples.y
     if samples.task == "regression":
         numbers = np.empty(len(y))
         for fold in folds:
-            numbers[fold.test] = clone(model).fit(X[fold.train], y[fold.train]).predict(X[fold.test])
+            train, test, _ = parts_of(fold)
+            numbers[fold.test] = clone(model).fit(train.X, train.y).predict(test.X)
         return validate_numbers(y, numbers, samples.groups, folds)
     classes = np.unique(y)
     probabilities, predicted = np.zeros((len(y), len(classes))), np.empty(len(y), dtype=object)
     for fold in folds:
-        fitted = clone(model).fit(X[fold.train], y[fold.train])
-        probabilities[np.ix_(fold.test, np.searchsorted(classes, fitted.classes_))] = fitted.predict_proba(X[fold.test])
-        predicted[fold.test] = fitted.predict(X[fold.test])
+        train, test, _ = parts_of(fold)
+        fitted = clone(model).fit(train.X, train.y)
+        probabilities[np.ix_(fold.test, np.searchsorted(classes, fitted.classes_))] = fitted.predict_proba(test.X)
+        predicted[fold.test] = fitted.predict(test.X)
     return validate_classes(y.tolist(), probabilities, predicted.tolist(), classes.tolist(), samples.groups, folds)
 
 

@@ -15,8 +15,9 @@ import scipy.sparse as sp
 
 from l20fs import L20Selector
 from l20fs.blocks import FileBlocks, format_bytes
+from l20fs.cli.folder import COMMAND_OF
 from l20fs.cli.options import DataOptions, ModelOptions, ReadingOptions, flag
-from l20fs.cli.output import note, readable
+from l20fs.cli.output import note, readable, working
 from l20fs.cli.parameter_types import SOLVERS, supervised_methods
 from l20fs.data import load_srbct
 from l20fs.data.readers import DataError, Samples, read_table
@@ -41,8 +42,10 @@ def load(data: str, options: DataOptions, *, in_blocks: bool = False) -> Samples
         if not os.path.exists(data):  # False for impossible names, too
             raise click.UsageError(f"{data!r} is neither a file nor a built-in data set (srbct).")
         refuse_pipe(Path(data))
+        refuse_results(Path(data))
         in_use = resident_memory() if "max_memory" in given else 0
-        samples = read_table(Path(data), options.target, in_blocks=in_blocks, in_use=in_use, task=options.task, **given)
+        with working(f"Reading {readable(Path(data).name)}"):
+            samples = read_table(Path(data), options.target, in_blocks=in_blocks, in_use=in_use, task=options.task, **given)
         samples = replace(samples, title=readable(samples.title))
         tell_notes(samples)
     X = samples.X
@@ -51,7 +54,7 @@ def load(data: str, options: DataOptions, *, in_blocks: bool = False) -> Samples
         note(f"work on {samples.title} in memory would take more than {than}: it is read in blocks")
     if not options.is_log:
         return samples
-    return replace(samples, X=X.mapped(logarithms, X.dtype) if isinstance(X, FileBlocks) else logarithms(X))
+    return replace(samples, X=X.mapped(logarithms, X.dtype)) if isinstance(X, FileBlocks) else samples.mapped(logarithms)
 
 
 def load_features(
@@ -69,6 +72,7 @@ def load_features(
     if not os.path.exists(data):
         raise click.UsageError(f"{data!r} is no file. Give a table of samples.")
     refuse_pipe(Path(data))
+    refuse_results(Path(data))
     given = options.given() | {"labels": labels, "groups": groups}
     wanted: dict[str, Any] = {"target": target, "task": task}
     in_use = resident_memory() if "max_memory" in given else 0
@@ -89,6 +93,15 @@ def refuse_pipe(file: Path) -> None:
         raise click.UsageError(f"{file} is no regular file. Save it to one first, and name that.")
 
 
+def refuse_results(folder: Path) -> None:
+    """Raise an error for a folder of results, which is given where a table is needed."""
+    for file, command in COMMAND_OF.items():
+        if (folder / file).is_file():
+            page = next((page for page in ("report.html", "validation.html") if (folder / page).is_file()), None)
+            way_out = "Give" if page is None else f"Open {folder / page}, or give"
+            raise click.UsageError(f"{folder}{os.sep} holds results of `l20fs {command}`. {way_out} the table of samples.")
+
+
 def resident_memory() -> int:
     """Return the bytes of memory that this process uses now, which a user's limit is meant to cover; 0 if unknown."""
     try:
@@ -100,7 +113,7 @@ def resident_memory() -> int:
 def logarithms(X: Any) -> Any:
     """Return log(1 + x) of a matrix or a block."""
     values = X.data if sp.issparse(X) else X
-    lowest = float(values.min(initial=0.0))
+    lowest = float(np.fmin.reduce(values, axis=None, initial=0.0))  # values may be missing
     if lowest < 0.0:
         raise DataError(f"--log: the table has negative values, the lowest is {lowest:g}. Leave --log out.")
     return X.log1p() if sp.issparse(X) else np.log1p(X)
@@ -145,8 +158,8 @@ def make_selector(
         **checked | {"solver": method, "task": "regression" if samples.task == "regression" else "auto"},
         class_weight=None if options.class_weight == "none" else options.class_weight,
         max_features=max_features,
-        include=_indices(features, "include", options.include),
-        exclude=_indices(features, "exclude", options.exclude),
+        include=_indices(features, "include", _refuse_left_out(samples, options.include)),
+        exclude=_indices(features, "exclude", _without_left_out(samples, options.exclude)),
         feature_groups=groups and [_indices(features, "feature_groups", members) for members in groups.values()],
         checkpoint=checkpoint if isinstance(samples.X, FileBlocks) else None,
     )
@@ -163,6 +176,22 @@ def group_names(samples: Samples, groups: dict[str, list[str]] | None) -> dict[i
     """Return the names of feature groups by their lowest feature."""
     place = {name: index for index, name in enumerate(samples.feature_names)}
     return {min(place[name] for name in members): label for label, members in (groups or {}).items()}
+
+
+def _refuse_left_out(samples: Samples, names: list[str] | None) -> list[str] | None:
+    """Raise an error for a feature to include that was left out when the file was read."""
+    left_out = [name for name in names or [] if name in samples.others and name not in samples.feature_names]
+    if left_out:
+        is_guess = any(left_out[0] in choices.get("ignore", ()) for choices in samples.choices.values())
+        why = "it holds text or counts the samples. Encode it as numbers" if is_guess else "as you asked. Change --ignore"
+        raise click.UsageError(f"--include {left_out[0]!r}: this column was left out, {why}, or do not include it.")
+    return names
+
+
+def _without_left_out(samples: Samples, names: list[str] | None) -> list[str] | None:
+    """Return the names without those of columns that were left out when the file was read, for good."""
+    others = set(samples.others).difference(samples.feature_names)
+    return None if names is None else [name for name in names if name not in others]
 
 
 def _indices(features: Features, option: str, names: list[str] | None) -> list[int] | None:

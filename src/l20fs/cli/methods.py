@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import textwrap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from l20fs import L20Selector
 from l20fs.cli.output import show, show_json
-from l20fs.estimators.base import BaseSelector
-from l20fs.estimators.scoring import SolvesForOneK
-from l20fs.methods import discover
+
+if TYPE_CHECKING:
+    from l20fs.estimators.base import BaseSelector
 
 
 @click.command()
@@ -24,6 +23,9 @@ def methods(as_json: bool) -> None:
       l20fs methods
       l20fs methods --json
     """
+    from l20fs import L20Selector
+    from l20fs.methods import discover
+
     selectors: list[type[BaseSelector]] = [L20Selector, *discover().values()]
     rows = [describe(selector) for selector in selectors]
     if as_json:
@@ -39,6 +41,8 @@ def methods(as_json: bool) -> None:
 
 def describe(selector: type[BaseSelector]) -> dict[str, Any]:
     """Return the entry of one method in the list."""
+    from l20fs.estimators.scoring import SolvesForOneK
+
     return {
         "name": selector.__name__,
         **selector.about._asdict(),

@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, Self, get_args
 
 import click
 
-from l20fs import L20Selector
 from l20fs.cli.parameter_types import SOLVERS, Bytes, Groups, MethodName, Names, Ridge, Scoring, TextValue
-from l20fs.data.readers.table import Decimal, Duplicates, Join, Missing
-from l20fs.design import Scale
 from l20fs.evaluation.choice import SizeRule
-from l20fs.evaluation.metrics import METRICS
-from l20fs.evaluation.target_summary import IMBALANCE
-from l20fs.objective.path_ranking import Ranking
-from l20fs.typing import Task
+from l20fs.evaluation.metrics import IMBALANCE, METRICS
+from l20fs.typing import Decimal, Duplicates, Join, Missing, Ranking, Scale, Task
+
+
+def defaults_of_selector() -> dict[str, Any]:
+    """Return the defaults of :class:`~l20fs.L20Selector` from its source: to import scikit-learn takes a second."""
+    source = ast.parse(files("l20fs.estimators").joinpath("selector.py").read_text(encoding="utf-8"))
+    kind = next(node for node in source.body if isinstance(node, ast.ClassDef) and node.name == "L20Selector")
+    create = next(node for node in kind.body if isinstance(node, ast.FunctionDef) and node.name == "__init__").args
+    named = [
+        *zip(create.args[::-1], create.defaults[::-1], strict=False),
+        *zip(create.kwonlyargs, create.kw_defaults, strict=True),
+    ]
+    return {argument.arg: ast.literal_eval(default) for argument, default in named if default is not None}
+
 
 #: The defaults of L20Selector; the command line has none of its own.
-DEFAULTS = L20Selector().get_params()
+DEFAULTS = defaults_of_selector()
+#: Default number of features to select.
+DEFAULT_K: int = DEFAULTS["n_features_to_select"]
 
 #: Options that say how a file is read, as parameters of :func:`~l20fs.data.readers.read_table`.
 READING = (
@@ -159,7 +171,7 @@ reading_options = together(
     click.option(
         "--samples-in",
         type=click.Choice(["rows", "columns"]),
-        help="Where a table has its samples.  [default: rows]",
+        help="Where a table has its samples.  [default: rows, unless --target or --labels names columns]",
     ),
     click.option("--layer", type=TextValue(), help="Layer of an h5ad file."),
     click.option("--sheet", type=TextValue(), help="Sheet of an Excel file."),
@@ -203,7 +215,8 @@ data_options = together(
     click.option(
         "--labels",
         type=click.Path(path_type=Path, dir_okay=False, exists=True),
-        help="File with the class labels, if they are not in the table: sample names in its first column, or a line each.",
+        help="File with the class labels (CSV, Excel, Parquet), if they are not in the table: names of the samples and "
+        "labels in columns, or a label in each line.",
     ),
     click.option(
         "--groups",

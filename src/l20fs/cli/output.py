@@ -15,17 +15,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
-import pandas as pd
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from l20fs.blocks import FileBlocks
-from l20fs.report.formats import text_writer
+from l20fs.cli.interruption import resumable
 from l20fs.text import printable
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from l20fs.experiments.runner import RunProgress
 
 
@@ -35,6 +45,8 @@ MOST_LETTERS = 500
 
 def tsv_writer(frame: pd.DataFrame) -> Callable[[BinaryIO], object]:
     """Return a function that writes a frame into an open file, tab-separated."""
+    from l20fs.report.formats import text_writer
+
     text = io.StringIO()
     frame.to_csv(text, sep="\t", index=False, float_format="%.10g", lineterminator="\n")
     return text_writer(text.getvalue())
@@ -48,6 +60,11 @@ def show_json(value: Any) -> None:
 def tell_results(folder: Path, names: Iterable[str], *, open_page: bool) -> None:
     """Say where the result files and the report page are, and open the page if asked for."""
     note(f"Results are in {folder}{os.sep}: {', '.join(names)}")
+    tell_page(folder, open_page=open_page)
+
+
+def tell_page(folder: Path, *, open_page: bool) -> None:
+    """Say where the report page is, and open it if asked for."""
     page = folder / "report.html"
     note(f"Look at {page}")
     if open_page:
@@ -142,6 +159,8 @@ class _Notes(logging.Handler):
 @contextmanager
 def log_of_blocks(X: Any) -> Iterator[None]:
     """Print log messages of a fit to a matrix in blocks: how it is read, and with how much memory."""
+    from l20fs.blocks import FileBlocks
+
     if not isinstance(X, FileBlocks):
         yield
         return
@@ -157,25 +176,47 @@ def log_of_blocks(X: Any) -> Iterator[None]:
 
 
 @contextmanager
-def cell_bars() -> Iterator[Callable[[str, RunProgress], None]]:
-    """Yield a function that shows the progress of runs of cells, a bar and the time left for each; on a terminal only."""
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
+def cell_bars(folder: Path) -> Iterator[Callable[[str, RunProgress], None]]:
+    """Yield a function that shows the progress of runs of cells, a bar and the time left for each; on a terminal only.
+
+    Everything that is finished is in ``folder``, and told if the block is interrupted: the same command goes on with it.
+    """
+    with live(BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()) as bars:
         tasks: dict[str, TaskID] = {}
+        done: dict[str, RunProgress] = {}
 
         def on_progress(name: str, progress: RunProgress) -> None:
+            done[name] = progress
             if name not in tasks:
                 tasks[name] = bars.add_task(name)
             bars.update(tasks[name], completed=progress.n_done, total=progress.n_cells)
 
-        yield on_progress
+        def kept() -> str:
+            counts = [f"{each.n_done} of {each.n_cells} fits of {name!r}" for name, each in done.items() if each.n_done]
+            return f"{', '.join(counts)} kept in {folder}{os.sep}" if counts else ""
+
+        with resumable(kept):
+            yield on_progress
 
 
 @contextmanager
 def progress(description: str, total: int) -> Iterator[Callable[[], None]]:
     """Draw a bar on a terminal; the function that is yielded advances it by one."""
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bars:
+    with live(BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()) as bars:
         task = bars.add_task(description, total=total)
         yield lambda: bars.advance(task)
+
+
+@contextmanager
+def working(description: str) -> Iterator[None]:
+    """Show on a terminal that a step of unknown length goes on, and for how long."""
+    with live() as bars:
+        bars.add_task(description, total=None)
+        yield
+
+
+def live(*columns: ProgressColumn) -> Progress:
+    """Return a display on a terminal that moves by itself, also while no step ends; nothing is drawn elsewhere."""
+    console = Console(stderr=True)
+    first = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    return Progress(*first, *columns, console=console, transient=True, disable=not console.is_terminal)

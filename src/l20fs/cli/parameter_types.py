@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from l20fs.blocks import parse_bytes
 from l20fs.cli.output import readable
-from l20fs.estimators.base import BaseSelector
 from l20fs.evaluation.metrics import METRICS, find_metric
-from l20fs.methods import discover
-from l20fs.objective.ridge import check_ridge
-from l20fs.solvers import SOLVERS as SOLVERS_BY_NAME
 from l20fs.text import closest
+from l20fs.typing import SolverName
 
-SOLVERS: tuple[str, ...] = tuple(SOLVERS_BY_NAME)
+if TYPE_CHECKING:
+    from l20fs.estimators.base import BaseSelector
+
+SOLVERS: tuple[str, ...] = get_args(SolverName)
 
 
 def supervised_methods() -> dict[str, type[BaseSelector]]:
     """Return the supervised methods of this package by name."""
+    from l20fs.methods import discover
+
     return {name: method for name, method in discover().items() if method.about.supervised}
 
 
@@ -39,6 +40,10 @@ class MethodName(click.ParamType[str]):
     name = "method"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value in SOLVERS:
+            return str(value)
+        from l20fs.methods import discover
+
         known = [*SOLVERS, *supervised_methods()]
         by_lower = {name.lower(): name for name in known}
         if value.lower() in by_lower:
@@ -82,6 +87,8 @@ class Ridge(click.ParamType[float | str]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float | str:
         if value == "auto":
             return "auto"
+        from l20fs.objective.ridge import check_ridge
+
         try:
             strength = float(value)
             check_ridge(strength)
@@ -137,6 +144,8 @@ class Bytes(click.ParamType[int]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         if isinstance(value, int):
             return value
+        from l20fs.blocks import parse_bytes
+
         size = parse_bytes(value)
         if size is None:
             self.fail(f"{value!r} is not a size. Use a number with K, M, G or T, for example 8G.", param, ctx)

@@ -5,19 +5,20 @@ from __future__ import annotations
 import io
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-import pandas as pd
 
-from l20fs import L20Selector
-from l20fs.cli.load import load, make_selector, refuse_for_blocks
+from l20fs.cli.folder import check_writable
 from l20fs.cli.options import DataOptions, ModelOptions, data_options, model_options
-from l20fs.cli.output import log_of_blocks, note, show, stated_warnings, tsv_writer
+from l20fs.cli.output import log_of_blocks, note, show, stated_warnings, tsv_writer, working
 from l20fs.cli.parameter_types import SOLVERS
-from l20fs.inputs.names import NamedColumns
-from l20fs.objective.solution_path import SolutionPath
 from l20fs.storage.files import write_atomically
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from l20fs.objective.solution_path import SolutionPath
 
 #: Default number of features to go to.
 DEFAULT_STEPS = 50
@@ -49,12 +50,18 @@ def path(data: str, **given: Any) -> None:
       l20fs path srbct -k 10
       l20fs path tumours.tsv --target type --certify -o path.tsv
     """
+    from l20fs import L20Selector
+    from l20fs.cli.load import load, make_selector, refuse_for_blocks
+    from l20fs.inputs.names import NamedColumns
+
     options = PathOptions(**given)
     output = options.output
     if options.method not in SOLVERS:
         raise click.UsageError(f"--method {options.method} has no path. Use one of {', '.join(SOLVERS)}.")
     if output is not None and output.exists() and not options.force:
         raise click.UsageError(f"-o {output}: the file exists. Use --force to replace it.")
+    if output is not None:
+        check_writable(output.parent)
     options = options.completed()
     samples = load(data, options, in_blocks=True)
     refuse_for_blocks(samples, options, certify=options.certify)
@@ -62,7 +69,7 @@ def path(data: str, **given: Any) -> None:
     selector = make_selector(samples, options, k)
     assert isinstance(selector, L20Selector)
     selector.set_params(n_features_to_select=k, certify=options.certify)
-    with stated_warnings(), log_of_blocks(samples.X):
+    with stated_warnings(), log_of_blocks(samples.X), working("Fit"):
         selector.fit(NamedColumns(samples.X, samples.feature_names), samples.y)
     text = tsv_writer(path_frame(selector.path_, samples.feature_names, with_gaps=options.certify))
     if output is not None:
@@ -76,6 +83,8 @@ def path(data: str, **given: Any) -> None:
 
 def path_frame(path: SolutionPath, names: list[str], *, with_gaps: bool) -> pd.DataFrame:
     """Return a row per stage: size, lambda, entering and leaving features, loss, and the gap on request."""
+    import pandas as pd
+
     rows = []
     before: set[int] = set()
     for stage, size in enumerate(path.sizes.tolist()):

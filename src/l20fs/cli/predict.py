@@ -6,22 +6,22 @@ import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-import numpy as np
-import pandas as pd
 from rich.table import Table as RichTable
 
 from l20fs.cli.folder import check_folder, versions, write_folder
-from l20fs.cli.load import load_features, refuse_pipe
 from l20fs.cli.options import ReadingOptions, reading_options
 from l20fs.cli.output import note, plain, readable, show_json, show_tables, tsv_writer
-from l20fs.data.readers import Samples
-from l20fs.data.readers.names import near_names
-from l20fs.prediction.new_samples import NewSamples, predict_samples
-from l20fs.prediction.panel import Panel
 from l20fs.text import counted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from l20fs.data.readers import Samples
+    from l20fs.prediction.new_samples import NewSamples
+    from l20fs.prediction.panel import Panel
 
 #: In the order in which they are put in place; run.json marks a complete run.
 RESULT_FILES = ("predictions.tsv", "run.json")
@@ -59,6 +59,9 @@ def predict(panel: Path, data: str, **given: Any) -> None:
       l20fs predict results/panel.json new.csv -o predictions
       l20fs predict results new.h5ad --layer counts --json
     """
+    from l20fs.cli.load import load_features
+    from l20fs.prediction.new_samples import predict_samples
+
     options = PredictOptions(**given)
     check_folder(options.output, RESULT_FILES, force=options.force)
     rule = load_panel(panel)
@@ -80,6 +83,9 @@ def predict(panel: Path, data: str, **given: Any) -> None:
 
 def load_panel(place: Path) -> Panel:
     """Read a panel from its file, or from the folder of results that holds it."""
+    from l20fs.cli.load import refuse_pipe
+    from l20fs.prediction.panel import Panel
+
     file = place / PANEL_FILE if place.is_dir() else place
     refuse_pipe(file)
     if not file.is_file():
@@ -95,6 +101,8 @@ def panel_names(panel: Panel, k: int | None) -> list[str]:
 
 def columns_of(samples: Samples) -> dict[str, Any]:
     """Return the columns of a small table by name."""
+    import numpy as np
+
     X = samples.X.toarray() if hasattr(samples.X, "toarray") else np.asarray(samples.X)
     return dict(zip(samples.feature_names, X.T, strict=True))
 
@@ -106,6 +114,8 @@ def sample_names(samples: Samples) -> list[str]:
 
 def predictions_frame(panel: Panel, samples: Samples, found: NewSamples) -> pd.DataFrame:
     """Return a row per sample: its name, what is predicted, a probability per class, and what lies outside."""
+    import pandas as pd
+
     columns: dict[str, Any] = {"sample": sample_names(samples)}
     if found.predicted.ndim == 1:
         columns["predicted"] = found.predicted
@@ -118,6 +128,8 @@ def predictions_frame(panel: Panel, samples: Samples, found: NewSamples) -> pd.D
 
 def tell_notes(panel: Panel, samples: Samples, found: NewSamples, k: int | None) -> None:
     """Say what was read, which features are missing, and by what they were replaced."""
+    from l20fs.data.readers.names import near_names
+
     features = panel.features_for(k)
     note(f"{samples.title}: {counted(len(found.remarks), 'sample')}, panel of {counted(len(features), 'feature')}")
     if panel.transform == "log1p":
@@ -149,6 +161,7 @@ def records_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
     Examples
     --------
+    >>> import pandas as pd
     >>> records_of(pd.DataFrame({"sample": ["s1"], "predicted": [float("nan")]}))
     [{'sample': 's1', 'predicted': None}]
     """

@@ -7,10 +7,6 @@ from pathlib import Path
 import click
 
 from l20fs.cli.output import open_in_browser, show
-from l20fs.report.content import Content
-from l20fs.report.formats import text_writer
-from l20fs.report.page import render
-from l20fs.report.records import ReportError
 from l20fs.storage.files import write_atomically
 
 
@@ -24,6 +20,11 @@ def report(folder: Path, open_page: bool) -> None:
     Example:
       l20fs report results --open
     """
+    from l20fs.report.content import Content
+    from l20fs.report.formats import text_writer
+    from l20fs.report.page import render
+    from l20fs.report.records import ReportError
+
     stored, page = folder / "report.json", folder / "report.html"
     if not stored.is_file():
         raise click.UsageError(f"{folder} has no report.json. Make one with `l20fs select DATA -o {folder}`.")

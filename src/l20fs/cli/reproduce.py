@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from l20fs.cli.data import data_dir_option
+from l20fs.cli.folder import check_writable
 from l20fs.cli.output import cell_bars, note, show
-from l20fs.data.catalogue import paper_sets
+from l20fs.text import did_you_mean, joined
 
 #: The exhibits, in the order of the paper; ``all`` stands for every one.
 NAMES = (
@@ -26,8 +28,29 @@ NAMES = (
 )
 
 
+def hint(name: str, known: list[str]) -> str:
+    """Ask for known names like ``name``, or list them all.
+
+    Examples
+    --------
+    >>> hint("brian", ["brain", "lung"]), hint("iris", ["brain", "lung"])
+    ("Did you mean 'brain'?", 'Use brain or lung.')
+    """
+    question = did_you_mean(name, known)
+    return question if question.startswith("Did") else f"Use {joined(known, 'or')}."
+
+
+class ExhibitName(click.Choice[str]):
+    """Name of an exhibit, or all."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value not in self.choices:
+            self.fail(f"{value!r} is no exhibit. {hint(value, list(self.choices))}", param, ctx)
+        return str(value)
+
+
 @click.command()
-@click.argument("what", nargs=-1, required=True, type=click.Choice([*NAMES, "all"]))
+@click.argument("what", metavar="EXHIBIT...", nargs=-1, required=True, type=ExhibitName([*NAMES, "all"]))
 @click.option(
     "-o",
     "--output",
@@ -51,21 +74,24 @@ def reproduce(
 ) -> None:
     """Reproduce the paper's tables and figures, beside the printed numbers.
 
-    A run that was stopped is resumed: call it again with the same folder.
+    EXHIBIT is one or more of datasets, accuracy, curves, lambda, initialisation, convergence, time, solvers, readings,
+    repeats and summary, or all. A run that was stopped is resumed: call it again with the same folder.
 
     \b
     Examples:
       l20fs reproduce accuracy -o out --datasets srbct
       l20fs reproduce all -o out --data-dir data
     """
-    from l20fs.experiments.reproduce import Reproduction  # matplotlib takes a second to load
+    from l20fs.data.catalogue import paper_sets
+    from l20fs.experiments.reproduce import Reproduction
     from l20fs.report.index import write_reproduction_page
 
     wanted = None if datasets is None else [name.strip() for name in datasets.split(",")]
     for name in wanted or []:
         if name not in paper_sets():
-            raise click.UsageError(f"--datasets: {name!r} is not a set of the paper. Use {', '.join(paper_sets())}.")
-    with cell_bars() as on_progress:
+            raise click.UsageError(f"--datasets: {name!r} is not a set of the paper. {hint(name, list(paper_sets()))}")
+    check_writable(folder)
+    with cell_bars(folder) as on_progress:
         reproduction = Reproduction(
             folder,
             data_dir=data_dir,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,6 +15,8 @@ from typing import Any, BinaryIO
 import click
 import pandas as pd
 
+from l20fs.cli.folder import check_writable
+from l20fs.cli.options import SelectOptions
 from l20fs.cli.output import tsv_writer
 from l20fs.cli.select_content import selection_tsv
 from l20fs.cli.select_findings import Findings
@@ -26,6 +29,7 @@ from l20fs.report.formats import text_writer
 from l20fs.report.measures import PanelNumbers
 from l20fs.report.page import render
 from l20fs.storage.files import write_together
+from l20fs.text import counted
 
 #: In the order in which they are put in place; run.json marks a complete run.
 RESULT_FILES = (
@@ -38,8 +42,10 @@ RESULT_FILES = (
     "report.html",
     "run.json",
 )
-#: Folders in the output folder: the resamples, and the passes over a file that is read in blocks.
-RESAMPLES, PASSES = "stability", "passes"
+#: Folders in the output folder: the resamples, the passes over a file that is read in blocks, and the folds.
+RESAMPLES, PASSES, FOLDS = "stability", "passes", "folds"
+#: Files of a run that is not finished, by folder.
+UNFINISHED = {RESAMPLES: "resample-*.json", PASSES: "pass-*.npz", FOLDS: "fold-*.npz"}
 
 PACKAGES = ("l20fs", "numpy", "scipy", "scikit-learn")
 
@@ -62,6 +68,10 @@ def describe_run(samples: Samples, arguments: dict[str, Any]) -> dict[str, Any]:
             "n_features": samples.X.shape[1],
             **about,
             "choices": samples.choices,
+            "missing": {
+                "values": round(sum(samples.missing.values()) * samples.X.shape[0]),
+                "features": len(samples.missing),
+            },
         },
         "versions": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
     }
@@ -71,14 +81,13 @@ def check_output(folder: Path | None, *, force: bool, resume: bool) -> None:
     """Raise an error for an invalid output folder before any work is done."""
     if folder is None:
         return
-    if folder.exists() and not folder.is_dir():
-        raise NotADirectoryError(f"-o {folder}: this is a file. Name a folder.")
+    check_writable(folder)
     present = [name for name in RESULT_FILES if (folder / name).exists()]
     if force or resume:
         return
     if present:
         raise click.UsageError(f"-o {folder}: holds results already ({', '.join(present)}). Use --force to replace them.")
-    if any(any((folder / name).glob(pattern)) for name, pattern in ((RESAMPLES, "resample-*.json"), (PASSES, "pass-*.npz"))):
+    if any(any((folder / name).glob(pattern)) for name, pattern in UNFINISHED.items()):
         raise click.UsageError(
             f"-o {folder}: holds a run that was not finished. Use --resume to go on, or --force to begin anew."
         )
@@ -100,23 +109,39 @@ def check_same_run(folder: Path, run: dict[str, Any]) -> None:
         )
 
 
+def is_finished(folder: Path, options: SelectOptions) -> bool:
+    """Return whether a folder holds all files of a run that every method and target has."""
+    optional = {"path.npz", "panel.json", *(() if options.stability else ["stability.tsv"])}
+    return all((folder / name).is_file() for name in RESULT_FILES if name not in optional)
+
+
+def describe_kept(folder: Path, n_resamples: int | None) -> str:
+    """Say what an interrupted run left to be resumed; empty if that is nothing."""
+    numbers = {name: len(list((folder / name).glob(pattern))) for name, pattern in UNFINISHED.items()}
+    kept = [counted(numbers[name], noun) for name, noun in ((PASSES, "part of the file"), (FOLDS, "fold")) if numbers[name]]
+    kept += [f"{numbers[RESAMPLES]} of {n_resamples} resamples"] if numbers[RESAMPLES] else []
+    return f"{', '.join(kept)} kept in {folder}{os.sep}" if kept else ""
+
+
 def clear_leftovers(folder: Path, *, resamples: bool) -> None:
-    """Remove incomplete files of a killed run, and its resamples unless they are to be used."""
-    patterns = [f".{name}.*.part" for name in RESULT_FILES] + [f"{RESAMPLES}/.resample-*.part", f"{PASSES}/.pass-*.part"]
-    patterns += [f"{RESAMPLES}/resample-*.json"] if resamples else []
+    """Remove incomplete files of a killed run, and its resamples and folds unless they are to be used."""
+    patterns = [f".{name}.*.part" for name in RESULT_FILES]
+    patterns += [f"{name}/.{pattern.partition('.')[0]}.part" for name, pattern in UNFINISHED.items()]
+    patterns += [f"{RESAMPLES}/{UNFINISHED[RESAMPLES]}"] if resamples else []
     for pattern in patterns:
         for file in folder.glob(pattern):
             file.unlink(missing_ok=True)
     if resamples:
-        clear_passes(folder)
+        clear_checkpoints(folder)
 
 
-def clear_passes(folder: Path) -> None:
-    """Remove the stored passes over a file, which are of no use after the fits."""
-    for file in (folder / PASSES).glob("pass-*.npz"):
-        file.unlink(missing_ok=True)
-    with suppress(OSError):  # not there, or with something else in it
-        (folder / PASSES).rmdir()
+def clear_checkpoints(folder: Path) -> None:
+    """Remove the stored passes and folds, which are of no use after the fits."""
+    for name in (PASSES, FOLDS):
+        for file in (folder / name).glob(UNFINISHED[name]):
+            file.unlink(missing_ok=True)
+        with suppress(OSError):  # not there, or with something else in it
+            (folder / name).rmdir()
 
 
 def write_results(folder: Path, findings: Findings, content: Content) -> list[str]:

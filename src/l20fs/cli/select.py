@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.table import Table as RichTable
 
-from l20fs.cli.load import load
-from l20fs.cli.options import SelectOptions, check_scoring, data_options, model_options, scoring_option
-from l20fs.cli.output import note, plain, readable, show, show_json, show_tables, tell_results
+from l20fs.cli.interruption import resumable
+from l20fs.cli.options import DEFAULT_K, SelectOptions, check_scoring, data_options, model_options, scoring_option
+from l20fs.cli.output import note, plain, readable, show, show_json, show_tables, tell_page, tell_results
 from l20fs.cli.parameter_types import SOLVERS
-from l20fs.cli.results import (
-    check_output,
-    check_same_run,
-    clear_leftovers,
-    clear_passes,
-    cv_table,
-    describe_run,
-    write_results,
-)
-from l20fs.cli.select_content import Panel, build_content, panel_of, stability_of
-from l20fs.cli.select_findings import Findings
-from l20fs.cli.select_pipeline import DEFAULT_K, run_selection
-from l20fs.cli.select_sentences import answer, chance_text, nested_answer, settings
 from l20fs.evaluation.choice import FIRST_LIMIT, LAST_LIMIT
-from l20fs.report.content import Stability
-from l20fs.report.sentences import RULES
 from l20fs.storage.files import claimed
 from l20fs.text import percent, with_interval
+
+if TYPE_CHECKING:
+    from l20fs.cli.select_content import Panel
+    from l20fs.cli.select_findings import Findings
+    from l20fs.data.readers import Samples
+    from l20fs.report.content import Stability
 
 SHOWN_SIZES = (1, 2, 5, 10, 20, 50, 100)
 MOST_ROWS_SHOWN = 20
@@ -68,7 +60,9 @@ WITHOUT_EFFECT = ("output", "n_jobs", "force", "resume", "as_json", "open_page",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON instead of tables.")
 @click.option("--force", is_flag=True, help="Replace the results in the output folder.")
-@click.option("--resume", is_flag=True, help="Go on with a run into this folder that was interrupted.")
+@click.option(
+    "--resume", is_flag=True, help="Go on with a run into this folder that was interrupted; nothing is done if it was not."
+)
 @click.option("--open", "open_page", is_flag=True, help="Open the report page in the browser.")
 def select(data: str, **given: Any) -> None:
     """Select features from DATA: a table with one sample per row (CSV, TSV, ...), or `srbct`, the built-in set.
@@ -82,25 +76,52 @@ def select(data: str, **given: Any) -> None:
       l20fs select relapse.csv --target relapse --scoring roc_auc --auto best -o results
       l20fs select methylation.csv --target age --task regression --auto 1se -o results
     """
+    from l20fs.cli.load import load
+    from l20fs.cli.results import check_output, describe_kept, describe_run
+    from l20fs.cli.select_pipeline import run_selection
+
     options = SelectOptions(**given)
     check_combination(options)
     output = options.output
     check_output(output, force=options.force, resume=options.resume)
     options = options.completed()
-    samples = load(data, options, in_blocks=options.method in SOLVERS)
-    run = describe_run(samples, arguments(data, options))
+    in_blocks = options.method in SOLVERS
     if output is None:
-        tell(run_selection(samples, options, run, None))
+        samples = load(data, options, in_blocks=in_blocks)
+        tell(run_selection(samples, options, describe_run(samples, arguments(data, options)), None))
         note("Nothing was written; add -o DIR to keep the results and a report page.")
         return
+    with resumable(lambda: describe_kept(output, options.stability), "--resume"):
+        samples = load(data, options, in_blocks=in_blocks)
+        run_into(output, samples, options, describe_run(samples, arguments(data, options)))
+
+
+def run_into(output: Path, samples: Samples, options: SelectOptions, run: dict[str, Any]) -> None:
+    """Run all steps, write the results into a folder and print them, unless a run there that is to be resumed is done."""
+    from l20fs.cli.results import (
+        check_output,
+        check_same_run,
+        clear_checkpoints,
+        clear_leftovers,
+        is_finished,
+        write_results,
+    )
+    from l20fs.cli.select_content import build_content
+    from l20fs.cli.select_pipeline import run_selection
+
     with claimed(output):
         check_output(output, force=options.force, resume=options.resume)
-        if options.resume:
+        if options.resume and not options.force:
             check_same_run(output, run)
         clear_leftovers(output, resamples=not options.resume)
+        if options.resume and not (options.force or options.as_json) and is_finished(output, options):
+            clear_checkpoints(output)
+            note(f"Nothing to do: the run in {output}{os.sep} is finished.")
+            tell_page(output, open_page=options.open_page)
+            return
         findings = run_selection(samples, options, run, output)
         names = write_results(output, findings, build_content(findings))
-        clear_passes(output)
+        clear_checkpoints(output)
     tell(findings)
     tell_results(output, names, open_page=options.open_page)
 
@@ -113,8 +134,6 @@ def check_combination(options: SelectOptions) -> None:
         raise click.UsageError("--nested repeats the choice that --auto makes. Give --auto 1se or --auto best with it.")
     if options.max_features is not None and options.auto is None:
         raise click.UsageError("--max-features limits the search of --auto. Give --auto 1se or --auto best with it, or -k.")
-    if options.force and options.resume:
-        raise click.UsageError("--force begins anew and --resume goes on: give one of the two.")
     if options.auto is not None and options.alpha is not None:
         raise click.UsageError(
             "--alpha ends the path where it says, --auto where cross-validation says: give one of the two."
@@ -138,6 +157,9 @@ def arguments(data: str, options: SelectOptions) -> dict[str, Any]:
 
 def tell(findings: Findings) -> None:
     """Print the result, as JSON or as tables."""
+    from l20fs.cli.select_content import panel_of, stability_of
+    from l20fs.cli.select_sentences import answer, nested_answer, settings
+
     panel, stability = panel_of(findings), stability_of(findings)
     if findings.options.as_json:
         show_json(summary(findings, panel, stability))
@@ -151,6 +173,10 @@ def tell(findings: Findings) -> None:
 
 def summary(findings: Findings, panel: Panel, stability: Stability | None) -> dict[str, Any]:
     """Return the result for programs: run.json, selection and scores."""
+    from l20fs.cli.results import cv_table
+    from l20fs.cli.select_sentences import answer, settings
+    from l20fs.report.sentences import RULES
+
     columns = cv_table(findings)
     nested, score, nested_score = findings.nested, findings.score, findings.nested_score
     return findings.provenance | {
@@ -205,6 +231,8 @@ def weight_text(panel: Panel, i: int) -> str:
 
 def scores_at_a_few(findings: Findings) -> RichTable:
     """Return the scores at a few numbers of features, with their intervals."""
+    from l20fs.cli.select_sentences import chance_text
+
     assert findings.predictions is not None
     sizes, metric = findings.predictions.sizes, findings.metric
     title = f"{metric.title[0].upper()}{metric.title[1:]} (95 % interval): {findings.provenance['protocol']}"

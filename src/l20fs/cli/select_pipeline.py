@@ -12,10 +12,11 @@ from sklearn.base import clone
 
 from l20fs import L20Selector, StabilitySelector
 from l20fs.blocks import FileBlocks
+from l20fs.cli import NothingSelectedError
 from l20fs.cli.load import make_selector, refuse_for_blocks
-from l20fs.cli.options import DEFAULTS, SelectOptions
-from l20fs.cli.output import WarningLog, log_of_blocks, note, progress, stated_warnings
-from l20fs.cli.results import PASSES, RESAMPLES
+from l20fs.cli.options import DEFAULT_K, SelectOptions
+from l20fs.cli.output import WarningLog, log_of_blocks, note, progress, stated_warnings, working
+from l20fs.cli.results import FOLDS, PASSES, RESAMPLES
 from l20fs.cli.select_findings import Findings
 from l20fs.cli.select_sentences import data_warnings, warn_of_few_folds
 from l20fs.data.readers import DataError, Samples
@@ -23,6 +24,7 @@ from l20fs.estimators.base import BaseSelector
 from l20fs.estimators.panels import largest_k, ranked_units
 from l20fs.evaluation.choice import choose, choose_each, is_at_limit, search_limits, search_sizes
 from l20fs.evaluation.corrected_score import Estimate, corrected_score, fixed_score
+from l20fs.evaluation.fold_store import FoldStore
 from l20fs.evaluation.metrics import METRICS, Metric
 from l20fs.evaluation.predictions import JUDGES, Nested, Predictions, nested_scores, predictions_by_k
 from l20fs.evaluation.target_summary import Classes, TargetSummary, summarise
@@ -30,17 +32,13 @@ from l20fs.inputs.names import NamedColumns
 from l20fs.text import counted
 from l20fs.typing import Array
 
-DEFAULT_K = DEFAULTS["n_features_to_select"]
 #: With more samples than this the vote of neighbours, which compares all with all, is left out.
 MOST_COMPARED = 5000
 
 
-class NothingSelectedError(Exception):
-    """No feature is selected at the chosen lambda."""
-
-
 def run_selection(samples: Samples, options: SelectOptions, provenance: dict[str, Any], folder: Path | None) -> Findings:
-    """Run all steps that the options ask for; resamples and passes are kept in ``folder``."""
+    """Run all steps that the options ask for; passes, folds and resamples are kept in ``folder``."""
+    checkpoints = Checkpoints.of(folder, provenance)
     log = WarningLog(samples.notes)
     targets = summarise(samples.y)
     metric = targets.metric if options.scoring == "auto" else METRICS[options.scoring]
@@ -49,15 +47,17 @@ def run_selection(samples: Samples, options: SelectOptions, provenance: dict[str
     note(f"{n_samples} samples, {counted(n_features, 'feature')}, {what}")
     check_options(samples, options, targets)
     refuse_for_blocks(samples, options)
-    found = search(samples, options, targets, metric, log, folder)
+    early = [text for text in (warn_of_few_folds(samples, targets),) if text]
+    tell_warnings(early)
+    found = search(samples, options, targets, metric, log, checkpoints)
     selector, units, k, rule, predictions, limit, score = found
     nested = None
     if options.nested and predictions is not None:
-        nested = cross_validate_choice(selector, samples, predictions, metric, options)
+        nested = cross_validate_choice(selector, samples, predictions, metric, options, checkpoints.folds)
     stability = None
     if options.stability:
         with log.step():
-            stability = resample(selector, k, samples, options, folder and folder / RESAMPLES)
+            stability = resample(selector, k, samples, options, checkpoints.resamples)
     provenance = provenance | {"protocol": describe_protocol(predictions, samples), "scoring": metric.name}
     findings = Findings(
         samples,
@@ -76,9 +76,27 @@ def run_selection(samples: Samples, options: SelectOptions, provenance: dict[str
         provenance=provenance,
     )
     warnings = data_warnings(findings)
-    for text in warnings:
+    tell_warnings(warnings)
+    return replace(findings, warnings=[*early, *warnings, *log.texts])
+
+
+def tell_warnings(texts: Sequence[str]) -> None:
+    """Print warnings."""
+    for text in texts:
         note(f"warning: {text}")
-    return replace(findings, warnings=[*warnings, *log.texts])
+
+
+class Checkpoints(NamedTuple):
+    """Where a run keeps what it has computed: passes over a file, folds and resamples; None: nowhere."""
+
+    passes: Path | None = None
+    folds: FoldStore | None = None
+    resamples: Path | None = None
+
+    @classmethod
+    def of(cls, folder: Path | None, run: dict[str, Any]) -> Checkpoints:
+        """Return those in an output folder, for a run of these data, options and versions."""
+        return cls() if folder is None else cls(folder / PASSES, FoldStore(folder / FOLDS, run), folder / RESAMPLES)
 
 
 class Search(NamedTuple):
@@ -97,11 +115,16 @@ class Search(NamedTuple):
 
 
 def search(
-    samples: Samples, options: SelectOptions, targets: TargetSummary, metric: Metric, log: WarningLog, folder: Path | None
+    samples: Samples,
+    options: SelectOptions,
+    targets: TargetSummary,
+    metric: Metric,
+    log: WarningLog,
+    checkpoints: Checkpoints,
 ) -> Search:
     """Fit and cross-validate; with --auto further and further while the best number of features lies at the limit."""
     for limit in limits_to_try(samples, options):
-        found = fit_and_validate(samples, options, targets, max(limit, largest_k(len(targets))), log, folder)
+        found = fit_and_validate(samples, options, targets, max(limit, largest_k(len(targets))), log, checkpoints)
         if found.predictions is None:
             return found
         refuse_missing_probabilities(found.predictions, metric)
@@ -159,21 +182,26 @@ def limits_to_try(samples: Samples, options: SelectOptions) -> list[int]:
 
 
 def fit_and_validate(
-    samples: Samples, options: SelectOptions, targets: TargetSummary, largest: int, log: WarningLog, folder: Path | None
+    samples: Samples,
+    options: SelectOptions,
+    targets: TargetSummary,
+    largest: int,
+    log: WarningLog,
+    checkpoints: Checkpoints,
 ) -> Search:
     """Fit on all samples and cross-validate all numbers of features up to ``largest``, and the requested one."""
     n_features = samples.X.shape[1]
     k, rule = wanted_k(n_features, options)
     max_features = min(n_features, max(k, largest))
-    selector = make_selector(samples, options, max_features, folder and folder / PASSES)
+    selector = make_selector(samples, options, max_features, checkpoints.passes)
     # Another method gives a ranking, of which the best k are taken; only the path knows an end before that.
     selector.set_params(n_features_to_select=k if isinstance(selector, L20Selector) else max_features)
-    with log.step(), log_of_blocks(samples.X):
+    with log.step(), log_of_blocks(samples.X), working("Fit to all samples"):
         units = fit(selector, samples)
     if k > len(units):
         k, rule = len(units), "alpha" if options.alpha is not None else rule
     sizes = sizes_to_try(selector, k, min(largest, len(units)))
-    return Search(selector, units, k, rule, cross_validate(selector, samples, targets, sizes, options))
+    return Search(selector, units, k, rule, cross_validate(selector, samples, targets, sizes, options, checkpoints.folds))
 
 
 def check_options(samples: Samples, options: SelectOptions, targets: TargetSummary) -> None:
@@ -209,7 +237,12 @@ def sizes_to_try(selector: BaseSelector, k: int, largest: int) -> list[int]:
 
 
 def cross_validate(
-    selector: BaseSelector, samples: Samples, targets: TargetSummary, sizes: Sequence[int], options: SelectOptions
+    selector: BaseSelector,
+    samples: Samples,
+    targets: TargetSummary,
+    sizes: Sequence[int],
+    options: SelectOptions,
+    store: FoldStore | None,
 ) -> Predictions | None:
     """Predict all samples with the selection inside each fold; None if there are too few for folds."""
     if targets.n_folds(samples.groups) < 2:
@@ -219,26 +252,33 @@ def cross_validate(
     with stated_warnings(), progress("Cross-validation", len(folds)) as advance:
         return predictions_by_k(
             selector,
-            samples.X,
+            samples.X_before,
             samples.y,
             sizes,
             folds,
             judges=judges,
             ridge=options.ridge,
+            preprocess=samples.preprocess,
             n_jobs=number_of_jobs(samples, options),
             on_fold=advance,
+            store=store,
         )
 
 
 def cross_validate_choice(
-    selector: BaseSelector, samples: Samples, outer: Predictions, metric: Metric, options: SelectOptions
+    selector: BaseSelector,
+    samples: Samples,
+    outer: Predictions,
+    metric: Metric,
+    options: SelectOptions,
+    store: FoldStore | None,
 ) -> Nested:
     """Repeat the choice of the number of features inside each fold."""
     assert options.auto is not None
     with stated_warnings(), progress("Nested cross-validation", len(outer.folds)) as advance:
         return nested_scores(
             without_checkpoint(selector),
-            samples.X,
+            samples.X_before,
             samples.y,
             outer.up_to(options.max_features or outer.sizes[-1]),
             options.auto,
@@ -246,15 +286,17 @@ def cross_validate_choice(
             groups=samples.groups,
             seed=options.seed,
             ridge=options.ridge,
+            preprocess=samples.preprocess,
             n_jobs=number_of_jobs(samples, options),
             on_fold=advance,
+            store=store,
         )
 
 
 def resample(
     selector: BaseSelector, k: int, samples: Samples, options: SelectOptions, resamples: Path | None
 ) -> StabilitySelector:
-    """Repeat the selection of k features on halves of the samples."""
+    """Repeat the selection of k features on halves of the samples, as all of them were prepared: nothing is scored."""
     assert options.stability is not None
     with progress("Stability", options.stability) as advance:
         stability = StabilitySelector(

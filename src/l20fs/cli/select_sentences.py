@@ -127,18 +127,28 @@ def describe(findings: Findings) -> list[str]:
 
 
 def data_warnings(findings: Findings) -> list[str]:
-    """Return warnings about the samples, the choice of k and the page."""
+    """Return warnings about the samples, the choice of k and the page, but for those on folds."""
     samples, options = findings.samples, findings.options
     is_raw = not options.is_log and data_checks.looks_like_counts(samples.X)
     said = [
-        warn_of_few_folds(samples, findings.targets),
         sentences.few_samples(len(samples.y), is_regression=findings.is_regression),
         *(_about_numbers(findings) if findings.is_regression else _about_classes(findings)),
         sentences.raw_counts(is_raw),
+        sentences.gaps_in_panel(_gaps(findings), findings.k, findings.noun),
         sentences.search_at_limit(findings.search_limit, findings.noun),
         sentences.more_than_shown(findings.k, findings.k_max, findings.noun),
     ]
     return [text for text in said if text]
+
+
+def _gaps(findings: Findings) -> dict[str, float]:
+    """Return the share of missing values of the selected features, or groups, that had some; of a group the largest."""
+    missing, names = findings.samples.missing, findings.samples.feature_names
+    if not missing:
+        return {}
+    units = findings.units[: findings.k]
+    shares = [max(missing.get(names[member], 0.0) for member in members) for members in units]
+    return {name: share for name, share in zip(findings.names_of(units), shares, strict=True) if share}
 
 
 def _about_classes(findings: Findings) -> list[str | None]:

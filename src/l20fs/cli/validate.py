@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-import pandas as pd
 from rich.table import Table as RichTable
 
 from l20fs.cli.folder import check_folder, write_folder
-from l20fs.cli.load import refuse_pipe
 from l20fs.cli.options import data_options
 from l20fs.cli.output import (
     note,
@@ -23,16 +21,11 @@ from l20fs.cli.output import (
     show_tables,
     tsv_writer,
 )
-from l20fs.cli.validate_content import (
-    as_json,
-    scores_frame,
-    scores_table,
-)
-from l20fs.cli.validate_steps import Judgement, ValidateOptions, judge_list, judge_panel
-from l20fs.report.document import Table
-from l20fs.report.formats import text_writer
-from l20fs.report.validation import validation_page
 from l20fs.text import printable
+
+if TYPE_CHECKING:
+    from l20fs.cli.validate_steps import Judgement, ValidateOptions
+    from l20fs.report.document import Table
 
 #: In the order in which they are put in place; run.json marks a complete run.
 RESULT_FILES = ("validation.tsv", "predictions.tsv", "validation.json", "validation.html", "run.json")
@@ -62,6 +55,8 @@ def validate(panel: Path, data: str, test: str | None, **given: Any) -> None:
       l20fs validate genes.txt tumours.tsv --target type -o validation
       l20fs validate genes.txt tumours.tsv cohort.tsv --target type --open -o validation
     """
+    from l20fs.cli.validate_steps import ValidateOptions, judge_list, judge_panel
+
     options = ValidateOptions(**given)
     is_list = not is_panel(panel)
     check_combination(options, is_list=is_list, test=test)
@@ -88,6 +83,8 @@ def is_panel(place: Path) -> bool:
     """Return whether a file is a panel, or a folder with one, and not a list of names."""
     if place.is_dir() or place.suffix.lower() == ".json":
         return True
+    from l20fs.cli.load import refuse_pipe
+
     refuse_pipe(place)
     with open(place, "rb") as stream:
         return stream.read(100).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
@@ -98,11 +95,17 @@ def is_panel(place: Path) -> bool:
 
 def finish(found: Judgement, options: ValidateOptions) -> None:
     """Print the result, and write the files if there is a folder."""
+    import pandas as pd
+
+    from l20fs.cli.validate_content import as_json, scores_frame, scores_table
+    from l20fs.report.formats import text_writer
+    from l20fs.report.validation import validation_page
+
     for text in found.warnings:
         note(f"warning: {text}")
     stored = found.run | {
         "answers": found.answers,
-        "warnings": found.warnings,
+        "warnings": [*found.warnings, *found.notes],
         "parts": {name: as_json(part) for name, part in found.parts.items()},
         "list": as_json(found.report),
     }
@@ -121,7 +124,7 @@ def finish(found: Judgement, options: ValidateOptions) -> None:
         further=found.answers[1:],
         facts=found.facts,
         sentences=found.sentences,
-        warnings=found.warnings,
+        warnings=[*found.warnings, *found.notes],
     )
     frames = [scores_frame(part, name) for name, part in found.parts.items()]
     writers = {"validation.tsv": tsv_writer(pd.concat(frames))}

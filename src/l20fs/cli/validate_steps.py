@@ -17,6 +17,7 @@ from l20fs.cli.options import DataOptions
 from l20fs.cli.output import readable, stated_warnings
 from l20fs.cli.parameter_types import read_lines
 from l20fs.cli.predict import columns_of, load_panel, outside_text, panel_names, predictions_frame, tell_notes
+from l20fs.cli.select_sentences import warn_of_few_folds
 from l20fs.cli.validate_content import (
     NO_DEVICE,
     answer,
@@ -60,6 +61,8 @@ class Judgement:
     run: dict[str, Any]
     answers: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    #: Of the readers.
+    notes: list[str] = field(default_factory=list)
     sentences: list[str] = field(default_factory=list)
     facts: list[tuple[str, str]] = field(default_factory=list)
     sections: list[Section] = field(default_factory=list)
@@ -74,7 +77,7 @@ def describe(place: Path, data: str, samples: Samples, options: ValidateOptions)
     labels = None if options.labels is None else readable(str(options.labels))
     return {
         "arguments": {"panel": readable(str(place)), "data": readable(data), "labels": labels, **asked},
-        "input": {"sha256": samples.sha256, "n_samples": samples.X.shape[0]},
+        "input": {"sha256": samples.sha256, "n_samples": samples.X.shape[0], "choices": samples.choices},
         "versions": versions(),
     }
 
@@ -104,6 +107,7 @@ def judge_cohort(
     k = options.n_features
     asked: dict[str, Any] = {name: getattr(options, name) for name in ("target", "labels", "groups")}
     samples = load_features(data, panel_names(panel, k), options, task=panel.task, need_labels=True, **asked)
+    found.notes += samples.notes
     new = predict_samples(panel, columns_of(samples), k)
     tell_notes(panel, samples, new, k)
     frame = predictions_frame(panel, samples, new)
@@ -180,10 +184,12 @@ def judge_list(place: Path, data: str, test: str | None, options: ValidateOption
     samples = load(data, options)
     rows = rows_of(names, samples, place)
     found = Judgement(f"{readable(place.name)} on {samples.title}", run=describe(place, data, samples, options))
+    targets = summarise(samples.y)
+    found.notes += samples.notes
     with stated_warnings() as texts:
-        result = cross_validate(samples, rows, summarise(samples.y).folds(samples.groups, seed=options.seed))
+        result = cross_validate(samples, rows, targets.folds(samples.groups, seed=options.seed))
         found.report = inspect_list(samples, rows)
-    found.warnings += [*texts, *warnings_of(result)]
+    found.warnings += [*filter(None, [warn_of_few_folds(samples, targets)]), *texts, *warnings_of(result)]
     missing = [name for name in names if name not in set(samples.feature_names)]
     if missing:
         found.warnings.append(

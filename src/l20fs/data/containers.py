@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from l20fs.data.readers import DataError, UnknownColumnError, read_table
 from l20fs.data.readers.arrays import Arrays, load_mat, load_npz
+from l20fs.data.readers.limits import check_memory
 from l20fs.data.readers.table import Request
 from l20fs.typing import Array
 
@@ -49,13 +52,17 @@ def read_npz(file: Path) -> LabelledArrays:
 
 
 def read_mat(file: Path) -> LabelledArrays:
-    """Read the variables X and Y (or fea and gnd, data and label) of a MATLAB file, version 5 to 7.2."""
+    """Read the variables X and Y (or fea and gnd, data and label) of a MATLAB file."""
     return _checked_arrays(load_mat(file.read_bytes(), Request(file)), file)
 
 
 def _checked_arrays(found: Arrays, file: Path) -> LabelledArrays:
     assert found.y is not None  # missing labels are an error, unless there is a separate file of labels
-    return checked(found.X, found.y, file, found.class_names, found.feature_names)
+    X: Any = found.X
+    if sp.issparse(X):
+        check_memory(3 * 8 * X.shape[0] * X.shape[1], Request(file))
+        X = X.toarray()
+    return checked(X, found.y, file, found.class_names, found.feature_names)
 
 
 def checked(

@@ -50,6 +50,11 @@ class Variable:
     is_compressed: bool
     order: str
 
+    @property
+    def memory(self) -> int:
+        """Bytes of the matrix in memory, as floating-point numbers."""
+        return 8 * math.prod(map(abs, self.shape))
+
     def array(self, most_bytes: int) -> NDArray[Any]:
         """Read the matrix, or one text per row; at most ``most_bytes`` are decompressed."""
         if self.kind in ("cell", "struct", "object", "sparse", "complex"):
@@ -72,9 +77,7 @@ def read_variables(content: bytes) -> dict[str, Variable]:
         raise MatlabError("it does not begin as MATLAB files of version 5 to 7.2 do")
     (version,) = struct.unpack(order + "H", content[124:126])
     if version != 0x0100:
-        raise MatlabError(
-            f"its version is {'7.3' if version == 0x0200 else hex(version)}; save it again in MATLAB with '-v7'"
-        )
+        raise MatlabError(f"its version is {hex(version)}; save it again in MATLAB with '-v7'")
     found = [_variable(kind, stored, order) for kind, stored in _elements(memoryview(content)[128:], order)]
     return {variable.name: variable for variable in found if variable is not None and variable.name}
 

@@ -33,7 +33,7 @@ import scipy.sparse as sp
 from l20fs.blocks import Blocks, format_bytes
 from l20fs.design.base import Design, Likely
 from l20fs.design.blocked import SMALL_GRAM, BlockDesign, BlockedMatrix, probe
-from l20fs.design.column_scale import Scale, checked_scale
+from l20fs.design.column_scale import checked_scale
 from l20fs.design.columns import ColumnDesign
 from l20fs.design.dense import DenseDesign
 from l20fs.design.device import DeviceDesign
@@ -51,7 +51,7 @@ from l20fs.design.tolerances import (
     storage_errors,
 )
 from l20fs.inputs.devices import is_device_array, working_dtype
-from l20fs.typing import Array
+from l20fs.typing import Array, Scale
 
 __all__ = [
     "BLOCK_ELEMENTS",

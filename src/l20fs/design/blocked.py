@@ -12,7 +12,7 @@ from l20fs.blocks import Blocks
 from l20fs.blocks.passes import extents
 from l20fs.design import kernels
 from l20fs.design.base import Design
-from l20fs.design.column_scale import ColumnScale, Scale
+from l20fs.design.column_scale import ColumnScale
 from l20fs.design.kernels import Columns
 from l20fs.design.moments import MODEST, Moments, measure, merge, side_by_side
 from l20fs.design.sample_weights import SampleWeights
@@ -20,7 +20,7 @@ from l20fs.design.spectrum import EXACT, lanczos_bound
 from l20fs.design.tolerances import safe_limit
 from l20fs.inputs.devices import working_dtype
 from l20fs.inputs.validation import refuse_counted
-from l20fs.typing import Array
+from l20fs.typing import Array, Scale
 
 logger = logging.getLogger("l20fs")
 

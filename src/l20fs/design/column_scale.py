@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from l20fs.design.moments import Moments, centre, powers_of_two
 from l20fs.design.tolerances import refuse_huge_values, refuse_overflow
-from l20fs.typing import Array
-
-#: Rules for the divisors of the features, see :func:`divisors_of`.
-Scale = Literal["auto", "moderated", "zscore", "none"]
+from l20fs.typing import Array, Scale
 
 #: ``scale="auto"`` is ``"moderated"`` if the 95th percentile of the deviations is at most this many times the 5th: features
 #: in one unit. docs/defaults.md has the measurements.

@@ -7,11 +7,11 @@ from typing import Literal
 import numpy as np
 
 from l20fs.design.base import Design, Likely, Pull
-from l20fs.design.column_scale import ColumnScale, Scale, storage_units
+from l20fs.design.column_scale import ColumnScale, storage_units
 from l20fs.design.moments import centre, side_by_side, weigh
 from l20fs.design.sample_weights import SampleWeights
 from l20fs.design.tiles import BLOCK_ELEMENTS, blocks
-from l20fs.typing import Array
+from l20fs.typing import Array, Scale
 
 #: Common cache size of a processor core.
 CACHE_BYTES = 1 << 21

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from l20fs.design.base import Design, Likely, Pull
-from l20fs.design.column_scale import ColumnScale, Scale
+from l20fs.design.column_scale import ColumnScale
 from l20fs.design.moments import Moments, centre_exactly, is_varying, powers_of_two
 from l20fs.design.sample_weights import SampleWeights
 from l20fs.design.tolerances import safe_limit
 from l20fs.inputs.devices import Place, working_dtype
-from l20fs.typing import Array
+from l20fs.typing import Array, Scale
 
 #: Number of elements of a temporary copy of a part of X: large enough for few calls, small compared with device memory.
 PART_ELEMENTS = 1 << 26

@@ -8,11 +8,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from l20fs.design.base import Design, Likely, Pull
-from l20fs.design.column_scale import ColumnScale, Scale
+from l20fs.design.column_scale import ColumnScale
 from l20fs.design.moments import MODEST, measure_stored, side_by_side
 from l20fs.design.sample_weights import SampleWeights
 from l20fs.design.tiles import blocks
-from l20fs.typing import Array
+from l20fs.typing import Array, Scale
 
 
 class SparseDesign(Design):

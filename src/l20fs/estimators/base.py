@@ -18,7 +18,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from l20fs.blocks import columns_of, comes_in_blocks, refuse_blocks
+from l20fs.estimators.frames import without_frame
 from l20fs.inputs.devices import Place, is_device_array
+from l20fs.inputs.frames import collected
 from l20fs.inputs.names import NamedColumns
 from l20fs.inputs.targets import Targets, encode_targets, with_weights
 from l20fs.inputs.validation import (
@@ -163,8 +165,27 @@ class BaseSelector(SelectorMixin, BaseEstimator):
             raise ValueError(f"{type(self).__name__} needs one class label per sample; y has several columns.")
         return targets
 
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
+        """Fit the selector, and reduce X to the selected features.
+
+        Parameters
+        ----------
+        X : array, DataFrame, sparse matrix or matrix in blocks, of shape (n_samples, n_features)
+            Finite numbers, as for :meth:`fit`.
+        y : array of shape (n_samples,) or (n_samples, n_outputs)
+            Labels or numbers, as for :meth:`fit`.
+        **fit_params : dict
+            Further arguments of :meth:`fit`.
+
+        Returns
+        -------
+        array, DataFrame or sparse matrix of shape (n_samples, n_selected)
+            Columns of the selected features, in the order of X.
+        """
+        return super().fit_transform(collected(X), y, **fit_params)
+
     def transform(self, X: Any) -> Any:
-        """Reduce X to the selected features; a Dask array stays lazy.
+        """Reduce X to the selected features; a Dask array stays lazy, and a Dask data frame gives one.
 
         Parameters
         ----------
@@ -179,6 +200,7 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         if self.takes_device_arrays and is_device_array(X):
             return self._transform_there(X)
         check_is_fitted(self)
+        X = without_frame(self, X)
         if self.takes_blocks and comes_in_blocks(X):
             refuse_other_width(self, X)
             return columns_of(X, self._chosen())

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_array, validate_data
 from l20fs.blocks import columns_of, comes_in_blocks, is_dask
 from l20fs.design import Scale
 from l20fs.estimators.calibration import folded_calibrations, leave_one_out
+from l20fs.estimators.frames import without_frame
 from l20fs.estimators.predictor import Predictor
 from l20fs.estimators.selector import L20Selector, Loss
 from l20fs.evaluation.engine import Samples
@@ -22,12 +23,11 @@ from l20fs.inputs.targets import Targets, numeric_targets, with_weights
 from l20fs.inputs.validation import refuse_foreign_array, refuse_other_width
 from l20fs.objective.class_scatter import class_scatter
 from l20fs.objective.least_squares import LeastSquares
-from l20fs.objective.path_ranking import Ranking
 from l20fs.objective.stage import Stage
 from l20fs.prediction.calibration import Calibration, Calibrations
 from l20fs.prediction.linear_rule import decide
 from l20fs.solvers import Solver
-from l20fs.typing import Array, Size, Task
+from l20fs.typing import Array, Ranking, Size, Task
 
 
 class _Model(Predictor, L20Selector):
@@ -56,6 +56,7 @@ class _Model(Predictor, L20Selector):
     def _columns(self, X: Any, rows: Array) -> Any:
         """Return a few columns of a valid X in memory."""
         kinds: dict[str, Any] = {"accept_sparse": ["csr", "csc"], "dtype": [np.float64, np.float32]}
+        X = without_frame(self, X)
         if not comes_in_blocks(X, self.max_memory):
             refuse_foreign_array(X, "X")
             return validate_data(self, X, reset=False, **kinds)[:, rows]

@@ -17,11 +17,13 @@ from sklearn.utils.validation import check_X_y
 from l20fs.blocks import as_blocks, columns_of, comes_in_blocks, is_dask
 from l20fs.estimators.base import BaseSelector
 from l20fs.estimators.calibration import leave_one_out
+from l20fs.estimators.frames import without_frame
 from l20fs.estimators.models import L20Classifier
 from l20fs.estimators.panels import excluded_features, largest_k, ranked_units
 from l20fs.estimators.selection_table import feature_names, likeness
 from l20fs.estimators.selector import L20Selector
 from l20fs.evaluation.judges import RefittedRule, rules_of
+from l20fs.inputs.frames import collected_targets
 from l20fs.inputs.names import NamedColumns
 from l20fs.inputs.targets import Targets, weights_of_targets, with_weights
 from l20fs.inputs.validation import refuse_other_width, validate_input
@@ -128,10 +130,11 @@ def export(
 ) -> Panel:
     """Validate the data of a fit again, and return the panel of the present selection; see :func:`build_panel`."""
     X = X.X if isinstance(X, NamedColumns) else X
-    names = target_names(y, options.pop("target_names", None))
+    names = target_names(y := collected_targets(y), options.pop("target_names", None))
+    X = without_frame(selector, X)
     if comes_in_blocks(X, selector.max_memory):
         refuse_other_width(selector, X)
-        y = check_X_y(np.zeros((X.shape[0], 1)), y.compute() if is_dask(y) else y, multi_output=True)[1]
+        y = check_X_y(np.zeros((X.shape[0], 1)), y.compute() if hasattr(y, "__dask_graph__") else y, multi_output=True)[1]
     else:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="X does not have valid feature names", category=UserWarning)

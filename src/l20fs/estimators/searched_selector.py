@@ -16,9 +16,10 @@ from l20fs.estimators.base import BaseSelector
 from l20fs.estimators.judged_model import JudgedModel
 from l20fs.estimators.models import L20Classifier, L20Regressor
 from l20fs.estimators.predictor import Predictor
-from l20fs.estimators.preprocessing import Preprocessing, names_after, values_of
 from l20fs.estimators.selection_table import feature_names, without_names
 from l20fs.evaluation.choice import choose
+from l20fs.evaluation.preprocessing import Preprocessing, names_after, values_of
+from l20fs.inputs.frames import collected
 from l20fs.inputs.names import NamedColumns
 from l20fs.inputs.targets import Targets
 from l20fs.inputs.validation import refuse_foreign_array
@@ -166,6 +167,7 @@ class SearchedSelector(Predictor, BaseSelector):
     def _preprocessed(self, X: Any) -> Any:
         """Return X as ``preprocess_`` transforms it, an array or a CSR matrix."""
         check_is_fitted(self)
+        X = collected(X)
         refuse_blocks(X, type(self).__name__, instead="")
         refuse_foreign_array(X, "X")
         X = X if hasattr(X, "shape") else np.asarray(X)
@@ -224,6 +226,7 @@ class SearchedSelector(Predictor, BaseSelector):
                 f"now selects {len(chosen)}. Fit again, or set n_features_to_select={self._chosen_by!r}."
             )
         if self.preprocess_ is None:
+            X = collected(X)
             refuse_blocks(X, type(self.estimator_).__name__, instead="")
             refuse_foreign_array(X, "X")
             X = validate_data(self, X, reset=False, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32])

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_array, check_consistent_length, check
 from l20fs.blocks import as_blocks, comes_in_blocks, is_blocks
 from l20fs.design import BLOCK_ELEMENTS, Design, equality_tolerance, make_design
 from l20fs.estimators.feature_values import levels
+from l20fs.estimators.frames import without_frame
 from l20fs.inputs.names import NamedColumns
 from l20fs.inputs.targets import encode_targets
 from l20fs.inputs.validation import check_number, refuse_foreign_array, refuse_other_width, validate_input
@@ -219,6 +220,7 @@ def _checked_samples(selector: PathSelector, X: Any) -> Any:
     """Return X, or blocks of it, after a check that it has the features of the fit."""
     if isinstance(X, NamedColumns):
         selector, X = without_names(selector), X.X
+    X = without_frame(selector, X)
     if comes_in_blocks(X, selector.max_memory):
         refuse_other_width(selector, X)
         return as_blocks(X, selector.max_memory)

@@ -13,25 +13,26 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 import numpy as np
 from sklearn.base import clone
 
-from l20fs.blocks import Blocks, PassCache, as_blocks, comes_in_blocks, is_blocks, memory_limit
+from l20fs.blocks import Blocks, PassCache, as_blocks, comes_in_blocks, is_blocks, is_dask_frame, memory_limit
 from l20fs.bounds.certificate import Certificate, certify_penalty, certify_size, lower_bounds, support_loss
 from l20fs.design import Scale, checked_units, probe
 from l20fs.estimators.base import About
+from l20fs.estimators.frames import checked_array
 from l20fs.estimators.path_selector import PathSelector
 from l20fs.estimators.penalty import penalty_of, warn_of_idle_features
+from l20fs.inputs.frames import names_of_columns
 from l20fs.inputs.targets import Targets, warn_of_numbers_as_labels, weights_of_targets
 from l20fs.inputs.validation import check_choice, check_flag, check_number, refuse_masked, validate_beside_blocks
 from l20fs.objective import make_problem
 from l20fs.objective.criterion import ebic, refuse_few_samples
 from l20fs.objective.least_squares import LeastSquares
-from l20fs.objective.path_ranking import Ranking
 from l20fs.objective.ridge import check_ridge, ridge_on
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.objective.solution_path import SolutionPath
 from l20fs.objective.stage import Stage
 from l20fs.solvers import SOLVERS, Solver, make_solver
 from l20fs.solvers.robust import bounded_weights
-from l20fs.typing import Array, Task
+from l20fs.typing import Array, Ranking, Task
 
 if TYPE_CHECKING:
     from l20fs.estimators.models import L20Classifier, L20Regressor
@@ -251,8 +252,9 @@ class L20Selector(PathSelector):
         Parameters
         ----------
         X : array, DataFrame, sparse matrix or matrix in blocks, of shape (n_samples, n_features)
-            Finite numbers. In blocks are Dask arrays (of arrays or SciPy sparse matrices), zarr arrays, HDF5 data sets, the
-            ``.X`` of an AnnData object that a file backs, large memory maps and what :func:`l20fs.blocks.open_large` opens.
+            Finite numbers. In blocks are Dask arrays (of arrays or SciPy sparse matrices) and data frames, zarr arrays, HDF5
+            data sets, the ``.X`` of an AnnData object that a file backs, large memory maps and what
+            :func:`l20fs.blocks.open_large` opens. A LazyFrame of polars is computed.
             A dense array of torch or CuPy stays on its device (docs/gpu.md). :class:`l20fs.inputs.names.NamedColumns` gives
             names to the features of a matrix that has none.
         y : array of shape (n_samples,) or (n_samples, n_outputs)
@@ -271,12 +273,16 @@ class L20Selector(PathSelector):
         return self
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, Targets]:
+        X, names = (checked_array(X), names_of_columns(X)) if is_dask_frame(X) else (X, None)
         if self.checkpoint is None and not comes_in_blocks(X, self.max_memory):
             return super()._validate(X, y)
         self._refuse_what_needs_samples(X)
         refuse_masked(X, "X")
         blocks = as_blocks(X, self.max_memory)
-        return blocks, self._encode(validate_beside_blocks(self, blocks, y))
+        targets = self._encode(validate_beside_blocks(self, blocks, y))
+        if names is not None:
+            self.feature_names_in_ = names
+        return blocks, targets
 
     def _encode(self, y: Array) -> Targets:
         targets = super()._encode(y)

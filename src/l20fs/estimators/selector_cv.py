@@ -15,7 +15,6 @@ from l20fs.design import SampleWeights
 from l20fs.estimators.calibration import calibrations_of_search
 from l20fs.estimators.models import L20Classifier, calibrate, fit_part
 from l20fs.estimators.penalty import penalty_of
-from l20fs.estimators.preprocessing import CarriedConstraints, Preprocessing, validate_before
 from l20fs.estimators.search_grid import SearchGrid, n_allowed
 from l20fs.estimators.searched_selector import Model, SearchedSelector
 from l20fs.estimators.selector import L20Selector
@@ -25,6 +24,7 @@ from l20fs.evaluation.engine import Samples, Scores, score_sizes
 from l20fs.evaluation.folds import make_folds
 from l20fs.evaluation.judges import fit_estimator
 from l20fs.evaluation.metrics import Metric, Outputs
+from l20fs.evaluation.preprocessing import CarriedConstraints, Preprocessing, validate_before
 from l20fs.inputs.targets import (
     Targets,
     encode_targets,

@@ -80,6 +80,10 @@ class Parts(NamedTuple):
     places: Array | None = None
 
 
+#: Returns the parts of a fold, made when they are needed: those of all folds at once may be too large.
+Preparation = Callable[[Samples, Fold], Parts]
+
+
 @dataclass(frozen=True, eq=False)
 class Selection:
     """Fitted selector, with the features that it selects for each size, best first.
@@ -175,7 +179,8 @@ class FoldWork:
     fit: Callable[[Any, Samples], object]
     one_ranking: bool
 
-    def __call__(self, selector: Any, fold: Fold, parts: Parts | None = None) -> Judged:
+    def __call__(self, selector: Any, fold: Fold, parts: Parts | Preparation | None = None) -> Judged:
+        parts = parts(self.samples, fold) if callable(parts) else parts
         train = self.samples.part(fold.train) if parts is None else parts.train
         selection = select(selector, train, self.sizes, fit=self.fit, one_ranking=self.one_ranking)
         return judge(selection, train, self.samples.part(fold.test) if parts is None else parts.test, self.judges)
@@ -199,15 +204,17 @@ def evaluate(
     fit: Callable[[Any, Samples], object] = fit_quietly,
     one_ranking: bool = False,
     n_jobs: int | None = None,
-    parts: Sequence[Parts] | None = None,
+    parts: Sequence[Parts] | Preparation | None = None,
 ) -> Generator[Judged, None, None]:
     """Yield the results of all judges for every selector and fold.
 
     See :class:`FoldWork` for the parameters; ``n_jobs`` folds are computed in parallel, on ``parts`` where they were
-    preprocessed. Results come fold by fold of the first selector, then of the next. Closing the generator cancels the rest.
+    preprocessed, or on those that ``parts`` makes of a fold. Results come fold by fold of the first selector, then of the
+    next. Closing the generator cancels the rest.
     """
     work = FoldWork(samples, sizes, judges, fit, one_ranking)
-    splits = [(fold,) for fold in folds] if parts is None else list(zip(folds, parts, strict=True))
+    of_folds = [parts] * len(folds) if parts is None or callable(parts) else parts
+    splits = list(zip(folds, of_folds, strict=True))
     return results_of(work, [(selector, *split) for selector in selectors for split in splits], n_jobs)
 
 

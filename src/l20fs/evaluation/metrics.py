@@ -21,6 +21,9 @@ LEAST_PROBABILITY = float(np.finfo(np.float64).eps)
 #: A difference of sums that is smaller than this, relative to them, is a rounding error.
 ROUNDING = 1e-13
 
+#: A class is dominant if it is the largest and has at least this many times the samples of the smallest one.
+IMBALANCE = 5.0
+
 
 @dataclass(frozen=True, eq=False)
 class Outputs:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,10 +14,12 @@ import scipy.sparse as sp
 
 from l20fs.blocks import as_blocks, comes_in_blocks
 from l20fs.evaluation.choice import Setting, SizeRule, choose, tabulate
-from l20fs.evaluation.engine import Judge, Samples, evaluate
+from l20fs.evaluation.engine import Judge, Judged, Samples, evaluate
+from l20fs.evaluation.fold_store import FoldStore
 from l20fs.evaluation.folds import Fold
 from l20fs.evaluation.judges import NearestNeighbours, OwnRule, RefittedRule, of_all_classes
 from l20fs.evaluation.metrics import METRICS, Metric, Outputs
+from l20fs.evaluation.preprocessing import Preprocessing
 from l20fs.evaluation.target_summary import Classes, TargetSummary, summarise
 from l20fs.inputs.validation import refuse_foreign_array
 from l20fs.prediction.calibration import cross_fitted
@@ -159,8 +161,10 @@ def predictions_by_k(
     *,
     judges: Sequence[str] = JUDGES,
     ridge: float | str = "auto",
+    preprocess: Any = None,
     n_jobs: int | None = None,
     on_fold: Callable[[], object] | None = None,
+    store: FoldStore | None = None,
 ) -> Predictions:
     """Predict every sample by a selection on the other folds, for several numbers of features.
 
@@ -183,10 +187,15 @@ def predictions_by_k(
         ties between samples go to the lower index, ties between classes to the first class.
     ridge : float or "auto"
         Ridge of the linear judge, ``"auto"`` that of all features of a fold; :class:`L20Selector` has its own.
+    preprocess : transformer, optional
+        Cloned and fitted to the training samples of each fold, before the selection; X may then have missing values, if it
+        is in memory. It must give the same columns in every fold.
     n_jobs : int or None
         Number of folds that are computed in parallel.
     on_fold : callable, optional
         Called after each fold.
+    store : FoldStore, optional
+        Where the results of each fold are kept, and taken from if they are there.
 
     Returns
     -------
@@ -215,7 +224,13 @@ def predictions_by_k(
     chosen = {judge: known[judge] for judge in judges}
     collected = _Collected(targets, len(sizes), judges)
     n_features = []
-    with closing(evaluate([predictor], samples, folds, sizes, chosen, one_ranking=True, n_jobs=n_jobs)) as results:
+    parts = None if preprocess is None else Preprocessing(preprocess).apply_in
+
+    def compute(folds: Sequence[Fold]) -> Generator[Judged, None, None]:
+        return evaluate([predictor], samples, folds, sizes, chosen, one_ranking=True, n_jobs=n_jobs, parts=parts)
+
+    found: Generator[Any, None, None] = compute(folds) if store is None else store.results(folds, sizes, judges, compute)
+    with closing(found) as results:
         for fold, judged in zip(folds, results, strict=True):
             for judge, values in judged.by_judge.items():
                 collected.add(judge, fold, values)
@@ -278,23 +293,34 @@ def nested_scores(
     groups: Array | None = None,
     seed: int = 0,
     ridge: float | str = "auto",
+    preprocess: Any = None,
     n_jobs: int | None = None,
     on_fold: Callable[[], object] | None = None,
+    store: FoldStore | None = None,
 ) -> Nested:
     """Repeat the choice of the number of features inside the training samples of each fold of ``outer``.
 
     The predictions of the outer folds for every size are given; this chooses one size per fold without using its test
-    samples.
+    samples. ``preprocess`` is fitted in the inner folds, too.
     """
     y = np.asarray(y)
     X = _by_samples(X)
     metric = outer._metric(metric)
     chosen = []
-    for fold in outer.folds:
+    for number, fold in enumerate(outer.folds):
         own_groups = None if groups is None else np.asarray(groups)[fold.train]
         inner_folds = summarise(y[fold.train]).folds(own_groups, seed=seed)
         inner = predictions_by_k(
-            selector, X[fold.train], y[fold.train], outer.sizes, inner_folds, judges=JUDGES[:1], ridge=ridge, n_jobs=n_jobs
+            selector,
+            X[fold.train],
+            y[fold.train],
+            outer.sizes,
+            inner_folds,
+            judges=JUDGES[:1],
+            ridge=ridge,
+            preprocess=preprocess,
+            n_jobs=n_jobs,
+            store=store and store.inside(number),
         )
         chosen.append(choose(inner.results(metric=metric), rule))
         if on_fold is not None:

@@ -15,13 +15,11 @@ from l20fs.evaluation.folds import (
     number_of_folds,
     number_of_shuffled_folds,
 )
-from l20fs.evaluation.metrics import METRICS, Metric, Outputs
+from l20fs.evaluation.metrics import IMBALANCE, METRICS, Metric, Outputs
 from l20fs.typing import Array
 
 #: A class with fewer samples is rare: one of five folds has none of it in its test part.
 FEWEST_OF_A_CLASS = 5
-#: A class is dominant if it is the largest and has at least this many times the samples of the smallest one.
-IMBALANCE = 5.0
 
 
 @dataclass(frozen=True, eq=False)

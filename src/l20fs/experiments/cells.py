@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from l20fs.data.readers.table import Unprepared
 from l20fs.design import Scale
 from l20fs.design.column_scale import ColumnScale
 from l20fs.design.moments import measure
@@ -19,22 +20,43 @@ from l20fs.evaluation.folds import Fold
 from l20fs.evaluation.target_summary import Classes, Numbers, TargetSummary
 from l20fs.experiments.plan import NONZERO, Plan, Variant
 from l20fs.experiments.protocol import PAPER_METRICS, inner_splits, judge_by, paper_split
-from l20fs.storage.hashing import digest, hash_of
+from l20fs.storage.hashing import describe, digest, hash_of
 from l20fs.storage.keyed_store import Key, KeyedStore
 from l20fs.typing import Array
 
 
 class Dataset(NamedTuple):
-    """Data set in the form for methods; ``y`` holds labels, or numbers for a regression."""
+    """Data set in the form for methods; ``y`` holds labels, or numbers for a regression.
+
+    If ``X`` was prepared by what all samples say, ``unprepared`` prepares it by the training samples of a split. Samples of
+    one of the ``groups`` are never both learned from and tested.
+    """
 
     name: str
     X: Array
     y: Array
     task: Literal["classification", "regression"] = "classification"
+    unprepared: Unprepared | None = None
+    groups: Array | None = None
 
     @property
     def digest(self) -> str:
-        return hash_of(digest(self.X), digest(self.y))
+        parts = [digest(part) for part in (self.X, self.y, self.groups) if part is not None]
+        if self.unprepared is not None:
+            parts += [digest(self.unprepared.X), describe(self.unprepared.transformer, "preparation")]
+        return hash_of(*parts)
+
+    def prepared_by(self, train: Array) -> Dataset:
+        """Return the data set as it is prepared by the training samples."""
+        return self if self.unprepared is None else self._replace(X=self.unprepared.prepared(train), unprepared=None)
+
+    def split(self, number: int, seed: int) -> Fold:
+        """Return the training and the test samples of a trial."""
+        return paper_split(self.strata, number, seed, self.groups)
+
+    def inner_folds(self, number: int, n_folds: int, seed: int) -> list[Fold]:
+        """Return the inner folds of a trial, as indices into the whole data set."""
+        return inner_folds(self.strata, number, n_folds, seed, self.groups)
 
     @property
     def has_labels(self) -> bool:
@@ -84,7 +106,7 @@ def cells_of(plan: Plan, dataset: Dataset) -> Iterator[Cell]:
     """Return all cells of a data set: all trials first, so that results come early, then the inner folds."""
     n_features = dataset.X.shape[1]
     for split in range(plan.n_splits):
-        n_folds = len(inner_folds(dataset.strata, split, plan.inner_folds, plan.seed)) if plan.inner_folds else 0
+        n_folds = len(dataset.inner_folds(split, plan.inner_folds, plan.seed)) if plan.inner_folds else 0
         for variant in plan.variants:
             sizes = variant.sizes or plan.sizes
             if variant.method == "Baseline":
@@ -96,22 +118,24 @@ def cells_of(plan: Plan, dataset: Dataset) -> Iterator[Cell]:
                 yield Cell(dataset.name, variant, split, fold, *common)
 
 
-def inner_folds(y: Array, split: int, n_folds: int, seed: int) -> list[Fold]:
+def inner_folds(y: Array, split: int, n_folds: int, seed: int, groups: Array | None = None) -> list[Fold]:
     """Return the inner folds of a trial, as indices into the whole data set."""
-    train = paper_split(y, split, seed).train
-    return [Fold(train[fold.train], train[fold.test]) for fold in inner_splits(y[train], n_folds, split, seed)]
+    train = paper_split(y, split, seed, groups).train
+    folds = inner_splits(y[train], n_folds, split, seed, None if groups is None else groups[train])
+    return [Fold(train[fold.train], train[fold.test]) for fold in folds]
 
 
-def fold_of(cell: Cell, strata: Array) -> Fold:
+def fold_of(cell: Cell, dataset: Dataset) -> Fold:
     """Return the training and the test samples of a cell."""
     if cell.fold is None:
-        return paper_split(strata, cell.split, cell.seed)
-    return inner_folds(strata, cell.split, cell.n_folds, cell.seed)[cell.fold]
+        return dataset.split(cell.split, cell.seed)
+    return dataset.inner_folds(cell.split, cell.n_folds, cell.seed)[cell.fold]
 
 
 def compute(cell: Cell, dataset: Dataset) -> dict[str, Any]:
     """Select on the training samples of a cell and evaluate every size on its test samples."""
-    fold = fold_of(cell, dataset.strata)
+    fold = fold_of(cell, dataset)
+    dataset = dataset.prepared_by(fold.train)
     samples = Samples(scaled(dataset, fold.train, cell.scale), dataset.y)
     train, test = samples.part(fold.train), samples.part(fold.test)
     with warnings.catch_warnings():
@@ -171,7 +195,7 @@ def fit_to_numbers(selector: Any, train: Samples) -> None:
 
 def column_scale(dataset: Dataset, train: Array, scale: Scale) -> ColumnScale:
     """Return the centres and divisors of the features by the training samples; ``"auto"`` as :class:`L20Selector` does."""
-    X = dataset.X[train]
+    X = dataset.prepared_by(train).X[train]
     rule: Any = L20Selector(1, task=dataset.task).fit(X, dataset.y[train]).scale_ if scale == "auto" else scale
     return ColumnScale.of(measure(X), rule, X.dtype)
 

@@ -18,13 +18,13 @@ from l20fs.evaluation.metrics import find_metric, metric_of
 from l20fs.experiments import figures, outcomes
 from l20fs.experiments.agreement import agreement_by_size, agreement_of_choices
 from l20fs.experiments.candidates import left_out
-from l20fs.experiments.cells import Dataset, inner_folds
+from l20fs.experiments.cells import Dataset
 from l20fs.experiments.figure_parts import figure_writers
 from l20fs.experiments.plan import Plan, Variant, load_plan
-from l20fs.experiments.protocol import CLASSIFIERS, REGRESSORS, paper_split
+from l20fs.experiments.protocol import CLASSIFIERS, REGRESSORS
 from l20fs.experiments.runner import RunProgress, run, selections
 from l20fs.experiments.tables import CLASSIFIER_NAMES, LEAST_ERROR, csv_writer, score_with_error, seconds
-from l20fs.experiments.verdict import describe_targets, in_short, verdict
+from l20fs.experiments.verdict import describe_targets, headline, in_short, verdict
 from l20fs.report.comparison import comparison_page
 from l20fs.report.document import Cell, Table
 from l20fs.report.formats import table_writers, text_writer, write_markdown
@@ -37,11 +37,16 @@ FEWEST_TESTED = 3
 #: Fewest samples with numbers: each of five folds of two thirds of them has two test samples.
 FEWEST_NUMBERS = 15
 
+#: Fewest groups: one to test, and two for the folds of the others.
+FEWEST_GROUPS = 3
+
 
 class Comparison(NamedTuple):
-    """Result of a comparison: the displayed table, and all files."""
+    """Result of a comparison: the answer in one sentence, the displayed table, its rows for programs, and all files."""
 
+    answer: str
     table: Table
+    methods: list[dict[str, Any]]
     files: list[Path]
 
 
@@ -69,6 +74,8 @@ def comparison_plan(
     if too_large:
         raise DataError(f"sizes: {too_large[0]} is above the {n_features} features of the data. Use smaller sizes.")
     _refuse_untestable(data)
+    if data.groups is not None:
+        _refuse_confined(data, plan.n_splits if n_splits is None else n_splits, plan.inner_folds, seed)
     metric = data.targets.metric if scoring == "auto" else find_metric(scoring)
     if metric.is_for_labels != data.has_labels:
         raise ValueError(f"scoring={scoring!r} does not go with a {data.task}. Use 'auto', or another metric.")
@@ -112,8 +119,44 @@ def _refuse_untestable(data: Dataset) -> None:
         )
 
 
+def _refuse_confined(data: Dataset, n_splits: int, n_folds: int, seed: int) -> None:
+    """Raise an error if there are too few groups, or they leave a split or its folds without two classes to learn."""
+    assert data.groups is not None
+    n_groups = len(np.unique(data.groups))
+    if n_groups < FEWEST_GROUPS:
+        raise DataError(
+            f"There are {counted(n_groups, 'group')}. A comparison needs {FEWEST_GROUPS} or more: leave --groups out."
+        )
+    for number in range(n_splits):
+        train, test = data.split(number, seed)
+        is_learned = not data.has_labels or len(np.unique(data.y[train])) > 1
+        if not is_learned or not len(test) or not data.inner_folds(number, n_folds, seed):
+            raise DataError(
+                f"Classes are confined to groups: with groups kept together, split {number} leaves nothing to learn or to "
+                "test. Add groups with samples of several classes, or leave --groups out."
+            )
+
+
 def remarks(data: Dataset, plan: Plan) -> Iterator[str]:
-    """Yield notes: classes that are never tested, fewer inner folds than planned, probabilities of zero."""
+    """Yield notes: missing values, groups, classes that are never tested, fewer inner folds, probabilities of zero."""
+    gaps = np.isnan(data.X if data.unprepared is None else data.unprepared.X).any(axis=0)
+    if gaps.any():
+        yield (
+            f"{counted(int(gaps.sum()), 'feature')} with missing values, which were filled in by what the training "
+            "samples of every split say."
+        )
+    if data.groups is None:
+        yield from _remarks_on_classes(data, plan)
+    else:
+        yield f"Samples of a group are on the same side of every split; there are {len(np.unique(data.groups))} groups."
+    if plan.scoring == "log_loss":
+        yield (
+            "KNN: a class that has none of the five votes has the probability 0, which costs 36 if it is the right one. "
+            "Look at softmax for the log loss."
+        )
+
+
+def _remarks_on_classes(data: Dataset, plan: Plan) -> Iterator[str]:
     labels, counts = np.unique(data.strata, return_counts=True)
     rare = [f"{str(label)!r} ({count})" for label, count in zip(labels, counts, strict=True) if count < FEWEST_TESTED]
     if rare:
@@ -121,19 +164,14 @@ def remarks(data: Dataset, plan: Plan) -> Iterator[str]:
             f"Never tested, since all their samples are needed for training (fewer than {FEWEST_TESTED}): "
             f"{'class' if len(rare) == 1 else 'classes'} {joined(rare)}."
         )
-    n_folds = len(inner_folds(data.strata, 0, plan.inner_folds, plan.seed))
+    n_folds = len(data.inner_folds(0, plan.inner_folds, plan.seed))
     if n_folds < plan.inner_folds:
-        train = paper_split(data.strata, 0, plan.seed).train
+        train = data.split(0, plan.seed).train
         labels, counts = np.unique(data.strata[train], return_counts=True)
         rarest = np.flatnonzero(counts == counts[counts > 1].min())[0]
         yield (
             f"{n_folds} inner folds instead of {plan.inner_folds}: class {str(labels[rarest])!r} has {counts[rarest]} "
             "training samples only."
-        )
-    if plan.scoring == "log_loss":
-        yield (
-            "KNN: a class that has none of the five votes has the probability 0, which costs 36 if it is the right one. "
-            "Look at softmax for the log loss."
         )
 
 
@@ -175,7 +213,7 @@ def compare(
         figure = figures.curves(curves, classifier)
         writers |= figure_writers(figure, folder, f"curves-{CLASSIFIER_NAMES[classifier]}")
     write_together(writers)
-    return Comparison(table, list(writers))
+    return Comparison(headline(rows, frame, plan, data), table, records_of(frame), list(writers))
 
 
 def comparison_html(rows: pd.DataFrame, frame: pd.DataFrame, plan: Plan, data: Dataset) -> str:
@@ -186,11 +224,12 @@ def comparison_html(rows: pd.DataFrame, frame: pd.DataFrame, plan: Plan, data: D
         frame.assign(**shown),
         outcomes.honest_curves(rows).assign(**shown),
         title=data.name,
+        answer=headline(rows, frame, plan, data),
         sentences=[
             *in_short(rows, frame, plan, data),
             f"{counted(n_samples, 'sample')}, {counted(n_features, 'feature')}, {describe_targets(data)}; "
-            f"{counted(plan.n_splits, 'random split')}, the same for all methods: two thirds of "
-            f"{'every class' if data.has_labels else 'the samples'} to select and to train on, the rest to test.",
+            f"{counted(plan.n_splits, 'random split')}, the same for all methods: {_described_split(data)} to select and to "
+            "train on, the rest to test.",
             "Settings and numbers of features were chosen by cross-validation inside the training samples. The test samples "
             f"were used once, for the {plan.metric.title}.",
             "The splits share samples, so that their errors say less than they seem to; the test behind “by chance” knows "
@@ -201,6 +240,12 @@ def comparison_html(rows: pd.DataFrame, frame: pd.DataFrame, plan: Plan, data: D
         ],
         warnings=[*remarks(data, plan)],
     )
+
+
+def _described_split(data: Dataset) -> str:
+    if data.groups is not None:
+        return f"about two thirds of the samples, with the {counted(len(np.unique(data.groups)), 'group')} kept together,"
+    return f"two thirds of {'every class' if data.has_labels else 'the samples'}"
 
 
 # -------------------------------------------------------------------------------------------------------------- results
@@ -219,6 +264,15 @@ def comparison_frame(rows: pd.DataFrame, selected: pd.DataFrame, n_features: int
     frame = frame.sort_values(["_place", "_score", "n_features"], kind="stable")
     columns = ["method", "classifier", metric.name, "standard_error", "n_features", "parameters"]
     return frame[[*columns, "stability", "stability_lower", "stability_upper", "seconds"]].reset_index(drop=True)
+
+
+def records_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return :func:`comparison_frame` for JSON, which knows no NaN."""
+    return [
+        {str(name): None if isinstance(value, float) and math.isnan(value) else value for name, value in row.items()}
+        | {"parameters": json.loads(row["parameters"])}
+        for row in frame.to_dict("records")
+    ]
 
 
 def comparison_table(frame: pd.DataFrame, plan: Plan) -> Table:

@@ -9,6 +9,7 @@ The paper has labels alone. Where numbers are predicted, the mean of the five ne
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +19,7 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import RidgeCV
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 from l20fs.evaluation.engine import Judge, Samples, Selection
@@ -37,10 +38,14 @@ DECAY, MAX_ITER = 1e-4, 200
 RIDGES = tuple(10.0**power for power in range(-2, 5))
 
 
-def paper_split(y: Array, number: int, seed: int = 0) -> Fold:
-    """Draw trial ``number``: of every class two thirds, rounded up, for training.
+#: Random choices of whole groups, of which the one that takes the same share of every class is tested.
+GROUP_DRAWS = 20
 
-    Trial i depends on the labels, ``seed`` and i only.
+
+def paper_split(y: Array, number: int, seed: int = 0, groups: Array | None = None) -> Fold:
+    """Draw trial ``number``: of every class two thirds, rounded up, for training; of whole groups, if there are any.
+
+    Trial i depends on the labels, the groups, ``seed`` and i only.
 
     Examples
     --------
@@ -49,6 +54,8 @@ def paper_split(y: Array, number: int, seed: int = 0) -> Fold:
     (10, 4)
     """
     random = np.random.default_rng([seed, number])
+    if groups is not None:
+        return _split_groups(y, groups, random)
     is_train = np.zeros(len(y), dtype=bool)
     for label in np.unique(y):
         members = random.permutation(np.flatnonzero(y == label))
@@ -56,11 +63,40 @@ def paper_split(y: Array, number: int, seed: int = 0) -> Fold:
     return Fold(np.flatnonzero(is_train), np.flatnonzero(~is_train))
 
 
-def inner_splits(y: Array, n_folds: int, number: int, seed: int = 0) -> list[Fold]:
+def _split_groups(y: Array, groups: Array, random: np.random.Generator) -> Fold:
+    """Draw groups for the test part until it has a third of the samples; of some draws the most even one over the classes.
+
+    Samples of a class that is in the test part alone are not tested.
+    """
+    names, codes = np.unique(groups, return_inverse=True)
+    classes = np.unique(y, return_inverse=True)[1]
+    sizes, shares, draws = np.bincount(codes), np.bincount(classes), []
+    for _ in range(GROUP_DRAWS):
+        order = random.permutation(len(names))
+        n_tested = int(np.abs(np.cumsum(sizes[order])[:-1] - (1.0 - TRAINING_SHARE) * len(y)).argmin()) + 1
+        is_test = np.isin(codes, order[:n_tested])
+        unevenness = np.abs(np.bincount(classes[is_test], minlength=len(shares)) / shares - (1.0 - TRAINING_SHARE)).sum()
+        draws.append((float(unevenness), is_test))
+    is_test = min(draws, key=lambda draw: draw[0])[1]
+    return Fold(np.flatnonzero(~is_test), np.flatnonzero(is_test & np.isin(y, y[~is_test])))
+
+
+def inner_splits(y: Array, n_folds: int, number: int, seed: int = 0, groups: Array | None = None) -> list[Fold]:
     """Split the training samples of a trial into stratified folds, at most as many as the smallest class has samples.
 
-    A class with one sample cannot be in both parts and stays in the training parts: it does not limit the folds.
+    A class with one sample cannot be in both parts and stays in the training parts: it does not limit the folds. Groups stay
+    together: there are at most as many folds as groups, and samples of a class that is in the test part alone are not
+    tested.
     """
+    if groups is not None:
+        splitter = StratifiedGroupKFold(
+            min(n_folds, len(np.unique(groups))), shuffle=True, random_state=np.random.RandomState([seed, number])
+        )
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
+            parts = [Fold(train, test[np.isin(y[test], y[train])]) for train, test in splitter.split(y, y, groups)]
+        n_classes = min(2, len(np.unique(y)))
+        return [fold for fold in parts if len(fold.test) and len(np.unique(y[fold.train])) >= n_classes]
     _, counts = np.unique(y, return_counts=True)
     shared = counts[counts > 1]
     n_folds = max(2, min(n_folds, int(shared.min()))) if len(shared) else 2

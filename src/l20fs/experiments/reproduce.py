@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from l20fs.data.readers import DataError
-from l20fs.data.store import load_dataset
+from l20fs.data.store import MissingDataError, load_dataset
 from l20fs.experiments.cells import Dataset
 from l20fs.experiments.exhibits import RECIPES, TRACED, plans_of
 from l20fs.experiments.plan import Plan, load_plan
@@ -19,6 +19,7 @@ from l20fs.experiments.tables import csv_writer
 from l20fs.experiments.traces import traces
 from l20fs.report.index import Exhibit
 from l20fs.storage.files import write_atomically
+from l20fs.text import joined
 
 
 class Reproduction:
@@ -63,6 +64,8 @@ class Reproduction:
         names = list(names)
         plans = {name: self._plan(name) for name in plans_of(names)}  # a bad plan fails before anything is computed
         data = {name: self._load_all(plan.datasets) for name, plan in plans.items()}
+        traced = self._load_all(TRACED) if any(RECIPES[name].needs_traces for name in names) else []
+        self._refuse_without_data(names, [*(name for name in plans if data[name]), *(["traces"] if traced else [])])
         for name, plan in plans.items():
             for dataset in data[name]:
                 plan.refuse_small(dataset.name, dataset.X.shape[1])
@@ -71,20 +74,29 @@ class Reproduction:
         if rows:
             together = pd.concat([table.assign(plan=name) for name, table in rows.items()])
             self._write_csv("rows.csv", together)
-        if any(RECIPES[name].needs_traces for name in names):
-            traced = self._load_all([name for name in TRACED if self._is_wanted(name)])
-            if traced:
-                rows["traces"] = traces(traced)
-                self._write_csv("traces.csv", rows["traces"])
+        if traced:
+            rows["traces"] = traces(traced)
+            self._write_csv("traces.csv", rows["traces"])
         made = []
         for name in names:
-            recipe = RECIPES[name]
-            needed = (*recipe.plans, *(("traces",) if recipe.needs_traces else ()))
-            if all(plan in rows for plan in needed):
-                made += recipe.make(rows, self.folder)
+            if self._needs(name) <= rows.keys():
+                made += RECIPES[name].make(rows, self.folder)
             else:
                 self.note(f"{name}: none of its data sets is here; left out.")
         return made
+
+    @staticmethod
+    def _needs(name: str) -> set[str]:
+        """Return the tables of rows that an exhibit is made from."""
+        return {*RECIPES[name].plans, *(["traces"] if RECIPES[name].needs_traces else [])}
+
+    def _refuse_without_data(self, names: list[str], available: list[str]) -> None:
+        """Raise an error, before anything is computed, if all exhibits lack their data."""
+        if any(self._needs(name) <= set(available) for name in names):
+            return
+        known = [*(name for plan in plans_of(names) for name in load_plan(plan).datasets)] or [*TRACED]
+        asked = "is here" if self.datasets is None else "is among --datasets"
+        raise MissingDataError(f"{joined(names)}: needs {joined([*dict.fromkeys(known)], 'or')}, of which none {asked}.")
 
     def _plan(self, name: str) -> Plan:
         plan = load_plan(name)
@@ -95,13 +107,16 @@ class Reproduction:
         return self.datasets is None or dataset in self.datasets
 
     def _load_all(self, names: Iterable[str]) -> list[Dataset]:
-        """Load the available data sets; print the source of the others."""
+        """Load the available data sets among those that are wanted; print the source of the others."""
+        names = [name for name in names if self._is_wanted(name)]
         for name in names:
             if name not in self._loaded:
                 try:
                     found = load_dataset(name, self.data_dir)
                     self._loaded[name] = Dataset(name, found.X, found.y)
                 except DataError as error:
+                    if self.datasets is not None:
+                        raise  # it was asked for
                     self._loaded[name] = None
                     self.note(f"without {name}: {error}")
         return [dataset for name in names if (dataset := self._loaded[name]) is not None]

@@ -222,7 +222,7 @@ def tests_of_best(methods: Sequence[str], chosen: pd.DataFrame, n_samples: int) 
     metric = metric_of(chosen)
     unit = metric.sign * (100.0 if metric.is_share else 1.0)
     scores = unit * chosen.pivot(index="split", columns="method", values=metric.name)[methods].dropna()
-    n_test = int(chosen.n_test.iloc[0])
+    n_test = float(chosen.n_test.mean())  # splits of whole groups differ in size
     tests = paired_tests(scores, n_test / (n_samples - n_test))
     return tests[tests.method == methods[0]]  # in the order of the table, so that the best is never second
 

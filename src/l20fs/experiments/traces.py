@@ -32,7 +32,7 @@ def traces(datasets: list[Dataset]) -> pd.DataFrame:
     import pandas as pd
 
     rows = []
-    for name, X, y, _ in datasets:
+    for name, X, y, *_ in datasets:
         one_hot = np.eye(int(y.max()) + 1)[y]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)

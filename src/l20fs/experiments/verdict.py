@@ -12,12 +12,15 @@ from l20fs.evaluation.metrics import metric_of
 from l20fs.experiments.cells import Dataset, column_scale
 from l20fs.experiments.outcomes import honest_choices, total_fit_seconds
 from l20fs.experiments.plan import Plan
-from l20fs.experiments.protocol import majority_share, paper_split
+from l20fs.experiments.protocol import majority_share
 from l20fs.experiments.statistics import LEVEL, tests_of_best
 from l20fs.experiments.tables import CLASSIFIER_NAMES, frame_table, score_text, score_with_error, seconds
 from l20fs.report.document import Block, Heading, Paragraph
 from l20fs.report.sentences import how_it_was_scaled
 from l20fs.text import counted, joined
+
+#: The test behind all statements, in words.
+TEST = f"corrected resampled t-test with Holm's correction, level {LEVEL:g}"
 
 
 def verdict(
@@ -39,7 +42,7 @@ def verdict(
         Methods that were not run.
     """
     blocks: list[Block] = [Heading(f"{counted(len(plan.labels), 'method')} on {' '.join(data.name.split())}", level=1)]
-    blocks += map(Paragraph, [*_setting(plan, data), *remarks])
+    blocks += map(Paragraph, [headline(rows, frame, plan, data), *_setting(plan, data), *remarks])
     for classifier in plan.classifiers:
         here = frame[frame.classifier == classifier]
         tests = tests_of_best(here.method, honest_choices(rows[rows.classifier == classifier]), len(data.y))
@@ -53,11 +56,13 @@ def verdict(
 
 def _setting(plan: Plan, data: Dataset) -> Iterator[str]:
     n_samples, n_features = data.X.shape
-    split = paper_split(data.strata, 0, plan.seed)  # every split has as many of each class
+    split = data.split(0, plan.seed)  # every split has as many of each class, unless groups stay together
+    together = "" if data.groups is None else f" in the first; {counted(len(np.unique(data.groups)), 'group')} stay together"
     yield (
         f"{n_samples} samples, {n_features} features, {describe_targets(data)}. "
         f"{counted(plan.n_splits, 'random split')}: {len(split.train)} samples for training, {len(split.test)} for "
-        f"testing. Features, their number and all parameters are chosen on training samples alone. {_without(plan, data)}"
+        f"testing{together}. Features, their number and all parameters are chosen on training samples alone. "
+        f"{_without(plan, data)}"
     )
     yield describe_scaling(plan, data)
 
@@ -73,7 +78,7 @@ def _without(plan: Plan, data: Dataset) -> str:
     """Return the score that needs no feature in words."""
     metric = plan.metric
     if metric.name == "accuracy":
-        largest = 100.0 * majority_share(data.y, paper_split(data.y, 0, plan.seed))
+        largest = 100.0 * majority_share(data.y, data.split(0, plan.seed))
         return f"To name the largest class always would be right for {largest:.2f} % of the test samples."
     chance = data.targets.chance(metric)
     shown = f"{score_text(100.0 * chance, metric)} %" if metric.is_share else score_text(chance, metric)
@@ -84,7 +89,7 @@ def describe_scaling(plan: Plan, data: Dataset) -> str:
     """Name the scaling that all methods got, and its reason."""
     if plan.scale is None:
         return "Every method scales the features by itself."
-    trains = [paper_split(data.strata, number, plan.seed).train for number in range(plan.n_splits)]
+    trains = [data.split(number, plan.seed).train for number in range(plan.n_splits)]
     counts = Counter(column_scale(data, train, plan.scale).rule for train in trains)
     (used, _), *others = counts.most_common()
     text = f"All methods get the same values. {how_it_was_scaled(plan.scale, used)}"
@@ -110,6 +115,36 @@ def _best(here: pd.DataFrame) -> Iterator[str]:
         difference = score_text(abs(top - second[metric.name]), metric, 2)
         text += f" The next is {second.method}, {difference}{points} {away}."
     yield text
+
+
+def headline(rows: pd.DataFrame, frame: pd.DataFrame, plan: Plan, data: Dataset) -> str:
+    """Return the result in one sentence: the best method of all, if the test tells it apart from the others."""
+    metric, scores = plan.metric, plan.metric.sign * frame[plan.metric.name]
+    if scores.isna().all():
+        return "No method has a result yet."
+    best = frame.loc[scores.idxmax()]
+    here = frame[frame.classifier == best.classifier]
+    unit = " %" if metric.is_share else ""
+    score = f"{score_with_error(best[metric.name], best.standard_error, metric)}{unit}"
+    reached = f"{score} with {best.n_features:g} features, judged by {CLASSIFIER_NAMES[best.classifier]}"
+    tests = tests_of_best(here.method, honest_choices(rows[rows.classifier == best.classifier]), len(data.y))
+    if tests.empty:
+        return f"{best.method}: {metric.title} {reached}."
+    same = tests.against[tests.difference == 0].tolist()
+    unclear = tests.against[(tests.difference > 0) & ~(tests.p_holm < LEVEL)].tolist()
+    extreme = "highest" if metric.sign > 0 else "lowest"
+    if not same and not unclear:
+        others = "the other method" if len(tests) == 1 else f"all {len(tests)} other methods"
+        return f"{best.method} is best: its mean {metric.title} ({reached}) is better than that of {others} ({TEST})."
+    share = f"{_few([best.method, *same])} {'share' if same else 'has'} the {extreme} mean {metric.title} ({reached})"
+    pronoun = "them" if same else "it"
+    rest = f", but {_few(unclear)} cannot be told apart from {pronoun} ({TEST})" if unclear else ""
+    return f"No method is clearly best: {share}{rest}."
+
+
+def _few(names: list[str]) -> str:
+    """Join up to three names, or the first two and the number of the others."""
+    return joined(names) if len(names) <= 3 else f"{', '.join(names[:2])} and {len(names) - 2} more"
 
 
 def in_short(rows: pd.DataFrame, frame: pd.DataFrame, plan: Plan, data: Dataset) -> Iterator[str]:

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_X_y, validate_data
 
 from l20fs.inputs.devices import as_numpy, is_device_array
+from l20fs.inputs.frames import collected, collected_targets
 from l20fs.text import quoted
 from l20fs.typing import Array
 
@@ -39,6 +40,7 @@ def validate_input(
 
     With ``reset=False`` nothing is recorded, and X must have the names and the number of features of the fit.
     """
+    X, y = collected(X), collected_targets(y)
     refuse_foreign_array(X, "X")
     refuse_foreign_array(y, "y")
     refuse_non_numbers(X)
@@ -80,7 +82,7 @@ def validate_device_input(estimator: Any, X: Any, y: Any, *, reset: bool = True)
     if min(X.shape) < 1 or X.shape[0] < 2:
         raise ValueError(f"X has the shape {tuple(X.shape)}. Give at least 2 samples and 1 feature.")
     validate_data(estimator, X, reset=reset, skip_check_array=True)
-    y = as_numpy(y)
+    y = as_numpy(collected_targets(y))
     refuse_foreign_array(y, "y")
     refuse_odd_targets(y)
     y = check_X_y(np.zeros((X.shape[0], 1)), y, multi_output=True, estimator=estimator)[1]
@@ -98,8 +100,7 @@ def validate_beside_blocks(estimator: Any, X: Any, y: Any) -> Array:
     """Validate X in blocks as far as possible without reading it, and y; a Dask y is computed."""
     if X.dtype.kind not in "biuf":
         raise ValueError(_not_numbers(f"{X.dtype}", []))
-    if hasattr(y, "__dask_graph__"):
-        y = y.compute()
+    y = y.compute() if hasattr(y, "__dask_graph__") else collected_targets(y)
     refuse_foreign_array(y, "y")
     refuse_odd_targets(y)
     checked: Array = validate_data(estimator, "no_validation", y=y, multi_output=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,9 +11,6 @@ from l20fs.typing import Array
 
 #: Ranking rules of the features, best first; ``SolutionPath.rules`` holds the position in this tuple.
 RULES = ("included", "weight", "entry", "path", "gradient", "constant", "excluded")
-
-#: Order of the rows of the last stage: by norm, or by the stage from which on they are non-zero.
-Ranking = Literal["norm", "entry"]
 
 
 class Occupied(NamedTuple):

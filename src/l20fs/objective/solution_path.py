@@ -11,12 +11,12 @@ from typing import BinaryIO
 import numpy as np
 
 from l20fs.objective.least_squares import LeastSquares
-from l20fs.objective.path_ranking import RULES, Occupied, Ranking, lift_included, score_rows
+from l20fs.objective.path_ranking import RULES, Occupied, lift_included, score_rows
 from l20fs.objective.prox import order_descending
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.objective.stage import Refit, Stage
 from l20fs.storage.files import write_atomically
-from l20fs.typing import Array
+from l20fs.typing import Array, Ranking
 
 
 @dataclass(frozen=True, eq=False, repr=False)

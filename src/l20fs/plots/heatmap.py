@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from l20fs.design import make_design
-from l20fs.estimators.preprocessing import values_of
 from l20fs.estimators.selection_table import feature_names, without_names
+from l20fs.evaluation.preprocessing import values_of
 from l20fs.inputs.targets import encode_targets
 from l20fs.inputs.validation import validate_input
 from l20fs.plots.canvas import (

@@ -43,7 +43,7 @@ def comparison_page(
     title: str,
     sentences: Sequence[str] = (),
     warnings: Sequence[str] = (),
-    answer: str | None = None,
+    answer: str,
 ) -> str:
     """Return the page of a comparison as one HTML file.
 
@@ -60,15 +60,15 @@ def comparison_page(
         The file or the data set.
     sentences, warnings : sequence of str
         What was done; what the reader should beware of.
-    answer : str, optional
-        The result in one sentence; None: which method is best.
+    answer : str
+        The result in one sentence.
 
     Examples
     --------
     >>> import pandas as pd
     >>> row = {"method": "RFS", "classifier": "knn", "accuracy": 90.0, "standard_error": 1.0, "n_features": 20}
     >>> rest = {"stability": 0.5, "stability_lower": 0.4, "stability_upper": 0.6, "seconds": 0.1}
-    >>> page = comparison_page(pd.DataFrame([row | rest]), pd.DataFrame([row]), title="toy")
+    >>> page = comparison_page(pd.DataFrame([row | rest]), pd.DataFrame([row]), title="toy", answer="RFS: 90 %")
     >>> "90.0\\N{NO-BREAK SPACE}%" in page
     True
     """
@@ -82,7 +82,7 @@ def comparison_page(
         "comparison.html",
         scripts=("sort.js",),
         title=title,
-        answer=answer or _best(comparison, metric),
+        answer=answer,
         metric=metric,
         sentences=sentences,
         warnings=warnings,
@@ -92,17 +92,6 @@ def comparison_page(
         place_of=methods.index,
         swatch=svg.swatch,
         n_methods=comparison["method"].nunique(),
-    )
-
-
-def _best(comparison: pd.DataFrame, metric: Metric) -> str:
-    known = comparison.dropna(subset=[metric.name])
-    if known.empty:
-        return "No method has a result yet."
-    best = known.loc[(metric.sign * known[metric.name]).idxmax()]
-    return (
-        f"{best['method']} has the {'highest' if metric.sign > 0 else 'lowest'} {metric.title}: {_score(best, metric)} with "
-        f"{_number(best['n_features'])} features (judged by {best['classifier']})."
     )
 
 

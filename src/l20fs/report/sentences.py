@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from l20fs.text import abbreviated, counted, percent, with_interval
+from l20fs.text import MOST, abbreviated, counted, percent, with_interval
 
 #: With fewer samples than this a score is uncertain.
 FEW_SAMPLES = 30
@@ -218,8 +218,10 @@ def few_folds(
     """Warn of fewer folds than usual, or of none; numbers have no ``smallest_class``."""
     if n_folds >= usual:
         return None
+    effect = "The score is less certain."
     if n_groups is not None and n_groups <= n_folds:
         cause = f"there {'is one group' if n_groups == 1 else f'are {n_groups} groups'} only"
+        effect = f"The score rests on {n_groups} groups; samples of another group may be predicted less well."
     elif smallest_class is None:
         cause = f"there are {counted(n_samples, 'sample')} only"
     else:
@@ -228,7 +230,7 @@ def few_folds(
     if n_folds < 2:
         beyond = "" if smallest_class is None else ", so it cannot be in both parts of a split"
         return f"No cross-validation: {cause}{beyond}. How good the selection is, is not known."
-    return f"{n_folds} folds instead of {usual}: {cause}. The score is less certain."
+    return f"{n_folds} folds instead of {usual}: {cause}. {effect}"
 
 
 def raw_counts(looks_like_counts: bool) -> str | None:
@@ -297,6 +299,24 @@ def copy_of_target(name: str | None) -> str | None:
     if name is None:
         return None
     return f"The target follows exactly from the feature {name!r}. Check that it is a measurement, not the target itself."
+
+
+def gaps_in_panel(shares: Mapping[str, float], k: int, noun: str) -> str | None:
+    """Warn of selected features that had missing values, with the share of the samples without one.
+
+    Examples
+    --------
+    >>> gaps_in_panel({"CRP": 0.12, "IL6": 0.031}, 20, "feature")
+    "2 of the 20 selected features had missing values: 'CRP' (12.0 %), 'IL6' (3.1 %). Their values were filled in."
+    """
+    if not shares:
+        return None
+    named = [f"{name!r} ({percent(share)})" for name, share in list(shares.items())[:MOST]]
+    more = f" and {len(shares) - MOST} more" if len(shares) > MOST else ""
+    return (
+        f"{len(shares)} of the {counted(k, f'selected {noun}')} had missing values: {', '.join(named)}{more}. Their values "
+        "were filled in."
+    )
 
 
 def more_than_shown(k: int, k_max: int, noun: str) -> str | None:

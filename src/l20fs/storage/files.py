@@ -62,7 +62,7 @@ def claimed(folder: Path) -> Iterator[None]:
     """Create a folder and lock it against other processes within the context.
 
     The system releases the lock of a process that is killed, and no lock file is left in the folder. A folder that was
-    created here and is still empty after an error is removed again.
+    created here and still holds no file after an error is removed again.
     """
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     folder.mkdir(parents=True, exist_ok=True)
@@ -70,7 +70,8 @@ def claimed(folder: Path) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        for path in missing:
+        inside = [path for path in folder.iterdir() if path.is_dir()] if missing else []
+        for path in (*inside, *missing):
             try:
                 path.rmdir()
             except OSError:

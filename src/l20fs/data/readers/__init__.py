@@ -19,35 +19,34 @@ from l20fs.data.readers.arff import read_arff
 from l20fs.data.readers.arrays import NPY_MEMORY, map_npy, read_arrays
 from l20fs.data.readers.digest import Digest
 from l20fs.data.readers.excel import read_excel
-from l20fs.data.readers.finite import refuse_non_finite
-from l20fs.data.readers.frames import TURN_HINT, looks_turned, refuse_row_numbers
+from l20fs.data.readers.finite import refuse_non_finite, settle_missing
+from l20fs.data.readers.frames import TURN_HINT, looks_turned, take_row_numbers
 from l20fs.data.readers.gct import read_gct
 from l20fs.data.readers.h5ad import read_h5ad
-from l20fs.data.readers.labels import add_labels
+from l20fs.data.readers.labels import add_labels, samples_in_labels
 from l20fs.data.readers.limits import check_memory, stays_in_file, unpack_gzip
+from l20fs.data.readers.metadata import note_on_metadata
 from l20fs.data.readers.names import no_feature, note_on_dates
 from l20fs.data.readers.parquet import read_parquet
+from l20fs.data.readers.preparation import prepare
+from l20fs.data.readers.repeated import number_features, settle_features, settle_samples
+from l20fs.data.readers.selection import choose_features
 from l20fs.data.readers.svmlight import read_svmlight
 from l20fs.data.readers.table import (
     Contents,
     DataError,
-    Decimal,
-    Duplicates,
-    Join,
-    Missing,
     MissingPackageError,
     Request,
     Samples,
     SamplesIn,
     UnknownColumnError,
-    refuse_repeated,
 )
-from l20fs.data.readers.targets import labels_of, note_on_numbers, targets_of
+from l20fs.data.readers.targets import labels_of, note_on_numbers, note_on_spelling, targets_of
 from l20fs.data.readers.tenx import read_tenx, tenx_files
 from l20fs.data.readers.text import MEMORY_PER_BYTE, read_text
 from l20fs.data.readers.zarr_store import read_zarr
 from l20fs.text import quoted
-from l20fs.typing import Task
+from l20fs.typing import Decimal, Duplicates, Join, Missing, Task
 
 __all__ = ["DataError", "MissingPackageError", "Samples", "UnknownColumnError", "read_table"]
 
@@ -76,7 +75,7 @@ def read_table(
     *,
     labels: Path | None = None,
     groups: str | None = None,
-    samples_in: SamplesIn = "rows",
+    samples_in: SamplesIn | None = None,
     layer: str | None = None,
     sheet: str | None = None,
     max_memory: int | None = None,
@@ -111,16 +110,17 @@ def read_table(
         in a file of arrays; the row, if samples are in columns. Not needed where a format has a convention: ``y`` in .npz,
         ``Y`` or ``gnd`` in .mat, the last nominal attribute of ARFF (for a regression the last numeric one), svmlight.
     labels : path, optional
-        CSV or TSV file with the labels: sample names in its first column, in any order, or one label per line in the order
-        of the samples.
+        CSV, TSV, Excel or Parquet file with the labels: sample names in a column, in any order, or one label per line in
+        the order of the samples.
     groups : str, optional
         Column of groups of samples that belong together, such as donors, beside ``target``.
-    samples_in : {"rows", "columns"}, default="rows"
-        Whether a sample is a row or a column. GCT and 10x always have samples in columns.
+    samples_in : {"rows", "columns"}, optional
+        Whether a sample is a row or a column. None: a row, unless the names of the target or of the samples in ``labels``
+        show otherwise. GCT and 10x always have samples in columns.
     layer : str, optional
         Layer of an h5ad file or a zarr store to read instead of ``X``.
     sheet : str, optional
-        Sheet of a workbook to read instead of the first one.
+        Sheet of a workbook to read instead of the first one that has the target, or looks like a table.
     max_memory : int, optional
         Maximum number of bytes for reading, by estimate; None: the free memory.
     in_blocks : bool, default=False
@@ -147,16 +147,17 @@ def read_table(
     na : sequence of str, default=()
         Texts that stand for a missing value, besides the usual ones.
     ignore : sequence of str, default=()
-        Names or patterns (``*``, ``?``) of columns that are left out.
+        Names or patterns (``*``, ``?``) of columns that are left out, besides those of text.
     features : sequence of str, optional
         Names or patterns of the features to read; None: all.
     duplicates : {"refuse", "mean", "max-variance", "first", "number"}, optional
         What happens to features of the same name; None: they are numbered.
     missing : {"refuse", "drop", "median", "knn"}, optional
-        What happens to missing values; None: they are replaced by medians. ``"drop"`` leaves out their features.
+        What happens to missing values; None: they are replaced by medians. ``"drop"`` leaves out their features. ``X`` has
+        no gaps; cross-validation starts from ``Samples.X_before`` and fits ``Samples.preprocess`` in every fold.
     join : {"exact", "inner", "near"}, optional
         How samples are matched to ``labels``: all of both must match, those in both are used, or also names match that
-        differ only in case, blanks and punctuation. None: what is found, unless less than half of the samples match.
+        differ only in case, blanks, punctuation and endings. None: those that match, unless they are less than half.
     strict : bool, default=False
         Whether to raise an error instead of guessing anything that is not said.
 
@@ -213,6 +214,8 @@ def read_table(
     detect.refuse_unsafe(request.file)
     kind = detect.detect(request)
     _refuse_options(kind, request)
+    if labels is not None:
+        request = replace(request, labelled_samples=samples_in_labels(request))
     digest = Digest(_files(kind, request))
     if kind == detect.NPY and stays_in_file(NPY_MEMORY * request.file.stat().st_size, request):
         contents = map_npy(request)
@@ -226,7 +229,7 @@ def read_table(
 
 def _refuse_options(kind: detect.Kind, request: Request) -> None:
     """Raise an error for options that do not apply to this format, before anything large is read."""
-    if request.samples_in not in ("rows", "columns"):
+    if request.samples_in not in (None, "rows", "columns"):
         raise ValueError(f"samples_in={request.samples_in!r}: samples are in 'rows' or in 'columns'.")
     if request.task not in get_args(Task):
         raise ValueError(f"task={request.task!r} is unknown. Use {quoted(get_args(Task), 'or')}.")
@@ -254,52 +257,60 @@ def _load(kind: detect.Kind, request: Request) -> bytes:
 
 def _table(contents: Contents, kind: detect.Kind, request: Request) -> Samples:
     """Validate the contents and return them as samples, without the hash."""
-    contents = contents if request.needed is None else _only_features(contents, request)
-    X, y = contents.X, contents.y
-    n_samples, n_features = X.shape
-    turn_hint = (
-        f" {TURN_HINT}" if kind.can_turn and request.samples_in == "rows" and looks_turned(n_samples, n_features) else ""
-    )
-    refuse_repeated(contents.feature_names, "feature", request)
-    refuse_repeated(contents.sample_names or [], "sample", request, turn_hint)
-    X = _as_floats(X)
+    contents = replace(contents, X=_as_floats(contents.X), feature_names=number_features(contents.feature_names, request))
+    contents = choose_features(contents, request)
+    if request.needed is not None:
+        contents = _only_features(contents, request)
+    elif kind.has_columns and not contents.is_turned:
+        contents = take_row_numbers(contents, request)
+    n_samples, n_features = contents.X.shape
+    may_be_turned = kind.can_turn and request.samples_in is None and not contents.is_turned
+    turn_hint = f" {TURN_HINT}" if may_be_turned and looks_turned(n_samples, n_features) else ""
+    contents = settle_samples(settle_features(contents, request), request, turn_hint)
+    contents, n_missing = settle_missing(contents, request)
+    y = contents.y
     what = repr(contents.target_name) if contents.target_name else "number" if request.task == "regression" else "label"
-    targets = np.full(n_samples, "") if y is None else targets_of(y, what, contents, request, turn_hint)
-    refuse_non_finite(X, contents, request)
-    if request.needed is None and kind.has_columns and request.samples_in == "rows":
-        refuse_row_numbers(contents, request)
+    targets = np.full(contents.X.shape[0], "") if y is None else targets_of(y, what, contents, request, turn_hint)
+    if isinstance(contents.X, FileBlocks):
+        refuse_non_finite(contents, request)
     is_sure = request.needed is not None or request.task == "regression"  # what was asked for was found by its name
     read = f"{request.name}: {n_samples} samples and {n_features} features."
     note = (f"{read} {TURN_HINT}",) if turn_hint and not is_sure else ()
+    groups = None if contents.groups is None else labels_of(contents.groups, repr(request.groups), contents, request)
+    prepared = prepare(contents, n_missing, request)
     return Samples(
-        X=X,
+        X=prepared.X,
         y=targets,
-        feature_names=contents.feature_names,
+        feature_names=prepared.feature_names,
         sha256="",
         sample_names=contents.sample_names,
-        groups=None if contents.groups is None else labels_of(contents.groups, repr(request.groups), contents, request),
+        groups=groups,
         target_name=contents.target_name,
         notes=(
             *contents.notes,
             *request.log.notes,
             *note,
             *note_on_numbers(targets, what, request),
-            *note_on_dates(contents.feature_names),
+            *note_on_spelling(targets, groups, request),
+            *note_on_dates(prepared.feature_names),
+            *note_on_metadata(contents.X, contents.feature_names, request),
         ),
         format=contents.format or kind.name,
         title=request.name,
         others=contents.others,
         choices=request.log.choices,
+        unprepared=prepared.unprepared,
+        missing=prepared.missing,
     )
 
 
 def _only_features(contents: Contents, request: Request) -> Contents:
     """Return the contents with the requested features only, or raise an error if there is none."""
     assert request.needed is not None
-    kept = [place for place, name in enumerate(contents.feature_names) if name in request.needed]
-    others = [*contents.others, *(name for name in contents.feature_names if name not in request.needed)]
+    kept = [place for place, name in enumerate(contents.feature_names) if request.needs(name)]
+    others = [*contents.others, *(name for name in contents.feature_names if not request.needs(name))]
     if not kept:
-        are_in_rows = request.samples_in == "rows" and not request.needed.isdisjoint(contents.sample_names or [])
+        are_in_rows = not contents.is_turned and not request.needed.isdisjoint(contents.sample_names or [])
         raise no_feature(others, request, TURN_HINT if are_in_rows else "")
     if len(kept) == len(contents.feature_names) and not isinstance(contents.X, FileBlocks):
         return replace(contents, others=others)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from l20fs.data.readers.encoding import decode
+from l20fs.data.readers.lines import collect, records
 from l20fs.data.readers.table import Contents, DataError, Request
-from l20fs.data.readers.text import collect, decode, records, row_contents
+from l20fs.data.readers.text import row_contents
 
 ATTRIBUTE = re.compile(r"""@attribute\s+('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\s{]+)\s*(.*)""", re.IGNORECASE)
 

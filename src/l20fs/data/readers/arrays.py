@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import io
 import math
-import struct
-import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,15 +12,19 @@ import numpy as np
 import scipy.sparse as sp
 
 from l20fs.data.matlab import read_variables
+from l20fs.data.matlab_hdf5 import StoredVariable, is_hdf5, read_stored
 from l20fs.data.readers.in_blocks import left_in_file
 from l20fs.data.readers.limits import check_memory, most_unpacked, unpacked_size
 from l20fs.data.readers.svmlight import label_texts, numbered
-from l20fs.data.readers.table import Contents, DataError, Request, UnknownColumnError, find, first_line
+from l20fs.data.readers.table import Contents, DataError, Request, UnknownColumnError, find, first_line, require
 from l20fs.text import listed
 from l20fs.typing import Array
 
 #: Conventional names of values and labels, without regard to case.
 VALUES, LABELS = ("x", "fea", "data"), ("y", "gnd", "label", "labels")
+
+#: Variables with names.
+NAMES = ("class_names", "feature_names", "sample_names")
 
 #: Memory that reading a .npy file takes, in bytes per byte of the file.
 NPY_MEMORY = 3
@@ -52,7 +54,8 @@ def read_arrays(content: bytes, request: Request) -> Contents:
 
 def contents_of(found: Arrays, request: Request) -> Contents:
     """Validate arrays, and transpose them if samples are in columns."""
-    X = found.X.T if request.samples_in == "columns" else found.X
+    is_turned = request.samples_in == "columns" or _is_turned(found, request)
+    X = found.X.T if is_turned else found.X
     if len(X.shape) != 2 or X.dtype.kind not in "biuf" or not math.prod(X.shape):
         raise DataError(
             f"{request.name}: the values are {X.dtype} of shape {X.shape}. They must be numbers, one sample per row."
@@ -67,7 +70,20 @@ def contents_of(found: Arrays, request: Request) -> Contents:
         y=None if found.y is None else _label_list(found.y, found.class_names, X, request),
         groups=None if found.groups is None else _label_list(found.groups, None, X, replace(request, task="auto")),
         target_name=found.target_name,
+        is_turned=is_turned,
     )
+
+
+def _is_turned(found: Arrays, request: Request) -> bool:
+    """Return whether there are as many labels as columns, and not as rows."""
+    if request.samples_in is not None or found.y is None or found.X.ndim != 2:
+        return False
+    if found.y.size == found.X.shape[0] or found.y.size != found.X.shape[1]:
+        return False
+    request.guess(
+        "samples_in", "columns", f"there are as many labels as columns ({found.y.size}), so samples are in columns"
+    )
+    return True
 
 
 def map_npy(request: Request) -> Contents:
@@ -104,11 +120,7 @@ def load_npz(content: bytes, request: Request) -> Arrays:
             if set(stored.files) >= SPARSE:
                 return Arrays(_sparse(stored, request))
             values, labels, groups = find_variables(stored.files, request)
-            names = {
-                name: _texts(stored[name], name, request)
-                for name in ("class_names", "feature_names", "sample_names")
-                if name in stored.files
-            }
+            names = {name: _texts(stored[name], name, request) for name in NAMES if name in stored.files}
             return Arrays(
                 stored[values],
                 None if labels is None else stored[labels],
@@ -123,18 +135,30 @@ def load_npz(content: bytes, request: Request) -> Arrays:
 
 
 def load_mat(content: bytes, request: Request) -> Arrays:
-    """Load the variables X and Y (or fea and gnd, data and label) of a MATLAB file, version 5 to 7.2."""
+    """Load the variables X and Y (or fea and gnd, data and label) of a MATLAB file, and names if there are any."""
     try:
-        variables = read_variables(content)
-        values, labels, groups = find_variables(variables, request)
-        most = most_unpacked(len(content))
-        check_memory(3 * min(most, 8 * math.prod(map(abs, variables[values].shape))), request)
-        X, y, in_groups = (None if name is None else variables[name].array(most) for name in (values, labels, groups))
+        if not is_hdf5(content):
+            return _arrays_of(read_variables(content), len(content), request)
+        with require("h5py", "io", request).File(io.BytesIO(content), "r") as stored:
+            return _arrays_of(read_stored(stored), len(content), request)
     except (DataError, UnknownColumnError):
         raise
-    except (ValueError, struct.error, zlib.error) as error:
+    except Exception as error:  # of struct, zlib and HDF5, whose errors are of many kinds
         raise DataError(f"{request.name}: not a MATLAB file that can be read ({first_line(error)}).") from error
-    return Arrays(X, y, groups=in_groups, target_name=labels or "")
+
+
+def _arrays_of(variables: Mapping[str, Any], n_bytes: int, request: Request) -> Arrays:
+    """Read the variables that are needed, after a check of the memory that the values take."""
+    values, labels, groups = find_variables(variables, request)
+    most = most_unpacked(n_bytes)
+    check_memory(3 * min(most, variables[values].memory), request)
+    X, y, in_groups = (None if name is None else variables[name].array(most) for name in (values, labels, groups))
+    names = {
+        name: [text.strip() for text in _texts(variables[name].array(most), name, request)]
+        for name in NAMES
+        if name in variables and isinstance(variables[name], StoredVariable)
+    }
+    return Arrays(X, y, groups=in_groups, target_name=labels or "", **names)
 
 
 def find_variables(names: Iterable[str], request: Request) -> tuple[str, str | None, str | None]:

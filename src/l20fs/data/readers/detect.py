@@ -8,6 +8,7 @@ import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
+from l20fs.data.readers.encoding import wide_encoding
 from l20fs.data.readers.svmlight import is_svmlight
 from l20fs.data.readers.table import DataError, Request, first_line
 from l20fs.text import listed
@@ -94,7 +95,7 @@ def detect(request: Request) -> Kind:
     with open(request.file, "rb") as stream:
         head = stream.read(HEAD)
     is_gzipped = head[:2] == GZIP
-    kind = _kind(_unpacked_head(head) if is_gzipped else head, request, is_gzipped)
+    kind = _kind(_unpacked_head(head, request) if is_gzipped else head, request, is_gzipped)
     if is_gzipped and not kind.can_be_gzipped:
         raise DataError(f"{request.name}: a gzipped {kind.name} file. Unpack it first: gunzip {request.name}")
     return kind
@@ -124,6 +125,10 @@ def _kind(head: bytes, request: Request, is_gzipped: bool) -> Kind:
     for pattern, kind in BEGINNINGS:
         if pattern.match(head):
             return kind
+    encoding = wide_encoding(head)
+    if encoding is not None:
+        text = head.decode(encoding, errors="ignore").encode(errors="ignore")
+        return next((kind for pattern, kind in BEGINNINGS if kind.is_text and pattern.match(text)), TEXT)
     if is_svmlight(head):
         return SVMLIGHT
     promised = named_kind(request.file)
@@ -146,14 +151,18 @@ def _zip_kind(request: Request, is_gzipped: bool) -> Kind:
         return EXCEL
     if names and all(name.endswith(".npy") for name in names):
         return NPZ
+    if "content.xml" in names and "mimetype" in names:  # a cell may be repeated there without any limit
+        raise DataError(
+            f"{request.name}: it is an OpenDocument spreadsheet (.ods), and is refused. Save it as .xlsx or CSV."
+        )
     raise DataError(f"{request.name}: a zip file with {listed(names)}. Unpack it, and name the table in it.")
 
 
-def _unpacked_head(head: bytes) -> bytes:
+def _unpacked_head(head: bytes, request: Request) -> bytes:
     try:
         return zlib.decompressobj(wbits=31).decompress(head, HEAD)
     except zlib.error as error:
-        raise DataError(f"damaged gzip file ({error}). Copy it again.") from error
+        raise DataError(f"{request.name}: damaged gzip file ({error}). Copy it again.") from error
 
 
 def _is_text(head: bytes) -> bool:

@@ -2,56 +2,85 @@
 
 from __future__ import annotations
 
-import io
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from l20fs.data.readers.frames import check_header, contents_of_frame
-from l20fs.data.readers.limits import repack
-from l20fs.data.readers.table import Contents, DataError, Request, find, first_line, require
-
-#: Memory that reading takes, in bytes per byte of the decompressed file.
-MEMORY_PER_BYTE = 8
-
-Cell = Any
+from l20fs.data.readers.layout import MOST_LINES, find_header
+from l20fs.data.readers.mixed import frame_of_columns, with_point, without_values
+from l20fs.data.readers.repeated import number_features
+from l20fs.data.readers.rows import RowCells
+from l20fs.data.readers.table import Contents, DataError, Request, require
+from l20fs.data.readers.text import named, without_empty
+from l20fs.data.readers.turned import are_samples_in_columns, check_rows, contents_of_rows
+from l20fs.data.readers.workbook import Cell, choose_sheet, open_workbook, sheet_rows
 
 
 def read_excel(content: bytes, request: Request) -> Contents:
-    """Read one sheet of a workbook: the first one, or ``request.sheet``."""
-    calamine = require("python_calamine", "io", request)
+    """Read one sheet of a workbook: ``request.sheet``, or the one that has what is asked for."""
     pandas = require("pandas", "cli", request)
-    try:
-        workbook = calamine.CalamineWorkbook.from_filelike(io.BytesIO(repack(content, request, MEMORY_PER_BYTE)))
-        sheets = workbook.sheet_names
-        sheet = sheets[0] if request.sheet is None else sheets[find(request.sheet, sheets, "sheet", request)]
-        rows = workbook.get_sheet_by_name(sheet).to_python(skip_empty_area=True)
-    except ValueError:
-        raise
-    except Exception as error:  # of zipfile, zlib and calamine, which has errors of its own
-        raise DataError(f"{request.name}: not a whole Excel file ({first_line(error)}). Save it again.") from error
-    rows = [row for row in rows if any(cell != "" for cell in row)]
-    if len(rows) < 2 or len(rows[0]) < 2:
+    workbook = open_workbook(content, request)
+    sheet = choose_sheet(workbook, request)
+    rows = table_rows(sheet_rows(workbook, sheet, request), sheet, request)
+    header, first = [as_text(cell) for cell in rows[0]], [as_text(row[0]) for row in rows[1:]]
+    columns = list(zip(*rows[1:], strict=True))
+    if are_samples_in_columns(header, first, request):
+        return _turned(rows[1:], first, named(header)[1:], request)
+    names = check_header(named(header), request)
+    kept = {names[0], request.target, request.groups}
+    texts = {name: [as_text(cell) for cell in columns[j]] for j, name in enumerate(names) if name in kept}
+    frame, texts = frame_of_columns([_series(column, request, pandas) for column in columns], names, texts, request)
+    frame = without_empty(frame, header, request)
+    return contents_of_frame(frame, texts, request)
+
+
+def _turned(rows: list[list[Cell]], first: list[str], samples: list[str], request: Request) -> Contents:
+    """Return the contents of a sheet with one feature per row; labels and groups are rows."""
+    check_rows(first, request)
+    first = number_features(first, request)
+    pandas, kept = require("pandas", "cli", request), {request.target, request.groups}
+    texts = {name: [as_text(cell) for cell in row[1:]] for name, row in zip(first, rows, strict=True) if name in kept}
+    places = [place for place, name in enumerate(first) if name not in texts]
+    columns = zip(*(rows[place][1:] for place in places), strict=True)
+    frame = pandas.DataFrame({j: _series(column, request, pandas) for j, column in enumerate(columns)}, copy=False)
+    features, lines = [first[place] for place in places], [place + 2 for place in places]
+    target = request.table_target or ""
+    predicted = texts.get(target) if request.task == "regression" else None
+    frame, mark = RowCells(lambda mark: frame, features, lines, samples, predicted, "").read(".", request)
+    if predicted is not None and mark == ",":
+        texts[target] = [with_point(text, mark) for text in predicted]
+    return contents_of_rows(frame.set_axis(samples[: frame.shape[1]], axis=1), features, texts, lines, request)
+
+
+def table_rows(rows: list[list[Cell]], sheet: str, request: Request) -> list[list[Cell]]:
+    """Return the rows of a sheet from its header on, without empty ones, and without the empty columns at the end."""
+    if request.skip_rows is not None:
+        rows = rows[request.skip_rows :]
+    rows = [row for row in rows if any(not _is_empty(cell) for cell in row)]
+    if len(rows) > 1:
+        texts = [[as_text(cell) for cell in row] for row in rows[:MOST_LINES]]
+        place, _ = find_header(texts, range(len(texts)), request)
+        if place:
+            what = "1 row above the header was" if place == 1 else f"{place} rows above the header were"
+            request.guess("skip_rows", place, f"{what} skipped, first {next(filter(None, texts[0]))[:40]!r}")
+        rows = rows[place:]
+    n_columns = max((j + 1 for row in rows for j, cell in enumerate(row) if not _is_empty(cell)), default=0)
+    if len(rows) < 2 or n_columns < 2:
         raise DataError(f"{request.name}: sheet {sheet!r} holds no table. It needs a header, and rows of numbers.")
-    if request.samples_in == "columns":
-        rows = [list(row) for row in zip(*rows, strict=True)]
-    header, columns = [as_text(cell) for cell in rows[0]], list(zip(*rows[1:], strict=True))
-    check_header(header, request)
-    frame = pandas.DataFrame({j: _series(column, pandas) for j, column in enumerate(columns)}, copy=False)
-    frame.columns = header
-    kept = {header[0], request.target, request.groups}
-    texts = {name: [as_text(cell) for cell in columns[j]] for j, name in enumerate(header) if name in kept}
-    found = contents_of_frame(frame, texts, request, has_names=request.samples_in == "columns")
-    many = f"{request.name} has {len(sheets)} sheets; {sheet!r} was read."
-    return replace(found, notes=(many,) if len(sheets) > 1 and request.sheet is None else ())
+    return [row[:n_columns] for row in rows]
 
 
-def _series(cells: tuple[Cell, ...], pandas: Any) -> Any:
+def _is_empty(cell: Cell) -> bool:
+    return isinstance(cell, str) and not cell.strip()
+
+
+def _series(cells: tuple[Cell, ...], request: Request, pandas: Any) -> Any:
     """Return a column as numbers, with NaN for empty cells, or as objects if it holds anything else."""
     if all(isinstance(cell, int | float) or cell == "" for cell in cells):
-        return pandas.Series([math.nan if cell == "" else cell for cell in cells], dtype=np.float64)
+        numbers = np.array([math.nan if cell == "" else cell for cell in cells], dtype=np.float64)
+        return pandas.Series(without_values(numbers, request.na))
     return pandas.Series(cells, dtype=object)
 
 

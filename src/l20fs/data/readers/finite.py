@@ -1,7 +1,8 @@
-"""Check for missing and infinite values, in memory or in blocks."""
+"""Missing and infinite values: what is refused, what is left out, and what is to be filled in."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,37 +10,127 @@ import scipy.sparse as sp
 
 from l20fs.blocks import FileBlocks, extents
 from l20fs.data.readers.table import Contents, DataError, Request
+from l20fs.text import counted, listed
 from l20fs.typing import Array
 
 KINDS = ("missing", "infinite")
 ARE_BAD = (np.isnan, np.isinf)
 
+WAYS_OUT = (
+    "Fill them in or remove the columns or samples, or let it be done: --missing median, --missing knn or --missing drop."
+)
+FILLED_IN = {"median": "the median of the training samples", "knn": "the mean of the five nearest training samples"}
 
-def refuse_non_finite(X: Any, contents: Contents, request: Request) -> None:
-    """Raise an error that names the first missing or, if there is none, the first infinite value.
+
+def refuse_non_finite(contents: Contents, request: Request) -> None:
+    """Raise an error that names the first missing or, if there is none, the first infinite value of a file in blocks.
 
     If only some features were asked for, their values may be missing.
     """
-    blocks = extents(X) if isinstance(X, FileBlocks) else [slice(0, X.shape[0])]
-    counts = np.array(X.each(_counts, [()] * len(blocks)) if isinstance(X, FileBlocks) else [_counts(X)])
+    X = contents.X
+    blocks = extents(X)
+    counts = np.array(X.each(_counts, [()] * len(blocks)))
     counts[:, 0] *= request.needed is None
     total = counts.sum(axis=0)
     if not total.any():
         return
     kind = int(np.flatnonzero(total)[0])
     number = int(np.flatnonzero(counts[:, kind])[0])
-    place = list(_first(X.load(blocks[number]) if isinstance(X, FileBlocks) else X, kind))
+    place = list(_first(X.load(blocks[number]), kind))
+    place[X.axis] += blocks[number].start
+    way_out = "Fill them in or remove the columns or samples"
+    if kind == 0:
+        way_out += ": values are filled in by l20fs in memory only, and the file is read in blocks (see --max-memory)"
+    raise DataError(f"{_found(int(total[kind]), kind, contents, request, *place)}. {way_out}.")
+
+
+def settle_missing(contents: Contents, request: Request) -> tuple[Contents, Array | None]:
+    """Return contents in memory as the rule for missing values says, and the gaps to fill in by feature, None without any.
+
+    Infinite values are refused always. Features and samples without any value are left out. If only some features were
+    asked for, their values may be missing.
+    """
+    X, rule = contents.X, request.missing_rule
     if isinstance(X, FileBlocks):
-        place[X.axis] += blocks[number].start
-    sample, feature = place
+        return contents, None
+    n_missing, n_infinite = _counts(X).tolist()
+    if n_infinite:
+        raise DataError(
+            f"{_found(n_infinite, 1, contents, request, *_first(X, 1))}. Fill them in or remove the columns or samples."
+        )
+    if not n_missing or request.needed is not None:
+        return contents, None
+    if rule == "refuse":
+        raise DataError(f"{_found(n_missing, 0, contents, request, *_first(X, 0))}. {WAYS_OUT}")
+    contents = _without_empty(contents, request)
+    by_feature = np.bincount(_places(contents.X, 0)[1], minlength=contents.X.shape[1])
+    if not by_feature.any():
+        return contents, None
+    if rule == "drop":
+        return _without_features(contents, by_feature > 0, "with missing values", request), None
+    if rule == "knn" and sp.issparse(X):
+        raise DataError(
+            f"{_found(n_missing, 0, contents, request, *_first(X, 0))}. --missing knn needs a dense table, and this one is "
+            "sparse. Use --missing median or drop."
+        )
+    n_missing, n_features = int(by_feature.sum()), int(np.count_nonzero(by_feature))
+    where = _where(contents, *_first(contents.X, 0))
+    text = f"{counted(n_missing, 'value')} of {counted(n_features, 'feature')} {are(n_missing)} missing, first in {where}"
+    it = "it" if n_missing == 1 else "they"
+    request.tell("missing", rule, f"{text}; {it} {are(n_missing)} filled in by {FILLED_IN[rule]}")
+    return contents, by_feature
+
+
+def _without_empty(contents: Contents, request: Request) -> Contents:
+    """Leave out features and samples that have no value."""
+    samples, features = _places(contents.X, 0)
+    n_samples, n_features = contents.X.shape
+    is_empty = np.bincount(features, minlength=n_features) == n_samples
+    is_empty_sample = np.bincount(samples, minlength=n_samples) == n_features
+    if is_empty.any():
+        contents = _without_features(contents, is_empty, "without any value", request)
+    if is_empty_sample.any():
+        kept = np.flatnonzero(~is_empty_sample)
+        n_gone = n_samples - len(kept)
+        first = _sample(contents, int(is_empty_sample.argmax()))
+        request.note(f"{counted(n_gone, 'sample')} without any value {are(n_gone)} left out, first {first}.")
+        of_samples = ("y", "groups", "sample_names", "lines")
+        found = {name: getattr(contents, name) for name in of_samples}
+        parts: dict[str, Any] = {name: [part[i] for i in kept] for name, part in found.items() if part is not None}
+        contents = replace(contents, X=contents.X[kept], **parts)
+    return contents
+
+
+def _without_features(contents: Contents, is_out: Array, why: str, request: Request) -> Contents:
+    """Leave out some features, with a note."""
+    gone = [contents.feature_names[place] for place in np.flatnonzero(is_out)]
+    text = f"{counted(len(gone), 'feature')} {why} {are(len(gone))} left out: {listed(gone)}"
+    if is_out.all():
+        raise DataError(f"{request.name}: {text}, and no other is there. Give features that have values.")
+    request.note(f"{text}.")
+    kept = np.flatnonzero(~is_out)
+    names = [contents.feature_names[place] for place in kept]
+    return replace(contents, X=contents.X[:, kept], feature_names=names, others=[*contents.others, *gone])
+
+
+def are(number: int) -> str:
+    """Return the verb for a number of things."""
+    return "is" if number == 1 else "are"
+
+
+def _found(number: int, kind: int, contents: Contents, request: Request, sample: int, feature: int) -> str:
+    return f"{request.name}: {number} {KINDS[kind]} values, first in {_where(contents, sample, feature)}"
+
+
+def _where(contents: Contents, sample: int, feature: int) -> str:
+    return f"column {contents.feature_names[feature]!r}, {_sample(contents, sample)}"
+
+
+def _sample(contents: Contents, sample: int) -> str:
+    """Return the line, the name or the number of a sample, for a message."""
     if contents.lines:
-        where = f"line {contents.lines[sample]}"
-    else:
-        where = f"sample {contents.sample_names[sample]!r}" if contents.sample_names else f"sample {sample + 1}"
-    raise DataError(
-        f"{request.name}: {total[kind]} {KINDS[kind]} values, first in column {contents.feature_names[feature]!r}, {where}. "
-        "Fill them in or remove the columns or samples."
-    )
+        return f"line {contents.lines[sample]}"
+    return f"sample {contents.sample_names[sample]!r}" if contents.sample_names else f"sample {sample + 1}"
 
 
 def _counts(X: Any) -> Array:
@@ -50,8 +141,15 @@ def _counts(X: Any) -> Array:
     return np.array([np.count_nonzero(is_bad(values)) for is_bad in ARE_BAD])
 
 
-def _first(X: Any, kind: int) -> tuple[int, int]:
-    """Return the sample and the feature of the first missing or infinite value."""
+def _places(X: Any, kind: int) -> tuple[Array, Array]:
+    """Return the samples and the features of all missing or infinite values."""
     bad = ARE_BAD[kind](X.data if sp.issparse(X) else X)
-    rows, columns = (part[bad] for part in X.tocoo().coords) if sp.issparse(X) else np.nonzero(bad)
-    return int(rows[0]), int(columns[0])
+    samples, features = (part[bad] for part in X.tocoo().coords) if sp.issparse(X) else np.nonzero(bad)
+    return samples, features
+
+
+def _first(X: Any, kind: int) -> tuple[int, int]:
+    """Return the sample and the feature of a missing or infinite value: of the first feature that has one."""
+    samples, features = _places(X, kind)
+    first = np.lexsort((samples, features))[0]
+    return int(samples[first]), int(features[first])

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
+from l20fs.data.readers.encoding import decode
+from l20fs.data.readers.lines import split_lines
 from l20fs.data.readers.table import Contents, DataError, Request
-from l20fs.data.readers.text import decode, feature_rows, sample_rows, split_lines, with_rows
+from l20fs.data.readers.text import feature_rows, sample_rows
 
 VERSIONS = ("#1.2", "#1.3")
 
@@ -29,8 +31,7 @@ def read_gct(content: bytes, request: Request) -> Contents:
     _check_size(len(table.header) - 1 - n_described, n_samples, "sample columns", request)
     _check_size(len(table.texts) - n_about, n_genes, "gene rows", request)
     about, genes = (table.without(set(rows)) for rows in (range(n_about, len(table.texts)), range(n_about)))
-    n_names = 1 + n_described
-    return with_rows(feature_rows(genes, n_names, request), sample_rows(about, request), n_names, request)
+    return feature_rows(genes, 1 + n_described, sample_rows(about, request), request)
 
 
 def _sizes(line: str, version: str, request: Request) -> tuple[int, int, int, int]:

@@ -5,14 +5,28 @@ from __future__ import annotations
 import csv
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
+import numpy as np
+
+from l20fs.data.readers import detect
+from l20fs.data.readers.cells import mark_of
+from l20fs.data.readers.encoding import decode, is_unicode
+from l20fs.data.readers.excel import as_text
 from l20fs.data.readers.frames import TURN_HINT
+from l20fs.data.readers.joining import core, join
+from l20fs.data.readers.layout import MOST_LINES, find_header, find_separator
 from l20fs.data.readers.limits import unpack_gzip
-from l20fs.data.readers.table import Contents, DataError, Request, UnknownColumnError, find, refuse_repeated
-from l20fs.data.readers.text import MEMORY_PER_BYTE, decode, find_separator
+from l20fs.data.readers.parquet import parquet_rows
+from l20fs.data.readers.table import Contents, DataError, ReadingLog, Request, UnknownColumnError, find
+from l20fs.data.readers.text import MEMORY_PER_BYTE
+from l20fs.data.readers.workbook import choose_sheet, open_workbook, sheet_rows
 from l20fs.text import listed
 
-GZIP = b"\x1f\x8b"
+Rows = list[list[str]]
+#: Rows with their numbers in the file, counted from 1.
+Numbered = list[tuple[int, list[str]]]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -20,102 +34,229 @@ class LabelFile:
     """Fields of a file of labels; ``header`` is None if there is none."""
 
     header: list[str] | None
-    rows: list[list[str]]
+    rows: Rows
 
 
 def add_labels(contents: Contents, request: Request) -> Contents:
     """Return the contents with the labels, and the groups if there are any, of the file ``request.labels``."""
     assert request.labels is not None
-    asked = replace(request, file=request.labels)  # from here on messages name the file of labels
-    content = asked.file.read_bytes()
-    content = unpack_gzip(content, asked, MEMORY_PER_BYTE) if content[:2] == GZIP else content
-    return match_labels(content, contents, request, asked)
+    asked = replace(request, file=request.labels, skip_rows=None)  # from here on messages name the file of labels
+    return match_labels(read_rows(set(contents.sample_names or ()), asked), contents, request, asked)
 
 
-def match_labels(content: bytes, contents: Contents, request: Request, asked: Request) -> Contents:
-    """Match the labels in ``content``, the content of the file that ``asked`` names, to the samples."""
-    n_samples = contents.X.shape[0]
-    rows = _split_rows(content, asked)
-    found = _without_header(rows, contents.sample_names, n_samples, asked)
-    column = _label_column(found, asked)
-    notes: tuple[str, ...] = ()
-    if len(rows[0]) == 1 or contents.sample_names is None:
-        order: Sequence[int] = range(n_samples)
-        if len(rows[0]) > 1:
-            notes = (
-                f"{request.name} has no sample names, so the labels of {asked.name} are taken in the order of its lines.",
-            )
-        if len(found.rows) != n_samples:
-            raise DataError(f"{asked.name}: {len(found.rows)} labels, but {n_samples} samples. Give one label per sample.")
-    else:
-        order = _by_name(contents, [row[0] for row in found.rows], request, asked)
-    groups = contents.groups
-    if request.groups is not None and groups is None:
-        place = find(request.groups, found.header or [], "column", asked)
-        groups = [found.rows[i][place] for i in order]
-    return replace(
-        contents,
-        y=[found.rows[i][column] for i in order],
-        groups=groups,
-        target_name=found.header[column] if found.header else "",
-        notes=(*contents.notes, *notes),
-    )
+def samples_in_labels(request: Request) -> frozenset[str]:
+    """Return what may be names of samples in the file of labels: all cells of columns without repeated ones.
 
-
-def _split_rows(content: bytes, asked: Request) -> list[list[str]]:
-    lines = decode(content, asked).split("\n")
-    separator = find_separator(lines[0])
-    # A single label may contain a blank but no separator: without one in the first line, there is one column.
+    There are none if it has labels only, or cannot be read, which is an error where the labels are needed.
+    """
+    assert request.labels is not None
+    asked = replace(request, file=request.labels, skip_rows=None, log=ReadingLog(), strict=False)
     try:
-        numbered = [(i + 1, row) for i, row in enumerate(csv.reader(lines, delimiter=separator)) if row]
+        columns = list(zip(*read_rows(set(), asked), strict=True))
+    except (DataError, UnknownColumnError):
+        return frozenset()
+    return frozenset(name for column in columns if len(columns) > 1 and len(set(column)) == len(column) for name in column)
+
+
+def read_rows(samples: set[str], asked: Request) -> Rows:
+    """Return the rows of a CSV, TSV, Excel or Parquet file as texts, all of the same length."""
+    detect.refuse_unsafe(asked.file)
+    kind = detect.detect(asked)
+    if asked.file.is_dir() or not (kind.is_text or kind in (detect.EXCEL, detect.PARQUET)):
+        raise DataError(f"{asked.name}: labels are read from CSV, TSV, Excel or Parquet files. Save them as one of these.")
+    if asked.labels_sheet is not None and kind != detect.EXCEL:
+        raise DataError(f"{asked.name}: labels_sheet {asked.labels_sheet!r} is for Excel files. Leave it out.")
+    if kind == detect.PARQUET:
+        return tidied(list(enumerate(parquet_rows(asked), 1)), samples, asked)
+    content = asked.file.read_bytes()
+    if kind == detect.EXCEL:
+        return tidied(list(enumerate(_workbook_rows(content, samples, asked), 1)), samples, asked)
+    content = unpack_gzip(content, asked, MEMORY_PER_BYTE) if content[:2] == detect.GZIP else content
+    return text_rows(content, samples, asked)
+
+
+def _workbook_rows(content: bytes, samples: set[str], asked: Request) -> Rows:
+    """Return the rows of the sheet that is named, or has the target, or has the samples."""
+    workbook = open_workbook(content, asked)
+
+    def fits(rows: list[list[object]]) -> bool:
+        cells = {as_text(cell) for row in rows for cell in row}
+        return asked.target in cells if asked.target is not None else not samples.isdisjoint(cells)
+
+    chosen = choose_sheet(workbook, asked, "labels_sheet", fits)
+    return [[as_text(cell) for cell in row] for row in sheet_rows(workbook, chosen, asked)]
+
+
+def text_rows(content: bytes, samples: set[str], asked: Request) -> Rows:
+    """Return the fields of a CSV or TSV file; every line must have as many as the first one."""
+    asked = replace(asked, encoding=None) if is_unicode(content) else asked
+    lines = decode(content, asked).split("\n")
+    # A single label may contain a blank but no separator: without one, there is one column.
+    separator = find_separator(lines, asked, with_blanks=False)
+    try:
+        return tidied([(i + 1, row) for i, row in enumerate(csv.reader(lines, delimiter=separator)) if row], samples, asked)
     except csv.Error as error:
         raise DataError(f"{asked.name}: cannot be read ({error}). Save it again as CSV or TSV.") from error
-    if not numbered:
+
+
+def tidied(numbered: Numbered, samples: set[str], asked: Request) -> Rows:
+    """Return rows of the same length, without titles above them, empty ones, and empty columns at the right."""
+    numbered = [(number, row) for number, row in numbered if len(row) == 1 or any(field.strip() for field in row)]
+    if not any(field.strip() for _, row in numbered for field in row):
         raise DataError(f"{asked.name}: the file is empty. Give one label per sample.")
+    numbered = _without_titles(numbered, samples, asked)
     n_fields = len(numbered[0][1])
     for number, row in numbered:
         if len(row) != n_fields:
             raise DataError(f"{asked.name}: line {number} has {len(row)} fields. Every line must have {n_fields} fields.")
-    return [row for _, row in numbered]
+    n_filled = max(1 + j for _, row in numbered for j, field in enumerate(row) if field.strip())
+    return [row[:n_filled] for _, row in numbered]
 
 
-def _without_header(rows: list[list[str]], samples: list[str] | None, n_samples: int, asked: Request) -> LabelFile:
+def _without_titles(numbered: Numbered, samples: set[str], asked: Request) -> Numbered:
+    """Return the rows from the header on, or from the first one of the table; R's header gets the name that it lacks."""
+    head = numbered[:MOST_LINES]
+    place, is_short = find_header([row for _, row in head], [number - 1 for number, _ in head], asked)
+    first = next((i for i, (_, row) in enumerate(head) if not samples.isdisjoint(row)), place)  # no title names a sample
+    place = min(place, first)
+    if place and place == first and len(head[place - 1][1]) == len(head[place][1]) - 1:
+        place, is_short = place - 1, True
+    if place:
+        what = "1 line above the table was" if place == 1 else f"{place} lines above the table were"
+        asked.guess(None, None, f"{what} skipped, first {next(filter(None, head[0][1]))[:40]!r}")
+    number, row = numbered[place]
+    return [(number, ["", *row] if is_short else row), *numbered[place + 1 :]]
+
+
+def match_labels(rows: Rows, contents: Contents, request: Request, asked: Request) -> Contents:
+    """Return the contents with the labels in ``rows``, of the file that ``asked`` names, and without unlabelled samples."""
+    if contents.sample_names is None and len(rows[0]) > 1:
+        contents = _named_by_first_feature(rows, contents, request, asked)
+    samples, n_samples = contents.sample_names, contents.X.shape[0]
+    names = _name_column(rows, samples, asked) if samples is not None and len(rows[0]) > 1 else None
+    found = _without_header(rows, names, samples, n_samples, asked)
+    column = _label_column(found, names, asked)
+    in_table = contents.groups is not None or request.groups is None
+    group = None if in_table else find(str(request.groups), found.header or [], "column", asked)
+    target_name = found.header[column] if found.header else ""
+    if names is None:
+        _refuse_other_number(found, n_samples, asked)
+        if len(rows[0]) > 1:
+            asked.guess(None, None, f"{request.name} has no sample names, so the labels are taken in the order of the lines")
+        labelled, order = contents, list(range(n_samples))
+    else:
+        assert samples is not None
+        if names:
+            where = repr(found.header[names]) if found.header else f"number {names + 1}"
+            asked.guess(None, None, f"the sample names are in column {where}")
+        place = join(samples, [row[names] for row in found.rows], request, asked, _turn_hint(rows, contents, request))
+        kept = sorted(place)
+        labelled, order = _with_samples(contents, kept), [place[i] for i in kept]
+        _refuse_conflicts(found.rows, order, names, [column] if group is None else [column, group], asked)
+    labels = [found.rows[i][column] for i in order]
+    return replace(
+        labelled,
+        y=labels,
+        decimal=mark_of(labels, asked),
+        groups=labelled.groups if group is None else [found.rows[i][group] for i in order],
+        target_name=target_name,
+    )
+
+
+def _with_samples(contents: Contents, kept: list[int]) -> Contents:
+    """Return the contents with some of the samples."""
+    if len(kept) == contents.X.shape[0]:
+        return contents
+
+    return replace(
+        contents,
+        X=contents.X[np.array(kept)],
+        sample_names=_some(contents.sample_names, kept),
+        groups=_some(contents.groups, kept),
+        lines=_some(contents.lines, kept),
+    )
+
+
+def _some(values: Sequence[T] | None, kept: list[int]) -> list[T] | None:
+    return None if values is None else [values[i] for i in kept]
+
+
+def _named_by_first_feature(rows: Rows, contents: Contents, request: Request, asked: Request) -> Contents:
+    """Return the contents with the first feature as sample names, if it holds the numbers that name the samples."""
+    X = contents.X
+    if not isinstance(X, np.ndarray) or X.shape[1] < 2 or not np.isfinite(X[:, 0]).all() or (X[:, 0] % 1).any():
+        return contents
+    names = [str(int(value)) for value in X[:, 0]]
+    if len(set(names)) < len(names) or not any(set(names) <= set(column) for column in zip(*rows, strict=True)):
+        return contents
+    first = contents.feature_names[0]
+    request.guess(None, None, f"the first column {first!r} holds the sample names of {asked.name}, so it is no feature")
+    return replace(contents, X=X[:, 1:], feature_names=contents.feature_names[1:], sample_names=names)
+
+
+def _name_column(rows: Rows, samples: Sequence[str], asked: Request) -> int:
+    """Return the column that holds most names of samples, if only nearly; the first one if there are several."""
+    columns = [set(column) for column in zip(*rows, strict=True)]
+    known = set(samples)
+    counts = [len(known & column) for column in columns]
+    if not any(counts):
+        known = {core(name) for name in known}
+        counts = [len(known & {core(name) for name in column} - {""}) for column in columns]
+    if asked.target in rows[0]:
+        counts[rows[0].index(asked.target)] = 0
+    return counts.index(max(counts))
+
+
+def _without_header(
+    rows: Rows, names: int | None, samples: Sequence[str] | None, n_samples: int, asked: Request
+) -> LabelFile:
     """Split off the header, if there is one, according to the names or the number of the samples."""
     if any(name in rows[0] for name in (asked.target, asked.groups) if name is not None):
         return LabelFile(rows[0], rows[1:])
     if asked.target is not None and len(rows[0]) > 1:
         find(asked.target, rows[0], "column", asked)
-    by_name = len(rows[0]) > 1 and samples is not None
-    has_header = rows[0][0] not in (samples or []) if by_name else len(rows) == n_samples + 1
+    if names is None:
+        has_header = len(rows) == n_samples + 1
+    else:
+        first, known = rows[0][names], samples or []
+        has_header = first not in known and core(first) not in {core(name) for name in known}
     return LabelFile(rows[0], rows[1:]) if has_header else LabelFile(None, rows)
 
 
-def _label_column(found: LabelFile, asked: Request) -> int:
+def _label_column(found: LabelFile, names: int | None, asked: Request) -> int:
     n_columns = len(found.rows[0]) if found.rows else len(found.header or [])
     if asked.target is not None and found.header is not None:
         return find(asked.target, found.header, "column", asked)
-    if n_columns > 2:
-        named = listed(found.header[1:]) if found.header else f"{n_columns} of them"
+    others = [j for j in range(n_columns) if j != (names or 0)]
+    if len(others) > 1:
+        named = listed(found.header[j] for j in others) if found.header else f"{n_columns} of them"
         raise UnknownColumnError(f"{asked.name}: which column has the labels? Name it (--target COLUMN): {named}.")
-    return n_columns - 1
+    return others[0] if others else 0
 
 
-def _by_name(contents: Contents, names: list[str], request: Request, asked: Request) -> list[int]:
-    """Return the row of each sample; samples and rows must match one to one."""
-    refuse_repeated(names, "sample", asked)
-    samples = contents.sample_names or []
-    place = {name: i for i, name in enumerate(names)}
-    missing, known = [name for name in samples if name not in place], set(samples)
-    hint = f" {TURN_HINT}" if set(names) & set(contents.feature_names) else ""
-    if missing:
+def _refuse_other_number(found: LabelFile, n_samples: int, asked: Request) -> None:
+    if len(found.rows) != n_samples:
+        raise DataError(f"{asked.name}: {len(found.rows)} labels, but {n_samples} samples. Give one label per sample.")
+
+
+def _refuse_conflicts(rows: Rows, used: Sequence[int], names: int, columns: list[int], asked: Request) -> None:
+    """Raise an error for samples with several rows that do not agree."""
+    said: dict[str, set[tuple[str, ...]]] = {rows[i][names]: set() for i in used}
+    for row in rows:
+        if row[names] in said:
+            said[row[names]].add(tuple(row[column] for column in columns))
+    torn = [name for name, values in said.items() if len(values) > 1]
+    if torn:
+        values = listed(sorted(" ".join(value) for value in said[torn[0]]))
         raise DataError(
-            f"{asked.name}: no label for {len(missing)} of {len(samples)} samples of {request.name}: {listed(missing)}. Add "
-            f"them, or remove these samples.{hint}"
+            f"{asked.name}: {len(torn)} sample names occur more than once with different labels: {listed(torn)}; "
+            f"{torn[0]!r} has {values}. Keep one line for each sample."
         )
-    extra = [name for name in names if name not in known]
-    if extra:
-        raise DataError(
-            f"{asked.name}: {len(extra)} labels for samples that are not in {request.name}: {listed(extra)}. Remove "
-            f"them.{hint}"
-        )
-    return [place[name] for name in samples]
+
+
+def _turn_hint(rows: Rows, contents: Contents, request: Request) -> str:
+    """Return a hint if the file of labels names features of the table."""
+    cells = {cell for row in rows for cell in row}
+    if cells.isdisjoint(contents.feature_names):
+        return ""
+    return " If its samples are in rows, leave --samples-in out." if request.samples_in == "columns" else f" {TURN_HINT}"

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from l20fs.data.readers.frames import check_header, contents_of_frame
 from l20fs.data.readers.limits import check_memory
-from l20fs.data.readers.table import Contents, DataError, Request, UnknownColumnError, first_line, require
+from l20fs.data.readers.mixed import frame_of_columns
+from l20fs.data.readers.repeated import names_in_file, number_features
+from l20fs.data.readers.table import Contents, DataError, Request, UnknownColumnError, first_line, refuse_repeated, require
+from l20fs.data.readers.turned import are_samples_in_columns, contents_of_rows
 
 
 def read_parquet(request: Request) -> Contents:
@@ -18,6 +20,29 @@ def read_parquet(request: Request) -> Contents:
 
     If samples are in columns, the labels come from a separate file.
     """
+    table, index = _stored(request)
+    try:
+        frame, texts = _columns(table, index, request)
+    except (DataError, UnknownColumnError):
+        raise
+    except Exception as error:  # of Arrow, whose errors are of many kinds
+        raise _damaged(error, request) from error
+    if are_samples_in_columns(frame.columns.tolist(), texts[frame.columns[0]] if len(frame.columns) else [], request):
+        return _turned(frame, texts, request)
+    return contents_of_frame(frame, texts, request, has_names=bool(index))
+
+
+def parquet_rows(request: Request) -> list[list[str]]:
+    """Return all columns as text, with their names in the first row and the index of pandas first."""
+    table, index = _stored(request)
+    order = [*index, *(name for name in table.column_names if name not in index)]
+    refuse_repeated(table.column_names, "column", request)
+    texts = [_texts(table[name]) for name in order]
+    return [order, *(list(row) for row in zip(*texts, strict=True))]
+
+
+def _stored(request: Request) -> tuple[Any, list[str]]:
+    """Return the table, and the name of the column that was the index in pandas."""
     parquet = require("pyarrow.parquet", "io", request)
     try:
         with parquet.ParquetFile(request.file) as stored:
@@ -25,15 +50,15 @@ def read_parquet(request: Request) -> Contents:
             unpacked = sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups))
             check_memory(max(2 * unpacked, 24 * about.num_rows * about.num_columns), request)
             table = stored.read()
-            index = _index_names(table.schema.metadata)
-        frame, texts = _columns(table, index, request)
-    except (DataError, UnknownColumnError):
+        return table, _index_names(table.schema.metadata)
+    except DataError:
         raise
     except Exception as error:  # of Arrow, whose errors are of many kinds
-        raise DataError(f"{request.name}: not a whole Parquet file ({first_line(error)}). Write it again.") from error
-    if request.samples_in == "columns":
-        return _turned(frame, texts, request)
-    return contents_of_frame(frame, texts, request, has_names=bool(index))
+        raise _damaged(error, request) from error
+
+
+def _damaged(error: Exception, request: Request) -> DataError:
+    return DataError(f"{request.name}: not a whole Parquet file ({first_line(error)}). Write it again.")
 
 
 def _index_names(metadata: dict[bytes, bytes] | None) -> list[str]:
@@ -45,16 +70,13 @@ def _index_names(metadata: dict[bytes, bytes] | None) -> list[str]:
 def _columns(table: Any, index: list[str], request: Request) -> tuple[Any, dict[str, list[str]]]:
     """Return the columns with the index first, and those that may hold names or labels as text."""
     pa = require("pyarrow", "io", request)
-    names = table.column_names
-    order = [*index, *(name for name in names if name not in index)]
-    check_header(names, request)
-    table = table.select(order)
-    frame = require("pandas", "cli", request).DataFrame(
-        {j: _numbers(column, pa) for j, column in enumerate(table.columns)}, copy=False
-    )
-    frame.columns = order
-    kept = {order[0], request.target, request.groups} & set(order) if order else set()
-    return frame, {name: _texts(table[name]) for name in kept}
+    names = check_header(table.column_names, request)
+    places = sorted(range(len(names)), key=lambda place: names[place] not in index)
+    order = [names[place] for place in places]
+    table = table.select(places)
+    kept = [name for name in order if name in (order[0], request.target, request.groups)]
+    texts = {name: _texts(table.column(order.index(name))) for name in kept}
+    return frame_of_columns([_numbers(column, pa) for column in table.columns], order, texts, request)
 
 
 def _numbers(column: Any, pa: Any) -> Any:
@@ -77,8 +99,7 @@ def _turned(frame: Any, texts: dict[str, list[str]], request: Request) -> Conten
     """Return the contents of a table with features in rows and their names in the first column."""
     if request.lacks_labels or request.table_target is not None:
         raise UnknownColumnError(f"{request.name}: where are the labels? Give a file with them (--labels FILE).")
-    genes = frame.columns[0]
-    samples = contents_of_frame(frame, texts, replace(request, groups=None, needed=None), has_names=True)
-    return replace(
-        samples, X=samples.X.T, feature_names=texts[genes], sample_names=samples.feature_names, y=None, groups=None
-    )
+    values = frame.iloc[:, 1:].set_axis(names_in_file(frame.columns[1:], request), axis=1)
+    request.numbered.clear()  # they are samples, not features
+    genes = number_features(texts[frame.columns[0]], request)
+    return contents_of_rows(values, genes, {}, range(1, len(genes) + 1), request)

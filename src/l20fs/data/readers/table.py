@@ -5,26 +5,19 @@ from __future__ import annotations
 import importlib
 import shlex
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
-from l20fs.text import did_you_mean, listed
-from l20fs.typing import Array, Task
+from sklearn.base import clone
+
+from l20fs.text import MOST, did_you_mean, listed
+from l20fs.typing import Array, Decimal, Duplicates, Join, Missing, Task
 
 #: An array, a csr_array, a csc_array or FileBlocks; SciPy has no types that could say so.
 Matrix = Any
 SamplesIn = Literal["rows", "columns"]
-
-#: Decimal mark of numbers in texts.
-Decimal = Literal[".", ","]
-#: What happens to missing values: the medians and the neighbours are of the training samples.
-Missing = Literal["refuse", "drop", "median", "knn"]
-#: What happens to features of the same name.
-Duplicates = Literal["refuse", "mean", "max-variance", "first", "number"]
-#: How the samples of a table and of a file of labels are matched by their names.
-Join = Literal["exact", "inner", "near"]
 
 
 class DataError(ValueError):
@@ -39,6 +32,18 @@ class MissingPackageError(DataError):
     """Missing package that is required to read a format."""
 
 
+class Unprepared(NamedTuple):
+    """Values with gaps or repeated features, and the unfitted transformer that prepares them."""
+
+    X: Matrix
+    transformer: Any
+
+    def prepared(self, train: Array | None = None) -> Matrix:
+        """Return all samples, prepared by what the training samples say; by default by all of them."""
+        fitted = clone(self.transformer).fit(self.X if train is None else self.X[train])
+        return fitted.transform(self.X)
+
+
 @dataclass(frozen=True, eq=False)
 class Samples:
     """Samples with labels and names, as :func:`~l20fs.data.readers.read_table` returns them.
@@ -51,7 +56,7 @@ class Samples:
     y : ndarray of str or float64, shape (n_samples,)
         Label of each sample, as text; for a regression its number. Empty texts if they were neither needed nor asked for.
     feature_names : list of str
-        Unique names of the features, as in the file.
+        Unique names of the features, as in the file; repeated ones are numbered.
     sha256 : str
         Digest of the file; of all files in the order of their names, if a folder was read.
     sample_names : list of str, optional
@@ -70,6 +75,10 @@ class Samples:
         Names of the columns that were left out.
     choices : dict of dict
         What the readers chose by themselves, by file name and option, such as ``{"a.csv": {"decimal": ","}}``.
+    unprepared : Unprepared, optional
+        If ``X`` was prepared by something that is learned from samples: the values before that, for cross-validation.
+    missing : dict of float
+        Share of the samples in which a feature was missing, by its name.
 
     Examples
     --------
@@ -94,11 +103,41 @@ class Samples:
     title: str = ""
     others: Sequence[str] = ()
     choices: dict[str, dict[str, Any]] = field(default_factory=dict)
+    unprepared: Unprepared | None = None
+    missing: dict[str, float] = field(default_factory=dict)
 
     @property
     def task(self) -> Task:
         """Task of the targets: ``"classification"`` or ``"regression"``."""
         return "regression" if self.y.dtype.kind == "f" else "classification"
+
+    @property
+    def X_before(self) -> Matrix:
+        """Values before :attr:`preprocess`, which is fitted in every fold; X if there is none."""
+        return self.X if self.unprepared is None else self.unprepared.X
+
+    @property
+    def preprocess(self) -> Any:
+        """Unfitted transformer that prepares the values, None if they need none."""
+        return None if self.unprepared is None else self.unprepared.transformer
+
+    def mapped(self, function: Callable[[Matrix], Matrix]) -> Samples:
+        """Return the samples with a function of all values, which are then prepared anew.
+
+        Parameters
+        ----------
+        function : callable
+            Called with the values, of which some may be missing (NaN), and returns others of the same shape.
+
+        Returns
+        -------
+        Samples
+            The samples with these values.
+        """
+        if self.unprepared is None:
+            return replace(self, X=function(self.X))
+        unprepared = self.unprepared._replace(X=function(self.unprepared.X))
+        return replace(self, X=unprepared.prepared(), unprepared=unprepared)
 
 
 @dataclass
@@ -108,6 +147,8 @@ class ReadingLog:
     notes: list[str] = field(default_factory=list)
     #: By file name and option.
     choices: dict[str, dict[str, Any]] = field(default_factory=dict)
+    #: By file name: the names in the file of features that were numbered, since their name occurs more than once.
+    numbered: dict[str, dict[str, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -118,7 +159,7 @@ class Request:
     target: str | None = None
     labels: Path | None = None
     groups: str | None = None
-    samples_in: SamplesIn = "rows"
+    samples_in: SamplesIn | None = None
     layer: str | None = None
     sheet: str | None = None
     max_memory: int | None = None
@@ -145,6 +186,8 @@ class Request:
     missing: Missing | None = None
     join: Join | None = None
     strict: bool = False
+    #: Names in the first column of the file of labels; empty if it has none.
+    labelled_samples: frozenset[str] = frozenset()
     #: Shared by all files of a request.
     log: ReadingLog = field(default_factory=ReadingLog, compare=False)
 
@@ -182,7 +225,9 @@ class Request:
         (['a.csv: numbers have a decimal comma (--decimal ,).'], {'a.csv': {'decimal': ','}})
         """
         said = "" if option is None else f"--{option.replace('_', '-')}"
-        said += f" {shlex.quote(str(value))}" if said and isinstance(value, str | int) else ""
+        can_show = isinstance(value, list) and len(value) <= MOST and not any("," in each for each in value)
+        shown = ",".join(value) if can_show else value
+        said += f" {shlex.quote(str(shown))}" if said and isinstance(shown, str | int) else ""
         if self.strict:
             way_out = f"Say so with {said}" if said else "Correct the file"
             raise DataError(f"{self.name}: {text}, and --strict forbids to guess. {way_out}, or leave --strict out.")
@@ -190,14 +235,32 @@ class Request:
         if option is not None:
             self.log.choices.setdefault(self.name, {})[option] = value
 
+    def tell(self, option: str, value: Any, text: str) -> None:
+        """Keep a note about what is done by an option: a guess, unless the option is given."""
+        if getattr(self, option) is None:
+            self.guess(option, value, text)
+        else:
+            self.note(f"{text}.")
+
+    @property
+    def numbered(self) -> dict[str, str]:
+        """Names in the file of features that were numbered, since their name occurs more than once."""
+        return self.log.numbered.setdefault(self.name, {})
+
+    def needs(self, name: str) -> bool:
+        """Return whether a feature is needed, under its own name or that of the features which stand for one."""
+        if self.needed is None or name in self.needed:
+            return True
+        return self.duplicates_rule != "number" and self.numbered.get(name) in self.needed
+
     @property
     def missing_rule(self) -> Missing:
-        """What happens to missing values."""
+        """Rule for missing values."""
         return self.missing or ("refuse" if self.strict else "median")
 
     @property
     def duplicates_rule(self) -> Duplicates:
-        """What happens to features of the same name."""
+        """Rule for features of the same name."""
         return self.duplicates or ("refuse" if self.strict else "number")
 
     @property
@@ -222,6 +285,10 @@ class Contents:
     format: str = ""
     #: Names of the columns that are no requested features.
     others: Sequence[str] = ()
+    #: Whether the file has its samples in columns.
+    is_turned: bool = False
+    #: Decimal mark of the targets, if they are numbers as text.
+    decimal: Decimal = "."
 
 
 def require(package: str, extra: str, request: Request) -> Any:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from collections.abc import Sequence
 
 import numpy as np
 
+from l20fs.data.readers.number_texts import KNOWN_MISSING, MARKS, as_number, is_missing
 from l20fs.data.readers.table import Contents, DataError, Request
-from l20fs.text import counted, listed
+from l20fs.text import MOST, counted, listed
 from l20fs.typing import Array
-
-#: Texts that stand for a missing number, in lower case.
-MISSING = ("", "na", "n/a", "nan", "null", "none", "?")
 
 #: A number as in a table; Python alone would also read 1_000.
 NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?)", re.IGNORECASE | re.ASCII)
@@ -45,16 +44,18 @@ def labels_of(values: Sequence[str], what: str, contents: Contents, request: Req
 def numbers_of(values: Sequence[str], what: str, contents: Contents, request: Request) -> Array:
     """Return numbers, or raise an error that names the first missing, odd or infinite one."""
     texts = [value.strip() for value in values]
-    _refuse_missing([i for i, text in enumerate(texts) if text.lower() in MISSING], what, contents, request)
-    odd = [i for i, text in enumerate(texts) if not NUMBER.fullmatch(text)]
+    are_missing = [is_missing(text, request) or text.lower() in KNOWN_MISSING for text in texts]
+    _refuse_missing(np.flatnonzero(are_missing), what, contents, request)
+    found = [as_number(text, contents.decimal) for text in texts]
+    odd = [i for i, number in enumerate(found) if number is None]
     if odd:
         shown = listed(dict.fromkeys(texts[i] for i in odd))
         n_odd = "1 value that is no number" if len(odd) == 1 else f"{len(odd)} values that are no numbers"
         raise DataError(
             f"{request.name}: {what} has {n_odd}: {shown}, first in {_places(odd, contents)}. A regression needs numbers, "
-            "with a point for decimals; for labels leave --task regression out."
+            f"with a {MARKS[contents.decimal]} (--decimal); for labels leave --task regression out."
         )
-    numbers = np.array([float(text) for text in texts])
+    numbers = np.array(found, dtype=np.float64)
     infinite = np.flatnonzero(~np.isfinite(numbers))
     if len(infinite):
         raise DataError(
@@ -80,6 +81,34 @@ def note_on_numbers(labels: Array, what: str, request: Request) -> tuple[str, ..
     if len(distinct) <= FEW_LABELS or not _are_numbers(distinct):
         return ()
     return (f"{request.name}: {what} has {len(distinct)} different numbers, which are taken for labels. {CHOOSE}",)
+
+
+def note_on_spelling(labels: Array, groups: Array | None, request: Request) -> tuple[str, ...]:
+    """Return notes for the user about labels, and about groups, that differ only in case or blanks.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> note_on_spelling(np.array(["NB", "NB ", "nb", "EWS", "NB"]), None, Request(Path("a.csv")))[0][:72]
+    "a.csv: labels differ only in case or blanks: 'NB' (2), 'NB ' (1), 'nb' ("
+    """
+    notes = []
+    for values, what, are in ((labels, "labels", "classes"), (groups, "groups", "groups")):
+        if values is None or values.dtype.kind != "U":
+            continue
+        distinct, sizes = np.unique(values, return_counts=True)
+        alike: dict[str, list[str]] = {}
+        for text, size in zip(distinct.tolist(), sizes.tolist(), strict=True):
+            core = "".join(unicodedata.normalize("NFKC", text).split()).casefold()  # blanks of every kind
+            alike.setdefault(core, []).append(f"{text!r} ({size})")
+        shown = [", ".join(some) for some in alike.values() if len(some) > 1]
+        if shown:
+            more = f" and {len(shown) - MOST} more" if len(shown) > MOST else ""
+            notes.append(
+                f"{request.name}: {what} differ only in case or blanks: {'; '.join(shown[:MOST])}{more}. They are different "
+                f"{are}; make them equal if they are the same."
+            )
+    return tuple(notes)
 
 
 def _refuse_no_classes(labels: Array, what: str, request: Request, turn_hint: str) -> None:

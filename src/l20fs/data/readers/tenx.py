@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from l20fs.data.readers.encoding import decode
 from l20fs.data.readers.limits import check_memory, unpack_gzip
 from l20fs.data.readers.table import Contents, DataError, Request, first_line, require
-from l20fs.data.readers.text import MEMORY_PER_BYTE, decode
+from l20fs.data.readers.text import MEMORY_PER_BYTE
 from l20fs.text import listed
 from l20fs.typing import Array
 
@@ -51,7 +52,7 @@ def read_tenx(request: Request) -> Contents:
             )
     of_matrix = replace(request, file=files["matrix"])
     X = parse_matrix_market(_content(of_matrix), of_matrix)
-    genes, notes = _gene_names(_lines(replace(request, file=files["features"])))
+    genes, notes = _gene_names(_lines(replace(request, file=files["features"])), request)
     cells = (
         [line.split("\t")[0] for line in _lines(replace(request, file=files["barcodes"]))] if "barcodes" in files else None
     )
@@ -61,7 +62,7 @@ def read_tenx(request: Request) -> Contents:
                 f"{request.name}: {files['matrix'].name} states {stated} {role}, but {files[role].name} has {len(found)} "
                 "lines. Take files that belong together."
             )
-    return Contents(X=X, feature_names=genes, sample_names=cells, notes=notes)
+    return Contents(X=X, feature_names=genes, sample_names=cells, notes=notes, is_turned=True)
 
 
 def _role(file: Path) -> str:
@@ -78,13 +79,13 @@ def _lines(request: Request) -> list[str]:
     return decode(_content(request), request).rstrip("\n").split("\n")
 
 
-def _gene_names(lines: list[str]) -> tuple[list[str], tuple[str, ...]]:
-    """Return the gene symbols of the second column; identifiers are appended to duplicates."""
+def _gene_names(lines: list[str], request: Request) -> tuple[list[str], tuple[str, ...]]:
+    """Return the gene symbols of the second column; without a rule for duplicates, these get their identifiers."""
     fields = [line.split("\t") for line in lines]
     symbols = [row[1] if len(row) > 1 else row[0] for row in fields]
     repeated = {name for name, count in Counter(symbols).items() if count > 1}
     names = [f"{symbol} ({row[0]})" if symbol in repeated else symbol for symbol, row in zip(symbols, fields, strict=True)]
-    if not repeated or all(len(row) < 2 for row in fields):
+    if not repeated or request.duplicates is not None or all(len(row) < 2 for row in fields):
         return symbols, ()
     return names, (
         f"{len(repeated)} gene symbols occur more than once ({listed(sorted(repeated))}); their identifiers were added.",

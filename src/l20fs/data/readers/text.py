@@ -2,154 +2,44 @@
 
 from __future__ import annotations
 
-import csv
 import io
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import chain
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from l20fs.data.readers.frames import TURN_HINT, check_header, contents_of_frame, wanted_columns
-from l20fs.data.readers.names import no_feature
-from l20fs.data.readers.table import Contents, DataError, Request, UnknownColumnError, find, first_line, require
-
-SEPARATORS = ("\t", ",", ";")
+from l20fs.data.readers.cells import Cells, Columns, is_asked_for
+from l20fs.data.readers.encoding import decode
+from l20fs.data.readers.frames import check_header, contents_of_frame, wanted_columns
+from l20fs.data.readers.layout import find_layout
+from l20fs.data.readers.lines import Lines, split_lines
+from l20fs.data.readers.number_texts import likely_mark
+from l20fs.data.readers.repeated import number_features
+from l20fs.data.readers.rows import RowCells
+from l20fs.data.readers.table import Contents, DataError, Request, first_line, require
+from l20fs.data.readers.turned import are_samples_in_columns, check_rows, contents_of_rows
+from l20fs.text import listed
+from l20fs.typing import Decimal
 
 #: Memory that reading takes, in bytes per byte of text: the text three times, its fields, and the numbers twice. Measured: 8
 #: for numbers of seven characters, and more for shorter ones.
 MEMORY_PER_BYTE = 10
 
 
-@dataclass(frozen=True)
-class Lines:
-    """Header and lines of a table; every line has as many fields as the header."""
-
-    header: list[str]
-    separator: str
-    #: Verbatim lines; a quoted field with a line break spans several lines of the file.
-    texts: list[str]
-    #: First field of each line.
-    first: list[str]
-    #: Line number in the file, counted from 1.
-    numbers: list[int]
-    quote: str = '"'
-
-    def without(self, rows: set[int]) -> Lines:
-        """Return the table without the given rows."""
-        keep = [i for i in range(len(self.texts)) if i not in rows]
-        return replace(
-            self,
-            texts=[self.texts[i] for i in keep],
-            first=[self.first[i] for i in keep],
-            numbers=[self.numbers[i] for i in keep],
-        )
-
-    def fields(self, row: int) -> list[str]:
-        """Return the fields of one line."""
-        return next(csv.reader(self.texts[row].split("\n"), delimiter=self.separator, quotechar=self.quote))
-
-
 def read_text(content: bytes, request: Request) -> Contents:
-    """Read a CSV or TSV file; the separator is detected in the header.
+    """Read a CSV or TSV file; its encoding, separator, header and decimal mark are detected.
 
-    If samples are in rows, a first column of text holds their names, and every other column except target and groups must
-    hold numbers. If samples are in columns, the first column holds the names of features, and labels and groups are rows.
+    If samples are in rows, a first column of text holds their names. If samples are in columns, the first column holds the
+    names of features, and labels and groups are rows. Other texts are left out.
     """
-    text = decode(content, request)
-    lines = text.split("\n")
-    if not lines[0].strip():
-        raise DataError(f"{request.name}: the first line is empty. It must name the columns.")
-    separator = find_separator(lines[0])
-    table = split_lines(lines, separator, request)
-    return turned_contents(table, request) if request.samples_in == "columns" else row_contents(table, request)
+    layout = find_layout(decode(content, request).split("\n"), request)
+    table = split_lines(layout.lines, layout.separator, request, layout.first_number, layout.is_short)
+    is_turned = are_samples_in_columns(table.header, table.first, request)
+    return turned_contents(table, request) if is_turned else row_contents(table, request)
 
 
-def decode(content: bytes, request: Request) -> str:
-    """Decode UTF-8 text and normalise line ends, or raise an error that names the line."""
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise DataError(
-            f"{request.name}: not UTF-8 text (byte {error.start}, line {line}). Save it again as UTF-8."
-        ) from error
-    text = text.replace("\r\n", "\n") if "\r" in text else text
-    for character, what in (("\0", "NUL bytes"), ("\r", "carriage returns without a line feed")):
-        if character in text:
-            line = text.count("\n", 0, text.index(character)) + 1
-            raise DataError(f"{request.name}: holds {what}, first in line {line}. Save it again as CSV or TSV.")
-    return text
-
-
-def find_separator(line: str) -> str:
-    """Return the separator of columns: a tab if there is one, since names contain commas and semicolons but no tabs."""
-    return "\t" if "\t" in line else max(SEPARATORS, key=line.count)
-
-
-def split_lines(lines: list[str], separator: str, request: Request, first_number: int = 1, quote: str = '"') -> Lines:
-    """Split lines into header and table; every line must have as many fields as the header.
-
-    pandas would pad short lines and truncate long ones. Fields are only counted, unless there are quotes.
-    """
-    found = records(lines, separator, quote, first_number, request)
-    _, text, fields = next(found)
-    header = text.split(separator) if fields is None else fields
-    if len(header) < 2:
-        raise DataError(f"{request.name}: one column only. Separate the columns by tab, comma or semicolon.")
-    return collect(header, found, separator, quote, request)
-
-
-def collect(
-    header: list[str], records: Iterator[tuple[int, str, list[str] | None]], separator: str, quote: str, request: Request
-) -> Lines:
-    """Collect the lines below a header, after a check of their numbers of fields."""
-    table = Lines(header, separator, [], [], [], quote)
-    for number, text, fields in records:
-        n_fields = text.count(separator) + 1 if fields is None else len(fields)
-        if n_fields != len(header):
-            raise DataError(
-                f"{request.name}: line {number} has {n_fields} fields. Every line must have {len(header)} fields, as many "
-                "as the header."
-            )
-        table.texts.append(text)
-        table.first.append(text.split(separator, 1)[0] if fields is None else fields[0])
-        table.numbers.append(number)
-    if not table.texts:
-        raise DataError(f"{request.name}: a header and no samples. Add lines of numbers.")
-    return table
-
-
-def records(
-    lines: list[str], separator: str, quote: str, first_number: int, request: Request
-) -> Iterator[tuple[int, str, list[str] | None]]:
-    """Yield number and text of each line that is not empty, and its fields if it has quotes."""
-    position = 0
-
-    def following() -> Iterator[str]:
-        nonlocal position
-        while position < len(lines):
-            position += 1
-            yield lines[position - 1] + "\n"
-
-    while position < len(lines):
-        start, position = position, position + 1
-        line = lines[start]
-        if quote in line:
-            try:
-                # A quoted field may continue in the next lines.
-                fields = next(csv.reader(chain([line + "\n"], following()), delimiter=separator, quotechar=quote))
-            except csv.Error as error:
-                raise DataError(
-                    f"{request.name}: line {start + first_number} cannot be read ({error}). Save it again as CSV."
-                ) from error
-            yield start + first_number, "\n".join(lines[start:position]), fields
-        elif line:
-            yield start + first_number, line, None
-
-
-def parse(table: Lines, text_columns: Sequence[int], request: Request, missing: Sequence[str] = ()) -> Any:
+def parse(
+    table: Lines, text_columns: Sequence[int], request: Request, missing: Sequence[str] = (), mark: Decimal = "."
+) -> Any:
     """Parse all columns into a DataFrame; ``text_columns`` are kept as verbatim text."""
     pandas = require("pandas", "cli", request)
     try:
@@ -161,7 +51,8 @@ def parse(table: Lines, text_columns: Sequence[int], request: Request, missing: 
             index_col=False,
             converters=dict.fromkeys(text_columns, str),  # pandas would read a class called NA as missing
             quotechar=table.quote,
-            na_values=list(missing),
+            na_values=[*missing, *request.na],
+            decimal=mark,
             low_memory=False,  # faster by half for many columns
         )
     except (pandas.errors.ParserError, pandas.errors.ParserWarning, ValueError, OverflowError) as error:
@@ -173,83 +64,110 @@ def parse(table: Lines, text_columns: Sequence[int], request: Request, missing: 
 
 def row_contents(table: Lines, request: Request, missing: Sequence[str] = ()) -> Contents:
     """Return the contents of a table with one sample per line."""
-    _refuse_turned(table, request)
-    check_header(table.header, request)
-    columns = {table.header.index(name): name for name in (*wanted_columns(request), request.groups) if name in table.header}
-    frame = parse(table, list(columns), request, missing)
+    header = check_header(named(table.header), request)
+    columns = {header.index(name): name for name in (*wanted_columns(request), request.groups) if name in header}
+    frame, mark = _read_columns(table, header, columns, request, missing)
     texts: dict[str, Sequence[str]] = {name: frame[column].tolist() for column, name in columns.items()}
-    frame.columns = table.header
-    return contents_of_frame(frame, {table.header[0]: table.first, **texts}, request, table.numbers)
+    frame.columns = header
+    frame = without_empty(frame, table.header, request)
+    contents = contents_of_frame(frame, {header[0]: table.first, **texts}, request, table.numbers)
+    return replace(contents, decimal=mark)
 
 
-def _refuse_turned(table: Lines, request: Request) -> None:
-    """Raise an error if the target or the groups are the name of a row instead of a column."""
-    for wanted in wanted_columns(request):
-        if wanted not in table.header and wanted in table.first:
-            line = table.numbers[table.first.index(wanted)]
-            raise UnknownColumnError(f"{request.name} has no column {wanted!r}, but line {line} begins with it. {TURN_HINT}")
+def named(header: Sequence[str]) -> list[str]:
+    """Return a header in which columns without a name, except the first one, are called by their number.
+
+    Examples
+    --------
+    >>> named(["", "TP53", " "])
+    ['', 'TP53', 'column 3']
+    """
+    return [f"column {place + 1}" if place and not name.strip() else name for place, name in enumerate(header)]
+
+
+def without_empty(frame: Any, header: Sequence[str], request: Request) -> Any:
+    """Return a table without the columns that have neither names nor values; a note says which others have no names."""
+    unnamed = [place for place, name in enumerate(header) if place and not name.strip()]
+    empty = [place for place in unnamed if frame.iloc[:, place].isna().all()]
+    others = [frame.columns[place] for place in unnamed if place not in empty]
+    note_unnamed([] if request.needed is not None else others, request)
+    return frame.drop(columns=frame.columns[empty]) if empty else frame
+
+
+def note_unnamed(names: Sequence[str], request: Request) -> None:
+    """Keep a note on columns that have no names in the file."""
+    if names:
+        what = "1 column has no name and is" if len(names) == 1 else f"{len(names)} columns have no names and are"
+        request.guess(None, None, f"{what} called {listed(names)}")
+
+
+def _read_columns(
+    table: Lines, header: list[str], texts: Mapping[int, str], request: Request, missing: Sequence[str]
+) -> tuple[Any, Decimal]:
+    """Return all columns, with odd cells among numbers as numbers or missing, and the decimal mark."""
+
+    targets = [j for j, name in texts.items() if name == request.table_target and request.task == "regression"]
+
+    def odd(frame: Any, mark: Decimal) -> Columns:
+        found = [j for j, dtype in enumerate(frame.dtypes) if dtype.kind not in "biuf" and j not in texts]
+        return {j: frame[j].tolist() for j in (*targets, *found) if j in texts or is_asked_for(header[j], request)}
+
+    cells = Cells(
+        parse=lambda mark: parse(table, list(texts), request, missing, mark),
+        odd=odd,
+        where=lambda column, row: f"column {header[column]!r}, line {table.numbers[row]}",
+        targets=targets,
+        separator=table.separator,
+        names=0,
+    )
+    is_value = [j not in texts or j in targets for j in range(len(header))]
+    frame, found, mark = cells.read(_first_mark(table, is_value), request)
+    if found.numbers:
+        columns = {j: found.numbers.get(j, frame[j]) for j in range(frame.shape[1])}
+        frame = require("pandas", "cli", request).DataFrame(columns, copy=False)
+    return frame, mark
+
+
+def _first_mark(table: Lines, is_value: Sequence[bool]) -> Decimal:
+    """Return the decimal mark that the first lines show, in their columns of values."""
+    first = [row for row, text in enumerate(table.texts[:5]) if table.separator != "," or table.quote in text]
+    rows = [[cell for cell, is_one in zip(table.fields(row), is_value, strict=False) if is_one] for row in first]
+    return likely_mark(rows, table.separator)
 
 
 def turned_contents(table: Lines, request: Request) -> Contents:
     """Return the contents of a table with one feature per line; labels and groups are rows."""
     rows = sample_rows(table, request)
-    features = wanted_rows(table.without({table.first.index(name) for name in rows}), request)
-    others = [name for name in table.first if request.needed is not None and name not in request.needed]
-    return with_rows(replace(feature_rows(features, 1, request), others=others), rows, 1, request)
-
-
-def wanted_rows(table: Lines, request: Request) -> Lines:
-    """Return the rows of the requested features, or raise an error if there is none."""
-    if request.needed is None:
-        return table
-    others = {row for row, name in enumerate(table.first) if name not in request.needed}
-    if len(others) == len(table.first):
-        raise no_feature(table.first, request)
-    return table.without(others)
+    return feature_rows(table.without({table.first.index(name) for name in rows}), 1, rows, request)
 
 
 def sample_rows(table: Lines, request: Request) -> dict[str, list[str]]:
     """Return the fields of the requested rows of labels and groups."""
-    if request.lacks_labels:
-        raise UnknownColumnError(
-            f"{request.name}: where are the labels? Name their row (--target ROW), or give a file with them (--labels FILE)."
-        )
-    for wanted in wanted_columns(request):
-        find(wanted, table.first, "row", request)
+    check_rows(table.first, request)
     return {
         name: table.fields(table.first.index(name)) for name in (request.table_target, request.groups) if name in table.first
     }
 
 
-def with_rows(contents: Contents, rows: dict[str, list[str]], n_names: int, request: Request) -> Contents:
-    """Return the contents with labels and groups from rows, without their first ``n_names`` fields."""
-    texts = {name: fields[n_names:] for name, fields in rows.items()}
-    target = request.table_target or ""
-    return replace(contents, y=texts.get(target), groups=texts.get(request.groups or ""), target_name=target)
+def feature_rows(table: Lines, n_names: int, rows: dict[str, list[str]], request: Request) -> Contents:
+    """Return the contents of a table with one feature per line, whose first ``n_names`` columns are annotations.
 
-
-def feature_rows(table: Lines, n_names: int, request: Request) -> Contents:
-    """Return the values of a table with one feature per line, whose first ``n_names`` columns are annotations."""
+    ``rows`` are the fields of the labels and the groups. Numbers to predict have the decimal mark of the table.
+    """
     if not table.texts:
         raise DataError(f"{request.name}: no features besides the target. Add rows of numbers.")
-    frame = parse(table, range(n_names), request)
-    values = frame.drop(columns=range(n_names))
-    _refuse_text_rows(values, table, request)
-    return Contents(
-        X=values.to_numpy(dtype=np.float64).T,
-        feature_names=table.first,
-        sample_names=table.header[n_names:],
+    features, samples = number_features(table.first, request), named(table.header)[n_names:]
+    note_unnamed([name for name, given in zip(samples, table.header[n_names:], strict=True) if name != given], request)
+    texts = {name: fields[n_names:] for name, fields in rows.items()}
+    cells = RowCells(
+        lambda mark: parse(table, range(n_names), request, mark=mark).drop(columns=range(n_names)),
+        features,
+        table.numbers,
+        samples,
+        texts.get(request.table_target or "") if request.task == "regression" else None,
+        table.separator,
     )
-
-
-def _refuse_text_rows(values: Any, features: Lines, request: Request) -> None:
-    """Raise an error that names the first line with text among the values."""
-    texts = [column for column, dtype in values.dtypes.items() if dtype.kind not in "biuf"]
-    if not texts:
-        return
-    numbers = require("pandas", "cli", request).to_numeric(values[texts[0]], errors="coerce")
-    row = int((numbers.isna() & values[texts[0]].notna()).to_numpy().argmax())
-    raise DataError(
-        f"{request.name}: line {features.numbers[row]}, {features.first[row]!r}, holds text. Every row must hold numbers, "
-        "except those of the target and the groups. If its samples are in rows, say so (--samples-in rows)."
-    )
+    is_value = [j >= n_names for j in range(len(table.header))]
+    frame, mark = cells.read(_first_mark(table, is_value), request)
+    contents = contents_of_rows(frame.set_axis(samples, axis=1), features, texts, table.numbers, request)
+    return replace(contents, decimal=mark)

@@ -20,6 +20,7 @@ from l20fs.evaluation.engine import Parts, Samples
 from l20fs.evaluation.folds import Fold
 from l20fs.evaluation.parallel import results_of
 from l20fs.inputs.constraints import FEATURE_CONSTRAINTS, resolve_constraints
+from l20fs.inputs.frames import collected, collected_targets
 from l20fs.inputs.validation import (
     refuse_foreign_array,
     refuse_non_finite,
@@ -83,11 +84,17 @@ class Preprocessing:
         return Preprocessed(fitted, after, list(results_of(apply_in, [(fold,) for fold in folds], n_jobs)))
 
     def _apply_in(self, samples: Samples, names: Array | None, n_features: int, fold: Fold) -> Parts:
+        parts = self.apply_in(samples, fold)
+        return parts._replace(places=_places(parts.train, names, n_features))
+
+    def apply_in(self, samples: Samples, fold: Fold) -> Parts:
+        """Fit a copy of the transformer to the training samples of a fold; it gives the same columns in all of them."""
+        if self.transformer is None:
+            return Parts(samples.part(fold.train), samples.part(fold.test))
         params = {name: np.asarray(values)[fold.train] for name, values in self.params.items()}
         fitted, train = self._fit(samples.part(fold.train), params)
         test = samples.part(fold.test)
-        test = replace(test, X=values_of(fitted.transform(test.X), fitted), names=train.names)
-        return Parts(train, test, _places(train, names, n_features))
+        return Parts(train, replace(test, X=values_of(fitted.transform(test.X), fitted), names=train.names))
 
     def _fit(self, samples: Samples, params: Mapping[str, Any]) -> tuple[Any, Samples]:
         """Return a fitted copy, and the samples as it transforms them in its fit, with the names that it gives."""
@@ -104,6 +111,7 @@ class Preprocessing:
 
 def validate_before(estimator: Any, X: Any, y: Any) -> tuple[Any, Array]:
     """Validate y, and of an X that is yet to be preprocessed the container; record its names and size."""
+    X, y = collected(X), collected_targets(y)
     refuse_blocks(X, type(estimator).__name__)
     refuse_foreign_array(X, "X")
     refuse_foreign_array(y, "y")

@@ -1,0 +1,125 @@
+"""What is refused in one line before any work: folders that cannot be written to, results given as data, typos."""
+
+from __future__ import annotations
+
+import errno
+import os
+import tempfile
+
+import pytest
+from cli_samples import planted, with_lonely, write_table
+
+from l20fs.cli import folder, run
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    X, labels, _ = planted(n_features=4)
+    return write_table(tmp_path_factory.mktemp("data") / "table.tsv", X, with_lonely(labels))
+
+
+@pytest.fixture
+def no_work(monkeypatch):
+    """Let every reader fail the test."""
+    for name in ("l20fs.cli.load.read_table", "l20fs.cli.load.load_srbct", "l20fs.experiments.reproduce.load_dataset"):
+        monkeypatch.setattr(name, lambda *given, **named: pytest.fail("the data were read"))
+
+
+def commands(data, place, tmp_path):
+    (tmp_path / "panel.json").write_text("{}")
+    panel = str(tmp_path / "panel.json")
+    return [
+        ["select", data, "--target=type", "-o", place],
+        ["compare", data, "--target=type", "-o", place],
+        ["path", data, "--target=type", "-o", os.path.join(place, "path.tsv")],
+        ["predict", panel, data, "-o", place],
+        ["validate", panel, data, "--target=type", "-o", place],
+        ["reproduce", "accuracy", "-o", place],
+    ]
+
+
+@pytest.mark.usefixtures("no_work")
+@pytest.mark.parametrize("place", ["file", "file/out", "file/deep/out"])
+def test_a_folder_that_is_or_lies_below_a_file(tmp_path, table, capsys, place):
+    (tmp_path / "file").write_text("mine")
+    for command in commands(table, str(tmp_path / place), tmp_path):
+        code = run(command)
+        said = capsys.readouterr().err
+        assert code in (1, 2), command
+        assert "is a file" in said
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+@pytest.mark.usefixtures("no_work")
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS])
+def test_a_folder_that_cannot_be_written_to(tmp_path, table, capsys, monkeypatch, number):
+    def refuse(*given, **named):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(folder.tempfile, "TemporaryFile", refuse)
+    for place in (tmp_path, tmp_path / "new" / "deep"):
+        for command in commands(table, str(place), tmp_path):
+            assert run(command) == 1, command
+            said = capsys.readouterr().err
+            assert said.startswith("error: -o ")
+            assert f"{tmp_path} cannot be written to ({os.strerror(number)}). Name another folder.\n" in said
+            assert said.count("\n") == 1
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_without_permission(tmp_path, table, capsys):
+    with tempfile.TemporaryDirectory(dir=tmp_path) as place:
+        os.chmod(place, 0o500)
+        assert run(["select", table, "--target=type", "-o", os.path.join(place, "out")]) == 1
+        assert "cannot be written to (Permission denied)" in capsys.readouterr().err
+
+
+def test_results_given_as_data(tmp_path, table, capsys):
+    results = tmp_path / "results"
+    assert run(["select", table, "--target=type", "-k", "2", "-o", str(results)]) == 0
+    capsys.readouterr()
+    for command in (
+        ["select", str(results), "--target=type"],
+        ["path", f"{results}/"],
+        ["compare", str(results), "-o", str(tmp_path / "out")],
+        ["predict", str(results), str(results)],
+    ):
+        assert run(command) == 2
+        said = capsys.readouterr().err
+        page = results / "report.html"
+        assert f"{results}/ holds results of `l20fs select`. Open {page}, or give the table of samples." in said
+    (tmp_path / "comparison.csv").write_text("")
+    assert run(["select", str(tmp_path)]) == 2
+    assert "holds results of `l20fs compare`. Give the table of samples." in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("no_work")
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["acuracy"], "'acuracy' is no exhibit. Did you mean 'accuracy'?"),
+        (["xyz"], "'xyz' is no exhibit. Use datasets, accuracy, "),
+        (["accuracy", "--datasets", "brian"], "'brian' is not a set of the paper. Did you mean 'brain'?"),
+        (["accuracy", "--datasets", "iris"], "Use brain, breast3, leukemia, lung, lymphoma, nci, prostate or srbct."),
+    ],
+)
+def test_typos_in_reproduce(tmp_path, capsys, arguments, message):
+    assert run(["reproduce", *arguments, "-o", str(tmp_path / "out")]) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["accuracy", "--datasets", "brain"], "error: 'brain' is not in "),
+        (["accuracy", "--datasets", "srbct,brain"], "error: 'brain' is not in "),
+        (["solvers"], "error: solvers: needs breast3, lung or nci, of which none is here."),
+        (["convergence"], "error: convergence: needs leukemia or prostate, of which none is here."),
+        (["lambda", "--datasets", "srbct"], "needs brain, leukemia, lung or prostate, of which none is among --datasets."),
+    ],
+)
+def test_reproduce_without_its_data(tmp_path, capsys, arguments, message):
+    assert run(["reproduce", *arguments, "-o", str(tmp_path / "out"), "--data-dir", str(tmp_path / "nothing")]) == 3
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
