@@ -78,7 +78,9 @@ def csv(frame: pd.DataFrame = WITH_TYPE, **options) -> str:
 
 
 def comma(frame: pd.DataFrame = WITH_TYPE, **options) -> str:
-    return csv(frame, decimal=",", **{"sep": ";", **options})
+    """Return a table with decimal commas; other cells than numbers stay as they are."""
+    written = frame.map(lambda cell: str(cell).replace(".", ",") if isinstance(cell, float) else cell)
+    return csv(written, **{"sep": ";", **options})
 
 
 def with_cells(cells: dict[tuple[int, str], object]) -> pd.DataFrame:
@@ -401,7 +403,7 @@ EVERYDAY = [
     ),
     LabFile(
         "thousands.csv",
-        text(comma().replace(f";{VALUES[3, 1]}".replace(".", ","), ";1.234,5", 1)),
+        text(comma(with_cells({(3, "MYC"): "1.234,5"}))),
         says=("--decimal ,",),
         values=without([(3, "MYC")], 1234.5),
         strict="decimal",
@@ -418,7 +420,7 @@ REFUSED = [
     LabFile("binary.csv", data(bytes(range(256)) * 20), exit_code=3),
     LabFile(
         "mixed-marks.csv",
-        text(comma().replace(f";{VALUES[8, 0]}".replace(".", ","), ";1.25", 1)),
+        text(comma(with_cells({(8, "TP53"): "1.25"}))),
         exit_code=3,
     ),
     LabFile("pickled.pkl", data(pickle.dumps(VALUES)), exit_code=3, says=("run code",)),

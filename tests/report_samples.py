@@ -194,10 +194,10 @@ def make_reliability(rng, n_samples, n_classes):
     return Reliability(bins, round(float(rng.uniform(0.02, 0.2)), 4), 0.25, intervals)
 
 
-def make_strips(n, sizes, seed=0):
-    """Return values of noise, at most 12 in a class; one class in three has no values of every third feature."""
+def make_strips(n, sizes, seed=0, most=12):
+    """Return values of noise; some classes have none of some features."""
     rng = np.random.default_rng(seed)
-    counts = [[0 if (i + c) % 9 == 8 else min(size, 12) for c, size in enumerate(sizes)] for i in range(n)]
+    counts = [[0 if (i + c) % 9 == 8 else min(size, most) for c, size in enumerate(sizes)] for i in range(n)]
     values = [[np.sort(rng.normal(5, 2, count)).round(3).tolist() for count in row] for row in counts]
     return Strips(values, [[float(np.median(row)) if row else None for row in rows] for rows in values], [])
 

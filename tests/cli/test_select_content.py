@@ -119,6 +119,17 @@ def test_heat_is_the_mean_z_score(make):
     np.testing.assert_allclose(build_content(found).heat, expected, atol=0.0051)
 
 
+def test_features_of_the_same_level_stand_together_in_the_heatmap():
+    content = build_content(findings(predictions=None))
+    levels = content.columns["level"]
+    assert len(set(levels)) > 2, "otherwise this test says nothing"
+    assert dict(content.heat_groups) == {
+        level: [place for place, other in enumerate(levels) if other == level] for level in levels
+    }
+    classes = [heading.split(" in ")[1] for heading, _ in content.heat_groups]
+    assert classes == sorted(classes)
+
+
 def test_a_constant_feature_that_is_included_has_no_heat_and_no_substitute():
     X, _ = make_data(0)
     X[:, 5] = 2.0

@@ -51,12 +51,12 @@ def test_large_classes_are_thinned_and_the_last_features_left_out(monkeypatch):
             assert strips.medians[place][c] == pytest.approx(np.median(values), abs=0.01)
     monkeypatch.setattr(select_strips, "MOST_STRIP_VALUES", 200)
     few = of(found)
-    assert {len(row) for rows in few.values for row in rows} == {12}
-    assert len(few.values) == 200 // 36
+    assert {len(row) for rows in few.values for row in rows} == {8}
+    assert len(few.values) == 200 // 24
     content = build_content(found)
-    assert "There are values of the first 5 features only" in render(content)
-    assert "36 of 60 samples are shown" in render(content)
-    monkeypatch.setattr(select_strips, "MOST_STRIP_VALUES", 30)
+    assert "There are values of the first 8 features only" in render(content)
+    assert "24 of 60 samples are shown" in render(content)
+    monkeypatch.setattr(select_strips, "MOST_STRIP_VALUES", 20)
     assert of(found) is None
     monkeypatch.setattr(select_strips, "MOST_STRIP_VALUES", 10**6)
     monkeypatch.setattr(select_strips, "MOST_CLASSES", 2)

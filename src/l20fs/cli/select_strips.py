@@ -14,7 +14,7 @@ from l20fs.report.rules import LARGEST, MOST_OF_A_CLASS, MOST_POINTS, MOST_STRIP
 from l20fs.typing import Array
 
 #: Fewest values of a class, and of a regression: rather than less, the page has fewer features.
-FEWEST_OF_A_CLASS, FEWEST_POINTS = 12, 100
+FEWEST_OF_A_CLASS, FEWEST_POINTS = 8, 100
 #: More classes have no picture.
 MOST_CLASSES = 100
 

@@ -33,7 +33,6 @@ def _prefixes(word: str) -> str:
 
 
 _MONTH = f"(?:{'|'.join(dict.fromkeys(map(_prefixes, MONTHS.split())))})"
-_SIGN = r"[\s./,-]"
 #: What a spreadsheet computes or converts, in the regular expressions of Python and of the script: formulas; numbers,
 #: amounts and dates without letters; numbers with an exponent; dates, times and truth values.
 PATTERN = "|".join(
@@ -41,8 +40,7 @@ PATTERN = "|".join(
         r"^\s*[=+@\uFF1D\uFF0B\uFF0D\uFF20-]",
         r"^(?=[^0-9]*[0-9])[\s0-9.,:/%$()'-]+$",
         r"^\s*[0-9.,]+e[+-]?[0-9]+\s*$",
-        rf"^\s*{_MONTH}{_SIGN}*[0-9]+({_SIGN}+[0-9]+)?\s*$",
-        rf"^\s*[0-9]+{_SIGN}*{_MONTH}({_SIGN}*[0-9]+)?\s*$",
+        rf"^(?=[^0-9]*[0-9])[\s0-9./,-]*{_MONTH}[\s0-9./,-]*$",
         r"^\s*[0-9]+(:[0-9]+)*\s*[ap]m?\s*$",
         r"^\s*(true|false|wahr|falsch|vrai|faux|verdadero|falso|vero|verdadeiro|waar|onwaar)\s*$",
         r"^\s*#",

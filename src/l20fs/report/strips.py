@@ -1,7 +1,7 @@
 """Strip plots: the values of a feature in single samples, a line for each class; of a regression, against the target.
 
 Positions across are in thousandths of the width, so that the picture fits any page, and heights are in pixels. The script
-draws the same picture of another feature from the same numbers.
+draws the same picture of another feature from the same numbers, of which it gets the differences.
 """
 
 from __future__ import annotations
@@ -31,6 +31,27 @@ def strip_plots(content: Content) -> dict[str, Any] | None:
         "heights": [round(y(target)) for target in strips.targets] if is_regression else list(JITTER),
         "features": [_feature(*pair) for pair in zip(strips.values, strips.medians, strict=True)],
     }
+
+
+def for_script(plots: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return the pictures with the differences of positions that rise, which take half the room in the packed page.
+
+    Examples
+    --------
+    >>> for_script({"heights": [1], "features": [{"dots": [[30, 400, 970]], "medians": [[400, "2"]]}]})["features"]
+    [{'dots': [[30, 370, 570]], 'medians': [[400, '2']]}]
+    >>> for_script({"heights": [1, 2], "features": [{"dots": [[970, None]], "medians": []}]})["features"][0]["dots"]
+    [[970, None]]
+    """
+    if plots is None:
+        return None
+    features = [
+        feature | {"dots": [[b - a for a, b in zip([0, *row], row, strict=False)] for row in feature["dots"]]}
+        if feature["medians"]
+        else feature
+        for feature in plots["features"]
+    ]
+    return plots | {"features": features}
 
 
 def target_ticks(content: Content) -> list[tuple[int, str]]:

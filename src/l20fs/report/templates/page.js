@@ -256,7 +256,9 @@
   function drawStrip(place) {
     const { dots, medians, ticks } = strips.features[place];
     [...byId("strips").querySelectorAll("tbody tr")].forEach((row, line) => {
-      const marks = dots[line].flatMap((x, i) =>
+      let last = 0;
+      const places = medians.length ? dots[line].map((step) => (last += step)) : dots[line];
+      const marks = places.flatMap((x, i) =>
         x === null ? [] : [shape("circle", { cx: `${x / 10}%`, cy: strips.heights[i % strips.heights.length], r: 3 })],
       );
       const median = medians[line];
@@ -284,6 +286,9 @@
   }
 
   function offerStrips() {
+    strips.features.forEach((_, place) => {
+      byId("strip-feature").add(new Option(`${place + 1}. ${shorten(report.features[place], 60)}`, place));
+    });
     for (const row of rows.slice(0, strips.features.length)) {
       const button = document.createElement("button");
       button.type = "button";
