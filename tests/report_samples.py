@@ -5,7 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from l20fs.report import ClassRate, Content, Curve, Numbers, PanelNumbers, PathLines, Reliability, Roc, Stability
+from l20fs.report import (
+    ClassRate,
+    Content,
+    Curve,
+    Lookup,
+    Numbers,
+    PanelNumbers,
+    PathLines,
+    Reliability,
+    Roc,
+    Stability,
+    Strips,
+)
+from l20fs.report.confusion import confused_pairs
 
 #: Names that are markup, script, formulas or hard to write in a line (fault R1 and C7).
 EVIL = [
@@ -81,6 +94,7 @@ def make_content(
         "columns": {
             "rank": [str(rank + 1) for rank in range(k_max)],
             "score": [f"{5 / (rank + 1):.10g}" for rank in range(k_max)],
+            "level": [f"high in {classes[int(np.argmax(row))]}" if classes else "" for row in heat],
             "norm": [f"{value:.10g}" for value in rng.uniform(0.1, 0.4, k_max)],
             "entry_alpha": [f"{2 / (rank + 1) ** 2:.10g}" for rank in range(k_max)],
             "rule": ["entry"] * k_max,
@@ -95,9 +109,10 @@ def make_content(
             for rank in range(k_max)
         ],
         "heat": heat.tolist(),
+        "heat_groups": make_groups(heat, classes),
         "coef": coef,
-        "strongest": [[int(np.argmax(np.abs(np.array(row, float)))) for row in panel] for panel in coef],
         "confusion": confusion if n_classes <= 30 else None,
+        "confused": None if n_classes <= 30 else [confused_pairs(counts) for counts in confusion],
         "path": PathLines(
             (2.0 * 10.0 ** (-3 * shares)).tolist(),
             [line.round(4).tolist() for line in lines],
@@ -108,7 +123,9 @@ def make_content(
         "rates": [[make_rate(share, size) for size in sizes] for share in mean.round(4).tolist()],
         "roc": [make_roc(rng) for _ in range(k_max)] if n_classes == 2 else None,
         "reliability": [make_reliability(rng, n_samples, n_classes) for _ in range(k_max)],
+        "lookup": make_lookup(names, n_features, min(k, k_max)),
         "panel": make_panel(k_max, n_classes, seed),
+        "strips": make_strips(min(k_max, 30), sizes, seed) if k_max else None,
     }
     return Content(**values | changes)
 
@@ -138,10 +155,18 @@ def make_regression(k=6, k_max=20, *, targets=("age",), names=None, seed=0, n_sa
         "coef": coef,
         "numbers": Numbers(measured.round(2).tolist(), [each.round(2).tolist() for each in predicted]),
         "panel": make_panel(k_max, n_targets, seed, is_regression=True),
+        "strips": make_scatter(k_max, measured[0].round(2).tolist(), seed) if k_max else None,
     }
-    nothing = dict.fromkeys(("strongest", "confusion", "rates", "roc", "reliability"))
+    nothing = dict.fromkeys(("confusion", "confused", "rates", "roc", "reliability"))
     empty = {"classes": [], "class_sizes": [], "n_classes": 1, "n_samples": n_samples, "names": names}
     return make_content(k=k, k_max=k_max, seed=seed, **empty | values | nothing | changes)
+
+
+def make_groups(heat, classes):
+    """Return the rows of the heatmap by the class with the highest mean."""
+    highest = heat.argmax(axis=1)
+    found = [(name, np.flatnonzero(highest == place).tolist()) for place, name in enumerate(classes or ["all"])]
+    return [(f"high in {name}", places) for name, places in found if places]
 
 
 def interval(mean, width=0.05):
@@ -165,7 +190,24 @@ def make_reliability(rng, n_samples, n_classes):
     shares = np.clip(chances + rng.normal(0, 0.1, 5), 0, 1).round(4)
     sizes = 1 + rng.multinomial(n_samples - 5, [0.05, 0.1, 0.15, 0.2, 0.5])
     bins = list(zip(chances.tolist(), shares.tolist(), sizes.tolist(), strict=True))
-    return Reliability(bins, round(float(rng.uniform(0.02, 0.2)), 4), 0.25)
+    intervals = [(max(0.0, round(share - 0.2, 4)), min(1.0, round(share + 0.2, 4))) for _, share, _ in bins]
+    return Reliability(bins, round(float(rng.uniform(0.02, 0.2)), 4), 0.25, intervals)
+
+
+def make_strips(n, sizes, seed=0, most=12):
+    """Return values of noise; some classes have none of some features."""
+    rng = np.random.default_rng(seed)
+    counts = [[0 if (i + c) % 9 == 8 else min(size, most) for c, size in enumerate(sizes)] for i in range(n)]
+    values = [[np.sort(rng.normal(5, 2, count)).round(3).tolist() for count in row] for row in counts]
+    return Strips(values, [[float(np.median(row)) if row else None for row in rows] for rows in values], [])
+
+
+def make_scatter(n, truth, seed=0):
+    """Return values of noise beside numbers, some of them missing."""
+    rng = np.random.default_rng(seed)
+    values = rng.normal(5, 2, (n, len(truth))).round(3)
+    rows = [[[None if (i + j) % 7 == 6 else value for j, value in enumerate(row)]] for i, row in enumerate(values.tolist())]
+    return Strips(rows, [[] for _ in rows], truth, "log(1 + value)")
 
 
 def make_panel(k_max, n_outputs, seed=0, *, is_regression=False, transform="none"):
@@ -182,6 +224,16 @@ def make_panel(k_max, n_outputs, seed=0, *, is_regression=False, transform="none
         rng.uniform(8, 12, k_max).round(3).tolist(),
         transform,
     )
+
+
+def make_lookup(names, n_features, n_selected):
+    """Return all features, of which the last has no rank, and the others have made-up likeness."""
+    names = [*names, *(f"other {place}" for place in range(len(names), n_features))]
+    n = len(names)
+    places = [place % n_selected if n_selected and place < n - 1 else -1 for place in range(n)]
+    values = [0.0 if place < 0 else round((-1) ** i * (i % 101) / 100, 2) for i, place in enumerate(places)]
+    entry = [float(f"{2 / (rank + 1) ** 2:.4g}") for rank in range(min(n - 1, 50))]
+    return Lookup(names, n - 1, [*range(1, n), 0], entry, len(entry), places, values)
 
 
 def evil_content():

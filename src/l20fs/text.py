@@ -183,8 +183,21 @@ def shorten(name: object, limit: int = 28) -> str:
     >>> shorten("ENSG00000141510_TP53_tumour_protein", limit=16)
     'ENSG0000…protein'
     """
+    first, middle, last = parted(name, limit)
+    return f"{first}…{last}" if middle else first
+
+
+def parted(name: object, limit: int = 28) -> tuple[str, str, str]:
+    """Return a name on one line in three parts: its start, what :func:`shorten` leaves out, and its end.
+
+    Examples
+    --------
+    >>> parted("ENSG00000141510_TP53", limit=9), parted("TP53", limit=9)
+    (('ENSG', '00000141510_', 'TP53'), ('TP53', '', ''))
+    """
     text = " ".join(str(name).split())
     if len(text) <= limit:
-        return text
+        return text, "", ""
     n_last = (limit - 1) // 2
-    return f"{text[: limit - 1 - n_last]}…{text[-n_last:]}"
+    n_first = limit - 1 - n_last
+    return text[:n_first], text[n_first:-n_last], text[-n_last:]

@@ -125,10 +125,33 @@ def test_some_features_of_a_file_in_blocks_are_in_memory(folder, name, tight):
 
 
 @pytest.mark.parametrize("name", FILES)
+def test_features_are_left_out_of_a_file_that_stays_in_blocks(folder, name, tight, tmp_path):
+    whole = read_table(folder / name, **reading(folder, name))
+    ignored = [whole.feature_names[place] for place in (0, 7, 8, 23)]
+    table = read_table(folder / name, **reading(folder, name), in_blocks=True, ignore=ignored)
+    assert isinstance(table.X, FileBlocks)
+    assert table.others == ignored
+    kept = [place for place in range(N_GENES) if place not in (0, 7, 8, 23)]
+    assert table.feature_names == [whole.feature_names[place] for place in kept]
+    found, expected = (X.toarray() if sp.issparse(X) else X for X in (table.X[:, np.arange(len(kept))], whole.X))
+    np.testing.assert_array_equal(found, expected[:, kept])
+
+
+@pytest.mark.parametrize("name", ["csc.h5ad", "columns.npy"])
+def test_what_is_left_out_of_blocks_changes_the_result_as_in_memory(folder, name, monkeypatch, tmp_path):
+    ignored = ",".join(read_table(folder / name, **reading(folder, name)).feature_names[:2])
+    expected = select(folder, tmp_path / "whole", name, "--ignore", ignored)
+    monkeypatch.setattr(limits, "WORK", 10**9)
+    monkeypatch.setattr("l20fs.blocks.sources.LARGEST_BLOCK", 3000)
+    found = select(folder, tmp_path / "blocks", name, "--ignore", ignored)
+    assert [row["feature"] for row in found] == [row["feature"] for row in expected]
+
+
+@pytest.mark.parametrize("name", FILES)
 def test_the_result_is_that_of_the_whole_table(folder, tmp_path, name, monkeypatch, capsys):
     """Selection, accuracy, weights, substitutes, means and resamples; numbers to the digits that blocks may change."""
-    more = ("--log", "--stability", "4", "--n-jobs", "2", "--auto", "best", "--nested")
-    more = more if "donor" in arguments(folder, name) else more[:-3]
+    more = ("--log", "--stability", "4")
+    more += {"csr.h5ad": ("--n-jobs", "2", "--auto", "best", "--nested"), "csc.h5ad": ("--auto", "best")}.get(name, ())
     whole = tmp_path / "whole"
     assert run(["select", *arguments(folder, name), "-o", str(whole), *more]) == 0
     monkeypatch.setattr(limits, "WORK", 10**9)
@@ -143,8 +166,10 @@ def test_the_result_is_that_of_the_whole_table(folder, tmp_path, name, monkeypat
         expected, found = (pd.read_csv(folder / file, sep="\t") for folder in (whole, blocks))
         pd.testing.assert_frame_equal(found, expected, check_exact=False, rtol=1e-4)
     reports = [json.loads((place / "report.json").read_text()) for place in (whole, blocks)]
-    for key in ("answer", "sentences", "warnings", "heat", "confusion", "substitutes", "strongest"):
+    for key in ("answer", "sentences", "warnings", "heat", "heat_groups", "confusion", "substitutes", "strips"):
         assert reports[1][key] == reports[0][key], key
+    nearest = [(report["lookup"]["names"], report["lookup"]["nearest"]) for report in reports]
+    assert nearest[1] == nearest[0]
     assert {file.split("-")[0] for file in contents(blocks)} == {*RESULTS, "stability.tsv", "stability/resample"}
 
 
@@ -398,14 +423,15 @@ def test_passes_are_kept_of_fits_that_are_few(folder, tmp_path, monkeypatch, tig
 
 # Runs that were killed
 
+# Forks, so that the interpreter starts once: for each line with a number of passes and a command, a child runs the command
+# and dies after that many passes; its exit status is printed.
 KILLED = """
-import os, signal, sys
-from pathlib import Path
+import json, os, signal, sys
 from l20fs.cli import run
 from l20fs.data.readers import limits
 from l20fs.storage import keyed_store
 limits.WORK = 10**9
-n_left, write = int(sys.argv[1]), keyed_store.write_atomically
+write = keyed_store.write_atomically
 def write_and_die(*arguments):
     global n_left
     write(*arguments)
@@ -413,29 +439,49 @@ def write_and_die(*arguments):
     if n_left == 0:
         os.kill(os.getpid(), signal.SIGKILL)
 keyed_store.write_atomically = write_and_die
-sys.exit(run(sys.argv[2:]))
+for line in sys.stdin:
+    n_left, command = json.loads(line)
+    child = os.fork()
+    if child == 0:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        os._exit(run(command))
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
 
 
-def test_a_run_that_was_killed_goes_on_where_it_was(folder, tmp_path, capsys):
+@pytest.fixture
+def killer():
+    """Return a function that runs a command in another process until it dies, and returns its exit status."""
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", KILLED], stdin=pipe, stdout=pipe, stderr=pipe, text=True) as server:
+
+        def start(n_passes, command):
+            server.stdin.write(json.dumps([n_passes, command]) + "\n")
+            server.stdin.flush()
+            return int(server.stdout.readline())
+
+        yield start
+        server.communicate()
+
+
+def test_a_run_that_was_killed_goes_on_where_it_was(folder, tmp_path, capsys, killer):
     command = ["select", *arguments(folder, "csr.h5ad"), "-k", "5"]
 
     def start(n_passes, output, *more):
-        call = [sys.executable, "-c", KILLED, str(n_passes), *command, "-o", str(output), *more]
-        return subprocess.run(call, capture_output=True, text=True, check=False)
+        return killer(n_passes, [*command, "-o", str(output), *more])
 
-    assert start(0, tmp_path / "whole").returncode == 0
+    assert start(0, tmp_path / "whole") == 0
     expected = contents(tmp_path / "whole")
     assert set(expected) == RESULTS
     output = tmp_path / "out"
-    assert start(4, output).returncode == -signal.SIGKILL
+    assert start(4, output) == -signal.SIGKILL
     kept = set(Path(output / "passes").iterdir())
     assert len(kept) == 4
     assert run([*command, "-o", str(output)]) == 2
     assert "holds a run that was not finished. Use --resume to go on, or --force to begin anew" in capsys.readouterr().err
-    assert start(3, output, "--resume").returncode == -signal.SIGKILL
+    assert start(3, output, "--resume") == -signal.SIGKILL
     assert len(set(Path(output / "passes").iterdir()) - kept) == 3
-    assert start(0, output, "--resume").returncode == 0
+    assert start(0, output, "--resume") == 0
     found = contents(output)
     assert set(found) == RESULTS, "what was kept is gone"
     assert found == expected

@@ -144,7 +144,7 @@ def test_json_is_what_the_files_hold(results, table, capsys):
     summary = loads_strictly(capsys.readouterr().out)
     assert summary.items() >= loads_strictly((results / "run.json").read_text()).items()
     assert summary["selected"] == [row["feature"] for row in read_tsv(results / "selection.tsv")]
-    assert summary["strongest"] == [row["strongest"] for row in read_tsv(results / "selection.tsv")]
+    assert summary["level"] == [row["level"] for row in read_tsv(results / "selection.tsv")]
     stated = read_tsv(results / "cv.tsv")
     assert len(summary["cv"]) == 12
     for entry, row in zip(summary["cv"], stated, strict=True):
@@ -162,11 +162,11 @@ def entry_alpha():
     return 0.999 * float(path.alphas[(path.n_nonzero > 0).argmax()])
 
 
-def test_json_stays_valid_where_a_feature_has_no_strongest_class(table, entry_alpha, capsys):
+def test_json_stays_valid_where_a_feature_has_no_weights(table, entry_alpha, capsys):
     assert run(["select", table, "--target", "type", "-k", "3", "--json", "--alpha", repr(0.9 * entry_alpha)]) == 0
     summary = loads_strictly(capsys.readouterr().out)
     assert len(summary["selected"]) == 3
-    assert set(summary["strongest"]) <= {"left", "mid", "right", None}
+    assert {text.split(" in ")[0] for text in summary["level"]} <= {"high", "low"}
 
 
 def test_an_alpha_at_which_a_fold_selects_nothing(table, entry_alpha, capsys):
@@ -404,7 +404,7 @@ def test_names_are_shown_and_written_as_they_are(tmp_path, capsys, name):
     cells = [[cell.strip() for cell in line.split("│")[2:5:2]] for line in capsys.readouterr().out.splitlines()]
     shown = [row for row in cells if len(row) == 2]
     assert name in [feature for feature, _ in shown]
-    assert name in [strongest for _, strongest in shown]
+    assert any(level in (f"high in {name}", f"low in {name}") for _, level in shown)
     selection = read_tsv(tmp_path / "out" / "selection.tsv")
     assert [row["feature"] for row in selection if row["feature"] not in names] == []
     assert name in [row["feature"] for row in selection]

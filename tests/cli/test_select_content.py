@@ -10,56 +10,23 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from samples import CONTAINERS, SOLVERS, make_data
+from select_findings import LETTERS, NAMES, findings, made
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import log_loss, roc_auc_score, roc_curve
 
 from l20fs import L20Selector, StabilitySelector
 from l20fs.cli.options import SelectOptions
 from l20fs.cli.select_content import build_content, selection_tsv
-from l20fs.cli.select_findings import Findings
 from l20fs.cli.select_sentences import data_warnings
-from l20fs.data.readers import Samples
-from l20fs.estimators import panels
+from l20fs.estimators import feature_values, panels
 from l20fs.estimators.panels import largest_k, ranked_units
 from l20fs.evaluation.corrected_score import Estimate, fixed_score, wilson
 from l20fs.evaluation.folds import make_stratified_folds
 from l20fs.evaluation.metrics import METRICS
 from l20fs.evaluation.predictions import predictions_by_k
-from l20fs.evaluation.target_summary import summarise
-from l20fs.inputs.names import NamedColumns
 from l20fs.methods import FisherScore
 from l20fs.report import Content, render
-
-LETTERS = np.array(["a", "b", "c"])
-NAMES = [f"g{j}" for j in range(12)]
-
-
-def made(X, y, names, selector, k, predictions=None, **changes):
-    samples = Samples(X, y, names, "", title="toy")
-    targets = summarise(y)
-    found = Findings(
-        samples,
-        SelectOptions(),
-        targets,
-        targets.metric,
-        selector,
-        ranked_units(selector),
-        k,
-        "asked",
-        predictions=predictions,
-    )
-    found = replace(found, **changes)
-    return replace(found, warnings=[*data_warnings(found), *found.warnings])
-
-
-def findings(selector=None, k=4, seed=0, X=None, y=None, **changes):
-    drawn, codes = make_data(seed)
-    X, y = drawn if X is None else X, LETTERS[codes] if y is None else y
-    selector = L20Selector(k, max_features=12) if selector is None else selector
-    selector.fit(NamedColumns(X, NAMES[: X.shape[1]]), y)
-    folds = summarise(y).folds()
-    predictions = None if "predictions" in changes else predictions_by_k(selector, X, y, range(1, 11), folds)
-    return made(X, y, NAMES[: X.shape[1]], selector, k, **{"predictions": predictions} | changes)
+from l20fs.report.confusion import confused_pairs
 
 
 def frame_of(text):
@@ -75,16 +42,15 @@ def test_the_table_says_for_every_k_what_the_selection_frame_says(seed, solver):
     for k in range(1, content.k_max + 1):
         stated = frame_of(content.selection_tsv(k))
         expected = found.selector.set_params(n_features_to_select=k).selection_frame(
-            pd.DataFrame(found.samples.X, columns=NAMES)
+            pd.DataFrame(found.samples.X, columns=NAMES), found.samples.y
         )
-        for name in ("feature", "rank", "rule", "could_replace"):
+        for name in ("feature", "rank", "level", "rule", "could_replace"):
             assert stated[name].tolist() == expected[name].tolist(), (k, name)
         for name in ("score", "norm"):
             np.testing.assert_allclose(stated[name], expected[name], rtol=1e-5)
         coef = found.selector.path_.refit(k).coef[:, found.selector.path_.support(k)]
         for label, weights in zip(LETTERS, coef, strict=True):
             np.testing.assert_allclose(stated[f"coef_{label}"], weights, rtol=1e-3)
-        assert stated["strongest"].tolist() == LETTERS[np.abs(coef).argmax(axis=0)].tolist()
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -135,7 +101,7 @@ def test_curves_and_confusion_are_those_of_the_predictions():
 
 @pytest.mark.parametrize("most", [1, 90, 10**6])
 def test_heat_of_a_group_is_the_mean_of_its_features(most, monkeypatch):
-    monkeypatch.setattr(panels, "MOST_VALUES", most)  # one unit, three features or all of them at a time
+    monkeypatch.setattr(feature_values, "MOST_VALUES", most)  # one unit, three features or all of them at a time
     selector = L20Selector(2, max_features=9, feature_groups=[[0, 1, 2], [9, 5]])
     found = findings(selector, predictions=None)
     z = (found.samples.X - found.samples.X.mean(axis=0)) / found.samples.X.std(axis=0)
@@ -151,6 +117,17 @@ def test_heat_is_the_mean_z_score(make):
     order = found.selector.path_.order
     expected = [[z[found.samples.y == label, j].mean() for label in LETTERS] for j in order]
     np.testing.assert_allclose(build_content(found).heat, expected, atol=0.0051)
+
+
+def test_features_of_the_same_level_stand_together_in_the_heatmap():
+    content = build_content(findings(predictions=None))
+    levels = content.columns["level"]
+    assert len(set(levels)) > 2, "otherwise this test says nothing"
+    assert dict(content.heat_groups) == {
+        level: [place for place, other in enumerate(levels) if other == level] for level in levels
+    }
+    classes = [heading.split(" in ")[1] for heading, _ in content.heat_groups]
+    assert classes == sorted(classes)
 
 
 def test_a_constant_feature_that_is_included_has_no_heat_and_no_substitute():
@@ -188,14 +165,14 @@ def test_stability_is_that_of_the_resamples():
     assert content.stability.frequencies == pytest.approx(stable.frequencies_[order[:4]].tolist())
     assert content.stability.index == stable.stability_
     assert [float(text) for text in content.columns["stability"]] == pytest.approx(stable.frequencies_[order].tolist())
-    assert any(text.startswith("Stability: on 10 random halves") for text in content.sentences)
+    assert any(text.startswith("Stability index: on 10 random halves") for text in content.sentences)
 
 
 def test_methods_without_weights_have_no_columns_of_them():
     found = findings(FisherScore(10))
     content = build_content(found)
     assert (content.coef, content.path) == (None, None)
-    assert list(content.columns) == ["rank", "score"]
+    assert list(content.columns) == ["rank", "score", "level"]
     order = np.argsort(found.selector.ranking_)
     assert content.features == [NAMES[j] for j in order]
     assert "rule" not in content.selection_tsv(3)
@@ -243,13 +220,41 @@ def test_notes_of_the_run_are_among_the_warnings():
     assert content.k_rule == "smallest within one standard error of the best"
 
 
-def test_many_classes_have_no_confusion():
+def test_many_classes_have_a_list_of_confusions_and_rates():
     rng = np.random.default_rng(0)
     y = np.array([f"c{i % 40:02d}" for i in range(120)])
     X = rng.standard_normal((120, 30)) + (np.arange(120) % 40)[:, None] * rng.standard_normal(30)
     selector = L20Selector(3, max_features=30).fit(X, y)
     predictions = predictions_by_k(selector, X, y, range(1, 4), make_stratified_folds(y))
-    assert build_content(made(X, y, [f"g{j}" for j in range(30)], selector, 3, predictions)).confusion is None
+    content = build_content(made(X, y, [f"g{j}" for j in range(30)], selector, 3, predictions))
+    assert content.confusion is None
+    assert content.reliability is None
+    for k in (1, 2, 3):
+        counts = predictions.confusion(k)
+        assert content.confused[k - 1] == confused_pairs(counts.tolist())
+        right = [rate.sensitivity[0] for rate in content.rates[k - 1]]
+        np.testing.assert_allclose(right, counts.diagonal() / counts.sum(axis=1), atol=5e-5)
+    assert content.confused[3:] == [None] * (content.k_max - 3)  # not measured
+
+
+def test_lookup_has_all_features_with_their_ranks_entries_and_nearest_members():
+    X, codes = make_data(5)
+    X[:, 6] = 1.0
+    found = findings(k=4, X=X, y=LETTERS[codes])
+    path, lookup = found.path, build_content(found).lookup
+    order = np.argsort(found.selector.ranking_, kind="stable")
+    assert lookup.names == [NAMES[j] for j in order]
+    assert lookup.names[-1] == "g6"
+    assert lookup.ranks == [*range(1, 12), 0]
+    assert (lookup.n_ranked, lookup.n_followed) == (11, 11)
+    np.testing.assert_allclose(lookup.entry, path.entry_alphas[order[: len(lookup.entry)]], rtol=1e-3)
+    assert np.isnan(path.entry_alphas[order[len(lookup.entry) :]]).all()
+    with np.errstate(invalid="ignore"):
+        matrix = np.abs(np.nan_to_num(np.corrcoef(X.T)))[:, order[:4]]
+    assert lookup.nearest == [-1 if j == 6 else int(matrix[j].argmax()) for j in order]
+    np.testing.assert_allclose(np.abs(lookup.correlations), matrix[order].max(axis=1), atol=0.0051)
+    other = build_content(findings(FisherScore(4), k=4)).lookup
+    assert (other.entry, other.n_followed, other.ranks) == (None, 0, [])
 
 
 @given(st.integers(2, 500))

@@ -166,7 +166,11 @@ def test_a_regression_from_the_table_to_the_page(diabetes, tmp_path, capsys):
     np.testing.assert_allclose(content.heat[0], [z[thirds == part, best].mean() for part in range(3)], atol=0.0051)
     header = (output / "selection.tsv").read_text().splitlines()[0].split("\t")
     assert header[-1] == "coef_progression"
-    assert "strongest" not in header
+    levels = dict(zip(content.features, content.columns["level"], strict=True))
+    for name, level in levels.items():
+        falls = np.corrcoef(X[:, names.index(name)], y)[0, 1] < 0.0
+        assert level == f"{'falls' if falls else 'rises'} with progression"
+    assert len(set(levels.values())) == 2, "otherwise this test says nothing"
     weights = [float(row["coef_progression"]) for row in read_tsv(output / "selection.tsv")]
     np.testing.assert_allclose(weights, model.coef_[model.path_.support(5)], rtol=1e-3)
 
@@ -179,8 +183,7 @@ def test_a_regression_on_the_terminal(diabetes, capsys):
     text = " ".join(printed.out.split())
     assert "R² (95 % interval): 5-fold cross-validation, selection inside each fold" in text
     assert "Always the mean: 0" in text
-    assert "strongest class" not in text
-    assert "sign" in text
+    assert "rises with progression" in text
 
 
 @pytest.mark.parametrize("rule", ["best", "1se"])

@@ -225,13 +225,8 @@ def test_f4_a_table_that_looks_transposed_gets_a_hint(tmp_path):
     file = write(tmp_path, "gene,s1,s2\n" + genes, "a.csv")
     hint = "If its samples are in columns, say so (--samples-in columns)."
     assert hint in refuse(file, kind=UnknownColumnError)
-    assert hint in refuse(write(tmp_path, "gene,s1,s2\ntype,u,v\n" + genes, "b.csv"), "type", kind=UnknownColumnError)
     assert hint in refuse(write(tmp_path, "gene,s1,s2\ng1,1,2\n" + genes, "c.csv"), "s2")
     assert hint in refuse(write(tmp_path, "gene,s1,s2\n" + genes + "type,u,v\n", "d.csv"), "gene")
-    (tmp_path / "labels.csv").write_text("s1,u\ns2,v\n")
-    message = refuse(file, labels=tmp_path / "labels.csv")
-    assert "no label for 100 of 100 samples" in message
-    assert hint in message
 
 
 def test_f4_a_table_with_many_samples_is_read_with_a_note(tmp_path):

@@ -237,7 +237,7 @@ def test_fewer_than_half_are_refused_with_names_of_both_sides(table):
 
 
 def test_a_sheet_that_names_features_gives_the_hint_at_the_orientation(table):
-    message = refuse(table, pd.DataFrame({"id": ["a", "b", "c"], "type": [*"uvu"]}))
+    message = refuse(table, pd.DataFrame({"id": ["a", "b", "c"], "type": [*"uvu"]}), samples_in="rows")
     assert "--samples-in columns" in message
     pd.read_csv(table, index_col=0).T.to_csv(table.parent / "turned.csv")
     found = read(table.parent / "turned.csv", SHEET, samples_in="columns")

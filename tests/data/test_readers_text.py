@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
+
 import numpy as np
 import openpyxl
 import pandas as pd
 import pytest
 
 from l20fs.data.readers import DataError, UnknownColumnError, read_table
-from l20fs.data.readers.cells import MISSING_IN_USE, as_number
+from l20fs.data.readers.number_texts import MISSING_IN_USE, as_number
 
 ROWS = [("u", 1.5, -2.0), ("v", 0.25, 1e-3), ("u", 3.0, 4.5), ("v", 5.125, 6.0), ("u", 7.5, 8.0), ("v", 9.5, 0.5)]
 X = np.array([row[1:] for row in ROWS])
@@ -320,7 +322,8 @@ NUMBERS = ["1.5", "2", "3", "4.5", "5", "6", "7", "8"]
 def test_texts_that_mean_missing(read, refuse, text):
     values, notes = values_of(read, [*NUMBERS, text.upper()])
     np.testing.assert_array_equal(values, [*map(float, NUMBERS), NA])
-    assert notes == [f"1 text among numbers is read as missing, first {text.upper()!r} in column 'x', line 10 (--na)."]
+    said = f"first {text.upper()!r} in column 'x', line 10 (--na {shlex.quote(text.upper())})."
+    assert notes == [f"1 text among numbers is read as missing, {said}"]
     assert values_of(read, [*NUMBERS, text], na=[text], strict=True)[1] == []
 
 
@@ -353,7 +356,8 @@ def test_texts_among_numbers_are_missing_and_said_once(read, refuse):
     found = read(text, needed=["n", "x", "y"])
     assert np.argwhere(np.isnan(found.X)).tolist() == [[3, 1], [3, 2], [4, 2], [9, 2]]
     assert found.notes == (
-        "a.csv: 3 texts among numbers are read as missing, first 'haemolytic' in column 'x', line 5 (also 'n.d.') (--na).",
+        "a.csv: 3 texts among numbers are read as missing, first 'haemolytic' in column 'x', line 5 (also 'n.d.') "
+        "(--na haemolytic,n.d.).",
     )
     assert found.choices == {"a.csv": {"na": ["haemolytic", "n.d."]}}
     assert "'haemolytic' in column 'x', line 5" in refuse(text, strict=True)
@@ -392,18 +396,18 @@ def test_odd_cells_with_samples_in_columns(read, refuse, mark):
     expected[0, 2], expected[1, 3], expected[1, 4] = NA, 0.5, 1234.5
     np.testing.assert_array_equal(found.X, expected.T)
     assert found.feature_names == ["TP53", "NA"]
-    assert "first 'n.d.' in row 'TP53', line 3, sample 's2' (--na)" in " ".join(found.notes)
+    assert "first 'n.d.' in row 'TP53', line 3, sample 's2' (--na n.d.)" in " ".join(found.notes)
     assert f"first '<0{mark}5' in row 'NA', line 4, sample 's3'" in " ".join(found.notes)
     assert ("--decimal ," in " ".join(found.notes)) == (mark == ",")
     message = refuse(text.replace(f"7{mark}5", f"7{'.,'[mark == '.']}5"), samples_in="columns")
     assert "have different decimal marks" in message
 
 
-def test_a_row_of_text_is_not_read_as_missing(read, refuse):
-    text = "gene,s1,s2,s3,s4\ntype,u,v,u,v\nTP53,1,n.d.,3,4\nbatch,first,second,first,second\n"
-    assert "line 4, 'batch', holds text" in refuse(text, samples_in="columns")
-    found = read(text, samples_in="columns", needed=["TP53"])
-    np.testing.assert_array_equal(found.X.ravel(), [1, NA, 3, 4])
+def test_a_row_of_text_is_not_read_as_missing(read):
+    text = "gene,s1,s2,s3,s4\ntype,u,v,u,v\nTP53,1,2,3,4\nbatch,first,second,first,second\n"
+    found = read(text, samples_in="columns")
+    assert (found.feature_names, found.others) == (["TP53"], ["batch"])
+    assert found.notes == ("a.csv: 1 row of text is left out: 'batch' (--ignore batch).",)
 
 
 # The same cells in workbooks and Parquet files
@@ -426,13 +430,16 @@ def test_cells_of_a_workbook(tmp_path):
     expected[:3] = [[1.5, 1.5, 12], [NA, 2, 3], [3, 0.5, NA]]
     np.testing.assert_array_equal(found.X, expected)
     notes = " ".join(found.notes)
-    for part in ("1 row above the header was skipped, first 'Measured in March' (--skip-rows 1)", "--decimal ,"):
-        assert part in notes
-    assert "first 'n.d.' in column 'a', sample 2 (--na)" in notes
+    assert "2 rows above the header were skipped, first 'Measured in March' (--skip-rows 2)" in notes
+    assert "--decimal ," in notes
+    assert "first 'n.d.' in column 'a', sample 2 (--na n.d.)" in notes
     assert "1 limit is read as numbers, first '<0,5' in column 'b', sample 3" in notes
-    assert found.choices["a.xlsx"] == {"skip_rows": 1, "decimal": ",", "na": ["n.d."]}
+    assert found.choices["a.xlsx"] == {"skip_rows": 2, "decimal": ",", "na": ["n.d."]}
     with pytest.raises(DataError, match="--strict forbids"):
         read_table(tmp_path / "a.xlsx", "type", strict=True)
+    said = read_table(tmp_path / "a.xlsx", "type", needed=["a", "b", "c"], skip_rows=2, decimal=",", na=["n.d."])
+    np.testing.assert_array_equal(said.X, expected)
+    assert "skip_rows" not in said.choices.get("a.xlsx", {})
 
 
 def test_a_workbook_with_samples_in_columns_and_a_target_of_numbers(tmp_path):

@@ -188,11 +188,12 @@ def test_all_readers_of_the_weights_agree(k):
 def test_the_table_of_two_classes_names_the_class_that_a_feature_is_high_in():
     X, y = make_data(1, n_classes=2)
     model = L20Classifier(3).fit(X, np.array(["no", "yes"])[y])
-    table = model.selection_frame()
+    table = model.selection_frame(X, np.array(["no", "yes"])[y])
     assert np.array_equal(table["coef_yes"], model.coef_[0, model.order_for(3)])
     assert np.array_equal(table["coef_no"], -table["coef_yes"])
-    assert table["strongest"].tolist() == ["yes" if weight > 0.0 else "no" for weight in table["coef_yes"]]
-    assert set(table["strongest"]) == {"no", "yes"}, "otherwise this test says nothing"
+    differences = (X[y == 1].mean(axis=0) - X[y == 0].mean(axis=0))[model.order_for(3)]
+    assert table["level"].tolist() == ["high in yes" if difference > 0.0 else "high in no" for difference in differences]
+    assert set(table["level"]) == {"high in no", "high in yes"}, "otherwise this test says nothing"
 
 
 def test_the_shape_of_the_outputs_is_kept_and_whole_numbers_are_numbers():

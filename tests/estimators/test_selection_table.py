@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import tracemalloc
 from types import SimpleNamespace
@@ -10,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from blocked import cut
 from hypothesis import example, given
 from hypothesis import strategies as st
 from samples import make_data, make_frame
@@ -17,7 +19,8 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from l20fs import L20Selector, L20SelectorCV
-from l20fs.estimators.selection_table import best_first, substitutes
+from l20fs.estimators import selection_table
+from l20fs.estimators.selection_table import NearestMembers, best_first, likeness, substitutes, worthwhile_correlation
 
 
 def substitutes_twin(X, chosen, n):
@@ -140,6 +143,12 @@ def test_odd_requests_are_refused(chosen, n, message):
 
 
 @pytest.fixture
+def any_correlation(monkeypatch):
+    """Let every correlation be worth it."""
+    monkeypatch.setattr(selection_table, "worthwhile_correlation", lambda n_samples, n_features: 0.0)
+
+
+@pytest.fixture
 def fitted():
     X, y = make_frame()
     return L20Selector(3).fit(X, y), X
@@ -149,7 +158,9 @@ def fitted():
 def test_plain_frame_has_the_norm_of_every_row(fitted):
     selector, _ = fitted
     table = selector.selection_frame()
-    assert table.columns.tolist()[:7] == ["feature", "rank", "score", "norm", "entry_alpha", "rule", "strongest"]
+    assert table.columns.tolist() == [
+        "feature", "rank", "score", "norm", "entry_alpha", "rule", *(f"coef_{label}" for label in selector.classes_)
+    ]  # fmt: skip
     path = selector.path_
     assert table["norm"].tolist() == [
         dict(zip(path.coef_rows, path.stage_norms(-1), strict=True))[j] for j in path.support(3)
@@ -160,6 +171,7 @@ def test_plain_frame_has_the_norm_of_every_row(fitted):
     assert by_norm["norm"].tolist() == by_norm["score"].tolist()
 
 
+@pytest.mark.usefixtures("any_correlation")
 def test_could_replace_names_the_substitutes(fitted):
     selector, X = fitted
     table = selector.selection_frame(X, n_substitutes=2)
@@ -172,6 +184,7 @@ def test_could_replace_names_the_substitutes(fitted):
     assert (selector.selection_frame(X)["could_replace"].str.count(",") == 2).all()
 
 
+@pytest.mark.usefixtures("any_correlation")
 @pytest.mark.filterwarnings("ignore:n_features_to_select=12 goes beyond")
 def test_a_feature_without_substitutes_has_an_empty_text(fitted):
     selector, X = fitted
@@ -187,9 +200,9 @@ def test_a_feature_without_substitutes_has_an_empty_text(fitted):
 def test_an_empty_selection_is_an_empty_frame():
     X, y = make_frame()
     selector = L20Selector(3, alpha=1e6).fit(X, y)
-    table = selector.selection_frame(X, stability=stability_of(selector))
+    table = selector.selection_frame(X, y, stability=stability_of(selector))
     assert len(table) == 0
-    assert {"norm", "stability", "could_replace", "strongest", "coef_0"} <= set(table.columns)
+    assert {"norm", "stability", "could_replace", "level", "coef_0"} <= set(table.columns)
 
 
 def test_the_data_must_be_those_of_the_fit(fitted):
@@ -242,6 +255,7 @@ def test_stability_of_something_else_is_refused(fitted):
         selector.selection_frame(stability=FittedStability().fit([0.5] * 12, X.columns.to_numpy()[::-1]))
 
 
+@pytest.mark.usefixtures("any_correlation")
 def test_a_cross_validation_has_the_same_table(fitted):
     _, X = fitted
     cv = L20SelectorCV(3, max_features=4).fit(X, make_frame()[1])
@@ -264,14 +278,52 @@ def test_unfitted_and_without_pandas(fitted, monkeypatch):
         fitted[0].selection_frame()
 
 
-def test_of_two_classes_the_strongest_is_the_one_the_feature_is_high_in():
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array, sp.csc_array, lambda X: cut(X, 0, 3)])
+def test_level_tells_where_a_feature_is_high_or_low(container):
     rng = np.random.default_rng(0)
-    y = np.arange(60) % 2
-    X = rng.standard_normal((60, 6))
-    X[:, 1] += 3.0 * (y == 1)
-    X[:, 4] += 3.0 * (y == 0)
-    frame = L20Selector(2).fit(X, np.array(["low", "high"])[y]).selection_frame().set_index("feature")
-    assert frame["strongest"].to_dict() == {"x1": "high", "x4": "low"}
+    y = np.array(["a", "b", "c", "d"])[np.arange(80) % 4]
+    X = rng.standard_normal((80, 6))
+    X[:, 1] += 3.0 * (y == "b")
+    X[:, 2] -= 3.0 * (y == "c")
+    X[:, 4] += 3.0 * np.isin(y, ["a", "d"])
+    frame = L20Selector(3).fit(X, y).selection_frame(container(X), y).set_index("feature")
+    assert frame["level"].to_dict() == {"x1": "high in b", "x2": "low in c", "x4": "high in a, d"}
+
+
+def test_level_of_numbers_and_of_several_targets():
+    X, _ = make_data()
+    y = X[:, 1] - X[:, 2]
+    frame = L20Selector(2, task="regression").fit(X, y).selection_frame(X, y).set_index("feature")
+    assert frame["level"].to_dict() == {"x1": "rises with target", "x2": "falls with target"}
+    frame = L20Selector(2).fit(X, X[:, [1, 2]]).selection_frame(X, X[:, [1, 2]]).set_index("feature")
+    assert frame["level"].to_dict() == {"x1": "rises with 0", "x2": "rises with 1"}
+
+
+def test_level_needs_samples_for_each_label(fitted):
+    selector, X = fitted
+    with pytest.raises(ValueError, match=r"y tells the level of the features in X, which was not given\. Give X and y"):
+        selector.selection_frame(y=[0] * len(X))
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        selector.selection_frame(X, [0, 1])
+
+
+def test_substitutes_by_chance_are_not_listed():
+    """The rule is more than the largest correlation of unrelated features as a rule is, by simulation; and 0.5 at least."""
+    rng = np.random.default_rng(0)
+    for n_samples, n_features in ((10, 50), (20, 1000), (30, 200)):
+        largest = []
+        for _ in range(100):
+            z = rng.standard_normal((n_samples, n_features + 1))
+            z = (z - z.mean(axis=0)) / z.std(axis=0)
+            largest.append(np.abs(z[:, 1:].T @ z[:, 0]).max() / n_samples)
+        assert np.median(largest) < worthwhile_correlation(n_samples, n_features) < max(largest)
+    assert worthwhile_correlation(1000, 10**6) == 0.5
+    assert worthwhile_correlation(2, 5) == np.inf
+    X, y = rng.standard_normal((100, 8)), np.arange(100) % 2
+    X[:, 0] += 2.0 * y
+    X[:, 1] = -X[:, 0] + 0.5 * rng.standard_normal(100)
+    table = L20Selector(1).fit(X, y).selection_frame(X)
+    assert re.fullmatch(r"x1 \(-0\.9\d\)", table["could_replace"][0])
 
 
 def test_excluded_features_replace_nothing():
@@ -282,3 +334,22 @@ def test_excluded_features_replace_nothing():
     assert not table["could_replace"].str.contains("copy").any()
     free = L20Selector(1, include=["g2"]).fit(named, y).selection_frame(named)
     assert free["could_replace"][0].startswith("copy (1.00)")
+
+
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
+def test_the_nearest_member_is_that_of_the_correlation_matrix(container):
+    """A member is nearest to itself, a constant feature to none, and of equal ones the first counts."""
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(30, 40)) * (rng.random((30, 40)) < 0.7)
+    X[:, 7] = 3.0
+    X[:, 20] = -2.0 * X[:, 11]
+    chosen = [5, 11, 7, 20, 33, 2]
+    nearest = NearestMembers(40, 4)
+    likeness(container(X), chosen, 2, nearest=nearest)
+    with np.errstate(invalid="ignore"):
+        matrix = np.nan_to_num(np.corrcoef(X.T))
+    for feature in range(40):
+        values = np.abs(matrix[feature, [5, 11, 20]]).round(9)
+        place = [0, 1, 3][int(values.argmax())]
+        assert nearest.place[feature] == (-1 if feature == 7 else place)
+        assert nearest.correlation[feature] == pytest.approx(0 if feature == 7 else matrix[feature, chosen[place]], abs=1e-9)

@@ -687,11 +687,11 @@ def test_names_survive_in_pandas_and_polars():
 def test_selection_frame_is_tidy():
     stable = fit(L20Selector(4), threshold=0.5, n_resamples=20)
     frame = stable.selection_frame()
-    assert frame.columns.tolist() == ["feature", "rank", "frequency", "standard_error", "mean_rank", "selected"]
+    assert frame.columns.tolist() == ["feature", "rank", "stability", "standard_error", "mean_rank", "selected"]
     assert frame["rank"].tolist() == list(range(1, len(frame) + 1))
     assert len(frame) == np.count_nonzero(stable.frequencies_)
-    assert frame["frequency"].is_monotonic_decreasing
-    assert (frame["selected"] == (frame["frequency"] >= 0.5)).all()
+    assert frame["stability"].is_monotonic_decreasing
+    assert (frame["selected"] == (frame["stability"] >= 0.5)).all()
     assert {f"x{j}" for j in INFORMATIVE} <= set(frame["feature"])
 
 

@@ -188,10 +188,10 @@ def test_cells_of_another_scale_have_other_names(tmp_path):
 
 
 def test_on_noise_every_method_is_right_by_chance(tmp_path):
-    """Two equal classes, 25 tests in each of three splits: 80 % is three deviations of a single split away from chance."""
+    """Two equal classes, 25 tests in each of two splits: 80 % is three deviations of a single split away from chance."""
     rng = np.random.default_rng(0)
-    data = Dataset("noise", rng.standard_normal((75, 400)), rng.permutation(np.arange(75) % 2))
-    plan = comparison_plan(data, choose_variants(["all"]), sizes=[20], n_splits=3)
+    data = Dataset("noise", rng.standard_normal((75, 200)), rng.permutation(np.arange(75) % 2))
+    plan = comparison_plan(data, choose_variants(["all"]), sizes=[20], n_splits=2)
     compare(replace(plan, inner_folds=2), data, tmp_path)
     table = pd.read_csv(tmp_path / "comparison.csv")
     assert set(table.method) == set(plan.labels) >= {"mRMR", "l2,0-FS", "SVMRFE"}

@@ -451,7 +451,7 @@ def test_stability_bars_are_the_frequencies_best_on_top():
         assert segment[:, 0] == pytest.approx([frequency - error, frequency + error])
     assert display.ax_.get_xlabel() == (
         "share of 50 resamples in which the feature is selected (± standard error)\n"
-        "stability of the selection: 0.71 (0.65 to 0.77)"
+        "stability index of the selection: 0.71 (0.65 to 0.77)"
     )
     assert_nothing_overlaps(display)
 
@@ -470,7 +470,7 @@ def test_stability_of_a_real_selection():
     display = StabilityDisplay.from_estimator(stable)
     table = stable.selection_frame().head(30)
     assert row_names(display) == table["feature"].tolist()
-    assert [bar.get_width() for bar in display.bars_] == pytest.approx(table["frequency"].tolist())
+    assert [bar.get_width() for bar in display.bars_] == pytest.approx(table["stability"].tolist())
     assert display.errors == pytest.approx(table["standard_error"].tolist())
     assert "share of 10 resamples" in display.ax_.get_xlabel()
     assert display.threshold_line_ is not None

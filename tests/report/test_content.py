@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import base64
+import codecs
+import csv
 import hashlib
+import io
 import json
 import re
 import zlib
@@ -15,29 +18,52 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from report_samples import EVIL, comparison, evil_content, make_content, make_panel, make_rate, make_regression
+from report_samples import (
+    EVIL,
+    comparison,
+    evil_content,
+    make_content,
+    make_lookup,
+    make_panel,
+    make_rate,
+    make_regression,
+    make_strips,
+)
 
 from l20fs.report import (
     ClassRate,
     Content,
     Curve,
+    Lookup,
     Numbers,
     PathLines,
     Reliability,
     ReportError,
     Roc,
     Stability,
+    Strips,
     comparison_page,
     render,
+    spreadsheets,
 )
+from l20fs.report.content import write_tsv
 from l20fs.report.html_page import embedded
-from l20fs.report.page import SCRIPT_FIELDS, heat_level, in_short
+from l20fs.report.page import PACKED_FIELDS, SCRIPT_FIELDS, heat_level, in_short
 from l20fs.report.svg import Line, Scale, score_chart, score_scale, ticks
 
 # ---------------------------------------------------------------------------------------------------------------- JSON
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@st.composite
+def strips(draw, k_max, n_classes):
+    """Any values of single samples."""
+    rows = st.lists(st.floats(-1e100, 1e100), max_size=4).map(sorted)
+    values = draw(st.lists(st.lists(rows, min_size=n_classes, max_size=n_classes), min_size=1, max_size=k_max))
+    medians = [[row[0] if row else None for row in each] for each in values]
+    return Strips(values, medians, [], draw(TEXTS))
 
 
 @st.composite
@@ -76,8 +102,9 @@ def contents(draw):
         substitutes=several(st.lists(st.tuples(TEXTS, NUMBERS, st.integers(0, k_max)), max_size=5), k_max),
         heat=several(st.lists(NUMBERS, min_size=n_classes, max_size=n_classes), k_max),
         coef=[[several(weights, n_classes) for _ in range(size)] for size in panels] if has_coef else None,
-        strongest=[several(st.integers(-1, n_classes - 1), size) for size in panels] if has_coef else None,
+        lookup=draw(st.none() | st.builds(make_lookup, st.lists(TEXTS, min_size=1), st.just(0), st.just(min(k, k_max)))),
         confusion=draw(st.none() | st.just([[[1] * n_classes] * n_classes] * k_max)),
+        strips=draw(st.none() | strips(k_max, n_classes)) if k_max else None,
         path=draw(
             st.none()
             | st.builds(
@@ -123,7 +150,7 @@ def test_json_is_readable_by_any_reader():
     stored = json.loads(content.to_json(), parse_constant=pytest.fail)
     assert stored["coef"][1] == ";".join(" ".join(row) for row in content.coef[1])
     assert stored["features"] == content.features
-    assert stored["format"] == 2
+    assert stored["format"] == 3
 
 
 def test_random_bytes_are_refused():
@@ -162,19 +189,32 @@ def test_other_json_is_refused(text):
 
 
 def test_a_later_format_is_named():
-    stored = json.loads(make_content().to_json()) | {"format": 3, "something": "new"}
-    with pytest.raises(ReportError, match=r"format 3; this version of l20fs reads 2"):
+    stored = json.loads(make_content().to_json()) | {"format": 4, "something": "new"}
+    with pytest.raises(ReportError, match=r"format 4; this version of l20fs reads 3"):
         Content.from_json(json.dumps(stored))
+
+
+def test_format_2_is_read_without_what_is_no_longer_used():
+    reliability = [replace(each, intervals=None) for each in make_content().reliability]
+    content = make_content(strips=None, heat_groups=[], reliability=reliability)
+    stored = json.loads(content.to_json()) | {"format": 2, "strongest": [[0]]}
+    del stored["strips"], stored["heat_groups"]
+    for each in stored["reliability"]:
+        del each["intervals"]
+    assert Content.from_json(json.dumps(stored)) == content
+    with pytest.raises(ReportError, match="strongest"):
+        Content.from_json(json.dumps(stored | {"format": 3}))
 
 
 def test_an_earlier_format_is_read():
     """Format 1 has none of the fields that came with format 2, and no intervals."""
-    content = make_content(rates=None, reliability=None, panel=None, curves=[Curve("a", [0.5] * 40, [0.1] * 40)])
+    curves = [Curve("a", [0.5] * 40, [0.1] * 40)]
+    content = make_content(rates=None, reliability=None, panel=None, strips=None, heat_groups=[], curves=curves)
     stored = json.loads(content.to_json()) | {"format": 1}
     for curve in stored["curves"]:
         del curve["lower"], curve["upper"]
     for name in ("task", "targets", "score_format", "score_is_loss", "chance_name", "further", "rates", "roc",
-                 "reliability", "numbers", "panel"):  # fmt: skip
+                 "reliability", "numbers", "strips", "panel", "heat_groups"):  # fmt: skip
         del stored[name]
     assert Content.from_json(json.dumps(stored)) == content
 
@@ -209,7 +249,7 @@ def test_what_is_missing_is_refused(name):
 CHANGES = [
     {"k": -1},
     {"k_max": 41},
-    {"format": 3},
+    {"format": 2},
     {"class_sizes": [1]},
     {"curves": [Curve("a", [0.5], [0.1] * 40)]},
     {"curves": [Curve("a", [0.5] * 40, [0.1])]},
@@ -221,18 +261,41 @@ CHANGES = [
     {"substitutes": [[("x", 0.5, -1)]] * 40},
     {"heat": [[0.0] * 4]},
     {"heat": [[0.0] * 3] * 40},
-    {"coef": None},
-    {"strongest": None},
     {"coef": [[["1"] * 4]] * 40},
     {"coef": [[["1"] * 3] * size for size in range(1, 41)]},
     {"coef": [[["1"] * 3 + ["nan"]] * size for size in range(1, 41)]},
-    {"strongest": [[0]] * 40},
-    {"strongest": [[4] * size for size in range(1, 41)]},
-    {"strongest": [[-2] * size for size in range(1, 41)]},
     {"confusion": [[[1] * 4] * 4]},
     {"confusion": [[[1] * 4] * 3] * 40},
     {"confusion": [[[1] * 3] * 4] * 40},
     {"confusion": [[[-1] * 4] * 4] * 40},
+    {"confused": [[]] * 40},  # beside a matrix
+    {"confusion": None, "confused": [[]]},
+    {"confusion": None, "confused": [[(0, 4, 1, 2)]] * 40},
+    {"confusion": None, "confused": [[(0, 1, 3, 2)]] * 40},
+    {"confusion": None, "confused": [[(0, 1, 0, 2)]] * 40},
+    {"lookup": Lookup(["a", "b"], 2, [1], None, 0, [], [])},
+    {"lookup": Lookup(["a", "b"], 2, [1, 3], None, 0, [], [])},
+    {"lookup": Lookup(["a"], 1, [], [1.0, 0.5], 0, [], [])},
+    {"lookup": Lookup(["a"], 1, [], None, 0, [0], [])},
+    {"lookup": Lookup(["a", "b"], 2, [], None, 0, [0], [0.5])},
+    {"lookup": Lookup(["a"], 1, [], None, 0, [13], [0.5])},
+    {"lookup": Lookup(["a"], 1, [], None, 0, [0], [1.5])},
+    {"heat_groups": [("a", [*range(39)])]},
+    {"heat_groups": [("a", [*range(40)]), ("b", [])]},
+    {"heat_groups": [("a", [*range(40)]), ("b", [3])]},
+    {"reliability": [Reliability([(0.5, 0.5, 1)], 0.1, 0.1, [])] * 40},
+    {"reliability": [Reliability([(0.5, 0.5, 1)], 0.1, 0.1, [(0.5, 0.4)])] * 40},
+    {"strips": Strips([], [], [])},
+    {"strips": Strips([[[1.0]] * 4] * 41, [[1.0] * 4] * 41, [])},
+    {"strips": Strips([[[1.0]] * 4], [], [])},
+    {"strips": Strips([[[1.0]] * 3], [[1.0] * 4], [])},
+    {"strips": Strips([[[1.0]] * 4], [[1.0] * 3], [])},
+    {"strips": Strips([[[1.0]] * 4], [[1.0] * 4], [1.0])},
+    {"strips": Strips([[[2.0, 1.0]] * 4], [[1.0] * 4], [])},
+    {"strips": Strips([[[None]] * 4], [[1.0] * 4], [])},
+    {"strips": Strips([[[None, 1.0]] * 4], [[1.0] * 4], [])},
+    {"strips": Strips([[[2e100]] * 4], [[1.0] * 4], [])},
+    {"strips": Strips([[[1.0] * 301] * 4] * 10, [[1.0] * 4] * 10, [])},
     {"path": PathLines([1.0], [[1.0]] * 31, [1.0] * 31)},
     {"path": PathLines([1.0], [[1.0]], [])},
     {"path": PathLines([1.0], [[1.0, 2.0]], [1.0])},
@@ -288,6 +351,10 @@ OTHER_CHANGES = [
     (make_regression, {"numbers": Numbers([[1.0]], [None] * 19)}),
     (make_regression, {"numbers": Numbers([[1.0]], [[[1.0, 2.0]]] * 20)}),
     (make_regression, {"panel": make_panel(20, 1)}),
+    (make_regression, {"strips": Strips([[[1.0]]], [[]], [])}),
+    (make_regression, {"strips": Strips([[[1.0]]], [[1.0]], [1.0])}),
+    (make_regression, {"strips": Strips([[[1.0]]], [[]], [1.0, 2.0])}),
+    (make_regression, {"strips": Strips([[[1.0]] * 2], [[]], [1.0])}),
 ]
 
 
@@ -332,7 +399,7 @@ def test_selection_tsv_is_the_table_of_the_panel():
         assert lines.pop() == [""]
         frame = pd.DataFrame(lines[1:], columns=lines[0])
         assert frame.columns.tolist() == [
-            "feature", "rank", "score", "norm", "entry_alpha", "rule", "could_replace", "strongest",
+            "feature", "rank", "score", "level", "norm", "entry_alpha", "rule", "could_replace",
             "coef_class 1", "coef_class 2", "coef_class 3", "coef_class 4",
         ]  # fmt: skip
         assert frame.feature.tolist() == content.features[:k]
@@ -344,18 +411,12 @@ def test_selection_tsv_is_the_table_of_the_panel():
                 if not 1 <= rank <= k and len(expected) < 3:
                     expected.append(f"{name} ({correlation:.2f})")
             assert row.could_replace == ", ".join(expected)
-            assert row.strongest == content.classes[content.strongest[k - 1][i]]
             assert row.tolist()[-4:] == content.coef[k - 1][i]
 
 
 def test_selection_tsv_without_weights_and_substitutes():
-    content = make_content(k_max=2, k=1, coef=None, strongest=None, substitutes=[])
+    content = make_content(k_max=2, k=1, coef=None, substitutes=[])
     assert content.selection_tsv(1).split("\n")[0].split("\t") == ["feature", *content.columns]
-
-
-def test_no_strongest_class_is_an_empty_cell():
-    content = make_content(k_max=1, k=1, strongest=[[-1]])
-    assert content.selection_tsv(1).split("\n")[1].split("\t")[-5] == ""
 
 
 @pytest.mark.parametrize("k", [-1, 41])
@@ -375,23 +436,41 @@ def test_names_stay_in_their_cell_and_are_else_verbatim():
 
 
 def test_spreadsheets_get_no_formula_and_keep_their_numbers():
-    """C7."""
+    """C7, with the csv module of Python as the reader."""
     content = evil_content()
-    plain, safe = (content.selection_tsv(content.k, for_spreadsheets=flag).split("\n") for flag in (False, True))
-    cells = [
-        (a, b) for one, two in zip(plain, safe, strict=True) for a, b in zip(one.split("\t"), two.split("\t"), strict=True)
-    ]
+    text = content.selection_tsv(content.k, for_spreadsheets=True)
+    assert text.encode().startswith(codecs.BOM_UTF8)
+    found = list(csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""), delimiter="\t"))
+    plain = [line.split("\t") for line in content.selection_tsv(content.k).split("\n")[:-1]]
+    cells = [(a, b) for one, two in zip(plain, found, strict=True) for a, b in zip(one, two, strict=True)]
     assert {a[0] for a, b in cells if a != b} == {"=", "@", "-"}
     for a, b in cells:
         is_number = re.fullmatch(r"-?[\d.]+(e[+-]\d+)?", a)
         assert b == (f"'{a}" if a[:1] in set("=+-@") and not is_number else a)
     assert any(a.startswith("-0.") for a, b in cells if a == b)
-    assert (
-        replace(content, features=["+x"] * 20, panel=None)
-        .selection_tsv(1, for_spreadsheets=True)
-        .split("\n")[1]
-        .startswith("'+x")
-    )
+
+
+CONVERTED = [
+    "SEPT2", "Sept-2", "MARCH1", "MARC1", "DEC1", "OCT4", "1-Mar", "2-Sep", "Sep-01", "3 Apr 2020", "AGO2", "MEI1", "00123",
+    "1E5", "2310009E13", "44256", "-5", "1.5", "1/2", "12:30", "5 PM", "50%", "$5", "(5)", "1,000", "TRUE", "wahr", "#N/A",
+    "=1+1", "+x", "-x", "@SUM(1)", " =1", "\t=1", "\r-1", "\uff1d1",
+]  # fmt: skip
+KEPT = ["TP53", "1007_s_at", "ENSG00000141510", "2310009E13Rik", "SETD2", "SET", "MAR", "MARCKS", "DECR1", "H2AFX", ""]
+
+
+@pytest.mark.parametrize("name", CONVERTED + KEPT)
+def test_a_spreadsheet_keeps_names_as_text(name):
+    """What Excel is known to convert begins with an apostrophe, and nothing else does; a number that is no name stays."""
+    line = write_tsv([["feature", "score"], [name, "-5"]], for_spreadsheets=True).split("\n")[1]
+    shown = re.sub(r"[\t\r]", " ", name)
+    assert line == f"{chr(39) * (name in CONVERTED)}{shown}\t-5"
+
+
+def test_the_plain_table_is_read_back_equal_by_pandas():
+    names = [name for name in CONVERTED + KEPT if not re.search(r"[\t\r]", name)]
+    content = make_content(k=3, k_max=len(names), names=names)
+    frame = pd.read_csv(io.StringIO(content.selection_tsv(len(names))), sep="\t", dtype=str, keep_default_na=False)
+    assert frame["feature"].tolist() == names
 
 
 # -------------------------------------------------------------------------------------------------------------- the page
@@ -427,9 +506,11 @@ def test_embedded_data_parse_back_equal():
     assert not set(text) & set("<>&\u2028\u2029")
     found, expected = json.loads(text), json.loads(content.to_json())
     packed = json.loads(zlib.decompress(base64.b64decode(found.pop("packed"))))
-    assert packed["coef"] == expected["coef"]
-    assert packed["numbers"] is None
+    assert {name: packed[name] for name in PACKED_FIELDS} == {name: expected[name] for name in PACKED_FIELDS}
+    names = zlib.decompress(base64.b64decode(found.pop("search")["names"])).decode().split("\n")
+    assert names == [" ".join(name.split()) for name in expected["lookup"]["names"]]
     assert found.pop("k") == content.k
+    assert found.pop("guard") == {"names": list(spreadsheets.NAMES), "pattern": spreadsheets.PATTERN}
     panel = found.pop("panel")
     for name in ("slope", "doubt", "minimum", "maximum", "transform"):
         assert panel[name] == expected["panel"][name]
@@ -450,7 +531,7 @@ def test_any_data_parse_back_equal(data):
 def test_texts_add_no_element_and_no_attribute():
     """R1, seen by a parser: hostile names make the same elements as tame ones."""
     evil, tame = evil_content(), evil_content()
-    words = {name: f"name {place}" for place, name in enumerate(EVIL)}
+    words = {name: f"name{place}".ljust(len(" ".join(name.split())), "x") for place, name in enumerate(EVIL)}
 
     def tamed(value):
         if isinstance(value, str):
@@ -496,17 +577,28 @@ def test_policy_allows_exactly_the_style_and_the_script(make):
 
 
 def test_the_page_is_small_for_20_000_features():
-    names = [f"ENSG{place:011d}" for place in range(100)]
+    rng = np.random.default_rng(0)
+    names = [f"ENSG{place:011d}" for place in rng.permutation(60_000)[:20_000]]
     substitutes = [[(f"ENSG9{place:010d}", 0.8765, 0)] * 8 for place in range(100)]
+    correlations = np.clip(rng.normal(0, 0.35, 20_000), -1, 1).round(2).tolist()
+    nearest = rng.integers(0, 100, 20_000).tolist()
+    lookup = replace(make_lookup(names, 0, 100), nearest=nearest, correlations=correlations)
     for n_classes, most in ((4, 500_000), (8, 620_000)):
         content = make_content(
-            n_features=20_000, n_classes=n_classes, k=100, k_max=100, names=names, substitutes=substitutes
+            n_features=20_000,
+            n_classes=n_classes,
+            k=100,
+            k_max=100,
+            names=names[:100],
+            substitutes=substitutes,
+            lookup=lookup,
+            strips=make_strips(100, [83] * n_classes, most=120 // n_classes),
         )
         assert len(render(content).encode()) < most
 
 
 def test_of_very_many_weights_the_page_holds_some():
-    """All for 100 features and 4 classes; for more classes those of smaller panels, and of the selected one."""
+    """All for 100 features and 2 classes; for more classes those of smaller panels, and of the selected one."""
     sizes = {}
     for n_classes in (2, 4, 8):
         content = make_content(n_classes=n_classes, k=99, k_max=100)
@@ -516,9 +608,10 @@ def test_of_very_many_weights_the_page_holds_some():
         n_values = max(1, n_classes - 1)
         numbers = zlib.decompress(base64.b64decode(panel["rules"]))
         assert len(numbers) == 8 * sum((size + 1) * n_values for size in panel["sizes"])
-    assert sizes[2] == sizes[4] == list(range(1, 101))
-    assert 50 < len(sizes[8]) < 100
-    assert sizes[8] == [*range(1, len(sizes[8])), 99]
+    assert sizes[2] == list(range(1, 101))
+    for n_classes, fewest in ((4, 55), (8, 30)):
+        assert fewest < len(sizes[n_classes]) < 100
+        assert sizes[n_classes] == [*range(1, len(sizes[n_classes])), 99]
 
 
 def test_the_same_content_gives_the_same_page():
@@ -578,7 +671,7 @@ REPORTS = {
     "100 classes": make_content(n_classes=100, k=12, k_max=28, n_samples=400),
     "no curves": make_content(curves=[]),
     "no scores": make_content(curves=[Curve("a", [None] * 40, [None] * 40)]),
-    "bare": make_content(coef=None, strongest=None, substitutes=[], heat=[], confusion=None, path=None, stability=None),
+    "bare": make_content(coef=None, substitutes=[], heat=[], heat_groups=[], confusion=None, path=None, stability=None),
     "flat path": make_content(path=PathLines([1.0, 0.0], [[0.0, 0.0]], [None])),
     "one lambda": make_content(path=PathLines([1.0], [[1.0]], [None])),
     "two": make_two(),

@@ -129,7 +129,7 @@ def select_genes(
     --------
     >>> import anndata, pandas as pd
     >>> from l20fs.data import make_planted
-    >>> X, y, informative = make_planted(n_samples=200, n_features=50, n_informative=3, random_state=0)
+    >>> X, y, informative = make_planted(n_samples=200, n_features=50, n_informative=3, n_classes=2, random_state=0)
     >>> cells = [f"cell {i}" for i in range(200)]
     >>> adata = anndata.AnnData(X, obs=pd.DataFrame({"type": [f"type {label}" for label in y]}, index=cells))
     >>> select_genes(adata, "type", n_genes=3)

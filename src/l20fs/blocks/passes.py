@@ -259,18 +259,30 @@ class FileBlocks(Blocks):
 
     def samples(self, chosen: Array) -> FileBlocks:
         """Return some samples, in increasing order, as blocks that stay in the file."""
+        return self._part(0, chosen, "samples")
+
+    def with_columns(self, chosen: Sequence[int]) -> FileBlocks:
+        """Return some columns, in increasing order, as blocks that stay in the file."""
+        return self._part(1, np.asarray(chosen), "columns")
+
+    def _part(self, axis: int, chosen: Array, what: str) -> FileBlocks:
         if np.any(np.diff(chosen) <= 0):
-            raise ValueError("Samples of a matrix in blocks must be indexed in increasing order. Sort the indices.")
+            raise ValueError(
+                f"{what.capitalize()} of a matrix in blocks must be indexed in increasing order. Sort the indices."
+            )
 
         def load(span: slice) -> Any:
-            if self.axis == 1:
-                return self.load(span)[chosen]
-            own = chosen[span]
-            return self.load(slice(int(own[0]), int(own[-1]) + 1))[own - own[0]]
+            own, start = chosen, 0
+            if axis == self.axis:
+                own = chosen[span]
+                start = int(own[0])
+                span = slice(start, int(own[-1]) + 1)
+            block = self.load(span)
+            return block[own - start] if axis == 0 else block[:, own - start]
 
-        edges = np.unique(np.searchsorted(chosen, self.edges)) if self.axis == 0 else self.edges
-        name = f"{len(chosen)} samples of {self.name}"
-        return replace(self, shape=(len(chosen), self.shape[1]), edges=edges, load=load, name=name)
+        edges = np.unique(np.searchsorted(chosen, self.edges)) if axis == self.axis else self.edges
+        shape = (len(chosen), self.shape[1]) if axis == 0 else (self.shape[0], len(chosen))
+        return replace(self, shape=shape, edges=edges, load=load, name=f"{len(chosen)} {what} of {self.name}")
 
     def mapped(self, function: Callable[[Any], Any], dtype: Any) -> FileBlocks:
         """Return the matrix with a function applied to every block as it is read."""

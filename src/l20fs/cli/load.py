@@ -159,8 +159,8 @@ def make_selector(
         **checked | {"solver": method, "task": "regression" if samples.task == "regression" else "auto"},
         class_weight=None if options.class_weight == "none" else options.class_weight,
         max_features=max_features,
-        include=_indices(features, "include", options.include),
-        exclude=_indices(features, "exclude", options.exclude),
+        include=_indices(features, "include", _refuse_left_out(samples, options.include)),
+        exclude=_indices(features, "exclude", _without_left_out(samples, options.exclude)),
         feature_groups=groups and [_indices(features, "feature_groups", members) for members in groups.values()],
         checkpoint=checkpoint if isinstance(samples.X, FileBlocks) else None,
     )
@@ -177,6 +177,22 @@ def group_names(samples: Samples, groups: dict[str, list[str]] | None) -> dict[i
     """Return the names of feature groups by their lowest feature."""
     place = {name: index for index, name in enumerate(samples.feature_names)}
     return {min(place[name] for name in members): label for label, members in (groups or {}).items()}
+
+
+def _refuse_left_out(samples: Samples, names: list[str] | None) -> list[str] | None:
+    """Raise an error for a feature to include that was left out when the file was read."""
+    left_out = [name for name in names or [] if name in samples.others and name not in samples.feature_names]
+    if left_out:
+        is_guess = any(left_out[0] in choices.get("ignore", ()) for choices in samples.choices.values())
+        why = "it holds text or counts the samples. Encode it as numbers" if is_guess else "as you asked. Change --ignore"
+        raise click.UsageError(f"--include {left_out[0]!r}: this column was left out, {why}, or do not include it.")
+    return names
+
+
+def _without_left_out(samples: Samples, names: list[str] | None) -> list[str] | None:
+    """Return the names without those of columns that were left out when the file was read, for good."""
+    others = set(samples.others).difference(samples.feature_names)
+    return None if names is None else [name for name in names if name not in others]
 
 
 def _indices(features: Features, option: str, names: list[str] | None) -> list[int] | None:

@@ -171,7 +171,7 @@ reading_options = together(
     click.option(
         "--samples-in",
         type=click.Choice(["rows", "columns"]),
-        help="Where a table has its samples.  [default: rows]",
+        help="Where a table has its samples.  [default: rows, unless --target or --labels names columns]",
     ),
     click.option("--layer", type=TextValue(), help="Layer of an h5ad file."),
     click.option("--sheet", type=TextValue(), help="Sheet of an Excel file."),

@@ -186,9 +186,7 @@ def summary(findings: Findings, panel: Panel, stability: Stability | None) -> di
         "k_rule": RULES[findings.k_rule],
         "settings": settings(findings),
         "selected": panel.features,
-        "strongest": None
-        if panel.weights is None or findings.is_regression
-        else [class_name(findings, place) for place in panel.weights.strongest],
+        "level": panel.levels,
         "scores": panel.scores,
         "score": score and {"metric": findings.metric.name, "is_corrected": findings.is_corrected, **score._asdict()},
         "cv": None
@@ -202,13 +200,8 @@ def summary(findings: Findings, panel: Panel, stability: Stability | None) -> di
     }
 
 
-def class_name(findings: Findings, place: int) -> str | None:
-    """Return the name of the strongest class, None where no class has a weight."""
-    return findings.classes.names[place] if place >= 0 else None
-
-
 def features_table(findings: Findings, panel: Panel, stability: Stability | None) -> RichTable:
-    """Return the best features with the strongest class of each, or the sign of its weight."""
+    """Return the best features, and where each of them is high or low."""
     n_rows = min(len(panel.features), MOST_ROWS_SHOWN)
     n_more = findings.k - n_rows
     n_features = len(findings.samples.feature_names)
@@ -218,18 +211,11 @@ def features_table(findings: Findings, panel: Panel, stability: Stability | None
     table.add_column("rank", justify="right")
     table.add_column("feature")
     table.add_column("score" if panel.norms is None else "weight", justify="right")
-    if panel.weights is not None:
-        if not findings.is_regression:
-            table.add_column("strongest class")
-        table.add_column("sign")
+    table.add_column("level")
     if stability is not None:
-        table.add_column("found again", justify="right")
+        table.add_column("stability", justify="right")
     for i in range(n_rows):
-        cells: list[Any] = [str(i + 1), plain(panel.features[i]), weight_text(panel, i)]
-        if panel.weights is not None:
-            place = panel.weights.strongest[i]
-            sign = "" if place < 0 else "-" if panel.weights.coef[i, place] < 0.0 else "+"
-            cells += [sign] if findings.is_regression else [plain(class_name(findings, place) or "-"), sign]
+        cells: list[Any] = [str(i + 1), plain(panel.features[i]), weight_text(panel, i), plain(panel.levels[i])]
         if stability is not None:
             cells.append(percent(stability.frequencies[i]))
         table.add_row(*cells)

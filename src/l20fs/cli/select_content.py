@@ -9,35 +9,38 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from l20fs.cli.select_findings import Findings, ScoreCurve, score_curve
+from l20fs.cli.select_lookup import make_lookup
 from l20fs.cli.select_sentences import answer, chance_name, describe
+from l20fs.cli.select_strips import strips_of
 from l20fs.estimators import panels
 from l20fs.estimators.panels import heads_of
+from l20fs.estimators.selection_table import NearestMembers
 from l20fs.evaluation.corrected_score import fixed_score
+from l20fs.evaluation.levels import class_level
 from l20fs.evaluation.metrics import METRICS, Outputs, area_under_curve
 from l20fs.evaluation.predictions import JUDGES, Predictions
 from l20fs.evaluation.target_summary import Classes
 from l20fs.evaluation.validation import class_rates, reliability
 from l20fs.objective.path_ranking import RULES
 from l20fs.report import sentences
+from l20fs.report.confusion import MOST_CLASSES, confused_pairs
 from l20fs.report.content import MOST_LINES, N_SUBSTITUTES, Content, Curve, PathLines, Stability, write_tsv
 from l20fs.report.measures import ClassRate, Numbers, Reliability, Roc
 from l20fs.report.rules import MOST_POINTS, MOST_ROC_POINTS
 from l20fs.typing import Array
 
 MOST_LAMBDAS = 200
-MOST_CLASSES = 30
 
 
 def build_content(findings: Findings) -> Content:
     """Return the content of the page."""
     units = findings.units[: findings.k_max]
     heads = heads_of(units)
-    coef, strongest = _weights_for_every_k(findings, heads)
-    parts = thirds(findings.targets.truth) if findings.is_regression else findings.classes.codes
-    means = panels.class_means(findings.samples.X, units, parts)
     metric, predictions = findings.metric, findings.predictions
     is_regression = findings.is_regression
     chance = findings.targets.chance(metric)
+    nearest = NearestMembers(len(findings.samples.feature_names), min(findings.k, len(units)))
+    substitutes = _substitutes(findings, heads, nearest)
     return Content(
         title=findings.samples.title,
         answer=answer(findings),
@@ -54,10 +57,10 @@ def build_content(findings: Findings) -> Content:
         curves=_curves(findings, len(units)),
         features=findings.names_of(units),
         columns=_columns(findings, units),
-        substitutes=_substitutes(findings, heads),
-        heat=[[_rounded(mean) for mean in row] for row in means],
-        coef=coef,
-        strongest=None if is_regression else strongest,
+        substitutes=substitutes,
+        heat=[[_rounded(mean) for mean in row] for row in findings.means[: len(units)]],
+        heat_groups=_heat_groups(findings, len(units)),
+        coef=_weights_for_every_k(findings, heads),
         confusion=None if is_regression else _confusion(predictions, len(units)),
         path=_path_lines(findings, heads[:MOST_LINES]),
         stability=stability_of(findings),
@@ -69,19 +72,10 @@ def build_content(findings: Findings) -> Content:
         score_is_loss=metric.sign < 0,
         chance_name=chance_name(findings),
         further=_further(findings, len(units)),
+        strips=strips_of(findings, units),
+        lookup=make_lookup(findings, nearest),
         **({} if predictions is None else _measures(findings, predictions, len(units))),
     )
-
-
-def thirds(numbers: Array) -> Array:
-    """Return 0, 1 or 2 for samples with numbers in the lower, middle or upper third; equal numbers are together.
-
-    Examples
-    --------
-    >>> thirds(np.array([5.0, 1.0, 3.0, 9.0, 7.0, 2.0])).tolist()
-    [1, 0, 1, 2, 2, 0]
-    """
-    return np.searchsorted(np.quantile(numbers, [1 / 3, 2 / 3]), numbers)
 
 
 # ----------------------------------------------------------------------------------------------------------------- tables
@@ -94,7 +88,7 @@ class Panel(NamedTuple):
     scores: list[float]
     norms: list[float] | None
     rules: list[str] | None
-    weights: panels.PanelWeights | None
+    levels: list[str]
 
 
 def panel_of(findings: Findings) -> Panel:
@@ -106,7 +100,7 @@ def panel_of(findings: Findings) -> Panel:
         [_digits(score, 6) for score in findings.selector.scores_[heads].tolist()],
         None if path is None else [_digits(norm, 6) for norm in panels.unit_norms(path, units)],
         None if path is None else [RULES[rule] for rule in path.rules[heads]],
-        None if path is None or findings.has_groups else panels.panel_weights(path, heads, len(units)),
+        findings.levels[: len(units)],
     )
 
 
@@ -116,9 +110,8 @@ def selection_tsv(findings: Findings, content: Content) -> str:
     if k <= content.k_max:
         return content.selection_tsv(k)
     units = findings.units[:k]
-    nothing: dict[str, Any] = dict.fromkeys(
-        ("coef", "strongest", "confusion", "path", "stability", "rates", "roc", "reliability", "numbers", "panel")
-    )
+    of_panels = ("coef", "confusion", "confused", "path", "stability", "rates", "roc", "reliability")
+    nothing: dict[str, Any] = dict.fromkeys((*of_panels, "numbers", "strips", "lookup", "panel"))
     whole = replace(
         content,
         k_max=k,
@@ -128,15 +121,14 @@ def selection_tsv(findings: Findings, content: Content) -> str:
         columns=_columns(findings, units),
         substitutes=_substitutes(findings, heads_of(units)),
         heat=[],
+        heat_groups=[],
         **nothing,
     )
     rows = [whole.row(k, place) for place in range(k)]
     if findings.path is not None and content.coef is not None:
         # The weights of one panel alone: those of all smaller ones would be too many.
-        coef, strongest = panels.panel_weights(findings.path, heads_of(units), k)
-        for row, weights, place in zip(rows, _coef_texts(coef), strongest, strict=True):
-            named = [] if content.strongest is None else ["" if place < 0 else content.classes[place]]
-            row += [*named, *weights]
+        for row, weights in zip(rows, _coef_texts(panels.panel_weights(findings.path, heads_of(units), k)), strict=True):
+            row += weights
     return write_tsv([content.header(), *rows])
 
 
@@ -146,6 +138,7 @@ def _columns(findings: Findings, units: list[Array]) -> dict[str, list[str]]:
     columns = {
         "rank": [str(place + 1) for place in range(len(units))],
         "score": [_text(score) for score in selector.scores_[heads]],
+        "level": findings.levels[: len(units)],
     }
     if path is not None:
         columns["norm"] = [_text(norm) for norm in panels.unit_norms(path, units)]
@@ -159,26 +152,39 @@ def _columns(findings: Findings, units: list[Array]) -> dict[str, list[str]]:
     return columns
 
 
-def _weights_for_every_k(findings: Findings, heads: Array) -> tuple[list[list[list[str]]] | None, list[list[int]] | None]:
-    """Return the weights and strongest classes of the panels of 1, 2, ... features, of methods that have weights."""
+def _heat_groups(findings: Findings, n: int) -> list[tuple[str, list[int]]]:
+    """Return the rows of the heatmap: features of the same level together, classes in order, and the best one first."""
+    groups: dict[tuple[Any, ...], tuple[str, list[int]]] = {}
+    for place, text in enumerate(findings.levels[:n]):
+        key: tuple[Any, ...] = (not text, not text.startswith("rises"))
+        if not findings.is_regression:
+            level = class_level(findings.means[place], findings.classes.sizes)
+            key = (not text, level.classes[:1], not level.is_high, level.classes)
+        groups.setdefault(key, (text or "no difference", []))[1].append(place)
+    return [groups[key] for key in sorted(groups)]
+
+
+def _weights_for_every_k(findings: Findings, heads: Array) -> list[list[list[str]]] | None:
+    """Return the weights of the panels of 1, 2, ... features, of methods that have weights."""
     path = findings.path
     if path is None or findings.has_groups:
-        return None, None
-    of_each = [panels.panel_weights(path, heads, k) for k in range(1, len(heads) + 1)]
-    return [_coef_texts(weights.coef) for weights in of_each], [weights.strongest for weights in of_each]
+        return None
+    return [_coef_texts(panels.panel_weights(path, heads, k)) for k in range(1, len(heads) + 1)]
 
 
 def _coef_texts(coef: Array) -> list[list[str]]:
     return [[f"{weight + 0.0:.4g}" for weight in row] for row in coef.tolist()]
 
 
-def _substitutes(findings: Findings, heads: Array) -> list[list[tuple[str, float, int]]]:
+def _substitutes(
+    findings: Findings, heads: Array, nearest: NearestMembers | None = None
+) -> list[list[tuple[str, float, int]]]:
     """Return the substitutes of each feature at any k."""
     samples = findings.samples
     if findings.has_groups or not len(heads) or len(samples.y) < 2:
         return []
     excluded = panels.excluded_features(findings.path)
-    found = panels.substitutes_for_every_k(samples.X, heads, N_SUBSTITUTES, exclude=excluded)
+    found = panels.substitutes_for_every_k(samples.X, heads, N_SUBSTITUTES, exclude=excluded, nearest=nearest)
     return [
         [(str(samples.feature_names[each.feature]), _rounded(each.correlation), each.rank) for each in entries]
         for entries in found
@@ -223,10 +229,11 @@ def _measures(findings: Findings, predictions: Predictions, k_max: int) -> dict[
     places = _places(predictions, k_max)
     if not isinstance(predictions.targets, Classes):
         return {"numbers": _numbers(predictions, places)}
-    if len(predictions.targets) > MOST_CLASSES:
-        return {}
     measures: dict[str, Any] = {"rates": [place if place is None else _rates(predictions, place) for place in places]}
-    if predictions.values is not None:
+    if len(predictions.targets) > MOST_CLASSES:
+        counts = [None if place is None else predictions.confusion(predictions.sizes[place]) for place in places]
+        measures["confused"] = [None if each is None else confused_pairs(each.tolist()) for each in counts]
+    elif predictions.values is not None:
         shown = predictions.up_to(k_max)
         codes = predictions.targets.codes
         probabilities = shown.probabilities
@@ -268,7 +275,8 @@ def _reliability(codes: Array, probabilities: Array) -> Reliability:
     weights = np.ones((1, len(codes)))
     brier, loss = (float(METRICS[name].formula(outputs, weights)[0, 0]) for name in ("brier", "log_loss"))
     points = [(round(each.probability, 4), round(each.right.value, 4), each.n_samples) for each in bins]
-    return Reliability(points, _digits(brier, 4), _digits(loss, 4))
+    intervals = [(round(each.right.lower, 4), round(each.right.upper, 4)) for each in bins]
+    return Reliability(points, _digits(brier, 4), _digits(loss, 4), intervals)
 
 
 def _roc(codes: Array, probabilities: Array) -> Roc:

@@ -14,8 +14,10 @@ from l20fs.cli.load import group_names
 from l20fs.cli.options import SelectOptions
 from l20fs.data.readers import Samples
 from l20fs.estimators.base import BaseSelector
+from l20fs.estimators.feature_values import class_means, target_correlations
 from l20fs.estimators.panels import largest_k
 from l20fs.evaluation.corrected_score import Estimate, fixed_score, fixed_scores
+from l20fs.evaluation.levels import class_level, trend
 from l20fs.evaluation.metrics import Metric
 from l20fs.evaluation.predictions import Nested, Predictions
 from l20fs.evaluation.target_summary import Classes, TargetSummary
@@ -100,6 +102,21 @@ class Findings:
         return [groups.get(int(members[0]), str(self.samples.feature_names[members[0]])) for members in units]
 
     @cached_property
+    def means(self) -> list[list[float]]:
+        """Mean z-score of each unit that is selected or shown in each class, or in each third of the target."""
+        codes = thirds(self.targets.truth) if self.is_regression else self.classes.codes
+        return class_means(self.samples.X, self.units[: max(self.k, self.k_max)], codes)
+
+    @cached_property
+    def levels(self) -> list[str]:
+        """Level of each unit that is selected or shown: the classes in which it is high or low, or its trend."""
+        if not self.is_regression:
+            return [class_level(means, self.classes.sizes).text(self.classes.names) for means in self.means]
+        units = self.units[: max(self.k, self.k_max)]
+        found = target_correlations(self.samples.X, units, self.targets.truth)
+        return [trend(correlation, self.target_name) for correlation in found]
+
+    @cached_property
     def curves(self) -> dict[str, ScoreCurve]:
         """Scores for every size by each judge that the metric can score."""
         if self.predictions is None:
@@ -128,6 +145,17 @@ class ScoreCurve(NamedTuple):
     upper: Array
     fold_mean: Array
     error: Array
+
+
+def thirds(numbers: Array) -> Array:
+    """Return 0, 1 or 2 for samples with numbers in the lower, middle or upper third; equal numbers are together.
+
+    Examples
+    --------
+    >>> thirds(np.array([5.0, 1.0, 3.0, 9.0, 7.0, 2.0])).tolist()
+    [1, 0, 1, 2, 2, 0]
+    """
+    return np.searchsorted(np.quantile(numbers, [1 / 3, 2 / 3]), numbers)
 
 
 def score_curve(predictions: Predictions, judge: str, metric: Metric, groups: Array | None) -> ScoreCurve:

@@ -47,6 +47,8 @@ def run_selection(samples: Samples, options: SelectOptions, provenance: dict[str
     note(f"{n_samples} samples, {counted(n_features, 'feature')}, {what}")
     check_options(samples, options, targets)
     refuse_for_blocks(samples, options)
+    early = [text for text in (warn_of_few_folds(samples, targets),) if text]
+    tell_warnings(early)
     found = search(samples, options, targets, metric, log, checkpoints)
     selector, units, k, rule, predictions, limit, score = found
     nested = None
@@ -74,9 +76,14 @@ def run_selection(samples: Samples, options: SelectOptions, provenance: dict[str
         provenance=provenance,
     )
     warnings = data_warnings(findings)
-    for text in warnings:
+    tell_warnings(warnings)
+    return replace(findings, warnings=[*early, *warnings, *log.texts])
+
+
+def tell_warnings(texts: Sequence[str]) -> None:
+    """Print warnings."""
+    for text in texts:
         note(f"warning: {text}")
-    return replace(findings, warnings=[*warnings, *log.texts])
 
 
 class Checkpoints(NamedTuple):

@@ -127,11 +127,10 @@ def describe(findings: Findings) -> list[str]:
 
 
 def data_warnings(findings: Findings) -> list[str]:
-    """Return warnings about the samples, the choice of k and the page."""
+    """Return warnings about the samples, the choice of k and the page, but for those on folds."""
     samples, options = findings.samples, findings.options
     is_raw = not options.is_log and data_checks.looks_like_counts(samples.X)
     said = [
-        warn_of_few_folds(samples, findings.targets),
         sentences.few_samples(len(samples.y), is_regression=findings.is_regression),
         *(_about_numbers(findings) if findings.is_regression else _about_classes(findings)),
         sentences.raw_counts(is_raw),

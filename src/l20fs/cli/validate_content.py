@@ -13,6 +13,7 @@ from l20fs.cli.feature_list import ALIKE, ListReport
 from l20fs.evaluation.corrected_score import Estimate
 from l20fs.evaluation.metrics import METRICS
 from l20fs.evaluation.validation import Validation, difference
+from l20fs.report.confusion import MOST_CLASSES
 from l20fs.report.document import Cell, Table
 from l20fs.report.validation import Confusion, Point, Section, point_chart
 from l20fs.text import counted, listed, percent, with_interval
@@ -104,15 +105,18 @@ def sections_of(found: Validation, numbers: tuple[Sequence[float], Sequence[floa
         sections.append(
             Section(
                 "Which classes are mixed up?",
-                "Rows: the true class. Columns: what it was taken for. Blue: told right. Red: mixed up.",
+                "Rows: the true class. Columns: what it was taken for. Blue: told right. Red: mixed up."
+                if len(found.classes) <= MOST_CLASSES
+                else f"The most frequent confusions; with {len(found.classes)} classes the table of all would be too large.",
                 confusion=Confusion(truth, found.classes, counts),
             )
         )
         sections.append(
             Section(
                 "Class by class",
-                "Sensitivity: what share of the samples of the class is found. Specificity: what share of all others is not "
-                "taken for it. Expected: the sum of its probabilities, which should be near the number of its samples.",
+                "Sensitivity, or recall: what share of the samples of the class is found. Specificity: what share of all "
+                "others is not taken for it. Expected: the sum of its probabilities, which should be near the number of its "
+                "samples.",
                 (rates_table(found),),
             )
         )

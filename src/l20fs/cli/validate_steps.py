@@ -17,6 +17,7 @@ from l20fs.cli.options import DataOptions
 from l20fs.cli.output import readable, stated_warnings
 from l20fs.cli.parameter_types import read_lines
 from l20fs.cli.predict import columns_of, load_panel, outside_text, panel_names, predictions_frame, tell_notes
+from l20fs.cli.select_sentences import warn_of_few_folds
 from l20fs.cli.validate_content import (
     NO_DEVICE,
     answer,
@@ -183,11 +184,12 @@ def judge_list(place: Path, data: str, test: str | None, options: ValidateOption
     samples = load(data, options)
     rows = rows_of(names, samples, place)
     found = Judgement(f"{readable(place.name)} on {samples.title}", run=describe(place, data, samples, options))
+    targets = summarise(samples.y)
     found.notes += samples.notes
     with stated_warnings() as texts:
-        result = cross_validate(samples, rows, summarise(samples.y).folds(samples.groups, seed=options.seed))
+        result = cross_validate(samples, rows, targets.folds(samples.groups, seed=options.seed))
         found.report = inspect_list(samples, rows)
-    found.warnings += [*texts, *warnings_of(result)]
+    found.warnings += [*filter(None, [warn_of_few_folds(samples, targets)]), *texts, *warnings_of(result)]
     missing = [name for name in names if name not in set(samples.feature_names)]
     if missing:
         found.warnings.append(

@@ -1,4 +1,4 @@
-"""Numbers of the panels of 1, 2, ... features of one fit: members, weights, substitutes, class means, norms.
+"""Numbers of the panels of 1, 2, ... features of one fit: members, weights, substitutes, norms.
 
 A *unit* is what is selected at once: a feature, or a group of features. Its *head* is its feature of the lowest index.
 """
@@ -6,24 +6,19 @@ A *unit* is what is selected at once: a feature, or a group of features. Its *he
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from l20fs.design import equality_tolerance
-from l20fs.design.column_scale import scaled
 from l20fs.estimators.base import BaseSelector
-from l20fs.estimators.selection_table import likeness, strongest_class
+from l20fs.estimators.selection_table import NearestMembers, likeness, worthwhile_correlation
 from l20fs.estimators.selector import L20Selector
-from l20fs.evaluation.engine import dense_columns
 from l20fs.objective.path_ranking import RULES
 from l20fs.objective.prox import order_descending
 from l20fs.objective.solution_path import SolutionPath
 from l20fs.typing import Array
-
-#: Values of columns that are made dense at a time.
-MOST_VALUES = 2**22
 
 #: A page or file with a weight for each of k features, each class and each k has about this many of them at most.
 MOST_WEIGHTS = 40_000
@@ -74,19 +69,10 @@ def unit_norms(path: SolutionPath, units: Sequence[Array]) -> list[float]:
     return [float(np.linalg.norm(norms[members])) for members in units]
 
 
-class PanelWeights(NamedTuple):
-    """Weights of the features of a panel, (k, n_classes), and the position of the strongest class of each, -1 for none."""
-
-    coef: Array
-    strongest: list[int]
-
-
-def panel_weights(path: SolutionPath, heads: Array, k: int) -> PanelWeights:
-    """Return the least-squares weights on exactly the best k features, those included always among them."""
+def panel_weights(path: SolutionPath, heads: Array, k: int) -> Array:
+    """Return the least-squares weights, (k, n_classes), on exactly the best k features, those included always among them."""
     # What is included is there for every k, and weighs in whether it is shown or not.
-    coef = path.refit(max(k, path.n_included)).coef[:, heads[:k]].T
-    places = [strongest_class(row) for row in coef]
-    return PanelWeights(coef, [-1 if place is None else place for place in places])
+    return path.refit(max(k, path.n_included)).coef[:, heads[:k]].T
 
 
 class Substitute(NamedTuple):
@@ -97,8 +83,12 @@ class Substitute(NamedTuple):
     rank: int
 
 
-def substitutes_for_every_k(X: Any, heads: Array, n: int, *, exclude: Any = ()) -> list[list[Substitute]]:
+def substitutes_for_every_k(
+    X: Any, heads: Array, n: int, *, exclude: Any = (), nearest: NearestMembers | None = None
+) -> list[list[Substitute]]:
     """Return for each feature all that are among its best ``n`` substitutes outside a panel of k features, for any k.
+
+    Features whose correlation is not worth it (:func:`~l20fs.estimators.selection_table.worthwhile_correlation`) are none.
 
     Parameters
     ----------
@@ -108,16 +98,19 @@ def substitutes_for_every_k(X: Any, heads: Array, n: int, *, exclude: Any = ()) 
     n : int
     exclude : array of int
         Features that must not be offered.
+    nearest : NearestMembers, optional
+        Takes the correlations with all features.
     """
-    outside, within = likeness(X, heads, n, exclude=exclude)
+    outside, within = likeness(X, heads, n, exclude=exclude, nearest=nearest)
     rank_of = {int(feature): place + 1 for place, feature in enumerate(heads)}
+    least = worthwhile_correlation(*X.shape)
     found = []
     for place, feature in enumerate(heads):
         others = outside.feature == feature
         candidates = np.concatenate([outside.substitute[others], heads[place + 1 :]])
         correlations = np.concatenate([outside.correlation[others], within[place, place + 1 :]])
-        known = np.isfinite(correlations)
-        found.append(_ever_among_best(candidates[known], correlations[known], rank_of, n))
+        with_worth = np.abs(correlations) >= least  # False of a constant feature, whose correlations are NaN
+        found.append(_ever_among_best(candidates[with_worth], correlations[with_worth], rank_of, n))
     return found
 
 
@@ -165,27 +158,3 @@ def norms_along_path(path: SolutionPath, heads: Array, most_stages: int) -> Path
         rows = column[path.stage_rows(stage)]
         norms[rows[rows >= 0], place] = path.stage_norms(stage)[rows >= 0]
     return PathNorms(path.alphas[stages], norms, path.entry_alphas[heads])
-
-
-def class_means(X: Any, units: Sequence[Array], codes: Array) -> list[list[float]]:
-    """Return the mean z-score of each unit in each class, that of a group as the mean over its features."""
-    membership = np.eye(int(codes.max()) + 1)[codes]
-    membership /= membership.sum(axis=0)
-    rows = []
-    for batch in _batches(units, max(1, MOST_VALUES // len(codes))):
-        means = membership.T @ scaled(dense_columns(X, np.concatenate(batch)), "zscore")
-        for part in np.split(means, np.cumsum([len(members) for members in batch])[:-1], axis=1):
-            rows.append(part.mean(axis=1).tolist())
-    return rows
-
-
-def _batches(units: Sequence[Array], most: int) -> Iterator[list[Array]]:
-    """Cut the units into runs of at most ``most`` features, or of one unit: a run is read at once."""
-    batch: list[Array] = []
-    for members in units:
-        if batch and sum(map(len, batch)) + len(members) > most:
-            yield batch
-            batch = []
-        batch.append(members)
-    if batch:
-        yield batch

@@ -138,31 +138,37 @@ class PathSelector(BaseSelector):
         """Intercept of ``coef_``."""
         return self.path_.y_mean - self.coef_ @ self.path_.x_mean
 
-    def selection_frame(self, X: Any = None, *, stability: Any = None, n_substitutes: int = 3) -> pd.DataFrame:
+    def selection_frame(
+        self, X: Any = None, y: Any = None, *, stability: Any = None, n_substitutes: int = 3
+    ) -> pd.DataFrame:
         """Return a table of the selected features, best first.
 
         Columns: ``feature``, ``rank``, ``score``, ``norm`` (of its weights at the end of the path), ``entry_alpha`` (the
         largest lambda at which the row was non-zero), ``rule`` (what ranked it, see :class:`~l20fs.SolutionPath`),
-        ``stability`` and ``could_replace`` (where asked for), ``strongest`` (the class with the largest absolute weight,
-        of two opposite ones the class it is high in) and the weight of each class.
+        ``stability``, ``level`` and ``could_replace`` (where asked for), and the weight of each class.
 
         Parameters
         ----------
         X : array, DataFrame or sparse matrix of shape (n_samples, n_features), optional
             Samples, as a rule those of the fit, on which ``could_replace`` is measured: the other features with the
-            largest absolute correlation, as in ``"gene7 (0.93), gene2 (-0.88)"``;
-            :func:`l20fs.estimators.selection_table.substitutes` gives the numbers.
+            largest absolute correlation, as in ``"gene7 (0.93), gene2 (-0.88)"``, where it is at least 0.5 and more than
+            chance gives (:func:`l20fs.estimators.selection_table.worthwhile_correlation`);
+            :func:`l20fs.estimators.selection_table.substitutes` gives the numbers of all.
+        y : array of shape (n_samples,), optional
+            Classes or numbers of these samples, with which ``level`` tells where a feature is high or low, by its class
+            means: ``"high in RMS"``, ``"low in NB"`` (:func:`l20fs.evaluation.levels.class_level`); of numbers,
+            ``"rises with target"`` or ``"falls with target"``.
         stability : StabilitySelector, optional
             Fitted on the same features: how often each one was selected in its resamples.
         n_substitutes : int, default=3
-            How many features ``could_replace`` names.
+            How many features ``could_replace`` names at most.
 
         Returns
         -------
         DataFrame
             One row per selected feature.
         """
-        return selection_frame(self, self.n_features_to_select, X, stability, n_substitutes)
+        return selection_frame(self, self.n_features_to_select, X, y, stability, n_substitutes)
 
     def target_names(self) -> list[str]:
         """Return the names of the targets.

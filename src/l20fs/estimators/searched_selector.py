@@ -138,17 +138,21 @@ class SearchedSelector(Predictor, BaseSelector):
         """Intercepts of the path's own model."""
         return self._sized(self.n_features_to_select).intercept_
 
-    def selection_frame(self, X: Any = None, *, stability: Any = None, n_substitutes: int = 3) -> pd.DataFrame:
+    def selection_frame(
+        self, X: Any = None, y: Any = None, *, stability: Any = None, n_substitutes: int = 3
+    ) -> pd.DataFrame:
         """Return a tidy table of the selected features, see :meth:`L20Selector.selection_frame`.
 
         Parameters
         ----------
         X : array, DataFrame or sparse matrix of shape (n_samples, n_features), optional
             Samples on which substitutes are looked for.
+        y : array of shape (n_samples,), optional
+            Classes or numbers of these samples, by which a feature is high or low.
         stability : StabilitySelector, optional
             Fitted on the same features.
         n_substitutes : int, default=3
-            How many substitutes each feature gets.
+            How many substitutes each feature gets at most.
 
         Returns
         -------
@@ -158,7 +162,7 @@ class SearchedSelector(Predictor, BaseSelector):
         model = self._sized(self.n_features_to_select)
         if X is not None and self.preprocess_ is not None:
             X = NamedColumns(self._preprocessed(X), feature_names(model))
-        return model.selection_frame(X, stability=stability, n_substitutes=n_substitutes)
+        return model.selection_frame(X, y, stability=stability, n_substitutes=n_substitutes)
 
     def _preprocessed(self, X: Any) -> Any:
         """Return X as ``preprocess_`` transforms it, an array or a CSR matrix."""

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from sklearn.utils.validation import check_array, check_is_fitted
+import scipy.sparse as sp
+from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted
 
 from l20fs.blocks import as_blocks, comes_in_blocks, is_blocks
 from l20fs.design import BLOCK_ELEMENTS, Design, equality_tolerance, make_design
+from l20fs.estimators.feature_values import levels
 from l20fs.estimators.frames import without_frame
 from l20fs.inputs.names import NamedColumns
+from l20fs.inputs.targets import encode_targets
 from l20fs.inputs.validation import check_number, refuse_foreign_array, refuse_other_width, validate_input
 from l20fs.objective.path_ranking import RULES
 from l20fs.objective.prox import order_descending
@@ -24,6 +28,8 @@ if TYPE_CHECKING:
     from l20fs.estimators.path_selector import PathSelector
 
 
+#: Weakest correlation with which one feature is offered as a substitute of another.
+WEAKEST = 0.5
 #: Correlations of at least so many features with all others are taken from a pass over X in blocks.
 LINES_PER_PASS = 16
 
@@ -67,6 +73,22 @@ def substitutes(X: Any, chosen: Any, n: int = 3, *, exclude: Any = ()) -> Substi
     return likeness(X, chosen, n, exclude=exclude).outside
 
 
+def worthwhile_correlation(n_samples: int, n_features: int) -> float:
+    """Return the absolute correlation from which on a feature can be called a substitute of another.
+
+    It is 0.5, or what the best of ``n_features`` features without any relation reaches by chance in ``n_samples`` samples,
+    about sqrt(1 - n_features^(-2 / (n_samples - 2))), if that is more.
+
+    Examples
+    --------
+    >>> round(worthwhile_correlation(83, 2308), 2), round(worthwhile_correlation(20, 10_000), 2)
+    (0.5, 0.8)
+    """
+    if n_samples < 3:
+        return math.inf  # two samples correlate in any case
+    return max(WEAKEST, math.sqrt(1.0 - n_features ** (-2.0 / (n_samples - 2))))
+
+
 class Likeness(NamedTuple):
     """Correlations of the chosen features: with others, and ``mutual`` (n_chosen, n_chosen), NaN with a constant one."""
 
@@ -74,8 +96,33 @@ class Likeness(NamedTuple):
     mutual: Array
 
 
-def likeness(X: Any, chosen: Any, n: int = 3, *, exclude: Any = ()) -> Likeness:
+class NearestMembers:
+    """The one of the first chosen features with which each feature correlates most, found while correlations are computed.
+
+    Attributes
+    ----------
+    place : array of shape (n_features,)
+        Places among the chosen features, of equal ones the first; -1 for a constant feature.
+    correlation : array of shape (n_features,)
+    """
+
+    def __init__(self, n_features: int, n_members: int) -> None:
+        self.n_members = n_members
+        self.place = np.full(n_features, -1)
+        self.correlation = np.zeros(n_features)
+
+    def add(self, place: int, row: Array) -> None:
+        """Take the correlations of the chosen feature at a place with all features."""
+        if place < self.n_members:
+            is_stronger = np.abs(row) > np.abs(self.correlation) + equality_tolerance(row.dtype)
+            self.place[is_stronger] = place
+            self.correlation[is_stronger] = np.clip(row[is_stronger], -1.0, 1.0)
+
+
+def likeness(X: Any, chosen: Any, n: int = 3, *, exclude: Any = (), nearest: NearestMembers | None = None) -> Likeness:
     """Return substitutes, see :func:`substitutes`, and the correlations of the chosen features with each other.
+
+    ``nearest`` takes the correlations with all features, if it is given.
 
     Examples
     --------
@@ -104,6 +151,8 @@ def likeness(X: Any, chosen: Any, n: int = 3, *, exclude: Any = ()) -> Likeness:
     for block, lines in _correlations(design, replaceable):
         mutual[places[block, None], places] = lines[:, replaceable]
         for place, row in enumerate(lines, block.start):
+            if nearest is not None:
+                nearest.add(int(places[place]), row)
             strengths = np.abs(row[candidates])
             strengths[strengths < rounding] = 0.0
             order = order_descending(strengths, rtol=rounding)
@@ -151,7 +200,7 @@ def without_names(selector: Any) -> Any:
     return other
 
 
-def selection_frame(selector: PathSelector, k: Any, X: Any, stability: Any, n_substitutes: int) -> pd.DataFrame:
+def selection_frame(selector: PathSelector, k: Any, X: Any, y: Any, stability: Any, n_substitutes: int) -> pd.DataFrame:
     """Build the table of :meth:`l20fs.L20Selector.selection_frame`, of the features selected for ``k``."""
     try:
         import pandas as pd
@@ -178,19 +227,14 @@ def selection_frame(selector: PathSelector, k: Any, X: Any, stability: Any, n_su
     }
     if stability is not None:
         columns["stability"] = _frequencies(stability, selector)[chosen]
+    if y is not None and X is None:
+        raise ValueError("y tells the level of the features in X, which was not given. Give X and y, or neither of them.")
     if X is not None:
+        X = _checked_samples(selector, X)
+        if y is not None:
+            columns["level"] = _levels(selector, X, y, chosen, labels)
         columns["could_replace"] = _could_replace(selector, X, chosen, n_substitutes)
-    strongest = [strongest_class(weights) for weights in coef.T]
-    columns["strongest"] = pd.Series([None if place is None else labels[place] for place in strongest], dtype=object)
     return pd.DataFrame(columns | {f"coef_{label}": weights for label, weights in zip(labels, coef, strict=True)})
-
-
-def strongest_class(weights: Array) -> int | None:
-    """Return the index of the class with the largest absolute weight; of two opposite ones the positive one."""
-    sizes = np.abs(weights)
-    if not sizes.any():
-        return None
-    return int(np.where(sizes >= (1.0 - 1e-9) * sizes.max(), weights, -np.inf).argmax())
 
 
 def best_first(selector: Any) -> Array:
@@ -199,23 +243,43 @@ def best_first(selector: Any) -> Array:
     return chosen[np.argsort(selector.ranking_[chosen], kind="stable")]
 
 
-def _could_replace(selector: PathSelector, X: Any, chosen: Array, n: int) -> list[str]:
-    """Return the substitutes of each chosen feature as one line of text."""
-    names = feature_names(selector)
+def _checked_samples(selector: PathSelector, X: Any) -> Any:
+    """Return X, or blocks of it, after a check that it has the features of the fit."""
     if isinstance(X, NamedColumns):
         selector, X = without_names(selector), X.X
     X = without_frame(selector, X)
     if comes_in_blocks(X, selector.max_memory):
         refuse_other_width(selector, X)
-        X = as_blocks(X, selector.max_memory)
-    else:
-        X, _ = validate_input(
-            selector, X, None, supervised=False, accept_sparse=True, dtypes=[np.float64, np.float32], reset=False
-        )
+        return as_blocks(X, selector.max_memory)
+    return validate_input(
+        selector, X, None, supervised=False, accept_sparse=True, dtypes=[np.float64, np.float32], reset=False
+    )[0]
+
+
+def _levels(selector: PathSelector, X: Any, y: Any, chosen: Array, labels: list[str]) -> list[str]:
+    """Return where each chosen feature is high or low, by the classes or numbers of the samples."""
+    y = np.asarray(y)
+    check_consistent_length(X, y)
+    has_classes = hasattr(selector, "classes_")
+    targets = encode_targets(y, "classification" if has_classes else "regression")
+    if targets.codes is not None and targets.classes is not None:
+        labels = [str(label) for label in targets.classes]
+    elif len(labels) == 1:
+        labels = ["target"]
+    if sp.issparse(X):
+        X = X.tocsc()  # of which columns are taken
+    return levels(X, list(chosen[:, None]), targets, labels)
+
+
+def _could_replace(selector: PathSelector, X: Any, chosen: Array, n: int) -> list[str]:
+    """Return the substitutes of each chosen feature, with a correlation that is worth it, as one line of text."""
+    names = feature_names(selector)
     texts: dict[int, list[str]] = {feature: [] for feature in chosen}
     excluded = np.flatnonzero(selector.path_.rules == RULES.index("excluded"))
+    least = worthwhile_correlation(*X.shape)
     for feature, substitute, correlation in zip(*substitutes(X, chosen, n, exclude=excluded), strict=True):
-        texts[feature].append(f"{names[substitute]} ({round(correlation, 2) + 0.0:.2f})")  # never -0.00
+        if abs(correlation) >= least:
+            texts[feature].append(f"{names[substitute]} ({correlation:.2f})")
     return [", ".join(texts[feature]) for feature in chosen]
 
 

@@ -395,8 +395,8 @@ class StabilitySelector(BaseSelector):
     def selection_frame(self) -> pd.DataFrame:
         """Return a table of the features that were selected in any resample, best first.
 
-        Columns: ``feature``, ``rank``, ``frequency``, ``standard_error`` (of the frequency, from one draw of pairs to
-        another), ``mean_rank`` and ``selected``.
+        Columns: ``feature``, ``rank``, ``stability`` (the share of resamples that select it), ``standard_error`` (of
+        that share, from one draw of pairs to another), ``mean_rank`` and ``selected``.
 
         Returns
         -------
@@ -414,7 +414,7 @@ class StabilitySelector(BaseSelector):
             {
                 "feature": feature_names(self)[chosen],
                 "rank": self.ranking_[chosen],
-                "frequency": self.frequencies_[chosen],
+                "stability": self.frequencies_[chosen],
                 "standard_error": self.standard_errors_[chosen],
                 "mean_rank": self.mean_ranks_[chosen],
                 "selected": support[chosen],

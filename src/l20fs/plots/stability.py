@@ -47,9 +47,9 @@ class StabilityDisplay:
     n_resamples : int, optional
         Number of resamples.
     stability : float, optional
-        Stability of the whole selection, written below the axis.
+        Stability index of the whole selection, written below the axis.
     interval : pair of floats, optional
-        Confidence interval of the stability.
+        Confidence interval of the index.
 
     Attributes
     ----------
@@ -188,5 +188,5 @@ class StabilityDisplay:
             caption += " (± standard error)"
         if self.stability is not None:
             interval = "" if self.interval is None else f" ({self.interval[0]:.2f} to {self.interval[1]:.2f})"
-            caption += f"\nstability of the selection: {self.stability:.2f}{interval}"
+            caption += f"\nstability index of the selection: {self.stability:.2f}{interval}"
         return caption

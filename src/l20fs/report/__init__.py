@@ -3,7 +3,18 @@
 from l20fs.report.comparison import comparison_page
 from l20fs.report.content import Content
 from l20fs.report.index import Exhibit, reproduction_page, write_reproduction_page
-from l20fs.report.measures import ClassRate, Curve, Numbers, PanelNumbers, PathLines, Reliability, Roc, Stability
+from l20fs.report.measures import (
+    ClassRate,
+    Curve,
+    Lookup,
+    Numbers,
+    PanelNumbers,
+    PathLines,
+    Reliability,
+    Roc,
+    Stability,
+    Strips,
+)
 from l20fs.report.page import render
 from l20fs.report.records import ReportError
 
@@ -12,6 +23,7 @@ __all__ = [
     "Content",
     "Curve",
     "Exhibit",
+    "Lookup",
     "Numbers",
     "PanelNumbers",
     "PathLines",
@@ -19,6 +31,7 @@ __all__ = [
     "ReportError",
     "Roc",
     "Stability",
+    "Strips",
     "comparison_page",
     "render",
     "reproduction_page",

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 #: Columns of the table before and after that of the metric: name in the DataFrame, and name on the page.
 FIRST = {"method": "Method", "classifier": "Judged by"}
-LAST = {"n_features": "Features", "stability": "Stability", "seconds": "Seconds"}
+LAST = {"n_features": "Features", "stability": "Stability index", "seconds": "Seconds"}
 
 
 class Cell(NamedTuple):

@@ -8,14 +8,29 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, Literal
 
-from l20fs.report.measures import ClassRate, Curve, Numbers, PanelNumbers, PathLines, Reliability, Roc, Stability
+from l20fs.report.confusion import Pair, confused_pairs
+from l20fs.report.measures import (
+    ClassRate,
+    Curve,
+    Lookup,
+    Numbers,
+    PanelNumbers,
+    PathLines,
+    Reliability,
+    Roc,
+    Stability,
+    Strips,
+)
 from l20fs.report.records import ReportError, dump, read_value
 from l20fs.report.rules import FORMAT, MOST_LINES, NUMBER, rules_of
+from l20fs.report.spreadsheets import BYTE_ORDER_MARK, for_a_spreadsheet
 
 __all__ = ["MOST_LINES", "NUMBER", "Content", "Curve", "PathLines", "Stability", "as_plain", "write_tsv"]
 
-#: Formats that are read: those of format 1 lack what is optional in format 2.
-READABLE = (1, FORMAT)
+#: Formats that are read: the earlier ones lack what is optional now.
+READABLE = (1, 2, FORMAT)
+#: Fields of earlier formats that are no longer used.
+FORMER = ("strongest",)
 #: Number of substitutes shown for a feature.
 N_SUBSTITUTES = 3
 
@@ -49,17 +64,21 @@ class Content:
     columns : dict of lists of str
         Texts beside the features that do not depend on k, as in ``selection.tsv``.
     substitutes : list of lists of tuples
-        For each feature (name, correlation, rank or 0 if it is not among ``features``), the most correlated first. Empty
-        where nobody looked for them.
+        For each feature (name, correlation, rank or 0 if it is not among ``features``), the most correlated first; none
+        where no correlation is worth it. Empty where nobody looked for them.
     heat : list of lists of float
         For each feature its mean z-score in each class; of a regression, in the lower, middle and upper third of each
         target, target after target. May be empty.
+    heat_groups : list of (str, list of int), optional
+        Headings of the rows of ``heat`` that stand together, and the places of these rows, in the order of the page. If
+        there are none, the rows are in the order of ``features``.
     coef : list of lists of lists of str, optional
         ``coef[k - 1][i][c]``: the weight of feature i for class, or target, c if k features are selected.
-    strongest : list of lists of int, optional
-        ``strongest[k - 1][i]``: the class with the largest weight, -1 for none. There if ``coef`` is, but for a regression.
     confusion : list of lists of lists of int, optional
         ``confusion[k - 1][true][predicted]``: numbers of samples.
+    confused : list of lists of Pair, optional
+        ``confused[k - 1]``: the most frequent confusions, where there are too many classes for a matrix; None where they
+        were not measured.
     path : PathLines, optional
     stability : Stability, optional
         Frequencies of the features that are selected at ``k``.
@@ -86,6 +105,10 @@ class Content:
         Whether probabilities can be trusted; entry k - 1 belongs to k features.
     numbers : Numbers, optional
         Measured and predicted numbers of a regression, of at most 300 samples and targets.
+    strips : Strips, optional
+        Values of the first features in single samples.
+    lookup : Lookup, optional
+        All features, for the search of the page.
     panel : PanelNumbers, optional
         What the page needs to predict new samples.
     format : int
@@ -119,9 +142,10 @@ class Content:
     columns: dict[str, list[str]]
     substitutes: list[list[tuple[str, float, int]]]
     heat: list[list[float]]
+    heat_groups: list[tuple[str, list[int]]] = field(default_factory=list)
     coef: list[list[list[str]]] | None = None
-    strongest: list[list[int]] | None = None
     confusion: list[list[list[int]]] | None = None
+    confused: list[list[Pair] | None] | None = None
     path: PathLines | None = None
     stability: Stability | None = None
     provenance: dict[str, Any] = field(default_factory=dict)
@@ -138,6 +162,8 @@ class Content:
     roc: list[Roc | None] | None = None
     reliability: list[Reliability | None] | None = None
     numbers: Numbers | None = None
+    strips: Strips | None = None
+    lookup: Lookup | None = None
     panel: PanelNumbers | None = None
     format: int = FORMAT
 
@@ -178,6 +204,8 @@ class Content:
                     "Use the version that wrote it, or make it again."
                 )
             stored["format"] = FORMAT
+            for name in FORMER if found != FORMAT else ():
+                stored.pop(name, None)
         if isinstance(stored, dict) and isinstance(stored.get("coef"), list):
             stored["coef"] = [_unpack(panel) for panel in stored["coef"]]
         content: Content = read_value(stored, cls, "report")
@@ -191,7 +219,8 @@ class Content:
         k : int
             From 0 to ``k_max``.
         for_spreadsheets : bool, default=False
-            Put an apostrophe before texts that a spreadsheet would take for a formula.
+            Begin with a byte order mark, by which Excel knows UTF-8, and put an apostrophe before texts that a spreadsheet
+            would take for a formula, and before names that it would turn into a date or a number.
         """
         if not 0 <= k <= self.k_max:
             raise ValueError(f"k={k} is not valid. The report holds 0 to {self.k_max} features.")
@@ -204,7 +233,6 @@ class Content:
             "feature",
             *self.columns,
             *(["could_replace"] if self.substitutes else []),
-            *(["strongest"] if self.strongest is not None else []),
             *([f"coef_{name}" for name in self.outputs] if self.coef is not None else []),
         ]
 
@@ -213,9 +241,6 @@ class Content:
         cells = [self.features[place], *(texts[place] for texts in self.columns.values())]
         if self.substitutes:
             cells.append(", ".join(f"{name} ({value:.2f})" for name, value in self.could_replace(k, place)))
-        if self.strongest is not None:
-            strongest = self.strongest[k - 1][place]
-            cells.append("" if strongest < 0 else self.classes[strongest])
         if self.coef is not None:
             cells += self.coef[k - 1][place]
         return cells
@@ -225,22 +250,28 @@ class Content:
         outside = [(name, value + 0.0) for name, value, rank in self.substitutes[place] if rank == 0 or rank > k]
         return outside[:N_SUBSTITUTES]  # + 0.0: no text ever says -0.00 for a plain zero
 
+    def confusions(self, k: int) -> list[Pair] | None:
+        """Return the most frequent confusions with k features, None where they were not measured."""
+        if self.confusion is None:
+            return self.confused[k - 1] if self.confused is not None else None
+        counts = self.confusion[k - 1]
+        return confused_pairs(counts) if any(map(any, counts)) else None
+
 
 def write_tsv(rows: Iterable[Iterable[str]], *, for_spreadsheets: bool = False) -> str:
-    r"""Return rows of texts as tab-separated lines.
+    r"""Return rows of texts, the names of the columns first, as tab-separated lines.
 
     Examples
     --------
-    >>> write_tsv([["a\tb", "=c"]]), write_tsv([["a\tb", "=c"]], for_spreadsheets=True)
-    ('a b\t=c\n', "a b\t'=c\n")
+    >>> write_tsv([["feature", "rank"], ["a\tb", "1"]])
+    'feature\trank\na b\t1\n'
+    >>> write_tsv([["feature", "coef_a"], ["SEPT2", "-1"]], for_spreadsheets=True)
+    "\ufefffeature\tcoef_a\n'SEPT2\t-1\n"
     """
-    guard = _guarded if for_spreadsheets else str
-    return "".join("\t".join(guard(re.sub(r"[\t\r\n]", " ", text)) for text in row) + "\n" for row in rows)
-
-
-def _guarded(text: str) -> str:
-    """Keep a spreadsheet from reading a name as a formula; a plain number, such as a negative weight, stays a number."""
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@") and not NUMBER.fullmatch(text) else text
+    lines = [[re.sub(r"[\t\r\n]", " ", text) for text in row] for row in rows]
+    if for_spreadsheets and lines:
+        lines = [[for_a_spreadsheet(text, name) for text, name in zip(line, lines[0], strict=True)] for line in lines]
+    return BYTE_ORDER_MARK * for_spreadsheets + "".join("\t".join(line) + "\n" for line in lines)
 
 
 # ------------------------------------------------------------------------------------------------------------------- JSON

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from l20fs.report import svg
+from l20fs.report import confusion, svg
 from l20fs.report.content import Content
 from l20fs.report.measures import Curve, Reliability, Roc
 from l20fs.text import counted, percent, with_interval
 
 #: For each element, by its id, and each of its attributes: the values for 0, 1, ... features. ``text`` is what is in it,
-#: ``rows`` are those of a table.
+#: ``items`` are those of a list, in parts that are texts and names in turn, ``rows`` those of a table: a name, then texts,
+#: names ``{"name": ...}`` and shares with their intervals ``{"bar": ...}``.
 Frames = dict[str, dict[str, list[Any]]]
 
 #: Axes of shares against shares.
@@ -42,7 +43,9 @@ def make_frames(content: Content) -> Frames:
         return [default, *(default if entry is None else convert(entry) for entry in entries or ())]
 
     if content.rates is not None:
-        frames["rates-rows"] = {"rows": each(content.rates, lambda rates: _rate_rows(content, rates), [])}
+        rows = each(content.rates, lambda rates: confusion.rate_rows(rates, content.classes), [])
+        frames["rates-rows"] = {"rows": _unbroken_rows(rows)}
+    frames |= _confusion_frames(content)
     if content.roc is not None:
         lines = each(content.roc, lambda roc: svg.polyline_points(roc.points, SHARES), "")
         frames["roc-line"] = {"points": lines}
@@ -101,20 +104,38 @@ def _estimate_at(curve: Curve, k: int, score_format: str) -> str:
     return "" if mean is None else estimate_text(mean, curve.interval(k), curve.error[k - 1], score_format)
 
 
-def _rate_rows(content: Content, rates: list[Any]) -> list[list[str]]:
+def _confusion_frames(content: Content) -> Frames:
+    """Return what is said about mixed-up classes, and the list of confusions where there is no matrix."""
+    if content.confusion is None and content.confused is None:
+        return {}
+    classes, sizes = content.classes, range(1, content.k_max + 1)
+    items: list[list[confusion.Parts]] = [[]]
+    for k in sizes:
+        pairs = content.confusions(k)
+        rates = content.rates[k - 1] if content.rates is not None else None
+        told = [] if pairs is None else confusion.in_words(pairs, classes, classes)
+        items.append(told + confusion.least_recognised(rates or [], classes))
+    frames: Frames = {"confused-items": {"items": [[list(map(unbroken, parts)) for parts in told] for told in items]}}
+    if content.confusion is None:
+        rows = [[], *(confusion.pair_rows(content.confusions(k) or [], classes) for k in sizes)]
+        frames["confused-rows"] = {"rows": _unbroken_rows(rows)}
+    return frames
+
+
+def _unbroken_rows(frames: list[list[list[Any]]]) -> list[list[list[Any]]]:
+    """Put non-breaking spaces into the texts of rows, but for the names in front."""
     return [
-        [
-            name,
-            str(rate.n_samples),
-            *("" if part is None else unbroken(with_interval(*part, is_share=True)) for part in parts),
-        ]
-        for name, rate in zip(content.classes, rates, strict=True)
-        for parts in [(rate.sensitivity, rate.specificity)]
+        [[row[0], *(unbroken(cell) if isinstance(cell, str) else cell for cell in row[1:])] for row in rows]
+        for rows in frames
     ]
 
 
 def _bin_rows(found: Reliability) -> list[list[str]]:
-    return [[unbroken(percent(mean)), unbroken(percent(share)), str(size)] for mean, share, size in found.bins]
+    ends: Sequence[tuple[float, float] | None] = found.intervals or [None] * len(found.bins)
+    return [
+        [unbroken(percent(mean)), estimate_text(share, interval, None, "percent"), str(size)]
+        for (mean, share, size), interval in zip(found.bins, ends, strict=True)
+    ]
 
 
 def _area_text(roc: Roc) -> str:

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from l20fs.text import shorten
+from l20fs.text import parted, shorten
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -80,4 +80,5 @@ def _environment() -> Environment:
         loader=FunctionLoader(_read), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters["shorten"] = shorten
+    environment.filters["parted"] = parted
     return environment

@@ -71,11 +71,13 @@ class Reliability:
     """Probabilities of the predicted classes in bins (mean probability, share that was right, samples), and their scores.
 
     ``brier`` is the mean squared error of the probabilities, summed over classes; of two classes, that of the second.
+    ``intervals`` are the 95 % intervals of the shares.
     """
 
     bins: list[tuple[float, float, int]]
     brier: float
     log_loss: float
+    intervals: list[tuple[float, float]] | None = None
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,42 @@ class Numbers:
 
     measured: list[list[float]]
     predicted: list[list[list[float]] | None]
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """All features that can be searched for, best first, and those without a rank last.
+
+    ``ranks[i]`` is the rank of the feature ``names[i]``, 0 for none; empty if it is i + 1 for all of them. ``n_ranked`` is
+    the last rank. ``entry[i]`` is the lambda at which it came to stay, of the first features, and None for a method without
+    a path; the path was followed up to ``n_followed`` features. ``nearest[i]`` is the place among the selected features of
+    the one that it correlates with most, -1 for none, and ``correlations[i]`` that correlation; both are empty where they
+    are not known.
+    """
+
+    names: list[str]
+    n_ranked: int
+    ranks: list[int]
+    entry: list[float | None] | None
+    n_followed: int
+    nearest: list[int]
+    correlations: list[float]
+
+
+@dataclass(frozen=True)
+class Strips:
+    """Values of the first features in single samples, for a picture of each, without the names of the samples.
+
+    ``values[i][c]`` are those of feature i in class c in ascending order, so that nobody can tell which values belong to one
+    sample, and ``medians[i][c]`` is the median of the whole class. Of a regression ``values[i][0]`` are those of the samples
+    with the numbers ``targets``, None for a missing one, and there are no medians. ``unit`` says what the values are, if not
+    what was measured.
+    """
+
+    values: list[list[list[float | None]]]
+    medians: list[list[float | None]]
+    targets: list[float]
+    unit: str = ""
 
 
 @dataclass(frozen=True)

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import math
 import struct
-import zlib
 from typing import Any, NamedTuple
 
-from l20fs.report import frames, points, svg
+from l20fs.report import frames, points, spreadsheets, strips, svg
+from l20fs.report.confusion import MANY_CLASSES, MOST_RATES
 from l20fs.report.content import NUMBER, Content, as_plain
 from l20fs.report.frames import unbroken as unbroken
 from l20fs.report.html_page import fill
+from l20fs.report.lookup import for_search, packed
 from l20fs.report.measures import PanelNumbers
 
 #: Fields of the content that the script needs to show another k; all else is drawn once.
-SCRIPT_FIELDS = ("title", "task", "classes", "targets", "features", "columns", "substitutes", "strongest", "confusion")
-#: Most weights that the page predicts with: those of every panel up to 100 features and 4 classes.
-MOST_WEIGHTS = 16_000
+SCRIPT_FIELDS = ("title", "task", "classes", "targets", "features")
+#: Those of them that take much room, and are packed.
+PACKED_FIELDS = ("columns", "substitutes", "coef", "numbers", "confusion")
+#: Most weights that the page predicts with: those of every panel up to about 60 features and 4 classes.
+MOST_WEIGHTS = 6_000
 
 #: Names and meanings of the columns on the page.
 COLUMNS = {
@@ -28,23 +30,31 @@ COLUMNS = {
     "norm": ("Size", "How large the weights of the feature are, all together."),
     "entry_alpha": ("Enters at λ", "The price per feature below which this one came in to stay; higher is earlier."),
     "rule": ("Ranked by", "What gave the feature its rank: by its entry into the model, by its weight, or asked for."),
-    "stability": ("Chosen again", "In what share of random halves of the samples the feature was selected again."),
+    "level": (
+        "Level",
+        "Where the values of the feature are high or low, by its means in the classes (or by its correlation with the "
+        "target). It does not depend on the other features, as the weights do.",
+    ),
+    "stability": ("Stability", "In what share of random halves of the samples the feature was selected again."),
     "could_replace": (
         "Could be replaced by",
         "Features outside the selection that rise and fall with this one; in brackets the correlation. A minus sign "
-        "means that one falls as the other rises.",
+        "means that one falls as the other rises. Only correlations of 0.5 or more, or -0.5 or less, that are stronger than "
+        "chance would give are listed.",
     ),
-    "strongest": ("Speaks for", "The class for which the feature has the largest weight."),
 }
 #: Columns that are shown only if asked for: what they say is in the order of the rows.
 TECHNICAL = ("score", "norm", "entry_alpha", "rule")
-WEIGHT = "For each class: a positive weight speaks for it if the value is high, a negative one speaks against it."
+#: So are the weights for more classes than this, which no window is wide enough for.
+MOST_WEIGHT_COLUMNS = 6
+WEIGHT = (
+    "How the linear rule uses the feature beside all others: a high value counts for a class with a positive weight, and "
+    "against one with a negative weight. Weights correct each other, so that a sign may differ from the level."
+)
 SLOPE = "How much the prediction rises if the value rises by one unit and all others stay."
 #: Columns of the heatmap of a regression.
 THIRDS = ("lower third", "middle third", "upper third")
 
-#: Number of classes from which cells show a colour only, and class names are turned.
-MANY_CLASSES = 12
 #: Colours on each side of the middle, and the z-score that has the last one.
 N_LEVELS, FULL_COLOUR = 5, 2.0
 
@@ -73,12 +83,19 @@ def render(content: Content) -> str:
     >>> page.startswith("<!doctype html>"), "<y>" in page
     (True, False)
     """
-    swapped = frames.make_frames(content)
+    swapped, plots = frames.make_frames(content), strips.strip_plots(content)
+    search = for_search(content.lookup) if content.lookup is not None and content.k_max else None
     k = content.shown
     return fill(
         "report.html",
-        scripts=("sort.js", *(("predict.js",) if content.panel else ()), "page.js"),
-        data=_for_script(content, swapped),
+        scripts=(
+            "sort.js",
+            *(("predict.js",) if content.panel else ()),
+            *(("search.js",) if search else ()),
+            "page.js",
+        ),
+        data=_for_script(content, swapped, plots) | {"search": search},
+        n_searched=search["n"] if search else 0,
         title=content.title,
         answer=unbroken(content.answer),
         content=content,
@@ -96,13 +113,20 @@ def render(content: Content) -> str:
         n_coloured=svg.N_COLOURS,
         header=[column(name) for name in content.header()],
         is_number=[_is_number(content, name) for name in content.header()],
-        is_technical=[name in TECHNICAL for name in content.header()],
+        is_technical=[_is_technical(content, name) for name in content.header()],
         meanings=_meanings(content),
         rows=[_row(content, place) for place in range(content.k_max)],
         could_replace=content.could_replace,
         n_static=1 + len(content.columns),
         heat_names=_heat_names(content),
+        heat_groups=content.heat_groups or [("", list(range(content.k_max)))],
+        strips=plots,
+        n_values=sum(len(row) for row in content.strips.values[0]) if content.strips else 0,
+        strip_height=strips.LINE_HEIGHT,
+        plot_height=strips.PLOT_HEIGHT,
+        target_ticks=strips.target_ticks(content) if plots and content.task == "regression" else [],
         is_crowded=len(content.classes) >= MANY_CLASSES,
+        most_rates=MOST_RATES,
         heat_level=heat_level,
         signed=signed,
         count_level=count_level,
@@ -110,21 +134,17 @@ def render(content: Content) -> str:
     )
 
 
-def _for_script(content: Content, swapped: frames.Frames) -> dict[str, Any]:
-    """Return the data of the script; what depends on k is packed, which takes less than half the room."""
+def _for_script(content: Content, swapped: frames.Frames, plots: dict[str, Any] | None) -> dict[str, Any]:
+    """Return the data of the script; most of them are packed, which takes less than half the room."""
     stored = as_plain(content)
-    changing = {"coef": stored["coef"], "frames": swapped, "numbers": stored["numbers"]}
-    text = json.dumps(changing, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    large = {name: stored[name] for name in PACKED_FIELDS} | {"frames": swapped, "strips": strips.for_script(plots)}
+    text = json.dumps(large, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return {name: stored[name] for name in SCRIPT_FIELDS} | {
         "k": content.shown,
+        "guard": {"names": spreadsheets.NAMES, "pattern": spreadsheets.PATTERN},
         "packed": packed(text.encode()),
         "panel": None if content.panel is None else _for_prediction(content.panel, content.shown),
     }
-
-
-def packed(data: bytes) -> str:
-    """Return bytes as a text that the script unpacks."""
-    return base64.b64encode(zlib.compress(data, 9)).decode()
 
 
 def _for_prediction(panel: PanelNumbers, k: int) -> dict[str, Any]:
@@ -186,12 +206,24 @@ def _row(content: Content, place: int) -> list[TableCell]:
         texts = content.row(content.shown, place)
     else:
         texts = [content.features[place], *(texts[place] for texts in content.columns.values())]
-    return [TableCell(in_short(text), text) for text in texts]
+    names = content.header()[: len(texts)]
+    cells = zip(names, texts, strict=True)
+    return [TableCell(_share(text) if name == "stability" else in_short(text), text) for name, text in cells]
 
 
 def _is_number(content: Content, name: str) -> bool:
     """Return whether all texts of a column that does not depend on k are numbers."""
     return all(NUMBER.fullmatch(text) for text in content.columns.get(name, ["no"]))
+
+
+def _is_technical(content: Content, name: str) -> bool:
+    """Return whether a column is shown only if asked for."""
+    return name in TECHNICAL or (name.startswith("coef_") and len(content.outputs) > MOST_WEIGHT_COLUMNS)
+
+
+def _share(text: str) -> str:
+    """Write a share, if it is one, in percent."""
+    return f"{100 * float(text):.0f}\N{NO-BREAK SPACE}%" if NUMBER.fullmatch(text) else text
 
 
 def in_short(text: str) -> str:

@@ -7,16 +7,18 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypeVar
 
-from l20fs.report.measures import Curve, Numbers, PanelNumbers
+from l20fs.report.measures import Curve, Lookup, Numbers, PanelNumbers, Strips
 
 if TYPE_CHECKING:
     from l20fs.report.content import Content
 
 Entry = TypeVar("Entry")
 
-FORMAT = 2
+FORMAT = 3
 #: Largest number of lines in the picture of the path, of points of a ROC curve, and of points in pictures of numbers.
 MOST_LINES, MOST_ROC_POINTS, MOST_POINTS = 30, 60, 300
+#: Largest number of values of single samples, which keeps the page small: of all features, and of a class.
+MOST_STRIP_VALUES, MOST_OF_A_CLASS = 12_000, 60
 
 #: Largest number that pictures show.
 LARGEST = 1e100
@@ -40,7 +42,7 @@ def rules_of(content: Content) -> Rules:
         yield from _rules_of_curve(curve, n)
     for name, texts in content.columns.items():
         yield len(texts) == n, f"column {name!r} has {len(texts)} texts for {n} features"
-        taken = name in ("feature", "could_replace", "strongest") or name.startswith("coef_")
+        taken = name in ("feature", "could_replace") or name.startswith("coef_")
         yield not taken, f"{name!r} cannot be the name of a further column"
     for what, table in (("substitutes", content.substitutes), ("heat", content.heat)):
         yield len(table) in (0, n), f"{what} has {len(table)} entries for {n} features"
@@ -48,11 +50,18 @@ def rules_of(content: Content) -> Rules:
     yield all(0 <= rank <= n for rank in ranks), f"a substitute has a rank outside 0 to {n}"
     width = 3 * len(content.targets) if content.task == "regression" else n_classes
     yield all(len(row) == width for row in content.heat), f"a row of heat has not {width} means"
+    places = sorted(place for _, group in content.heat_groups for place in group)
+    yield places in ([], list(range(len(content.heat)))), "heat_groups has not every row of heat once"
+    yield all(group for _, group in content.heat_groups), "a group of heat_groups is empty"
     yield from _rules_of_panels(content)
     yield from _rules_of_pictures(content)
     yield from _rules_of_probabilities(content)
     if content.numbers is not None:
         yield from _rules_of_numbers(content.numbers, n, len(content.targets))
+    if content.strips is not None:
+        yield from _rules_of_strips(content.strips, content)
+    if content.lookup is not None:
+        yield from _rules_of_lookup(content.lookup, content.shown)
     if content.panel is not None:
         yield from _rules_of_prediction(content.panel, content)
 
@@ -64,7 +73,7 @@ def _rules_of_task(content: Content) -> Rules:
     else:
         yield bool(content.targets), "a regression needs targets"
         yield not content.classes, "a regression has no classes"
-        of_classes = ("strongest", "confusion", "rates", "roc", "reliability")
+        of_classes = ("confusion", "confused", "rates", "roc", "reliability")
         given = [name for name in of_classes if getattr(content, name) is not None]
         yield not given, f"a regression has no {', '.join(given)}"
 
@@ -81,8 +90,6 @@ def _rules_of_curve(curve: Curve, n: int) -> Rules:
 def _rules_of_panels(content: Content) -> Rules:
     n, n_classes = content.k_max, len(content.classes)
     sizes = list(range(1, n + 1))
-    if content.task == "classification":
-        yield (content.coef is None) == (content.strongest is None), "coef and strongest come together"
     if content.coef is not None:
         n_outputs = len(content.outputs)
         yield n_outputs > 0, "weights need classes"
@@ -90,10 +97,6 @@ def _rules_of_panels(content: Content) -> Rules:
         rows = [row for panel in content.coef for row in panel]
         yield all(len(row) == n_outputs for row in rows), f"a row of coef has not {n_outputs} weights"
         yield all(NUMBER.fullmatch(text) for row in rows for text in row), "a weight is no number"
-    if content.strongest is not None:
-        yield [len(panel) for panel in content.strongest] == sizes, "strongest has not k entries for each k"
-        named = {place for panel in content.strongest for place in panel}
-        yield named <= set(range(-1, n_classes)), f"strongest names a class outside 0 to {n_classes - 1}"
     if content.confusion is not None:
         yield len(content.confusion) == n, f"{len(content.confusion)} confusion matrices for {n} panels"
         is_square = all(
@@ -102,6 +105,13 @@ def _rules_of_panels(content: Content) -> Rules:
         yield is_square, f"a confusion matrix is not {n_classes} x {n_classes}"
         counts = (count for matrix in content.confusion for row in matrix for count in row)
         yield all(count >= 0 for count in counts), "a count is negative"
+    if content.confused is not None:
+        yield content.confusion is None, "confused is for classes without a confusion matrix"
+        yield len(content.confused) == n, f"{len(content.confused)} lists of confusions for {n} panels"
+        pairs = [pair for pairs in _known(content.confused) for pair in pairs]
+        is_known = all(0 <= place < n_classes for pair in pairs for place in pair[:2])
+        yield is_known, f"a confusion names a class outside 0 to {n_classes - 1}"
+        yield all(0 < count <= total for _, _, count, total in pairs), "a confusion has more samples than its class, or none"
 
 
 def _rules_of_pictures(content: Content) -> Rules:
@@ -136,6 +146,12 @@ def _rules_of_probabilities(content: Content) -> Rules:
         yield len(reliability.bins) <= MOST_ROC_POINTS, f"a reliability curve has {len(reliability.bins)} bins"
         in_range = all(0.0 <= mean <= 1.0 and 0.0 <= share <= 1.0 and size > 0 for mean, share, size in reliability.bins)
         yield in_range, "a bin of probabilities is empty or not between 0 and 1"
+        if (intervals := reliability.intervals) is not None:
+            yield len(intervals) == len(reliability.bins), "there is not one interval for each bin of probabilities"
+            yield (
+                all(0.0 <= lower <= upper <= 1.0 for lower, upper in intervals),
+                "an interval of a bin is not between 0 and 1",
+            )
         yield reliability.brier >= 0.0 and reliability.log_loss >= 0.0, "a Brier score or log loss is negative"
 
 
@@ -149,6 +165,39 @@ def _rules_of_numbers(numbers: Numbers, n: int, n_targets: int) -> Rules:
     yield in_range, f"a number is beyond {LARGEST:g}"
     for predicted in _known(numbers.predicted):
         yield [len(values) for values in predicted] == lengths, "there is not one predicted number for each measured one"
+
+
+def _rules_of_strips(strips: Strips, content: Content) -> Rules:
+    is_regression = content.task == "regression"
+    n_rows = 1 if is_regression else len(content.classes)
+    n_medians = 0 if is_regression else n_rows
+    yield 0 < len(strips.values) <= content.k_max, f"strips has {len(strips.values)} features, the report {content.k_max}"
+    yield len(strips.medians) == len(strips.values), "strips has not medians for each feature"
+    yield all(len(rows) == n_rows for rows in strips.values), f"an entry of strips has not {n_rows} rows of values"
+    yield all(len(row) == n_medians for row in strips.medians), f"an entry of strips has not {n_medians} medians"
+    rows = [row for rows in strips.values for row in rows]
+    yield sum(map(len, rows)) <= MOST_STRIP_VALUES, f"strips has more than {MOST_STRIP_VALUES} values"
+    numbers = [*strips.targets, *(value for row in (*rows, *strips.medians) for value in row if value is not None)]
+    yield all(abs(value) <= LARGEST for value in numbers), f"a value of strips is beyond {LARGEST:g}"
+    if is_regression:
+        n = len(strips.targets)
+        yield n > 0 and all(len(row) == n for row in rows), f"an entry of strips has not {n} values beside the targets"
+    else:
+        yield not strips.targets, "the targets of strips are those of a regression"
+        is_rising = all(a is not None and b is not None and a <= b for row in rows for a, b in pairwise(row))
+        yield is_rising and [None] not in rows, "values of strips are not in ascending order"
+
+
+def _rules_of_lookup(lookup: Lookup, n_selected: int) -> Rules:
+    n = len(lookup.names)
+    yield len(lookup.ranks) in (0, n), f"{len(lookup.ranks)} ranks for {n} features that can be searched for"
+    yield all(0 <= rank <= lookup.n_ranked for rank in lookup.ranks), f"a rank is outside 0 to {lookup.n_ranked}"
+    yield len(lookup.entry or ()) <= n, "more entries than features that can be searched for"
+    yield len(lookup.nearest) == len(lookup.correlations), "nearest and correlations come together"
+    yield len(lookup.nearest) in (0, n), f"{len(lookup.nearest)} nearest features for {n} that can be searched for"
+    in_range = all(-1 <= place < n_selected for place in lookup.nearest) and n_selected < 255
+    yield not lookup.nearest or in_range, f"a nearest feature is outside 0 to {n_selected - 1}"
+    yield all(-1.0 <= value <= 1.0 for value in lookup.correlations), "a correlation is outside -1 to 1"
 
 
 def _rules_of_prediction(panel: PanelNumbers, content: Content) -> Rules:

@@ -189,10 +189,11 @@ def nested_estimate(score: str, sizes: Sequence[int]) -> str:
 
 
 def how_stable(index: float, lower: float, upper: float, n_resamples: int) -> str:
-    """Give the agreement of the selections on halves of the samples."""
+    """Give the stability index: the agreement of the selections on halves of the samples."""
     return (
-        f"Stability: on {n_resamples} random halves of the samples the selections agree by {index:.2f} (95 % interval "
-        f"{lower:.2f} to {upper:.2f}; 1 is always the same list, 0 is chance)."
+        f"Stability index: on {n_resamples} random halves of the samples the selections agree by {index:.2f} (95 % interval "
+        f"{lower:.2f} to {upper:.2f}; 1 is always the same list, 0 is chance). The stability of a feature is the share of "
+        "these halves on which it was selected."
     )
 
 
@@ -217,8 +218,10 @@ def few_folds(
     """Warn of fewer folds than usual, or of none; numbers have no ``smallest_class``."""
     if n_folds >= usual:
         return None
+    effect = "The score is less certain."
     if n_groups is not None and n_groups <= n_folds:
         cause = f"there {'is one group' if n_groups == 1 else f'are {n_groups} groups'} only"
+        effect = f"The score rests on {n_groups} groups; samples of another group may be predicted less well."
     elif smallest_class is None:
         cause = f"there are {counted(n_samples, 'sample')} only"
     else:
@@ -227,7 +230,7 @@ def few_folds(
     if n_folds < 2:
         beyond = "" if smallest_class is None else ", so it cannot be in both parts of a split"
         return f"No cross-validation: {cause}{beyond}. How good the selection is, is not known."
-    return f"{n_folds} folds instead of {usual}: {cause}. The score is less certain."
+    return f"{n_folds} folds instead of {usual}: {cause}. {effect}"
 
 
 def raw_counts(looks_like_counts: bool) -> str | None:

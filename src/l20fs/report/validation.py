@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from l20fs.report import svg
+from l20fs.report.confusion import MANY_CLASSES, MOST_CLASSES, confused_pairs, in_words, pair_rows
 from l20fs.report.document import Table
 from l20fs.report.html_page import fill
-from l20fs.report.page import MANY_CLASSES, count_level, unbroken
+from l20fs.report.page import count_level, unbroken
 
 #: Rows of a table that the page shows.
 MOST_ROWS = 200
@@ -21,6 +22,16 @@ class Confusion(NamedTuple):
     truth: Sequence[str]
     predicted: Sequence[str]
     counts: Sequence[Sequence[int]]
+
+    @property
+    def words(self) -> list[list[str]]:
+        """The most frequent confusions, in texts and names in turn."""
+        return in_words(confused_pairs(self.counts), self.truth, self.predicted)
+
+    @property
+    def rows(self) -> list[list[Any]]:
+        """Rows of the most frequent confusions, where there are too many classes for a matrix; else none."""
+        return pair_rows(confused_pairs(self.counts), self.truth) if len(self.predicted) > MOST_CLASSES else []
 
 
 class Section(NamedTuple):

@@ -20,15 +20,17 @@ from l20fs.data.readers.arrays import NPY_MEMORY, map_npy, read_arrays
 from l20fs.data.readers.digest import Digest
 from l20fs.data.readers.excel import read_excel
 from l20fs.data.readers.finite import refuse_non_finite, settle_missing
-from l20fs.data.readers.frames import TURN_HINT, looks_turned, refuse_row_numbers
+from l20fs.data.readers.frames import TURN_HINT, looks_turned, take_row_numbers
 from l20fs.data.readers.gct import read_gct
 from l20fs.data.readers.h5ad import read_h5ad
-from l20fs.data.readers.labels import add_labels
+from l20fs.data.readers.labels import add_labels, samples_in_labels
 from l20fs.data.readers.limits import check_memory, stays_in_file, unpack_gzip
+from l20fs.data.readers.metadata import note_on_metadata
 from l20fs.data.readers.names import no_feature, note_on_dates
 from l20fs.data.readers.parquet import read_parquet
 from l20fs.data.readers.preparation import prepare
 from l20fs.data.readers.repeated import number_features, settle_features, settle_samples
+from l20fs.data.readers.selection import choose_features
 from l20fs.data.readers.svmlight import read_svmlight
 from l20fs.data.readers.table import (
     Contents,
@@ -39,7 +41,7 @@ from l20fs.data.readers.table import (
     SamplesIn,
     UnknownColumnError,
 )
-from l20fs.data.readers.targets import labels_of, note_on_numbers, targets_of
+from l20fs.data.readers.targets import labels_of, note_on_numbers, note_on_spelling, targets_of
 from l20fs.data.readers.tenx import read_tenx, tenx_files
 from l20fs.data.readers.text import MEMORY_PER_BYTE, read_text
 from l20fs.data.readers.zarr_store import read_zarr
@@ -73,7 +75,7 @@ def read_table(
     *,
     labels: Path | None = None,
     groups: str | None = None,
-    samples_in: SamplesIn = "rows",
+    samples_in: SamplesIn | None = None,
     layer: str | None = None,
     sheet: str | None = None,
     max_memory: int | None = None,
@@ -112,8 +114,9 @@ def read_table(
         the order of the samples.
     groups : str, optional
         Column of groups of samples that belong together, such as donors, beside ``target``.
-    samples_in : {"rows", "columns"}, default="rows"
-        Whether a sample is a row or a column. GCT and 10x always have samples in columns.
+    samples_in : {"rows", "columns"}, optional
+        Whether a sample is a row or a column. None: a row, unless the names of the target or of the samples in ``labels``
+        show otherwise. GCT and 10x always have samples in columns.
     layer : str, optional
         Layer of an h5ad file or a zarr store to read instead of ``X``.
     sheet : str, optional
@@ -144,7 +147,7 @@ def read_table(
     na : sequence of str, default=()
         Texts that stand for a missing value, besides the usual ones.
     ignore : sequence of str, default=()
-        Names or patterns (``*``, ``?``) of columns that are left out.
+        Names or patterns (``*``, ``?``) of columns that are left out, besides those of text.
     features : sequence of str, optional
         Names or patterns of the features to read; None: all.
     duplicates : {"refuse", "mean", "max-variance", "first", "number"}, optional
@@ -211,6 +214,8 @@ def read_table(
     detect.refuse_unsafe(request.file)
     kind = detect.detect(request)
     _refuse_options(kind, request)
+    if labels is not None:
+        request = replace(request, labelled_samples=samples_in_labels(request))
     digest = Digest(_files(kind, request))
     if kind == detect.NPY and stays_in_file(NPY_MEMORY * request.file.stat().st_size, request):
         contents = map_npy(request)
@@ -224,7 +229,7 @@ def read_table(
 
 def _refuse_options(kind: detect.Kind, request: Request) -> None:
     """Raise an error for options that do not apply to this format, before anything large is read."""
-    if request.samples_in not in ("rows", "columns"):
+    if request.samples_in not in (None, "rows", "columns"):
         raise ValueError(f"samples_in={request.samples_in!r}: samples are in 'rows' or in 'columns'.")
     if request.task not in get_args(Task):
         raise ValueError(f"task={request.task!r} is unknown. Use {quoted(get_args(Task), 'or')}.")
@@ -253,11 +258,14 @@ def _load(kind: detect.Kind, request: Request) -> bytes:
 def _table(contents: Contents, kind: detect.Kind, request: Request) -> Samples:
     """Validate the contents and return them as samples, without the hash."""
     contents = replace(contents, X=_as_floats(contents.X), feature_names=number_features(contents.feature_names, request))
-    contents = contents if request.needed is None else _only_features(contents, request)
+    contents = choose_features(contents, request)
+    if request.needed is not None:
+        contents = _only_features(contents, request)
+    elif kind.has_columns and not contents.is_turned:
+        contents = take_row_numbers(contents, request)
     n_samples, n_features = contents.X.shape
-    turn_hint = (
-        f" {TURN_HINT}" if kind.can_turn and request.samples_in == "rows" and looks_turned(n_samples, n_features) else ""
-    )
+    may_be_turned = kind.can_turn and request.samples_in is None and not contents.is_turned
+    turn_hint = f" {TURN_HINT}" if may_be_turned and looks_turned(n_samples, n_features) else ""
     contents = settle_samples(settle_features(contents, request), request, turn_hint)
     contents, n_missing = settle_missing(contents, request)
     y = contents.y
@@ -265,11 +273,10 @@ def _table(contents: Contents, kind: detect.Kind, request: Request) -> Samples:
     targets = np.full(contents.X.shape[0], "") if y is None else targets_of(y, what, contents, request, turn_hint)
     if isinstance(contents.X, FileBlocks):
         refuse_non_finite(contents, request)
-    if request.needed is None and kind.has_columns and request.samples_in == "rows":
-        refuse_row_numbers(contents, request)
     is_sure = request.needed is not None or request.task == "regression"  # what was asked for was found by its name
     read = f"{request.name}: {n_samples} samples and {n_features} features."
     note = (f"{read} {TURN_HINT}",) if turn_hint and not is_sure else ()
+    groups = None if contents.groups is None else labels_of(contents.groups, repr(request.groups), contents, request)
     prepared = prepare(contents, n_missing, request)
     return Samples(
         X=prepared.X,
@@ -277,14 +284,16 @@ def _table(contents: Contents, kind: detect.Kind, request: Request) -> Samples:
         feature_names=prepared.feature_names,
         sha256="",
         sample_names=contents.sample_names,
-        groups=None if contents.groups is None else labels_of(contents.groups, repr(request.groups), contents, request),
+        groups=groups,
         target_name=contents.target_name,
         notes=(
             *contents.notes,
             *request.log.notes,
             *note,
             *note_on_numbers(targets, what, request),
+            *note_on_spelling(targets, groups, request),
             *note_on_dates(prepared.feature_names),
+            *note_on_metadata(contents.X, contents.feature_names, request),
         ),
         format=contents.format or kind.name,
         title=request.name,
@@ -301,7 +310,7 @@ def _only_features(contents: Contents, request: Request) -> Contents:
     kept = [place for place, name in enumerate(contents.feature_names) if request.needs(name)]
     others = [*contents.others, *(name for name in contents.feature_names if not request.needs(name))]
     if not kept:
-        are_in_rows = request.samples_in == "rows" and not request.needed.isdisjoint(contents.sample_names or [])
+        are_in_rows = not contents.is_turned and not request.needed.isdisjoint(contents.sample_names or [])
         raise no_feature(others, request, TURN_HINT if are_in_rows else "")
     if len(kept) == len(contents.feature_names) and not isinstance(contents.X, FileBlocks):
         return replace(contents, others=others)

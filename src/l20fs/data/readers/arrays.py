@@ -54,7 +54,8 @@ def read_arrays(content: bytes, request: Request) -> Contents:
 
 def contents_of(found: Arrays, request: Request) -> Contents:
     """Validate arrays, and transpose them if samples are in columns."""
-    X = found.X.T if request.samples_in == "columns" else found.X
+    is_turned = request.samples_in == "columns" or _is_turned(found, request)
+    X = found.X.T if is_turned else found.X
     if len(X.shape) != 2 or X.dtype.kind not in "biuf" or not math.prod(X.shape):
         raise DataError(
             f"{request.name}: the values are {X.dtype} of shape {X.shape}. They must be numbers, one sample per row."
@@ -69,7 +70,20 @@ def contents_of(found: Arrays, request: Request) -> Contents:
         y=None if found.y is None else _label_list(found.y, found.class_names, X, request),
         groups=None if found.groups is None else _label_list(found.groups, None, X, replace(request, task="auto")),
         target_name=found.target_name,
+        is_turned=is_turned,
     )
+
+
+def _is_turned(found: Arrays, request: Request) -> bool:
+    """Return whether there are as many labels as columns, and not as rows."""
+    if request.samples_in is not None or found.y is None or found.X.ndim != 2:
+        return False
+    if found.y.size == found.X.shape[0] or found.y.size != found.X.shape[1]:
+        return False
+    request.guess(
+        "samples_in", "columns", f"there are as many labels as columns ({found.y.size}), so samples are in columns"
+    )
+    return True
 
 
 def map_npy(request: Request) -> Contents:

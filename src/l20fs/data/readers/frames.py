@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from l20fs.data.readers.repeated import WAYS_OUT, number_features
+from l20fs.data.readers.selection import keep_features, matched
 from l20fs.data.readers.table import (
     Contents,
     DataError,
@@ -16,7 +18,7 @@ from l20fs.data.readers.table import (
     find,
     refuse_repeated,
 )
-from l20fs.text import counted, listed
+from l20fs.text import counted, joined, listed
 
 #: Ratio of rows to columns above which a table seems to have its genes in rows.
 TALL = 20
@@ -50,12 +52,12 @@ def contents_of_frame(
     lines: Sequence[int] | None = None,
     has_names: bool = False,
 ) -> Contents:
-    """Split a table into features, labels, groups and sample names.
+    """Split a table with one sample per row into features, labels, groups and sample names; other texts are left out.
 
     Parameters
     ----------
     frame : pandas.DataFrame
-        All columns, with unique names.
+        All columns.
     texts : dict
         Columns as verbatim text by name: those of :func:`wanted_columns` and the first column.
     request : Request
@@ -77,33 +79,64 @@ def contents_of_frame(
     groups = request.groups if request.groups in columns else None
     if groups is not None:
         wanted.append(groups)  # also if the labels are in a separate file
-    first = columns[0] if columns and columns[0] not in wanted else None
+    first = columns[0] if columns and columns[0] not in (*wanted, *request.ignore) else None
     samples = None
-    if first is not None and (has_names or _are_names(first, frame[first], request)):
+    if first is not None and (has_names or _are_names(first, frame.iloc[:, 0], request)):
         samples = list(texts[first])
         refuse_repeated([first, *(name for name in request.numbered.values() if name == first)], "column", request)
         wanted.append(first)
-    chosen = [name not in wanted and request.needs(name) for name in columns]
-    features = frame.loc[:, chosen]
-    _refuse_texts(features, request, _turned(frame))
+    others = [name not in wanted and not request.needs(name) for name in columns]
+    features = frame.loc[:, [name not in wanted and not is_other for name, is_other in zip(columns, others, strict=True)]]
+    is_text = np.array([not is_numeric(dtype) for dtype in features.dtypes], dtype=bool)
+    left_out = features.columns[is_text].tolist()
+    leave_out_texts(left_out, request, hint=_turned(frame))
+    features = features.loc[:, ~is_text]
+    if features.shape[1] == 0 and request.needed is None:
+        also = f" but text ({listed(left_out)})" if left_out else ""
+        raise DataError(
+            f"{request.name}: no feature columns besides the target{also}. Add columns of numbers.{_turned(frame)}"
+        )
     return Contents(
-        X=features.to_numpy(dtype=_precision(features)),
+        X=features.to_numpy(dtype=precision_of(features)),
         feature_names=features.columns.tolist(),
         sample_names=samples,
         y=None if request.table_target is None else texts[request.table_target],
         groups=None if groups is None else texts[groups],
         target_name=request.table_target or "",
         lines=lines,
-        others=[name for name, is_chosen in zip(columns, chosen, strict=True) if not is_chosen and name not in wanted],
+        others=[*(name for name, is_other in zip(columns, others, strict=True) if is_other), *left_out],
     )
 
 
 def _are_names(name: str, column: Any, request: Request) -> bool:
     """Return whether the first column holds the names of the samples; whole numbers, if it is no requested feature."""
-    if not name.strip() or not _is_number(column.dtype):
+    if not name.strip() or not is_numeric(column.dtype):
         return True
     is_other = request.needed is not None and name not in request.needed
     return is_other and column.dtype.kind in "iu" and bool(column.is_unique)
+
+
+def leave_out_texts(
+    texts: Sequence[str], request: Request, *, noun: str = "column", descriptions: Sequence[str] = (), hint: str = ""
+) -> None:
+    """Say that columns or rows of text are no features, and that columns are descriptions of them.
+
+    A feature of text that is needed is refused.
+    """
+    needed = [name for name in texts if request.needed is not None and request.needs(name)]
+    if needed:
+        raise DataError(
+            f"{request.name}: {counted(len(needed), noun)} of text, first {listed(needed)}. Encode them as numbers; only "
+            f"the target, the groups, and sample names in the first column, may be text.{hint}"
+        )
+    is_said = request.needed is not None or request.features is not None
+    found = [("column", descriptions), (noun, () if is_said else texts)]
+    ignored = matched(request.ignore, [*texts, *descriptions])
+    left_out = {what: [name for name in names if name not in ignored] for what, names in found}
+    names = [name for some in left_out.values() for name in some]
+    if names:
+        counts = joined([counted(len(some), what) for what, some in left_out.items() if some])
+        request.guess("ignore", names, f"{counts} of text {'is' if len(names) == 1 else 'are'} left out: {listed(names)}")
 
 
 def looks_turned(n_rows: int, n_columns: int) -> bool:
@@ -119,7 +152,7 @@ def _labels_wanted(frame: Any, request: Request) -> str:
     """Return the message for missing labels, with the columns that could hold them."""
     if request.task == "regression":
         return f"{request.name}: which column has the numbers to predict? Name it (--target COLUMN).{_turned(frame)}"
-    possible = [name for name, dtype in frame.dtypes.items() if not _is_number(dtype) and has_classes(frame[name])]
+    possible = [name for name, dtype in frame.dtypes.items() if not is_numeric(dtype) and has_classes(frame[name])]
     if not possible:
         whole = [name for name, dtype in frame.dtypes.items() if dtype.kind in "biu"]
         possible = [name for name in whole[:1000] if has_classes(frame[name])]
@@ -136,32 +169,28 @@ def has_classes(column: Any) -> bool:
     return 2 <= n_values <= min(FEW_VALUES, len(column) // 2)
 
 
-def _is_number(dtype: Any) -> bool:
+def is_numeric(dtype: Any) -> bool:
     return dtype.kind in "biuf"
 
 
-def _precision(features: Any) -> type[np.floating[Any]]:
+def precision_of(features: Any) -> type[np.floating[Any]]:
     return np.float32 if (features.dtypes == np.float32).all() else np.float64
 
 
-def refuse_row_numbers(contents: Contents, request: Request) -> None:
-    """Raise an error if the first column counts the samples: sorted by class, it would be the best feature."""
-    values = contents.X[:, 0]
-    if len(values) < 10 or contents.sample_names is not None:  # a few numbers may be consecutive by chance
-        return
-    if np.array_equal(np.sort(values), values.min() + np.arange(len(values))):
-        raise DataError(
-            f"{request.name}: the first column {contents.feature_names[0]!r} counts the samples from {values.min():g} to "
-            f"{values.max():g}, so it is a name and not a feature. Remove it, or leave its heading empty."
-        )
+def take_row_numbers(contents: Contents, request: Request) -> Contents:
+    """Return the contents with a first column that counts the samples as their names.
 
-
-def _refuse_texts(features: Any, request: Request, hint: str) -> None:
-    texts = [name for name, dtype in features.dtypes.items() if not _is_number(dtype)]
-    if texts:
-        raise DataError(
-            f"{request.name}: {counted(len(texts), 'column')} of text, first {listed(texts)}. Encode them as numbers or "
-            f"remove them; only the target, the groups, and sample names in the first column, may be text.{hint}"
-        )
-    if features.shape[1] == 0 and request.needed is None:
-        raise DataError(f"{request.name}: no feature columns besides the target. Add columns of numbers.")
+    Sorted by class, it would be the best feature. It remains one if the features are given.
+    """
+    values, name = contents.X[:, 0], contents.feature_names[0]
+    if len(values) < 10 or contents.sample_names is not None or request.features is not None:
+        return contents  # a few numbers may be consecutive by chance
+    if not np.array_equal(np.sort(values), values.min() + np.arange(len(values))) or not float(values.min()).is_integer():
+        return contents
+    counts = f"the first column {name!r} counts the samples from {values.min():g} to {values.max():g}"
+    if len(contents.feature_names) == 1:
+        raise DataError(f"{request.name}: {counts}, and there is no other feature. Add columns of numbers.")
+    before = request.log.choices.get(request.name, {}).get("ignore", [])
+    request.guess("ignore", [*before, name], f"{counts}, so it holds their names and is no feature")
+    named = keep_features(contents, list(range(1, len(contents.feature_names))))
+    return replace(named, sample_names=[str(int(value)) for value in values])

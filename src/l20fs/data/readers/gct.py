@@ -7,7 +7,7 @@ import re
 from l20fs.data.readers.encoding import decode
 from l20fs.data.readers.lines import split_lines
 from l20fs.data.readers.table import Contents, DataError, Request
-from l20fs.data.readers.text import feature_rows, sample_rows, with_rows
+from l20fs.data.readers.text import feature_rows, sample_rows
 
 VERSIONS = ("#1.2", "#1.3")
 
@@ -31,10 +31,7 @@ def read_gct(content: bytes, request: Request) -> Contents:
     _check_size(len(table.header) - 1 - n_described, n_samples, "sample columns", request)
     _check_size(len(table.texts) - n_about, n_genes, "gene rows", request)
     about, genes = (table.without(set(rows)) for rows in (range(n_about, len(table.texts)), range(n_about)))
-    n_names = 1 + n_described
-    rows = sample_rows(about, request)
-    target = rows.get(request.table_target or "") if request.task == "regression" else None
-    return with_rows(feature_rows(genes, n_names, request, target), rows, n_names, request)
+    return feature_rows(genes, 1 + n_described, sample_rows(about, request), request)
 
 
 def _sizes(line: str, version: str, request: Request) -> tuple[int, int, int, int]:

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from l20fs.data.readers.cells import Cells, Columns, as_number, is_asked_for
+from l20fs.data.readers.cells import Cells, Columns, is_asked_for
+from l20fs.data.readers.number_texts import as_number
 from l20fs.data.readers.table import Request, require
 from l20fs.typing import Decimal
 
@@ -42,11 +43,11 @@ def frame_of_columns(
     _, found, mark = Cells(lambda mark: frame, odd, where, targets).read(".", request)
     read = {j: found.numbers.get(j, frame[j]) for j in range(frame.shape[1])}
     frame = require("pandas", "cli", request).DataFrame(read, copy=False).set_axis(list(names), axis=1)
-    changed = {names[j]: [_with_point(text, mark) for text in texts[names[j]]] for j in targets if mark == ","}
+    changed = {names[j]: [with_point(text, mark) for text in texts[names[j]]] for j in targets if mark == ","}
     return frame, {**texts, **changed}
 
 
-def _with_point(text: str, mark: Decimal) -> str:
+def with_point(text: str, mark: Decimal) -> str:
     """Return a number with a decimal point; other texts, and cells that were numbers, stay as they are."""
     number = as_number(text, mark)
     return text if number is None else repr(number)

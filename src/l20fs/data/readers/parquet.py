@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,8 +10,9 @@ import numpy as np
 from l20fs.data.readers.frames import check_header, contents_of_frame
 from l20fs.data.readers.limits import check_memory
 from l20fs.data.readers.mixed import frame_of_columns
-from l20fs.data.readers.repeated import names_in_file
+from l20fs.data.readers.repeated import names_in_file, number_features
 from l20fs.data.readers.table import Contents, DataError, Request, UnknownColumnError, first_line, refuse_repeated, require
+from l20fs.data.readers.turned import are_samples_in_columns, contents_of_rows
 
 
 def read_parquet(request: Request) -> Contents:
@@ -27,7 +27,7 @@ def read_parquet(request: Request) -> Contents:
         raise
     except Exception as error:  # of Arrow, whose errors are of many kinds
         raise _damaged(error, request) from error
-    if request.samples_in == "columns":
+    if are_samples_in_columns(frame.columns.tolist(), texts[frame.columns[0]] if len(frame.columns) else [], request):
         return _turned(frame, texts, request)
     return contents_of_frame(frame, texts, request, has_names=bool(index))
 
@@ -99,8 +99,7 @@ def _turned(frame: Any, texts: dict[str, list[str]], request: Request) -> Conten
     """Return the contents of a table with features in rows and their names in the first column."""
     if request.lacks_labels or request.table_target is not None:
         raise UnknownColumnError(f"{request.name}: where are the labels? Give a file with them (--labels FILE).")
-    genes = frame.columns[0]
-    samples = contents_of_frame(frame, texts, replace(request, groups=None, needed=None), has_names=True)
-    in_file = names_in_file(samples.feature_names, request)
+    values = frame.iloc[:, 1:].set_axis(names_in_file(frame.columns[1:], request), axis=1)
     request.numbered.clear()  # they are samples, not features
-    return replace(samples, X=samples.X.T, feature_names=texts[genes], sample_names=in_file, y=None, groups=None)
+    genes = number_features(texts[frame.columns[0]], request)
+    return contents_of_rows(values, genes, {}, range(1, len(genes) + 1), request)

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from l20fs.data.readers.cells import Cells, Columns, are_numbers, is_asked_for
+from l20fs.data.readers.cells import Cells, Columns, is_asked_for
+from l20fs.data.readers.number_texts import are_numbers, plain_numbers
 from l20fs.data.readers.table import Request, require
 from l20fs.typing import Array, Decimal
 
@@ -52,13 +53,13 @@ class RowCells:
         pandas = require("pandas", "cli", request)
         cells = Cells(
             self.parse,
-            lambda frame, mark: self._odd(frame, mark, pandas, request),
+            lambda frame, mark: self._odd(frame, mark, request),
             self._where,
             [TARGET],
             self.separator,
         )
         frame, found, mark = cells.read(first, request)
-        kept, numbers, is_odd = _plain_numbers(frame, mark, pandas)
+        kept, numbers, is_odd = _values(frame, mark, request)
         if not is_odd.any():
             return frame, mark
         for row, values in found.numbers.items():
@@ -69,9 +70,9 @@ class RowCells:
         columns = {j: cleaned[:, j] if j in kept else frame.iloc[:, j] for j in range(frame.shape[1])}
         return pandas.DataFrame(columns, copy=False).set_axis(frame.columns, axis=1), mark
 
-    def _odd(self, frame: Any, mark: Decimal, pandas: Any, request: Request) -> Columns:
+    def _odd(self, frame: Any, mark: Decimal, request: Request) -> Columns:
         """Return the cells of those rows that hold anything else than numbers, and the target."""
-        kept, _, is_odd = _plain_numbers(frame, mark, pandas)
+        kept, _, is_odd = _values(frame, mark, request)
         rows = [row for row in np.flatnonzero(is_odd.any(axis=1)).tolist() if is_asked_for(self.names[row], request)]
         cells = frame.iloc[rows].to_numpy(dtype=object)
         cells[:, [j not in kept for j in range(frame.shape[1])]] = None
@@ -83,8 +84,10 @@ class RowCells:
         return f"{name}, sample {self.samples[sample]!r}"
 
 
-def _plain_numbers(frame: Any, mark: Decimal, pandas: Any) -> tuple[set[int], Array, Array]:
+def _values(frame: Any, mark: Decimal, request: Request) -> tuple[set[int], Array, Array]:
     """Return which columns hold values, their plain numbers, and which of their other cells are not empty."""
+    if all(dtype.kind in "biuf" for dtype in frame.dtypes):
+        return set(range(frame.shape[1])), np.zeros((0, 0)), np.zeros((0, 0), dtype=bool)
     kept = set()
     numbers = np.full(frame.shape, np.nan)
     is_odd = np.zeros(frame.shape, dtype=bool)
@@ -94,15 +97,9 @@ def _plain_numbers(frame: Any, mark: Decimal, pandas: Any) -> tuple[set[int], Ar
             kept.add(place)
             numbers[:, place] = column
             continue
-        numbers[:, place] = pandas.to_numeric(column if mark == "." else _with_point(column, pandas), errors="coerce")
+        numbers[:, place] = plain_numbers(column.tolist(), mark, request)
         odd = (np.isnan(numbers[:, place]) & column.notna()).to_numpy()
         if 2 * odd.sum() <= len(odd) or are_numbers(column.tolist()[:100]):
             kept.add(place)
             is_odd[:, place] = odd
     return kept, numbers, is_odd
-
-
-def _with_point(column: Any, pandas: Any) -> Any:
-    """Return a column with points instead of decimal commas; texts that have a point already are left out."""
-    changed = [(None if "." in cell else cell.replace(",", ".")) if isinstance(cell, str) else cell for cell in column]
-    return pandas.Series(changed, dtype=object)

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 from sklearn.base import clone
 
-from l20fs.text import did_you_mean, listed
+from l20fs.text import MOST, did_you_mean, listed
 from l20fs.typing import Array, Decimal, Duplicates, Join, Missing, Task
 
 #: An array, a csr_array, a csc_array or FileBlocks; SciPy has no types that could say so.
@@ -159,7 +159,7 @@ class Request:
     target: str | None = None
     labels: Path | None = None
     groups: str | None = None
-    samples_in: SamplesIn = "rows"
+    samples_in: SamplesIn | None = None
     layer: str | None = None
     sheet: str | None = None
     max_memory: int | None = None
@@ -186,6 +186,8 @@ class Request:
     missing: Missing | None = None
     join: Join | None = None
     strict: bool = False
+    #: Names in the first column of the file of labels; empty if it has none.
+    labelled_samples: frozenset[str] = frozenset()
     #: Shared by all files of a request.
     log: ReadingLog = field(default_factory=ReadingLog, compare=False)
 
@@ -223,7 +225,9 @@ class Request:
         (['a.csv: numbers have a decimal comma (--decimal ,).'], {'a.csv': {'decimal': ','}})
         """
         said = "" if option is None else f"--{option.replace('_', '-')}"
-        said += f" {shlex.quote(str(value))}" if said and isinstance(value, str | int) else ""
+        can_show = isinstance(value, list) and len(value) <= MOST and not any("," in each for each in value)
+        shown = ",".join(value) if can_show else value
+        said += f" {shlex.quote(str(shown))}" if said and isinstance(shown, str | int) else ""
         if self.strict:
             way_out = f"Say so with {said}" if said else "Correct the file"
             raise DataError(f"{self.name}: {text}, and --strict forbids to guess. {way_out}, or leave --strict out.")
@@ -281,6 +285,8 @@ class Contents:
     format: str = ""
     #: Names of the columns that are no requested features.
     others: Sequence[str] = ()
+    #: Whether the file has its samples in columns.
+    is_turned: bool = False
     #: Decimal mark of the targets, if they are numbers as text.
     decimal: Decimal = "."
 

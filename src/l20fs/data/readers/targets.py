@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from collections.abc import Sequence
 
 import numpy as np
 
-from l20fs.data.readers.cells import KNOWN_MISSING, MARKS, as_number, is_missing
+from l20fs.data.readers.number_texts import KNOWN_MISSING, MARKS, as_number, is_missing
 from l20fs.data.readers.table import Contents, DataError, Request
-from l20fs.text import counted, listed
+from l20fs.text import MOST, counted, listed
 from l20fs.typing import Array
 
 #: A number as in a table; Python alone would also read 1_000.
@@ -80,6 +81,34 @@ def note_on_numbers(labels: Array, what: str, request: Request) -> tuple[str, ..
     if len(distinct) <= FEW_LABELS or not _are_numbers(distinct):
         return ()
     return (f"{request.name}: {what} has {len(distinct)} different numbers, which are taken for labels. {CHOOSE}",)
+
+
+def note_on_spelling(labels: Array, groups: Array | None, request: Request) -> tuple[str, ...]:
+    """Return notes for the user about labels, and about groups, that differ only in case or blanks.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> note_on_spelling(np.array(["NB", "NB ", "nb", "EWS", "NB"]), None, Request(Path("a.csv")))[0][:72]
+    "a.csv: labels differ only in case or blanks: 'NB' (2), 'NB ' (1), 'nb' ("
+    """
+    notes = []
+    for values, what, are in ((labels, "labels", "classes"), (groups, "groups", "groups")):
+        if values is None or values.dtype.kind != "U":
+            continue
+        distinct, sizes = np.unique(values, return_counts=True)
+        alike: dict[str, list[str]] = {}
+        for text, size in zip(distinct.tolist(), sizes.tolist(), strict=True):
+            core = "".join(unicodedata.normalize("NFKC", text).split()).casefold()  # blanks of every kind
+            alike.setdefault(core, []).append(f"{text!r} ({size})")
+        shown = [", ".join(some) for some in alike.values() if len(some) > 1]
+        if shown:
+            more = f" and {len(shown) - MOST} more" if len(shown) > MOST else ""
+            notes.append(
+                f"{request.name}: {what} differ only in case or blanks: {'; '.join(shown[:MOST])}{more}. They are different "
+                f"{are}; make them equal if they are the same."
+            )
+    return tuple(notes)
 
 
 def _refuse_no_classes(labels: Array, what: str, request: Request, turn_hint: str) -> None:

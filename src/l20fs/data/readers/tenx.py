@@ -62,7 +62,7 @@ def read_tenx(request: Request) -> Contents:
                 f"{request.name}: {files['matrix'].name} states {stated} {role}, but {files[role].name} has {len(found)} "
                 "lines. Take files that belong together."
             )
-    return Contents(X=X, feature_names=genes, sample_names=cells, notes=notes)
+    return Contents(X=X, feature_names=genes, sample_names=cells, notes=notes, is_turned=True)
 
 
 def _role(file: Path) -> str:

@@ -7,26 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from l20fs.data.readers.cells import Cells, Columns, is_asked_for, likely_mark
+from l20fs.data.readers.cells import Cells, Columns, is_asked_for
 from l20fs.data.readers.encoding import decode
-from l20fs.data.readers.frames import TURN_HINT, check_header, contents_of_frame, wanted_columns
+from l20fs.data.readers.frames import check_header, contents_of_frame, wanted_columns
 from l20fs.data.readers.layout import find_layout
 from l20fs.data.readers.lines import Lines, split_lines
-from l20fs.data.readers.names import no_feature
+from l20fs.data.readers.number_texts import likely_mark
 from l20fs.data.readers.repeated import number_features
 from l20fs.data.readers.rows import RowCells
-from l20fs.data.readers.table import (
-    Contents,
-    DataError,
-    Request,
-    UnknownColumnError,
-    find,
-    first_line,
-    refuse_repeated,
-    require,
-)
+from l20fs.data.readers.table import Contents, DataError, Request, first_line, require
+from l20fs.data.readers.turned import are_samples_in_columns, check_rows, contents_of_rows
 from l20fs.text import listed
 from l20fs.typing import Decimal
 
@@ -38,12 +28,13 @@ MEMORY_PER_BYTE = 10
 def read_text(content: bytes, request: Request) -> Contents:
     """Read a CSV or TSV file; its encoding, separator, header and decimal mark are detected.
 
-    If samples are in rows, a first column of text holds their names, and every other column except target and groups must
-    hold numbers. If samples are in columns, the first column holds the names of features, and labels and groups are rows.
+    If samples are in rows, a first column of text holds their names. If samples are in columns, the first column holds the
+    names of features, and labels and groups are rows. Other texts are left out.
     """
     layout = find_layout(decode(content, request).split("\n"), request)
     table = split_lines(layout.lines, layout.separator, request, layout.first_number, layout.is_short)
-    return turned_contents(table, request) if request.samples_in == "columns" else row_contents(table, request)
+    is_turned = are_samples_in_columns(table.header, table.first, request)
+    return turned_contents(table, request) if is_turned else row_contents(table, request)
 
 
 def parse(
@@ -73,7 +64,6 @@ def parse(
 
 def row_contents(table: Lines, request: Request, missing: Sequence[str] = ()) -> Contents:
     """Return the contents of a table with one sample per line."""
-    _refuse_turned(table, request)
     header = check_header(named(table.header), request)
     columns = {header.index(name): name for name in (*wanted_columns(request), request.groups) if name in header}
     frame, mark = _read_columns(table, header, columns, request, missing)
@@ -145,86 +135,39 @@ def _first_mark(table: Lines, is_value: Sequence[bool]) -> Decimal:
     return likely_mark(rows, table.separator)
 
 
-def _refuse_turned(table: Lines, request: Request) -> None:
-    """Raise an error if the target or the groups are the name of a row instead of a column."""
-    for wanted in wanted_columns(request):
-        if wanted not in table.header and wanted in table.first:
-            line = table.numbers[table.first.index(wanted)]
-            raise UnknownColumnError(f"{request.name} has no column {wanted!r}, but line {line} begins with it. {TURN_HINT}")
-
-
 def turned_contents(table: Lines, request: Request) -> Contents:
     """Return the contents of a table with one feature per line; labels and groups are rows."""
-    table = replace(table, first=number_features(table.first, request))
     rows = sample_rows(table, request)
-    refuse_repeated([*rows, *(name for name in request.numbered.values() if name in rows)], "row", request)
-    features = wanted_rows(table.without({table.first.index(name) for name in rows}), request)
-    others = [name for name in table.first if not request.needs(name)]
-    target = rows.get(request.table_target or "") if request.task == "regression" else None
-    return with_rows(replace(feature_rows(features, 1, request, target), others=others), rows, 1, request)
-
-
-def wanted_rows(table: Lines, request: Request) -> Lines:
-    """Return the rows of the requested features, or raise an error if there is none."""
-    if request.needed is None:
-        return table
-    others = {row for row, name in enumerate(table.first) if not request.needs(name)}
-    if len(others) == len(table.first):
-        raise no_feature(table.first, request)
-    return table.without(others)
+    return feature_rows(table.without({table.first.index(name) for name in rows}), 1, rows, request)
 
 
 def sample_rows(table: Lines, request: Request) -> dict[str, list[str]]:
     """Return the fields of the requested rows of labels and groups."""
-    if request.lacks_labels:
-        raise UnknownColumnError(
-            f"{request.name}: where are the labels? Name their row (--target ROW), or give a file with them (--labels FILE)."
-        )
-    for wanted in wanted_columns(request):
-        find(wanted, table.first, "row", request)
+    check_rows(table.first, request)
     return {
         name: table.fields(table.first.index(name)) for name in (request.table_target, request.groups) if name in table.first
     }
 
 
-def with_rows(contents: Contents, rows: dict[str, list[str]], n_names: int, request: Request) -> Contents:
-    """Return the contents with labels and groups from rows, without their first ``n_names`` fields."""
-    texts = {name: fields[n_names:] for name, fields in rows.items()}
-    target = request.table_target or ""
-    return replace(contents, y=texts.get(target), groups=texts.get(request.groups or ""), target_name=target)
+def feature_rows(table: Lines, n_names: int, rows: dict[str, list[str]], request: Request) -> Contents:
+    """Return the contents of a table with one feature per line, whose first ``n_names`` columns are annotations.
 
-
-def feature_rows(table: Lines, n_names: int, request: Request, target: Sequence[str] | None = None) -> Contents:
-    """Return the values of a table with one feature per line, whose first ``n_names`` columns are annotations.
-
-    ``target`` is the row of the numbers to predict, which have the same decimal mark.
+    ``rows`` are the fields of the labels and the groups. Numbers to predict have the decimal mark of the table.
     """
     if not table.texts:
         raise DataError(f"{request.name}: no features besides the target. Add rows of numbers.")
-    samples = named(table.header)[n_names:]
+    features, samples = number_features(table.first, request), named(table.header)[n_names:]
     note_unnamed([name for name, given in zip(samples, table.header[n_names:], strict=True) if name != given], request)
+    texts = {name: fields[n_names:] for name, fields in rows.items()}
     cells = RowCells(
         lambda mark: parse(table, range(n_names), request, mark=mark).drop(columns=range(n_names)),
-        table.first,
+        features,
         table.numbers,
         samples,
-        None if target is None else target[n_names:],
+        texts.get(request.table_target or "") if request.task == "regression" else None,
         table.separator,
     )
     is_value = [j >= n_names for j in range(len(table.header))]
-    values, mark = cells.read(_first_mark(table, is_value), request)
-    _refuse_text_rows(values, table, request)
-    return Contents(X=values.to_numpy(dtype=np.float64).T, feature_names=table.first, sample_names=samples, decimal=mark)
-
-
-def _refuse_text_rows(values: Any, features: Lines, request: Request) -> None:
-    """Raise an error that names the first line with text among the values."""
-    texts = [column for column, dtype in values.dtypes.items() if dtype.kind not in "biuf"]
-    if not texts:
-        return
-    numbers = require("pandas", "cli", request).to_numeric(values[texts[0]], errors="coerce")
-    row = int((numbers.isna() & values[texts[0]].notna()).to_numpy().argmax())
-    raise DataError(
-        f"{request.name}: line {features.numbers[row]}, {features.first[row]!r}, holds text. Every row must hold numbers, "
-        "except those of the target and the groups. If its samples are in rows, say so (--samples-in rows)."
-    )
+    frame, mark = cells.read(_first_mark(table, is_value), request)
+    contents = contents_of_rows(frame.set_axis(samples, axis=1), features, texts, table.numbers, request)
+    return replace(contents, decimal=mark)

@@ -4,18 +4,25 @@
   const byId = (id) => document.getElementById(id);
   const range = byId("k-range");
   if (!range || typeof DecompressionStream === "undefined") return; // the page stays as it was written
-  const { coef, frames, numbers } = await new Response(unpack(report.packed)).json();
+  Object.assign(report, await new Response(unpack(report.packed)).json());
+  const { coef, confusion, frames, numbers, strips } = report;
   const [lowest, highest] = [Number(range.min), Number(range.max)];
   const table = byId("features");
   const rows = [...table.tBodies[0].rows];
   const headers = [...table.tHead.rows[0].cells];
   const firstOfPanel = 1 + Object.keys(report.columns).length;
   const predict = report.panel && startPrediction(report, await new Response(unpack(report.panel.rules)).arrayBuffer(), named);
+  const search = report.search && startSearch(report, ...(await searched(report.search)), { element, fixed, named });
   let k = report.k;
 
   function unpack(text) {
     const bytes = Uint8Array.from(atob(text), (sign) => sign.charCodeAt(0));
     return new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  }
+
+  async function searched({ names, steps, near }) {
+    const [text, numbers, bytes] = [names, steps, near].map((packed) => new Response(unpack(packed)));
+    return [(await text.text()).split("\n"), await numbers.json(), new Uint8Array(await bytes.arrayBuffer())];
   }
 
   /* ------------------------------------------------------------------------------------------------ words and numbers */
@@ -27,19 +34,34 @@
     return (isTie ? (Math.sign(value) * Math.floor(scaled)) / 10 ** digits : value).toFixed(digits);
   }
 
-  function shorten(name, limit) {
+  /* The start of a name, what an ellipsis stands for, and the end. */
+  function parted(name, limit) {
     const signs = [...name.split(/\s+/).filter(Boolean).join(" ")];
-    if (signs.length <= limit) return signs.join("");
-    const last = Math.floor((limit - 1) / 2);
-    return `${signs.slice(0, limit - 1 - last).join("")}…${signs.slice(-last).join("")}`;
+    if (signs.length <= limit) return [signs.join(""), "", ""];
+    const last = signs.length - Math.floor((limit - 1) / 2);
+    const first = limit - 1 - (signs.length - last);
+    return [signs.slice(0, first), signs.slice(first, last), signs.slice(last)].map((part) => part.join(""));
   }
 
-  /* A name that keeps to itself whatever it is written in, and tells the whole of it if it is cut. */
+  function element(kind, ...parts) {
+    const made = document.createElement(kind);
+    made.append(...parts);
+    return made;
+  }
+
+  /* A name that keeps to itself whatever it is written in, and tells the whole of it where it is cut. */
   function named(text, limit) {
-    const element = document.createElement("bdi");
-    element.textContent = shorten(text, limit);
-    if (element.textContent !== text) element.title = text;
-    return element;
+    const [start, left, end] = parted(text, 200);
+    const whole = left ? `${start}…${end}` : start;
+    const [first, middle, last] = parted(whole, limit);
+    const made = element("bdi", first);
+    if (middle) {
+      const cut = element("span", element("span", middle));
+      cut.className = "cut";
+      made.append(cut, last);
+    }
+    if (middle || whole !== text) made.title = text;
+    return made;
   }
 
   /* Texts, attributes and rows that Python wrote for every k, by the id of their element. */
@@ -49,23 +71,46 @@
       for (const [part, values] of Object.entries(element ? parts : {})) {
         if (part === "text") element.textContent = values[k];
         else if (part === "rows") element.replaceChildren(...values[k].map(tableRow));
+        else if (part === "items") element.replaceChildren(...values[k].map(listItem));
         else element.setAttribute(part, values[k]);
       }
     }
   }
 
-  function tableRow([name, ...texts]) {
-    const row = document.createElement("tr");
-    const header = document.createElement("th");
-    header.scope = "row";
-    header.append(named(name, 28));
-    row.append(header);
-    for (const text of texts) {
+  /* A row of a table: a name, then texts, names and bars. */
+  function tableRow([name, ...values]) {
+    const row = element("tr", element("th", named(name, 28)));
+    row.cells[0].scope = "row";
+    for (const value of values) {
       const cell = row.insertCell();
-      cell.className = "number";
-      cell.textContent = text;
+      if (typeof value === "string") cell.className = "number";
+      else if ("bar" in value) cell.className = "share";
+      cell.append(...(typeof value === "string" ? [value] : "bar" in value ? bar(value.bar) : [named(value.name, 28)]));
     }
     return row;
+  }
+
+  /* An item of a list: texts and names in turn. */
+  function listItem(parts) {
+    return element("li", ...parts.map((part, i) => (i % 2 ? element("strong", named(part, 40)) : part)));
+  }
+
+  /* A share as a bar, with its interval as a line; nothing where it is not known. */
+  function bar(share) {
+    if (!share) return [];
+    const [value, lower, upper] = share.map((part) => `${fixed(100 * part, 1)}%`);
+    const whole = drawn("svg", { "aria-hidden": true });
+    whole.append(
+      drawn("rect", { width: value, height: 14 }),
+      drawn("line", { x1: lower, x2: upper, y1: 7, y2: 7 }),
+    );
+    return [whole];
+  }
+
+  function drawn(kind, attributes) {
+    const made = document.createElementNS("http://www.w3.org/2000/svg", kind);
+    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+    return made;
   }
 
   /* --------------------------------------------------------------------------------------------- the table of features */
@@ -73,6 +118,13 @@
   const weights = (size) => coef[size - 1].split(";").map((row) => row.split(" "));
   const couldReplace = (place) => report.substitutes[place].filter(([, , rank]) => rank === 0 || rank > k).slice(0, 3);
   const inBrackets = (correlation) => ` (${fixed(correlation, 2)})`;
+
+  function nothing() {
+    const element = document.createElement("span");
+    element.className = "none";
+    element.textContent = "none";
+    return element;
+  }
 
   function fillTable() {
     const panel = coef && k ? weights(k) : null;
@@ -85,11 +137,9 @@
           named(name, 28),
           inBrackets(correlation),
         ]);
-        cells[column++].replaceChildren(...parts);
+        cells[column++].replaceChildren(...(parts.length ? parts : [nothing()]));
       }
       if (panel) {
-        const strongest = report.strongest?.[k - 1][place];
-        if (report.strongest) cells[column++].replaceChildren(...(strongest < 0 ? [] : [named(report.classes[strongest], 28)]));
         for (const weight of panel[place]) cells[column++].textContent = weight;
       }
     }
@@ -117,7 +167,6 @@
   function tsv(guard) {
     const header = ["feature", ...Object.keys(report.columns)];
     if (report.substitutes.length) header.push("could_replace");
-    if (report.strongest) header.push("strongest");
     if (coef) header.push(...(report.task === "regression" ? report.targets : report.classes).map((name) => `coef_${name}`));
     const panel = coef && k ? weights(k) : null;
     const lines = [header];
@@ -126,15 +175,22 @@
       if (report.substitutes.length) {
         line.push(couldReplace(place).map(([name, correlation]) => name + inBrackets(correlation)).join(", "));
       }
-      if (report.strongest) line.push(report.classes[report.strongest[k - 1][place]] ?? "");
       if (panel) line.push(...panel[place]);
       lines.push(line);
     }
-    return lines.map((line) => line.map((text) => guard(text.replace(/[\t\r\n]/g, " "))).join("\t") + "\n").join("");
+    const cell = (text, column) => guard(text.replace(/[\t\r\n]/g, " "), header[column]);
+    return lines.map((line) => line.map(cell).join("\t") + "\n").join("");
   }
 
   const isNumber = (text) => /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text);
-  const guarded = (text) => (/^[=+\-@]/.test(text) && !isNumber(text) ? `'${text}` : text);
+  const converted = new RegExp(report.guard.pattern, "i");
+
+  /* As l20fs.report.spreadsheets: no formula, no date, and no number that was a name. */
+  function guarded(text, column) {
+    const isSafe = isNumber(text) && !report.guard.names.includes(column);
+    const kept = converted.test(text) && !isSafe ? `'${text}` : text;
+    return kept.includes('"') ? `"${kept.replaceAll('"', '""')}"` : kept;
+  }
 
   function download(text, ending) {
     const link = document.createElement("a");
@@ -168,7 +224,7 @@
   function fillConfusion() {
     const shown = byId("confusion");
     if (!shown) return;
-    const counts = k ? report.confusion[k - 1] : null;
+    const counts = k ? confusion[k - 1] : null;
     [...shown.tBodies[0].rows].forEach((row, truth) => {
       const total = counts ? counts[truth].reduce((sum, count) => sum + count, 0) : 0;
       [...row.cells].slice(1).forEach((cell, guess) => {
@@ -180,8 +236,78 @@
     });
   }
 
-  function showFirst(elements) {
-    [...elements].forEach((element, place) => (element.hidden = place >= k));
+  function fillHeatmap() {
+    for (const group of byId("heatmap")?.tBodies ?? []) {
+      const rows = [...group.querySelectorAll("[data-place]")]; // without the heading
+      for (const row of rows) row.hidden = row.dataset.place >= k;
+      group.hidden = rows.every((row) => row.hidden);
+    }
+  }
+
+  /* Values of one feature in single samples: numbers across are thousandths of the width. */
+  const shape = (name, attributes, text = "") => {
+    const element = document.createElementNS("http://www.w3.org/2000/svg", name);
+    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+    element.textContent = text;
+    return element;
+  };
+  const upright = (x, y1, y2, kind) => shape("line", { class: kind, x1: `${x / 10}%`, x2: `${x / 10}%`, y1, y2 });
+
+  function drawStrip(place) {
+    const { dots, medians, ticks } = strips.features[place];
+    [...byId("strips").querySelectorAll("tbody tr")].forEach((row, line) => {
+      let last = 0;
+      const places = medians.length ? dots[line].map((step) => (last += step)) : dots[line];
+      const marks = places.flatMap((x, i) =>
+        x === null ? [] : [shape("circle", { cx: `${x / 10}%`, cy: strips.heights[i % strips.heights.length], r: 3 })],
+      );
+      const median = medians[line];
+      if (median) marks.push(upright(median[0], 0, row.querySelector("svg").getAttribute("height"), "median"));
+      row.querySelector(".points").replaceChildren(...marks);
+      if (row.cells[2]) row.cells[2].textContent = median ? median[1] : "";
+    });
+    const axis = ([x, text]) => [upright(x, 1, 6, "axis"), shape("text", { x: `${x / 10}%`, y: 20, "text-anchor": "middle" }, text)];
+    byId("strip-ticks").replaceChildren(...ticks.flatMap(axis));
+    const title = document.createElement("strong");
+    title.append(named(report.features[place], 60));
+    const level = report.columns.level?.[place];
+    byId("strip-title").replaceChildren(title, level ? `: ${level}` : "");
+    byId("strip-feature").value = place;
+    for (const row of document.querySelectorAll("#features tbody tr, #heatmap tr[data-place]")) {
+      row.toggleAttribute("data-picked", Number(row.dataset.place) === place);
+    }
+  }
+
+  /* A feature that is clicked in a table: the keyboard goes on in the list of the features above the picture. */
+  function pick(place) {
+    drawStrip(place);
+    byId("strips").scrollIntoView();
+    byId("strip-feature").focus({ preventScroll: true });
+  }
+
+  function offerStrips() {
+    strips.features.forEach((_, place) => {
+      byId("strip-feature").add(new Option(`${place + 1}. ${shorten(report.features[place], 60)}`, place));
+    });
+    for (const row of rows.slice(0, strips.features.length)) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.className = "pick";
+      button.append(...row.cells[0].childNodes);
+      button.addEventListener("click", () => pick(Number(row.dataset.place)));
+      row.cells[0].append(button);
+    }
+    byId("heatmap")?.addEventListener("click", (event) => {
+      const row = event.target.closest("tr[data-place]");
+      if (row && row.dataset.place < strips.features.length) pick(Number(row.dataset.place));
+    });
+    byId("strip-feature").addEventListener("change", (event) => drawStrip(Number(event.target.value)));
+  }
+
+  function limitStrips() {
+    const list = byId("strip-feature");
+    for (const option of list.options) option.hidden = option.disabled = option.value >= Math.max(k, 1);
+    drawStrip(Number(list.value) < k ? Number(list.value) : 0);
   }
 
   /* ------------------------------------------------------------------------------------------------------------- the slider */
@@ -196,10 +322,12 @@
     byId("k-back").hidden = k === report.k;
     for (const element of document.querySelectorAll("[data-k]")) element.textContent = k;
     fillTable();
-    showFirst(byId("heatmap")?.tBodies[0].rows ?? []);
+    fillHeatmap();
+    if (strips) limitStrips();
     fillConfusion();
     drawNumbers();
     predict?.(k);
+    search?.(k);
     const lines = [...document.querySelectorAll(".path-chart .path")].reverse(); // the first feature is drawn last
     lines.forEach((line, place) => line.classList.toggle("out", place >= k));
   }
@@ -214,7 +342,7 @@
   });
   byId("filter").addEventListener("input", showRows);
   byId("download").addEventListener("click", () => download(tsv((text) => text), ""));
-  byId("download-safe").addEventListener("click", () => download(tsv(guarded), "-spreadsheet"));
+  byId("download-safe").addEventListener("click", () => download(`\ufeff${tsv(guarded)}`, "-spreadsheet"));
   for (const chart of document.querySelectorAll(".score-chart")) {
     chart.addEventListener("click", (event) => {
       const place = new DOMPoint(event.clientX, event.clientY).matrixTransform(chart.getScreenCTM().inverse());
@@ -226,6 +354,7 @@
   for (const row of rows) {
     while (row.cells.length < headers.length) row.insertCell().className = headers[row.cells.length - 1].className;
   }
+  if (strips) offerStrips();
   byId("no-slider").hidden = true;
   byId("controls").hidden = false;
   for (const element of document.querySelectorAll(".scripted")) element.hidden = false;

@@ -1,0 +1,103 @@
+"""Numbers as text: decimal marks, marks between thousands, and texts for missing ones."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from l20fs.data.readers.table import Request, require
+from l20fs.typing import Array, Decimal
+
+#: Texts that stand for a missing value in every program, in lower case; pandas reads them as such.
+MISSING = frozenset(
+    ["", "na", "n/a", "nan", "-nan", "null", "none", "<na>", "#n/a", "#n/a n/a", "#na", "1.#ind", "-1.#ind", "1.#qnan"]
+)
+
+#: Texts that laboratories and spreadsheets write for a missing value, in lower case.
+MISSING_IN_USE = frozenset(
+    [
+        *("?", "??", "-", "--", "---", ".", "..", "/", "nd", "n.d", "n.d.", "n. d.", "n.a", "n.a.", "n. a.", "nq", "n.q."),
+        *("k.a.", "k. a.", "n.v.", "bdl", "lod", "<lod", "loq", "<loq", "missing", "fehlt", "empty", "leer", "unknown"),
+        *("unbekannt", "not available", "not detected", "not determined", "not done", "below detection limit"),
+        *("#nv", "#div/0!", "#value!", "#wert!", "#ref!", "#bezug!", "#name?", "#num!", "#zahl!", "#null!", "#error!"),
+    ]
+)
+KNOWN_MISSING = MISSING | MISSING_IN_USE
+
+
+def _pattern(mark: str, other: str) -> re.Pattern[str]:
+    """Return the pattern of numbers with a decimal mark; the other mark may separate thousands."""
+    whole = rf"\d+|[1-9]\d{{0,2}}(?:\{other}\d{{3}})+"
+    return re.compile(
+        rf"[+-]?(?:(?:(?:{whole})\{mark}?\d*|\{mark}\d+)(?:e[+-]?\d+)?|inf(?:inity)?)", re.IGNORECASE | re.ASCII
+    )
+
+
+NUMBER: dict[Decimal, re.Pattern[str]] = {".": _pattern(".", ","), ",": _pattern(",", ".")}
+OTHER: dict[Decimal, Decimal] = {".": ",", ",": "."}
+MARKS = {".": "decimal point", ",": "decimal comma"}
+
+
+def as_number(text: str, mark: Decimal = ".") -> float | None:
+    """Return the number that a text is, with a decimal mark and perhaps the other mark between thousands, or None.
+
+    Examples
+    --------
+    >>> as_number("1.5"), as_number("1,234.5"), as_number("1,5"), as_number("1.234,5", ","), as_number("0.123", ",")
+    (1.5, 1234.5, None, 1234.5, None)
+    """
+    text = text.strip().replace("\N{MINUS SIGN}", "-")
+    if NUMBER[mark].fullmatch(text) is None:
+        return None
+    return float(text.replace(OTHER[mark], "").replace(mark, "."))
+
+
+def is_missing(text: str, request: Request) -> bool:
+    """Return whether a text stands for a missing value in every program, or because the user says so."""
+    return text.strip().lower() in MISSING or text in request.na or text.strip() in request.na
+
+
+def shows(cell: Any, mark: Decimal) -> bool:
+    """Return whether a cell is a number with this decimal mark and none with the other."""
+    if not isinstance(cell, str) or (mark not in cell and cell.count(OTHER[mark]) < 2):  # to be quick
+        return False
+    return as_number(cell, OTHER[mark]) is None and as_number(cell, mark) is not None
+
+
+def is_doubtful(cell: Any, mark: Decimal) -> bool:
+    """Return whether a cell such as 1,234 is a number with either mark, and has only the other one."""
+    return isinstance(cell, str) and OTHER[mark] in cell and all(as_number(cell, other) is not None for other in NUMBER)
+
+
+def likely_mark(rows: Sequence[Sequence[str]], separator: str) -> Decimal:
+    """Return the decimal mark that the first cells of a table show.
+
+    Examples
+    --------
+    >>> likely_mark([["u", "1,5"], ["v", "2"]], ";"), likely_mark([["u", "1,5"], ["v", "2.5"]], ";")
+    (',', '.')
+    """
+    cells = [cell for row in rows[:5] for cell in row[:200]]
+    shown = any("," in cell and (shows(cell, ",") or (separator == ";" and is_doubtful(cell, "."))) for cell in cells)
+    return "," if shown and not any(shows(cell, ".") for cell in cells) else "."
+
+
+def are_numbers(cells: Sequence[Any]) -> bool:
+    """Return whether at least half of the filled cells are numbers with either mark."""
+    filled = [cell for cell in cells if not (cell is None or cell != cell or str(cell).strip().lower() in KNOWN_MISSING)]
+    n_numbers = sum(
+        not isinstance(cell, str) or any(as_number(cell, mark) is not None for mark in NUMBER) for cell in filled
+    )
+    return 2 * n_numbers >= len(filled)
+
+
+def plain_numbers(cells: Sequence[Any], mark: Decimal, request: Request) -> Array:
+    """Return the numbers that cells of text are, without marks between thousands, and NaN for all others."""
+    pandas = require("pandas", "cli", request)
+    texts = [cell if isinstance(cell, str) and cell not in request.na else None for cell in cells]
+    if mark == ",":
+        texts = [None if text is None or "." in text else text.replace(",", ".") for text in texts]
+    return np.array(pandas.to_numeric(pandas.Series(texts, dtype=object), errors="coerce"), dtype=np.float64)

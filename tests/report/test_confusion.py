@@ -1,0 +1,110 @@
+"""Which classes are mixed up: the most frequent confusions and the recall of each class, in words, lists and bars."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from report_samples import make_content
+
+from l20fs.report import ClassRate
+from l20fs.report.confusion import MOST_PAIRS, confused_pairs, in_words, least_recognised, rate_rows
+from l20fs.report.validation import Confusion, Section, validation_page
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_most_frequent_confusions_are_those_of_the_matrix(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 9))
+    counts = rng.poisson(1.0, (n + seed % 2, n))  # a last row may be of a class that is not known
+    slow = []
+    for truth in range(len(counts)):
+        for predicted in range(n):
+            if truth != predicted and counts[truth, predicted]:
+                slow.append((truth, predicted, int(counts[truth, predicted]), int(counts[truth].sum())))
+    slow.sort(key=lambda pair: (-pair[2], -pair[2] / pair[3], pair[0], pair[1]))
+    assert confused_pairs(counts.tolist()) == slow[:MOST_PAIRS]
+
+
+def test_no_confusion_is_told_too():
+    assert in_words(confused_pairs([[3, 0], [0, 4]]), "ab", "ab") == [["No sample is taken for one of another class."]]
+    assert "".join(in_words([(0, 1, 1, 1)], "ab", "ab")[0]) == "Of 1 a sample 1 is taken for b (100.0 %)."
+    assert least_recognised([ClassRate((1.0, 0.5, 1.0), None, 4), ClassRate(None, None, 0)], "ab") == []
+
+
+def test_many_classes_are_sorted_by_recall_and_few_are_not():
+    rng = np.random.default_rng(0)
+    for n, is_sorted in ((10, False), (40, True)):
+        names = [f"c{place}" for place in range(n)]
+        shares = rng.random(n).round(3)
+        rates = [ClassRate((float(share), 0.0, 1.0), None, 9) for share in shares] + [ClassRate(None, None, 0)]
+        rows = rate_rows(rates, [*names, "empty"])
+        order = np.argsort(shares, kind="stable") if is_sorted else range(n)
+        assert [row[0] for row in rows] == [*(names[place] for place in order), "empty"]
+        assert [row[2]["bar"][0] for row in rows[:-1]] == [shares[place] for place in order]
+        assert rows[-1] == ["empty", "0", {"bar": None}, "", ""]
+
+
+def lines(page, selector):
+    return [" ".join(text.split()) for text in page.locator(selector).all_text_contents()]
+
+
+def recall_words(content, k):
+    recall, place = min((rate.sensitivity, place) for place, rate in enumerate(content.rates[k - 1]))
+    value, lower, upper = (f"{100 * end:.0f}" for end in recall)
+    size = content.rates[k - 1][place].n_samples
+    return f"{content.classes[place]} is recognised least: {value} % ({lower} to {upper} %) of its {size} samples."
+
+
+@pytest.mark.parametrize("n_classes", [4, 40])
+def test_words_follow_the_slider_and_many_classes_have_a_list(show, n_classes):
+    content = make_content(n_classes=n_classes, n_samples=40 * n_classes // 4, k=3, k_max=6)
+    page = show(content)
+    for k in (3, 6, 1):
+        page.locator("#k-number").fill(str(k))
+        page.keyboard.press("Tab")
+        pairs = content.confusions(k)
+        assert lines(page, "#confused-items li") == [
+            *(
+                f"Of {total} {content.classes[a]} samples {n} {'is' if n == 1 else 'are'} taken for {content.classes[b]} "
+                f"({100 * n / total:.1f} %)."
+                for a, b, n, total in pairs[:3]
+            ),
+            recall_words(content, k),
+        ]
+        assert page.locator("#confusion").count() == (n_classes <= 30)
+        rows = [row.locator("th, td").all_inner_texts() for row in page.locator("#confused-rows tr").all()]
+        texts = [
+            [content.classes[a], content.classes[b], f"{n} of {total}", f"{100 * n / total:.1f}\xa0%"]
+            for a, b, n, total in pairs
+        ]
+        assert rows == (texts if n_classes > 30 else [])
+        recall = [rate.sensitivity[0] for rate in content.rates[k - 1]]
+        widths = page.locator("#rates-rows rect").evaluate_all("(bars) => bars.map((bar) => bar.getAttribute('width'))")
+        assert widths == [f"{100 * share:.1f}%" for share in (sorted(recall) if n_classes > 12 else recall)]
+
+
+def test_what_the_script_writes_is_what_python_wrote(show):
+    content = make_content(n_classes=40, n_samples=400, k=2, k_max=4)
+    parts = ("#confused-items", "#confused-rows", "#rates-rows")
+    page = show(content, java_script_enabled=False)
+    written = [page.locator(part).evaluate("(e) => e.outerHTML") for part in parts]
+    page = show(content)
+    page.locator("#k-more").click()
+    page.locator("#k-back").click()
+    assert [page.locator(part).evaluate("(e) => e.outerHTML") for part in parts] == written
+
+
+def test_a_validation_tells_them_too(show):
+    names = [f"type {place}" for place in range(40)]
+    counts = np.diag(np.full(40, 9))
+    counts[3, 5] = 4
+    many = Section("Many", confusion=Confusion(names, names, counts.tolist()))
+    few = Section("Few", confusion=Confusion(["a", "b", "new"], ["a", "b"], [[5, 1], [0, 7], [2, 0]]))
+    page = show(validation_page([many, few], title="toy", answer="It holds."))
+    assert lines(page, "#section-1 ~ .told li") == ["Of 13 type 3 samples 4 are taken for type 5 (30.8 %)."]
+    assert lines(page, "#section-2 ~ .told li") == [
+        "Of 2 new samples 2 are taken for a (100.0 %).",
+        "Of 6 a samples 1 is taken for b (16.7 %).",
+    ]
+    assert page.locator("section:has(#section-1) td").count() == 3
+    assert page.locator("table.heat").count() == 1
