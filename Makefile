@@ -8,6 +8,11 @@ DATA   ?= ../shared/data
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/l20fs select srbct -o build/demo --force
+	@echo
+	@echo "Your own table (CSV, TSV, Excel, h5ad, ...; a sample per row, the classes in a column):"
+	@echo "    $(BIN)/l20fs select YOUR.csv --target COLUMN -o results --open"
+	@echo "A sample per column, the classes in a sheet of their own (all options: $(BIN)/l20fs select --help):"
+	@echo "    $(BIN)/l20fs select YOUR.csv --samples-in columns --labels SHEET.csv --target COLUMN -o results --open"
 
 test: lint types
 	$(BIN)/python -m pytest -n 2 -q
@@ -79,7 +84,7 @@ bench-rows: .venv-rows/stamp
 
 $(VENV)/demo.stamp: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[cli]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[cli,io,h5ad]"
 	touch $@
 
 # torch for the CPU is 190 MB, and not on PyPI, whose own brings gigabytes of CUDA: where it does not install, its tests skip.

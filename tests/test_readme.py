@@ -6,13 +6,16 @@ import inspect
 import pkgutil
 import re
 import runpy
+import shlex
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 from conftest import DATA
 
 from l20fs import AHIHT, L20Selector
+from l20fs.cli.select import select
 from l20fs.methods import discover
 
 ROOT = Path(__file__).parents[1]
@@ -33,6 +36,27 @@ def test_the_number_of_parameters_is_that_of_the_selector():
     (number,) = re.findall(r"`L20Selector` has (\d+) parameters", (ROOT / "README.md").read_text())
     assert int(number) == len(L20Selector().get_params(deep=False))
     assert AHIHT(rate=0.5) == L20Selector(solver=AHIHT()).set_params(solver__rate=0.5).solver
+
+
+def test_the_install_line_is_one_for_a_clone_with_extras_that_exist():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    (line,) = re.findall(r"^ +(pip install .*)$", (ROOT / "README.md").read_text(), flags=re.MULTILINE)
+    assert shlex.split(line.partition("#")[0])[2] == ".[all]"
+    assert set(re.findall(r"'\.\[(\w+)\]'", line)) <= set(extras)
+    everything = ",".join(re.findall(r"l20fs\[([\w,]+)\]", " ".join(extras["all"]))).split(",")
+    for file in ("Makefile", "README.md"):
+        asked = re.findall(r"-e \"\.\[([\w,]+)\]", (ROOT / file).read_text())
+        assert {extra for each in asked for extra in each.split(",")} <= {*everything, "dev"}
+
+
+def test_the_demo_ends_with_commands_that_are_understood():
+    """A newcomer replaces the words in capital letters."""
+    demo = (ROOT / "Makefile").read_text().partition("\ndemo:")[2].partition("\n\n")[0]
+    commands = re.findall(r'@echo " +\$\(BIN\)/l20fs (.*)"', demo)
+    assert len(commands) == 2
+    for command in commands:
+        words = [str(ROOT / "README.md") if word == "SHEET.csv" else word for word in shlex.split(command)]
+        assert select.make_context("select", words[1:]).params["target"] == "COLUMN"
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")], ids=lambda page: page.stem)

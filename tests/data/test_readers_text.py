@@ -430,13 +430,16 @@ def test_cells_of_a_workbook(tmp_path):
     expected[:3] = [[1.5, 1.5, 12], [NA, 2, 3], [3, 0.5, NA]]
     np.testing.assert_array_equal(found.X, expected)
     notes = " ".join(found.notes)
-    for part in ("1 row above the header was skipped, first 'Measured in March' (--skip-rows 1)", "--decimal ,"):
-        assert part in notes
+    assert "2 rows above the header were skipped, first 'Measured in March' (--skip-rows 2)" in notes
+    assert "--decimal ," in notes
     assert "first 'n.d.' in column 'a', sample 2 (--na n.d.)" in notes
     assert "1 limit is read as numbers, first '<0,5' in column 'b', sample 3" in notes
-    assert found.choices["a.xlsx"] == {"skip_rows": 1, "decimal": ",", "na": ["n.d."]}
+    assert found.choices["a.xlsx"] == {"skip_rows": 2, "decimal": ",", "na": ["n.d."]}
     with pytest.raises(DataError, match="--strict forbids"):
         read_table(tmp_path / "a.xlsx", "type", strict=True)
+    said = read_table(tmp_path / "a.xlsx", "type", needed=["a", "b", "c"], skip_rows=2, decimal=",", na=["n.d."])
+    np.testing.assert_array_equal(said.X, expected)
+    assert "skip_rows" not in said.choices.get("a.xlsx", {})
 
 
 def test_a_workbook_with_samples_in_columns_and_a_target_of_numbers(tmp_path):

@@ -38,6 +38,7 @@ def load(data: str, options: DataOptions, *, in_blocks: bool = False) -> Samples
         tumours = load_srbct()
         digest = hashlib.sha256(tumours.data.tobytes()).hexdigest()
         samples = Samples(tumours.data, tumours.target, tumours.feature_names, digest, title="srbct")
+        note("srbct: its open source has no gene names; the number is the gene's place in the data of Khan et al. (2001).")
     else:
         if not os.path.exists(data):  # False for impossible names, too
             raise click.UsageError(f"{data!r} is neither a file nor a built-in data set (srbct).")

@@ -87,7 +87,7 @@ def tell_warnings(texts: Sequence[str]) -> None:
 
 
 class Checkpoints(NamedTuple):
-    """Where a run keeps what it has computed: passes over a file, folds and resamples; None: nowhere."""
+    """Places in which a run keeps its passes over a file, folds and resamples; None: it keeps none."""
 
     passes: Path | None = None
     folds: FoldStore | None = None

@@ -15,9 +15,10 @@ from l20fs.report.html_page import fill
 from l20fs.report.lookup import for_search, packed
 from l20fs.report.measures import PanelNumbers
 
-#: Fields of the content that the script needs to show another k, as they are and packed; all else is drawn once.
+#: Fields of the content that the script needs to show another k; all else is drawn once.
 SCRIPT_FIELDS = ("title", "task", "classes", "targets", "features")
-PACKED_FIELDS = ("columns", "substitutes", "confusion", "coef", "numbers")
+#: Those of them that take much room, and are packed.
+PACKED_FIELDS = ("columns", "substitutes", "coef", "numbers", "confusion")
 #: Most weights that the page predicts with: those of every panel up to about 60 features and 4 classes.
 MOST_WEIGHTS = 6_000
 
@@ -136,8 +137,7 @@ def render(content: Content) -> str:
 def _for_script(content: Content, swapped: frames.Frames, plots: dict[str, Any] | None) -> dict[str, Any]:
     """Return the data of the script; most of them are packed, which takes less than half the room."""
     stored = as_plain(content)
-    large = {name: stored[name] for name in PACKED_FIELDS}
-    large |= {"frames": swapped, "strips": strips.for_script(plots)}
+    large = {name: stored[name] for name in PACKED_FIELDS} | {"frames": swapped, "strips": strips.for_script(plots)}
     text = json.dumps(large, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return {name: stored[name] for name in SCRIPT_FIELDS} | {
         "k": content.shown,

@@ -15,7 +15,7 @@ from l20fs.data.readers.rows import RowCells
 from l20fs.data.readers.table import Contents, DataError, Request, require
 from l20fs.data.readers.text import named, without_empty
 from l20fs.data.readers.turned import are_samples_in_columns, check_rows, contents_of_rows
-from l20fs.data.readers.workbook import Cell, choose_sheet, open_workbook, sheet_rows
+from l20fs.data.readers.workbook import Cell, choose_sheet, open_workbook, placed_rows
 
 
 def read_excel(content: bytes, request: Request) -> Contents:
@@ -23,7 +23,7 @@ def read_excel(content: bytes, request: Request) -> Contents:
     pandas = require("pandas", "cli", request)
     workbook = open_workbook(content, request)
     sheet = choose_sheet(workbook, request)
-    rows = table_rows(sheet_rows(workbook, sheet, request), sheet, request)
+    rows = table_rows(*placed_rows(workbook, sheet, request), sheet, request)
     header, first = [as_text(cell) for cell in rows[0]], [as_text(row[0]) for row in rows[1:]]
     columns = list(zip(*rows[1:], strict=True))
     if are_samples_in_columns(header, first, request):
@@ -54,18 +54,22 @@ def _turned(rows: list[list[Cell]], first: list[str], samples: list[str], reques
     return contents_of_rows(frame.set_axis(samples[: frame.shape[1]], axis=1), features, texts, lines, request)
 
 
-def table_rows(rows: list[list[Cell]], sheet: str, request: Request) -> list[list[Cell]]:
-    """Return the rows of a sheet from its header on, without empty ones, and without the empty columns at the end."""
-    if request.skip_rows is not None:
-        rows = rows[request.skip_rows :]
-    rows = [row for row in rows if any(not _is_empty(cell) for cell in row)]
-    if len(rows) > 1:
-        texts = [[as_text(cell) for cell in row] for row in rows[:MOST_LINES]]
-        place, _ = find_header(texts, range(len(texts)), request)
-        if place:
-            what = "1 row above the header was" if place == 1 else f"{place} rows above the header were"
-            request.guess("skip_rows", place, f"{what} skipped, first {next(filter(None, texts[0]))[:40]!r}")
-        rows = rows[place:]
+def table_rows(n_above: int, rows: list[list[Cell]], sheet: str, request: Request) -> list[list[Cell]]:
+    """Return the rows of a sheet from its header on, without empty ones, and without the empty columns at the end.
+
+    ``n_above`` rows of the sheet are above the given ones.
+    """
+    filled = [place for place, row in enumerate(rows) if any(not _is_empty(cell) for cell in row)]
+    filled = [place for place in filled if place + n_above >= (request.skip_rows or 0)]
+    if len(filled) > 1:
+        texts = [[as_text(cell) for cell in rows[place]] for place in filled[:MOST_LINES]]
+        header, _ = find_header(texts, [place + n_above for place in filled], request)
+        if header:
+            n_skipped = filled[header] + n_above
+            what = "1 row above the header was" if n_skipped == 1 else f"{n_skipped} rows above the header were"
+            request.guess("skip_rows", n_skipped, f"{what} skipped, first {next(filter(str.strip, texts[0]))[:40]!r}")
+        filled = filled[header:]
+    rows = [rows[place] for place in filled]
     n_columns = max((j + 1 for row in rows for j, cell in enumerate(row) if not _is_empty(cell)), default=0)
     if len(rows) < 2 or n_columns < 2:
         raise DataError(f"{request.name}: sheet {sheet!r} holds no table. It needs a header, and rows of numbers.")

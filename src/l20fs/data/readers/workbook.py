@@ -53,7 +53,17 @@ def whole(read: Callable[[], Any], request: Request) -> Any:
 
 def sheet_rows(workbook: Any, sheet: str, request: Request, most: int | None = None) -> Rows:
     """Return the cells of a sheet from the first to the last used one."""
-    return whole(lambda: workbook.get_sheet_by_name(sheet).to_python(skip_empty_area=True, nrows=most), request)
+    return placed_rows(workbook, sheet, request, most)[1]
+
+
+def placed_rows(workbook: Any, sheet: str, request: Request, most: int | None = None) -> tuple[int, Rows]:
+    """Return the number of rows above the first used cell of a sheet, and its cells from there on."""
+
+    def read() -> tuple[int, Rows]:
+        found = workbook.get_sheet_by_name(sheet)
+        return (found.start or (0, 0))[0], found.to_python(skip_empty_area=True, nrows=most)
+
+    return whole(read, request)
 
 
 def choose_sheet(workbook: Any, request: Request, option: str = "sheet", fits: Callable[[Rows], bool] | None = None) -> str:
