@@ -287,7 +287,8 @@
 
   function offerStrips() {
     strips.features.forEach((_, place) => {
-      byId("strip-feature").add(new Option(`${place + 1}. ${shorten(report.features[place], 60)}`, place));
+      const [start, left, end] = parted(report.features[place], 60);
+      byId("strip-feature").add(new Option(`${place + 1}. ${start}${left ? "…" : ""}${end}`, place));
     });
     for (const row of rows.slice(0, strips.features.length)) {
       const button = document.createElement("button");
