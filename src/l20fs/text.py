@@ -104,6 +104,17 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}{ending}"
 
 
+def by_number(number: int, one: str, many: str) -> str:
+    """Return the word for one thing, or that for any other number of them.
+
+    Examples
+    --------
+    >>> by_number(1, "is", "are"), by_number(3, "is", "are")
+    ('is', 'are')
+    """
+    return one if number == 1 else many
+
+
 def printable(text: str, most: int = 2000) -> str:
     r"""Escape what a terminal would obey, or show otherwise than it is, and cut a long text short; ends of lines stay.
 

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from l20fs.data.readers.cells import Cells, Columns, is_asked_for
+from l20fs.data.readers.cells import Cells, Columns
+from l20fs.data.readers.frames import is_numeric
 from l20fs.data.readers.number_texts import as_number
+from l20fs.data.readers.selection import is_asked_for
 from l20fs.data.readers.table import Request, require
 from l20fs.typing import Decimal
 
@@ -33,7 +35,7 @@ def frame_of_columns(
     targets = [j for j, name in enumerate(names) if name == request.table_target and request.task == "regression"]
 
     def odd(frame: Any, mark: Decimal) -> Columns:
-        found = [j for j, dtype in enumerate(frame.dtypes) if dtype.kind not in "biuf"]
+        found = [j for j, dtype in enumerate(frame.dtypes) if not is_numeric(dtype)]
         asked = [j for j in found if j in targets or (names[j] not in texts and is_asked_for(names[j], request))]
         return {j: frame[j].tolist() for j in asked}
 

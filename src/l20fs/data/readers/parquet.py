@@ -97,7 +97,7 @@ def _texts(column: Any) -> list[str]:
 
 def _turned(frame: Any, texts: dict[str, list[str]], request: Request) -> Contents:
     """Return the contents of a table with features in rows and their names in the first column."""
-    if request.lacks_labels or request.table_target is not None:
+    if request.expects_labels:
         raise UnknownColumnError(f"{request.name}: where are the labels? Give a file with them (--labels FILE).")
     values = frame.iloc[:, 1:].set_axis(names_in_file(frame.columns[1:], request), axis=1)
     request.numbered.clear()  # they are samples, not features

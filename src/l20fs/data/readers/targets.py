@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import unicodedata
 from collections.abc import Sequence
 
@@ -13,9 +12,6 @@ from l20fs.data.readers.number_texts import KNOWN_MISSING, MARKS, as_number, is_
 from l20fs.data.readers.table import Contents, DataError, Request
 from l20fs.text import MOST, counted, listed
 from l20fs.typing import Array
-
-#: A number as in a table; Python alone would also read 1_000.
-NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?)", re.IGNORECASE | re.ASCII)
 
 #: Numbers with more different values than this may be meant as numbers.
 FEW_LABELS = 20
@@ -122,7 +118,7 @@ def _refuse_no_classes(labels: Array, what: str, request: Request, turn_hint: st
             f"few classes with several samples each.{way_out}{turn_hint}"
         )
     if are_numbers and len(distinct) > FEW_LABELS:
-        has_fractions = any(not float(text).is_integer() for text in distinct.tolist())
+        has_fractions = any((as_number(text) or 0.0) % 1.0 for text in distinct.tolist())
         if has_fractions or 2 * np.count_nonzero(sizes <= 2) > len(distinct):
             raise DataError(
                 f"{request.name}: column {what} has {len(distinct)} different numbers in {len(labels)} samples. {CHOOSE}"
@@ -130,8 +126,7 @@ def _refuse_no_classes(labels: Array, what: str, request: Request, turn_hint: st
 
 
 def _are_numbers(distinct: Array) -> bool:
-    texts = [text.strip() for text in distinct.tolist()]
-    return all(NUMBER.fullmatch(text) and math.isfinite(float(text)) for text in texts)
+    return all(number is not None and math.isfinite(number) for number in map(as_number, distinct.tolist()))
 
 
 def _places(samples: Sequence[int] | Array, contents: Contents) -> str:

@@ -7,14 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from l20fs.data.readers.cells import Cells, Columns, is_asked_for
+from l20fs.data.readers.cells import Cells, Columns
 from l20fs.data.readers.encoding import decode
-from l20fs.data.readers.frames import check_header, contents_of_frame, wanted_columns
+from l20fs.data.readers.frames import check_header, contents_of_frame, is_numeric, wanted_columns
 from l20fs.data.readers.layout import find_layout
 from l20fs.data.readers.lines import Lines, split_lines
 from l20fs.data.readers.number_texts import likely_mark
 from l20fs.data.readers.repeated import number_features
 from l20fs.data.readers.rows import RowCells
+from l20fs.data.readers.selection import is_asked_for
 from l20fs.data.readers.table import Contents, DataError, Request, first_line, require
 from l20fs.data.readers.turned import are_samples_in_columns, check_rows, contents_of_rows
 from l20fs.text import listed
@@ -109,7 +110,7 @@ def _read_columns(
     targets = [j for j, name in texts.items() if name == request.table_target and request.task == "regression"]
 
     def odd(frame: Any, mark: Decimal) -> Columns:
-        found = [j for j, dtype in enumerate(frame.dtypes) if dtype.kind not in "biuf" and j not in texts]
+        found = [j for j, dtype in enumerate(frame.dtypes) if not is_numeric(dtype) and j not in texts]
         return {j: frame[j].tolist() for j in (*targets, *found) if j in texts or is_asked_for(header[j], request)}
 
     cells = Cells(
