@@ -74,7 +74,8 @@ def settle_missing(contents: Contents, request: Request) -> tuple[Contents, Arra
         )
     n_missing, n_features = int(by_feature.sum()), int(np.count_nonzero(by_feature))
     where = _where(contents, *_first(contents.X, 0))
-    text = f"{counted(n_missing, 'value')} of {counted(n_features, 'feature')} {by_number(n_missing, 'is', 'are')} missing, first in {where}"
+    are = by_number(n_missing, "is", "are")
+    text = f"{counted(n_missing, 'value')} of {counted(n_features, 'feature')} {are} missing, first in {where}"
     request.tell("missing", rule, f"{text}; {by_number(n_missing, 'it is', 'they are')} filled in by {FILLED_IN[rule]}")
     return contents, by_feature
 

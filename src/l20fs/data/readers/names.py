@@ -91,10 +91,9 @@ def near_names(missing: Sequence[str], present: Iterable[str]) -> str:
     >>> near_names(["TP53"], ["MYC"])
     ''
     """
-    cores = {
-        name: core(re.sub(r"\.\d+$", "", name)) for name in (*missing, *present)
-    }  # without the number of a repeated one
-    by_core = {cores[name]: name for name in reversed(list(present))}
+    known = list(present)
+    cores = {name: core(re.sub(r"\.\d+$", "", name)) for name in (*missing, *known)}  # R and pandas number repeated names
+    by_core = {cores[name]: name for name in reversed(known)}
     near = [f"{by_core[cores[name]]!r} for {name!r}" for name in missing if cores[name] in by_core]
     if not near:
         return ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -65,7 +65,7 @@ def settle_features(contents: Contents, request: Request) -> Contents:
     repeated = list(dict.fromkeys(name for name in in_file if name in known))
     if not repeated:
         return contents
-    text = f"{counted(len(repeated), 'feature name')} {by_number(len(repeated), 'occurs', 'occur')} more than once ({listed(repeated)})"
+    text = _more_than_once(repeated, "feature name")
     done = {
         "number": f"they are numbered, as in {next(iter(request.numbered))!r}",
         "mean": "the mean of the features of one name is taken",
@@ -88,6 +88,10 @@ def settle_features(contents: Contents, request: Request) -> Contents:
     names, codes = grouped(in_file)
     X = mean_of_groups(contents.X, codes) if rule == "mean" else contents.X[:, np.unique(codes, return_index=True)[1]]
     return replace(contents, X=X, feature_names=names)
+
+
+def _more_than_once(names: Collection[str], what: str) -> str:
+    return f"{counted(len(names), what)} {by_number(len(names), 'occurs', 'occur')} more than once ({listed(names)})"
 
 
 def names_in_file(names: Sequence[str], request: Request) -> list[str]:
@@ -150,6 +154,5 @@ def settle_samples(contents: Contents, request: Request, hint: str) -> Contents:
         return contents
     renamed = [(name, other) for name, other in zip(names, unique, strict=True) if name != other]
     repeated = dict.fromkeys(name for name, _ in renamed)
-    text = f"{counted(len(repeated), 'sample name')} {by_number(len(repeated), 'occurs', 'occur')} more than once ({listed(repeated)})"
-    request.guess(None, None, f"{text}; they are numbered, as in {renamed[0][1]!r}")
+    request.guess(None, None, f"{_more_than_once(repeated, 'sample name')}; they are numbered, as in {renamed[0][1]!r}")
     return replace(contents, sample_names=unique)
