@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from l20fs.data.readers.columns import frame_of_columns, with_point, without_values
 from l20fs.data.readers.frames import check_header, contents_of_frame
 from l20fs.data.readers.layout import MOST_LINES, find_header, note_skipped
-from l20fs.data.readers.mixed import frame_of_columns, with_point, without_values
 from l20fs.data.readers.repeated import number_features
 from l20fs.data.readers.rows import RowCells
 from l20fs.data.readers.table import Contents, DataError, Request, require

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from l20fs.data.readers.columns import frame_of_columns
 from l20fs.data.readers.frames import check_header, contents_of_frame
 from l20fs.data.readers.limits import check_memory
-from l20fs.data.readers.mixed import frame_of_columns
 from l20fs.data.readers.repeated import names_in_file, number_features
 from l20fs.data.readers.table import Contents, DataError, Request, UnknownColumnError, first_line, refuse_repeated, require
 from l20fs.data.readers.turned import are_samples_in_columns, contents_of_rows
