@@ -87,7 +87,7 @@ def did_you_mean(name: Any, known: Iterable[Any], empty: str = "nothing") -> str
     >>> did_you_mean("tpye", ["type", "donor"]), did_you_mean("y", ["type", "donor"])
     ("Did you mean 'type'?", "It has 'type', 'donor'.")
     """
-    names = [str(other) for other in known]
+    names = list(dict.fromkeys(str(other) for other in known))
     near = get_close_matches(str(name), names, n=3)
     return f"Did you mean {' or '.join(map(repr, near))}?" if near else f"It has {listed(names, empty)}."
 
@@ -102,6 +102,22 @@ def counted(number: int, noun: str) -> str:
     """
     ending = "" if number == 1 else "es" if noun.endswith("s") else "s"
     return f"{number} {noun}{ending}"
+
+
+def are(number: int) -> str:
+    """Return the verb for a number of things."""
+    return "is" if number == 1 else "are"
+
+
+def first_of(number: int) -> str:
+    """Return the word before the place of the first of some things; nothing if there is one.
+
+    Examples
+    --------
+    >>> f"1 gap, {first_of(1)}in line 3", f"2 gaps, {first_of(2)}in line 3"
+    ('1 gap, in line 3', '2 gaps, first in line 3')
+    """
+    return "" if number == 1 else "first "
 
 
 def printable(text: str, most: int = 2000) -> str:

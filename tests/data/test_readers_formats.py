@@ -184,7 +184,7 @@ def test_every_spelling_of_a_file_of_labels(folder, options, tmp_path, text, tar
         ("u\n" * 10, "10 labels, but 8 samples"),
         ("a,b\nc\n", "line 2 has 1 fields. Every line must have 2"),
         ("s0,u\ns1,v\n", "no label for 6 of 8 samples of plain.csv ('s2', 's3', 's4', 's5', 's6' and 1 more)"),
-        ("".join(f"s{i},{'uv'[i % 2] if i else ' '}\n" for i in range(8)), "1 samples have no label, first in line 2"),
+        ("".join(f"s{i}, \n" for i in range(8)), "8 of 8 samples have no label, first in line 2, 3, 4, 5, 6"),
         ("u\0\n" * 8, "NUL"),
     ],
 )
@@ -218,14 +218,16 @@ def test_layers_and_kinds_of_numbers_of_h5ad(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["category", "object", "boolean", "float"])
-def test_cells_without_a_label_are_refused(tmp_path, kind):
+def test_cells_without_a_label_are_left_out(tmp_path, kind):
     obs = pd.DataFrame(index=SAMPLES)
     obs["type"] = pd.Series({"boolean": [True, False], "float": [1.0, 2.0]}.get(kind, ["u", "v"]) * 4, index=SAMPLES).astype(
         kind
     )
     obs.loc["s2", "type"] = None
     anndata.AnnData(X, obs=obs).write_h5ad(tmp_path / "a.h5ad")
-    assert "1 samples have no 'type', first in sample 3" in refuse(read_table, tmp_path / "a.h5ad", "type")
+    table = read_table(tmp_path / "a.h5ad", "type")
+    assert table.notes == ("a.h5ad: 1 of 8 samples has no 'type', in sample 3; it is left out.",)
+    assert table.sample_names == [name for name in SAMPLES if name != "s2"]
 
 
 def test_an_hdf5_file_that_is_no_anndata_is_refused(tmp_path):

@@ -9,8 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from l20fs.blocks import FileBlocks, extents
+from l20fs.data.readers.selection import keep_samples
 from l20fs.data.readers.table import Contents, DataError, Request
-from l20fs.text import counted, listed
+from l20fs.text import are, counted, first_of, listed
 from l20fs.typing import Array
 
 KINDS = ("missing", "infinite")
@@ -75,7 +76,8 @@ def settle_missing(contents: Contents, request: Request) -> tuple[Contents, Arra
         )
     n_missing, n_features = int(by_feature.sum()), int(np.count_nonzero(by_feature))
     where = _where(contents, *_first(contents.X, 0))
-    text = f"{counted(n_missing, 'value')} of {counted(n_features, 'feature')} {are(n_missing)} missing, first in {where}"
+    gaps = f"{counted(n_missing, 'value')} of {counted(n_features, 'feature')}"
+    text = f"{gaps} {are(n_missing)} missing, {first_of(n_missing)}in {where}"
     it = "it" if n_missing == 1 else "they"
     request.tell("missing", rule, f"{text}; {it} {are(n_missing)} filled in by {FILLED_IN[rule]}")
     return contents, by_feature
@@ -92,12 +94,9 @@ def _without_empty(contents: Contents, request: Request) -> Contents:
     if is_empty_sample.any():
         kept = np.flatnonzero(~is_empty_sample)
         n_gone = n_samples - len(kept)
-        first = _sample(contents, int(is_empty_sample.argmax()))
-        request.note(f"{counted(n_gone, 'sample')} without any value {are(n_gone)} left out, first {first}.")
-        of_samples = ("y", "groups", "sample_names", "lines")
-        found = {name: getattr(contents, name) for name in of_samples}
-        parts: dict[str, Any] = {name: [part[i] for i in kept] for name, part in found.items() if part is not None}
-        contents = replace(contents, X=contents.X[kept], **parts)
+        where = f"{first_of(n_gone)}{_sample(contents, int(is_empty_sample.argmax()))}"
+        request.note(f"{counted(n_gone, 'sample')} without any value {are(n_gone)} left out: {where}.")
+        contents = keep_samples(contents, kept)
     return contents
 
 
@@ -113,13 +112,9 @@ def _without_features(contents: Contents, is_out: Array, why: str, request: Requ
     return replace(contents, X=contents.X[:, kept], feature_names=names, others=[*contents.others, *gone])
 
 
-def are(number: int) -> str:
-    """Return the verb for a number of things."""
-    return "is" if number == 1 else "are"
-
-
 def _found(number: int, kind: int, contents: Contents, request: Request, sample: int, feature: int) -> str:
-    return f"{request.name}: {number} {KINDS[kind]} values, first in {_where(contents, sample, feature)}"
+    what = counted(number, f"{KINDS[kind]} value")
+    return f"{request.name}: {what}, {first_of(number)}in {_where(contents, sample, feature)}"
 
 
 def _where(contents: Contents, sample: int, feature: int) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from l20fs.data.readers.joining import core, join
 from l20fs.data.readers.layout import MOST_LINES, find_header, find_separator
 from l20fs.data.readers.limits import unpack_gzip
 from l20fs.data.readers.parquet import parquet_rows
+from l20fs.data.readers.selection import keep_samples
 from l20fs.data.readers.table import Contents, DataError, ReadingLog, Request, UnknownColumnError, find
 from l20fs.data.readers.text import MEMORY_PER_BYTE
 from l20fs.data.readers.workbook import choose_sheet, open_workbook, sheet_rows
@@ -26,7 +26,6 @@ from l20fs.text import listed
 Rows = list[list[str]]
 #: Rows with their numbers in the file, counted from 1.
 Numbered = list[tuple[int, list[str]]]
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -151,7 +150,7 @@ def match_labels(rows: Rows, contents: Contents, request: Request, asked: Reques
             asked.guess(None, None, f"the sample names are in column {where}")
         place = join(samples, [row[names] for row in found.rows], request, asked, _turn_hint(rows, contents, request))
         kept = sorted(place)
-        labelled, order = _with_samples(contents, kept), [place[i] for i in kept]
+        labelled, order = keep_samples(contents, kept), [place[i] for i in kept]
         _refuse_conflicts(found.rows, order, names, [column] if group is None else [column, group], asked)
     labels = [found.rows[i][column] for i in order]
     return replace(
@@ -161,24 +160,6 @@ def match_labels(rows: Rows, contents: Contents, request: Request, asked: Reques
         groups=labelled.groups if group is None else [found.rows[i][group] for i in order],
         target_name=target_name,
     )
-
-
-def _with_samples(contents: Contents, kept: list[int]) -> Contents:
-    """Return the contents with some of the samples."""
-    if len(kept) == contents.X.shape[0]:
-        return contents
-
-    return replace(
-        contents,
-        X=contents.X[np.array(kept)],
-        sample_names=_some(contents.sample_names, kept),
-        groups=_some(contents.groups, kept),
-        lines=_some(contents.lines, kept),
-    )
-
-
-def _some(values: Sequence[T] | None, kept: list[int]) -> list[T] | None:
-    return None if values is None else [values[i] for i in kept]
 
 
 def _named_by_first_feature(rows: Rows, contents: Contents, request: Request, asked: Request) -> Contents:

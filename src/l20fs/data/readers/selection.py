@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from l20fs.blocks import FileBlocks
 from l20fs.data.readers.repeated import names_in_file
 from l20fs.data.readers.table import Contents, DataError, Request, UnknownColumnError
@@ -72,6 +74,15 @@ def keep_features(contents: Contents, kept: list[int]) -> Contents:
         feature_names=[names[place] for place in kept],
         others=[*contents.others, *(name for place, name in enumerate(names) if place not in is_kept)],
     )
+
+
+def keep_samples(contents: Contents, kept: Sequence[int]) -> Contents:
+    """Return the contents with the samples at some places, in increasing order."""
+    if len(kept) == contents.X.shape[0]:
+        return contents
+    parts = {name: getattr(contents, name) for name in ("y", "groups", "sample_names", "lines")}
+    some: dict[str, Any] = {name: [part[i] for i in kept] for name, part in parts.items() if part is not None}
+    return replace(contents, X=contents.X[np.array(kept)], **some)
 
 
 def _unknown(option: str, item: str, names: Sequence[str], request: Request) -> UnknownColumnError:
