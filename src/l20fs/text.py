@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
@@ -102,6 +103,17 @@ def counted(number: int, noun: str) -> str:
     """
     ending = "" if number == 1 else "es" if noun.endswith("s") else "s"
     return f"{number} {noun}{ending}"
+
+
+def folded(text: str) -> str:
+    """Return a text without case and blanks of any kind, by which two spellings of a label are compared.
+
+    Examples
+    --------
+    >>> folded("Type 1 ") == folded("TYPE1")
+    True
+    """
+    return "".join(unicodedata.normalize("NFKC", text).split()).casefold()
 
 
 def are(number: int) -> str:

@@ -107,14 +107,14 @@ def test_f1_text_in_a_row_of_numbers_is_refused_with_its_line(tmp_path):
     assert "line 4, 'MYC', holds text" in message
     text = text.replace("high", "2")
     message = refuse(write(tmp_path, text, "a.csv"), "type", samples_in="columns", missing="refuse")
-    assert "1 missing values, first in column 'TP53', sample 's2'" in message
+    assert "1 missing value, in column 'TP53', sample 's2'" in message
     assert "Add rows of numbers" in refuse(write(tmp_path, text[:20], "a.csv"), "type", samples_in="columns")
 
 
 @pytest.mark.parametrize("value", ["inf", "-Infinity"])
 def test_infinite_numbers_are_refused(tmp_path, value):
     message = refuse(write(tmp_path, f"type,a,b\nu,1,2\nv,3,{value}\n", "a.csv"), "type")
-    assert "1 infinite values, first in column 'b', line 3" in message
+    assert "1 infinite value, in column 'b', line 3" in message
 
 
 def test_values_of_a_sparse_matrix_that_are_missing_are_found(tmp_path):
@@ -124,7 +124,7 @@ def test_values_of_a_sparse_matrix_that_are_missing_are_found(tmp_path):
     (tmp_path / "labels.txt").write_text("\n".join(LABELS))
     sp.save_npz(tmp_path / "a.npz", values)
     message = refuse(tmp_path / "a.npz", labels=tmp_path / "labels.txt", missing="refuse")
-    assert f"1 missing values, first in column 'feature{column + 1}', sample {values.indices[2] + 1}" in message
+    assert f"1 missing value, in column 'feature{column + 1}', sample {values.indices[2] + 1}" in message
 
 
 # F2: names that look like something else

@@ -10,7 +10,6 @@ import scipy.sparse as sp
 from l20fs.blocks import FileBlocks, extents
 from l20fs.typing import Array
 
-
 #: Fewest features of a table of counts.
 FEWEST_COUNTED = 20
 

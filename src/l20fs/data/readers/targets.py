@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import unicodedata
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy as np
 from l20fs.data.readers.number_texts import KNOWN_MISSING, MARKS, as_number, is_missing
 from l20fs.data.readers.selection import keep_samples
 from l20fs.data.readers.table import Contents, DataError, Request
-from l20fs.text import MOST, counted, first_of, listed
+from l20fs.text import MOST, counted, first_of, folded, listed
 from l20fs.typing import Array
 
 #: A number as in a table; Python alone would also read 1_000.
@@ -130,8 +129,7 @@ def note_on_spelling(labels: Array, groups: Array | None, request: Request) -> t
         distinct, sizes = np.unique(values, return_counts=True)
         alike: dict[str, list[str]] = {}
         for text, size in zip(distinct.tolist(), sizes.tolist(), strict=True):
-            core = "".join(unicodedata.normalize("NFKC", text).split()).casefold()  # blanks of every kind
-            alike.setdefault(core, []).append(f"{text!r} ({size})")
+            alike.setdefault(folded(text), []).append(f"{text!r} ({size})")
         shown = [", ".join(some) for some in alike.values() if len(some) > 1]
         if shown:
             more = f" and {len(shown) - MOST} more" if len(shown) > MOST else ""

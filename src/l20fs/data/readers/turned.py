@@ -47,7 +47,7 @@ def are_samples_in_columns(header: Sequence[str], first: Sequence[str], request:
 
 
 def _are_labelled(names: Sequence[str], rows: Sequence[str], request: Request) -> bool:
-    """Return whether half of some names, or of the samples in the file of labels, are the same; or else all but an ending."""
+    """Return whether half of some names, or of the samples in the file of labels, are the same; or all but an ending."""
     known = request.labelled_samples
     n_known = len(known.intersection(names))
     if not n_known and known and len(without_affix(names, known)) == len(names):
