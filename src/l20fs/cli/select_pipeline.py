@@ -47,7 +47,7 @@ def run_selection(samples: Samples, options: SelectOptions, provenance: dict[str
     note(f"{n_samples} samples, {counted(n_features, 'feature')}, {what}")
     check_options(samples, options, targets)
     refuse_for_blocks(samples, options)
-    if options.n_features is options.auto is options.alpha is None and n_features <= DEFAULT_K:
+    if n_features <= DEFAULT_K and all(given is None for given in (options.n_features, options.auto, options.alpha)):
         note(f"All features are selected, since they are no more than {DEFAULT_K}. Choose fewer: -k N, or --auto 1se.")
     early = [text for text in (warn_of_few_folds(samples, targets),) if text]
     tell_warnings(early)

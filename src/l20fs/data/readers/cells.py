@@ -184,11 +184,8 @@ class Cells:
             texts = list(dict.fromkeys(text for *_, text in found.missing))
             request.guess("na", texts, f"{what} read as missing, {self._places(found.missing)}")
         if found.limits:
-            what = (
-                "1 limit is read as a number"
-                if len(found.limits) == 1
-                else f"{len(found.limits)} limits are read as numbers"
-            )
+            n_limits = len(found.limits)
+            what = "1 limit is read as a number" if n_limits == 1 else f"{n_limits} limits are read as numbers"
             request.guess(None, None, f"{what}, {self._places(found.limits)}")
         if found.percents:
             n_features = len({feature for feature, *_ in found.percents})

@@ -96,7 +96,7 @@ def _without_empty(contents: Contents, request: Request) -> Contents:
         n_gone = n_samples - len(kept)
         where = f"{first_of(n_gone)}{_sample(contents, int(is_empty_sample.argmax()))}"
         request.note(f"{counted(n_gone, 'sample')} without any value {are(n_gone)} left out: {where}.")
-        contents = keep_samples(contents, kept)
+        contents = keep_samples(contents, kept.tolist())
     return contents
 
 

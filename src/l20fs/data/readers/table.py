@@ -201,6 +201,10 @@ class Request:
         """Whether it is not said where the labels are, and they are needed."""
         return self.need_labels and self.labels is None and self.target is None
 
+    def asked_name(self, name: str) -> str:
+        """Return the name of a column without blanks around it, if it is that of the target or of the groups."""
+        return name.strip() if name.strip() in (self.target, self.groups) else name
+
     def note(self, text: str) -> None:
         """Keep a note for the user, which names the file."""
         self.log.notes.append(f"{self.name}: {text}")
