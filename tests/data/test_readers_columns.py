@@ -366,7 +366,7 @@ def test_labels_and_groups_that_are_spelled_alike_are_shown(tmp_path):
 def test_a_first_column_that_most_samples_share_is_no_name(tmp_path):
     rows = "".join(f"{'Adelie' if i < 6 else 'Gentoo'},{'mf'[i % 2]},{i * i}\n" for i in range(10))
     file = tmp_path / "penguins.csv"
-    file.write_text("species, sex,mass \n" + rows)  # blanks around the names of columns
+    file.write_text("species, sex ,mass\n" + rows)  # blanks around the name of the target
     table = read_table(file, "sex")
     assert (table.sample_names, table.feature_names, table.others) == (None, ["mass"], ["species"])
     assert table.notes == ("penguins.csv: 1 column of text is left out: 'species' (--ignore species).",)

@@ -24,7 +24,8 @@ def read_excel(content: bytes, request: Request) -> Contents:
     workbook = open_workbook(content, request)
     sheet = choose_sheet(workbook, request)
     rows = table_rows(*placed_rows(workbook, sheet, request), sheet, request)
-    header, first = [as_text(cell) for cell in rows[0]], [as_text(row[0]) for row in rows[1:]]
+    header = [request.asked_name(as_text(cell)) for cell in rows[0]]
+    first = [as_text(row[0]) for row in rows[1:]]
     columns = list(zip(*rows[1:], strict=True))
     if are_samples_in_columns(header, first, request):
         return _turned(rows[1:], first, named(header)[1:], request)

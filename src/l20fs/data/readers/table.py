@@ -208,6 +208,10 @@ class Request:
         """Whether the labels have to be in the file itself."""
         return self.labels is None and (self.need_labels or self.target is not None)
 
+    def asked_name(self, name: str) -> str:
+        """Return the name of a column without blanks around it, if it is that of the target or of the groups."""
+        return name.strip() if name.strip() in (self.target, self.groups) else name
+
     def note(self, text: str) -> None:
         """Keep a note for the user, which names the file."""
         self.log.notes.append(f"{self.name}: {text}")
