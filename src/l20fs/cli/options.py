@@ -21,6 +21,9 @@ READING = (
     *("na", "ignore", "features", "duplicates", "missing", "join", "strict"),
 )
 
+#: Options that most users need, in the order of the help.
+COMMON = ("target", "n_features", "auto", "output", "open_page", "labels", "groups", "task", "is_log", "ignore", "stability")
+
 #: Options that only the methods of L20Selector take.
 OWN_OPTIONS = ("alpha", "scale", "class_weight", "ranking", "include", "exclude", "feature_groups")
 
@@ -134,6 +137,13 @@ def flag(name: str) -> str:
     '--feature-groups'
     """
     return f"--{name.replace('_', '-')}"
+
+
+class CommonFirst(click.Command):
+    """Command whose help begins with the options that most users need."""
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        return sorted(super().get_params(ctx), key=lambda param: COMMON.index(param.name) if param.name in COMMON else 99)
 
 
 def together(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:

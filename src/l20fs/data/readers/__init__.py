@@ -41,7 +41,7 @@ from l20fs.data.readers.table import (
     SamplesIn,
     UnknownColumnError,
 )
-from l20fs.data.readers.targets import labels_of, note_on_numbers, note_on_spelling, targets_of
+from l20fs.data.readers.targets import labels_of, leave_out_unlabelled, note_on_numbers, note_on_spelling, targets_of
 from l20fs.data.readers.tenx import read_tenx, tenx_files
 from l20fs.data.readers.text import MEMORY_PER_BYTE, read_text
 from l20fs.data.readers.zarr_store import read_zarr
@@ -243,15 +243,12 @@ def _table(contents: Contents, kind: detect.Kind, request: Request) -> Samples:
     may_be_turned = kind.can_turn and request.samples_in is None and not contents.is_turned
     turn_hint = f" {TURN_HINT}" if may_be_turned and looks_turned(n_samples, n_features) else ""
     contents = settle_samples(settle_features(contents, request), request, turn_hint)
-    contents, n_missing = settle_missing(contents, request)
-    y = contents.y
     what = repr(contents.target_name) if contents.target_name else "number" if request.task == "regression" else "label"
+    contents, n_missing = settle_missing(leave_out_unlabelled(contents, what, request), request)
+    y = contents.y
     targets = np.full(contents.X.shape[0], "") if y is None else targets_of(y, what, contents, request, turn_hint)
     if isinstance(contents.X, FileBlocks):
         refuse_non_finite(contents, request)
-    is_sure = request.needed is not None or request.task == "regression"  # what was asked for was found by its name
-    read = f"{request.name}: {n_samples} samples and {n_features} features."
-    note = (f"{read} {TURN_HINT}",) if turn_hint and not is_sure else ()
     groups = None if contents.groups is None else labels_of(contents.groups, repr(request.groups), contents, request)
     prepared = prepare(contents, n_missing, request)
     return Samples(
@@ -265,7 +262,6 @@ def _table(contents: Contents, kind: detect.Kind, request: Request) -> Samples:
         notes=(
             *contents.notes,
             *request.log.notes,
-            *note,
             *note_on_numbers(targets, what, request),
             *note_on_spelling(targets, groups, request),
             *note_on_dates(prepared.feature_names),

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from l20fs.blocks import FileBlocks, extents
 from l20fs.data.readers.table import Contents, DataError, Request
-from l20fs.text import by_number, counted, listed
+from l20fs.text import by_number, counted, first_of, listed
 from l20fs.typing import Array
 
 KINDS = ("missing", "infinite")
@@ -74,9 +74,9 @@ def settle_missing(contents: Contents, request: Request) -> tuple[Contents, Arra
         )
     n_missing, n_features = int(by_feature.sum()), int(np.count_nonzero(by_feature))
     where = _where(contents, *_first(contents.X, 0))
-    are = by_number(n_missing, "is", "are")
-    text = f"{counted(n_missing, 'value')} of {counted(n_features, 'feature')} {are} missing, first in {where}"
-    request.tell("missing", rule, f"{text}; {by_number(n_missing, 'it is', 'they are')} filled in by {FILLED_IN[rule]}")
+    gaps = f"{counted(n_missing, 'value')} of {counted(n_features, 'feature')} {by_number(n_missing, 'is', 'are')} missing"
+    done = f"{by_number(n_missing, 'it is', 'they are')} filled in by {FILLED_IN[rule]}"
+    request.tell("missing", rule, f"{gaps}, {first_of(n_missing)}in {where}; {done}")
     return contents, by_feature
 
 
@@ -91,10 +91,8 @@ def _without_empty(contents: Contents, request: Request) -> Contents:
     if is_empty_sample.any():
         kept = np.flatnonzero(~is_empty_sample).tolist()
         n_gone = n_samples - len(kept)
-        first = _sample(contents, int(is_empty_sample.argmax()))
-        request.note(
-            f"{counted(n_gone, 'sample')} without any value {by_number(n_gone, 'is', 'are')} left out, first {first}."
-        )
+        where = f"{first_of(n_gone)}{_sample(contents, int(is_empty_sample.argmax()))}"
+        request.note(f"{counted(n_gone, 'sample')} without any value {by_number(n_gone, 'is', 'are')} left out: {where}.")
         contents = contents.with_samples(kept)
     return contents
 
@@ -110,7 +108,8 @@ def _without_features(contents: Contents, is_out: Array, why: str, request: Requ
 
 
 def _found(number: int, kind: int, contents: Contents, request: Request, sample: int, feature: int) -> str:
-    return f"{request.name}: {number} {KINDS[kind]} values, first in {_where(contents, sample, feature)}"
+    what = counted(number, f"{KINDS[kind]} value")
+    return f"{request.name}: {what}, {first_of(number)}in {_where(contents, sample, feature)}"
 
 
 def _where(contents: Contents, sample: int, feature: int) -> str:

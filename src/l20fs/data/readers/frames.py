@@ -109,9 +109,14 @@ def contents_of_frame(
 
 
 def _are_names(name: str, column: Any, request: Request) -> bool:
-    """Return whether the first column holds the names of the samples; whole numbers, if it is no requested feature."""
-    if not name.strip() or not is_numeric(column.dtype):
+    """Return whether the first column holds the names of the samples; whole numbers, if it is no requested feature.
+
+    A text that most samples share with others, such as a species, is no name, unless labels are matched by it.
+    """
+    if not name.strip() or (request.labels is not None and not is_numeric(column.dtype)):
         return True
+    if not is_numeric(column.dtype):
+        return 2 * int(column.nunique()) >= len(column)
     is_other = request.needed is not None and name not in request.needed
     return is_other and column.dtype.kind in "iu" and bool(column.is_unique)
 

@@ -42,6 +42,8 @@ def _pattern(mark: str, other: str) -> re.Pattern[str]:
 
 NUMBER: dict[Decimal, re.Pattern[str]] = {".": _pattern(".", ","), ",": _pattern(",", ".")}
 OTHER: dict[Decimal, Decimal] = {".": ",", ",": "."}
+#: Minus signs and en dashes, which word processors make of hyphens.
+DASHES = str.maketrans("\N{MINUS SIGN}\N{EN DASH}", "--")
 MARKS = {".": "decimal point", ",": "decimal comma"}
 
 
@@ -53,7 +55,7 @@ def as_number(text: str, mark: Decimal = ".") -> float | None:
     >>> as_number("1.5"), as_number("1,234.5"), as_number("1,5"), as_number("1.234,5", ","), as_number("0.123", ",")
     (1.5, 1234.5, None, 1234.5, None)
     """
-    text = text.strip().replace("\N{MINUS SIGN}", "-")
+    text = text.strip().translate(DASHES)
     if NUMBER[mark].fullmatch(text) is None:
         return None
     return float(text.replace(OTHER[mark], "").replace(mark, "."))
