@@ -51,7 +51,8 @@ def run_selection(samples: Samples, options: SelectOptions, provenance: dict[str
     is_open = options.n_features is None and options.auto is None and options.alpha is None
     if is_open and n_features <= DEFAULT_N_FEATURES:
         note(
-            f"All features are selected, since they are no more than {DEFAULT_N_FEATURES}. Choose fewer: -k N, or --auto 1se."
+            f"All features are selected, since they are no more than {DEFAULT_N_FEATURES}. Choose fewer: -k N, or --auto "
+            "1se."
         )
     early = [text for text in (warn_of_few_folds(samples, targets),) if text]
     tell_warnings(early)
