@@ -48,9 +48,8 @@ def run_selection(samples: Samples, options: SelectOptions, provenance: dict[str
     note(f"{n_samples} samples, {counted(n_features, 'feature')}, {what}")
     check_options(samples, options, targets)
     refuse_for_blocks(samples, options)
-    if n_features <= DEFAULT_N_FEATURES and all(
-        given is None for given in (options.n_features, options.auto, options.alpha)
-    ):
+    is_open = options.n_features is None and options.auto is None and options.alpha is None
+    if is_open and n_features <= DEFAULT_N_FEATURES:
         note(f"All features are selected: they are no more than {DEFAULT_N_FEATURES}. Choose fewer: -k N, or --auto 1se.")
     early = [text for text in (warn_of_few_folds(samples, targets),) if text]
     tell_warnings(early)

@@ -11,7 +11,7 @@ from statistics import median
 import numpy as np
 
 from l20fs.data.readers.lines import n_last_empty, records
-from l20fs.data.readers.number_texts import looks_like_number
+from l20fs.data.readers.number_texts import is_number
 from l20fs.data.readers.table import DataError, Request
 from l20fs.text import by_number, counted
 
@@ -91,7 +91,7 @@ def _n_comments(lines: list[str]) -> int:
     if above is None or lines[above].startswith("!") or place == len(lines):
         return place
     names, values = ([*re.split(r"[\t;,|]", lines[i])] for i in (above, place))
-    return above if len(names) == len(values) > 1 and any(map(looks_like_number, values)) else place
+    return above if len(names) == len(values) > 1 and any(map(is_number, values)) else place
 
 
 def find_separator(lines: list[str], request: Request, with_blanks: bool = True) -> str:
@@ -202,6 +202,6 @@ def _is_data(rows: Sequence[Row], place: int) -> bool:
     row, below = rows[place][:MOST_COLUMNS], rows[place + 1 : place + 6]
     columns: Sequence[int] = range(1, len(row))
     if below:
-        are_numbers = [[looks_like_number(field) for field in other[: len(row)]] for other in below]
+        are_numbers = [[is_number(field) for field in other[: len(row)]] for other in below]
         columns = [j for j in range(len(row)) if 2 * sum(j < len(other) and other[j] for other in are_numbers) >= len(below)]
-    return len(columns) > 0 and 2 * sum(looks_like_number(row[j]) for j in columns) >= len(columns)
+    return len(columns) > 0 and 2 * sum(is_number(row[j]) for j in columns) >= len(columns)

@@ -61,7 +61,7 @@ def as_number(text: str, mark: Decimal = ".") -> float | None:
     return float(text.replace(OTHER[mark], "").replace(mark, "."))
 
 
-def looks_like_number(text: str) -> bool:
+def is_number(text: str) -> bool:
     """Return whether a text looks like a number, with any decimal mark, sign of a limit or percent sign."""
     return NUMBER_LIKE.fullmatch(text) is not None
 
