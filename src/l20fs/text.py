@@ -105,6 +105,17 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}{ending}"
 
 
+def by_number(number: int, one: str, many: str) -> str:
+    """Return the word for one thing, or that for any other number of them.
+
+    Examples
+    --------
+    >>> by_number(1, "is", "are"), by_number(3, "is", "are")
+    ('is', 'are')
+    """
+    return one if number == 1 else many
+
+
 def folded(text: str) -> str:
     """Return a text without case and blanks of any kind, by which two spellings of a label are compared.
 
@@ -114,11 +125,6 @@ def folded(text: str) -> str:
     True
     """
     return "".join(unicodedata.normalize("NFKC", text).split()).casefold()
-
-
-def are(number: int) -> str:
-    """Return the verb for a number of things."""
-    return "is" if number == 1 else "are"
 
 
 def first_of(number: int) -> str:

@@ -184,44 +184,20 @@ def read_table(
     >>> table.notes[0][:32]
     '1 feature name looks like a date'
     """
-    labels = None if labels is None else Path(labels)
-    request = Request(
-        Path(file),
-        target,
-        labels,
-        groups,
-        samples_in,
-        layer,
-        sheet,
-        max_memory,
-        in_blocks,
-        in_use,
-        task,
-        need_labels,
-        needed=None if needed is None else frozenset(needed),
-        labels_sheet=labels_sheet,
-        encoding=encoding,
-        decimal=decimal,
-        skip_rows=skip_rows,
-        na=tuple(na),
-        ignore=tuple(ignore),
-        features=None if features is None else tuple(features),
-        duplicates=duplicates,
-        missing=missing,
-        join=join,
-        strict=strict,
-    )
+    options = locals()  # exactly the parameters: each of them is a field of Request
+    names = None if needed is None else frozenset(needed)
+    request = Request(**options | {"file": Path(file), "labels": labels and Path(labels), "needed": names})
     detect.refuse_unsafe(request.file)
     kind = detect.detect(request)
     _refuse_options(kind, request)
-    if labels is not None:
+    if request.labels is not None:
         request = replace(request, labelled_samples=samples_in_labels(request))
     digest = Digest(_files(kind, request))
     if kind == detect.NPY and stays_in_file(NPY_MEMORY * request.file.stat().st_size, request):
         contents = map_npy(request)
     else:
         contents = OF_FILE[kind](request) if kind in OF_FILE else OF_CONTENT[kind](_load(kind, request), request)
-    if labels is not None:
+    if request.labels is not None:
         contents = add_labels(contents, request)
     contents = replace(contents, notes=(*detect.note_on_name(kind, request), *contents.notes))
     return replace(_table(contents, kind, request), sha256=digest.result())
@@ -243,7 +219,7 @@ def _refuse_options(kind: detect.Kind, request: Request) -> None:
             )
     if request.samples_in == "columns" and not kind.can_turn:
         raise DataError(f"{request.name}: {kind.name} files have their samples in rows. Leave samples_in out.")
-    if kind == detect.TENX and request.labels is None and (request.lacks_labels or request.target is not None):
+    if kind == detect.TENX and request.expects_labels:
         raise UnknownColumnError(f"{request.name}: a 10x matrix has no labels. Give a file with them (--labels FILE).")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from l20fs.data.readers.repeated import WAYS_OUT, number_features
-from l20fs.data.readers.selection import keep_features, matched
+from l20fs.data.readers.selection import matched
 from l20fs.data.readers.table import (
     Contents,
     DataError,
@@ -197,5 +197,6 @@ def take_row_numbers(contents: Contents, request: Request) -> Contents:
         raise DataError(f"{request.name}: {counts}, and there is no other feature. Add columns of numbers.")
     before = request.log.choices.get(request.name, {}).get("ignore", [])
     request.guess("ignore", [*before, name], f"{counts}, so it holds their names and is no feature")
-    named = keep_features(contents, list(range(1, len(contents.feature_names))))
-    return replace(named, sample_names=[str(int(value)) for value in values])
+    return replace(
+        contents.with_features(range(1, len(contents.feature_names))), sample_names=[str(int(value)) for value in values]
+    )

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from l20fs.data.readers.names import core
 from l20fs.data.readers.table import DataError, Request
 from l20fs.text import abbreviated, listed
-
-#: Endings of names of files that hold one sample each.
-ENDINGS = re.compile(r"(\.(cel|bam|sam|cram|sorted|fastq|fq|txt|csv|tsv|gz|idat|fcs|mzml|raw|h5))+$", re.IGNORECASE)
-
-#: Blanks and punctuation but "+", which tells CD4+ from CD4.
-PUNCTUATION = r"(?:[^\w+]|_)+"
 
 
 @dataclass(frozen=True)
@@ -29,24 +22,6 @@ class Match:
     #: Names of samples without a row, and of rows without a sample.
     missing: list[str]
     extra: list[str]
-
-
-def core(name: str) -> str:
-    """Return a name without case, blanks, punctuation, R's X before a digit, and the path and ending of a file.
-
-    Punctuation between digits stays, since it tells 1.1 from 11.
-
-    Examples
-    --------
-    >>> core("Probe 1"), core("probe_1"), core("X1A"), core("1a"), core("/data/S1.sorted.bam"), core("S1.1")
-    ('probe1', 'probe1', '1a', '1a', 's1', 's1-1')
-    """
-    text = unicodedata.normalize("NFKC", name).strip()
-    whole = ENDINGS.sub("", text)
-    text = re.split(r"[/\\]", whole)[-1] if whole != text else text
-    text = re.sub(r"^x(?=[\W_]*\d)", "", text.casefold())
-    parts = re.split(rf"(?<=\d){PUNCTUATION}(?=\d)", text)
-    return "-".join(re.sub(PUNCTUATION, "", part) for part in parts)
 
 
 def without_affix(samples: Collection[str], names: Collection[str]) -> dict[str, str]:

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 
 import numpy as np
 
 from l20fs.data.readers.number_texts import KNOWN_MISSING, MARKS, as_number, is_missing
-from l20fs.data.readers.selection import keep_samples
 from l20fs.data.readers.table import Contents, DataError, Request
 from l20fs.text import MOST, counted, first_of, folded, listed
 from l20fs.typing import Array
-
-#: A number as in a table; Python alone would also read 1_000.
-NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?)", re.IGNORECASE | re.ASCII)
 
 #: Texts that stand for a missing label, in lower case, as R, pandas and spreadsheets write it.
 NO_LABEL = frozenset(["", "na", "n/a", "nan", "<na>", "#n/a", "#nv"])
@@ -53,14 +48,14 @@ def leave_out_unlabelled(contents: Contents, what: str, request: Request) -> Con
         raise DataError(f"{request.name}: {said}. Fill them in, or name another column.")
     request.guess(None, None, f"{said}; {'it is' if n_gone == 1 else 'they are'} left out")
     gone_too = set(gone)
-    return keep_samples(contents, [place for place in range(n_samples) if place not in gone_too])
+    return contents.with_samples([place for place in range(n_samples) if place not in gone_too])
 
 
 def _is_no_target(text: str, request: Request) -> bool:
-    """Return whether a label or a number is missing; words such as "none" and "unknown" may be classes."""
+    """Return whether a label or a number is missing; words such as "none" may be classes, under --strict also NA."""
     if request.task == "regression":
         return is_missing(text, request) or text.lower() in KNOWN_MISSING
-    return text.lower() in NO_LABEL or text in request.na
+    return text in request.na or (not text if request.strict else text.lower() in NO_LABEL)
 
 
 def labels_of(values: Sequence[str], what: str, contents: Contents, request: Request) -> Array:
@@ -151,7 +146,7 @@ def _refuse_no_classes(labels: Array, what: str, request: Request, turn_hint: st
             f"few classes with several samples each.{way_out}{turn_hint}"
         )
     if are_numbers and len(distinct) > FEW_LABELS:
-        has_fractions = any(not float(text).is_integer() for text in distinct.tolist())
+        has_fractions = any((as_number(text) or 0.0) % 1.0 for text in distinct.tolist())
         if has_fractions or 2 * np.count_nonzero(sizes <= 2) > len(distinct):
             raise DataError(
                 f"{request.name}: column {what} has {len(distinct)} different numbers in {len(labels)} samples. {CHOOSE}"
@@ -159,8 +154,7 @@ def _refuse_no_classes(labels: Array, what: str, request: Request, turn_hint: st
 
 
 def _are_numbers(distinct: Array) -> bool:
-    texts = [text.strip() for text in distinct.tolist()]
-    return all(NUMBER.fullmatch(text) and math.isfinite(float(text)) for text in texts)
+    return all(number is not None and math.isfinite(number) for number in map(as_number, distinct.tolist()))
 
 
 def _places(samples: Sequence[int] | Array, contents: Contents) -> str:
