@@ -394,7 +394,7 @@ def test_a_class_with_three_samples_has_three_folds(tmp_path, capsys):
     assert json.loads(printed.out)["protocol"].startswith("3-fold")
 
 
-@pytest.mark.parametrize("name", ["[red]x", "[/]", "x[5]", r"\[red]x", ":boy:", "NA", "=cmd|'/c calc'!A1", "gène", "a b"])
+@pytest.mark.parametrize("name", ["[red]x", "[/]", "x[5]", r"\[red]x", ":boy:", "None", "=cmd|'/c calc'!A1", "gène", "a b"])
 def test_names_are_shown_and_written_as_they_are(tmp_path, capsys, name):
     X, labels, informative = planted()
     names = [f"g{j}" for j in range(X.shape[1])]
