@@ -193,10 +193,27 @@ def test_thousands(read, refuse):
     # In doubt: semicolons go with decimal commas, commas with points, and for others it has to be said.
     assert values_of(read, ["1,234", "2,345"])[0] == [1.234, 2.345]
     assert values_of(read, ["1,234", "2,345"], decimal=".", strict=True)[0] == [1234, 2345]
-    rows = 'u,"1,234"\nv,"2,345"\n'
-    assert read("type,a\n" + rows * 2).X.ravel().tolist() == [1234, 2345] * 2
-    message = refuse("type\ta\n" + (rows * 2).replace(',"', '\t"'))
-    assert "'1,234' in column 'a', line 2 may have a decimal comma or a comma between thousands" in message
+    # Decimals have as many digits everywhere, so that whole numbers beside them are doubtful.
+    rows = 'u,"1,234"\nv,345\n'
+    assert read("type,a\n" + rows * 2).X.ravel().tolist() == [1234, 345] * 2
+    for separator, other in ((",", "2,345"), ("\t", "2,345"), ("\t", "345"), (";", "345")):
+        message = refuse(f"type{separator}a\n" + (f'u{separator}"1,234"\nv{separator}"{other}"\n' * 2))
+        assert "'1,234' in column 'a', line 2 may have a decimal comma or a comma between thousands. Say" in message
+    message = refuse("type;a;b\n" + "u;1,234;1\nv;5;1.234\n" * 2)
+    assert "'1,234' in column 'a', line 2 may" in message and "and '1.234' in column 'b', line 3 a point. Say" in message
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_points_between_thousands_are_not_taken_for_decimals(read, refuse, separator):
+    rows = "u;1.234\nv;345\nu;12.345\nv;7\n"
+    message = refuse(("type;a\n" + rows).replace(";", separator))
+    assert "'1.234' in column 'a', line 2 may have a decimal point or a point between thousands" in message
+    assert read(("type;a\n" + rows).replace(";", separator), decimal=",").X.ravel().tolist() == [1234, 345, 12345, 7]
+    for decimals in ("1.5", "0.125", "1.2345", "1.234e2"):
+        found = read(("type;a\n" + rows.replace("7", decimals)).replace(";", separator))
+        assert found.X.ravel().tolist() == [1.234, 345, 12.345, float(decimals)]
+    assert read("type,a\n" + rows.replace(";", ",")).X.ravel().tolist() == [1.234, 345, 12.345, 7]
+    assert read("type;a\n" + rows.replace("345\nu", "0\nu").replace("7", "0")).X.ravel().tolist() == [1.234, 0, 12.345, 0]
 
 
 @pytest.mark.parametrize("first", ["1,5", "1.5"])
