@@ -97,9 +97,8 @@ def write(seed):
     content = text.replace("\n", dialect["ends"]).encode(dialect["encoding"])
     content = gzip.compress(content, mtime=0) if dialect["is_packed"] else content
     options = {"samples_in": "columns"} if dialect["in_columns"] and random.random() < 0.5 else {}
-    shown = [cell for cell in cells.ravel() if re.search(r"\d\.\d", cell)]
-    if dialect["separator"] == ";" and mark == "." and not shown:  # 1,234 would be a decimal
-        options["decimal"] = "."
+    if not any(re.search(rf"\d\{mark}\d", cell) for cell in cells.ravel()):  # 1,234 may be a decimal
+        options["decimal"] = mark
     return Written(X, y, features, samples, content, options, dialect)
 
 

@@ -193,7 +193,8 @@ def _refuse_shifted(rows: Sequence[Row], place: int, numbers: Sequence[int], req
     is_named = len(header) > 2 and n_last_empty(header) == 1 and all(map(str.strip, header[:-1]))
     if not is_named or header[0] == request.table_target or 2 * sum(bool(row[-1].strip()) for row in below) <= len(below):
         return
-    if below and not any(is_number(row[0]) for row in below) and len({row[0] for row in below}) == len(below):
+    names = [row[0] for row in below if not is_number(row[0])]
+    if 2 * len(names) > len(below) and 2 * len(set(names)) > len(names):
         raise DataError(
             f"{request.name}: the last column has values, but no name in line {numbers[place] + 1}: either that name is "
             "missing, or that of the first column, as in tables of R. Add the one that is missing."
