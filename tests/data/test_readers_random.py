@@ -14,7 +14,23 @@ import pytest
 from l20fs.data.readers import DataError, UnknownColumnError, read_table
 
 NAMES = [
-    *("TP53", "HLA-A", "Größe", "a b", "β-actin", "NKX2.1", "x,y", "p;q", 'the "1"', "1-Mar", "7SK", "A|B", "#1", "it's", "\u00b5g"),
+    *(
+        "TP53",
+        "HLA-A",
+        "Größe",
+        "a b",
+        "β-actin",
+        "NKX2.1",
+        "x,y",
+        "p;q",
+        'the "1"',
+        "1-Mar",
+        "7SK",
+        "A|B",
+        "#1",
+        "it's",
+        "\u00b5g",
+    ),
     *("NA", "nan", "1007_s_at", "=SUM(A1)", "-1", "very " * 20, "\u4e2d\u6587", "é", "100"),
 ]
 CODES = ["NA", "", "NaN", "n.d.", "#NV", "N/A"]
@@ -118,7 +134,6 @@ def check(seed, folder):
     try:
         found = read_table(file, "type", **written.options)
     except (DataError, UnknownColumnError) as error:
-        assert "\n" not in str(error)
         return str(error)
     finally:
         file.unlink()
@@ -133,4 +148,5 @@ def check(seed, folder):
 @pytest.mark.parametrize("block", range(4))
 def test_random_tables_are_read_back_or_refused(block, tmp_path):
     outcomes = [check(100 * block + seed, tmp_path) for seed in range(50)]
+    assert not any("\n" in (outcome or "") for outcome in outcomes)
     assert sum(outcome is None for outcome in outcomes) > 40, outcomes

@@ -46,12 +46,17 @@ class Kind(Enum):
     TEXT = "text"
 
 
+def is_ignored(name: str, request: Request) -> bool:
+    """Return whether a feature is to be left out, by its name."""
+    return bool(matched(request.ignore, [name]))
+
+
 def is_asked_for(name: str, request: Request) -> bool:
     """Return whether a feature is to be read, by its name."""
     if request.needed is not None:
         return request.needs(name)
     is_chosen = request.features is None or bool(matched(request.features, [name]))
-    return is_chosen and not matched(request.ignore, [name])
+    return is_chosen and not is_ignored(name, request)
 
 
 #: Cells of features by number.
@@ -102,7 +107,10 @@ class Cells:
     parse : callable
         Parses the table with a decimal mark.
     odd : callable
-        Returns the cells of those features of a table, parsed with a mark, that hold anything else than numbers.
+        Returns the cells of those features of a table, parsed with a mark, that hold anything else than numbers. All but
+        those to ignore show which mark it is, so that a panel is read as the whole table was.
+    is_asked : callable
+        Whether a feature is to be read.
     where : callable
         Describes the place of a cell, given its feature and sample.
     targets : collection of int
@@ -115,6 +123,7 @@ class Cells:
 
     parse: Callable[[Decimal], Any]
     odd: Callable[[Any, Decimal], Columns]
+    is_asked: Callable[[int], bool]
     where: Callable[[int, int], str]
     targets: Collection[int] = ()
     separator: str = ""
@@ -133,7 +142,9 @@ class Cells:
             if found != mark:
                 mark, parsed = found, self.parse(found)
                 features = features_of(self.odd(parsed, mark), mark, request)
-        values = {number: feature for number, feature in features.items() if number not in self.targets}
+        values = {
+            number: feature for number, feature in features.items() if number not in self.targets and self.is_asked(number)
+        }
         conversion = convert(values, mark, request, self.names, has_types=not self.separator)
         self._note(conversion, request)
         return parsed, conversion, mark
@@ -183,8 +194,8 @@ class Cells:
         doubtful = self._first(beside, lambda cell: is_doubtful(cell, ","))
         if doubtful is not None and self._first(features, lambda cell: shows(cell, ".")) is None:
             raise DataError(
-                f"{request.name}: {doubtful} may have a decimal point or a point between thousands. Say which (--decimal . or "
-                "--decimal ,)."
+                f"{request.name}: {doubtful} may have a decimal point or a point between thousands. Say which (--decimal . "
+                "or --decimal ,)."
             )
 
     def _first(self, features: Features, test: Callable[[Any], bool]) -> str | None:
@@ -223,7 +234,13 @@ def mark_of(texts: Sequence[str], request: Request) -> Decimal:
     """Return the decimal mark of numbers to predict that are in a file of their own."""
     if request.task != "regression":
         return "."
-    cells = Cells(lambda mark: {}, lambda parsed, mark: {0: texts}, lambda _, place: f"label {place + 1}", targets=[0])
+    cells = Cells(
+        lambda mark: {},
+        lambda parsed, mark: {0: texts},
+        lambda _: True,
+        lambda _, place: f"label {place + 1}",
+        targets=[0],
+    )
     return cells.read(".", request)[2]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from l20fs.data.readers.cells import Cells, Columns, is_asked_for
+from l20fs.data.readers.cells import Cells, Columns, is_asked_for, is_ignored
 from l20fs.data.readers.number_texts import as_number
 from l20fs.data.readers.table import Request, require
 from l20fs.typing import Decimal
@@ -34,13 +34,16 @@ def frame_of_columns(
 
     def odd(frame: Any, mark: Decimal) -> Columns:
         found = [j for j, dtype in enumerate(frame.dtypes) if dtype.kind not in "biuf"]
-        asked = [j for j in found if j in targets or (names[j] not in texts and is_asked_for(names[j], request))]
+        asked = [j for j in found if j in targets or (names[j] not in texts and not is_ignored(names[j], request))]
         return {j: frame[j].tolist() for j in asked}
+
+    def is_asked(column: int) -> bool:
+        return is_asked_for(names[column], request)
 
     def where(column: int, sample: int) -> str:
         return f"column {names[column]!r}, sample {sample + 1}"
 
-    _, found, mark = Cells(lambda mark: frame, odd, where, targets).read(".", request)
+    _, found, mark = Cells(lambda mark: frame, odd, is_asked, where, targets).read(".", request)
     read = {j: found.numbers.get(j, frame[j]) for j in range(frame.shape[1])}
     frame = require("pandas", "cli", request).DataFrame(read, copy=False).set_axis(list(names), axis=1)
     changed = {names[j]: [with_point(text, mark) for text in texts[names[j]]] for j in targets if mark == ","}

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from l20fs.data.readers.cells import Cells, Columns, is_asked_for
+from l20fs.data.readers.cells import Cells, Columns, is_asked_for, is_ignored
 from l20fs.data.readers.encoding import decode
 from l20fs.data.readers.frames import check_header, contents_of_frame, wanted_columns
 from l20fs.data.readers.layout import find_layout
@@ -110,11 +110,12 @@ def _read_columns(
 
     def odd(frame: Any, mark: Decimal) -> Columns:
         found = [j for j, dtype in enumerate(frame.dtypes) if dtype.kind not in "biuf" and j not in texts]
-        return {j: frame[j].tolist() for j in (*targets, *found) if j in texts or is_asked_for(header[j], request)}
+        return {j: frame[j].tolist() for j in (*targets, *found) if j in texts or not is_ignored(header[j], request)}
 
     cells = Cells(
         parse=lambda mark: parse(table, list(texts), request, missing, mark),
         odd=odd,
+        is_asked=lambda column: is_asked_for(header[column], request),
         where=lambda column, row: f"column {header[column]!r}, line {table.numbers[row]}",
         targets=targets,
         separator=table.separator,
