@@ -193,10 +193,55 @@ def test_thousands(read, refuse):
     # In doubt: semicolons go with decimal commas, commas with points, and for others it has to be said.
     assert values_of(read, ["1,234", "2,345"])[0] == [1.234, 2.345]
     assert values_of(read, ["1,234", "2,345"], decimal=".", strict=True)[0] == [1234, 2345]
-    rows = 'u,"1,234"\nv,"2,345"\n'
-    assert read("type,a\n" + rows * 2).X.ravel().tolist() == [1234, 2345] * 2
-    message = refuse("type\ta\n" + (rows * 2).replace(',"', '\t"'))
-    assert "'1,234' in column 'a', line 2 may have a decimal comma or a comma between thousands" in message
+    # Decimals have as many digits everywhere, so that whole numbers beside them are doubtful.
+    rows = 'u,"1,234"\nv,345\n'
+    assert read("type,a\n" + rows * 2).X.ravel().tolist() == [1234, 345] * 2
+    for separator, other in ((",", "2,345"), ("\t", "2,345"), ("\t", "345"), (";", "345")):
+        message = refuse(f"type{separator}a\n" + (f'u{separator}"1,234"\nv{separator}"{other}"\n' * 2))
+        assert "'1,234' in column 'a', line 2 may have a decimal comma or a comma between thousands. Say" in message
+    message = refuse("type;a;b\n" + "u;1,234;1\nv;5;1.234\n" * 2)
+    assert "'1,234' in column 'a', line 2 may" in message
+    assert "and '1.234' in column 'b', line 3 a point. Say" in message
+
+
+def test_a_panel_is_read_with_the_decimal_mark_of_the_whole_file(read, refuse):
+    """The columns of a panel alone might have either mark, or would have the other one."""
+    rows = "".join(f"{'uv'[i % 2]};1,234;{i};{i}\n" for i in range(8))
+    content = "type;a;b;c\n" + rows + "u;2,345;1,234.5;1\n"
+    assert read(content, needed=["a"]).X.ravel().tolist() == read(content).X[:, 0].tolist() == [1234.0] * 8 + [2345.0]
+    content = content.replace(".", "x").replace(",", ".").replace("x", ",")
+    assert read(content, needed=["a"]).X.ravel().tolist() == [1234.0] * 8 + [2345.0]
+    assert read(content, features=["a"]).X.ravel().tolist() == [1234.0] * 8 + [2345.0]
+
+
+@pytest.mark.parametrize("needed", [None, ["a", "b"]])
+def test_empty_fields_in_quotes_are_no_samples(read, needed):
+    lines = ['"id","s1","s2","s3","s4","",""', '"type","u","v","u","v","",""', '"a","1","2","3","4","",""', 'b,5,6,7,8,,""']
+    found = read("\n".join(lines), samples_in="columns", needed=needed)
+    assert found.sample_names == ["s1", "s2", "s3", "s4"]
+    assert (found.X.tolist(), found.notes) == ([[1, 5], [2, 6], [3, 7], [4, 8]], ())
+
+
+def test_a_header_that_a_spreadsheet_shifted_is_refused(read, refuse):
+    """R's header, one field short, has an empty field at its end once a spreadsheet saved it: names would be shifted."""
+    rows = "s1,1,u,2\ns2,3,v,4\ns3,5,u,6\ns4,7,v,8\n"
+    assert read("a,type,b\n" + rows).feature_names == ["a", "b"]
+    assert "last column has values, but no name in line 1" in refuse("a,type,b,\n" + rows)
+    turned = "Made in March\ns1,s2,s3,s4,\ntype,u,v,u,v\nTP53,1,2,3,4\nMYC,1,2,3,5\n"
+    assert "last column has values, but no name in line 2" in refuse(turned)
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_points_between_thousands_are_not_taken_for_decimals(read, refuse, separator):
+    rows = "u;1.234\nv;345\nu;12.345\nv;7\n"
+    message = refuse(("type;a\n" + rows).replace(";", separator))
+    assert "'1.234' in column 'a', line 2 may have a decimal point or a point between thousands" in message
+    assert read(("type;a\n" + rows).replace(";", separator), decimal=",").X.ravel().tolist() == [1234, 345, 12345, 7]
+    for decimals in ("1.5", "0.125", "1.2345", "1.234e2"):
+        found = read(("type;a\n" + rows.replace("7", decimals)).replace(";", separator))
+        assert found.X.ravel().tolist() == [1.234, 345, 12.345, float(decimals)]
+    assert read("type,a\n" + rows.replace(";", ",")).X.ravel().tolist() == [1.234, 345, 12.345, 7]
+    assert read("type;a\n" + rows.replace("345\nu", "0\nu").replace("7", "0")).X.ravel().tolist() == [1.234, 0, 12.345, 0]
 
 
 @pytest.mark.parametrize("first", ["1,5", "1.5"])

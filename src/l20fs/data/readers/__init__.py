@@ -234,11 +234,11 @@ def _load(kind: detect.Kind, request: Request) -> bytes:
 def _table(contents: Contents, kind: detect.Kind, request: Request) -> Samples:
     """Validate the contents and return them as samples, without the hash."""
     contents = replace(contents, X=_as_floats(contents.X), feature_names=number_features(contents.feature_names, request))
+    if request.needed is None and kind.has_columns and not contents.is_turned:
+        contents = take_row_numbers(contents, request)
     contents = choose_features(contents, request)
     if request.needed is not None:
         contents = _only_features(contents, request)
-    elif kind.has_columns and not contents.is_turned:
-        contents = take_row_numbers(contents, request)
     n_samples, n_features = contents.X.shape
     may_be_turned = kind.can_turn and request.samples_in is None and not contents.is_turned
     turn_hint = f" {TURN_HINT}" if may_be_turned and looks_turned(n_samples, n_features) else ""

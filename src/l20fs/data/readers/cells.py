@@ -93,7 +93,10 @@ class Cells:
     parse : callable
         Parses the table with a decimal mark.
     odd : callable
-        Returns the cells of those features of a table, parsed with a mark, that hold anything else than numbers.
+        Returns the cells of those features of a table, parsed with a mark, that hold anything else than numbers. All but
+        those to ignore show which mark it is, so that a panel is read as the whole table was.
+    is_asked : callable
+        Whether a feature is to be read.
     where : callable
         Describes the place of a cell, given its feature and sample.
     targets : collection of int
@@ -106,6 +109,7 @@ class Cells:
 
     parse: Callable[[Decimal], Any]
     odd: Callable[[Any, Decimal], Columns]
+    is_asked: Callable[[int], bool]
     where: Callable[[int, int], str]
     targets: Collection[int] = ()
     separator: str = ""
@@ -124,41 +128,61 @@ class Cells:
             if found != mark:
                 mark, parsed = found, self.parse(found)
                 features = features_of(self.odd(parsed, mark), mark, request)
-        values = {number: feature for number, feature in features.items() if number not in self.targets}
+        values = {
+            number: feature for number, feature in features.items() if number not in self.targets and self.is_asked(number)
+        }
         conversion = convert(values, mark, request, self.names, has_types=not self.separator)
         self._note(conversion, request)
         return parsed, conversion, mark
 
     def _settle(self, mark: Decimal, parsed: Any, features: Features, request: Request) -> Decimal:
-        """Return the decimal mark of all cells, or raise an error if there are two."""
+        """Return the decimal mark of all cells, or raise an error if there are two, or if it may be either.
+
+        ``mark`` is a comma only if the first cells show it.
+        """
         other = OTHER[mark]
         shown = self._first(features, lambda cell: shows(cell, other))
+        doubtful = None if mark == "," else self._first(features, lambda cell: is_doubtful(cell, mark))
+        if shown is None and doubtful is None:
+            if mark == ",":
+                request.guess("decimal", mark, "numbers have a decimal comma")
+            elif self.separator not in ("", ",") and _may_have_thousands(parsed):
+                self._refuse_thousands(request)
+            return mark
+        swapped = features_of(self.odd(self.parse(other), other), other, request)
+        against = self._first(swapped, lambda cell: shows(cell, mark))
+        if shown is not None and against is not None:
+            raise DataError(
+                f"{request.name}: {shown} and {against} have different decimal marks. Correct one of them, or say which "
+                "mark it is (--decimal . or --decimal ,)."
+            )
         if shown is not None:
-            swapped = features_of(self.odd(self.parse(other), other), other, request)
-            against = self._first(swapped, lambda cell: shows(cell, mark))
-            if against is not None:
-                raise DataError(
-                    f"{request.name}: {shown} and {against} have different decimal marks. Correct one of them, or say which "
-                    "mark it is (--decimal . or --decimal ,)."
-                )
             request.guess("decimal", other, f"numbers have a {MARKS[other]}, first {shown}")
             return other
-        if mark == ",":
-            request.guess("decimal", mark, "numbers have a decimal comma")
-            return mark
-        doubtful = self._first(features, lambda cell: is_doubtful(cell, mark))
-        if doubtful is None:
-            return mark
-        if self.separator == "," or _has_fractions(parsed) or self._first(features, lambda cell: shows(cell, mark)):
+        assert doubtful is not None
+        also = self._first(swapped, lambda cell: is_doubtful(cell, other))
+        has_whole = any(_has_whole(feature, mark) for feature in features.values())
+        if against is not None or (also is None and has_whole and self.separator == ","):
             request.guess("decimal", mark, f"commas separate thousands, first in {doubtful}")
             return mark
-        if self.separator == ";":
+        if also is None and not has_whole and self.separator == ";":
             request.guess("decimal", other, f"numbers have a {MARKS[other]}, first {doubtful}")
             return other
         raise DataError(
-            f"{request.name}: {doubtful} may have a decimal comma or a comma between thousands. Say which (--decimal , or "
-            "--decimal .)."
+            f"{request.name}: {doubtful} may have a decimal comma or a comma between thousands"
+            f"{f', and {also} a point' if also else ''}. Say which (--decimal , or --decimal .)."
         )
+
+    def _refuse_thousands(self, request: Request) -> None:
+        """Raise an error if all points may be between thousands, and whole numbers beside them make that likely."""
+        features = features_of(self.odd(self.parse(","), ","), ",", request)
+        beside = {number: feature for number, feature in features.items() if _has_whole(feature, ",")}
+        doubtful = self._first(beside, lambda cell: is_doubtful(cell, ","))
+        if doubtful is not None and self._first(features, lambda cell: shows(cell, ".")) is None:
+            raise DataError(
+                f"{request.name}: {doubtful} may have a decimal point or a point between thousands. Say which (--decimal . "
+                "or --decimal ,)."
+            )
 
     def _first(self, features: Features, test: Callable[[Any], bool]) -> str | None:
         """Return value and place of the first cell that is no plain number and passes a test, in a feature of numbers."""
@@ -199,18 +223,37 @@ def mark_of(texts: Sequence[str], request: Request) -> Decimal:
     """Return the decimal mark of numbers to predict that are in a file of their own."""
     if request.task != "regression":
         return "."
-    cells = Cells(lambda mark: {}, lambda parsed, mark: {0: texts}, lambda _, place: f"label {place + 1}", targets=[0])
+    cells = Cells(
+        lambda mark: {},
+        lambda parsed, mark: {0: texts},
+        lambda _: True,
+        lambda _, place: f"label {place + 1}",
+        targets=[0],
+    )
     return cells.read(".", request)[2]
 
 
-def _has_fractions(parsed: Any) -> bool:
-    """Return whether a parsed table has numbers with decimals."""
+def _has_whole(feature: Feature, mark: Decimal) -> bool:
+    """Return whether whole numbers other than 0 stand beside cells such as 1,234, which then hardly are decimals."""
+    numbers = feature.numbers[np.isfinite(feature.numbers)]
+    is_plain = bool(np.any(numbers)) and not np.any(np.mod(numbers, 1.0))
+    return is_plain and any(is_doubtful(cell, mark) for cell in feature.cells)
+
+
+def _may_have_thousands(parsed: Any) -> bool:
+    """Return whether a table has numbers with decimals, of which all have up to three and are at least 1, and whole ones."""
+    has_decimals = has_whole = False
     for _, column in parsed.items():
-        if column.dtype.kind == "f" and np.any(np.mod(column[np.isfinite(column)], 1.0)):
-            return True
-        if column.dtype.kind == "O" and any(shows(cell, ".") for cell in column):
-            return True
-    return False
+        if column.dtype.kind != "f":
+            has_whole |= column.dtype.kind in "iu"
+            continue
+        values = np.abs(column.to_numpy()[np.isfinite(column)])
+        decimals = values[np.mod(values, 1.0) != 0.0]
+        if np.any(decimals < 1.0) or np.any(np.abs(decimals * 1000 - np.round(decimals * 1000)) > 1e-6 * decimals):
+            return False
+        has_decimals |= len(decimals) > 0
+        has_whole |= len(decimals) < len(values)
+    return has_decimals and has_whole
 
 
 def convert(

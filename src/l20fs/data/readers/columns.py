@@ -10,7 +10,7 @@ import numpy as np
 from l20fs.data.readers.cells import Cells, Columns
 from l20fs.data.readers.frames import is_numeric
 from l20fs.data.readers.number_texts import as_number
-from l20fs.data.readers.selection import is_asked_for
+from l20fs.data.readers.selection import is_asked_for, is_ignored
 from l20fs.data.readers.table import Request, require
 from l20fs.typing import Decimal
 
@@ -47,10 +47,13 @@ def read_columns(
 
     def odd(frame: Any, mark: Decimal) -> Columns:
         others = [j for j, dtype in enumerate(frame.dtypes) if not is_numeric(dtype)]
-        asked = [j for j in others if j in targets or (j not in texts and is_asked_for(names[j], request))]
-        return {j: frame[j].tolist() for j in asked}
+        kept = [j for j in others if j in targets or (j not in texts and not is_ignored(names[j], request))]
+        return {j: frame[j].tolist() for j in kept}
 
-    frame, found, mark = Cells(parse, odd, where, targets, separator, sample_names).read(first, request)
+    def is_asked(column: int) -> bool:
+        return is_asked_for(names[column], request)
+
+    frame, found, mark = Cells(parse, odd, is_asked, where, targets, separator, sample_names).read(first, request)
     if found.numbers:
         columns = {j: found.numbers.get(j, frame[j]) for j in frame.columns}
         frame = require("pandas", "cli", request).DataFrame(columns, copy=False)

@@ -195,8 +195,8 @@ def take_row_numbers(contents: Contents, request: Request) -> Contents:
     counts = f"the first column {name!r} counts the samples from {values.min():g} to {values.max():g}"
     if len(contents.feature_names) == 1:
         raise DataError(f"{request.name}: {counts}, and there is no other feature. Add columns of numbers.")
-    before = request.log.choices.get(request.name, {}).get("ignore", [])
-    request.guess("ignore", [*before, name], f"{counts}, so it holds their names and is no feature")
-    return replace(
-        contents.with_features(range(1, len(contents.feature_names))), sample_names=[str(int(value)) for value in values]
-    )
+    if not matched(request.ignore, [name]):
+        before = request.log.choices.get(request.name, {}).get("ignore", [])
+        request.guess("ignore", [*before, name], f"{counts}, so it holds their names and is no feature")
+    named = contents.with_features(range(1, len(contents.feature_names)))
+    return replace(named, sample_names=[str(int(value)) for value in values])

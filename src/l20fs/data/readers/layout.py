@@ -138,7 +138,8 @@ def _n_alike(counts: list[int]) -> tuple[int, int]:
 def _sample(lines: list[str], separator: str, request: Request, start: int) -> tuple[list[int], list[Row]]:
     """Return the place in the file and the fields of the first lines that are not empty."""
     found = records(_head(lines), separator, '"', start, request)
-    rows = [(number, text.split(separator) if fields is None else fields) for number, text, fields in found if text.strip()]
+    every = [(number, text.split(separator) if fields is None else fields) for number, text, fields in found if text.strip()]
+    rows = [(number, row) for number, row in every if any(map(str.strip, row))] or every
     return [number for number, _ in rows], [row for _, row in rows]
 
 
@@ -180,6 +181,7 @@ def find_header(rows: Sequence[Row], numbers: Sequence[int], request: Request) -
     is_short = n_fields > 2 and 0 <= above and len(rows[above]) == n_fields - 1
     if is_short and (_is_data(rows, body) or _are_labels(rows[body], request)):
         return above, True
+    _refuse_shifted(rows, place, numbers, request)
     if place and _is_data(rows, place):
         if len(rows[place - 1]) == n_fields:
             return place - 1, False
@@ -188,6 +190,20 @@ def find_header(rows: Sequence[Row], numbers: Sequence[int], request: Request) -
             "numbers and no names. Correct the header above it, or say how many lines are above the header (--skip-rows N)."
         )
     return place, False
+
+
+def _refuse_shifted(rows: Sequence[Row], place: int, numbers: Sequence[int], request: Request) -> None:
+    """Raise an error if the last column has values and no name, and the first one has names and texts below: R's header?"""
+    header, below = rows[place], [row for row in rows[place + 1 :] if len(row) == len(rows[place])]
+    is_named = len(header) > 2 and n_last_empty(header) == 1 and all(map(str.strip, header[:-1]))
+    if not is_named or header[0] == request.table_target or 2 * sum(bool(row[-1].strip()) for row in below) <= len(below):
+        return
+    names = [row[0] for row in below if not is_number(row[0])]
+    if 2 * len(names) > len(below) and 2 * len(set(names)) > len(names):
+        raise DataError(
+            f"{request.name}: the last column has values, but no name in line {numbers[place] + 1}: either that name is "
+            "missing, or that of the first column, as in tables of R. Add the one that is missing."
+        )
 
 
 def _are_labels(row: Row, request: Request) -> bool:

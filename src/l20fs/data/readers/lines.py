@@ -127,10 +127,22 @@ def _fit(text: str, number: int, n_fields: int, n_named: int, table: Lines, requ
 
 def _without_last_empty(table: Lines, n_last: int) -> Lines:
     """Return the table without those of its last ``n_last`` columns, which have no names, that are empty in all lines."""
-    separator = table.separator
-    for text in table.texts:
-        while n_last and not text.endswith(separator * n_last):
+    texts = table.texts
+    for text in texts:
+        while n_last and _without_fields(text, n_last, table) is None:
             n_last -= 1
     if not n_last:
         return table
-    return replace(table, header=table.header[:-n_last], texts=[text[:-n_last] for text in table.texts])
+    return replace(
+        table, header=table.header[:-n_last], texts=[_without_fields(text, n_last, table) or "" for text in texts]
+    )
+
+
+def _without_fields(text: str, number: int, table: Lines) -> str | None:
+    """Return a line without its last fields if they are empty, also in quotes, else None."""
+    for _ in range(number):
+        text = text.removesuffix(2 * table.quote)
+        if not text.endswith(table.separator):
+            return None
+        text = text[: -len(table.separator)]
+    return text

@@ -33,11 +33,10 @@ NUMBER_LIKE = re.compile(r"\s*[<>]?[+-]?[.,]?\d[\d.,]*(?:[eE][+-]?\d+)?\s*%?\s*"
 
 
 def _pattern(mark: str, other: str) -> re.Pattern[str]:
-    """Return the pattern of numbers with a decimal mark; the other mark may separate thousands."""
-    whole = rf"\d+|[1-9]\d{{0,2}}(?:\{other}\d{{3}})+"
-    return re.compile(
-        rf"[+-]?(?:(?:(?:{whole})\{mark}?\d*|\{mark}\d+)(?:e[+-]?\d+)?|inf(?:inity)?)", re.IGNORECASE | re.ASCII
-    )
+    """Return the pattern of numbers with a decimal mark; the other mark may separate thousands, but not beside a power."""
+    grouped = rf"[1-9]\d{{0,2}}(?:\{other}\d{{3}})+(?:\{mark}\d*)?"
+    plain = rf"(?:\d+(?:\{mark}\d*)?|\{mark}\d+)(?:e[+-]?\d+)?"
+    return re.compile(rf"[+-]?(?:{grouped}|{plain}|inf(?:inity)?)", re.IGNORECASE | re.ASCII)
 
 
 NUMBER: dict[Decimal, re.Pattern[str]] = {".": _pattern(".", ","), ",": _pattern(",", ".")}
@@ -54,6 +53,8 @@ def as_number(text: str, mark: Decimal = ".") -> float | None:
     --------
     >>> as_number("1.5"), as_number("1,234.5"), as_number("1,5"), as_number("1.234,5", ","), as_number("0.123", ",")
     (1.5, 1234.5, None, 1234.5, None)
+    >>> as_number("1,2345"), as_number("1,234e5")
+    (None, None)
     """
     text = text.strip().translate(DASHES)
     if NUMBER[mark].fullmatch(text) is None:
@@ -83,16 +84,16 @@ def is_doubtful(cell: Any, mark: Decimal) -> bool:
     return isinstance(cell, str) and OTHER[mark] in cell and all(as_number(cell, other) is not None for other in NUMBER)
 
 
-def likely_mark(rows: Sequence[Sequence[str]], separator: str) -> Decimal:
+def likely_mark(rows: Sequence[Sequence[str]]) -> Decimal:
     """Return the decimal mark that the first cells of a table show.
 
     Examples
     --------
-    >>> likely_mark([["u", "1,5"], ["v", "2"]], ";"), likely_mark([["u", "1,5"], ["v", "2.5"]], ";")
+    >>> likely_mark([["u", "1,5"], ["v", "2"]]), likely_mark([["u", "1,5"], ["v", "2.5"]])
     (',', '.')
     """
     cells = [cell for row in rows[:5] for cell in row[:200]]
-    shown = any("," in cell and (shows(cell, ",") or (separator == ";" and is_doubtful(cell, "."))) for cell in cells)
+    shown = any(shows(cell, ",") for cell in cells)
     return "," if shown and not any(shows(cell, ".") for cell in cells) else "."
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from l20fs.data.readers.cells import Cells, Columns
 from l20fs.data.readers.frames import is_numeric
 from l20fs.data.readers.number_texts import are_numbers, plain_numbers
-from l20fs.data.readers.selection import is_asked_for
+from l20fs.data.readers.selection import is_asked_for, is_ignored
 from l20fs.data.readers.table import Request, require
 from l20fs.typing import Array, Decimal
 
@@ -56,6 +56,7 @@ class RowCells:
         cells = Cells(
             self.parse,
             lambda frame, mark: self._odd(frame, mark, request),
+            lambda row: is_asked_for(self.names[row], request),
             self._where,
             [TARGET],
             self.separator,
@@ -75,7 +76,7 @@ class RowCells:
     def _odd(self, frame: Any, mark: Decimal, request: Request) -> Columns:
         """Return the cells of those rows that hold anything else than numbers, and the target."""
         kept, _, is_odd = _values(frame, mark, request)
-        rows = [row for row in np.flatnonzero(is_odd.any(axis=1)).tolist() if is_asked_for(self.names[row], request)]
+        rows = [row for row in np.flatnonzero(is_odd.any(axis=1)).tolist() if not is_ignored(self.names[row], request)]
         cells = frame.iloc[rows].to_numpy(dtype=object)
         cells[:, [j not in kept for j in range(frame.shape[1])]] = None
         found: dict[int, Sequence[Any]] = {} if self.target is None else {TARGET: self.target}

@@ -28,12 +28,17 @@ def matched(patterns: Iterable[str], names: Sequence[str]) -> set[str]:
     return found
 
 
+def is_ignored(name: str, request: Request) -> bool:
+    """Return whether a feature is to be left out, by its name."""
+    return bool(matched(request.ignore, [name]))
+
+
 def is_asked_for(name: str, request: Request) -> bool:
     """Return whether a feature is to be read, by its name."""
     if request.needed is not None:
         return request.needs(name)
     is_chosen = request.features is None or bool(matched(request.features, [name]))
-    return is_chosen and not matched(request.ignore, [name])
+    return is_chosen and not is_ignored(name, request)
 
 
 def choose_features(contents: Contents, request: Request) -> Contents:

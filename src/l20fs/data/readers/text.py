@@ -115,7 +115,7 @@ def _first_mark(table: Lines, is_value: Sequence[bool]) -> Decimal:
     """Return the decimal mark that the first lines show, in their columns of values."""
     first = [row for row, text in enumerate(table.texts[:5]) if table.separator != "," or table.quote in text]
     rows = [[cell for cell, is_one in zip(table.fields(row), is_value, strict=False) if is_one] for row in first]
-    return likely_mark(rows, table.separator)
+    return likely_mark(rows)
 
 
 def turned_contents(table: Lines, request: Request) -> Contents:
