@@ -58,6 +58,8 @@ SLOPE = "How much the prediction rises if the value rises by one unit and all ot
 #: Columns of the heatmap of a regression.
 THIRDS = ("lower third", "middle third", "upper third")
 
+#: Texts of more signs have a wider column.
+LONG_LEVEL = 40
 #: Signs to which names are shortened: at least, and at most if fewer do not tell them apart.
 SHORTENED = range(20, 61)
 
@@ -122,6 +124,7 @@ def render(content: Content) -> str:
         header=[column(name) for name in content.header()],
         is_number=[_is_number(content, name) for name in content.header()],
         is_technical=[_is_technical(content, name) for name in content.header()],
+        has_long_levels=max(map(len, content.columns.get("level", [])), default=0) > LONG_LEVEL,
         meanings=_meanings(content),
         rows=[_row(content, place) for place in range(content.k_max)],
         could_replace=content.could_replace,
