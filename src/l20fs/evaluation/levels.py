@@ -46,7 +46,8 @@ def class_level(means: Sequence[float], sizes: Sequence[int] | None = None) -> L
     These are the fewest classes, the highest or the lowest ones, that explain :data:`ENOUGH` of the sum of squares of the
     class means, as a split of the classes into two sets; where no split does, the one class that explains most. All classes
     count alike. At most half of the classes are named, and of equally good sets the high one: two classes always have one
-    in which a feature is high, unless all means are alike. What is named as high has the highest means, what is named as low the lowest.
+    in which a feature is high, unless their means differ by less than :data:`SMALLEST`. What is named as high has the
+    highest means, what is named as low the lowest.
 
     Parameters
     ----------
