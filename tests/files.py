@@ -15,7 +15,7 @@ from sklearn.datasets import dump_svmlight_file
 
 GENES = ["TP53", "NA", "1-Mar", "nan", "44256"]
 SAMPLES = [f"s{i}" for i in range(8)]
-LABELS = ["u", "v", "NA", "v", "u", "v", "NA", "u"]
+LABELS = ["u", "v", "None", "v", "u", "v", "None", "u"]
 DONORS = ["d1", "d1", "d2", "d2", "d3", "d3", "d1", "d2"]
 X = np.round(np.random.default_rng(0).standard_normal((8, 5)), 3)
 X[X < -0.7] = 0.0  # some zeros for what is sparse
@@ -58,7 +58,7 @@ def gct(version):
 def arff():
     head = "% made here\n\n@RELATION small\n" + "".join(f"@attribute '{gene}' numeric\n" for gene in GENES)
     rows = "".join(",".join(map(repr, row)) + f",'{label}'\n" for row, label in zip(X.tolist(), LABELS, strict=True))
-    return (head + "@attribute class {u, 'v', NA}\n@DATA\n% samples\n" + rows).encode()
+    return (head + "@attribute class {u, 'v', None}\n@DATA\n% samples\n" + rows).encode()
 
 
 def matrix_market():

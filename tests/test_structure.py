@@ -20,7 +20,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 
 # A module may import from its own level and from those below it.
 LEVELS = [
-    ["typing", "text", "storage"],
+    ["typing", "defaults", "text", "storage"],
     ["inputs", "blocks", "prediction"],
     ["design"],
     ["objective"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
@@ -87,7 +88,7 @@ def did_you_mean(name: Any, known: Iterable[Any], empty: str = "nothing") -> str
     >>> did_you_mean("tpye", ["type", "donor"]), did_you_mean("y", ["type", "donor"])
     ("Did you mean 'type'?", "It has 'type', 'donor'.")
     """
-    names = [str(other) for other in known]
+    names = list(dict.fromkeys(str(other) for other in known))
     near = get_close_matches(str(name), names, n=3)
     return f"Did you mean {' or '.join(map(repr, near))}?" if near else f"It has {listed(names, empty)}."
 
@@ -102,6 +103,39 @@ def counted(number: int, noun: str) -> str:
     """
     ending = "" if number == 1 else "es" if noun.endswith("s") else "s"
     return f"{number} {noun}{ending}"
+
+
+def by_number(number: int, one: str, many: str) -> str:
+    """Return the word for one thing, or that for any other number of them.
+
+    Examples
+    --------
+    >>> by_number(1, "is", "are"), by_number(3, "is", "are")
+    ('is', 'are')
+    """
+    return one if number == 1 else many
+
+
+def folded(text: str) -> str:
+    """Return a text without case and blanks of any kind, by which two spellings of a label are compared.
+
+    Examples
+    --------
+    >>> folded("Type 1 ") == folded("TYPE1")
+    True
+    """
+    return "".join(unicodedata.normalize("NFKC", text).split()).casefold()
+
+
+def first_of(number: int) -> str:
+    """Return the word before the place of the first of some things; nothing if there is one.
+
+    Examples
+    --------
+    >>> f"1 gap, {first_of(1)}in line 3", f"2 gaps, {first_of(2)}in line 3"
+    ('1 gap, in line 3', '2 gaps, first in line 3')
+    """
+    return "" if number == 1 else "first "
 
 
 def printable(text: str, most: int = 2000) -> str:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 import shutil
 import subprocess
 import sys
@@ -524,3 +525,27 @@ def test_constant_columns_are_not_counted_among_the_panel_sizes(tmp_path, capsys
     assert [entry["n_features"] for entry in summary["cv"]] == [1, 2, 3]
     assert "only 3 of" in printed.err
     assert any("only 3 of" in text for text in summary["warnings"])
+
+
+def test_the_common_options_are_the_first_of_the_help(capsys):
+    assert run(["select", "--help"]) == 0
+    text = capsys.readouterr().out
+    named = re.findall(r"^  (-\w|--[a-z-]+)", text[text.index("Options:") :], re.MULTILINE)
+    assert named[:5] == ["--target", "-k", "--auto", "-o", "--open"]
+    assert len(named) == len(set(named))
+
+
+def test_a_mistyped_command_is_asked_for(capsys):
+    assert run(["selct", "srbct"]) == 2
+    assert "There is no command 'selct'. Did you mean 'select'?" in capsys.readouterr().err
+
+
+def test_all_of_few_features_are_selected_with_a_word(tmp_path, capsys):
+    (tmp_path / "a.csv").write_text(
+        "type,g,h\n" + "".join(f"{'uv'[i % 2]},{i % 2 + i / 9},{i * i % 7}\n" for i in range(12))
+    )
+    note = "All features are selected, since they are no more than 20. Choose fewer: -k N, or --auto 1se."
+    assert run(["select", str(tmp_path / "a.csv"), "--target", "type"]) == 0
+    assert note in capsys.readouterr().err
+    assert run(["select", str(tmp_path / "a.csv"), "--target", "type", "-k", "2"]) == 0
+    assert note not in capsys.readouterr().err

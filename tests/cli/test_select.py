@@ -309,7 +309,7 @@ def test_stability_is_that_of_the_number_that_was_chosen(table, capsys):
     X, labels = noisy()
     found = summary_of(capsys, table, "--target", "type", "--auto", "1se", "--stability", "6")
     k = found["k"]
-    assert k < 12  # all of them would always be found again
+    assert k < 12  # of all of them the stability would be 1
     expected = StabilitySelector(L20Selector(k, max_features=12), n_resamples=6, random_state=0).fit(X, labels)
     assert found["stability"]["index"] == pytest.approx(expected.stability_)
 

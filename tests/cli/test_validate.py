@@ -95,6 +95,18 @@ def test_classes_that_the_panel_does_not_know_are_counted_and_said(validate, fol
     assert np.sum(part["confusion"]) == 20
 
 
+def test_labels_may_be_spelled_otherwise_than_the_classes_of_the_panel(validate, folder, capsys):
+    expected = validate("panel.json", "cohort.csv", "--target", "type")["parts"]["cohort"]
+    blind = pd.read_csv(folder / "cohort.csv", index_col=0)
+    blind["type"] = [f"{label.lower()} " if i % 2 else label for i, label in enumerate(blind["type"])]
+    blind.to_csv(folder / "spelled.csv")
+    capsys.readouterr()
+    assert validate("panel.json", "spelled.csv", "--target", "type")["parts"]["cohort"] == expected
+    assert "labels stand for the classes of the panel, but for case and blanks: '" in capsys.readouterr().err
+    strict = validate("panel.json", "spelled.csv", "--target", "type", "--strict")["parts"]["cohort"]
+    assert strict["n_samples"] == 10
+
+
 def outcome(n_right, n=100):
     truth = ["a"] * n
     predicted = ["a"] * n_right + ["b"] * (n - n_right)

@@ -232,7 +232,7 @@ def test_what_has_no_value_at_all_is_left_out(tmp_path):
         assert (len(table.y), len(table.groups), table.sample_names[4], table.groups[4]) == (11, 11, "s5", "d2")
         assert table.notes[:2] == (
             "a.csv: 1 feature without any value is left out: 'd'.",
-            "a.csv: 1 sample without any value is left out, first line 6.",
+            "a.csv: 1 sample without any value is left out: line 6.",
         )
     (tmp_path / "b.csv").write_text("type,a,b\nu,,\nv,,\n")
     assert "2 features without any value are left out: 'a', 'b', and no other is there" in refuse(tmp_path / "b.csv", "type")

@@ -361,3 +361,14 @@ def test_labels_and_groups_that_are_spelled_alike_are_shown(tmp_path):
     )
     assert "groups differ only in case or blanks: 'D3' (1), 'd3' (1); 'd 1' (1), 'd1' (2), 'd\\xa0\\xa01' (1)." in second
     assert notes_of(read_table(write(FRAME.assign(type=LABELS), tmp_path / "b.csv"), "type")) == []
+
+
+def test_a_first_column_that_most_samples_share_is_no_name(tmp_path):
+    rows = "".join(f"{'Adelie' if i < 6 else 'Gentoo'},{'mf'[i % 2]},{i * i}\n" for i in range(10))
+    file = tmp_path / "penguins.csv"
+    file.write_text("species, sex ,mass\n" + rows)  # blanks around the name of the target
+    table = read_table(file, "sex")
+    assert (table.sample_names, table.feature_names, table.others) == (None, ["mass"], ["species"])
+    assert table.notes == ("penguins.csv: 1 column of text is left out: 'species' (--ignore species).",)
+    file.write_text("animal,sex,mass\n" + "".join(f"a{i // 2},{'mf'[i % 2]},{i * i}\n" for i in range(10)))
+    assert read_table(file, "sex").sample_names[:3] == ["a0", "a0.1", "a1"]  # each measured twice

@@ -184,7 +184,6 @@ def test_every_spelling_of_a_file_of_labels(folder, options, tmp_path, text, tar
         ("u\n" * 10, "10 labels, but 8 samples"),
         ("a,b\nc\n", "line 2 has 1 fields. Every line must have 2"),
         ("s0,u\ns1,v\n", "no label for 6 of 8 samples of plain.csv ('s2', 's3', 's4', 's5', 's6' and 1 more)"),
-        ("".join(f"s{i},{'uv'[i % 2] if i else ' '}\n" for i in range(8)), "1 samples have no label, first in line 2"),
         ("u\0\n" * 8, "NUL"),
     ],
 )
@@ -218,14 +217,16 @@ def test_layers_and_kinds_of_numbers_of_h5ad(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["category", "object", "boolean", "float"])
-def test_cells_without_a_label_are_refused(tmp_path, kind):
+def test_cells_without_a_label_are_left_out(tmp_path, kind):
     obs = pd.DataFrame(index=SAMPLES)
     obs["type"] = pd.Series({"boolean": [True, False], "float": [1.0, 2.0]}.get(kind, ["u", "v"]) * 4, index=SAMPLES).astype(
         kind
     )
     obs.loc["s2", "type"] = None
     anndata.AnnData(X, obs=obs).write_h5ad(tmp_path / "a.h5ad")
-    assert "1 samples have no 'type', first in sample 3" in refuse(read_table, tmp_path / "a.h5ad", "type")
+    table = read_table(tmp_path / "a.h5ad", "type")
+    assert table.notes == ("a.h5ad: 1 of 8 samples has no 'type', in sample 3; it is left out.",)
+    assert table.sample_names == [name for name in SAMPLES if name != "s2"]
 
 
 def test_an_hdf5_file_that_is_no_anndata_is_refused(tmp_path):
@@ -255,11 +256,9 @@ def test_parquet_of_whole_numbers_truths_and_gaps(tmp_path):
     frame.astype({"n": "Int64"}).mask(frame["n"] == 3).to_parquet(tmp_path / "b.parquet")
     table = read_table(tmp_path / "b.parquet", "type")  # a sample of which nothing is known
     assert (table.X.shape, table.y.tolist()) == ((7, 3), LABELS[:3] + LABELS[4:])
-    assert "b.parquet: 1 sample without any value is left out, first sample 4." in table.notes
+    assert "b.parquet: 1 of 8 samples has no 'type', in sample 4; it is left out." in table.notes
     frame.assign(n=frame["n"].astype("Int64").mask(frame["n"] == 3)).to_parquet(tmp_path / "c.parquet")
-    assert "1 missing values, first in column 'n', sample 4" in refuse(
-        read_table, tmp_path / "c.parquet", "type", missing="refuse"
-    )
+    assert "1 missing value, in column 'n', sample 4" in refuse(read_table, tmp_path / "c.parquet", "type", missing="refuse")
 
 
 def test_sheets_of_a_workbook(tmp_path):
@@ -297,7 +296,7 @@ def test_the_sheet_that_looks_like_a_table_is_read(folder, options, tmp_path):
 def test_gaps_text_and_nothing_in_a_workbook(tmp_path):
     FRAME.where(FRAME != X[2, 1]).assign(type=LABELS).to_excel(tmp_path / "a.xlsx")
     message = refuse(read_table, tmp_path / "a.xlsx", "type", missing="refuse")
-    assert "1 missing values, first in column 'NA', sample 's2'" in message
+    assert "1 missing value, in column 'NA', sample 's2'" in message
     pd.DataFrame().to_excel(tmp_path / "c.xlsx")
     assert "holds no table" in refuse(read_table, tmp_path / "c.xlsx", "type")
 
@@ -336,7 +335,7 @@ def test_names_that_do_not_belong_to_the_matrix_are_refused(folder, options, tmp
         (lambda text: text.replace("@attribute 'NA' numeric\n", ""), "has 6 fields. Every line must have 5 fields"),
         (lambda text: text.replace("'NA' numeric", "'TP53' numeric"), "column names occur more than once: 'TP53'"),
         (lambda text: text[: text.index("% samples")] + "{0 1.5, 5 u}\n", "sparse ARFF is not read"),
-        (lambda text: text.replace("0.126", "?"), "1 missing values, first in column 'TP53', line 12"),
+        (lambda text: text.replace("0.126", "?"), "1 missing value, in column 'TP53', line 12"),
         (lambda text: text.replace("class {", "class string %"), "--target COLUMN"),
     ],
 )
@@ -426,7 +425,7 @@ def test_values_of_some_features_may_be_missing_and_other_columns_may_hold_anyth
 @pytest.mark.parametrize(
     ("text", "features", "message"),
     [
-        ("id,TP53\ns1,inf\n", ["TP53"], "1 infinite values, first in column 'TP53', line 2"),
+        ("id,TP53\ns1,inf\n", ["TP53"], "1 infinite value, in column 'TP53', line 2"),
         ("id,TP53\ns1,high\n", ["TP53"], "1 column of text, first 'TP53'"),
         ("id,TP53,TP53\ns1,1,2\n", ["TP53"], "column names occur more than once: 'TP53'"),
         ("id,tp53 \ns1,1\n", ["TP53", "MYC"], "'tp53 ' for 'TP53'. Rename them"),

@@ -311,3 +311,21 @@ def test_lines_in_messages_are_those_of_the_file(table):
     frame.to_csv(table)
     with pytest.raises(DataError, match=re.escape("column 'b', line 7")):
         read(table, SHEET.drop(index=[0, 1]))
+
+
+def test_an_ending_that_all_names_of_one_side_have_is_no_difference(tmp_path):
+    """The counts of Brooks et al. (2011) have columns treated1, ..., and their sample sheet treated1fb, ..."""
+    names = ["treated1", "treated2", "treated10", "untreated1"]
+    counts = tmp_path / "counts.tsv"
+    genes = "".join(f"g{j}\t{j}\t{j + 1}\t{j + 2}\t{j + 5}\n" for j in range(3))
+    counts.write_text("\t".join(["gene_id", *names]) + "\n" + genes)
+    sheet = tmp_path / "sheet.csv"
+    sheet.write_text("file,type\n" + "".join(f"{name}fb,{name[:2]}\n" for name in reversed(names)))
+    for options in ({}, {"samples_in": "columns", "join": "near"}):
+        table = read_table(counts, "type", labels=sheet, **options)
+        assert (table.sample_names, table.y.tolist()) == (names, ["tr", "tr", "tr", "un"])
+        np.testing.assert_array_equal(table.X[:, 0], [0, 1, 2, 5])
+        assert len(table.notes) == (0 if options else 2)
+    sheet.write_text(sheet.read_text().replace("treated10fb", "treated10x"))
+    with pytest.raises(DataError, match="Make the names the same"):
+        read_table(counts, "type", labels=sheet, samples_in="columns")

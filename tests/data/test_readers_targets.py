@@ -102,8 +102,7 @@ def test_numbers_come_out_of_every_kind_of_file_to_the_last_digit(make, tmp_path
             "'2,5' in column 'age', line 3 and '0.5' in column 'g', line 2 have different",
         ),
         (["1", "1_000", "3", "4"], "'1_000', first in line 3"),
-        (["1", "", "3", "NA"], "2 samples have no 'age', first in line 3, 5"),
-        (["1", "2", "3", "nan"], "1 samples have no 'age', first in line 5"),
+        (["", "?", "nan", "NA"], "4 of 4 samples have no 'age' ('?', 'nan', 'NA'), first in line 2, 3, 4, 5. Fill them in"),
         (["1", "-inf", "3", "4"], "'age' has 1 infinite value, first in line 3"),
         (["1", "1e999", "3", "4"], "'age' has 1 infinite value, first in line 3"),
         (["2", "2.0", "2e0", "2"], "'age' is 2 in all samples, so there is nothing to predict"),
@@ -117,10 +116,30 @@ def test_what_is_no_number_is_refused_by_its_line(tmp_path, ages, message):
     assert "\n" not in str(caught.value)
 
 
-def test_numbers_in_arrays_may_not_be_missing(tmp_path):
+def test_samples_without_a_number_are_left_out(tmp_path):
     np.savez(tmp_path / "a.npz", X=X, y=np.where(np.arange(8) == 3, np.nan, AGES))
-    with pytest.raises(DataError, match="1 samples have no 'y', first in sample 4"):
-        read_table(tmp_path / "a.npz", task="regression")
+    table = read_table(tmp_path / "a.npz", task="regression")
+    assert table.notes == ("a.npz: 1 of 8 samples has no 'y' ('nan'), in sample 4; it is left out.",)
+    np.testing.assert_array_equal(table.y, np.delete(AGES, 3))
+    np.testing.assert_array_equal(table.X, np.delete(X, 3, axis=0))
+
+
+@pytest.mark.parametrize("texts", [["NA", "", " n/a"], ["#N/A", "NaN", "<NA>"], ["-", "-", "-"]])
+def test_samples_without_a_label_are_left_out_with_their_values(tmp_path, texts):
+    sexes = ["f", texts[0], "m", "f", "none", texts[1], "m", "none", texts[2], "f"]
+    rows = "".join(f"s{i},{sex},d{i % 3},{'' if i == 1 else i}\n" for i, sex in enumerate(sexes))
+    file = write(tmp_path, "a.csv", "name,sex,donor,g\n" + rows)
+    na = ["-"] if texts[0] == "-" else []
+    table = read_table(file, "sex", groups="donor", na=na)
+    kept = [i for i, sex in enumerate(sexes) if sex in ("f", "m", "none")]  # none may be a class
+    assert table.y.tolist() == [sexes[i] for i in kept]
+    assert (table.sample_names, table.groups.tolist()) == ([f"s{i}" for i in kept], [f"d{i % 3}" for i in kept])
+    assert table.X.ravel().tolist() == kept
+    assert len(table.notes) == 1
+    assert "3 of 10 samples have no 'sex' (" in table.notes[0]
+    assert "first in line 3, 7, 10; they are left out" in table.notes[0]
+    with pytest.raises(DataError, match="and --strict forbids to guess"):
+        read_table(file, "sex", na=na, strict=True, missing="median", ignore=["donor"])
 
 
 def test_the_column_has_to_be_named(tmp_path):

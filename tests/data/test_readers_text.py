@@ -433,7 +433,7 @@ def test_cells_of_a_workbook(tmp_path):
     assert "2 rows above the header were skipped, first 'Measured in March' (--skip-rows 2)" in notes
     assert "--decimal ," in notes
     assert "first 'n.d.' in column 'a', sample 2 (--na n.d.)" in notes
-    assert "1 limit is read as numbers, first '<0,5' in column 'b', sample 3" in notes
+    assert "1 limit is read as a number, '<0,5' in column 'b', sample 3" in notes
     assert found.choices["a.xlsx"] == {"skip_rows": 2, "decimal": ",", "na": ["n.d."]}
     with pytest.raises(DataError, match="--strict forbids"):
         read_table(tmp_path / "a.xlsx", "type", strict=True)

@@ -21,7 +21,8 @@ def test_raw_counts(make):
     pixels = rng.integers(0, 256, size=(30, 50)).astype(float)
     assert not looks_like_counts(make(pixels))
     assert not looks_like_counts(make((counts > 5).astype(float)))
-    assert not looks_like_counts(make(np.zeros((3, 4))))
+    assert not looks_like_counts(make(np.zeros((3, 40))))
+    assert not looks_like_counts(make(counts[:, :6])), "a few whole numbers of different units, as of patients"
 
 
 def test_classes_in_one_group():

@@ -22,6 +22,7 @@ if find_spec("pandas") is None:  # pragma: no cover - found without loading it, 
 from l20fs import __version__
 from l20fs.cli.interruption import interruptible, message_of
 from l20fs.cli.output import note
+from l20fs.text import did_you_mean
 
 EXIT_FAILURE, EXIT_USAGE, EXIT_BAD_DATA, EXIT_NOTHING_SELECTED = 1, 2, 3, 4
 
@@ -55,6 +56,12 @@ class LazyGroup(click.Group):
             return None
         command: click.Command = getattr(import_module(f"l20fs.cli.{cmd_name}"), cmd_name)
         return command
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            near = did_you_mean(args[0], COMMANDS)
+            ctx.fail(f"There is no command {args[0]!r}. {near if near.startswith('Did') else 'See l20fs --help.'}")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -2,43 +2,27 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, Self, get_args
 
 import click
 
 from l20fs.cli.parameter_types import SOLVERS, Bytes, Groups, MethodName, Names, Ridge, Scoring, TextValue
+from l20fs.defaults import DEFAULT_CLASS_WEIGHT, DEFAULT_RANKING, DEFAULT_RIDGE, DEFAULT_SCALE, DEFAULT_SOLVER
 from l20fs.evaluation.choice import SizeRule
 from l20fs.evaluation.metrics import IMBALANCE, METRICS
 from l20fs.typing import Decimal, Duplicates, Join, Missing, Ranking, Scale, Task
-
-
-def defaults_of_selector() -> dict[str, Any]:
-    """Return the defaults of :class:`~l20fs.L20Selector` from its source: to import scikit-learn takes a second."""
-    source = ast.parse(files("l20fs.estimators").joinpath("selector.py").read_text(encoding="utf-8"))
-    kind = next(node for node in source.body if isinstance(node, ast.ClassDef) and node.name == "L20Selector")
-    create = next(node for node in kind.body if isinstance(node, ast.FunctionDef) and node.name == "__init__").args
-    named = [
-        *zip(create.args[::-1], create.defaults[::-1], strict=False),
-        *zip(create.kwonlyargs, create.kw_defaults, strict=True),
-    ]
-    return {argument.arg: ast.literal_eval(default) for argument, default in named if default is not None}
-
-
-#: The defaults of L20Selector; the command line has none of its own.
-DEFAULTS = defaults_of_selector()
-#: Default number of features to select.
-DEFAULT_K: int = DEFAULTS["n_features_to_select"]
 
 #: Options that say how a file is read, as parameters of :func:`~l20fs.data.readers.read_table`.
 READING = (
     *("labels", "groups", "samples_in", "layer", "sheet", "max_memory", "labels_sheet", "encoding", "decimal", "skip_rows"),
     *("na", "ignore", "features", "duplicates", "missing", "join", "strict"),
 )
+
+#: Options that most users need, in the order of the help.
+COMMON = ("target", "n_features", "auto", "output", "open_page", "labels", "groups", "task", "is_log", "ignore", "stability")
 
 #: Options that only the methods of L20Selector take.
 OWN_OPTIONS = ("alpha", "scale", "class_weight", "ranking", "include", "exclude", "feature_groups")
@@ -84,9 +68,9 @@ class DataOptions(ReadingOptions):
 class ModelOptions:
     """Options for the selector, declared by :data:`model_options`."""
 
-    method: str = DEFAULTS["solver"]
+    method: str = DEFAULT_SOLVER
     alpha: float | None = None
-    ridge: float | str = DEFAULTS["ridge"]
+    ridge: float | str = DEFAULT_RIDGE
     scale: str | None = None
     class_weight: str | None = None
     ranking: str | None = None
@@ -106,9 +90,9 @@ class ModelOptions:
             return self
         return replace(
             self,
-            scale=self.scale or DEFAULTS["scale"],
-            ranking=self.ranking or DEFAULTS["ranking"],
-            class_weight=self.class_weight or DEFAULTS["class_weight"] or "none",
+            scale=self.scale or DEFAULT_SCALE,
+            ranking=self.ranking or DEFAULT_RANKING,
+            class_weight=self.class_weight or DEFAULT_CLASS_WEIGHT,
         )
 
 
@@ -153,6 +137,13 @@ def flag(name: str) -> str:
     '--feature-groups'
     """
     return f"--{name.replace('_', '-')}"
+
+
+class CommonFirst(click.Command):
+    """Command whose help begins with the options that most users need."""
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        return sorted(super().get_params(ctx), key=lambda param: COMMON.index(param.name) if param.name in COMMON else 99)
 
 
 def together(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -256,7 +247,7 @@ model_options = together(
     click.option(
         "--method",
         type=MethodName(),
-        default=DEFAULTS["solver"],
+        default=DEFAULT_SOLVER,
         show_default=True,
         help=f"{', '.join(SOLVERS)} (L20Selector), or any method of `l20fs methods` that looks at the labels.",
     ),
@@ -264,7 +255,7 @@ model_options = together(
     click.option(
         "--ridge",
         type=Ridge(),
-        default=DEFAULTS["ridge"],
+        default=DEFAULT_RIDGE,
         show_default=True,
         help="Strength of the ridge term, relative to the mean squared norm of a centred feature; auto: by the number of "
         "features per sample.",
@@ -274,19 +265,19 @@ model_options = together(
         type=click.Choice(get_args(Scale)),
         help="Divide each feature by its deviation (zscore), by its deviation plus the median deviation (moderated), or by "
         "nothing, before they compete; auto: moderated if the features share a unit, else zscore."
-        f"  [default: {DEFAULTS['scale']}]",
+        f"  [default: {DEFAULT_SCALE}]",
     ),
     click.option(
         "--class-weight",
         type=click.Choice(["balanced", "none"]),
         help="Let a rare class count as much as a common one, or each sample as much as any other."
-        f"  [default: {DEFAULTS['class_weight'] or 'none'}]",
+        f"  [default: {DEFAULT_CLASS_WEIGHT}]",
     ),
     click.option(
         "--ranking",
         type=click.Choice(get_args(Ranking)),
         help="Order the features by how early they came to stay, or by the norm of their weights."
-        f"  [default: {DEFAULTS['ranking']}]",
+        f"  [default: {DEFAULT_RANKING}]",
     ),
     click.option("--include", type=Names(), help="Features that are always selected: names with commas, or @FILE."),
     click.option("--exclude", type=Names(), help="Features that are never selected: names with commas, or @FILE."),

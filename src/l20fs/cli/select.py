@@ -10,9 +10,17 @@ import click
 from rich.table import Table as RichTable
 
 from l20fs.cli.interruption import resumable
-from l20fs.cli.options import DEFAULT_K, SelectOptions, check_scoring, data_options, model_options, scoring_option
+from l20fs.cli.options import (
+    CommonFirst,
+    SelectOptions,
+    check_scoring,
+    data_options,
+    model_options,
+    scoring_option,
+)
 from l20fs.cli.output import note, plain, readable, show, show_json, show_tables, tell_page, tell_results
 from l20fs.cli.parameter_types import SOLVERS
+from l20fs.defaults import DEFAULT_N_FEATURES
 from l20fs.evaluation.choice import FIRST_LIMIT, LAST_LIMIT
 from l20fs.storage.files import claimed
 from l20fs.text import percent, with_interval
@@ -30,10 +38,10 @@ MOST_ROWS_SHOWN = 20
 WITHOUT_EFFECT = ("output", "n_jobs", "force", "resume", "as_json", "open_page", "max_memory")
 
 
-@click.command()
+@click.command(cls=CommonFirst)
 @click.argument("data")
 @data_options
-@click.option("-k", "n_features", type=click.IntRange(min=1), help=f"Features to select.  [default: {DEFAULT_K}]")
+@click.option("-k", "n_features", type=click.IntRange(min=1), help=f"Features to select.  [default: {DEFAULT_N_FEATURES}]")
 @click.option(
     "--auto",
     type=click.Choice(["1se", "best"]),

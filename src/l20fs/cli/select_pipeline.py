@@ -14,12 +14,13 @@ from l20fs import L20Selector, StabilitySelector
 from l20fs.blocks import FileBlocks
 from l20fs.cli import NothingSelectedError
 from l20fs.cli.load import make_selector, refuse_for_blocks
-from l20fs.cli.options import DEFAULT_K, SelectOptions
+from l20fs.cli.options import SelectOptions
 from l20fs.cli.output import WarningLog, log_of_blocks, note, progress, stated_warnings, working
 from l20fs.cli.results import FOLDS, PASSES, RESAMPLES
 from l20fs.cli.select_findings import Findings
 from l20fs.cli.select_sentences import data_warnings, warn_of_few_folds
 from l20fs.data.readers import DataError, Samples
+from l20fs.defaults import DEFAULT_N_FEATURES
 from l20fs.estimators.base import BaseSelector
 from l20fs.estimators.panels import largest_k, ranked_units
 from l20fs.evaluation.choice import choose, choose_each, is_at_limit, search_limits, search_sizes
@@ -47,6 +48,10 @@ def run_selection(samples: Samples, options: SelectOptions, provenance: dict[str
     note(f"{n_samples} samples, {counted(n_features, 'feature')}, {what}")
     check_options(samples, options, targets)
     refuse_for_blocks(samples, options)
+    if n_features <= DEFAULT_N_FEATURES and all(
+        given is None for given in (options.n_features, options.auto, options.alpha)
+    ):
+        note(f"All features are selected: they are no more than {DEFAULT_N_FEATURES}. Choose fewer: -k N, or --auto 1se.")
     early = [text for text in (warn_of_few_folds(samples, targets),) if text]
     tell_warnings(early)
     found = search(samples, options, targets, metric, log, checkpoints)
@@ -218,7 +223,7 @@ def wanted_k(n_features: int, options: SelectOptions) -> tuple[int, str]:
     """Return the number of features before cross-validation chooses one, and the rule that it comes from."""
     if options.n_features is not None:
         return options.n_features, "asked"
-    return min(n_features, max(DEFAULT_K, len(options.include or []))), "default"
+    return min(n_features, max(DEFAULT_N_FEATURES, len(options.include or []))), "default"
 
 
 def fit(selector: BaseSelector, samples: Samples) -> list[Array]:

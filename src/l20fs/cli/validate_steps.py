@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 import pandas as pd
 
 from l20fs.cli.feature_list import ListReport, cross_validate, inspect_list, make_model
 from l20fs.cli.folder import versions
 from l20fs.cli.load import load, load_features
 from l20fs.cli.options import DataOptions
-from l20fs.cli.output import readable, stated_warnings
+from l20fs.cli.output import note, readable, stated_warnings
 from l20fs.cli.parameter_types import read_lines
 from l20fs.cli.predict import columns_of, load_panel, outside_text, panel_names, predictions_frame, tell_notes
 from l20fs.cli.select_sentences import warn_of_few_folds
@@ -38,7 +40,7 @@ from l20fs.prediction.new_samples import predict_samples
 from l20fs.prediction.panel import Panel
 from l20fs.report.validation import Section
 from l20fs.storage.records import RecordError, read_value
-from l20fs.text import counted, listed
+from l20fs.text import MOST, counted, folded, listed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,6 +100,23 @@ def judge_panel(place: Path, data: str, options: ValidateOptions) -> Judgement:
     return found
 
 
+def spelled_as(classes: Sequence[str], samples: Samples) -> Samples:
+    """Return the samples with the classes of a panel in the place of labels that differ from them in case or blanks only."""
+    known: dict[str, list[str]] = {}
+    for name in classes:
+        known.setdefault(folded(name), []).append(name)
+    others = sorted(set(samples.y.tolist()).difference(classes)) if samples.task == "classification" else []
+    spelled = {label: known[folded(label)][0] for label in others if len(known.get(folded(label), [])) == 1}
+    if not spelled:
+        return samples
+    shown = ", ".join(f"{label!r} for {name!r}" for label, name in list(spelled.items())[:MOST])
+    more = f" and {len(spelled) - MOST} more" if len(spelled) > MOST else ""
+    text = f"{samples.title}: labels stand for the classes of the panel, but for case and blanks: {shown}{more}."
+    note(text)
+    y = np.array([spelled.get(label, label) for label in samples.y.tolist()])
+    return replace(samples, y=y, notes=(*samples.notes, text))
+
+
 def judge_cohort(
     found: Judgement, panel: Panel, data: str, options: ValidateOptions, promised: tuple[str, Estimate] | None
 ) -> Samples:
@@ -107,6 +126,7 @@ def judge_cohort(
     k = options.n_features
     asked: dict[str, Any] = {name: getattr(options, name) for name in ("target", "labels", "groups")}
     samples = load_features(data, panel_names(panel, k), options, task=panel.task, need_labels=True, **asked)
+    samples = samples if options.strict else spelled_as(panel.classes or [], samples)
     found.notes += samples.notes
     new = predict_samples(panel, columns_of(samples), k)
     tell_notes(panel, samples, new, k)

@@ -13,6 +13,14 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, validate_data
 
 from l20fs.blocks import columns_of, comes_in_blocks, is_dask
+from l20fs.defaults import (
+    DEFAULT_CLASS_WEIGHT,
+    DEFAULT_N_FEATURES,
+    DEFAULT_RANKING,
+    DEFAULT_RIDGE,
+    DEFAULT_SCALE,
+    DEFAULT_SOLVER,
+)
 from l20fs.design import Scale
 from l20fs.estimators.calibration import folded_calibrations, leave_one_out
 from l20fs.estimators.frames import without_frame
@@ -164,18 +172,18 @@ class L20Classifier(ClassifierMixin, _Model):
 
     def __init__(
         self,
-        n_features_to_select: int | float | str | None = 20,
+        n_features_to_select: int | float | str | None = DEFAULT_N_FEATURES,
         *,
-        solver: str | Solver = "forward",
+        solver: str | Solver = DEFAULT_SOLVER,
         alpha: float | None = None,
-        ridge: float | str = "auto",
-        scale: Scale = "auto",
+        ridge: float | str = DEFAULT_RIDGE,
+        scale: Scale = DEFAULT_SCALE,
         fit_intercept: bool = True,
-        class_weight: dict[Any, float] | str | None = "balanced",
+        class_weight: dict[Any, float] | str | None = DEFAULT_CLASS_WEIGHT,
         task: Task = "auto",
         loss: Loss = "squared",
         calibration: Any = "loo",
-        ranking: Ranking = "entry",
+        ranking: Ranking = DEFAULT_RANKING,
         max_features: int | None = None,
         certify: bool = False,
         include: Any = None,

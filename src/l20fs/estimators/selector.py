@@ -15,6 +15,14 @@ from sklearn.base import clone
 
 from l20fs.blocks import Blocks, PassCache, as_blocks, comes_in_blocks, is_blocks, is_dask_frame, memory_limit
 from l20fs.bounds.certificate import Certificate, certify_penalty, certify_size, lower_bounds, support_loss
+from l20fs.defaults import (
+    DEFAULT_CLASS_WEIGHT,
+    DEFAULT_N_FEATURES,
+    DEFAULT_RANKING,
+    DEFAULT_RIDGE,
+    DEFAULT_SCALE,
+    DEFAULT_SOLVER,
+)
 from l20fs.design import Scale, checked_units, probe
 from l20fs.estimators.base import About
 from l20fs.estimators.frames import checked_array
@@ -203,17 +211,17 @@ class L20Selector(PathSelector):
 
     def __init__(
         self,
-        n_features_to_select: int | float | str | None = 20,
+        n_features_to_select: int | float | str | None = DEFAULT_N_FEATURES,
         *,
-        solver: str | Solver = "forward",
+        solver: str | Solver = DEFAULT_SOLVER,
         alpha: float | None = None,
-        ridge: float | str = "auto",
-        scale: Scale = "auto",
+        ridge: float | str = DEFAULT_RIDGE,
+        scale: Scale = DEFAULT_SCALE,
         fit_intercept: bool = True,
-        class_weight: dict[Any, float] | str | None = "balanced",
+        class_weight: dict[Any, float] | str | None = DEFAULT_CLASS_WEIGHT,
         task: Task = "auto",
         loss: Loss = "squared",
-        ranking: Ranking = "entry",
+        ranking: Ranking = DEFAULT_RANKING,
         max_features: int | None = None,
         certify: bool = False,
         include: Any = None,

@@ -10,6 +10,9 @@ import scipy.sparse as sp
 from l20fs.blocks import FileBlocks, extents
 from l20fs.typing import Array
 
+#: Fewest features of a table of counts.
+FEWEST_COUNTED = 20
+
 
 def classes_in_one_group(y: Array, groups: Array | None) -> list[str]:
     """Return the classes whose samples all belong to one group: they cannot be distinguished from that group.
@@ -27,6 +30,8 @@ def classes_in_one_group(y: Array, groups: Array | None) -> list[str]:
 def looks_like_counts(X: Any) -> bool:
     """Return whether all values are integers and a few very large, as counts of reads or molecules are.
 
+    Few features may have different units, such as an age in years and a survival in days.
+
     Of a matrix in blocks only the first block is checked.
 
     Examples
@@ -41,7 +46,7 @@ def looks_like_counts(X: Any) -> bool:
     if isinstance(X, FileBlocks):
         X = X.load(extents(X)[0])
     values = X.data if sp.issparse(X) else np.asarray(X)
-    if not values.size or values.min() < 0.0:
+    if X.shape[1] < FEWEST_COUNTED or not values.size or values.min() < 0.0:
         return False
     mean = float(values.sum(dtype=np.float64)) / (X.shape[0] * X.shape[1])
     # Pixels and scores are integers as well, but their largest is no more than a few times their mean.

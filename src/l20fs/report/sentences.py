@@ -307,15 +307,15 @@ def gaps_in_panel(shares: Mapping[str, float], k: int, noun: str) -> str | None:
     Examples
     --------
     >>> gaps_in_panel({"CRP": 0.12, "IL6": 0.031}, 20, "feature")
-    "2 of the 20 selected features had missing values: 'CRP' (12.0 %), 'IL6' (3.1 %). Their values were filled in."
+    "2 of the 20 selected features had missing values: 'CRP' (12.0 %), 'IL6' (3.1 %). The gaps were filled in."
     """
     if not shares:
         return None
     named = [f"{name!r} ({percent(share)})" for name, share in list(shares.items())[:MOST]]
     more = f" and {len(shares) - MOST} more" if len(shares) > MOST else ""
     return (
-        f"{len(shares)} of the {counted(k, f'selected {noun}')} had missing values: {', '.join(named)}{more}. Their values "
-        "were filled in."
+        f"{len(shares)} of the {counted(k, f'selected {noun}')} had missing values: {', '.join(named)}{more}. The "
+        "gaps were filled in."
     )
 
 

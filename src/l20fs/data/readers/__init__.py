@@ -41,7 +41,7 @@ from l20fs.data.readers.table import (
     SamplesIn,
     UnknownColumnError,
 )
-from l20fs.data.readers.targets import labels_of, note_on_numbers, note_on_spelling, targets_of
+from l20fs.data.readers.targets import labels_of, leave_out_unlabelled, note_on_numbers, note_on_spelling, targets_of
 from l20fs.data.readers.tenx import read_tenx, tenx_files
 from l20fs.data.readers.text import MEMORY_PER_BYTE, read_text
 from l20fs.data.readers.zarr_store import read_zarr
@@ -184,44 +184,20 @@ def read_table(
     >>> table.notes[0][:32]
     '1 feature name looks like a date'
     """
-    labels = None if labels is None else Path(labels)
-    request = Request(
-        Path(file),
-        target,
-        labels,
-        groups,
-        samples_in,
-        layer,
-        sheet,
-        max_memory,
-        in_blocks,
-        in_use,
-        task,
-        need_labels,
-        needed=None if needed is None else frozenset(needed),
-        labels_sheet=labels_sheet,
-        encoding=encoding,
-        decimal=decimal,
-        skip_rows=skip_rows,
-        na=tuple(na),
-        ignore=tuple(ignore),
-        features=None if features is None else tuple(features),
-        duplicates=duplicates,
-        missing=missing,
-        join=join,
-        strict=strict,
-    )
+    options = locals()  # exactly the parameters: each of them is a field of Request
+    names = None if needed is None else frozenset(needed)
+    request = Request(**options | {"file": Path(file), "labels": labels and Path(labels), "needed": names})
     detect.refuse_unsafe(request.file)
     kind = detect.detect(request)
     _refuse_options(kind, request)
-    if labels is not None:
+    if request.labels is not None:
         request = replace(request, labelled_samples=samples_in_labels(request))
     digest = Digest(_files(kind, request))
     if kind == detect.NPY and stays_in_file(NPY_MEMORY * request.file.stat().st_size, request):
         contents = map_npy(request)
     else:
         contents = OF_FILE[kind](request) if kind in OF_FILE else OF_CONTENT[kind](_load(kind, request), request)
-    if labels is not None:
+    if request.labels is not None:
         contents = add_labels(contents, request)
     contents = replace(contents, notes=(*detect.note_on_name(kind, request), *contents.notes))
     return replace(_table(contents, kind, request), sha256=digest.result())
@@ -243,7 +219,7 @@ def _refuse_options(kind: detect.Kind, request: Request) -> None:
             )
     if request.samples_in == "columns" and not kind.can_turn:
         raise DataError(f"{request.name}: {kind.name} files have their samples in rows. Leave samples_in out.")
-    if kind == detect.TENX and request.labels is None and (request.lacks_labels or request.target is not None):
+    if kind == detect.TENX and request.expects_labels:
         raise UnknownColumnError(f"{request.name}: a 10x matrix has no labels. Give a file with them (--labels FILE).")
 
 
@@ -267,15 +243,12 @@ def _table(contents: Contents, kind: detect.Kind, request: Request) -> Samples:
     may_be_turned = kind.can_turn and request.samples_in is None and not contents.is_turned
     turn_hint = f" {TURN_HINT}" if may_be_turned and looks_turned(n_samples, n_features) else ""
     contents = settle_samples(settle_features(contents, request), request, turn_hint)
-    contents, n_missing = settle_missing(contents, request)
-    y = contents.y
     what = repr(contents.target_name) if contents.target_name else "number" if request.task == "regression" else "label"
+    contents, n_missing = settle_missing(leave_out_unlabelled(contents, what, request), request)
+    y = contents.y
     targets = np.full(contents.X.shape[0], "") if y is None else targets_of(y, what, contents, request, turn_hint)
     if isinstance(contents.X, FileBlocks):
         refuse_non_finite(contents, request)
-    is_sure = request.needed is not None or request.task == "regression"  # what was asked for was found by its name
-    read = f"{request.name}: {n_samples} samples and {n_features} features."
-    note = (f"{read} {TURN_HINT}",) if turn_hint and not is_sure else ()
     groups = None if contents.groups is None else labels_of(contents.groups, repr(request.groups), contents, request)
     prepared = prepare(contents, n_missing, request)
     return Samples(
@@ -289,7 +262,6 @@ def _table(contents: Contents, kind: detect.Kind, request: Request) -> Samples:
         notes=(
             *contents.notes,
             *request.log.notes,
-            *note,
             *note_on_numbers(targets, what, request),
             *note_on_spelling(targets, groups, request),
             *note_on_dates(prepared.feature_names),

@@ -15,7 +15,7 @@ from l20fs.data.matlab import read_variables
 from l20fs.data.matlab_hdf5 import StoredVariable, is_hdf5, read_stored
 from l20fs.data.readers.in_blocks import left_in_file
 from l20fs.data.readers.limits import check_memory, most_unpacked, unpacked_size
-from l20fs.data.readers.svmlight import label_texts, numbered
+from l20fs.data.readers.svmlight import default_names, label_texts
 from l20fs.data.readers.table import Contents, DataError, Request, UnknownColumnError, find, first_line, require
 from l20fs.text import listed
 from l20fs.typing import Array
@@ -60,7 +60,7 @@ def contents_of(found: Arrays, request: Request) -> Contents:
         raise DataError(
             f"{request.name}: the values are {X.dtype} of shape {X.shape}. They must be numbers, one sample per row."
         )
-    features = found.feature_names or numbered(X.shape[1])
+    features = found.feature_names or default_names(X.shape[1])
     if len(features) != X.shape[1]:
         raise DataError(f"{request.name}: {X.shape[1]} features, but {len(features)} feature_names. Give one for each.")
     return Contents(
@@ -98,7 +98,7 @@ def map_npy(request: Request) -> Contents:
 
 
 def _refuse_no_labels(request: Request) -> None:
-    if request.lacks_labels or request.table_target is not None:
+    if request.expects_labels:
         raise DataError(f"{request.name}: a .npy file has no labels. Give a file with them (--labels FILE).")
 
 
@@ -165,7 +165,7 @@ def find_variables(names: Iterable[str], request: Request) -> tuple[str, str | N
     """Return the names of the variables with the values, the labels and the groups."""
     names = list(names)
     labels = groups = None
-    if request.table_target is not None or request.lacks_labels:
+    if request.expects_labels:
         labels = _by_custom(names, LABELS, "labels", request) if request.target is None else request.target
         find(labels, names, "variable", request)
     if request.groups is not None and (request.labels is None or request.groups in names):
@@ -184,7 +184,7 @@ def _by_custom(names: list[str], known: tuple[str, ...], what: str, request: Req
 
 def _sparse(stored: Any, request: Request) -> sp.csr_array | sp.csc_array:
     """Return the matrix written by scipy.sparse.save_npz, after a check of its indices."""
-    if request.lacks_labels or request.table_target is not None:
+    if request.expects_labels:
         raise DataError(f"{request.name}: a sparse .npz file has no labels. Give a file with them (--labels FILE).")
     kind = stored["format"].item()
     make = {b"csr": sp.csr_array, b"csc": sp.csc_array}.get(kind.encode() if isinstance(kind, str) else kind)

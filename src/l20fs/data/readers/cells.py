@@ -22,9 +22,8 @@ from l20fs.data.readers.number_texts import (
     plain_numbers,
     shows,
 )
-from l20fs.data.readers.selection import matched
 from l20fs.data.readers.table import DataError, Request
-from l20fs.text import counted, listed
+from l20fs.text import by_number, counted, first_of, listed
 from l20fs.typing import Array, Decimal
 
 #: Share of numbers among the filled cells from which on a column holds numbers, and its texts are odd cells.
@@ -44,14 +43,6 @@ class Kind(Enum):
     LIMIT = "limit"
     PERCENT = "percent"
     TEXT = "text"
-
-
-def is_asked_for(name: str, request: Request) -> bool:
-    """Return whether a feature is to be read, by its name."""
-    if request.needed is not None:
-        return request.needs(name)
-    is_chosen = request.features is None or bool(matched(request.features, [name]))
-    return is_chosen and not matched(request.ignore, [name])
 
 
 #: Cells of features by number.
@@ -180,25 +171,28 @@ class Cells:
     def _note(self, found: Conversion, request: Request) -> None:
         """Keep a note on each kind of odd cells."""
         if found.missing:
-            what = "1 text among numbers is" if len(found.missing) == 1 else f"{len(found.missing)} texts among numbers are"
+            n_texts = len(found.missing)
+            what = f"{counted(n_texts, 'text')} among numbers {by_number(n_texts, 'is', 'are')}"
             texts = list(dict.fromkeys(text for *_, text in found.missing))
-            request.guess("na", texts, f"{what} read as missing, first {self._places(found.missing)}")
+            request.guess("na", texts, f"{what} read as missing, {self._places(found.missing)}")
         if found.limits:
-            what = "1 limit is" if len(found.limits) == 1 else f"{len(found.limits)} limits are"
-            request.guess(None, None, f"{what} read as numbers, first {self._places(found.limits)}")
+            n_limits = len(found.limits)
+            what = f"{counted(n_limits, 'limit')} {by_number(n_limits, 'is read as a number', 'are read as numbers')}"
+            request.guess(None, None, f"{what}, {self._places(found.limits)}")
         if found.percents:
             n_features = len({feature for feature, *_ in found.percents})
             what = f"percent signs of {counted(n_features, 'feature')} are left out"
-            request.guess(None, None, f"{what}, first {self._places(found.percents[:1])}")
+            request.guess(None, None, f"{what}, {self._places(found.percents, others=False)}")
         if found.texts:
-            what = "1 number is" if len(found.texts) == 1 else f"{len(found.texts)} numbers are"
-            request.guess(None, None, f"{what} stored as text, first {self._places(found.texts[:1])}")
+            what = f"{counted(len(found.texts), 'number')} {by_number(len(found.texts), 'is', 'are')}"
+            request.guess(None, None, f"{what} stored as text, {self._places(found.texts, others=False)}")
 
-    def _places(self, cells: Sequence[tuple[int, int, str]]) -> str:
+    def _places(self, cells: Sequence[tuple[int, int, str]], *, others: bool = True) -> str:
         """Describe the first of some cells, and list the other texts."""
         feature, sample, first = cells[0]
-        others = dict.fromkeys(text for *_, text in cells if text != first)
-        return f"{first!r} in {self.where(feature, sample)}" + (f" (also {listed(others)})" if others else "")
+        texts = dict.fromkeys(text for *_, text in cells if text != first) if others else {}
+        also = f" (also {listed(texts)})" if texts else ""
+        return f"{first_of(len(cells))}{first!r} in {self.where(feature, sample)}{also}"
 
 
 def mark_of(texts: Sequence[str], request: Request) -> Decimal:

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from l20fs.data.readers.columns import frame_of_columns, with_point, without_values
 from l20fs.data.readers.frames import check_header, contents_of_frame
-from l20fs.data.readers.layout import MOST_LINES, find_header
-from l20fs.data.readers.mixed import frame_of_columns, with_point, without_values
+from l20fs.data.readers.layout import MOST_LINES, find_header, note_skipped
 from l20fs.data.readers.repeated import number_features
 from l20fs.data.readers.rows import RowCells
 from l20fs.data.readers.table import Contents, DataError, Request, require
@@ -24,7 +24,8 @@ def read_excel(content: bytes, request: Request) -> Contents:
     workbook = open_workbook(content, request)
     sheet = choose_sheet(workbook, request)
     rows = table_rows(*placed_rows(workbook, sheet, request), sheet, request)
-    header, first = [as_text(cell) for cell in rows[0]], [as_text(row[0]) for row in rows[1:]]
+    header = [request.asked_name(as_text(cell)) for cell in rows[0]]
+    first = [as_text(row[0]) for row in rows[1:]]
     columns = list(zip(*rows[1:], strict=True))
     if are_samples_in_columns(header, first, request):
         return _turned(rows[1:], first, named(header)[1:], request)
@@ -66,8 +67,7 @@ def table_rows(n_above: int, rows: list[list[Cell]], sheet: str, request: Reques
         header, _ = find_header(texts, [place + n_above for place in filled], request)
         if header:
             n_skipped = filled[header] + n_above
-            what = "1 row above the header was" if n_skipped == 1 else f"{n_skipped} rows above the header were"
-            request.guess("skip_rows", n_skipped, f"{what} skipped, first {next(filter(str.strip, texts[0]))[:40]!r}")
+            note_skipped(n_skipped, "row", next(filter(str.strip, texts[0])), request)
         filled = filled[header:]
     rows = [rows[place] for place in filled]
     n_columns = max((j + 1 for row in rows for j, cell in enumerate(row) if not _is_empty(cell)), default=0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import scipy.sparse as sp
 
 from l20fs.blocks import FileBlocks, extents
 from l20fs.data.readers.table import Contents, DataError, Request
-from l20fs.text import counted, listed
+from l20fs.text import by_number, counted, first_of, listed
 from l20fs.typing import Array
 
 KINDS = ("missing", "infinite")
@@ -75,9 +74,9 @@ def settle_missing(contents: Contents, request: Request) -> tuple[Contents, Arra
         )
     n_missing, n_features = int(by_feature.sum()), int(np.count_nonzero(by_feature))
     where = _where(contents, *_first(contents.X, 0))
-    text = f"{counted(n_missing, 'value')} of {counted(n_features, 'feature')} {are(n_missing)} missing, first in {where}"
-    it = "it" if n_missing == 1 else "they"
-    request.tell("missing", rule, f"{text}; {it} {are(n_missing)} filled in by {FILLED_IN[rule]}")
+    gaps = f"{counted(n_missing, 'value')} of {counted(n_features, 'feature')} {by_number(n_missing, 'is', 'are')} missing"
+    done = f"{by_number(n_missing, 'it is', 'they are')} filled in by {FILLED_IN[rule]}"
+    request.tell("missing", rule, f"{gaps}, {first_of(n_missing)}in {where}; {done}")
     return contents, by_feature
 
 
@@ -90,36 +89,27 @@ def _without_empty(contents: Contents, request: Request) -> Contents:
     if is_empty.any():
         contents = _without_features(contents, is_empty, "without any value", request)
     if is_empty_sample.any():
-        kept = np.flatnonzero(~is_empty_sample)
+        kept = np.flatnonzero(~is_empty_sample).tolist()
         n_gone = n_samples - len(kept)
-        first = _sample(contents, int(is_empty_sample.argmax()))
-        request.note(f"{counted(n_gone, 'sample')} without any value {are(n_gone)} left out, first {first}.")
-        of_samples = ("y", "groups", "sample_names", "lines")
-        found = {name: getattr(contents, name) for name in of_samples}
-        parts: dict[str, Any] = {name: [part[i] for i in kept] for name, part in found.items() if part is not None}
-        contents = replace(contents, X=contents.X[kept], **parts)
+        where = f"{first_of(n_gone)}{_sample(contents, int(is_empty_sample.argmax()))}"
+        request.note(f"{counted(n_gone, 'sample')} without any value {by_number(n_gone, 'is', 'are')} left out: {where}.")
+        contents = contents.with_samples(kept)
     return contents
 
 
 def _without_features(contents: Contents, is_out: Array, why: str, request: Request) -> Contents:
     """Leave out some features, with a note."""
     gone = [contents.feature_names[place] for place in np.flatnonzero(is_out)]
-    text = f"{counted(len(gone), 'feature')} {why} {are(len(gone))} left out: {listed(gone)}"
+    text = f"{counted(len(gone), 'feature')} {why} {by_number(len(gone), 'is', 'are')} left out: {listed(gone)}"
     if is_out.all():
         raise DataError(f"{request.name}: {text}, and no other is there. Give features that have values.")
     request.note(f"{text}.")
-    kept = np.flatnonzero(~is_out)
-    names = [contents.feature_names[place] for place in kept]
-    return replace(contents, X=contents.X[:, kept], feature_names=names, others=[*contents.others, *gone])
-
-
-def are(number: int) -> str:
-    """Return the verb for a number of things."""
-    return "is" if number == 1 else "are"
+    return contents.with_features(np.flatnonzero(~is_out).tolist())
 
 
 def _found(number: int, kind: int, contents: Contents, request: Request, sample: int, feature: int) -> str:
-    return f"{request.name}: {number} {KINDS[kind]} values, first in {_where(contents, sample, feature)}"
+    what = counted(number, f"{KINDS[kind]} value")
+    return f"{request.name}: {what}, {first_of(number)}in {_where(contents, sample, feature)}"
 
 
 def _where(contents: Contents, sample: int, feature: int) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from l20fs.data.readers.repeated import WAYS_OUT, number_features
-from l20fs.data.readers.selection import keep_features, matched
+from l20fs.data.readers.selection import matched
 from l20fs.data.readers.table import (
     Contents,
     DataError,
@@ -109,9 +109,14 @@ def contents_of_frame(
 
 
 def _are_names(name: str, column: Any, request: Request) -> bool:
-    """Return whether the first column holds the names of the samples; whole numbers, if it is no requested feature."""
-    if not name.strip() or not is_numeric(column.dtype):
+    """Return whether the first column holds the names of the samples; whole numbers, if it is no requested feature.
+
+    A text that most samples share with others, such as a species, is no name, unless labels are matched by it.
+    """
+    if not name.strip() or (request.labels is not None and not is_numeric(column.dtype)):
         return True
+    if not is_numeric(column.dtype):
+        return 2 * int(column.nunique()) >= len(column)
     is_other = request.needed is not None and name not in request.needed
     return is_other and column.dtype.kind in "iu" and bool(column.is_unique)
 
@@ -192,5 +197,6 @@ def take_row_numbers(contents: Contents, request: Request) -> Contents:
         raise DataError(f"{request.name}: {counts}, and there is no other feature. Add columns of numbers.")
     before = request.log.choices.get(request.name, {}).get("ignore", [])
     request.guess("ignore", [*before, name], f"{counts}, so it holds their names and is no feature")
-    named = keep_features(contents, list(range(1, len(contents.feature_names))))
-    return replace(named, sample_names=[str(int(value)) for value in values])
+    return replace(
+        contents.with_features(range(1, len(contents.feature_names))), sample_names=[str(int(value)) for value in values]
+    )

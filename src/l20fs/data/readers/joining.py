@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from l20fs.data.readers.names import core
 from l20fs.data.readers.table import DataError, Request
 from l20fs.text import abbreviated, listed
-
-#: Endings of names of files that hold one sample each.
-ENDINGS = re.compile(r"(\.(cel|bam|sam|cram|sorted|fastq|fq|txt|csv|tsv|gz|idat|fcs|mzml|raw|h5))+$", re.IGNORECASE)
-
-#: Blanks and punctuation but "+", which tells CD4+ from CD4.
-PUNCTUATION = r"(?:[^\w+]|_)+"
 
 
 @dataclass(frozen=True)
@@ -31,26 +24,32 @@ class Match:
     extra: list[str]
 
 
-def core(name: str) -> str:
-    """Return a name without case, blanks, punctuation, R's X before a digit, and the path and ending of a file.
-
-    Punctuation between digits stays, since it tells 1.1 from 11.
+def without_affix(samples: Collection[str], names: Collection[str]) -> dict[str, str]:
+    """Return the sample of each name if all names of one side have a beginning or an ending more than those of the other.
 
     Examples
     --------
-    >>> core("Probe 1"), core("probe_1"), core("X1A"), core("1a"), core("/data/S1.sorted.bam"), core("S1.1")
-    ('probe1', 'probe1', '1a', '1a', 's1', 's1-1')
+    >>> without_affix(["treated1", "untreated1"], ["untreated1fb", "treated1fb"])
+    {'treated1fb': 'treated1', 'untreated1fb': 'untreated1'}
+    >>> without_affix(["GSM1_A", "GSM1_B"], ["A", "B"])
+    {'A': 'GSM1_A', 'B': 'GSM1_B'}
+    >>> without_affix(["A1", "B1"], ["A1x", "B1y"])
+    {}
     """
-    text = unicodedata.normalize("NFKC", name).strip()
-    whole = ENDINGS.sub("", text)
-    text = re.split(r"[/\\]", whole)[-1] if whole != text else text
-    text = re.sub(r"^x(?=[\W_]*\d)", "", text.casefold())
-    parts = re.split(rf"(?<=\d){PUNCTUATION}(?=\d)", text)
-    return "-".join(re.sub(PUNCTUATION, "", part) for part in parts)
+    for short, long in ((samples, names), (names, samples)):
+        first, known = next(iter(short), ""), set(long)
+        for other in sorted(known) if first and 2 <= len(short) else ():
+            start, found, end = other.partition(first)
+            if found and bool(start) != bool(end) and all(f"{start}{name}{end}" in known for name in short):
+                pairs = [(f"{start}{name}{end}", name) for name in short]
+                return dict(pairs) if short is samples else {name: whole for whole, name in pairs}
+    return {}
 
 
 def match_names(samples: Sequence[str], names: Sequence[str], *, near: bool) -> Match:
     """Match samples and rows of the same name; with ``near`` also those whose :func:`core` is the same and unique in both.
+
+    If none is the same with ``near``, names match that have one beginning or ending more on one side than on the other.
 
     Examples
     --------
@@ -71,6 +70,9 @@ def match_names(samples: Sequence[str], names: Sequence[str], *, near: bool) -> 
             if i not in rows and key and n_samples[key] == n_names[key] == 1:
                 rows[i] = first_row[by_core[key]]
                 close.append((sample, by_core[key]))
+        for name, sample in ({} if rows else without_affix(dict.fromkeys(samples), first_row)).items():
+            rows[list(samples).index(sample)] = first_row[name]
+            close.append((sample, name))
     used = set(rows.values())
     return Match(
         rows,

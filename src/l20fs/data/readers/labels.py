@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 import numpy as np
 
@@ -14,19 +13,19 @@ from l20fs.data.readers.cells import mark_of
 from l20fs.data.readers.encoding import decode, is_unicode
 from l20fs.data.readers.excel import as_text
 from l20fs.data.readers.frames import TURN_HINT
-from l20fs.data.readers.joining import core, join
+from l20fs.data.readers.joining import join
 from l20fs.data.readers.layout import MOST_LINES, find_header, find_separator
 from l20fs.data.readers.limits import unpack_gzip
+from l20fs.data.readers.names import core
 from l20fs.data.readers.parquet import parquet_rows
 from l20fs.data.readers.table import Contents, DataError, ReadingLog, Request, UnknownColumnError, find
 from l20fs.data.readers.text import MEMORY_PER_BYTE
 from l20fs.data.readers.workbook import choose_sheet, open_workbook, sheet_rows
-from l20fs.text import listed
+from l20fs.text import by_number, counted, listed
 
 Rows = list[list[str]]
 #: Rows with their numbers in the file, counted from 1.
 Numbered = list[tuple[int, list[str]]]
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -122,8 +121,8 @@ def _without_titles(numbered: Numbered, samples: set[str], asked: Request) -> Nu
     if place and place == first and len(head[place - 1][1]) == len(head[place][1]) - 1:
         place, is_short = place - 1, True
     if place:
-        what = "1 line above the table was" if place == 1 else f"{place} lines above the table were"
-        asked.guess(None, None, f"{what} skipped, first {next(filter(None, head[0][1]))[:40]!r}")
+        skipped = f"{counted(place, 'line')} above the table {by_number(place, 'was', 'were')} skipped"
+        asked.guess(None, None, f"{skipped}, first {next(filter(None, head[0][1]))[:40]!r}")
     number, row = numbered[place]
     return [(number, ["", *row] if is_short else row), *numbered[place + 1 :]]
 
@@ -151,7 +150,7 @@ def match_labels(rows: Rows, contents: Contents, request: Request, asked: Reques
             asked.guess(None, None, f"the sample names are in column {where}")
         place = join(samples, [row[names] for row in found.rows], request, asked, _turn_hint(rows, contents, request))
         kept = sorted(place)
-        labelled, order = _with_samples(contents, kept), [place[i] for i in kept]
+        labelled, order = contents.with_samples(kept), [place[i] for i in kept]
         _refuse_conflicts(found.rows, order, names, [column] if group is None else [column, group], asked)
     labels = [found.rows[i][column] for i in order]
     return replace(
@@ -161,24 +160,6 @@ def match_labels(rows: Rows, contents: Contents, request: Request, asked: Reques
         groups=labelled.groups if group is None else [found.rows[i][group] for i in order],
         target_name=target_name,
     )
-
-
-def _with_samples(contents: Contents, kept: list[int]) -> Contents:
-    """Return the contents with some of the samples."""
-    if len(kept) == contents.X.shape[0]:
-        return contents
-
-    return replace(
-        contents,
-        X=contents.X[np.array(kept)],
-        sample_names=_some(contents.sample_names, kept),
-        groups=_some(contents.groups, kept),
-        lines=_some(contents.lines, kept),
-    )
-
-
-def _some(values: Sequence[T] | None, kept: list[int]) -> list[T] | None:
-    return None if values is None else [values[i] for i in kept]
 
 
 def _named_by_first_feature(rows: Rows, contents: Contents, request: Request, asked: Request) -> Contents:

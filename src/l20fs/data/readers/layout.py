@@ -11,7 +11,9 @@ from statistics import median
 import numpy as np
 
 from l20fs.data.readers.lines import n_last_empty, records
+from l20fs.data.readers.number_texts import looks_like_number
 from l20fs.data.readers.table import DataError, Request
+from l20fs.text import by_number, counted
 
 #: In the order in which they are preferred, if as many lines have the same number of fields. Names and numbers contain
 #: commas more often than semicolons, and hardly ever tabs.
@@ -29,8 +31,6 @@ END_OF_SERIES = "!series_matrix_table_end"
 
 #: A field of a text that is separated by blanks.
 BLANK_SEPARATED = re.compile(r'"(?:[^"]|"")*"|\S+')
-
-NUMBER_LIKE = re.compile(r"\s*[<>]?[+-]?[.,]?\d[\d.,]*(?:[eE][+-]?\d+)?\s*%?\s*", re.ASCII)
 
 Row = Sequence[str]
 
@@ -64,11 +64,16 @@ def find_layout(lines: list[str], request: Request) -> Layout:
     n_skipped = numbers[place]
     above = [line for line in lines[:n_skipped] if line.strip()]
     if request.skip_rows is None and above:
-        what = "1 line above the header was" if n_skipped == 1 else f"{n_skipped} lines above the header were"
-        request.guess("skip_rows", n_skipped, f"{what} skipped, first {above[0].strip()[:40]!r}")
+        note_skipped(n_skipped, "line", above[0], request)
     if is_short:
         request.note("the header is one field short, as R writes it, so the first column holds names.")
     return Layout(lines[n_skipped:], separator, n_skipped + 1, is_short)
+
+
+def note_skipped(number: int, what: str, first: str, request: Request) -> None:
+    """Keep a note on lines or rows above the header; ``first`` is the text of the first one."""
+    skipped = f"{counted(number, what)} above the header {by_number(number, 'was', 'were')} skipped"
+    request.guess("skip_rows", number, f"{skipped}, first {first.strip()[:40]!r}")
 
 
 def _without_end(lines: list[str]) -> list[str]:
@@ -86,7 +91,7 @@ def _n_comments(lines: list[str]) -> int:
     if above is None or lines[above].startswith("!") or place == len(lines):
         return place
     names, values = ([*re.split(r"[\t;,|]", lines[i])] for i in (above, place))
-    return above if len(names) == len(values) > 1 and any(map(is_number, values)) else place
+    return above if len(names) == len(values) > 1 and any(map(looks_like_number, values)) else place
 
 
 def find_separator(lines: list[str], request: Request, with_blanks: bool = True) -> str:
@@ -197,11 +202,6 @@ def _is_data(rows: Sequence[Row], place: int) -> bool:
     row, below = rows[place][:MOST_COLUMNS], rows[place + 1 : place + 6]
     columns: Sequence[int] = range(1, len(row))
     if below:
-        are_numbers = [[is_number(field) for field in other[: len(row)]] for other in below]
+        are_numbers = [[looks_like_number(field) for field in other[: len(row)]] for other in below]
         columns = [j for j in range(len(row)) if 2 * sum(j < len(other) and other[j] for other in are_numbers) >= len(below)]
-    return len(columns) > 0 and 2 * sum(is_number(row[j]) for j in columns) >= len(columns)
-
-
-def is_number(text: str) -> bool:
-    """Return whether a text looks like a number, with any decimal mark, sign of a limit or percent sign."""
-    return NUMBER_LIKE.fullmatch(text) is not None
+    return len(columns) > 0 and 2 * sum(looks_like_number(row[j]) for j in columns) >= len(columns)

@@ -75,7 +75,8 @@ def split_lines(lines: list[str], separator: str, request: Request, first_number
     """
     found = records(lines, separator, '"', first_number, request)
     _, text, fields = next(found, (0, "", None))
-    header = [*([""] if is_short else []), *(text.split(separator) if fields is None else fields)]
+    names = text.split(separator) if fields is None else fields
+    header = [*([""] if is_short else []), *map(request.asked_name, names)]
     if len(header) < 2:
         raise DataError(
             f"{request.name}: one column only. Separate the columns by tab, comma or semicolon; if there are lines above "

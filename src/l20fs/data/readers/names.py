@@ -1,8 +1,9 @@
-"""Detection of gene names that a spreadsheet converted to dates, such as 1-Mar for MARCH1."""
+"""Names that differ in spelling only, and names of genes that a spreadsheet made dates, such as 1-Mar for MARCH1."""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 
 from l20fs.data.readers.table import DataError, Request
@@ -20,6 +21,31 @@ DATE = re.compile(
 
 #: Serial numbers of days in spreadsheets, from the year 2000 to 2050.
 DAYS = range(36526, 55154)
+
+
+#: Endings of names of files that hold one sample each.
+ENDINGS = re.compile(r"(\.(cel|bam|sam|cram|sorted|fastq|fq|txt|csv|tsv|gz|idat|fcs|mzml|raw|h5))+$", re.IGNORECASE)
+
+#: Blanks and punctuation but "+", which tells CD4+ from CD4.
+PUNCTUATION = r"(?:[^\w+]|_)+"
+
+
+def core(name: str) -> str:
+    """Return a name without case, blanks, punctuation, R's X before a digit, and the path and ending of a file.
+
+    Punctuation between digits stays, since it tells 1.1 from 11.
+
+    Examples
+    --------
+    >>> core("Probe 1"), core("probe_1"), core("X1A"), core("1a"), core("/data/S1.sorted.bam"), core("S1.1")
+    ('probe1', 'probe1', '1a', '1a', 's1', 's1-1')
+    """
+    text = unicodedata.normalize("NFKC", name).strip()
+    whole = ENDINGS.sub("", text)
+    text = re.split(r"[/\\]", whole)[-1] if whole != text else text
+    text = re.sub(r"^x(?=[\W_]*\d)", "", text.casefold())
+    parts = re.split(rf"(?<=\d){PUNCTUATION}(?=\d)", text)
+    return "-".join(re.sub(PUNCTUATION, "", part) for part in parts)
 
 
 def date_like(names: Sequence[str]) -> list[str]:
@@ -65,10 +91,10 @@ def near_names(missing: Sequence[str], present: Iterable[str]) -> str:
     >>> near_names(["TP53"], ["MYC"])
     ''
     """
-    by_core: dict[str, str] = {}
-    for name in present:
-        by_core.setdefault(_core(name), name)
-    near = [f"{by_core[_core(name)]!r} for {name!r}" for name in missing if _core(name) in by_core]
+    known = list(present)
+    cores = {name: core(re.sub(r"\.\d+$", "", name)) for name in (*missing, *known)}  # R and pandas number repeated names
+    by_core = {cores[name]: name for name in reversed(known)}
+    near = [f"{by_core[cores[name]]!r} for {name!r}" for name in missing if cores[name] in by_core]
     if not near:
         return ""
     more = f" and {len(near) - MOST} more" if len(near) > MOST else ""
@@ -86,8 +112,3 @@ def no_feature(present: Sequence[str], request: Request, hint: str = "") -> Data
         f"{request.name}: none of the {len(wanted)} features that are needed is there ({listed(wanted)}); it has "
         f"{listed(present)}. Give a table with these names. {hint}".rstrip()
     )
-
-
-def _core(name: str) -> str:
-    """Return a name without case, blanks, punctuation, and the ending that R and pandas add to repeated names."""
-    return re.sub(r"[\W_]", "", re.sub(r"\.\d+$", "", name.strip())).casefold()

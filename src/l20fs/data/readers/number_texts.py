@@ -28,6 +28,10 @@ MISSING_IN_USE = frozenset(
 KNOWN_MISSING = MISSING | MISSING_IN_USE
 
 
+#: Anything that may be meant as a number: with either mark, as a limit, or in percent.
+NUMBER_LIKE = re.compile(r"\s*[<>]?[+-]?[.,]?\d[\d.,]*(?:[eE][+-]?\d+)?\s*%?\s*", re.ASCII)
+
+
 def _pattern(mark: str, other: str) -> re.Pattern[str]:
     """Return the pattern of numbers with a decimal mark; the other mark may separate thousands."""
     whole = rf"\d+|[1-9]\d{{0,2}}(?:\{other}\d{{3}})+"
@@ -38,6 +42,8 @@ def _pattern(mark: str, other: str) -> re.Pattern[str]:
 
 NUMBER: dict[Decimal, re.Pattern[str]] = {".": _pattern(".", ","), ",": _pattern(",", ".")}
 OTHER: dict[Decimal, Decimal] = {".": ",", ",": "."}
+#: Minus signs and en dashes, which word processors make of hyphens.
+DASHES = str.maketrans("\N{MINUS SIGN}\N{EN DASH}", "--")
 MARKS = {".": "decimal point", ",": "decimal comma"}
 
 
@@ -49,10 +55,15 @@ def as_number(text: str, mark: Decimal = ".") -> float | None:
     >>> as_number("1.5"), as_number("1,234.5"), as_number("1,5"), as_number("1.234,5", ","), as_number("0.123", ",")
     (1.5, 1234.5, None, 1234.5, None)
     """
-    text = text.strip().replace("\N{MINUS SIGN}", "-")
+    text = text.strip().translate(DASHES)
     if NUMBER[mark].fullmatch(text) is None:
         return None
     return float(text.replace(OTHER[mark], "").replace(mark, "."))
+
+
+def looks_like_number(text: str) -> bool:
+    """Return whether a text looks like a number, with any decimal mark, sign of a limit or percent sign."""
+    return NUMBER_LIKE.fullmatch(text) is not None
 
 
 def is_missing(text: str, request: Request) -> bool:

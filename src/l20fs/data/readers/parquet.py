@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from l20fs.data.readers.columns import frame_of_columns
 from l20fs.data.readers.frames import check_header, contents_of_frame
 from l20fs.data.readers.limits import check_memory
-from l20fs.data.readers.mixed import frame_of_columns
 from l20fs.data.readers.repeated import names_in_file, number_features
 from l20fs.data.readers.table import Contents, DataError, Request, UnknownColumnError, first_line, refuse_repeated, require
 from l20fs.data.readers.turned import are_samples_in_columns, contents_of_rows
@@ -97,7 +97,7 @@ def _texts(column: Any) -> list[str]:
 
 def _turned(frame: Any, texts: dict[str, list[str]], request: Request) -> Contents:
     """Return the contents of a table with features in rows and their names in the first column."""
-    if request.lacks_labels or request.table_target is not None:
+    if request.expects_labels:
         raise UnknownColumnError(f"{request.name}: where are the labels? Give a file with them (--labels FILE).")
     values = frame.iloc[:, 1:].set_axis(names_in_file(frame.columns[1:], request), axis=1)
     request.numbered.clear()  # they are samples, not features

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from l20fs.blocks import FileBlocks
 from l20fs.data.readers.table import Contents, DataError, Request, refuse_repeated
-from l20fs.text import counted, listed
+from l20fs.text import by_number, counted, listed
 from l20fs.typing import Array
 
 WAYS_OUT = " Or let it be done: --duplicates number, mean, max-variance or first."
@@ -65,7 +65,7 @@ def settle_features(contents: Contents, request: Request) -> Contents:
     repeated = list(dict.fromkeys(name for name in in_file if name in known))
     if not repeated:
         return contents
-    text = f"{counted(len(repeated), 'feature name')} {occur(len(repeated))} more than once ({listed(repeated)})"
+    text = _more_than_once(repeated, "feature name")
     done = {
         "number": f"they are numbered, as in {next(iter(request.numbered))!r}",
         "mean": "the mean of the features of one name is taken",
@@ -90,9 +90,8 @@ def settle_features(contents: Contents, request: Request) -> Contents:
     return replace(contents, X=X, feature_names=names)
 
 
-def occur(number: int) -> str:
-    """Return the verb for a number of names."""
-    return "occurs" if number == 1 else "occur"
+def _more_than_once(names: Collection[str], what: str) -> str:
+    return f"{counted(len(names), what)} {by_number(len(names), 'occurs', 'occur')} more than once ({listed(names)})"
 
 
 def names_in_file(names: Sequence[str], request: Request) -> list[str]:
@@ -155,6 +154,5 @@ def settle_samples(contents: Contents, request: Request, hint: str) -> Contents:
         return contents
     renamed = [(name, other) for name, other in zip(names, unique, strict=True) if name != other]
     repeated = dict.fromkeys(name for name, _ in renamed)
-    text = f"{counted(len(repeated), 'sample name')} {occur(len(repeated))} more than once ({listed(repeated)})"
-    request.guess(None, None, f"{text}; they are numbered, as in {renamed[0][1]!r}")
+    request.guess(None, None, f"{_more_than_once(repeated, 'sample name')}; they are numbered, as in {renamed[0][1]!r}")
     return replace(contents, sample_names=unique)

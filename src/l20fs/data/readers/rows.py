@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from l20fs.data.readers.cells import Cells, Columns, is_asked_for
+from l20fs.data.readers.cells import Cells, Columns
+from l20fs.data.readers.frames import is_numeric
 from l20fs.data.readers.number_texts import are_numbers, plain_numbers
+from l20fs.data.readers.selection import is_asked_for
 from l20fs.data.readers.table import Request, require
 from l20fs.typing import Array, Decimal
 
@@ -86,14 +88,14 @@ class RowCells:
 
 def _values(frame: Any, mark: Decimal, request: Request) -> tuple[set[int], Array, Array]:
     """Return which columns hold values, their plain numbers, and which of their other cells are not empty."""
-    if all(dtype.kind in "biuf" for dtype in frame.dtypes):
+    if all(is_numeric(dtype) for dtype in frame.dtypes):
         return set(range(frame.shape[1])), np.zeros((0, 0)), np.zeros((0, 0), dtype=bool)
     kept = set()
     numbers = np.full(frame.shape, np.nan)
     is_odd = np.zeros(frame.shape, dtype=bool)
     for place, dtype in enumerate(frame.dtypes):
         column = frame.iloc[:, place]
-        if dtype.kind in "biuf":
+        if is_numeric(dtype):
             kept.add(place)
             numbers[:, place] = column
             continue

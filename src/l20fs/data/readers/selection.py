@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from typing import Any
 
-from l20fs.blocks import FileBlocks
 from l20fs.data.readers.repeated import names_in_file
 from l20fs.data.readers.table import Contents, DataError, Request, UnknownColumnError
 from l20fs.text import did_you_mean
@@ -29,6 +26,14 @@ def matched(patterns: Iterable[str], names: Sequence[str]) -> set[str]:
             expression = re.compile(re.escape(pattern).replace(r"\*", ".*").replace(r"\?", "."), re.DOTALL)
             found |= {name for name in known if expression.fullmatch(name)}
     return found
+
+
+def is_asked_for(name: str, request: Request) -> bool:
+    """Return whether a feature is to be read, by its name."""
+    if request.needed is not None:
+        return request.needs(name)
+    is_chosen = request.features is None or bool(matched(request.features, [name]))
+    return is_chosen and not matched(request.ignore, [name])
 
 
 def choose_features(contents: Contents, request: Request) -> Contents:
@@ -59,19 +64,7 @@ def choose_features(contents: Contents, request: Request) -> Contents:
     kept = [place for place, name in enumerate(names) if name in wanted and name not in ignored]
     if not kept:
         raise DataError(f"{request.name}: --ignore and --features leave no feature. Leave fewer out.")
-    return contents if len(kept) == len(names) else keep_features(contents, kept)
-
-
-def keep_features(contents: Contents, kept: list[int]) -> Contents:
-    """Return the contents with the features at some places; a matrix in blocks stays in its file."""
-    X: Any = contents.X
-    names, is_kept = contents.feature_names, set(kept)
-    return replace(
-        contents,
-        X=X.with_columns(kept) if isinstance(X, FileBlocks) else X[:, kept],
-        feature_names=[names[place] for place in kept],
-        others=[*contents.others, *(name for place, name in enumerate(names) if place not in is_kept)],
-    )
+    return contents if len(kept) == len(names) else contents.with_features(kept)
 
 
 def _unknown(option: str, item: str, names: Sequence[str], request: Request) -> UnknownColumnError:

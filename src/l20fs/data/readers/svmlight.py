@@ -34,13 +34,13 @@ def read_svmlight(content: bytes, request: Request) -> Contents:
     has_labels = request.labels is None
     return Contents(
         X=sp.csr_array(X),
-        feature_names=numbered(X.shape[1]),
+        feature_names=default_names(X.shape[1]),
         y=label_texts(labels) if has_labels else None,
         target_name="label" if has_labels else "",
     )
 
 
-def numbered(n_features: int) -> list[str]:
+def default_names(n_features: int) -> list[str]:
     """Return default names for unnamed features."""
     return [f"feature{j + 1}" for j in range(n_features)]
 

@@ -10,8 +10,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
 from sklearn.base import clone
 
+from l20fs.blocks import FileBlocks
 from l20fs.text import MOST, did_you_mean, listed
 from l20fs.typing import Array, Decimal, Duplicates, Join, Missing, Task
 
@@ -187,10 +189,10 @@ class Request:
     decimal: Decimal | None = None
     skip_rows: int | None = None
     #: Texts that stand for a missing value, besides the usual ones.
-    na: tuple[str, ...] = ()
+    na: Sequence[str] = ()
     #: Names or patterns of columns to leave out, and of the features to read.
-    ignore: tuple[str, ...] = ()
-    features: tuple[str, ...] | None = None
+    ignore: Sequence[str] = ()
+    features: Sequence[str] | None = None
     duplicates: Duplicates | None = None
     missing: Missing | None = None
     join: Join | None = None
@@ -209,6 +211,15 @@ class Request:
     def lacks_labels(self) -> bool:
         """Whether it is not said where the labels are, and they are needed."""
         return self.need_labels and self.labels is None and self.target is None
+
+    @property
+    def expects_labels(self) -> bool:
+        """Whether the labels have to be in the file itself."""
+        return self.labels is None and (self.need_labels or self.target is not None)
+
+    def asked_name(self, name: str) -> str:
+        """Return the name of a column without blanks around it, if it is that of the target or of the groups."""
+        return name.strip() if name.strip() in (self.target, self.groups) else name
 
     def note(self, text: str) -> None:
         """Keep a note for the user, which names the file."""
@@ -298,6 +309,24 @@ class Contents:
     is_turned: bool = False
     #: Decimal mark of the targets, if they are numbers as text.
     decimal: Decimal = "."
+
+    def with_features(self, kept: Sequence[int]) -> Contents:
+        """Return the contents with the features at some places; a matrix in blocks stays in its file."""
+        names, is_kept = self.feature_names, set(kept)
+        return replace(
+            self,
+            X=self.X.with_columns(list(kept)) if isinstance(self.X, FileBlocks) else self.X[:, list(kept)],
+            feature_names=[names[place] for place in kept],
+            others=[*self.others, *(name for place, name in enumerate(names) if place not in is_kept)],
+        )
+
+    def with_samples(self, kept: Sequence[int]) -> Contents:
+        """Return the contents with the samples at some places, in the same order."""
+        if len(kept) == self.X.shape[0]:
+            return self
+        of_samples = {name: getattr(self, name) for name in ("sample_names", "y", "groups", "lines")}
+        parts: dict[str, Any] = {name: [part[i] for i in kept] for name, part in of_samples.items() if part is not None}
+        return replace(self, X=self.X[np.asarray(kept)], **parts)
 
 
 def require(package: str, extra: str, request: Request) -> Any:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-import re
-import unicodedata
 from collections.abc import Sequence
 
 import numpy as np
 
 from l20fs.data.readers.number_texts import KNOWN_MISSING, MARKS, as_number, is_missing
 from l20fs.data.readers.table import Contents, DataError, Request
-from l20fs.text import MOST, counted, listed
+from l20fs.text import MOST, counted, first_of, folded, listed
 from l20fs.typing import Array
 
-#: A number as in a table; Python alone would also read 1_000.
-NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?)", re.IGNORECASE | re.ASCII)
+#: Texts that stand for a missing label, in lower case, as R, pandas and spreadsheets write it.
+NO_LABEL = frozenset(["", "na", "n/a", "nan", "<na>", "#n/a", "#nv"])
 
 #: Numbers with more different values than this may be meant as numbers.
 FEW_LABELS = 20
@@ -32,6 +30,32 @@ def targets_of(texts: Sequence[str], what: str, contents: Contents, request: Req
     if request.needed is None:
         _refuse_no_classes(labels, what, request, turn_hint)
     return labels
+
+
+def leave_out_unlabelled(contents: Contents, what: str, request: Request) -> Contents:
+    """Return the contents without the samples whose label or number is missing."""
+    if contents.y is None:
+        return contents
+    texts = [str(value).strip() for value in contents.y]
+    gone = [place for place, text in enumerate(texts) if _is_no_target(text, request)]
+    n_gone, n_samples = len(gone), len(texts)
+    if not gone:
+        return contents
+    shown = listed(dict.fromkeys(texts[place] for place in gone if texts[place]), empty="")
+    have = f"{n_gone} of {n_samples} samples {'has' if n_gone == 1 else 'have'} no {what}"
+    said = f"{have}{f' ({shown})' if shown else ''}, {first_of(n_gone)}in {_places(gone, contents)}"
+    if n_gone == n_samples:
+        raise DataError(f"{request.name}: {said}. Fill them in, or name another column.")
+    request.guess(None, None, f"{said}; {'it is' if n_gone == 1 else 'they are'} left out")
+    gone_too = set(gone)
+    return contents.with_samples([place for place in range(n_samples) if place not in gone_too])
+
+
+def _is_no_target(text: str, request: Request) -> bool:
+    """Return whether a label or a number is missing; words such as "none" may be classes, under --strict also NA."""
+    if request.task == "regression":
+        return is_missing(text, request) or text.lower() in KNOWN_MISSING
+    return text in request.na or (not text if request.strict else text.lower() in NO_LABEL)
 
 
 def labels_of(values: Sequence[str], what: str, contents: Contents, request: Request) -> Array:
@@ -70,7 +94,8 @@ def numbers_of(values: Sequence[str], what: str, contents: Contents, request: Re
 def _refuse_missing(samples: Sequence[int] | Array, what: str, contents: Contents, request: Request) -> None:
     if len(samples):
         places = _places(samples, contents)
-        raise DataError(f"{request.name}: {len(samples)} samples have no {what}, first in {places}. Fill or drop them.")
+        have = f"{counted(len(samples), 'sample')} {'has' if len(samples) == 1 else 'have'} no {what}"
+        raise DataError(f"{request.name}: {have}, {first_of(len(samples))}in {places}. Fill or drop them.")
 
 
 def note_on_numbers(labels: Array, what: str, request: Request) -> tuple[str, ...]:
@@ -99,8 +124,7 @@ def note_on_spelling(labels: Array, groups: Array | None, request: Request) -> t
         distinct, sizes = np.unique(values, return_counts=True)
         alike: dict[str, list[str]] = {}
         for text, size in zip(distinct.tolist(), sizes.tolist(), strict=True):
-            core = "".join(unicodedata.normalize("NFKC", text).split()).casefold()  # blanks of every kind
-            alike.setdefault(core, []).append(f"{text!r} ({size})")
+            alike.setdefault(folded(text), []).append(f"{text!r} ({size})")
         shown = [", ".join(some) for some in alike.values() if len(some) > 1]
         if shown:
             more = f" and {len(shown) - MOST} more" if len(shown) > MOST else ""
@@ -122,7 +146,7 @@ def _refuse_no_classes(labels: Array, what: str, request: Request, turn_hint: st
             f"few classes with several samples each.{way_out}{turn_hint}"
         )
     if are_numbers and len(distinct) > FEW_LABELS:
-        has_fractions = any(not float(text).is_integer() for text in distinct.tolist())
+        has_fractions = any((as_number(text) or 0.0) % 1.0 for text in distinct.tolist())
         if has_fractions or 2 * np.count_nonzero(sizes <= 2) > len(distinct):
             raise DataError(
                 f"{request.name}: column {what} has {len(distinct)} different numbers in {len(labels)} samples. {CHOOSE}"
@@ -130,8 +154,7 @@ def _refuse_no_classes(labels: Array, what: str, request: Request, turn_hint: st
 
 
 def _are_numbers(distinct: Array) -> bool:
-    texts = [text.strip() for text in distinct.tolist()]
-    return all(NUMBER.fullmatch(text) and math.isfinite(float(text)) for text in texts)
+    return all(number is not None and math.isfinite(number) for number in map(as_number, distinct.tolist()))
 
 
 def _places(samples: Sequence[int] | Array, contents: Contents) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from l20fs.data.readers.cells import Cells, Columns, is_asked_for
+from l20fs.data.readers.columns import read_columns
 from l20fs.data.readers.encoding import decode
 from l20fs.data.readers.frames import check_header, contents_of_frame, wanted_columns
 from l20fs.data.readers.layout import find_layout
@@ -66,7 +66,17 @@ def row_contents(table: Lines, request: Request, missing: Sequence[str] = ()) ->
     """Return the contents of a table with one sample per line."""
     header = check_header(named(table.header), request)
     columns = {header.index(name): name for name in (*wanted_columns(request), request.groups) if name in header}
-    frame, mark = _read_columns(table, header, columns, request, missing)
+    labels = {request.groups} if request.task == "regression" else set(columns.values())
+    frame, mark = read_columns(
+        lambda mark: parse(table, list(columns), request, missing, mark),
+        header,
+        columns,
+        lambda column, row: f"column {header[column]!r}, line {table.numbers[row]}",
+        request,
+        first=_first_mark(table, [name not in labels for name in header]),
+        separator=table.separator,
+        sample_names=0,
+    )
     texts: dict[str, Sequence[str]] = {name: frame[column].tolist() for column, name in columns.items()}
     frame.columns = header
     frame = without_empty(frame, table.header, request)
@@ -99,33 +109,6 @@ def note_unnamed(names: Sequence[str], request: Request) -> None:
     if names:
         what = "1 column has no name and is" if len(names) == 1 else f"{len(names)} columns have no names and are"
         request.guess(None, None, f"{what} called {listed(names)}")
-
-
-def _read_columns(
-    table: Lines, header: list[str], texts: Mapping[int, str], request: Request, missing: Sequence[str]
-) -> tuple[Any, Decimal]:
-    """Return all columns, with odd cells among numbers as numbers or missing, and the decimal mark."""
-
-    targets = [j for j, name in texts.items() if name == request.table_target and request.task == "regression"]
-
-    def odd(frame: Any, mark: Decimal) -> Columns:
-        found = [j for j, dtype in enumerate(frame.dtypes) if dtype.kind not in "biuf" and j not in texts]
-        return {j: frame[j].tolist() for j in (*targets, *found) if j in texts or is_asked_for(header[j], request)}
-
-    cells = Cells(
-        parse=lambda mark: parse(table, list(texts), request, missing, mark),
-        odd=odd,
-        where=lambda column, row: f"column {header[column]!r}, line {table.numbers[row]}",
-        targets=targets,
-        separator=table.separator,
-        names=0,
-    )
-    is_value = [j not in texts or j in targets for j in range(len(header))]
-    frame, found, mark = cells.read(_first_mark(table, is_value), request)
-    if found.numbers:
-        columns = {j: found.numbers.get(j, frame[j]) for j in range(frame.shape[1])}
-        frame = require("pandas", "cli", request).DataFrame(columns, copy=False)
-    return frame, mark
 
 
 def _first_mark(table: Lines, is_value: Sequence[bool]) -> Decimal:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from l20fs.data.readers.frames import is_numeric, leave_out_texts, precision_of, wanted_columns
+from l20fs.data.readers.joining import match_names, without_affix
 from l20fs.data.readers.selection import matched
 from l20fs.data.readers.table import Contents, DataError, Request, UnknownColumnError, find, refuse_repeated, require
 from l20fs.typing import Array
@@ -36,7 +37,7 @@ def are_samples_in_columns(header: Sequence[str], first: Sequence[str], request:
     if wanted and not set(wanted) & set(header):
         rows = [name for name in wanted if name in first]
         reason = f"{rows[0]!r} is the name of a row" if rows else ""
-    elif _are_labelled(header[1:], request) and request.labelled_samples.isdisjoint(first):
+    elif _are_labelled(header[1:], first, request) and request.labelled_samples.isdisjoint(first):
         reason = f"the samples of {request.labels and request.labels.name} are the names of columns"
     elif request.needed and request.needed.isdisjoint(header) and not request.needed.isdisjoint(first):
         reason = "features that are needed are the names of rows"
@@ -45,10 +46,12 @@ def are_samples_in_columns(header: Sequence[str], first: Sequence[str], request:
     return bool(reason)
 
 
-def _are_labelled(names: Sequence[str], request: Request) -> bool:
-    """Return whether half of some names, or of the samples in the file of labels, are the same."""
+def _are_labelled(names: Sequence[str], rows: Sequence[str], request: Request) -> bool:
+    """Return whether half of some names, or of the samples in the file of labels, are the same; or all but an ending."""
     known = request.labelled_samples
     n_known = len(known.intersection(names))
+    if not n_known and known and len(without_affix(names, known)) == len(names):
+        return not match_names(rows, sorted(known), near=True).rows
     return n_known > 0 and 2 * n_known >= min(len(known), len(names))
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from l20fs.blocks.memory import format_bytes
 from l20fs.data.readers.frames import wanted_columns
 from l20fs.data.readers.limits import memory_for, repack
+from l20fs.data.readers.number_texts import looks_like_number
 from l20fs.data.readers.table import DataError, Request, UnknownColumnError, first_line, require
 from l20fs.text import did_you_mean
 
@@ -26,8 +27,6 @@ REFERENCE = re.compile(rb"""<(?:\w+:)?(?:c|row)\s(?:[^<>]*\s)?r\s*=\s*["']([A-Za
 USUAL_REFERENCE = re.compile(rb'<(?:c|row) r="([A-Za-z]*)(\d+)"')
 ELEMENT = re.compile(rb"<(?:\w+:)?(?:c|row)\s")
 PIECE, OVERLAP = 2**20, 2**10
-
-NUMBER = re.compile(r"\s*[<>]?[+-]?\d+([.,]\d+)?([eE][+-]?\d+)?\s*")
 
 Cell = Any
 Rows = list[list[Cell]]
@@ -129,7 +128,7 @@ def looks_like_table(rows: Rows) -> bool:
     (True, False)
     """
     cells = [cell for row in rows[1:] for cell in row[1:] if cell != ""]
-    n_numbers = sum(isinstance(cell, int | float) or bool(NUMBER.fullmatch(str(cell))) for cell in cells)
+    n_numbers = sum(isinstance(cell, int | float) or looks_like_number(str(cell)) for cell in cells)
     return bool(cells) and 2 * n_numbers >= len(cells)
 
 

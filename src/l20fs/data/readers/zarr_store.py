@@ -33,7 +33,7 @@ def read_zarr(request: Request) -> Contents:
 
 
 def _read_array(stored: Any, request: Request) -> Contents:
-    if request.lacks_labels or request.table_target is not None:
+    if request.expects_labels:
         raise DataError(f"{request.name}: a zarr array has no labels. Give a file with them (--labels FILE).")
     if request.layer is not None:
         raise DataError(f"{request.name}: layer {request.layer!r} is for AnnData; this is a single array. Leave it out.")
