@@ -9,12 +9,14 @@ import pytest
 import scipy.sparse as sp
 from samples import make_data
 from select_findings import LETTERS, findings
+from sklearn.impute import SimpleImputer
 
 from l20fs import L20Selector
 from l20fs.cli import select_strips
 from l20fs.cli.options import SelectOptions
 from l20fs.cli.select_content import build_content
 from l20fs.cli.select_strips import strips_of
+from l20fs.data.readers.table import Unprepared
 from l20fs.report import render
 
 
@@ -59,7 +61,7 @@ def test_large_classes_are_thinned_and_the_last_features_left_out(monkeypatch):
     monkeypatch.setattr(select_strips, "MOST_STRIP_VALUES", 20)
     assert of(found) is None
     monkeypatch.setattr(select_strips, "MOST_STRIP_VALUES", 10**6)
-    monkeypatch.setattr(select_strips, "MOST_CLASSES", 2)
+    monkeypatch.setattr(select_strips, "MOST_STRIP_CLASSES", 2)
     assert of(found) is None
 
 
@@ -78,6 +80,28 @@ def test_missing_and_huge_values():
     assert len(of(replace(found, samples=replace(found.samples, X=X))).values) == 1
     X[:, best] = np.nan
     assert of(replace(found, samples=replace(found.samples, X=X))).values[0] == [[], [], []]
+
+
+def test_values_that_were_filled_in_are_not_shown():
+    """Neither as dots nor in medians; of a group, whose mean needs all features, they are, and the page says so."""
+    found = findings(predictions=None)
+    X = found.samples.X
+    gaps = np.zeros(X.shape, dtype=bool)
+    gaps[::3, found.selector.path_.order[:3]] = True
+    unprepared = Unprepared(np.where(gaps, np.nan, X), SimpleImputer(strategy="median"))
+    samples = replace(found.samples, X=unprepared.prepared(), unprepared=unprepared, missing={"g0": 1 / 3})
+    with_gaps = replace(found, samples=samples)
+    for feature, values in zip(found.selector.path_.order, of(with_gaps).values, strict=True):
+        measured = [np.sort(X[(found.samples.y == letter) & ~gaps[:, feature], feature]) for letter in LETTERS]
+        for shown, expected in zip(values, measured, strict=True):
+            np.testing.assert_allclose(shown, expected, atol=np.ptp(X[:, feature]) / 500)
+    sentence = "A sample without a measured value of the feature has no dot."
+    assert sentence in render(build_content(with_gaps))
+    assert sentence not in render(build_content(found))
+    groups = findings(L20Selector(2, max_features=9, feature_groups=[[0, 1, 2], [9, 5]]), predictions=None)
+    strips = of(replace(groups, samples=samples))
+    assert sum(map(len, strips.values[0])) == 60
+    assert strips.unit.endswith("mean of the features of the group, missing values filled in")
 
 
 def test_values_of_numbers_stand_beside_the_target():

@@ -194,10 +194,12 @@ def test_rules_for_missing_values(tmp_path, rule, dtype):
         np.testing.assert_array_equal(table.X, X[:, [0, 3, 5]])
         assert table.notes == ("a.npz: 3 features with missing values are left out: 'g1', 'g2', 'g4'.",)
         assert (table.others, table.unprepared, table.missing) == (["g1", "g2", "g4"], None, {})
+        assert table.measured is table.X
         return
     imputer = KNNImputer() if rule == "knn" else SimpleImputer(strategy="median")
     np.testing.assert_array_equal(table.X, imputer.fit_transform(X))
     np.testing.assert_array_equal(table.X_before, X)
+    np.testing.assert_array_equal(table.measured, X)
     assert table.missing == {"g1": 1 / 12, "g2": 2 / 12, "g4": 1 / 12}
     what = "mean of the five nearest" if rule == "knn" else "median of the"
     said = "a.npz: 4 values of 3 features are missing, first in column 'g1', sample 2; they are filled in by the"
@@ -276,6 +278,7 @@ def test_the_feature_of_largest_variance_is_chosen_before_gaps_are_filled_in(tmp
     np.testing.assert_array_equal(table.X, SimpleImputer(strategy="median").fit_transform(X[:, chosen]))
     assert table.missing == {"A": 2 / 12, "B": 1 / 12}
     np.testing.assert_array_equal(table.X_before, X)
+    np.testing.assert_array_equal(table.measured, X[:, chosen])
     logged = table.mapped(lambda values: np.log1p(np.abs(values)))
     again = np.log1p(np.abs(X))
     assert np.isfinite(logged.X).all()

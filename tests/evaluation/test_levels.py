@@ -28,7 +28,7 @@ def explained(means, chosen):
 def test_the_fewest_classes_that_explain_enough_or_the_best_one(means):
     """By brute force over all sets of at most half of the classes, not only the highest and lowest ones."""
     level = class_level(means)
-    if len(set(means)) < 2:
+    if 100 * max(means) - 100 * min(means) < 19.5:
         assert level == Level(True, ())
         return
     wanted = []
@@ -47,21 +47,27 @@ def test_the_fewest_classes_that_explain_enough_or_the_best_one(means):
 
 @given(MEANS, st.randoms())
 def test_the_order_of_the_classes_does_not_matter(means, random):
-    """Nor do shifts and rescaling, but for the two decimals that count."""
+    """Nor do shifts and rescaling, but for small differences."""
     order = list(range(len(means)))
     random.shuffle(order)
     level, other = class_level(means), class_level([means[place] for place in order])
-    if len(set(means)) == len(means) and len({abs(2 * mean - max(means) - min(means)) for mean in means}) > 2:
+    if (
+        level.classes
+        and len(set(means)) == len(means)
+        and len({abs(2 * mean - max(means) - min(means)) for mean in means}) > 2
+    ):
         assert sorted(order[place] for place in other.classes) == list(level.classes) or explained(
             means, [order[place] for place in other.classes]
         ) == pytest.approx(explained(means, level.classes))
-    assert class_level([2.0 * mean + 3.0 for mean in means]) == level
+    if level.classes:
+        assert class_level([2.0 * mean + 3.0 for mean in means]) == level
 
 
 def test_two_classes_have_one_in_which_it_is_high():
     assert class_level([-0.03, 1.9]) == Level(True, (1,))
     assert class_level([0.2, -1.9]) == Level(True, (0,))
-    assert class_level([0.001, -0.001]) == Level(True, ())
+    assert class_level([0.1, -0.09]) == Level(True, ()), "a small effect"
+    assert class_level([0.1, -0.1]) == Level(True, (0,))
     assert class_level([]) == class_level([1.0]) == Level(True, ())
 
 
@@ -78,6 +84,9 @@ def test_levels_of_the_tumours_are_those_of_the_heatmap():
     units = [np.array([j]) for j in range(tumours.data.shape[1])]
     for means in class_means(tumours.data, units, codes):
         level = class_level(means)
+        if not level.classes:
+            assert max(means) - min(means) < 0.22
+            continue
         sign = 1.0 if level.is_high else -1.0
         named = [sign * means[place] for place in level.classes]
         assert min(named) >= max(sign * mean for place, mean in enumerate(means) if place not in level.classes) - 0.01

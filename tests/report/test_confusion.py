@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from report_samples import make_content
@@ -29,6 +31,9 @@ def test_no_confusion_is_told_too():
     assert in_words(confused_pairs([[3, 0], [0, 4]]), "ab", "ab") == [["No sample is taken for one of another class."]]
     assert "".join(in_words([(0, 1, 1, 1)], "ab", "ab")[0]) == "Of 1 a sample 1 is taken for b (100.0 %)."
     assert least_recognised([ClassRate((1.0, 0.5, 1.0), None, 4), ClassRate(None, None, 0)], "ab") == []
+    assert least_recognised([ClassRate((0.5, 0.1, 0.9), None, 4), ClassRate((0.5, 0.2, 0.8), None, 8)], "ab") == []
+    rates = [ClassRate((share, 0.0, 1.0), None, 4) for share in (0.75, 0.5, 0.5, 0.5)]
+    assert "".join(least_recognised(rates, "abcd")[0]) == "b and 2 other classes are recognised least: 50.0 %."
 
 
 def test_many_classes_are_sorted_by_recall_and_few_are_not():
@@ -58,6 +63,8 @@ def recall_words(content, k):
 @pytest.mark.parametrize("n_classes", [4, 40])
 def test_words_follow_the_slider_and_many_classes_have_a_list(show, n_classes):
     content = make_content(n_classes=n_classes, n_samples=40 * n_classes // 4, k=3, k_max=6)
+    rates = [[ClassRate((0.125, 0.02, 0.4), None, 8), *others[1:]] for others in content.rates]
+    content = replace(content, rates=rates)
     page = show(content)
     for k in (3, 6, 1):
         page.locator("#k-number").fill(str(k))

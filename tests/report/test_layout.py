@@ -13,17 +13,22 @@ from l20fs.text import parted, shorten
 
 LONG = [f"probe_set_with_a_long_common_prefix_that_ends_late_{place:05d}_at" for place in range(12)]
 CLASSES = [f"squamous cell carcinoma of the {place} with further words" for place in ("lung", "neck", "cervix", "skin")]
+UNBROKEN = [f"Patients_of_the_university_hospital_with_the_disease_of_type_{sign}" for sign in "ABCDEF"]
 WIDE = Table("Wide", tuple(f"a column of numbers {i}" for i in range(30)), ((Cell("0.12345"),) * 30,), (True,) * 30)
 DESK = {"width": 1300, "height": 900}
 
 
+def others():
+    return [[(LONG[(place + step) % 12], 0.8, 0) for step in (1, 2, 3)] for place in range(12)]
+
+
 def long_names(**changes):
-    others = [[(LONG[(place + step) % 12], 0.8, 0) for step in (1, 2, 3)] for place in range(12)]
-    return make_content(k=6, k_max=12, names=LONG, classes=CLASSES, substitutes=others, title=LONG[0], **changes)
+    return make_content(k=6, k_max=12, names=LONG, classes=CLASSES, substitutes=others(), title=LONG[0], **changes)
 
 
 PAGES = {
     "long names": long_names,
+    "long words": lambda: make_content(n_classes=6, k=6, k_max=12, names=LONG, classes=UNBROKEN, substitutes=others()),
     "two classes": lambda: make_content(n_classes=2, k=6, k_max=8),
     "50 classes": lambda: make_content(n_classes=50, k=6, k_max=8, n_samples=400),
     "regression": lambda: make_regression(k=4, k_max=6, names=LONG[:6]),
@@ -90,6 +95,20 @@ def test_a_name_is_parted_as_it_is_shortened(limit):
         assert shorten(name, limit) == (f"{first}…{last}" if middle else first)
         assert len(shorten(name, limit)) <= limit
         assert len(last) >= (limit - 1) // 2 or not middle
+
+
+def test_names_that_agree_at_both_ends_are_told_apart(show):
+    """In what Python writes and in what the script does; and short ones are not broken on a phone."""
+    classes = [f"Cell type number {i} of the fly atlas" for i in range(10, 14)]
+    content = make_content(k=3, k_max=6, names=[f"gene{i:04d}" for i in range(6)], classes=classes)
+    page = show(content, viewport=DESK)
+    page.locator("#k-more").click()
+    seen = "(all) => all.map((e) => [...e.childNodes].map((n) => n.className === 'cut' ? '…' : n.textContent).join(''))"
+    for part in (".facts .class bdi", ".strips tbody bdi", "#rates-rows bdi"):
+        assert len(set(page.locator(part).evaluate_all(seen))) == 4
+    page.set_viewport_size({"width": 375, "height": 800})
+    names = page.locator("#heatmap tbody tr:not([hidden]) th:not([colspan]) bdi")
+    assert names.evaluate_all("(all) => all.map((e) => e.getClientRects().length)") == [1] * 4
 
 
 def test_a_shadow_shows_where_a_table_goes_on(show):

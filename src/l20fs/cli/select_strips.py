@@ -10,18 +10,16 @@ import numpy as np
 from l20fs.cli.select_findings import Findings
 from l20fs.estimators.feature_values import unit_values
 from l20fs.report.measures import Strips
-from l20fs.report.rules import LARGEST, MOST_OF_A_CLASS, MOST_POINTS, MOST_STRIP_VALUES
+from l20fs.report.rules import LARGEST, MOST_OF_A_CLASS, MOST_POINTS, MOST_STRIP_CLASSES, MOST_STRIP_VALUES
 from l20fs.typing import Array
 
 #: Fewest values of a class, and of a regression: rather than less, the page has fewer features.
 FEWEST_OF_A_CLASS, FEWEST_POINTS = 8, 100
-#: More classes have no picture.
-MOST_CLASSES = 100
 
 
 def strips_of(findings: Findings, units: list[Array]) -> Strips | None:
     """Return the values of as many units as the page has room for; None if there is nothing to show."""
-    if not units or len(findings.targets) > MOST_CLASSES:
+    if not units or len(findings.targets) > MOST_STRIP_CLASSES:
         return None
     found = _of_numbers(findings, units) if findings.is_regression else _of_classes(findings, units)
     return found if found.values else None
@@ -54,7 +52,9 @@ def _of_numbers(findings: Findings, units: list[Array]) -> Strips:
 
 def _values(findings: Findings, units: list[Array]) -> Iterator[Array]:
     """Yield the values of the units up to the first one that is too large for a picture."""
-    for values in unit_values(findings.samples.X, units, standardised=findings.has_groups):
+    samples = findings.samples
+    X = samples.X if findings.has_groups else samples.measured  # few samples have values of all features of a group
+    for values in unit_values(X, units, standardised=findings.has_groups):
         if np.abs(values[np.isfinite(values)]).max(initial=0.0) > LARGEST:
             return
         yield values
@@ -62,7 +62,8 @@ def _values(findings: Findings, units: list[Array]) -> Iterator[Array]:
 
 def _unit(findings: Findings) -> str:
     if findings.has_groups:
-        return "standard deviations from the mean, mean of the features of the group"
+        filled = ", missing values filled in" if findings.samples.missing else ""
+        return f"standard deviations from the mean, mean of the features of the group{filled}"
     return "log(1 + value)" if findings.options.is_log else ""
 
 

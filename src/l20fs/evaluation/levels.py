@@ -9,6 +9,8 @@ from typing import NamedTuple
 ENOUGH = 0.85
 #: Digits of the means that count: smaller differences are none.
 DIGITS = 2
+#: Class means that differ by less are alike: a small effect, in standard deviations.
+SMALLEST = 0.2
 #: Beyond this all means are equally far away.
 LARGEST = 1e6
 #: Fewest samples of a class whose mean tells something.
@@ -44,7 +46,8 @@ def class_level(means: Sequence[float], sizes: Sequence[int] | None = None) -> L
     These are the fewest classes, the highest or the lowest ones, that explain :data:`ENOUGH` of the sum of squares of the
     class means, as a split of the classes into two sets; where no split does, the one class that explains most. All classes
     count alike. At most half of the classes are named, and of equally good sets the high one: two classes always have one
-    in which a feature is high. What is named as high has the highest means, what is named as low the lowest.
+    in which a feature is high, unless their means differ by less than :data:`SMALLEST`. What is named as high has the
+    highest means, what is named as low the lowest.
 
     Parameters
     ----------
@@ -66,7 +69,7 @@ def class_level(means: Sequence[float], sizes: Sequence[int] | None = None) -> L
     rounded = [round(min(max(mean, -LARGEST), LARGEST), DIGITS) for mean in means]
     n, centre = len(rounded), sum(rounded) / max(len(rounded), 1)
     total = sum((mean - centre) ** 2 for mean in rounded)
-    if len(set(rounded)) < 2:
+    if n < 2 or round(max(rounded) - min(rounded), DIGITS) < SMALLEST:
         return Level(True, ())
     falling = sorted(range(n), key=lambda place: -rounded[place])  # of equal means the first class comes first
     rising = sorted(range(n), key=lambda place: rounded[place])

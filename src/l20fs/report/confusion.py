@@ -72,7 +72,7 @@ def pair_rows(pairs: Sequence[Pair], classes: Sequence[str]) -> list[list[Any]]:
 
 
 def least_recognised(rates: Sequence[ClassRate], classes: Sequence[str]) -> list[Parts]:
-    """Tell which class is recognised least, if any is recognised less than always.
+    """Tell which class is recognised least, if any is recognised less than the others.
 
     Examples
     --------
@@ -84,6 +84,12 @@ def least_recognised(rates: Sequence[ClassRate], classes: Sequence[str]) -> list
     if not known or min(known)[0][0] >= 1.0:
         return []
     recall, place = min(known)
+    n_alike = sum(share[0] == recall[0] for share, _ in known)
+    if n_alike == len(known) > 1:
+        return []
+    if n_alike > 1:
+        others = f" and {n_alike - 1} other class{'es' * (n_alike > 2)} are recognised least: {percent(recall[0])}."
+        return [["", classes[place], others]]
     share = with_interval(*recall, is_share=True)
     return [["", classes[place], f" is recognised least: {share} of its {counted(rates[place].n_samples, 'sample')}."]]
 

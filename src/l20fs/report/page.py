@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import struct
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from l20fs.report import frames, points, spreadsheets, strips, svg
@@ -14,6 +15,8 @@ from l20fs.report.frames import unbroken as unbroken
 from l20fs.report.html_page import fill
 from l20fs.report.lookup import for_search, packed
 from l20fs.report.measures import PanelNumbers
+from l20fs.report.rules import MOST_STRIP_CLASSES
+from l20fs.text import shorten
 
 #: Fields of the content that the script needs to show another k; all else is drawn once.
 SCRIPT_FIELDS = ("title", "task", "classes", "targets", "features")
@@ -55,6 +58,11 @@ SLOPE = "How much the prediction rises if the value rises by one unit and all ot
 #: Columns of the heatmap of a regression.
 THIRDS = ("lower third", "middle third", "upper third")
 
+#: Texts of more signs have a wider column.
+LONG_LEVEL = 40
+#: Signs to which names are shortened: at least, and at most if fewer do not tell them apart.
+SHORTENED = range(20, 61)
+
 #: Colours on each side of the middle, and the z-score that has the last one.
 N_LEVELS, FULL_COLOUR = 5, 2.0
 
@@ -85,6 +93,7 @@ def render(content: Content) -> str:
     """
     swapped, plots = frames.make_frames(content), strips.strip_plots(content)
     search = for_search(content.lookup) if content.lookup is not None and content.k_max else None
+    n_values, apart = strips.n_values(content), max(map(signs_apart, (content.classes, content.features)))
     k = content.shown
     return fill(
         "report.html",
@@ -94,7 +103,8 @@ def render(content: Content) -> str:
             *(("search.js",) if search else ()),
             "page.js",
         ),
-        data=_for_script(content, swapped, plots) | {"search": search},
+        data=_for_script(content, swapped, plots) | {"search": search, "apart": apart},
+        apart=apart,
         n_searched=search["n"] if search else 0,
         title=content.title,
         answer=unbroken(content.answer),
@@ -114,6 +124,7 @@ def render(content: Content) -> str:
         header=[column(name) for name in content.header()],
         is_number=[_is_number(content, name) for name in content.header()],
         is_technical=[_is_technical(content, name) for name in content.header()],
+        has_long_levels=max(map(len, content.columns.get("level", [])), default=0) > LONG_LEVEL,
         meanings=_meanings(content),
         rows=[_row(content, place) for place in range(content.k_max)],
         could_replace=content.could_replace,
@@ -121,7 +132,9 @@ def render(content: Content) -> str:
         heat_names=_heat_names(content),
         heat_groups=content.heat_groups or [("", list(range(content.k_max)))],
         strips=plots,
-        n_values=sum(len(row) for row in content.strips.values[0]) if content.strips else 0,
+        n_values=max(n_values, default=0),
+        has_gaps=len(set(n_values)) > 1,
+        most_strip_classes=MOST_STRIP_CLASSES,
         strip_height=strips.LINE_HEIGHT,
         plot_height=strips.PLOT_HEIGHT,
         target_ticks=strips.target_ticks(content) if plots and content.task == "regression" else [],
@@ -169,6 +182,18 @@ def _for_prediction(panel: PanelNumbers, k: int) -> dict[str, Any]:
         "n_values": n_values,
         "rules": packed(struct.pack(f"<{len(numbers)}d", *numbers)),
     } | {name: getattr(panel, name) for name in ("slope", "doubt", "minimum", "maximum", "transform")}
+
+
+def signs_apart(names: Sequence[str]) -> int:
+    """Return the fewest signs, of those of a heading or more, by which shortened names differ; 0 if that takes too many.
+
+    Examples
+    --------
+    >>> signs_apart(["T cell", "B cell"]), signs_apart([f"Cell type {i} of the fly atlas" for i in "12"])
+    (20, 22)
+    """
+    n_names = len({shorten(name, 200) for name in names})
+    return next((n for n in SHORTENED if len({shorten(name, n) for name in names}) == n_names), 0)
 
 
 def _brier_of_shares(class_sizes: list[int]) -> float | None:

@@ -33,6 +33,12 @@ def strip_plots(content: Content) -> dict[str, Any] | None:
     }
 
 
+def n_values(content: Content) -> list[int]:
+    """Return how many values of each feature are shown, which differ where some are missing."""
+    features = content.strips.values if content.strips else []
+    return [sum(value is not None for row in rows for value in row) for rows in features]
+
+
 def for_script(plots: dict[str, Any] | None) -> dict[str, Any] | None:
     """Return the pictures with the differences of positions that rise, which take half the room in the packed page.
 

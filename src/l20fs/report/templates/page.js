@@ -49,11 +49,11 @@
     return made;
   }
 
-  /* A name that keeps to itself whatever it is written in, and tells the whole of it where it is cut. */
+  /* A name that keeps to itself whatever it is written in, and tells the whole of it where it is cut: as in parts.html. */
   function named(text, limit) {
     const [start, left, end] = parted(text, 200);
     const whole = left ? `${start}…${end}` : start;
-    const [first, middle, last] = parted(whole, limit);
+    const [first, middle, last] = parted(whole, Math.max(limit, report.apart));
     const made = element("bdi", first);
     if (middle) {
       const cut = element("span", element("span", middle));

@@ -21,7 +21,7 @@ function startSearch(report, names, steps, near, { element, fixed, named }) {
     const rank = ranks[place];
     if (!rank) return ["", names[place], " has no rank: it does not vary, or was left out."];
     const isIn = rank <= k;
-    const first = [`: rank ${rank} of ${nRanked}, ${isIn ? "" : "not "}among the best ${k}.`];
+    const first = [`: ${report.columns.members ? "its group has " : ""}rank ${rank} of ${nRanked}, ${isIn ? "" : "not "}among the best ${k}.`];
     if (entry) {
       const alpha = entry[place];
       if (alpha != null) first.push(`It enters at λ = ${alpha}.`);
