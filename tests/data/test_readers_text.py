@@ -322,7 +322,7 @@ NUMBERS = ["1.5", "2", "3", "4.5", "5", "6", "7", "8"]
 def test_texts_that_mean_missing(read, refuse, text):
     values, notes = values_of(read, [*NUMBERS, text.upper()])
     np.testing.assert_array_equal(values, [*map(float, NUMBERS), NA])
-    said = f"first {text.upper()!r} in column 'x', line 10 (--na {shlex.quote(text.upper())})."
+    said = f"{text.upper()!r} in column 'x', line 10 (--na {shlex.quote(text.upper())})."
     assert notes == [f"1 text among numbers is read as missing, {said}"]
     assert values_of(read, [*NUMBERS, text], na=[text], strict=True)[1] == []
 
@@ -396,8 +396,8 @@ def test_odd_cells_with_samples_in_columns(read, refuse, mark):
     expected[0, 2], expected[1, 3], expected[1, 4] = NA, 0.5, 1234.5
     np.testing.assert_array_equal(found.X, expected.T)
     assert found.feature_names == ["TP53", "NA"]
-    assert "first 'n.d.' in row 'TP53', line 3, sample 's2' (--na n.d.)" in " ".join(found.notes)
-    assert f"first '<0{mark}5' in row 'NA', line 4, sample 's3'" in " ".join(found.notes)
+    assert "missing, 'n.d.' in row 'TP53', line 3, sample 's2' (--na n.d.)" in " ".join(found.notes)
+    assert f"number, '<0{mark}5' in row 'NA', line 4, sample 's3'" in " ".join(found.notes)
     assert ("--decimal ," in " ".join(found.notes)) == (mark == ",")
     message = refuse(text.replace(f"7{mark}5", f"7{'.,'[mark == '.']}5"), samples_in="columns")
     assert "have different decimal marks" in message
@@ -432,7 +432,7 @@ def test_cells_of_a_workbook(tmp_path):
     notes = " ".join(found.notes)
     assert "2 rows above the header were skipped, first 'Measured in March' (--skip-rows 2)" in notes
     assert "--decimal ," in notes
-    assert "first 'n.d.' in column 'a', sample 2 (--na n.d.)" in notes
+    assert "missing, 'n.d.' in column 'a', sample 2 (--na n.d.)" in notes
     assert "1 limit is read as a number, '<0,5' in column 'b', sample 3" in notes
     assert found.choices["a.xlsx"] == {"skip_rows": 2, "decimal": ",", "na": ["n.d."]}
     with pytest.raises(DataError, match="--strict forbids"):
