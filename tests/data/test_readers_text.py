@@ -441,8 +441,8 @@ def test_odd_cells_with_samples_in_columns(read, refuse, mark):
     expected[0, 2], expected[1, 3], expected[1, 4] = NA, 0.5, 1234.5
     np.testing.assert_array_equal(found.X, expected.T)
     assert found.feature_names == ["TP53", "NA"]
-    assert "'n.d.' in row 'TP53', line 3, sample 's2' (--na n.d.)" in " ".join(found.notes)
-    assert f"'<0{mark}5' in row 'NA', line 4, sample 's3'" in " ".join(found.notes)
+    assert "missing, 'n.d.' in row 'TP53', line 3, sample 's2' (--na n.d.)" in " ".join(found.notes)
+    assert f"number, '<0{mark}5' in row 'NA', line 4, sample 's3'" in " ".join(found.notes)
     assert ("--decimal ," in " ".join(found.notes)) == (mark == ",")
     message = refuse(text.replace(f"7{mark}5", f"7{'.,'[mark == '.']}5"), samples_in="columns")
     assert "have different decimal marks" in message
@@ -477,7 +477,7 @@ def test_cells_of_a_workbook(tmp_path):
     notes = " ".join(found.notes)
     assert "2 rows above the header were skipped, first 'Measured in March' (--skip-rows 2)" in notes
     assert "--decimal ," in notes
-    assert "'n.d.' in column 'a', sample 2 (--na n.d.)" in notes
+    assert "missing, 'n.d.' in column 'a', sample 2 (--na n.d.)" in notes
     assert "1 limit is read as a number, '<0,5' in column 'b', sample 3" in notes
     assert found.choices["a.xlsx"] == {"skip_rows": 2, "decimal": ",", "na": ["n.d."]}
     with pytest.raises(DataError, match="--strict forbids"):

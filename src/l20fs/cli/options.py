@@ -219,7 +219,7 @@ data_options = together(
         "--join",
         type=click.Choice(get_args(Join)),
         help="Match samples and labels by exact names, use those in both (inner), or match also names that differ in case, "
-        "blanks or punctuation only (near).  [default: detected]",
+        "blanks, punctuation or an ending of all (near).  [default: detected]",
     ),
     click.option(
         "--features", type=Names(), help="Columns to read as features: names or patterns (ENSG*) with commas, or @FILE."
