@@ -510,6 +510,7 @@ def test_embedded_data_parse_back_equal():
     names = zlib.decompress(base64.b64decode(found.pop("search")["names"])).decode().split("\n")
     assert names == [" ".join(name.split()) for name in expected["lookup"]["names"]]
     assert found.pop("k") == content.k
+    assert found.pop("apart") == 20
     assert found.pop("guard") == {"names": list(spreadsheets.NAMES), "pattern": spreadsheets.PATTERN}
     panel = found.pop("panel")
     for name in ("slope", "doubt", "minimum", "maximum", "transform"):
