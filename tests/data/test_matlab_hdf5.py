@@ -92,8 +92,9 @@ def test_texts_in_cells_are_labels_and_names(tmp_path):
     assert (table.feature_names, table.sample_names) == (GENES, names["sample_names"])
     table = read_table(write(tmp_path / "b.mat", fea=X.T, gnd=TYPES), samples_in="columns")
     np.testing.assert_array_equal(table.X, X)
-    with pytest.raises(DataError, match="no 'donor'"):
-        read_table(file, "donor")
+    table = read_table(file, "donor")
+    assert (table.y.tolist(), table.sample_names) == ([*"ddeee"], ["s0", "s2", "s3", "s4", "s5"])
+    assert table.notes[0] == "a.mat: 1 of 6 samples has no 'donor', in sample 2; it is left out."
     found = read_labelled(write(tmp_path / "c.mat", X=X, Y=TYPES, feature_names=GENES))
     np.testing.assert_array_equal(found.X, X)
     assert (found.y.tolist(), found.feature_names) == (TYPES, GENES)
