@@ -109,10 +109,13 @@ def test_a_first_column_that_counts_the_samples_is_no_feature(tmp_path, first):
     with pytest.raises(DataError, match=rf"{counts}.*--ignore id"):
         read_table(file, "type", strict=True)
     said = read_table(file, "type", ignore=["id"], strict=True)
-    assert (said.feature_names, said.sample_names, said.notes) == (["a"], None, ())
+    assert (said.feature_names, said.sample_names, said.notes) == (["a"], table.sample_names, ())
     assert read_table(file, "type", features=["id", "a"]).feature_names == ["id", "a"]
-    with pytest.raises(DataError, match=rf"{counts}, and there is no other feature"):
+    with pytest.raises(DataError, match="leave no feature"):
         read_table(file, "type", ignore=["a"])
+    alone = write(tmp_path, "id,type\n" + "\n".join(f"{i + first},{'uv'[i >= 10]}" for i in range(20)))
+    with pytest.raises(DataError, match=rf"{counts}, and there is no other feature"):
+        read_table(alone, "type")
     assert read_table(write(tmp_path, ",a,type\n" + "\n".join(rows)), "type").feature_names == ["a"]
 
 
