@@ -113,6 +113,9 @@ def test_a_first_column_that_counts_the_samples_is_no_feature(tmp_path, first):
     assert read_table(file, "type", features=["id", "a"]).feature_names == ["id", "a"]
     with pytest.raises(DataError, match="leave no feature"):
         read_table(file, "type", ignore=["a"])
+    alone = write(tmp_path, "id,type\n" + "\n".join(f"{i + first},{'uv'[i >= 10]}" for i in range(20)))
+    with pytest.raises(DataError, match=rf"{counts}, and there is no other feature"):
+        read_table(alone, "type")
     assert read_table(write(tmp_path, ",a,type\n" + "\n".join(rows)), "type").feature_names == ["a"]
 
 
