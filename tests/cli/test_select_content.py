@@ -293,8 +293,9 @@ def test_a_separating_feature_is_told_of_in_wide_tables_only():
         assert any("'g0' alone separates all classes" in text for text in found.warnings) == is_told
 
 
-def test_counts_are_told_of_unless_logarithms_are_taken():
-    counts = np.random.default_rng(0).negative_binomial(0.3, 0.01, size=(30, 20)).astype(float)
+def test_counts_are_told_of_unless_logarithms_are_taken(monkeypatch):
+    monkeypatch.setattr("l20fs.evaluation.data_checks.FEWEST_COUNTED", 12)
+    counts = np.random.default_rng(0).negative_binomial(0.3, 0.01, size=(30, 12)).astype(float)
     for is_log in (False, True):
         found = findings(X=counts[np.arange(make_data(0)[0].shape[0]) % 30], options=SelectOptions(is_log=is_log))
         assert any("raw counts" in text for text in found.warnings) != is_log
