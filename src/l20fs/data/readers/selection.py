@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from fnmatch import translate
 
 from l20fs.data.readers.repeated import names_in_file
 from l20fs.data.readers.table import Contents, DataError, Request, UnknownColumnError
@@ -23,8 +24,8 @@ def matched(patterns: Iterable[str], names: Sequence[str]) -> set[str]:
         if pattern in known:
             found.add(pattern)
         elif "*" in pattern or "?" in pattern:
-            expression = re.compile(re.escape(pattern).replace(r"\*", ".*").replace(r"\?", "."), re.DOTALL)
-            found |= {name for name in known if expression.fullmatch(name)}
+            expression = re.compile(translate(pattern.replace("[", "[[]")))  # brackets are no sets here
+            found |= {name for name in known if expression.match(name)}
     return found
 
 
