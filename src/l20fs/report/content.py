@@ -123,8 +123,8 @@ class Content:
     ... )
     >>> Content.from_json(content.to_json()) == content
     True
-    >>> content.selection_tsv(2, for_spreadsheets=True).split()
-    ['feature', 'rank', 'x', '1', "'=y", '2']
+    >>> content.selection_tsv(2, for_spreadsheets=True).split()[1:]
+    ['rank', 'x', '1', "'=y", '2']
     """
 
     title: str
