@@ -14,8 +14,9 @@ demo: $(VENV)/demo.stamp
 	@echo "A sample per column, the classes in a sheet of their own (all options: $(BIN)/l20fs select --help):"
 	@echo "    $(BIN)/l20fs select YOUR.csv --samples-in columns --labels SHEET.csv --target COLUMN -o results --open"
 
+# Two workers with one thread each: a second thread of each would only wait for the other worker.
 test: lint types
-	$(BIN)/python -m pytest -n 2 -q
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -q
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
