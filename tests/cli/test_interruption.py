@@ -27,6 +27,7 @@ def table(tmp_path_factory):
 def stopped(monkeypatch):
     """Return a function that runs the program until so many results are stored, and then sends it a signal."""
     write = keyed_store.write_atomically
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # shells let programs in the background ignore it
 
     def start(arguments, number, n_kept):
         n_left = n_kept
@@ -45,7 +46,8 @@ def stopped(monkeypatch):
                 cli.main()
         return end.value.code
 
-    return start
+    yield start
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize(
