@@ -1,0 +1,53 @@
+"""Files that are read: regular ones only, so that a pipe or a device neither blocks nor goes on for ever."""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import BinaryIO
+
+#: Kinds of files that are not regular, by the type bits of their mode.
+KINDS = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFSOCK: "a socket",
+}
+
+
+class NotAFileError(OSError):
+    """Folder, pipe, device or socket where a regular file is needed."""
+
+
+class LargeFileError(OSError):
+    """File that is larger than any of its kind."""
+
+
+def open_regular(file: str | os.PathLike[str]) -> BinaryIO:
+    """Open a regular file for reading in binary; anything else raises an error at once, and nothing waits.
+
+    Examples
+    --------
+    >>> open_regular("/dev/null")
+    Traceback (most recent call last):
+        ...
+    l20fs.storage.regular_files.NotAFileError: /dev/null: a device, where a regular file is needed. Save it to a file first.
+    """
+    # Opening a pipe would wait for its other end; the check on the open file cannot be overtaken by another process.
+    descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    mode = os.fstat(descriptor).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(descriptor)
+        kind = KINDS.get(stat.S_IFMT(mode), "something else")
+        raise NotAFileError(f"{os.fspath(file)}: {kind}, where a regular file is needed. Save it to a file first.")
+    return os.fdopen(descriptor, "rb")
+
+
+def read_regular(file: str | os.PathLike[str], most_bytes: int) -> bytes:
+    """Return the content of a regular file of at most ``most_bytes``."""
+    with open_regular(file) as stream:
+        content = stream.read(most_bytes + 1)
+    if len(content) > most_bytes:
+        raise LargeFileError(f"{os.fspath(file)}: larger than {most_bytes} bytes, as no such file is. Name another one.")
+    return content
