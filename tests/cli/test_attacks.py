@@ -1,4 +1,4 @@
-"""Every attack of ``tests/attacks`` through the command line: nothing runs, hangs, crashes or takes memory beyond its cap."""
+"""Every attack of ``tests/attacks`` through the command line: nothing runs, hangs, crashes or exceeds its memory."""
 
 from __future__ import annotations
 
