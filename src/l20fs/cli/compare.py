@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 from rich.box import SIMPLE_HEAD
-from rich.table import Table as RichTable
 
 from l20fs.cli.folder import check_writable
 from l20fs.cli.options import DataOptions, check_scoring, data_options, scoring_option
-from l20fs.cli.output import cell_bars, note, plain, show, show_json, show_tables, tell_results
+from l20fs.cli.output import Table, cell_bars, note, show, show_json, show_tables, tell_results
 from l20fs.typing import Scale
 
 if TYPE_CHECKING:
     from l20fs.experiments.compare import Comparison
     from l20fs.experiments.plan import Plan, Variant
-    from l20fs.report.document import Table
+    from l20fs.report import document
 
 #: Name of a data set in pictures and in the folder of the cells; a file name may be longer, and hold anything.
 MOST_LETTERS = 60
@@ -111,7 +110,7 @@ def compare(
         show_json(summary(found, dataset.name, plan))
     else:
         show_tables(*shown(found.table))
-        show(f"{found.answer}\n")
+        show(found.answer)
         note(found.table.caption)
     tell_results(folder, [file.name for file in found.files], open_page=open_page)
 
@@ -171,15 +170,15 @@ def name_of(data: str) -> str:
     return re.sub(r"[^\w .,+-]", "_", stem).strip(" .")[:MOST_LETTERS].strip(" .") or "data"
 
 
-def shown(table: Table) -> list[RichTable]:
+def shown(table: document.Table) -> list[Table]:
     """Split a table by classifier into tables narrow enough for a terminal."""
-    tables: dict[str, RichTable] = {}
+    tables: dict[str, Table] = {}
     for first, *rest in table.rows:
         if first.text not in tables:
-            tables[first.text] = RichTable(title=first.text, box=SIMPLE_HEAD, title_justify="left", padding=(0, 1, 0, 0))
+            tables[first.text] = Table(title=first.text, box=SIMPLE_HEAD, title_justify="left", padding=(0, 1, 0, 0))
             for name, is_number in zip(table.header[1:], table.is_number[1:], strict=True):
                 tables[first.text].add_column(
                     name, justify="right" if is_number else "left", no_wrap=name != "parameters", overflow="fold"
                 )
-        tables[first.text].add_row(*(plain(f"{cell.text} {cell.detail}".strip()) for cell in rest))
+        tables[first.text].add_row(*(f"{cell.text} {cell.detail}".strip() for cell in rest))
     return list(tables.values())

@@ -35,6 +35,6 @@ def report(folder: Path, open_page: bool) -> None:
     except ReportError as error:
         raise ReportError(f"{stored}: {error} Run `l20fs select` again with --force.") from error
     write_atomically(page, text_writer(render(content)))
-    show(f"{page}\n")
+    show(str(page))
     if open_page:
         open_in_browser(page)

@@ -105,6 +105,6 @@ def reproduce(
         made = reproduction.make(names)
     for exhibit in made:
         for name in exhibit.files:
-            show(f"{folder / name}\n")
+            show(str(folder / name))
     if made:
         note(f"All of it on one page: {write_reproduction_page(folder, made)}")

@@ -8,24 +8,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.table import Table as RichTable
 
 from l20fs.cli.folder import check_folder, write_folder
 from l20fs.cli.options import data_options
 from l20fs.cli.output import (
+    Table,
     note,
     open_in_browser,
-    plain,
     show,
     show_json,
     show_tables,
-    tsv_writer,
 )
-from l20fs.text import printable
 
 if TYPE_CHECKING:
     from l20fs.cli.validate_steps import Judgement, ValidateOptions
-    from l20fs.report.document import Table
+    from l20fs.report import document
 
 #: In the order in which they are put in place; run.json marks a complete run.
 RESULT_FILES = ("validation.tsv", "predictions.tsv", "validation.json", "validation.html", "run.json")
@@ -98,6 +95,7 @@ def finish(found: Judgement, options: ValidateOptions) -> None:
     import pandas as pd
 
     from l20fs.cli.validate_content import as_json, scores_frame, scores_table
+    from l20fs.report.delimited import frame_writer
     from l20fs.report.formats import text_writer
     from l20fs.report.validation import validation_page
 
@@ -113,7 +111,8 @@ def finish(found: Judgement, options: ValidateOptions) -> None:
         show_json(stored)
     else:
         show_tables(*(terminal_table(name, scores_table(part)) for name, part in found.parts.items()))
-        show("".join(f"{printable(text)}\n" for text in found.answers))
+        for text in found.answers:
+            show(text)
     if options.output is None:
         note("Nothing was written; add -o DIR to keep the results and a page.")
         return
@@ -127,9 +126,9 @@ def finish(found: Judgement, options: ValidateOptions) -> None:
         warnings=[*found.warnings, *found.notes],
     )
     frames = [scores_frame(part, name) for name, part in found.parts.items()]
-    writers = {"validation.tsv": tsv_writer(pd.concat(frames))}
+    writers = {"validation.tsv": frame_writer(pd.concat(frames))}
     if found.predictions is not None:
-        writers["predictions.tsv"] = tsv_writer(found.predictions)
+        writers["predictions.tsv"] = frame_writer(found.predictions)
     writers["validation.json"] = text_writer(json.dumps(stored, indent=2, ensure_ascii=False) + "\n")
     writers["validation.html"] = text_writer(page)
     names = write_folder(options.output, writers, found.run, RESULT_FILES, force=options.force)
@@ -139,11 +138,11 @@ def finish(found: Judgement, options: ValidateOptions) -> None:
         open_in_browser(options.output / "validation.html")
 
 
-def terminal_table(name: str, table: Table) -> RichTable:
+def terminal_table(name: str, table: document.Table) -> Table:
     """Return a table of a document for the terminal."""
-    shown = RichTable(title=name)
+    shown = Table(title=name)
     for label, is_number in zip(table.header, table.is_number, strict=True):
         shown.add_column(label, justify="right" if is_number else "left")
     for row in table.rows:
-        shown.add_row(*(plain(cell.text) for cell in row))
+        shown.add_row(*(cell.text for cell in row))
     return shown
