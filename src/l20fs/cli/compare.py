@@ -13,6 +13,7 @@ from rich.box import SIMPLE_HEAD
 from l20fs.cli.folder import check_writable
 from l20fs.cli.options import DataOptions, check_scoring, data_options, scoring_option
 from l20fs.cli.output import Table, cell_bars, note, show, show_json, show_tables, tell_results
+from l20fs.cli.parameter_types import FEATURES, JOBS, SEED, Count
 from l20fs.typing import Scale
 
 if TYPE_CHECKING:
@@ -36,7 +37,14 @@ MOST_LETTERS = 60
 )
 @scoring_option
 @click.option("--sizes", help="Numbers of features, separated by commas.  [default: 5,10,20,50,100]")
-@click.option("--splits", "n_splits", type=click.IntRange(min=2), default=10, show_default=True, help="Random splits.")
+@click.option(
+    "--splits",
+    "n_splits",
+    type=Count(2, 10_000, "100 splits tell methods apart if any number does"),
+    default=10,
+    show_default=True,
+    help="Random splits.",
+)
 @click.option(
     "--scale",
     type=click.Choice(get_args(Scale)),
@@ -46,8 +54,8 @@ MOST_LETTERS = 60
     "deviation plus the median deviation (moderated), or by nothing; auto: moderated if the features share a unit, else "
     "zscore.",
 )
-@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of the splits.")
-@click.option("--n-jobs", type=click.IntRange(min=1), default=2, show_default=True, help="Fits at the same time.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of the splits.")
+@click.option("--n-jobs", type=JOBS, default=2, show_default=True, help="Fits at the same time.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON instead of tables.")
 @click.option("--open", "open_page", is_flag=True, help="Open the report page in the browser.")
 def compare(
@@ -151,9 +159,9 @@ def parse_sizes(text: str) -> list[int]:
     """
     parts = [part.strip() for part in text.split(",")]
     for part in parts:
-        if not re.fullmatch(r"0*[1-9][0-9]{0,8}", part):
+        if not re.fullmatch(r"0*[1-9][0-9]{0,8}", part) or int(part) > FEATURES.most:
             raise click.UsageError(
-                f"--sizes: {part!r} is not a number of features. Use whole numbers from 1, as in 10,20,50."
+                f"--sizes: {part!r} is not a number of features. Use whole numbers from 1 to {FEATURES.most}, such as 10,20."
             )
     return [int(part) for part in parts]
 

@@ -100,23 +100,20 @@ def show_tables(*tables: Table) -> None:
     _write(capture.get())
 
 
+def flush() -> None:
+    """Hand over what was printed by others."""
+    _write("")
+
+
 def _write(text: str) -> None:
     """Write to stdout; characters that it cannot encode are replaced, a closed pipe is ignored."""
     encoding = sys.stdout.encoding or "utf-8"
     try:
         # click and rich would end the run with code 1 when the reader of stdout has had enough.
         sys.stdout.write(text.encode(encoding, errors="backslashreplace").decode(encoding))
-        flush()
-    except BrokenPipeError:
-        drop_stdout()
-
-
-def flush() -> None:
-    """Hand over what was printed; an error names stdout."""
-    try:
         sys.stdout.flush()
     except BrokenPipeError:
-        raise
+        drop_stdout()
     except OSError as error:
         drop_stdout()
         raise OSError(error.errno, error.strerror, "standard output") from error
@@ -141,7 +138,7 @@ def tell_usage(error: click.UsageError) -> None:
     if error.ctx is not None:
         for line in error.ctx.get_usage().split("\n"):
             note(line)
-        note(f"Try '{error.ctx.command_path} {error.ctx.help_option_names[0]}' for help.")
+        note(f"Try '{error.ctx.command_path} {max(error.ctx.help_option_names, key=len)}' for help.")
         note("")
     note(f"Error: {error.format_message()}")
 

@@ -11,7 +11,7 @@ import click
 from l20fs.cli.folder import check_writable
 from l20fs.cli.options import DataOptions, ModelOptions, data_options, model_options
 from l20fs.cli.output import log_of_blocks, note, show_text, stated_warnings, working
-from l20fs.cli.parameter_types import SOLVERS
+from l20fs.cli.parameter_types import FEATURES, SOLVERS
 from l20fs.storage.files import write_atomically
 from l20fs.text import printable
 
@@ -37,7 +37,7 @@ class PathOptions(DataOptions, ModelOptions):
 @click.command()
 @click.argument("data")
 @data_options
-@click.option("-k", "n_features", type=click.IntRange(min=1), help=f"Features to go to.  [default: {DEFAULT_STEPS}]")
+@click.option("-k", "n_features", type=FEATURES, help=f"Features to go to.  [default: {DEFAULT_STEPS}]")
 @model_options
 @click.option("--certify", is_flag=True, help="Also say how far from the best of all selections each size is at most.")
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="File for the table (TSV).")

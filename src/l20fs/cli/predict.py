@@ -13,6 +13,7 @@ import click
 from l20fs.cli.folder import check_folder, versions, write_folder
 from l20fs.cli.options import ReadingOptions, reading_options
 from l20fs.cli.output import Table, note, readable, show_json, show_tables
+from l20fs.cli.parameter_types import FEATURES
 from l20fs.text import counted
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class PredictOptions(ReadingOptions):
 @click.argument("panel", type=click.Path(path_type=Path, exists=True))
 @click.argument("data")
 @reading_options
-@click.option("-k", "n_features", type=click.IntRange(min=1), help="Features to use.  [default: those of the selection]")
+@click.option("-k", "n_features", type=FEATURES, help="Features to use.  [default: those of the selection]")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder for predictions.tsv and run.json.")
 @click.option("--json", "as_json", is_flag=True, help="Print the predictions as JSON instead of a table.")
 @click.option("--force", is_flag=True, help="Replace the results in the output folder.")

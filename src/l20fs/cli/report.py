@@ -8,6 +8,10 @@ import click
 
 from l20fs.cli.output import open_in_browser, show
 from l20fs.storage.files import write_atomically
+from l20fs.storage.regular_files import read_regular
+
+#: Largest report.json that is read; those of `l20fs select` have a few megabytes.
+MOST_BYTES = 2**27
 
 
 @click.command()
@@ -29,12 +33,12 @@ def report(folder: Path, open_page: bool) -> None:
     if not stored.is_file():
         raise click.UsageError(f"{folder} has no report.json. Make one with `l20fs select DATA -o {folder}`.")
     try:
-        content = Content.from_json(stored.read_bytes().decode())
-    except UnicodeDecodeError as error:
-        raise ReportError(f"{stored}: this is not a report file of `l20fs select`. Run it again with --force.") from error
+        text = render(Content.from_json(read_regular(stored, MOST_BYTES)))
+    except (ArithmeticError, RecursionError) as error:
+        raise ReportError(f"{stored}: no page can show it ({error}). Run `l20fs select` again with --force.") from error
     except ReportError as error:
         raise ReportError(f"{stored}: {error} Run `l20fs select` again with --force.") from error
-    write_atomically(page, text_writer(render(content)))
+    write_atomically(page, text_writer(text))
     show(str(page))
     if open_page:
         open_in_browser(page)

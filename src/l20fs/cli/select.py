@@ -18,7 +18,7 @@ from l20fs.cli.options import (
     scoring_option,
 )
 from l20fs.cli.output import Table, note, readable, show, show_json, show_tables, tell_page, tell_results
-from l20fs.cli.parameter_types import SOLVERS
+from l20fs.cli.parameter_types import FEATURES, JOBS, SEED, SOLVERS, Count
 from l20fs.defaults import DEFAULT_N_FEATURES
 from l20fs.evaluation.choice import FIRST_LIMIT, LAST_LIMIT
 from l20fs.storage.files import claimed
@@ -40,7 +40,7 @@ WITHOUT_EFFECT = ("output", "n_jobs", "force", "resume", "as_json", "open_page",
 @click.command(cls=CommonFirst)
 @click.argument("data")
 @data_options
-@click.option("-k", "n_features", type=click.IntRange(min=1), help=f"Features to select.  [default: {DEFAULT_N_FEATURES}]")
+@click.option("-k", "n_features", type=FEATURES, help=f"Features to select.  [default: {DEFAULT_N_FEATURES}]")
 @click.option(
     "--auto",
     type=click.Choice(["1se", "best"]),
@@ -48,7 +48,7 @@ WITHOUT_EFFECT = ("output", "n_jobs", "force", "resume", "as_json", "open_page",
 )
 @click.option(
     "--max-features",
-    type=click.IntRange(min=1),
+    type=FEATURES,
     help="The largest number that --auto tries.  "
     f"[default: {FIRST_LIMIT}, doubled up to {LAST_LIMIT} while the best is there]",
 )
@@ -57,14 +57,12 @@ WITHOUT_EFFECT = ("output", "n_jobs", "force", "resume", "as_json", "open_page",
 @model_options
 @click.option(
     "--stability",
-    type=click.IntRange(min=2),
+    type=Count(2, 100_000, "100 halves are enough, and 1000 are exact to one per cent"),
     help="Repeat the selection on this many halves of the samples, for example 100.",
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder for the result files and the report page.")
-@click.option("--n-jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Fits at the same time.")
-@click.option(
-    "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of the folds and halves."
-)
+@click.option("--n-jobs", type=JOBS, default=1, show_default=True, help="Fits at the same time.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of the folds and halves.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON instead of tables.")
 @click.option("--force", is_flag=True, help="Replace the results in the output folder.")
 @click.option(

@@ -19,6 +19,7 @@ from l20fs.cli.output import (
     show_json,
     show_tables,
 )
+from l20fs.cli.parameter_types import FEATURES, SEED
 
 if TYPE_CHECKING:
     from l20fs.cli.validate_steps import Judgement, ValidateOptions
@@ -33,9 +34,9 @@ RESULT_FILES = ("validation.tsv", "predictions.tsv", "validation.json", "validat
 @click.argument("data")
 @click.argument("test", required=False)
 @data_options
-@click.option("-k", "n_features", type=click.IntRange(min=1), help="Features of the panel to use.")
+@click.option("-k", "n_features", type=FEATURES, help="Features of the panel to use.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder for the result files and the page.")
-@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of the folds.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of the folds.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON instead of tables.")
 @click.option("--force", is_flag=True, help="Replace the results in the output folder.")
 @click.option("--open", "open_page", is_flag=True, help="Open the page in the browser.")
