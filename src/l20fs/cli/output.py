@@ -292,7 +292,7 @@ def working(description: str) -> Iterator[None]:
 
 
 class _Description(ProgressColumn):
-    """What a bar is about."""
+    """Subject of a bar."""
 
     def render(self, task: Task) -> Text:
         return plain(task.description)
