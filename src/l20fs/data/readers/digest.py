@@ -1,36 +1,108 @@
-"""Hash of the files that are read."""
+"""Content of the files that are read, and its hash: what is hashed is what was read, or the reading is refused."""
 
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from threading import Thread
+from typing import BinaryIO
+
+from l20fs.blocks.file_guard import Stamp, changed_file, hash_files
+from l20fs.data.readers.limits import check_memory
+from l20fs.data.readers.table import DataError, Request
+from l20fs.storage.regular_files import NotAFileError, open_regular
+
+#: Bytes that a file may have beyond the size that the system states, as files of /proc do.
+UNSTATED = 2**20
+
+
+def open_file(request: Request) -> BinaryIO:
+    """Open the file of a request, or raise an error if it is no regular file."""
+    try:
+        return open_regular(request.file)
+    except NotAFileError as error:
+        raise DataError(str(error)) from error
+
+
+def read_file(request: Request, memory_per_byte: int = 1) -> bytes:
+    """Return the content of the file of a request, which did not change meanwhile, after a check of the memory for it."""
+    with open_file(request) as stream:
+        before = Stamp.of(os.fstat(stream.fileno()))
+        check_memory(memory_per_byte * before.size, request)
+        most = max(before.size, UNSTATED)
+        content = stream.read(most + 1) or b""
+        after = Stamp.of(os.fstat(stream.fileno()))
+        if len(content) > most:
+            raise changed_file(request.name)
+        if after != before or before.is_young:
+            stream.seek(0)
+            if hashlib.file_digest(stream, "sha256").digest() != hashlib.sha256(content).digest():
+                raise changed_file(request.name)
+    return content
 
 
 class Digest:
-    """SHA-256 of the concatenation of files, computed in a thread while they are read.
+    """SHA-256 of what is read, computed in a thread meanwhile: of content in memory, or of files that a library opens.
 
     Hashing takes as long as loading a sparse matrix. The thread is a daemon: after an error nothing waits for it.
+
+    Parameters
+    ----------
+    table : bytes, or sequence of paths
+        Content, or the files, in this order.
+    request : Request
+        Names the table and the file of labels, whose content follows.
     """
 
-    def __init__(self, files: Sequence[Path]) -> None:
-        self._hash = hashlib.sha256()
+    def __init__(self, table: bytes | Sequence[Path], request: Request) -> None:
+        self._table, self._request = table, request
         self._error: OSError | None = None
-        self._thread = Thread(target=self._run, args=(files,), daemon=True)
+        self._found: tuple[str, str] = ("", "")
+        self._before = self._stamps()
+        self._is_young = any(stamp.is_young for stamp in self._before)
+        self._thread = Thread(target=self._run, daemon=True)
         self._thread.start()
 
-    def _run(self, files: Sequence[Path]) -> None:
-        try:
-            for file in files:
-                with open(file, "rb", buffering=0) as stream:
-                    hashlib.file_digest(stream, lambda: self._hash)
-        except OSError as error:
-            self._error = error
-
     def result(self) -> str:
-        """Return the hash as text."""
+        """Return the hash as text, or raise an error if a file changed since; the times say whether to hash it again."""
         self._thread.join()
         if self._error is not None:
             raise self._error
-        return self._hash.hexdigest()
+        try:
+            if not self._before or (self._stamps() == self._before and not self._is_young):
+                return self._found[-1]
+            now = self._compute()
+        except OSError as error:  # removed
+            raise changed_file(Path(error.filename or self._request.name).name) from error
+        if now != self._found:
+            labels = self._request.labels
+            raise changed_file(self._request.name if labels is None or now[0] != self._found[0] else labels.name)
+        return self._found[-1]
+
+    @property
+    def of_table(self) -> str:
+        """Hash of the table alone, without the labels."""
+        self._thread.join()
+        return self._found[0]
+
+    def _run(self) -> None:
+        try:
+            self._found = self._compute()
+        except OSError as error:
+            self._error = error
+
+    def _compute(self) -> tuple[str, str]:
+        """Return the hash of the table, and that of the table and the labels."""
+        found = hash_files([], self._table) if isinstance(self._table, bytes) else hash_files(self._table)
+        of_table = found.hexdigest()
+        if self._request.labels is not None:
+            with open_regular(self._request.labels) as stream:
+                hashlib.file_digest(stream, lambda: found)
+        return of_table, found.hexdigest()
+
+    def _stamps(self) -> list[Stamp]:
+        table = [] if isinstance(self._table, bytes) else self._table
+        labels = [] if self._request.labels is None else [self._request.labels]
+        return [Stamp.of(os.stat(file)) for file in (*table, *labels)]
