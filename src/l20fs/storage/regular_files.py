@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import BinaryIO
+from io import BufferedReader
+
+#: Largest file of results, or plan, that is read.
+MOST_BYTES = 2**28
 
 #: Kinds of files that are not regular, by the type bits of their mode.
 KINDS = {
@@ -24,7 +27,7 @@ class LargeFileError(OSError):
     """File that is larger than any of its kind."""
 
 
-def open_regular(file: str | os.PathLike[str]) -> BinaryIO:
+def open_regular(file: str | os.PathLike[str]) -> BufferedReader:
     """Open a regular file for reading in binary; anything else raises an error at once, and nothing waits.
 
     Examples

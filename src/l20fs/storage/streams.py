@@ -9,9 +9,10 @@ import shutil
 import stat
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from l20fs.storage.regular_files import LargeFileError, not_a_file, read_regular
 
@@ -110,7 +111,7 @@ class _FullDiskError(Exception):
 
 
 def _copy(
-    pieces: Iterator[bytes], write: Callable[[bytes], object], limit: Callable[[bytes], int | None], room: int, name: str
+    pieces: Iterator[bytes], write: Callable[[Any], int], limit: Callable[[bytes], int | None], room: int, name: str
 ) -> None:
     head, size, most = b"", 0, None
     for piece in pieces:
@@ -125,12 +126,12 @@ def _copy(
         view = memoryview(piece)
         try:
             while view:
-                view = view[write(view) :]  # type: ignore[misc, arg-type]
+                view = view[write(view) :]
         except OSError as error:
             raise _FullDiskError(error.strerror) from error
 
 
-def pieces_of(file: StreamName) -> Iterator[bytes]:
+def pieces_of(file: StreamName) -> Generator[bytes]:
     """Yield the content of a stream piece by piece.
 
     A writer is waited for; a named pipe that nobody opens for writing is refused after some seconds.

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
+from io import BufferedReader
 from pathlib import Path
 from threading import Thread
-from typing import BinaryIO
 
 from l20fs.blocks.file_guard import Stamp, changed_file, hash_files
 from l20fs.data.readers.limits import check_memory
@@ -18,7 +18,7 @@ from l20fs.storage.regular_files import NotAFileError, open_regular
 UNSTATED = 2**20
 
 
-def open_file(request: Request) -> BinaryIO:
+def open_file(request: Request) -> BufferedReader:
     """Open the file of a request, or raise an error if it is no regular file."""
     try:
         return open_regular(request.file)
