@@ -33,16 +33,23 @@ class Stamp(NamedTuple):
     modified: int
     inode: int
     changed: int
+    #: What changes with the time of change alone.
+    others: tuple[int, ...]
 
     @classmethod
     def of(cls, status: os.stat_result) -> Stamp:
         """Return the state in a result of ``os.stat``."""
-        return cls(status.st_size, status.st_mtime_ns, status.st_ino, status.st_ctime_ns)
+        others = (status.st_mode, status.st_nlink, status.st_uid, status.st_gid)
+        return cls(status.st_size, status.st_mtime_ns, status.st_ino, status.st_ctime_ns, others)
 
     @property
     def is_young(self) -> bool:
         """Whether the next change may leave the same state."""
         return time.time_ns() - max(self.modified, self.changed) < YOUNG
+
+    def has_same_content(self, now: Stamp) -> bool:
+        """Return whether a later state is of the same content, as far as can be told without a hash."""
+        return self == now or (self[:3] == now[:3] and self.others != now.others)
 
 
 def files_below(folder: Path) -> list[Path]:
@@ -114,16 +121,12 @@ class FileGuard:
             if self._digest is not None and self._hash() != self._digest:
                 raise changed_file(self._path.name)
 
-    def _is_harmless(self, state: list[tuple[Any, ...]]) -> bool:
-        if [entry[:2] for entry in state] != [entry[:2] for entry in self._before]:  # names and sizes
+    def _is_harmless(self, state: list[tuple[Path, Stamp]]) -> bool:
+        if [(name, stamp.size) for name, stamp in state] != [(name, stamp.size) for name, stamp in self._before]:
             return False
         if self._digest is not None:
             return self._hash() == self._digest
-        # Without a hash: the content has its old time, and the new time of change comes from a new mode, owner or name.
-        return all(
-            now == before or (now[:4] == before[:4] and now[5:] != before[5:])
-            for now, before in zip(state, self._before, strict=True)
-        )
+        return all(stamp.has_same_content(now) for (_, now), (_, stamp) in zip(state, self._before, strict=True))
 
     def _hash(self) -> str:
         if self._handle is None:
@@ -132,23 +135,18 @@ class FileGuard:
             stream.seek(0)
             return hashlib.file_digest(stream, "sha256").hexdigest()
 
-    def _state(self) -> list[tuple[Any, ...]]:
+    def _state(self) -> list[tuple[Path, Stamp]]:
         if self._handle is None:
             try:
-                return [_entry(file.relative_to(self._path), file.stat()) for file in files_below(self._path)]
+                return [(file.relative_to(self._path), Stamp.of(file.stat())) for file in files_below(self._path)]
             except FileNotFoundError as error:
                 raise changed_file(self._path.name) from error
-        status = os.fstat(self._handle)
+        stamp = Stamp.of(os.fstat(self._handle))
         try:
-            is_there = os.stat(self._path).st_ino == status.st_ino
+            is_there = os.stat(self._path).st_ino == stamp.inode
         except OSError:
             is_there = False
-        return [(*_entry(Path(), status), is_there)]
-
-
-def _entry(name: Path, status: os.stat_result) -> tuple[Any, ...]:
-    stamp = Stamp.of(status)
-    return name, stamp.size, stamp.modified, stamp.inode, stamp.changed, status.st_mode, status.st_nlink, status.st_uid
+        return [(Path(), stamp._replace(others=(*stamp.others, is_there)))]  # a new name is a reason for a time of change
 
 
 def file_guard_of(stored: Any) -> FileGuard | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from io import BufferedReader
 from pathlib import Path
 from threading import Thread
@@ -16,6 +17,9 @@ from l20fs.storage.regular_files import NotAFileError, open_regular
 
 #: Bytes that a file may have beyond the size that the system states, as files of /proc do.
 UNSTATED = 2**20
+
+#: Files of fewer bytes are hashed before they are read, and not meanwhile.
+SMALL = 2**24
 
 
 def open_file(request: Request) -> BufferedReader:
@@ -57,13 +61,19 @@ class Digest:
     """
 
     def __init__(self, table: bytes | Sequence[Path], request: Request) -> None:
-        self._table, self._request = table, request
-        self._error: OSError | None = None
-        self._found: tuple[str, str] = ("", "")
+        self._request = request
+        self._files = [] if isinstance(table, bytes) else list(table)
         self._before = self._stamps()
+        labels = b"" if request.labels is None else read_file(replace(request, file=request.labels))
+        self._of_labels = hashlib.sha256(labels).digest()
+        self._of_table, self._of_all = "", ""
+        self._error: OSError | None = None
+        self._is_of_before = False
         self._is_young = any(stamp.is_young for stamp in self._before)
-        self._thread = Thread(target=self._run, daemon=True)
+        self._thread = Thread(target=self._run, args=(table if isinstance(table, bytes) else b"", labels), daemon=True)
         self._thread.start()
+        if self._files and (self._is_young or sum(stamp.size for stamp in self._before) < SMALL):
+            self._thread.join()
 
     def result(self) -> str:
         """Return the hash as text, or raise an error if a file changed since; the times say whether to hash it again."""
@@ -71,38 +81,40 @@ class Digest:
         if self._error is not None:
             raise self._error
         try:
-            if not self._before or (self._stamps() == self._before and not self._is_young):
-                return self._found[-1]
-            now = self._compute()
+            now = self._stamps()
+            if now == self._before and not self._is_young:
+                return self._of_all
+            labels = self._request.labels
+            if labels is not None and hash_files([labels]).digest() != self._of_labels:
+                raise changed_file(labels.name)
+            if self._files and not self._is_same(now):
+                raise changed_file(self._request.name)
         except OSError as error:  # removed
             raise changed_file(Path(error.filename or self._request.name).name) from error
-        if now != self._found:
-            labels = self._request.labels
-            raise changed_file(self._request.name if labels is None or now[0] != self._found[0] else labels.name)
-        return self._found[-1]
+        return self._of_all
 
     @property
     def of_table(self) -> str:
         """Hash of the table alone, without the labels."""
         self._thread.join()
-        return self._found[0]
+        return self._of_table
 
-    def _run(self) -> None:
+    def _is_same(self, now: list[Stamp]) -> bool:
+        # A change during the hashing may have come before or after what it changed was read: no hash can tell.
+        pairs = zip(self._before, now, strict=True)
+        is_known = self._is_of_before or all(before.has_same_content(after) for before, after in pairs)
+        return is_known and hash_files(self._files).hexdigest() == self._of_table
+
+    def _run(self, content: bytes, labels: bytes) -> None:
         try:
-            self._found = self._compute()
+            found = hash_files(self._files, content)
+            self._of_table = found.hexdigest()
+            found.update(labels)
+            self._of_all = found.hexdigest()
+            self._is_of_before = self._stamps() == self._before
         except OSError as error:
             self._error = error
 
-    def _compute(self) -> tuple[str, str]:
-        """Return the hash of the table, and that of the table and the labels."""
-        found = hash_files([], self._table) if isinstance(self._table, bytes) else hash_files(self._table)
-        of_table = found.hexdigest()
-        if self._request.labels is not None:
-            with open_regular(self._request.labels) as stream:
-                hashlib.file_digest(stream, lambda: found)
-        return of_table, found.hexdigest()
-
     def _stamps(self) -> list[Stamp]:
-        table = [] if isinstance(self._table, bytes) else self._table
         labels = [] if self._request.labels is None else [self._request.labels]
-        return [Stamp.of(os.stat(file)) for file in (*table, *labels)]
+        return [Stamp.of(os.stat(file)) for file in (*self._files, *labels)]
