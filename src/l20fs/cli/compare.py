@@ -171,10 +171,12 @@ def name_of(data: str) -> str:
 
     Examples
     --------
-    >>> name_of("data/my tumours.tsv.gz"), name_of("...tsv")
-    ('my tumours', 'data')
+    >>> name_of("data/my tumours.tsv.gz"), name_of("...tsv"), name_of("-")
+    ('my tumours', 'data', 'standard input')
     """
-    stem = re.sub(r"(\.(csv|tsv|txt|gz))+$", "", Path(data).name, flags=re.IGNORECASE)
+    from l20fs.storage.streams import title_of
+
+    stem = re.sub(r"(\.(csv|tsv|txt|gz))+$", "", title_of(data), flags=re.IGNORECASE)
     return re.sub(r"[^\w .,+-]", "_", stem).strip(" .")[:MOST_LETTERS].strip(" .") or "data"
 
 

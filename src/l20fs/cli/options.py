@@ -209,7 +209,7 @@ data_options = together(
     ),
     click.option(
         "--labels",
-        type=click.Path(path_type=Path, dir_okay=False, exists=True),
+        type=click.Path(path_type=Path, dir_okay=False, exists=True, allow_dash=True),
         help="File with the class labels (CSV, Excel, Parquet), if they are not in the table: names of the samples and "
         "labels in columns, or a label in each line.",
     ),

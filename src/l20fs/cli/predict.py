@@ -86,12 +86,12 @@ def predict(panel: Path, data: str, **given: Any) -> None:
 
 def load_panel(place: Path) -> Panel:
     """Read a panel from its file, or from the folder of results that holds it."""
-    from l20fs.cli.load import refuse_pipe
+    from l20fs.cli.incoming import as_file
     from l20fs.prediction.panel import Panel
+    from l20fs.prediction.panel_file import MOST_BYTES
 
-    file = place / PANEL_FILE if place.is_dir() else place
-    refuse_pipe(file)
-    if not file.is_file():
+    file = place / PANEL_FILE if place.is_dir() else as_file(place, most_bytes=MOST_BYTES)
+    if not file.exists():
         raise click.UsageError(f"{place} has no {PANEL_FILE}. Make one with `l20fs select DATA -o {place}`.")
     return Panel.load(file)
 

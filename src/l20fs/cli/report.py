@@ -8,10 +8,7 @@ import click
 
 from l20fs.cli.output import open_in_browser, show
 from l20fs.storage.files import write_atomically
-from l20fs.storage.regular_files import read_regular
-
-#: Largest report.json that is read; those of `l20fs select` have a few megabytes.
-MOST_BYTES = 2**27
+from l20fs.storage.regular_files import MOST_BYTES, LargeFileError, NotAFileError, read_regular
 
 
 @click.command()
@@ -33,7 +30,9 @@ def report(folder: Path, open_page: bool) -> None:
     if not stored.is_file():
         raise click.UsageError(f"{folder} has no report.json. Make one with `l20fs select DATA -o {folder}`.")
     try:
-        text = render(Content.from_json(read_regular(stored, MOST_BYTES)))
+        text = render(Content.from_json(read_regular(stored, MOST_BYTES).decode()))
+    except (UnicodeDecodeError, NotAFileError, LargeFileError) as error:
+        raise ReportError(f"{stored}: this is not a report file of `l20fs select`. Run it again with --force.") from error
     except (ArithmeticError, RecursionError) as error:
         raise ReportError(f"{stored}: no page can show it ({error}). Run `l20fs select` again with --force.") from error
     except ReportError as error:

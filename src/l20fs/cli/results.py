@@ -29,6 +29,7 @@ from l20fs.report.formats import text_writer
 from l20fs.report.measures import PanelNumbers
 from l20fs.report.page import render
 from l20fs.storage.files import write_together
+from l20fs.storage.regular_files import MOST_BYTES, LargeFileError, NotAFileError, read_regular
 from l20fs.text import counted
 
 #: In the order in which they are put in place; run.json marks a complete run.
@@ -96,11 +97,11 @@ def check_output(folder: Path | None, *, force: bool, resume: bool) -> None:
 def check_same_run(folder: Path, run: dict[str, Any]) -> None:
     """Raise an error if a finished run of other data or options is resumed."""
     try:
-        stored = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+        stored = json.loads(read_regular(folder / "run.json", MOST_BYTES))
         differing = [key for key in run if stored[key] != json.loads(json.dumps(run[key]))]
     except FileNotFoundError:
         return
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, NotAFileError, LargeFileError):
         differing = ["run.json"]
     if differing:
         raise click.UsageError(

@@ -81,7 +81,7 @@ def select(data: str, **given: Any) -> None:
       l20fs select relapse.csv --target relapse --scoring roc_auc --auto best -o results
       l20fs select methylation.csv --target age --task regression --auto 1se -o results
     """
-    from l20fs.cli.load import load
+    from l20fs.cli.load import load, refuse_changed
     from l20fs.cli.results import check_output, describe_kept, describe_run
     from l20fs.cli.select_pipeline import run_selection
 
@@ -93,7 +93,9 @@ def select(data: str, **given: Any) -> None:
     in_blocks = options.method in SOLVERS
     if output is None:
         samples = load(data, options, in_blocks=in_blocks)
-        tell(run_selection(samples, options, describe_run(samples, arguments(data, options)), None))
+        findings = run_selection(samples, options, describe_run(samples, arguments(data, options)), None)
+        refuse_changed(samples)
+        tell(findings)
         note("Nothing was written; add -o DIR to keep the results and a report page.")
         return
     with resumable(lambda: describe_kept(output, options.stability), "--resume"):
@@ -103,6 +105,7 @@ def select(data: str, **given: Any) -> None:
 
 def run_into(output: Path, samples: Samples, options: SelectOptions, run: dict[str, Any]) -> None:
     """Run all steps, write the results into a folder and print them, unless a run there that is to be resumed is done."""
+    from l20fs.cli.load import refuse_changed
     from l20fs.cli.results import (
         check_output,
         check_same_run,
@@ -125,6 +128,7 @@ def run_into(output: Path, samples: Samples, options: SelectOptions, run: dict[s
             tell_page(output, open_page=options.open_page)
             return
         findings = run_selection(samples, options, run, output)
+        refuse_changed(samples)
         names = write_results(output, findings, build_content(findings))
         clear_checkpoints(output)
     tell(findings)

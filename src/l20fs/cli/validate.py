@@ -53,11 +53,13 @@ def validate(panel: Path, data: str, test: str | None, **given: Any) -> None:
       l20fs validate genes.txt tumours.tsv --target type -o validation
       l20fs validate genes.txt tumours.tsv cohort.tsv --target type --open -o validation
     """
+    from l20fs.cli.incoming import refuse_twice
     from l20fs.cli.validate_steps import ValidateOptions, judge_list, judge_panel
 
     options = ValidateOptions(**given)
     is_list = not is_panel(panel)
     check_combination(options, is_list=is_list, test=test)
+    refuse_twice(panel, data, test, options.labels)
     check_folder(options.output, RESULT_FILES, force=options.force)
     found = judge_list(panel, data, test, options) if is_list else judge_panel(panel, data, options)
     finish(found, options)
@@ -81,10 +83,11 @@ def is_panel(place: Path) -> bool:
     """Return whether a file is a panel, or a folder with one, and not a list of names."""
     if place.is_dir() or place.suffix.lower() == ".json":
         return True
-    from l20fs.cli.load import refuse_pipe
+    from l20fs.cli.incoming import as_file
+    from l20fs.prediction.panel_file import MOST_BYTES
+    from l20fs.storage.regular_files import open_regular
 
-    refuse_pipe(place)
-    with open(place, "rb") as stream:
+    with open_regular(as_file(place, most_bytes=MOST_BYTES)) as stream:
         return stream.read(100).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
 
 
