@@ -8,7 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
 from l20fs.blocks.packed import DEFLATE_GROWTH, inflated_size
+from l20fs.storage.regular_files import open_regular
 
 #: Limits of the objects below an element; tables of AnnData have a few per column.
 MOST_OBJECTS, MOST_DEPTH = 10**5, 20
@@ -16,8 +19,11 @@ MOST_OBJECTS, MOST_DEPTH = 10**5, 20
 #: Maximum number of chunks; HDF5 and zarr take a kilobyte or two for each one that they read.
 MOST_CHUNKS, PER_CHUNK = 10**7, 1000
 
-#: Filters of HDF5 that compress, with the most bytes that one byte can become: deflate and LZF.
-GROWTH = {1: DEFLATE_GROWTH, 32000: 100}
+#: Filters of HDF5: deflate, Fletcher's checksum, LZF.
+DEFLATE, FLETCHER, LZF = 1, 3, 32000
+
+#: Filters of HDF5 that compress, with the most bytes that one byte can become.
+GROWTH = {DEFLATE: DEFLATE_GROWTH, LZF: 100}
 
 #: Filters that keep the size, or are limited by the size of a chunk: shuffle, Fletcher's checksum, n-bit, scale and offset.
 KEEP_SIZE = (2, 3, 5, 6)
@@ -152,20 +158,24 @@ class DataSet:
     def memory(self, most: int) -> int:
         """Return the bytes that the values take in memory; texts are counted, up to ``most``."""
         item_size, size = max(8, self.element.dtype.itemsize), math.prod(self.element.shape or ())
-        needed = item_size * (size + 2 * math.prod(self.element.chunks or (0,))) + PER_CHUNK * self.n_chunks
+        needed = item_size * (size + 2 * math.prod(self.element.chunks or (0,))) + PER_CHUNK * (self.n_chunks - 1)
         if not self.is_text or needed > most:
             return needed
         self.check_chunks(most)
-        return needed + 2 * (PER_TEXT * size + self._text_bytes(most))
+        return needed + PER_TEXT * size + 2 * self._text_bytes(most)
 
     def _text_bytes(self, most: int) -> int:
         """Return the sum of the lengths of texts, of which the same long one may be named many times.
 
-        They are read in pieces, none of which can take more than a quarter of ``most``: a text is no longer than the file.
+        HDF5 stores the length of each beside its place. Where that is packed in an unusual way, texts are read in pieces,
+        none of which can take more than a quarter of ``most``: a text is no longer than the file.
         """
         element = self.element
         if len(element.shape) > 1:
             raise LayoutError(f"{self.name!r} has texts of {len(element.shape)} dimensions. Write a list of them.")
+        lengths = _text_lengths(element)
+        if lengths is not None:
+            return lengths
         total, n_texts = 0, math.prod(element.shape)
         step = max(1, min(TEXTS_AT_ONCE, most // 4 // max(1, element.file.id.get_filesize())))
         for start in range(0, n_texts, step):
@@ -187,7 +197,7 @@ class DataSet:
         for offset, size in _stored_chunks(element):
             if size * growth <= most:
                 continue
-            if growth != GROWTH[1] or size > 2 * declared + 2**16 or _inflated(element, offset, declared) > declared:
+            if growth != DEFLATE_GROWTH or size > 2 * declared + 2**16 or _inflated(element, offset, declared) > declared:
                 raise LayoutError(
                     f"a chunk of {self.name!r} unpacks to more than the {declared} bytes of a chunk, or may do so. It is "
                     "damaged: write it again."
@@ -207,9 +217,36 @@ def _stored_chunks(element: Any) -> Iterator[tuple[tuple[int, ...], int]]:
 def _inflated(element: Any, offset: tuple[int, ...], most: int) -> int:
     """Return the size of a decompressed chunk, at most one byte more than ``most``."""
     mask, packed = element.id.read_direct_chunk(offset)
-    if mask >> _filters(element).index(1) & 1:  # the filter was left out for this chunk
+    if mask >> _filters(element).index(DEFLATE) & 1:  # the filter was left out for this chunk
         return len(packed)
     return inflated_size(zlib.decompressobj(), packed, most)
+
+
+def _text_lengths(element: Any) -> int | None:
+    """Return the sum of the lengths of texts as they are stored, each with the place of the text; None if unknown."""
+    n_bytes = 8 + element.file.id.get_create_plist().get_sizes()[0]  # length, address, and number in the heap
+    filters = _filters(element)
+    if not element.chunks:
+        place = element.id.get_offset()
+        if place is None or element.id.get_storage_size() != n_bytes * element.size:
+            return None
+        with open_regular(element.file.filename) as stream:
+            stream.seek(place)
+            return _sum_of_lengths(stream.read(n_bytes * element.size), n_bytes)
+    if any(filter_ not in (DEFLATE, FLETCHER) for filter_ in filters):
+        return None
+    total, per_chunk = 0, n_bytes * math.prod(element.chunks)
+    for offset, _ in _stored_chunks(element):
+        mask, packed = element.id.read_direct_chunk(offset)
+        is_packed = DEFLATE in filters and not mask >> filters.index(DEFLATE) & 1
+        stored = zlib.decompressobj().decompress(packed, per_chunk) if is_packed else packed
+        total += _sum_of_lengths(stored[:per_chunk], n_bytes)
+    return total
+
+
+def _sum_of_lengths(stored: bytes, n_bytes: int) -> int:
+    entries = np.frombuffer(stored, dtype=[("length", "<u4"), ("place", f"V{n_bytes - 4}")])
+    return int(entries["length"].sum(dtype=np.int64))
 
 
 @dataclass(frozen=True, eq=False)

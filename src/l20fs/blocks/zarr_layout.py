@@ -91,10 +91,10 @@ class StoredArray:
     def memory(self, most: int) -> int:
         """Return the bytes that the values take in memory; ``most`` are allowed for one chunk."""
         size, n_chunks = math.prod(self.shape), self.n_chunks * self.n_inner
-        needed = self.item_size * (size + 2 * min(AT_ONCE, n_chunks) * math.prod(self.chunks)) + PER_CHUNK * n_chunks
+        needed = self.item_size * (size + 2 * min(AT_ONCE, n_chunks) * math.prod(self.chunks)) + PER_CHUNK * (n_chunks - 1)
         if needed > most or not self.is_text:
             return needed
-        return needed + 2 * PER_TEXT * size + 4 * self._unpacked(most)
+        return needed + PER_TEXT * size + 4 * self._unpacked(most // 4)
 
     def check_chunks(self, most: int) -> None:
         """Raise an error for a chunk that grows to more than its size, if it could take more than ``most`` bytes."""
@@ -149,7 +149,7 @@ class StoreLayout:
 
     def below(self, path: str) -> list[StoredArray]:
         """Return the array at a path, or all arrays in the group there."""
-        found, seen, waiting = [], set(), [os.path.realpath(self.root / path)]
+        found, seen, waiting = [], set[str](), [os.path.realpath(self.root / path)]
         while waiting:
             folder = waiting.pop()
             if folder in seen:
@@ -309,8 +309,8 @@ def _check_codecs(codecs: list[tuple[str, dict[str, Any]]], where: str) -> tuple
     for name, options in codecs:
         if name not in CODECS:
             raise LayoutError(
-                f"{where!r} has the codec {name!r}, which is not read: unknown codecs may run code. Write the store with one "
-                f"of {', '.join(COMPRESSORS)}."
+                f"{where!r} has the codec {name!r}, which is not read: unknown codecs may run code. Write it with one of "
+                f"{', '.join(COMPRESSORS)}."
             )
         types = [options.get(key) for key in ("dtype", "astype", "encode_dtype", "decode_dtype")]
         if any(each is not None and not NUMBER.fullmatch(str(each)) for each in types):

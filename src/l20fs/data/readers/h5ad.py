@@ -155,8 +155,8 @@ class Table:
 
     @property
     def columns(self) -> list[str]:
-        """Names of the columns, as the table has them and not as it says."""
-        return [name for name in self._group if name not in (self._index, CATEGORIES)]
+        """Sorted names of the columns, as the table has them and not as it says."""
+        return [name for name in sorted(self._group) if name not in (self._index, CATEGORIES)]
 
     def names(self) -> list[str]:
         """Read the names of the rows."""
