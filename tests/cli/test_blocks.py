@@ -209,9 +209,9 @@ def test_methods_that_need_the_table_get_it_or_say_so(folder, tmp_path, tight, c
 
 
 def test_too_little_memory_even_for_blocks(folder, tight, capsys):
-    assert run(["select", *arguments(folder, "csr.h5ad"), "--max-memory", "1K"]) == 3
+    assert run(["select", *arguments(folder, "csr.h5ad"), "--max-memory", "30K"]) == 3
     said = capsys.readouterr().err
-    assert re.search(r"csr\.h5ad: work on it takes about .* In blocks \d+\.\d MiB would do, but 1\.0 KiB are allowed", said)
+    assert re.search(r"csr\.h5ad: work on it takes about .* In blocks \d+\.\d MiB would do, but 30\.0 KiB are allowed", said)
 
 
 def test_what_the_program_takes_counts(folder, tight):
@@ -225,7 +225,7 @@ def test_what_the_program_takes_counts(folder, tight):
 
 def test_a_limit_that_will_do_for_the_table_but_not_for_blocks(folder, tmp_path, monkeypatch, capsys):
     """Blocks need more than a small table does."""
-    select(folder, tmp_path / "out", "csr.h5ad", "--max-memory", "100K")
+    select(folder, tmp_path / "out", "csr.h5ad", "--max-memory", "200K")
     assert "blocks" not in capsys.readouterr().err
 
 

@@ -158,7 +158,7 @@ class DataSet:
     def memory(self, most: int) -> int:
         """Return the bytes that the values take in memory; texts are counted, up to ``most``."""
         item_size, size = max(8, self.element.dtype.itemsize), math.prod(self.element.shape or ())
-        needed = item_size * (size + 2 * math.prod(self.element.chunks or (0,))) + PER_CHUNK * (self.n_chunks - 1)
+        needed = item_size * (size + math.prod(self.element.chunks or (0,))) + PER_CHUNK * (self.n_chunks - 1)
         if not self.is_text or needed > most:
             return needed
         self.check_chunks(most)

@@ -91,7 +91,7 @@ class StoredArray:
     def memory(self, most: int) -> int:
         """Return the bytes that the values take in memory; ``most`` are allowed for one chunk."""
         size, n_chunks = math.prod(self.shape), self.n_chunks * self.n_inner
-        needed = self.item_size * (size + 2 * min(AT_ONCE, n_chunks) * math.prod(self.chunks)) + PER_CHUNK * (n_chunks - 1)
+        needed = self.item_size * (size + min(AT_ONCE, n_chunks) * math.prod(self.chunks)) + PER_CHUNK * (n_chunks - 1)
         if needed > most or not self.is_text:
             return needed
         return needed + PER_TEXT * size + 4 * self._unpacked(most // 4)
