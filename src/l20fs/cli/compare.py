@@ -11,7 +11,7 @@ import click
 from rich.box import SIMPLE_HEAD
 from rich.table import Table as RichTable
 
-from l20fs.cli.folder import check_writable
+from l20fs.cli.folder import OutputFolder
 from l20fs.cli.options import DataOptions, check_scoring, data_options, scoring_option
 from l20fs.cli.output import cell_bars, note, plain, show, show_json, show_tables, tell_results
 from l20fs.typing import Scale
@@ -49,6 +49,7 @@ MOST_LETTERS = 60
 )
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of the splits.")
 @click.option("--n-jobs", type=click.IntRange(min=1), default=2, show_default=True, help="Fits at the same time.")
+@click.option("--force", is_flag=True, help="Replace results of other data in the folder, and results that were edited.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON instead of tables.")
 @click.option("--open", "open_page", is_flag=True, help="Open the report page in the browser.")
 def compare(
@@ -61,6 +62,7 @@ def compare(
     scale: Scale,
     seed: int,
     n_jobs: int,
+    force: bool,
     as_json: bool,
     open_page: bool,
     **reading: Any,
@@ -91,7 +93,8 @@ def compare(
     variants = wanted_variants(methods, for_labels=for_labels)
     check_scoring(scoring, options.task)
     wanted_sizes = None if sizes is None else parse_sizes(sizes)
-    check_writable(folder)
+    output = OutputFolder(folder, "compare")
+    output.check(force=force)
     samples = load(data, options)
     if sp.issparse(samples.X):
         raise DataError(
@@ -106,7 +109,8 @@ def compare(
     for remark in comparison.remarks(dataset, plan):
         note(remark)
     with cell_bars(folder) as on_progress:
-        found = comparison.compare(plan, dataset, folder, n_jobs=n_jobs, on_progress=partial(on_progress, "comparison"))
+        progress = partial(on_progress, "comparison")
+        found = comparison.compare(plan, dataset, output, n_jobs=n_jobs, force=force, on_progress=progress)
     if as_json:
         show_json(summary(found, dataset.name, plan))
     else:

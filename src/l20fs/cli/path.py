@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import io
+import os
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from l20fs.cli.folder import check_writable
 from l20fs.cli.options import DataOptions, ModelOptions, data_options, model_options
 from l20fs.cli.output import log_of_blocks, note, show, stated_warnings, tsv_writer, working
 from l20fs.cli.parameter_types import SOLVERS
-from l20fs.storage.files import write_atomically
+from l20fs.storage.files import check_writable, kind_of, sweep, write_atomically
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,10 +59,8 @@ def path(data: str, **given: Any) -> None:
     output = options.output
     if options.method not in SOLVERS:
         raise click.UsageError(f"--method {options.method} has no path. Use one of {', '.join(SOLVERS)}.")
-    if output is not None and output.exists() and not options.force:
-        raise click.UsageError(f"-o {output}: the file exists. Use --force to replace it.")
     if output is not None:
-        check_writable(output.parent)
+        check_output(output, force=options.force)
     options = options.completed()
     samples = load(data, options, in_blocks=True)
     refuse_for_blocks(samples, options, certify=options.certify)
@@ -73,12 +72,23 @@ def path(data: str, **given: Any) -> None:
         selector.fit(NamedColumns(samples.X, samples.feature_names), samples.y)
     text = tsv_writer(path_frame(selector.path_, samples.feature_names, with_gaps=options.certify))
     if output is not None:
+        sweep(output.parent)
         write_atomically(output, text)
         note(f"The path is in {output}")
         return
     stream = io.BytesIO()
     text(stream)
     show(stream.getvalue().decode())
+
+
+def check_output(file: Path, *, force: bool) -> None:
+    """Raise an error before any work is done if the table cannot be written to a file, or must not."""
+    if os.path.lexists(file) and not stat.S_ISREG(os.lstat(file).st_mode):
+        kind = kind_of(os.lstat(file).st_mode)
+        raise click.UsageError(f"-o {file}: {kind}, and only a regular file is replaced. Leave -o out to print the table.")
+    if file.exists() and not force:
+        raise click.UsageError(f"-o {file}: the file exists. Use --force to replace it.")
+    check_writable(file.parent)
 
 
 def path_frame(path: SolutionPath, names: list[str], *, with_gaps: bool) -> pd.DataFrame:

@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 
 from l20fs.cli.feature_list import ListReport, cross_validate, inspect_list, make_model
-from l20fs.cli.folder import versions
 from l20fs.cli.load import load, load_features
 from l20fs.cli.options import DataOptions
 from l20fs.cli.output import note, readable, stated_warnings
@@ -40,6 +39,7 @@ from l20fs.prediction.new_samples import predict_samples
 from l20fs.prediction.panel import Panel
 from l20fs.report.validation import Section
 from l20fs.storage.records import RecordError, read_value
+from l20fs.storage.result_folder import versions
 from l20fs.text import MOST, counted, folded, listed
 
 
