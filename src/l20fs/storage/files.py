@@ -54,7 +54,8 @@ class Staged:
     def drop(self) -> None:
         """Remove what was not put in place."""
         self.stream.close()
-        self.part.unlink(missing_ok=True)
+        with suppress(OSError):  # it is put in place, or will be swept
+            self.part.unlink()
 
 
 def write_atomically(file: str | os.PathLike[str], write: Writer) -> None:
@@ -88,7 +89,8 @@ def stage(file: Path, write: Writer) -> Staged:
     except BaseException as error:
         with suppress(OSError):  # what is in the buffer does not fit, either
             stream.close()
-        part.unlink(missing_ok=True)
+        with suppress(OSError):
+            part.unlink()
         if isinstance(error, OSError):
             raise write_error(file, error) from error
         raise
@@ -125,8 +127,9 @@ def refuse_irregular(file: Path) -> None:
 
 
 def kind_of(mode: int) -> str:
-    """Return what something is that is no regular file."""
-    return "a symbolic link" if stat.S_ISLNK(mode) else KINDS.get(stat.S_IFMT(mode), "something else")
+    """Return what something is, by its mode."""
+    others = {stat.S_IFLNK: "a symbolic link", stat.S_IFREG: "a file"}
+    return (KINDS | others).get(stat.S_IFMT(mode), "something else")
 
 
 def sha256_of(stream: BinaryIO) -> str:
@@ -203,8 +206,9 @@ def check_writable(folder: Path) -> None:
         place = place.parent
     if not place.is_dir():
         kind = "a link that leads nowhere" if place.is_symlink() and not place.exists() else "a file"
-        rule = "Name a folder." if place == folder else "No folder can be made in it: name another one."
-        raise NotADirectoryError(f"-o {folder}: {place} is {kind}. {rule}")
+        if place == folder:
+            raise NotADirectoryError(f"-o {folder}: this is {kind}. Name a folder.")
+        raise NotADirectoryError(f"-o {folder}: {place} is {kind}, and no folder can be made in it. Name another folder.")
     try:
         with tempfile.TemporaryFile(dir=place) as stream:
             stream.write(bytes(TRIAL))

@@ -142,8 +142,8 @@ class KeyedStore:
             raise
         except OSError as error:
             raise OSError(
-                f"{file} cannot be written ({reason_of(error)}). The results so far are kept in {os.fspath(self.folder)!r}: "
-                "free disk space and run it again to resume."
+                f"{file} cannot be written to ({reason_of(error)}). The results so far are kept: free disk space and run it "
+                "again to resume."
             ) from error
 
     def _make_folder(self, place: Path) -> None:

@@ -48,6 +48,9 @@ def swap(folder: Path, staged: Iterable[Staged], removed: Iterable[str] = ()) ->
             for each in staged:
                 each.drop()
         raise
+    finally:
+        for each in staged:
+            each.stream.close()
     try:
         _follow(folder, journal)
     except OSError as error:
@@ -55,8 +58,6 @@ def swap(folder: Path, staged: Iterable[Staged], removed: Iterable[str] = ()) ->
             f"{folder}: not all new files could be put in place ({reason_of(error)}). They are kept in hidden files: "
             "the next command that uses this folder puts them in place."
         ) from error
-    for each in staged:
-        each.stream.close()
 
 
 def recover(folder: Path) -> None:
