@@ -154,7 +154,7 @@ class Trial:
             shutil.copytree(self.place / "old", folder)
             options = ["--force"]
         was_alive = kill(*start([*self.command, *options, "-o", str(folder)], stop_at), seconds)
-        faults = [] if was_alive else ["was not killed"] * (stop_at is not None)
+        faults = ["was not killed"] if stop_at is not None and not was_alive else []
         if folder.exists():
             faults += self.judge(folder, is_replaced=bool(options))
         code, _ = finish(*start([*self.command, *options, *self.again, "-o", str(folder)]))
@@ -181,9 +181,9 @@ def at_points(trials: list[Trial]) -> tuple[int, list[str]]:
     for trial in trials:
         for name, shares in (("replace", (0.0, 0.9, 0.6, 1.0)), ("fsync", (0.3, 0.95))):
             for share in shares[:: 1 if trial.name == "select" else 2]:
-                call = max(1, round(share * trial.counts[name]))
-                point = (name, call, number % 2 == 1)
-                faults += trial.kill(number, stop_at=point, replace=number % 4 == 3)[1]
+                replace = number % 4 == 3  # such a run does not mark its folder, which is one call less
+                point = (name, max(1, round(share * trial.counts[name]) - replace), number % 2 == 1)
+                faults += trial.kill(number, stop_at=point, replace=replace)[1]
                 number += 1
     return number, faults
 
@@ -198,7 +198,7 @@ def at_random(trials: list[Trial], n_kills: int, seed: int) -> tuple[int, list[s
             seconds = draw.uniform(0.0, 1.1 * trial.seconds)
         else:
             name = draw.choice(WATCHED)
-            point = (name, draw.randint(1, trial.counts[name]), draw.random() < 0.5)
+            point = (name, draw.randint(1, trial.counts[name] - 2), draw.random() < 0.5)
         was_alive, new = trial.kill(number, stop_at=point, seconds=seconds, replace=draw.random() < 0.4)
         faults += new
         n_done += was_alive

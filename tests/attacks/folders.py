@@ -167,7 +167,7 @@ def reproduce_into_an_unfinished_comparison(folder: Path) -> list[str]:
     return ["reproduce", "datasets", "-o", str(folder / "out")]
 
 
-@attack(r"rows.csv is not as `l20fs compare` wrote it", code=2)
+@attack(r"not written by `l20fs compare`: rows.csv", code=2)
 def a_file_of_the_user_in_the_way(folder: Path) -> list[str]:
     (folder / "out").mkdir()
     (folder / "out" / "rows.csv").write_text("mine")
@@ -209,7 +209,7 @@ def a_report_with_another_title(folder: Path) -> list[str]:
     return ["report", str(folder / "out")]
 
 
-@attack(r"selection.tsv is not as `l20fs select` wrote it\. Use --force", code=2)
+@attack(r"changed after the run, .*: selection.tsv\. Use --force", code=2)
 def a_selection_with_notes(folder: Path) -> list[str]:
     edited(folder, "selection.tsv", b"\n", b"\tnote\n")
     return select(folder, "--resume")

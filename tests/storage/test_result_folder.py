@@ -111,7 +111,7 @@ def test_a_run_is_marked_until_it_has_results_or_nothing(tmp_path):
 def test_files_that_a_repeated_command_did_not_write_are_not_replaced(tmp_path):
     folder = ResultFolder(tmp_path, "compare")
     (tmp_path / "curves-mine.svg").write_text("mine")
-    with pytest.raises(TakenFolderError, match=r"curves-mine\.svg is not as"):
+    with pytest.raises(TakenFolderError, match=r"not written by `l20fs compare`: curves-mine\.svg"):
         folder.check()
     (tmp_path / "curves-mine.svg").rename(tmp_path / "mine.svg")
     with folder.claim():
@@ -120,7 +120,7 @@ def test_files_that_a_repeated_command_did_not_write_are_not_replaced(tmp_path):
         folder.write({"comparison.csv": write(b"1")}, {})
     assert contents(tmp_path).keys() == {"comparison.csv", "run.json", "mine.svg"}
     (tmp_path / "comparison.csv").write_text("with my notes")
-    with pytest.raises(TakenFolderError, match=r"comparison\.csv is not as `l20fs compare` wrote it"):
+    with pytest.raises(TakenFolderError, match=r"changed after the run, .*: comparison\.csv\. Use --force"):
         folder.check()
     folder.check(force=True)
 
@@ -133,6 +133,26 @@ def test_folders_of_versions_that_kept_no_list_are_known_by_their_files(tmp_path
         folder.write({"datasets.md": write(b"2")}, {})
     assert folder.recorded.keys() == {"exhibits.json", "accuracy-knn.md", "index.html", "datasets.md"}
     folder.check()
+
+
+def test_a_list_of_files_that_somebody_else_wrote_removes_nothing(folder):
+    (folder.path / "notes.txt").write_text("mine")
+    record = folder.record
+    record["files"] |= {"notes.txt": "0" * 64, "../run.json": "0" * 64}
+    (folder.path / "run.json").write_text(json.dumps(record))
+    with folder.claim(force=True):
+        fill(folder)
+    assert contents(folder.path).keys() == {"predictions.tsv", "run.json", "notes.txt"}
+
+
+@pytest.mark.parametrize("command", LAYOUTS)
+def test_a_folder_in_which_a_run_is_writing_is_refused_before_the_work(tmp_path, command):
+    folder = ResultFolder(tmp_path, command)
+    with claimed(tmp_path), pytest.raises(BlockingIOError, match="another run is writing"):
+        folder.check(force=True)
+    folder.check()
+    with folder.claim():
+        folder.check()
 
 
 def test_the_folder_itself_may_be_a_link(tmp_path):

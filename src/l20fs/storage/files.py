@@ -199,23 +199,23 @@ def writable_folder(folder: str | os.PathLike[str], parameter: str) -> Path:
     return path
 
 
-def check_writable(folder: Path) -> None:
+def check_writable(folder: Path, option: str = "-o") -> None:
     """Raise an error for a folder that cannot be written to, or not be made, before any work is done."""
-    place = folder
+    named, place = f"{option} {folder}", folder
     while not os.path.lexists(place) and place != place.parent:
         place = place.parent
     if not place.is_dir():
         kind = "a link that leads nowhere" if place.is_symlink() and not place.exists() else "a file"
         if place == folder:
-            raise NotADirectoryError(f"-o {folder}: this is {kind}. Name a folder.")
-        raise NotADirectoryError(f"-o {folder}: {place} is {kind}, and no folder can be made in it. Name another folder.")
+            raise NotADirectoryError(f"{named}: this is {kind}. Name a folder.")
+        raise NotADirectoryError(f"{named}: {place} is {kind}, and no folder can be made in it. Name another folder.")
     try:
         with tempfile.TemporaryFile(dir=place) as stream:
             stream.write(bytes(TRIAL))
             stream.flush()
             os.fsync(stream.fileno())
     except OSError as error:
-        raise OSError(f"-o {folder}: {place} cannot be written to ({reason_of(error)}). Name another folder.") from error
+        raise OSError(f"{named}: {place} cannot be written to ({reason_of(error)}). Name another folder.") from error
 
 
 @contextmanager

@@ -54,6 +54,11 @@ class Layout(NamedTuple):
     accumulates: bool = False
 
 
+def _each(*stems: str) -> tuple[str, ...]:
+    """Return the names of tables, figures and texts in all their formats."""
+    return tuple(f"{stem}.{ending}" for stem in stems for ending in ("csv", "md", "tex", "html", "svg", "png"))
+
+
 #: Of each command; the names in ``kept`` are those of folders, with a pattern of the files in them.
 LAYOUTS = {
     "select": Layout(
@@ -62,7 +67,7 @@ LAYOUTS = {
         {"stability": "resample-*.json", "passes": "pass-*.npz", "folds": "fold-*.npz"},
     ),
     "compare": Layout(
-        ("rows.csv", "comparison.*", "stability.*", "time.*", "curves-*.*", "summary.md", "report.html", RUN),
+        ("rows.csv", *_each("comparison", "stability", "time", "curves-*", "summary"), "report.html", RUN),
         ("comparison.csv",),
         {"cells": CELLS},
         is_repeatable=True,
@@ -73,9 +78,9 @@ LAYOUTS = {
     "predict": Layout(("predictions.tsv", RUN), ("predictions.tsv",)),
     "reproduce": Layout(
         (
-            *("rows.csv", "traces.csv", "exhibits.json", "index.html", "summary.md", "datasets.*", "time.*", "repeats.*"),
-            *("convergence.*", "accuracy-*.*", "curves-*.*", "lambda-*.*", "initialisation-*.*", "solvers-*.*"),
-            *("readings-*.*", "ranks-*.*", RUN),
+            *("rows.csv", "traces.csv", "exhibits.json", "index.html", RUN),
+            *_each("summary", "datasets", "time", "repeats", "convergence", "accuracy-*", "curves-*", "lambda-*"),
+            *_each("initialisation-*", "solvers-*", "readings-*", "ranks-*"),
         ),
         ("exhibits.json",),
         {"cells": CELLS},
@@ -109,6 +114,7 @@ class ResultFolder:
 
     def __init__(self, path: Path, command: str) -> None:
         self.path, self.command, self.layout = path, command, LAYOUTS[command]
+        self._is_claimed = False
 
     # --------------------------------------------------------------------------------------------------- what is there
 
@@ -163,7 +169,9 @@ class ResultFolder:
         check_writable(self.path)
         if not self.path.is_dir():
             return
-        recover(self.path)
+        if not self._is_claimed:
+            with claimed(self.path):  # no other run is in it
+                recover_claimed(self.path)
         self._refuse_irregular()
         for name in self.layout.kept:
             if self._exists(name):
@@ -190,8 +198,8 @@ class ResultFolder:
             foreign += [name for name in present if name not in recorded and name != RUN]
         if foreign:
             raise TakenFolderError(
-                f"-o {self.path}: {', '.join(foreign)} {'are' if len(foreign) > 1 else 'is'} not as `l20fs {self.command}` "
-                "wrote it. Use --force to replace what was changed or put there, or name another folder."
+                f"-o {self.path}: changed after the run, or not written by `l20fs {self.command}`: {', '.join(foreign)}. Use "
+                "--force to replace this, or name another folder."
             )
         before = {_data_of(self.record), _data_of(_read_object(self.path / MARKER))} - {None}
         if data is not None and before and data not in before:
@@ -227,7 +235,7 @@ class ResultFolder:
     @contextmanager
     def claim(self, *, force: bool = False, resume: bool = False, data: str | None = None) -> Iterator[None]:
         """Lock the folder for a run, finish or sweep what a killed one has left, and mark it until the run has ended."""
-        with claimed(self.path):
+        with claimed(self.path), self._claiming():
             recover_claimed(self.path)
             self.check(force=force, resume=resume, data=data)
             self._sweep()
@@ -241,6 +249,14 @@ class ResultFolder:
                     self._unmark()
                 raise
             self._unmark()
+
+    @contextmanager
+    def _claiming(self) -> Iterator[None]:
+        self._is_claimed = True
+        try:
+            yield
+        finally:
+            self._is_claimed = False
 
     def _unmark(self) -> None:
         (self.path / MARKER).unlink(missing_ok=True)
@@ -301,8 +317,9 @@ class ResultFolder:
 
     def _stale(self, new: set[str], earlier: Mapping[str, str]) -> list[str]:
         """Return the results of the earlier run that the new one does not have."""
-        known = {*earlier, *(name for name in self.layout.files if "*" not in name)}
-        return sorted(name for name in known - new if self._exists(name))
+        own = {name for name in self.layout.files if "*" not in name}
+        left = [name for name in {*earlier, *own} - new if self._exists(name)]
+        return sorted(name for name in left if name in own or digest_of(self.path / name) == earlier[name])
 
 
 def command_of(folder: Path) -> str | None:
