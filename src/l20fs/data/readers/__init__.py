@@ -24,7 +24,7 @@ from l20fs.data.readers.frames import TURN_HINT, looks_turned, take_row_numbers
 from l20fs.data.readers.gct import read_gct
 from l20fs.data.readers.h5ad import read_h5ad
 from l20fs.data.readers.labels import add_labels, samples_in_labels
-from l20fs.data.readers.limits import check_memory, stays_in_file, unpack_gzip
+from l20fs.data.readers.limits import MEMORY_PER_BYTE, check_memory, stays_in_file, unpack_gzip
 from l20fs.data.readers.metadata import note_on_metadata
 from l20fs.data.readers.names import no_feature, note_on_dates
 from l20fs.data.readers.parquet import read_parquet
@@ -43,7 +43,7 @@ from l20fs.data.readers.table import (
 )
 from l20fs.data.readers.targets import labels_of, leave_out_unlabelled, note_on_numbers, note_on_spelling, targets_of
 from l20fs.data.readers.tenx import read_tenx, tenx_files
-from l20fs.data.readers.text import MEMORY_PER_BYTE, read_text
+from l20fs.data.readers.text import read_text
 from l20fs.data.readers.zarr_store import read_zarr
 from l20fs.text import quoted
 from l20fs.typing import Decimal, Duplicates, Join, Missing, Task

@@ -8,11 +8,18 @@ import re
 import numpy as np
 import scipy.sparse as sp
 
-from l20fs.data.readers.limits import MOST_UNNAMED
+from l20fs.data.readers.limits import MOST_UNNAMED, check_memory
 from l20fs.data.readers.table import Contents, DataError, Request, first_line
 
 #: Pattern of a line of an svmlight file.
 LINE = re.compile(rb"\s*[-+0-9.eE]+(?:\s+qid:\d+)?(?:\s+\d+:[-+0-9.eE]+)+\s*(?:#.*)?")
+
+#: A file may have this many features, or as many for each of its values. Each costs a name and a few numbers, also if no
+#: sample has it, and one wrong digit of a number makes millions of them.
+FREE_FEATURES, MOST_PER_ENTRY = 2**20, 100
+
+#: Memory of a value, and of a name or a label, in bytes.
+MEMORY_PER_ENTRY, MEMORY_PER_NAME = 24, 100
 
 
 def is_svmlight(head: bytes) -> bool:
@@ -25,12 +32,21 @@ def read_svmlight(content: bytes, request: Request) -> Contents:
     """Read a sparse matrix with labels; features are numbered."""
     from sklearn.datasets import load_svmlight_file
 
+    n_lines, n_entries = content.count(b"\n"), content.count(b":")
+    check_memory(len(content) + MEMORY_PER_NAME * n_lines + MEMORY_PER_ENTRY * n_entries, request)
     try:
         X, labels = load_svmlight_file(io.BytesIO(content), zero_based="auto")
     except Exception as error:  # the parser says what it met: ValueError, OverflowError, UnicodeDecodeError...
         raise DataError(f"{request.name}: not a whole svmlight file ({first_line(error)}). Copy it again.") from error
-    if X.shape[1] > MOST_UNNAMED:
-        raise DataError(f"{request.name}: states {X.shape[1]} features. At most {MOST_UNNAMED} without names are read.")
+    n_features = X.shape[1]
+    if n_features > MOST_UNNAMED:
+        raise DataError(f"{request.name}: states {n_features} features. At most {MOST_UNNAMED} without names are read.")
+    if n_features > max(FREE_FEATURES, MOST_PER_ENTRY * X.nnz):
+        raise DataError(
+            f"{request.name}: has a feature with the number {n_features}, but only {X.nnz} values. Above {FREE_FEATURES} "
+            f"there may be {MOST_PER_ENTRY} features for each value. Number the features without gaps."
+        )
+    check_memory(len(content) + MEMORY_PER_NAME * (n_lines + n_features) + MEMORY_PER_ENTRY * n_entries, request)
     has_labels = request.labels is None
     return Contents(
         X=sp.csr_array(X),
