@@ -15,6 +15,7 @@ import numpy as np
 from l20fs.data.readers.number_texts import (
     MARKS,
     MISSING_IN_USE,
+    MOST_DIGITS,
     OTHER,
     are_numbers,
     as_number,
@@ -346,6 +347,8 @@ def _read_cell(cell: Any, mark: Decimal, request: Request) -> tuple[Kind, float]
         return (Kind.NUMBER, float(cell)) if is_real else (Kind.TEXT, nan)
     if is_missing(cell, request):
         return Kind.EMPTY, nan
+    if len(cell) > MOST_DIGITS:
+        return Kind.TEXT, nan
     text = cell.strip()
     if text.lower() in MISSING_IN_USE:
         return Kind.MISSING, nan

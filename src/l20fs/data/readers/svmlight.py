@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -38,27 +39,27 @@ def read_svmlight(content: bytes, request: Request) -> Contents:
         X, labels = load_svmlight_file(io.BytesIO(content), zero_based="auto")
     except Exception as error:  # the parser says what it met: ValueError, OverflowError, UnicodeDecodeError...
         raise DataError(f"{request.name}: not a whole svmlight file ({first_line(error)}). Copy it again.") from error
-    n_features = X.shape[1]
-    if n_features > MOST_UNNAMED:
-        raise DataError(f"{request.name}: states {n_features} features. At most {MOST_UNNAMED} without names are read.")
-    if n_features > max(FREE_FEATURES, MOST_PER_ENTRY * X.nnz):
-        raise DataError(
-            f"{request.name}: has a feature with the number {n_features}, but only {X.nnz} values. Above {FREE_FEATURES} "
-            f"there may be {MOST_PER_ENTRY} features for each value. Number the features without gaps."
-        )
-    check_memory(len(content) + MEMORY_PER_NAME * (n_lines + n_features) + MEMORY_PER_ENTRY * n_entries, request)
     has_labels = request.labels is None
     return Contents(
         X=sp.csr_array(X),
-        feature_names=default_names(X.shape[1]),
+        feature_names=numbered_names(X, request),
         y=label_texts(labels) if has_labels else None,
         target_name="label" if has_labels else "",
     )
 
 
-def default_names(n_features: int) -> list[str]:
-    """Return default names for unnamed features."""
-    return [f"feature{j + 1}" for j in range(n_features)]
+def numbered_names(X: Any, request: Request) -> list[str]:
+    """Return default names of features without names, after a check that there are not more of them than is sensible."""
+    n_values, most = X.nnz if sp.issparse(X) else X.size, max(X.shape)
+    if X.shape[1] > MOST_UNNAMED:
+        raise DataError(f"{request.name}: states {X.shape[1]} features. At most {MOST_UNNAMED} without names are read.")
+    if most > max(FREE_FEATURES, MOST_PER_ENTRY * n_values):
+        raise DataError(
+            f"{request.name}: states {most} {'features' if most == X.shape[1] else 'samples'}, but has {n_values} values. "
+            f"Above {FREE_FEATURES} there may be {MOST_PER_ENTRY} for each value. Number the features without gaps."
+        )
+    check_memory(MEMORY_PER_NAME * X.shape[1], request)
+    return [f"feature{j + 1}" for j in range(X.shape[1])]
 
 
 def label_texts(labels: np.ndarray) -> list[str]:
