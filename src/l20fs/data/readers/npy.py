@@ -14,9 +14,6 @@ from l20fs.data.readers.limits import check_memory, unpacked_size
 from l20fs.data.readers.table import DataError, Request
 from l20fs.typing import Array
 
-#: Ways of compression that NumPy writes. Those of other programs grow a thousand times as much.
-METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-
 #: Memory of a number, besides its own bytes: in double precision, twice; and of a text, in a list.
 MEMORY_PER_NUMBER, MEMORY_PER_TEXT = 16, 100
 
@@ -47,12 +44,6 @@ class Archive(Mapping[str, Array]):
     packed: int
 
     def __post_init__(self) -> None:
-        for entry in self.entries.infolist():
-            if entry.compress_type not in METHODS:
-                raise DataError(
-                    f"{self.request.name}: {entry.filename!r} is compressed in another way than NumPy does. Save it again "
-                    "with numpy.savez_compressed."
-                )
         unpacked_size(self.entries, self.packed, self.request)
 
     def __iter__(self) -> Iterator[str]:
