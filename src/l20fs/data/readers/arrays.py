@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import math
-import os
-import sys
 import zipfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -17,7 +15,7 @@ import scipy.sparse as sp
 from l20fs.data.matlab import read_variables
 from l20fs.data.matlab_hdf5 import StoredVariable, is_hdf5, read_stored
 from l20fs.data.readers.in_blocks import left_in_file
-from l20fs.data.readers.limits import check_memory, most_unpacked
+from l20fs.data.readers.limits import check_memory, memory_for, most_unpacked
 from l20fs.data.readers.npy import Archive, check_header
 from l20fs.data.readers.svmlight import label_texts, numbered_names
 from l20fs.data.readers.table import Contents, DataError, Request, UnknownColumnError, find, first_line, require
@@ -94,13 +92,7 @@ def map_npy(request: Request) -> Contents:
     """Return the matrix of a .npy file as blocks that stay in the file."""
     _refuse_no_labels(request)
     try:
-        with open(request.file, "rb") as stream:
-            n_bytes = stream.seek(0, os.SEEK_END)
-            stream.seek(0)
-            check_header(stream, n_bytes, "it", replace(request, max_memory=sys.maxsize))
         mapped = np.load(request.file, mmap_mode="r", allow_pickle=False)
-    except DataError:
-        raise
     except Exception as error:  # a damaged header fails in many ways
         raise _damaged("npy", error, request) from error
     contents = contents_of(Arrays(mapped), request)
@@ -119,7 +111,7 @@ def load_npy(content: bytes, request: Request) -> Arrays:
     try:
         check_header(io.BytesIO(content), len(content), "it", request)
         return Arrays(np.load(io.BytesIO(content), allow_pickle=False))
-    except DataError:
+    except (DataError, MemoryError):
         raise
     except Exception as error:  # a damaged header fails in many ways
         raise _damaged("npy", error, request) from error
@@ -141,7 +133,7 @@ def load_npz(content: bytes, request: Request) -> Arrays:
                 target_name=labels or "",
                 **names,
             )
-    except (DataError, UnknownColumnError):
+    except (DataError, UnknownColumnError, MemoryError):
         raise
     except Exception as error:  # a damaged archive fails in a dozen ways, in zipfile, zlib, struct and numpy
         raise _damaged("npz", error, request) from error
@@ -154,7 +146,7 @@ def load_mat(content: bytes, request: Request) -> Arrays:
             return _arrays_of(read_variables(content), len(content), request)
         with require("h5py", "io", request).File(io.BytesIO(content), "r") as stored:
             return _arrays_of(read_stored(stored), len(content), request)
-    except (DataError, UnknownColumnError):
+    except (DataError, UnknownColumnError, MemoryError):
         raise
     except Exception as error:  # of struct, zlib and HDF5, whose errors are of many kinds
         raise DataError(f"{request.name}: not a MATLAB file that can be read ({first_line(error)}).") from error
@@ -163,8 +155,11 @@ def load_mat(content: bytes, request: Request) -> Arrays:
 def _arrays_of(variables: Mapping[str, Any], n_bytes: int, request: Request) -> Arrays:
     """Read the variables that are needed, after a check of the memory that the values take."""
     values, labels, groups = find_variables(variables, request)
-    most = most_unpacked(n_bytes)
-    check_memory(3 * min(most, variables[values].memory), request)
+    most = min(most_unpacked(n_bytes), memory_for(request) or 2**62)
+    check_memory(3 * min(most_unpacked(n_bytes), variables[values].memory), request)
+    missing = getattr(variables[values], "missing", "")
+    if missing:
+        request.guess(None, None, f"{missing} were never written and count as zeros")
     X, y, in_groups = (None if name is None else variables[name].array(most) for name in (values, labels, groups))
     names = {
         name: [text.strip() for text in _texts(variables[name].array(most), name, request)]

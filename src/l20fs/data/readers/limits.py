@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import gzip
 import io
-import os
 import zipfile
 import zlib
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
-from l20fs.blocks.memory import LEAST_LIMIT, format_bytes
+from l20fs.blocks.memory import LEAST_LIMIT, available_memory, format_bytes
 from l20fs.data.readers.table import DataError, Request, first_line
 
 #: A compressed file may grow to this many bytes, whatever its size...
@@ -23,6 +21,9 @@ MOST_GROWTH = 200
 
 #: Maximum number of features of a file without feature names.
 MOST_UNNAMED = 10**7
+
+#: What to do about a file that needs too much memory.
+LESS_MEMORY = "Remove features that hardly vary, keep it sparse (h5ad, .mtx), or use a larger machine."
 
 CHUNK = 2**20
 
@@ -50,20 +51,6 @@ def refuse_bomb(packed: int, unpacked: int, request: Request) -> None:
             f"{request.name}: {format_bytes(packed)} that unpack to more than {format_bytes(most)}. That is no table of "
             "numbers, or a damaged one. If you trust it, unpack it yourself."
         )
-
-
-def available_memory() -> int | None:
-    """Return the available memory in bytes, or None if it is unknown."""
-    try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    except (OSError, ValueError, IndexError):
-        pass
-    try:
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):  # not on every system
-        return None
 
 
 def memory_for(request: Request) -> int | None:
@@ -104,9 +91,14 @@ def check_memory(needed: int, request: Request) -> None:
     if most is not None and needed > most:
         which = "are free" if request.max_memory is None else "are allowed"
         raise DataError(
-            f"{request.name}: needs about {format_bytes(needed)} of memory, but {format_bytes(most)} {which}. Remove "
-            "features that hardly vary, keep it sparse (h5ad, .mtx), or use a larger machine."
+            f"{request.name}: needs about {format_bytes(needed)} of memory, but {format_bytes(most)} {which}. {LESS_MEMORY}"
         )
+
+
+def not_enough_memory(error: MemoryError, request: Request) -> DataError:
+    """Return the error for a file for which there was not enough memory after all."""
+    reason = f" ({first_line(error)})" if str(error) else ""
+    return DataError(f"{request.name}: needs more memory than there is{reason}. {LESS_MEMORY}")
 
 
 def check_text(content: bytes, request: Request) -> None:

@@ -27,7 +27,7 @@ def read_parquet(request: Request) -> Contents:
     table, index = _stored(request)
     try:
         frame, texts = _columns(table, index, request)
-    except (DataError, UnknownColumnError):
+    except (DataError, UnknownColumnError, MemoryError):
         raise
     except Exception as error:  # of Arrow, whose errors are of many kinds
         raise _damaged(error, request) from error
@@ -61,7 +61,7 @@ def _stored(request: Request) -> tuple[Any, list[str]]:
             if field.name in nested:  # its values are no features, and may be any number of them
                 table = table.add_column(place, field.name, pa.array([NESTED] * table.num_rows, pa.string()))
         return table, _index_names(table.schema.metadata)
-    except DataError:
+    except (DataError, MemoryError):
         raise
     except Exception as error:  # of Arrow, whose errors are of many kinds
         raise _damaged(error, request) from error

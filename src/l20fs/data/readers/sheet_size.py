@@ -18,6 +18,9 @@ from l20fs.data.readers.table import DataError, Request
 #: Memory of a cell between the first and the last one, in bytes, and per byte of its text.
 MEMORY_PER_CELL, MEMORY_PER_LETTER = 40, 2
 
+#: Entries of binary and OpenDocument workbooks, which python-calamine would read as such, without the checks below.
+OTHER_WORKBOOKS = ("xl/workbook.bin", "content.xml")
+
 #: Reference of a row or of a cell as Excel writes it; every row or cell, however it is written; and every attribute r.
 USUAL = re.compile(rb'<(?:c|row) r="([A-Za-z]*)(\d+)"')
 ELEMENT = re.compile(rb"[<:](?:c|row)[\s/>]")
@@ -33,9 +36,11 @@ def check_sheets(plain: bytes, request: Request) -> None:
     """Raise an error if a sheet of an uncompressed workbook needs more memory than is allowed."""
     most = memory_for(request)
     with zipfile.ZipFile(io.BytesIO(plain)) as archive:
-        texts = [archive.read(name) for name in archive.namelist() if name.lower().endswith("sharedstrings.xml")]
-        for entry in archive.namelist():
-            xml = archive.read(entry)
+        entries = {name: archive.read(name) for name in archive.namelist()}
+        if not {name.lower() for name in entries}.isdisjoint(OTHER_WORKBOOKS):
+            raise DataError(f"{request.name}: a workbook of another kind than .xlsx. Save it as .xlsx or CSV.")
+        texts = b"".join(xml for xml in entries.values() if b"si>" in xml)
+        for xml in entries.values():
             if b"sheetData" not in xml or most is None:  # a sheet may have any name
                 continue
             n_rows, n_columns = extent(xml, most)
@@ -46,7 +51,7 @@ def check_sheets(plain: bytes, request: Request) -> None:
                     f"{format_bytes(needed)} of memory, and {format_bytes(most)} are there. Delete the cells beyond the "
                     "table, or save the sheet as CSV."
                 )
-            check_memory(needed + MEMORY_PER_LETTER * _n_letters(xml, b"".join(texts), most), request)
+            check_memory(needed + MEMORY_PER_LETTER * _n_letters(xml, texts, most), request)
 
 
 def extent(xml: bytes, most: int) -> tuple[int, int]:

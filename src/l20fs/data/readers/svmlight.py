@@ -37,6 +37,8 @@ def read_svmlight(content: bytes, request: Request) -> Contents:
     check_memory(len(content) + MEMORY_PER_NAME * n_lines + MEMORY_PER_ENTRY * n_entries, request)
     try:
         X, labels = load_svmlight_file(io.BytesIO(content), zero_based="auto")
+    except MemoryError:
+        raise
     except Exception as error:  # the parser says what it met: ValueError, OverflowError, UnicodeDecodeError...
         raise DataError(f"{request.name}: not a whole svmlight file ({first_line(error)}). Copy it again.") from error
     has_labels = request.labels is None

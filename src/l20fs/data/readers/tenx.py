@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from l20fs.data.readers.digest import read_file
 from l20fs.data.readers.encoding import decode
 from l20fs.data.readers.limits import MEMORY_PER_BYTE, check_memory, unpack_gzip
 from l20fs.data.readers.table import Contents, DataError, Request, first_line, require
@@ -73,8 +74,7 @@ def _role(file: Path) -> str:
 
 
 def _content(request: Request) -> bytes:
-    check_memory(MEMORY_PER_BYTE * request.file.stat().st_size, request)
-    content = request.file.read_bytes()
+    content = read_file(request, MEMORY_PER_BYTE)
     return unpack_gzip(content, request, MEMORY_PER_BYTE) if content[:2] == GZIP else content
 
 

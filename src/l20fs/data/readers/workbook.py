@@ -35,7 +35,7 @@ def whole(read: Callable[[], Any], request: Request) -> Any:
     """Return the result of a call, whose errors become one about a damaged file."""
     try:
         return read()
-    except (DataError, UnknownColumnError):
+    except (DataError, UnknownColumnError, MemoryError):
         raise
     except Exception as error:  # of zipfile, zlib and calamine, which has errors of its own
         raise DataError(f"{request.name}: not a whole Excel file ({first_line(error)}). Save it again.") from error
