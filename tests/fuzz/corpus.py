@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import shutil
+import warnings
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -61,7 +63,9 @@ class Target:
 
 def make_targets(folder: Path) -> list[Target]:
     """Write the files of all targets, one folder each, and return the targets."""
-    return [*_tables(folder), *_stores(folder), *_own_files(folder)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return [*_tables(folder), *_stores(folder), *_own_files(folder)]
 
 
 def _table(name: str, options: dict[str, Any]) -> Read:
@@ -78,7 +82,9 @@ def _tables(folder: Path) -> list[Target]:
     made = files.contents(_new(folder / "made"))
     made["three.gct"] = (files.gct(3), made["three.gct.gz"][1])
     made["plain.parquet"] = (files.with_labels().to_parquet(compression=None, use_dictionary=False), made["a.parquet"][1])
-    made["a.xlsx"], made["turned.xlsx"] = ((_without_times(made[name][0]), made[name][1]) for name in ("a.xlsx", "turned.xlsx"))
+    made["a.xlsx"], made["turned.xlsx"] = (
+        (_without_times(made[name][0]), made[name][1]) for name in ("a.xlsx", "turned.xlsx")
+    )
     mat_73(folder / "made" / "v73.mat")
     made["v73.mat"] = ((folder / "made" / "v73.mat").read_bytes(), {})
     made["cells.mat"] = (_mat_with_names(folder / "made" / "cells.mat"), {})
@@ -100,7 +106,7 @@ def _tables(folder: Path) -> list[Target]:
             (place / options["labels"]).write_bytes(others[options["labels"]])
         if name == "matrix.mtx":
             (place / "features.tsv").write_text("".join(f"ENSG{j}\t{gene}\tGene\n" for j, gene in enumerate(files.GENES)))
-            (place / "barcodes.tsv.gz").write_bytes(_gzipped("\n".join(files.SAMPLES).encode()))
+            (place / "barcodes.tsv.gz").write_bytes(gzip.compress("\n".join(files.SAMPLES).encode(), mtime=0))
         targets.append(Target(name, _table(name, options)))
     return targets
 
@@ -134,14 +140,19 @@ def _blocks(file: Path) -> Any:
 def _own_files(folder: Path) -> list[Target]:
     panel, model, _, _ = fitted()
     (_new(folder / "panel.json") / "panel.json").write_text(panel.to_json())
-    (_new(folder / "report.json") / "report.json").write_text(make_content(k=3, k_max=4, n_classes=3, n_features=9).to_json())
+    (_new(folder / "report.json") / "report.json").write_text(
+        make_content(k=3, k_max=4, n_classes=3, n_features=9).to_json()
+    )
     model.path_.save(_new(folder / "path.npz") / "path.npz")
     targets = [
         Target("panel.json", lambda place: Panel.load(place / "panel.json"), (ValueError,), _sealed_panel),
         Target("report.json", lambda place: Content.from_json((place / "report.json").read_bytes()), (ValueError,)),
         Target("path.npz", lambda place: SolutionPath.load(place / "path.npz"), (ValueError,)),
     ]
-    values: dict[str, Any] = {".json": {"order": [2, 0], "size": 1.5}, ".npz": {"values": files.X, "n_features": np.arange(3)}}
+    values: dict[str, Any] = {
+        ".json": {"order": [2, 0], "size": 1.5},
+        ".npz": {"values": files.X, "n_features": np.arange(3)},
+    }
     for suffix, value in values.items():
         _save_cell(_new(folder / f"cell{suffix}"), suffix, value)
         targets.append(Target(f"cell{suffix}", lambda place, suffix=suffix: _load_cell(place, suffix), ()))
@@ -181,7 +192,9 @@ def _old_h5ad(file: Path) -> bytes:
         group.attrs["h5sparse_format"], group.attrs["h5sparse_shape"] = "csr", X.shape
         for name in ("data", "indices", "indptr"):
             group[name] = getattr(X, name)
-        obs = list(zip(map(str.encode, files.SAMPLES), np.unique(files.LABELS, return_inverse=True)[1].tolist(), strict=True))
+        obs = list(
+            zip(map(str.encode, files.SAMPLES), np.unique(files.LABELS, return_inverse=True)[1].tolist(), strict=True)
+        )
         stored["obs"] = np.array(obs, dtype=[("index", "S4"), ("type", "i1")])
         stored["var"] = np.array([(gene.encode(),) for gene in files.GENES], dtype=[("index", "S5")])
         stored["uns/type_categories"] = np.array([label.encode() for label in sorted(set(files.LABELS))])
@@ -217,12 +230,6 @@ def _without_times(content: bytes) -> bytes:
             if not name.startswith("docProps"):
                 plain.writestr(zipfile.ZipInfo(name), found.read(name), zipfile.ZIP_DEFLATED)
     return stream.getvalue()
-
-
-def _gzipped(content: bytes) -> bytes:
-    import gzip
-
-    return gzip.compress(content, mtime=0)
 
 
 def _new(folder: Path) -> Path:

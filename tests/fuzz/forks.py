@@ -97,7 +97,14 @@ class Fork:
 
 
 def run_cases(
-    targets: Sequence[Target], corpus: Path, *, seed: int, n_cases: int, n_flips: int = 0, seconds: float = 0.0, jobs: int = 1
+    targets: Sequence[Target],
+    corpus: Path,
+    *,
+    seed: int,
+    n_cases: int,
+    n_flips: int = 0,
+    seconds: float = 0.0,
+    jobs: int = 1,
 ) -> Found:
     """Run up to ``n_cases`` cases, with every target in turn; until so many bytes are flipped or seconds gone, if given."""
     gc.freeze()  # pages that are not written to are shared

@@ -17,9 +17,54 @@ MOST_FLIPS = 64
 #: Numbers as text and in binary that are hard on parsers, and pieces of text that mean something to one of them.
 TEXTS = [b"0", b"-1", b"1e999", b"-1e308", b"5e-324", b"nan", b"inf", b"2147483648", b"4294967295", b"9223372036854775807"]
 TEXTS += [b"9" * 30, b"1" * 400, b"0x10", b"1_000", b"", b"1e-400", b"null", b"true", b"[]", b"{}", b'"x"']
-NUMBERS = [0, 1, 255, 256, 2**15 - 1, 2**16 - 1, 2**16, 2**31 - 1, 2**31, 2**32 - 1, 2**40, 2**62, 2**63 - 1, 2**63, 2**64 - 1]
-PIECES = [b'"', b"'", b"\n", b"\r", b"\t", b",", b";", b"|", b"\0", b"\xff\xfe", b"\xef\xbb\xbf", b"{", b"[", b"%", b"#", b"@data\n"]
-PIECES += [b"\xed\xa0\x80", b"\xe2\x80\xa8", b"\x1b[2J", b"<", b">", b"&amp;", b"\\", b" " * 50, b"," * 50, b'"' * 51, b"\n" * 50]
+NUMBERS = [
+    0,
+    1,
+    255,
+    256,
+    2**15 - 1,
+    2**16 - 1,
+    2**16,
+    2**31 - 1,
+    2**31,
+    2**32 - 1,
+    2**40,
+    2**62,
+    2**63 - 1,
+    2**63,
+    2**64 - 1,
+]
+PIECES = [
+    b'"',
+    b"'",
+    b"\n",
+    b"\r",
+    b"\t",
+    b",",
+    b";",
+    b"|",
+    b"\0",
+    b"\xff\xfe",
+    b"\xef\xbb\xbf",
+    b"{",
+    b"[",
+    b"%",
+    b"#",
+    b"@data\n",
+]
+PIECES += [
+    b"\xed\xa0\x80",
+    b"\xe2\x80\xa8",
+    b"\x1b[2J",
+    b"<",
+    b">",
+    b"&amp;",
+    b"\\",
+    b" " * 50,
+    b"," * 50,
+    b'"' * 51,
+    b"\n" * 50,
+]
 
 DIGITS = re.compile(rb"-?\d+(?:\.\d+)?")
 
@@ -78,7 +123,18 @@ def _part(content: bytearray, chance: Random) -> tuple[int, int]:
     return start, min(len(content), start + int(2 ** (chance.random() * 12)))
 
 
-DAMAGES: list[Callable[[bytearray, Random], int]] = [flip, flip, flip, flip, cut, double, splice, insert, replace_number, replace_number]
+DAMAGES: list[Callable[[bytearray, Random], int]] = [
+    flip,
+    flip,
+    flip,
+    flip,
+    cut,
+    double,
+    splice,
+    insert,
+    replace_number,
+    replace_number,
+]
 
 
 def damage(content: bytes, chance: Random, *, only_flips: bool = False) -> tuple[bytes, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -120,11 +121,11 @@ def load_npz(content: bytes, request: Request) -> Arrays:
             if set(stored.files) >= SPARSE:
                 return Arrays(_sparse(stored, request))
             values, labels, groups = find_variables(stored.files, request)
-            names = {name: _texts(stored[name], name, request) for name in NAMES if name in stored.files}
+            names = {name: _texts(_entry(stored, name), name, request) for name in NAMES if name in stored.files}
             return Arrays(
-                stored[values],
-                None if labels is None else stored[labels],
-                groups=None if groups is None else stored[groups],
+                _entry(stored, values),
+                None if labels is None else _entry(stored, labels),
+                groups=None if groups is None else _entry(stored, groups),
                 target_name=labels or "",
                 **names,
             )
@@ -132,6 +133,18 @@ def load_npz(content: bytes, request: Request) -> Arrays:
         raise
     except Exception as error:  # a damaged archive fails in a dozen ways, in zipfile, zlib, struct and numpy
         raise _damaged("npz", error, request) from error
+
+
+def _entry(stored: Any, name: str) -> Array:
+    """Return an array of an archive, whose texts are Unicode; NumPy returns any other entry as bytes."""
+    found = stored[name]
+    if not isinstance(found, np.ndarray):
+        raise ValueError(f"{name} is no array")
+    if found.dtype.kind == "U" and found.nbytes:
+        codes = found.astype(found.dtype.newbyteorder("="), order="C").reshape(-1).view(np.uint32)
+        if np.any(codes > sys.maxunicode) or np.any((codes >= 0xD800) & (codes < 0xE000)):
+            raise ValueError(f"{name} holds what is no text")
+    return found
 
 
 def load_mat(content: bytes, request: Request) -> Arrays:
