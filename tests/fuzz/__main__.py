@@ -14,14 +14,14 @@ from attacks.runner import load_everything
 
 from fuzz.case import Cases
 from fuzz.corpus import Target, make_targets
-from fuzz.forks import Found, run_cases
+from fuzz.forks import Found, kind_of, run_cases
 
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="fuzz", description="Read damaged files of every format.")
     parser.add_argument("--seed", type=int, help="the same seed gives the same cases; without one, it is drawn and printed")
     parser.add_argument("--seconds", type=float, default=0.0, help="stop after so much time")
-    parser.add_argument("--cases", type=int, default=10**12, help="stop after so many cases")
+    parser.add_argument("--per-target", type=int, default=10**9, help="stop after so many cases of each target")
     parser.add_argument("--flips", type=int, default=0, help="only flip bytes, and stop after so many")
     parser.add_argument("--only", nargs="*", help="names of targets; all without any")
     parser.add_argument("--repeat", type=int, metavar="NUMBER", help="run this case of the target, and keep its files")
@@ -40,7 +40,7 @@ def main() -> int:
         print(f"seed {seed}, {len(targets)} targets: {', '.join(each.name for each in targets)}", flush=True)
         if options.repeat is not None:
             return repeat(targets[0], options.repeat, corpus, seed, options)
-        limits = {"n_cases": options.cases, "n_flips": options.flips, "seconds": options.seconds}
+        limits = {"n_cases": options.per_target * len(targets), "n_flips": options.flips, "seconds": options.seconds}
         start = time.monotonic()
         found = run_cases(targets, corpus, seed=seed, jobs=options.jobs, **limits)
         tell(found, time.monotonic() - start)
@@ -59,18 +59,10 @@ def tell(found: Found, seconds: float) -> None:
     )
     kinds: dict[str, list[tuple[str, int, str]]] = {}
     for each in found.faults:
-        kinds.setdefault(f"{each[0]}: {kind_of(each[2])}", []).append(each)
+        kinds.setdefault(kind_of((each[0], 0, each[2])), []).append(each)
     for kind, cases in sorted(kinds.items(), key=lambda item: -len(item[1])):
         target, number, fault = cases[0]
         print(f"\n{len(cases)} x {kind}\n--only {target!r} --repeat {number}\n{fault.strip()[-1500:]}")
-
-
-def kind_of(fault: str) -> str:
-    """Return the type of a fault, without its numbers, and the line of the package that it comes from."""
-    lines = fault.strip().splitlines()
-    ours = [line.rpartition("l20fs/")[2] for line in lines if "l20fs/" in line]
-    said = lines[-1].partition(":")[0] if lines[-1][:1].isalpha() and len(lines) > 1 else lines[0][:60]
-    return f"{said} {ours[-1] if ours else ''}"
 
 
 def keep(target: Target, number: int, corpus: Path, seed: int, options: argparse.Namespace) -> Path:

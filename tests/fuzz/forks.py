@@ -8,6 +8,7 @@ import mmap
 import os
 import resource
 import signal
+import sys
 import tempfile
 import time
 from collections import Counter
@@ -22,7 +23,7 @@ from fuzz.case import Cases
 from fuzz.corpus import Target
 
 #: Seconds of processor time and of time that a case may take; one of these files takes some milliseconds.
-MOST_WORK, MOST_TIME = 20, 300
+MOST_WORK, MOST_TIME = 10, 300
 
 #: Cases of one fork.
 BATCH = 500
@@ -51,7 +52,7 @@ class Fork:
         #: Number of the case in work, of those that were done, of tables and of flipped bytes.
         self.journal = np.frombuffer(mmap.mmap(-1, 4 * 8), dtype=np.int64)
         self.journal[0] = start
-        self.said = tempfile.TemporaryFile()
+        self.said = tempfile.TemporaryFile()  # noqa: SIM115 - closed with this object
         self.process = os.fork()
         if self.process == 0:
             try:
@@ -134,9 +135,21 @@ def run_cases(
             queue.append((int(fork.journal[0]) + 1, fork.stop))
 
 
+def kind_of(fault: tuple[str, int, str]) -> str:
+    """Return target, number and type of a fault, and the line of the package that it comes from."""
+    target, number, text = fault
+    lines = text.strip().splitlines()
+    places = [line.rpartition("l20fs/")[2].split(",") for line in lines if "src/l20fs/" in line]
+    has_ended = "most recent call first" in text  # as faulthandler has it, other than Python
+    said = lines[0][:60] if has_ended or len(lines) == 1 else lines[-1].partition(":")[0]
+    place = (places[0] if has_ended else places[-1])[:2] if places else []
+    return f"{target!r} {number} {said} {','.join(place)}"
+
+
 def _add(found: Found, fork: Fork, status: int, targets: Sequence[Target]) -> None:
     """Add what a fork has found."""
     n_done, n_read, n_flips = fork.journal[1:].tolist()
     found.n_cases, found.n_read, found.n_flips = found.n_cases + n_done, found.n_read + n_read, found.n_flips + n_flips
     for number, fault in fork.faults(status):
         found.faults.append((targets[number % len(targets)].name, number // len(targets), fault))
+        print(f"{found.n_cases} cases, {found.n_flips} flips: {kind_of(found.faults[-1])}", file=sys.stderr, flush=True)

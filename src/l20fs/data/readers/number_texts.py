@@ -28,8 +28,8 @@ MISSING_IN_USE = frozenset(
 KNOWN_MISSING = MISSING | MISSING_IN_USE
 
 
-#: Anything that may be meant as a number: with either mark, as a limit, or in percent. Each blank has one place only, so that
-#: the time for very long cells is linear.
+#: Anything that may be meant as a number: with either mark, as a limit, or in percent. Each blank has one place only, so
+#: that the time for very long cells is linear.
 NUMBER_LIKE = re.compile(r"\s*[<>]?[+-]?[.,]?\d[\d.,]*(?:[eE][+-]?\d+)?(?:\s*%)?\s*", re.ASCII)
 
 
