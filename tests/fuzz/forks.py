@@ -94,7 +94,7 @@ class Fork:
         if code:
             names = {-signal.SIGPROF: "more work than allowed", -signal.SIGALRM: "hangs"}
             name = names.get(code) or (signal.Signals(-code).name if code < 0 else f"exit code {code}")
-            yield int(self.journal[0]), f"{name}\n{parts[-1][-3000:]}"
+            yield int(self.journal[0]), f"{name}\n{parts[-1][:3000]}"
 
 
 def run_cases(

@@ -6,7 +6,9 @@ import json
 import logging
 import mmap
 import os
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +36,29 @@ class DamagedFileError(ValueError):
     """Damaged part of a file."""
 
 
+def _telling_damage(opening: Callable[..., FileBlocks]) -> Callable[..., FileBlocks]:
+    """Decorate a function that opens a file: errors of HDF5, zarr and codecs, also in a block, name the file."""
+
+    @wraps(opening)
+    def opened(file: str | os.PathLike[str], **options: Any) -> FileBlocks:
+        def whole(call: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+            try:
+                return call(*arguments, **named)
+            except (ValueError, MemoryError, ImportError):
+                raise
+            except Exception as error:  # of many kinds
+                if getattr(error, "errno", None) is not None:  # of the system, not of a library
+                    raise
+                said = (str(error).splitlines() or [type(error).__name__])[0][:200]
+                raise DamagedFileError(f"{os.fspath(file)} is damaged ({said}). Copy it again.") from error
+
+        blocks: FileBlocks = whole(opening, file, **options)
+        return replace(blocks, load=partial(whole, blocks.load))
+
+    return opened
+
+
+@_telling_damage
 def open_large(file: str | os.PathLike[str], *, key: str = "X", max_memory: Any = None) -> FileBlocks:
     """Open a matrix in a file without reading it.
 
