@@ -15,12 +15,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from attacks.runner import MOST_MEMORY
 
 from fuzz.case import Cases
 from fuzz.corpus import Target
+from l20fs.blocks import hdf5_trial
 
 #: Seconds of processor time and of time that a case may take; one of these files takes some milliseconds.
 MOST_WORK, MOST_TIME = 10, 300
@@ -42,6 +44,29 @@ class Found:
     #: Target, number of the case, and fault.
     faults: list[tuple[str, int, str]] = field(default_factory=list)
     cases: Counter[str] = field(default_factory=Counter)
+
+
+class ForkedTrial:
+    """Trial reading of an HDF5 file in a fork, which starts a hundred times as fast as an interpreter."""
+
+    def __init__(self, file: Any) -> None:
+        self.code: int | None = None
+        self.process = os.fork()
+        if self.process == 0:
+            signal.setitimer(signal.ITIMER_PROF, 0)
+            signal.alarm(0)
+            faulthandler.disable()
+            hdf5_trial.limit_work(2)
+            hdf5_trial.read_on_trial(file)
+            os._exit(0)
+
+    def wait(self, timeout: float = 0.0) -> int:
+        if self.code is None:
+            self.code = os.waitstatus_to_exitcode(os.waitpid(self.process, 0)[1])
+        return self.code
+
+    def kill(self) -> None:
+        pass
 
 
 class Fork:
@@ -66,6 +91,7 @@ class Fork:
         nothing, said = os.open(os.devnull, os.O_RDWR), self.said.fileno()
         for place, descriptor in ((nothing, 0), (said, 1), (said, 2)):
             os.dup2(place, descriptor)
+        hdf5_trial.start_trial = ForkedTrial
         faulthandler.enable(file=said)
         for limit in (signal.SIGPROF, signal.SIGALRM):
             faulthandler.register(limit, file=said, chain=True)  # tells where, then the signal ends this process

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from l20fs.blocks import hdf5_trial
 from l20fs.blocks.file_guard import file_guard_of
 from l20fs.blocks.memory import format_bytes, memory_limit
 from l20fs.blocks.passes import FileBlocks
@@ -129,6 +130,7 @@ def _open(path: Path) -> Any:
             import h5py
         except ModuleNotFoundError:
             raise ModuleNotFoundError("An .h5ad file needs h5py: pip install 'l20fs[h5ad]'.") from None
+        hdf5_trial.finish_trial(hdf5_trial.start_trial(path), path)
         return h5py.File(path, "r")
     raise ValueError(f"{path.name} has a format that cannot be read in blocks. Use .npy, .zarr or .h5ad.")
 

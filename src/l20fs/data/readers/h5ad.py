@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from l20fs.blocks import hdf5_trial
 from l20fs.data.readers.frames import has_classes
 from l20fs.data.readers.in_blocks import left_in_file
 from l20fs.data.readers.limits import check_memory, stays_in_file
@@ -31,11 +32,16 @@ BY_COLUMN = "0.2.0"
 def read_h5ad(request: Request) -> Contents:
     """Read ``X`` or a layer, the names of genes and cells, and the labels in a column of ``obs``."""
     h5py = require("h5py", "h5ad", request)
+    trial = hdf5_trial.start_trial(request.file)
+    require("anndata.io", "h5ad", request)  # meanwhile
     try:
+        hdf5_trial.finish_trial(trial, request.name)
         with h5py.File(request.file, "r") as stored:
             return read_anndata(stored, request, h5py.File)
     except (DataError, UnknownColumnError):
         raise
+    except hdf5_trial.UnsafeFileError as error:
+        raise DataError(str(error)) from error
     except Exception as error:  # of HDF5 and anndata, whose errors are of many kinds
         raise DataError(f"{request.name}: not a whole h5ad file ({first_line(error)}). Copy it again.") from error
 
