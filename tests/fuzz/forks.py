@@ -57,7 +57,10 @@ class ForkedTrial:
             signal.alarm(0)
             faulthandler.disable()
             hdf5_trial.limit_work(2)
-            hdf5_trial.read_on_trial(file)
+            try:
+                hdf5_trial.read_on_trial(file)
+            except SystemExit as stop:
+                os._exit(stop.code)
             os._exit(0)
 
     def wait(self, timeout: float = 0.0) -> int:

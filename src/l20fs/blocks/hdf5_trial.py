@@ -14,32 +14,22 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import chain
 from typing import Any
 
-#: Seconds of processor time and bytes of memory that the trial may take; the structure of large files takes seconds.
-MOST_WORK, MOST_MEMORY = 60, 2**32
+#: Seconds of processor time and bytes of memory that the trial may take; the structure of large files takes seconds, and
+#: little memory.
+MOST_WORK, MOST_MEMORY = 60, 2**30
+
+#: Exit code of a trial that needs more memory.
+NO_MEMORY = 9
 
 #: Data sets of up to so many bytes are read, and texts in parts of so many.
 SMALL, N_TEXTS = 2**24, 2**16
 
 #: Names that are looked up, whether a group lists them or not.
-KNOWN = (
-    "X",
-    "obs",
-    "var",
-    "layers",
-    "data",
-    "indices",
-    "indptr",
-    "codes",
-    "categories",
-    "values",
-    "mask",
-    "_index",
-    "index",
-)
+KNOWN = tuple("X obs var layers data indices indptr codes categories values mask _index".split())
 
 
 class UnsafeFileError(ValueError):
@@ -52,13 +42,14 @@ def start_trial(file: str | os.PathLike[str]) -> Any:
         return None
     # -P: the folder of this file is not searched for modules.
     command = [sys.executable, "-P", __file__, os.fspath(file)]
+    streams = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
     with suppress(OSError):
-        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        return subprocess.Popen(command, env=os.environ | {"OPENBLAS_NUM_THREADS": "1"}, **streams)
     return None
 
 
 def finish_trial(trial: Any, file: str | os.PathLike[str]) -> None:
-    """Wait for a trial; raise an error if a signal ended it."""
+    """Wait for a trial; raise an error if a signal or its limits ended it."""
     if trial is None:
         return
     try:
@@ -69,28 +60,42 @@ def finish_trial(trial: Any, file: str | os.PathLike[str]) -> None:
         with suppress(OSError):
             trial.kill()
         trial.wait()
-    if code < 0:
-        raise UnsafeFileError(f"{os.fspath(file)}: so damaged that the HDF5 library crashes or does not end. Copy it again.")
+    if code < 0 or code == NO_MEMORY:
+        raise UnsafeFileError(
+            f"{os.fspath(file)}: so damaged that the HDF5 library crashes, or takes all memory or time. Copy it again."
+        )
 
 
 def limit_work(seconds: int) -> None:
-    """Let the system end this process when it takes too much time or memory."""
+    """Let the system end this process when it takes too much time, and refuse it more memory than it has and may take."""
     with suppress(ImportError, ValueError, OSError):  # not on every system
         import resource
 
-        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
-        resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
+        with open("/proc/self/statm", encoding="ascii") as stream:
+            most = int(stream.read().split()[0]) * resource.getpagesize() + MOST_MEMORY
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+
+
+@contextmanager
+def _going_on() -> Iterator[None]:
+    """Go on after every error, unless the library asks for more memory than the structure of a file takes."""
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, MemoryError) or "alloc" in str(error):
+            raise SystemExit(NO_MEMORY) from error
 
 
 def read_on_trial(file: str | os.PathLike[str]) -> None:
-    """Read the structure and the small parts of a file, and go on after every error."""
+    """Read the structure and the small parts of a file."""
     import h5py
 
-    with suppress(Exception), h5py.File(file, "r") as stored:
+    with _going_on(), h5py.File(file, "r") as stored:
         for element in _elements(stored, h5py):
             for read in (_read_attributes, _read_values):
-                with suppress(Exception):
+                with _going_on():
                     read(element)
 
 
@@ -99,41 +104,41 @@ def _elements(stored: Any, h5py: Any) -> Iterator[Any]:
     waiting, seen = [stored], set()
     while waiting:
         element = waiting.pop()
-        with suppress(Exception):
+        with _going_on():
             place = h5py.h5o.get_info(element.id).addr
             if place in seen:
                 continue
             seen.add(place)
             yield element
-            if isinstance(element, h5py.Group):
-                for name in chain(KNOWN, element):
-                    with suppress(Exception):
-                        if name in element and isinstance(element.get(name, getlink=True), h5py.HardLink):
-                            waiting.append(element[name])
+            for name in chain(KNOWN, element) if isinstance(element, h5py.Group) else ():
+                with _going_on():
+                    if name in element and isinstance(element.get(name, getlink=True), h5py.HardLink):
+                        waiting.append(element[name])
 
 
 def _read_attributes(element: Any) -> None:
     for name in element.attrs:
-        with suppress(Exception):
+        with _going_on():
             element.attrs[name]
 
 
 def _read_values(element: Any) -> None:
     if not hasattr(element, "dtype") or element.external or element.is_virtual:
         return
-    size = math.prod(element.shape or ()) * element.dtype.itemsize
     if element.chunks is not None:
         element.id.get_num_chunks()
         element.id.chunk_iter(lambda found: None)
         if math.prod(element.chunks) * element.dtype.itemsize > SMALL:
             return
-    if size <= SMALL:
-        element[()]
-    elif element.dtype.kind == "O" and element.ndim == 1:
+    if element.dtype.kind == "O" and element.ndim == 1:
         for start in range(0, len(element), N_TEXTS):
             element[start : start + N_TEXTS]
+    elif math.prod(element.shape or ()) * element.dtype.itemsize <= SMALL:
+        element[()]
 
 
 if __name__ == "__main__":
+    import h5py  # noqa: F401 - maps memory of its own, which does not count
+
     limit_work(MOST_WORK)
     read_on_trial(sys.argv[1])
