@@ -11,10 +11,20 @@ from pathlib import Path
 N_CASES = 12
 
 
-def test_damaged_files_give_a_table_or_our_refusal(tmp_path):
-    """In a process of its own, which forks: the same cases each time, so that a failure speaks of the change."""
+def run(*arguments):
+    """Run a module in a process of its own, which forks."""
     paths = os.pathsep.join([str(Path(__file__).parents[1]), *(path for path in sys.path if path)])
     environment = {**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "fuzz", "--seed", "0", "--per-target", str(N_CASES), "--keep", str(tmp_path)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", *arguments]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_damaged_files_give_a_table_or_our_refusal(tmp_path):
+    """The same cases each time, so that a failure speaks of the change."""
+    done = run("fuzz", "--seed", "0", "--per-target", str(N_CASES), "--keep", str(tmp_path))
     assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-3000:]
+
+
+def test_the_time_for_odd_shapes_is_linear():
+    done = run("fuzz.shapes")
+    assert done.returncode == 0, f"ended by {done.returncode} at {done.stdout.splitlines()[-1:]}\n{done.stderr[-3000:]}"

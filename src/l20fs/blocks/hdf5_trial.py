@@ -18,9 +18,9 @@ from contextlib import contextmanager, suppress
 from itertools import chain
 from typing import Any
 
-#: Seconds of processor time and bytes of memory that the trial may take; the structure of large files takes seconds, and
-#: little memory.
-MOST_WORK, MOST_MEMORY = 60, 2**30
+#: Seconds of processor time that the trial may take, whatever the size of the file, and bytes for one more second; and bytes
+#: of memory. The structure of a file of some gigabytes takes a second, its texts some more, and little memory.
+LEAST_WORK, PER_SECOND, MOST_MEMORY = 10, 2**26, 2**30
 
 #: Exit code of a trial that needs more memory.
 NO_MEMORY = 9
@@ -29,7 +29,7 @@ NO_MEMORY = 9
 SMALL, N_TEXTS = 2**24, 2**16
 
 #: Names that are looked up, whether a group lists them or not.
-KNOWN = tuple("X obs var layers data indices indptr codes categories values mask _index".split())
+KNOWN = ("X", "obs", "var", "layers", "data", "indices", "indptr", "codes", "categories", "values", "mask", "_index")
 
 
 class UnsafeFileError(ValueError):
@@ -42,9 +42,9 @@ def start_trial(file: str | os.PathLike[str]) -> Any:
         return None
     # -P: the folder of this file is not searched for modules.
     command = [sys.executable, "-P", __file__, os.fspath(file)]
-    streams = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
+    nothing, environment = subprocess.DEVNULL, os.environ | {"OPENBLAS_NUM_THREADS": "1"}
     with suppress(OSError):
-        return subprocess.Popen(command, env=os.environ | {"OPENBLAS_NUM_THREADS": "1"}, **streams)
+        return subprocess.Popen(command, env=environment, stdin=nothing, stdout=nothing, stderr=nothing)
     return None
 
 
@@ -53,7 +53,7 @@ def finish_trial(trial: Any, file: str | os.PathLike[str]) -> None:
     if trial is None:
         return
     try:
-        code = trial.wait(10 * MOST_WORK)
+        code = trial.wait(10 * work_for(file))
     except subprocess.TimeoutExpired:
         code = -1
     finally:
@@ -62,8 +62,13 @@ def finish_trial(trial: Any, file: str | os.PathLike[str]) -> None:
         trial.wait()
     if code < 0 or code == NO_MEMORY:
         raise UnsafeFileError(
-            f"{os.fspath(file)}: so damaged that the HDF5 library crashes, or takes all memory or time. Copy it again."
+            f"{os.path.basename(file)}: so damaged that the HDF5 library crashes, or takes all memory or time. Copy it again."
         )
+
+
+def work_for(file: str | os.PathLike[str]) -> int:
+    """Return the seconds of processor time that the trial of a file may take."""
+    return LEAST_WORK + os.stat(file).st_size // PER_SECOND
 
 
 def limit_work(seconds: int) -> None:
@@ -140,5 +145,5 @@ def _read_values(element: Any) -> None:
 if __name__ == "__main__":
     import h5py  # noqa: F401 - maps memory of its own, which does not count
 
-    limit_work(MOST_WORK)
+    limit_work(work_for(sys.argv[1]))
     read_on_trial(sys.argv[1])

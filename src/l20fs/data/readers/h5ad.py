@@ -35,7 +35,7 @@ def read_h5ad(request: Request) -> Contents:
     trial = hdf5_trial.start_trial(request.file)
     require("anndata.io", "h5ad", request)  # meanwhile
     try:
-        hdf5_trial.finish_trial(trial, request.name)
+        hdf5_trial.finish_trial(trial, request.file)
         with h5py.File(request.file, "r") as stored:
             return read_anndata(stored, request, h5py.File)
     except (DataError, UnknownColumnError):
