@@ -62,7 +62,8 @@ def finish_trial(trial: Any, file: str | os.PathLike[str]) -> None:
         trial.wait()
     if code < 0 or code == NO_MEMORY:
         raise UnsafeFileError(
-            f"{os.path.basename(file)}: so damaged that the HDF5 library crashes, or takes all memory or time. Copy it again."
+            f"{os.path.basename(file)}: so damaged that the HDF5 library crashes, or takes all memory or time. Copy it "
+            "again."
         )
 
 
