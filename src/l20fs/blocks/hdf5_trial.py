@@ -32,10 +32,6 @@ SMALL, N_TEXTS = 2**24, 2**16
 KNOWN = ("X", "obs", "var", "layers", "data", "indices", "indptr", "codes", "categories", "values", "mask", "_index")
 
 
-class UnsafeFileError(ValueError):
-    """HDF5 file that crashes the library that reads it, or keeps it busy."""
-
-
 def start_trial(file: str | os.PathLike[str]) -> Any:
     """Start to read a file in another process."""
     if getattr(sys, "frozen", False):  # then this interpreter runs a program, not a file
@@ -61,10 +57,9 @@ def finish_trial(trial: Any, file: str | os.PathLike[str]) -> None:
             trial.kill()
         trial.wait()
     if code < 0 or code == NO_MEMORY:
-        raise UnsafeFileError(
-            f"{os.path.basename(file)}: so damaged that the HDF5 library crashes, or takes all memory or time. Copy it "
-            "again."
-        )
+        from l20fs.blocks.hdf5_layout import LayoutError  # not in the trial itself, which loads h5py alone
+
+        raise LayoutError("so damaged that the HDF5 library crashes, or takes all memory or time. Copy it again.")
 
 
 def work_for(file: str | os.PathLike[str]) -> int:
