@@ -6,13 +6,16 @@ import logging
 import math
 import mmap
 import os
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from l20fs.blocks import hdf5_trial
 from l20fs.blocks.file_guard import file_guard_of
 from l20fs.blocks.hdf5_layout import FileLayout, LayoutError, data_sets, is_hdf5
 from l20fs.blocks.memory import format_bytes, memory_limit
@@ -40,6 +43,29 @@ class DamagedFileError(ValueError):
     """Damaged part of a file."""
 
 
+def _telling_damage(opening: Callable[..., FileBlocks]) -> Callable[..., FileBlocks]:
+    """Decorate a function that opens a file: errors of HDF5, zarr and codecs, also in a block, name the file."""
+
+    @wraps(opening)
+    def opened(file: str | os.PathLike[str], **options: Any) -> FileBlocks:
+        def whole(call: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+            try:
+                return call(*arguments, **named)
+            except (ValueError, MemoryError, ImportError):
+                raise
+            except Exception as error:  # of many kinds
+                if getattr(error, "errno", None) is not None:  # of the system, not of a library
+                    raise
+                said = (str(error).splitlines() or [type(error).__name__])[0][:200]
+                raise DamagedFileError(f"{os.fspath(file)} is damaged ({said}). Copy it again.") from error
+
+        blocks: FileBlocks = whole(opening, file, **options)
+        return replace(blocks, load=partial(whole, blocks.load))
+
+    return opened
+
+
+@_telling_damage
 def open_large(file: str | os.PathLike[str], *, key: str = "X", max_memory: Any = None) -> FileBlocks:
     """Open a matrix in a file without reading it.
 
@@ -130,6 +156,7 @@ def _open(path: Path) -> tuple[Any, Any]:
             import h5py
         except ModuleNotFoundError:
             raise ModuleNotFoundError("An .h5ad file needs h5py: pip install 'l20fs[h5ad]'.") from None
+        hdf5_trial.finish_trial(hdf5_trial.start_trial(path), path)
         file = h5py.File(path, "r")
         return file, FileLayout(file)
     raise ValueError(f"{path.name} has a format that cannot be read in blocks. Use .npy, .zarr or .h5ad.")
