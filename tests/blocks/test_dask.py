@@ -262,7 +262,7 @@ def _moved(client):
 
     def received(dask_worker):
         moved = [item for entry in dask_worker.transfer_incoming_log for item in entry["keys"].items()]
-        return sum(size for key, size in moved if not str(key).startswith("('array"))
+        return sum(size for key, size in moved if not str(key).startswith("_hold"))
 
     return sum(client.run(received).values())
 
@@ -326,7 +326,7 @@ def _a_worker_is_killed(client):
 
 def test_d2_all_workers_are_gone(monkeypatch):
     """No nanny: nobody starts them again. The fit ends by itself, long before a minute is over."""
-    monkeypatch.setattr("l20fs.blocks.dask.PATIENCE", 2.0)
+    monkeypatch.setattr("l20fs.blocks.cluster.PATIENCE", 2.0)
     X, y = make_counts(3, 60, 20)
     with (
         distributed.LocalCluster(
