@@ -161,12 +161,11 @@ def _check_declared(block: Any, declared: DeclaredBlock) -> None:
             f"{declared.name} has the shape {tuple(block.shape)}, but {declared.shape} was declared. Make the "
             "blocks as long and as wide as X says."
         )
-    # A block of integers in a matrix of floats is exact, floats in a matrix of integers would be cut off.
+    # Integers in a matrix of floats are exact, floats in a matrix of integers would be cut off.
     if block.dtype.kind not in "biuf" or not np.can_cast(block.dtype, declared.dtype, "same_kind"):
         raise ValueError(
-            f"{declared.name}, of the shape {tuple(block.shape)}, has values of the type {block.dtype}, but "
-            f"{declared.dtype} was declared. Turn them into real numbers of that type, for example with "
-            f"X.map_blocks(lambda block: block.astype({str(declared.dtype)!r}))."
+            f"{declared.name}, of the shape {tuple(block.shape)}, has values of the type {block.dtype}, but {declared.dtype} "
+            "was declared. Use real numbers and declare their type, for example with X.map_blocks(function, dtype=float)."
         )
 
 
