@@ -1,4 +1,4 @@
-"""The rule by which a pass on a Dask cluster goes on, gives up workers or ends, on a clock and a scheduler made of numbers."""
+"""The rule by which a pass on a Dask cluster goes on, gives up workers or ends, on a clock made of numbers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ class Scheduler:
     def ask(self, question):
         if not self.answers:
             raise TimeoutError
-        handlers = SimpleNamespace(identity=lambda: {"workers": self.workers}, unregister=lambda address, stimulus_id: address)
+        handlers = SimpleNamespace(
+            identity=lambda: {"workers": self.workers}, unregister=lambda address, stimulus_id: address
+        )
         answer = question(SimpleNamespace(scheduler=handlers))
         if isinstance(answer, str):
             self.asked.append(answer)
@@ -83,7 +85,9 @@ def test_no_worker_yet_is_no_stall_and_none_left_is_one(scheduler):
     scheduler.run(watch, 2.0)
     scheduler.workers.clear()
     scheduler.run(watch, PATIENCE / 2)
-    with pytest.raises(RuntimeError, match=r"All workers of the Dask cluster at tcp://here are gone, .*with checkpoint=folder"):
+    with pytest.raises(
+        RuntimeError, match=r"All workers of the Dask cluster at tcp://here are gone.*with checkpoint=folder"
+    ):
         scheduler.run(watch, PATIENCE)
     with pytest.raises(RuntimeError, match="are gone"):
         scheduler.run(watch_over(scheduler), 2 * PATIENCE)  # those of an earlier pass count
@@ -100,14 +104,14 @@ def test_a_frozen_worker_is_given_up_when_the_others_have_nothing_to_do(schedule
         scheduler.run(watch, 2 * PATIENCE - 5.0)
     assert scheduler.asked == ["frozen"]
     assert "the work of frozen is given to other workers" in caplog.text
-    with pytest.raises(RuntimeError, match="Nothing was done.*none of its 1 workers executes a task"):
+    with pytest.raises(RuntimeError, match=r"Nothing was done.*none of its 1 workers executes a task"):
         scheduler.run(watch, PATIENCE)  # it did not help
 
 
 def test_frozen_workers_only(scheduler):
     scheduler.add("a", beats=False, executing=1)
     scheduler.add("b", beats=False, executing=1)
-    with pytest.raises(RuntimeError, match=r"No worker of .* has sent a heartbeat for 30 seconds.*l20fs\.patience"):
+    with pytest.raises(RuntimeError, match=r"No worker of .* has sent a heartbeat for 45 seconds.*l20fs\.patience"):
         scheduler.run(watch_over(scheduler), 2 * PATIENCE)
     assert scheduler.now < PATIENCE + 5.0
     with dask.config.set({"l20fs.patience": "5 minutes"}), pytest.raises(RuntimeError, match="for 300 seconds"):
@@ -128,7 +132,7 @@ def test_a_frozen_scheduler(scheduler):
         scheduler.answers = not scheduler.answers
         scheduler.run(watch, PATIENCE / 2)
     scheduler.answers = False
-    with pytest.raises(RuntimeError, match=r"The scheduler of .* has not answered for 30 seconds\. Start workers and fit again"):
+    with pytest.raises(RuntimeError, match=r"The scheduler of .* has not answered for 45 seconds\. Start workers"):
         scheduler.run(watch, 2 * PATIENCE)
 
 

@@ -1,8 +1,8 @@
 """Work on a Dask cluster that may lose its workers or its scheduler: no call waits for ever.
 
-A pass goes on as long as something is done: a task ends, values move, or a worker that sends heartbeats is executing a task,
-however long it takes. After :data:`PATIENCE` seconds in which nothing is done, workers without heartbeats are given up, so that
-the others compute what they held, and if that is not it, the pass ends with an error. Needs distributed.
+A pass goes on as long as something is done: a task ends, values move, or a worker that sends heartbeats executes a task,
+however long it takes. After :data:`PATIENCE` seconds in which nothing is done, workers without heartbeats are given up, so
+that others compute what they held; if there are none, the pass ends with an error.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from l20fs.blocks.memory import memory_limit
 
 logger = logging.getLogger("l20fs")
 
-#: Seconds in which nothing is done until a pass fails; ``dask.config.set({"l20fs.patience": "5 minutes"})`` sets others.
-PATIENCE = 30.0
+#: Seconds in which nothing is done until a pass fails; ``dask.config.set({"l20fs.patience": "5 minutes"})`` sets others. The
+#: first task of a worker imports this package, and on a busy machine no heartbeat is sent meanwhile.
+PATIENCE = 45.0
 
 #: Seconds between two looks at the cluster.
 INTERVAL = 1.0
@@ -33,7 +34,7 @@ INTERVAL = 1.0
 ANSWER = 5.0
 
 AGAIN = "Start workers and fit again; with checkpoint=folder the fit is resumed."
-LONGER = "For tasks that keep a worker from its heartbeats longer than that, use dask.config.set({'l20fs.patience': '5 minutes'})."
+LONGER = "If a task keeps a worker from its heartbeats for longer, use dask.config.set({'l20fs.patience': '5 minutes'})."
 SMALLER = "use smaller chunks, for example X.rechunk({0: 'auto', 1: -1}), or workers with more memory"
 
 
@@ -70,7 +71,7 @@ class Cluster:
     def compute(self, tasks: list[Any], placed_on: frozenset[str] = frozenset()) -> list[Any]:
         """Return the results of tasks.
 
-        Raises WorkersReplacedError if none of the workers in ``placed_on`` is left and there are others: Dask never schedules
+        Raises WorkersReplacedError if none of the workers in ``placed_on`` is left and there are others: Dask never runs
         tasks that were placed on workers if all of them are lost at once. RuntimeError if the cluster is lost.
         """
         with self._clear_errors():
@@ -117,9 +118,9 @@ class Cluster:
         """Turn errors of a lost cluster into one that says what to do; errors of the tasks themselves pass."""
         from distributed import CancelledError, KilledWorker
         from distributed.client import ClosedClientError
-        from distributed.comm import CommClosedError
+        from distributed.comm.core import CommClosedError
 
-        lost = (CancelledError, asyncio.CancelledError, concurrent.futures.CancelledError, ClosedClientError, CommClosedError)
+        cancelled = (CancelledError, asyncio.CancelledError, concurrent.futures.CancelledError)
         try:
             yield
         except KilledWorker as error:
@@ -127,7 +128,7 @@ class Cluster:
                 f"A block of X was lost with its worker several times ({error}). It probably does not fit into the memory "
                 f"of a worker: {SMALLER}."
             ) from error
-        except lost as error:
+        except (*cancelled, ClosedClientError, CommClosedError) as error:
             raise RuntimeError(f"The connection to {self.name} was lost during the fit. {AGAIN}") from error
 
 
@@ -201,12 +202,13 @@ class Watch:
         n_paused = sum(worker["status"] == "paused" for worker in workers.values())
         paused = f", and {n_paused} are paused since their memory is full: {SMALLER}" if n_paused else ""
         raise RuntimeError(
-            f"Nothing was done on {cluster.name} for {waited}: none of its {len(workers)} workers executes a task{paused}. {AGAIN}"
+            f"Nothing was done on {cluster.name} for {waited}: none of its {len(workers)} workers executes a task{paused}. "
+            f"{AGAIN}"
         )
 
 
 def _unregister(client: Any, **worker: str) -> Coroutine[Any, Any, Any]:
-    return client.scheduler.unregister(**worker)  # type: ignore[no-any-return]
+    return client.scheduler.unregister(**worker)
 
 
 #: What changes in the metrics of a worker, and only then, when it does something.

@@ -1,7 +1,7 @@
 """Blocks of a Dask array, one task per block on any scheduler.
 
-If a worker is lost, its blocks and the values sent to it are computed again by the graph; if all are lost at once, the blocks are
-placed on those that come after them. A value is sent once per pass, not once per task. This module needs dask and is imported
+If a worker is lost, its blocks and the values sent to it are computed again by the graph; if all are lost at once, blocks
+are placed on those that follow. A value is sent once per pass, not once per task. This module needs dask and is imported
 only for a Dask array.
 """
 
