@@ -44,8 +44,9 @@ def cluster():
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, memory_limit="1GiB", dashboard_address=":0", silence_logs=logging.CRITICAL
         ) as cluster,
-        distributed.Client(cluster) as client,
-        dask.config.set(scheduler="distributed"),  # not the client itself: a nanny hands the settings to a new worker
+        distributed.Client(
+            cluster
+        ) as client,  # not dask.config.set(scheduler=client): a nanny sends settings to new workers
     ):
         yield client
 
@@ -277,6 +278,7 @@ def test_cluster(cluster, tmp_path):
     _joblib_on_the_cluster(cluster)
     _larger_than_the_workers(tmp_path)
     _a_loader_fails()
+    _the_scheduler_cannot_load_the_graph()
     check_lies(["complex", "narrow"])
     _blocks_that_the_user_holds(cluster)
     _a_worker_is_killed(cluster)
@@ -343,6 +345,23 @@ def _a_loader_fails():
     X, y = make_counts(3, 60, 20)
     with pytest.raises(TimeoutError, match="the file server does not answer"):
         L20Selector(3).fit(da.from_array(X, chunks=(20, 20)).map_blocks(times_out, meta=X[:0]), y)
+
+
+class OfAnotherMachine:
+    """Block maker that the scheduler cannot load."""
+
+    def __reduce__(self):
+        return (__import__, ("a_package_of_another_machine",))
+
+    def __call__(self, block):
+        return block
+
+
+def _the_scheduler_cannot_load_the_graph():
+    """What is wrong is told, not that something was lost in consequence."""
+    X, y = make_counts(3, 60, 20)
+    with pytest.raises(Exception, match=r"a_package_of_another_machine|deserializ"):
+        L20Selector(3).fit(da.from_array(X, chunks=(20, 20)).map_blocks(OfAnotherMachine(), meta=X[:0]), y)
 
 
 def _the_cluster_is_closed(client):

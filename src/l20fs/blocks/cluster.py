@@ -42,6 +42,10 @@ class WorkersReplacedError(Exception):
     """All workers that blocks were placed on are gone, and there are others."""
 
 
+class LostClusterError(RuntimeError):
+    """Dask has given up tasks."""
+
+
 class Cluster:
     """Scheduler and workers behind a client of Dask.
 
@@ -77,7 +81,7 @@ class Cluster:
         with self._clear_errors():
             futures = self.client.compute(tasks)
             watch = Watch(self, futures, placed_on)
-            gathering = self._submit(lambda client: client.gather(futures, asynchronous=True))
+            gathering = self._submit(partial(_gather, futures=futures))
             try:
                 while not concurrent.futures.wait([gathering], timeout=INTERVAL).done:
                     watch.check()
@@ -87,6 +91,14 @@ class Cluster:
                     gathering.cancel()
                 self.cancel(futures)
                 raise
+
+    def raise_first_error(self, held: list[Any]) -> None:
+        """Raise the error of a task that should be held, if one has failed: what needs it is only reported as cancelled."""
+        from distributed import futures_of
+
+        for future in futures_of(held):
+            if future.status == "error":
+                self.ask(partial(_gather, futures=[future]))
 
     def cancel(self, futures: list[Any]) -> None:
         """Forget the results of tasks; a cluster that does not answer is left alone."""
@@ -129,7 +141,7 @@ class Cluster:
                 f"of a worker: {SMALLER}."
             ) from error
         except (*cancelled, ClosedClientError, CommClosedError) as error:
-            raise RuntimeError(f"The connection to {self.name} was lost during the fit. {AGAIN}") from error
+            raise LostClusterError(f"The connection to {self.name} was lost during the fit. {AGAIN}") from error
 
 
 class Watch:
@@ -205,6 +217,10 @@ class Watch:
             f"Nothing was done on {cluster.name} for {waited}: none of its {len(workers)} workers executes a task{paused}. "
             f"{AGAIN}"
         )
+
+
+def _gather(client: Any, futures: list[Any]) -> Coroutine[Any, Any, Any]:
+    return client.gather(futures, asynchronous=True)
 
 
 def _unregister(client: Any, **worker: str) -> Coroutine[Any, Any, Any]:

@@ -19,7 +19,7 @@ import numpy as np
 from dask.array.utils import meta_from_array
 from dask.delayed import Delayed, delayed
 
-from l20fs.blocks.cluster import SMALLER, Cluster, WorkersReplacedError
+from l20fs.blocks.cluster import SMALLER, Cluster, LostClusterError, WorkersReplacedError
 from l20fs.blocks.memory import format_bytes
 from l20fs.blocks.passes import (
     FAN_IN,
@@ -178,6 +178,9 @@ class DaskBlocks(Blocks):
                 logger.warning("All workers that held X are lost: its blocks are made again on other workers")
                 cluster.cancel(self._blocks)
                 del self._blocks
+            except LostClusterError:
+                cluster.raise_first_error(self._blocks)
+                raise
         largest = int(np.diff(self.edges).max()) * self.shape[1 - self.axis] * self.dtype.itemsize
         raise RuntimeError(
             f"All workers of {cluster.name} were lost {N_PLACEMENTS} times in one pass over X. A block, up to "

@@ -165,8 +165,8 @@ def _check_declared(block: Any, declared: DeclaredBlock) -> None:
     if block.dtype.kind not in "biuf" or not np.can_cast(block.dtype, declared.dtype, "same_kind"):
         raise ValueError(
             f"{declared.name}, of the shape {tuple(block.shape)}, has values of the type {block.dtype}, but "
-            f"{declared.dtype} was declared. Use real numbers and declare their type, for example with X.map_blocks(function, "
-            "dtype=float)."
+            f"{declared.dtype} was declared. Use real numbers and declare their type, for example with "
+            "X.map_blocks(function, dtype=float)."
         )
 
 
