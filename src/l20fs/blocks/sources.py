@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from l20fs.blocks.file_guard import file_guard_of
 from l20fs.blocks.memory import format_bytes, memory_limit
 from l20fs.blocks.passes import FileBlocks
+from l20fs.inputs.sparse_structure import refuse_broken_sparse
 from l20fs.typing import Array
 
 logger = logging.getLogger("l20fs")
@@ -242,6 +243,7 @@ def memory_blocks(X: Any, memory: int) -> FileBlocks:
     >>> blocks.axis, blocks.edges.tolist(), blocks.is_sparse
     (0, [0, 3], True)
     """
+    refuse_broken_sparse(X, "X")
     X = X if X.format in ("csr", "csc") else X.tocsr()
     axis = int(X.format == "csc")
     edges = _even_edges(X.indptr, max(1, _block_bytes(memory) // (X.dtype.itemsize + X.indices.dtype.itemsize)))

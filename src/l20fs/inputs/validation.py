@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_X_y, validate_data
 
 from l20fs.inputs.devices import as_numpy, is_device_array
 from l20fs.inputs.frames import collected, collected_targets
+from l20fs.inputs.sparse_structure import refuse_broken_sparse
 from l20fs.text import quoted
 from l20fs.typing import Array
 
@@ -149,9 +150,11 @@ def refuse_repeated_names(X: Any) -> None:
 def refuse_foreign_array(value: Any, name: str, user: str = "this selector") -> None:
     """Raise an error for arrays of other libraries instead of copying them silently from a GPU or a cluster.
 
-    Masked arrays are an error as well: a conversion would use the values under the mask.
+    Masked arrays are an error as well: a conversion would use the values under the mask; and so are sparse matrices whose
+    indices contradict their shape.
     """
     refuse_masked(value, name)
+    refuse_broken_sparse(value, name)
     for library, is_foreign in (
         ("torch", xpc.is_torch_array),
         ("cupy", xpc.is_cupy_array),
