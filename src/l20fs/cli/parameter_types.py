@@ -12,7 +12,7 @@ from l20fs.cli.output import readable
 from l20fs.evaluation.metrics import METRICS, find_metric
 from l20fs.storage.regular_files import LargeFileError, NotAFileError
 from l20fs.storage.streams import read_once
-from l20fs.text import closest
+from l20fs.text import closest, printable
 from l20fs.typing import SolverName
 
 if TYPE_CHECKING:
@@ -142,6 +142,37 @@ class Groups(click.ParamType[dict[str, list[str]]]):
         if not groups:
             self.fail(f"{value} is empty. Give a feature, a tab and its group in each line.", param, ctx)
         return groups
+
+
+class Count(click.IntRange):
+    """Whole number between two limits; ``reason`` says why more would make no sense."""
+
+    def __init__(self, least: int, most: int, reason: str) -> None:
+        super().__init__(least, most)
+        self.name, self.reason = "integer", reason
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        try:
+            number = int(value)
+        except ValueError:
+            self.fail(f"{printable(str(value), 20)!r} is not a whole number.", param, ctx)
+        if number > self.most:
+            self.fail(
+                f"{printable(str(number), 20)} is more than {self.most}: {self.reason}. Use a smaller number.", param, ctx
+            )
+        return int(super().convert(number, param, ctx))
+
+    @property
+    def most(self) -> int:
+        """Largest number that is allowed."""
+        assert self.max is not None
+        return int(self.max)
+
+
+#: Numbers that options take.
+FEATURES = Count(1, 10**8, "no table that fits into a computer has as many features")
+JOBS = Count(1, 1024, "no computer works on as many fits at the same time")
+SEED = Count(0, 2**32 - 1, "seeds have 32 bits")
 
 
 class Bytes(click.ParamType[int]):

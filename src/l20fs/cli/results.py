@@ -17,7 +17,6 @@ import pandas as pd
 
 from l20fs.cli.folder import check_writable
 from l20fs.cli.options import SelectOptions
-from l20fs.cli.output import tsv_writer
 from l20fs.cli.select_content import selection_tsv
 from l20fs.cli.select_findings import Findings
 from l20fs.cli.select_panel import make_panel
@@ -25,6 +24,7 @@ from l20fs.data.readers import Samples
 from l20fs.evaluation.target_summary import Classes, summarise
 from l20fs.prediction.panel import Panel
 from l20fs.report.content import Content
+from l20fs.report.delimited import frame_writer
 from l20fs.report.formats import text_writer
 from l20fs.report.measures import PanelNumbers
 from l20fs.report.page import render
@@ -150,9 +150,9 @@ def write_results(folder: Path, findings: Findings, content: Content) -> list[st
     writers: dict[str, Callable[[BinaryIO], object]] = {"selection.tsv": text_writer(selection_tsv(findings, content))}
     if findings.path is not None:
         writers["path.npz"] = findings.path.write
-    writers["cv.tsv"] = tsv_writer(pd.DataFrame(cv_table(findings)))
+    writers["cv.tsv"] = frame_writer(pd.DataFrame(cv_table(findings)))
     if findings.stability is not None:
-        writers["stability.tsv"] = tsv_writer(findings.stability.selection_frame())
+        writers["stability.tsv"] = frame_writer(findings.stability.selection_frame())
     panel = make_panel(findings)
     if panel is not None:
         writers["panel.json"] = text_writer(panel.to_json())

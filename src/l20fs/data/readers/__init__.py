@@ -27,7 +27,7 @@ from l20fs.data.readers.h5ad import read_h5ad
 from l20fs.data.readers.labels import add_labels, samples_in_labels
 from l20fs.data.readers.limits import stays_in_file, unpack_gzip
 from l20fs.data.readers.metadata import note_on_metadata
-from l20fs.data.readers.names import no_feature, note_on_dates
+from l20fs.data.readers.names import no_feature, note_on_dates, refuse_broken
 from l20fs.data.readers.parquet import read_parquet
 from l20fs.data.readers.preparation import prepare
 from l20fs.data.readers.repeated import number_features, settle_features, settle_samples
@@ -256,6 +256,14 @@ def _table(contents: Contents, kind: detect.Kind, request: Request) -> Samples:
         refuse_non_finite(contents, request)
     groups = None if contents.groups is None else labels_of(contents.groups, repr(request.groups), contents, request)
     prepared = prepare(contents, n_missing, request)
+    for names, thing in (
+        (prepared.feature_names, "feature"),
+        (contents.sample_names or (), "sample"),
+        (() if targets.dtype.kind == "f" else targets.tolist(), "class"),
+        (() if groups is None else groups.tolist(), "group"),
+        ((contents.target_name, *contents.others), "column"),
+    ):
+        refuse_broken(names, thing, request)
     return Samples(
         X=prepared.X,
         y=targets,
