@@ -132,14 +132,6 @@ def imported_set_is_a_pipe(folder: Path) -> list[str]:
     return ["data", "import", str(folder / "set.npz"), "--as", "own", "--data-dir", str(folder)]
 
 
-@attack(r"error: .*0: a pipe, where a regular file is needed")
-def chunk_of_a_store_is_a_pipe(folder: Path) -> list[str]:
-    (folder / "x.zarr" / "c").mkdir(parents=True)
-    (folder / "x.zarr" / "zarr.json").write_text("{}")
-    os.mkfifo(folder / "x.zarr" / "c" / "0")
-    return ["select", str(folder / "x.zarr"), "--labels", table(folder)]
-
-
 @attack(r"there is no matrix\.mtx")
 def matrix_of_a_folder_is_a_pipe(folder: Path) -> list[str]:
     os.mkfifo(folder / "matrix.mtx")

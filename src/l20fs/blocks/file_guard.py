@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
 
-from l20fs.storage.regular_files import not_a_file, open_regular
+from l20fs.storage.regular_files import open_regular
 
 #: A file that changed less than this many nanoseconds ago may change again without another time: clocks of disks are coarse.
 YOUNG = 2 * 10**9
@@ -53,14 +53,8 @@ class Stamp(NamedTuple):
 
 
 def files_below(folder: Path) -> list[Path]:
-    """Return all files below a folder, in the order in which they are hashed; a pipe or a device raises an error."""
-    found = []
-    for file in folder.rglob("*"):
-        if file.is_file():
-            found.append(file)
-        elif file.exists() and not file.is_dir():
-            raise not_a_file(file, file.stat().st_mode)
-    return sorted(found)
+    """Return all files in a folder and its subfolders, in the order in which they are hashed."""
+    return sorted(file for file in folder.rglob("*") if file.is_file())
 
 
 def hash_files(files: Sequence[Path], before: bytes = b"") -> Any:

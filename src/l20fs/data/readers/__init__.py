@@ -46,7 +46,6 @@ from l20fs.data.readers.targets import labels_of, leave_out_unlabelled, note_on_
 from l20fs.data.readers.tenx import read_tenx, tenx_files
 from l20fs.data.readers.text import MEMORY_PER_BYTE, read_text
 from l20fs.data.readers.zarr_store import read_zarr
-from l20fs.storage.regular_files import NotAFileError
 from l20fs.text import quoted
 from l20fs.typing import Decimal, Duplicates, Join, Missing, Task
 
@@ -314,8 +313,5 @@ def _as_floats(X: Any) -> Any:
 def _files(kind: detect.Kind, request: Request) -> list[Path]:
     """Return the files of a table that a library opens."""
     if kind == detect.ZARR:
-        try:
-            return files_below(request.file)
-        except NotAFileError as error:
-            raise DataError(str(error)) from error
+        return files_below(request.file)
     return tenx_files(request.file) if kind == detect.TENX else [request.file]
