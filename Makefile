@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 DATA   ?= ../shared/data
 
-.PHONY: demo test lint types bench bench-scale bench-gpu bench-peers bench-rows bench-defaults clean
+.PHONY: demo test lint types kills bench bench-scale bench-gpu bench-peers bench-rows bench-defaults clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/l20fs select srbct -o build/demo --force
@@ -25,6 +25,11 @@ lint: $(VENV)/dev.stamp
 
 types: $(VENV)/dev.stamp
 	$(BIN)/mypy
+
+# Runs that are killed at random moments and called again; a few minutes.
+KILLS ?= 60
+kills: $(VENV)/dev.stamp
+	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python tests/kills.py $(KILLS)
 
 bench: $(VENV)/dev.stamp
 	$(BIN)/python benchmarks/path_cost.py
