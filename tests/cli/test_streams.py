@@ -246,10 +246,3 @@ def test_no_file_of_ours_is_waited_for(data, tmp_path):
         store.file(key).rmdir() if store.file(key).is_dir() else store.file(key).unlink()
     os.mkfifo(tmp_path / "exhibits.json")
     assert read_exhibits(tmp_path) == []
-
-
-def test_a_pipe_in_the_place_of_run_json_is_another_run(data, tmp_path, capsys):
-    (tmp_path / "out").mkdir()
-    os.mkfifo(tmp_path / "out" / "run.json")
-    assert select(data / "table.tsv", tmp_path / "out", "--target", "type", "--resume") == 2
-    assert "holds the results of another run" in " ".join(capsys.readouterr().err.split())
