@@ -198,8 +198,8 @@ class ResultFolder:
             foreign += [name for name in present if name not in recorded and name != RUN]
         if foreign:
             raise TakenFolderError(
-                f"-o {self.path}: changed after the run, or not written by `l20fs {self.command}`: {', '.join(foreign)}. Use "
-                "--force to replace this, or name another folder."
+                f"-o {self.path}: changed after the run, or not written by `l20fs {self.command}`: {', '.join(foreign)}. "
+                "Use --force to replace this, or name another folder."
             )
         before = {_data_of(self.record), _data_of(_read_object(self.path / MARKER))} - {None}
         if data is not None and before and data not in before:
