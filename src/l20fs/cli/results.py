@@ -10,7 +10,6 @@ from typing import Any
 import click
 import pandas as pd
 
-from l20fs.cli.output import tsv_writer
 from l20fs.cli.select_content import selection_tsv
 from l20fs.cli.select_findings import Findings
 from l20fs.cli.select_panel import make_panel
@@ -18,6 +17,7 @@ from l20fs.data.readers import Samples
 from l20fs.evaluation.target_summary import Classes, summarise
 from l20fs.prediction.panel import Panel
 from l20fs.report.content import Content
+from l20fs.report.delimited import frame_writer
 from l20fs.report.formats import text_writer
 from l20fs.report.measures import PanelNumbers
 from l20fs.report.page import render
@@ -82,9 +82,9 @@ def write_results(output: ResultFolder, findings: Findings, content: Content) ->
     writers: dict[str, Writer] = {"selection.tsv": text_writer(selection_tsv(findings, content))}
     if findings.path is not None:
         writers["path.npz"] = findings.path.write
-    writers["cv.tsv"] = tsv_writer(pd.DataFrame(cv_table(findings)))
+    writers["cv.tsv"] = frame_writer(pd.DataFrame(cv_table(findings)))
     if findings.stability is not None:
-        writers["stability.tsv"] = tsv_writer(findings.stability.selection_frame())
+        writers["stability.tsv"] = frame_writer(findings.stability.selection_frame())
     panel = make_panel(findings)
     if panel is not None:
         writers["panel.json"] = text_writer(panel.to_json())

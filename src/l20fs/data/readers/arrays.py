@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from l20fs.data.matlab import read_variables
 from l20fs.data.matlab_hdf5 import StoredVariable, is_hdf5, read_stored
 from l20fs.data.readers.in_blocks import left_in_file
-from l20fs.data.readers.limits import check_memory, most_unpacked, unpacked_size
+from l20fs.data.readers.limits import check_memory, memory_for, most_unpacked, unpacked_size
 from l20fs.data.readers.svmlight import default_names, label_texts
 from l20fs.data.readers.table import Contents, DataError, Request, UnknownColumnError, find, first_line, require
 from l20fs.text import listed
@@ -150,8 +150,11 @@ def load_mat(content: bytes, request: Request) -> Arrays:
 def _arrays_of(variables: Mapping[str, Any], n_bytes: int, request: Request) -> Arrays:
     """Read the variables that are needed, after a check of the memory that the values take."""
     values, labels, groups = find_variables(variables, request)
-    most = most_unpacked(n_bytes)
-    check_memory(3 * min(most, variables[values].memory), request)
+    most = min(most_unpacked(n_bytes), memory_for(request) or 2**62)
+    check_memory(3 * min(most_unpacked(n_bytes), variables[values].memory), request)
+    missing = getattr(variables[values], "missing", "")
+    if missing:
+        request.guess(None, None, f"{missing} were never written and count as zeros")
     X, y, in_groups = (None if name is None else variables[name].array(most) for name in (values, labels, groups))
     names = {
         name: [text.strip() for text in _texts(variables[name].array(most), name, request)]
