@@ -21,6 +21,7 @@ from l20fs.blocks.hdf5_layout import FileLayout, LayoutError, data_sets, is_hdf5
 from l20fs.blocks.memory import format_bytes, memory_limit
 from l20fs.blocks.passes import FileBlocks
 from l20fs.blocks.zarr_layout import check_store, open_store
+from l20fs.inputs.sparse_structure import refuse_broken_sparse
 from l20fs.storage.regular_files import open_regular
 from l20fs.typing import Array
 
@@ -309,6 +310,7 @@ def memory_blocks(X: Any, memory: int) -> FileBlocks:
     (0, [0, 3], True)
     """
     refuse_no_numbers(X.dtype)
+    refuse_broken_sparse(X, "X")
     X = X if X.format in ("csr", "csc") else X.tocsr()
     axis = int(X.format == "csc")
     edges = _even_edges(X.indptr, max(1, _block_bytes(memory) // (X.dtype.itemsize + X.indices.dtype.itemsize)))

@@ -24,16 +24,17 @@ def check_header(stream: IO[bytes], n_bytes: int, what: str, request: Request) -
     magic = np.lib.format.read_magic(stream)
     read = np.lib.format.read_array_header_1_0 if magic == (1, 0) else np.lib.format.read_array_header_2_0
     shape, _, dtype = read(stream)
-    if dtype.kind not in "biufUS" or (not dtype.itemsize and math.prod(shape)):
+    n_values = math.prod(int(size) for size in shape)
+    if dtype.kind not in "biufUS" or (not dtype.itemsize and n_values):
         raise DataError(f"{request.name}: {what} is an array of {dtype}. Only plain arrays of numbers and texts are read.")
-    stated, found = math.prod(shape) * dtype.itemsize, n_bytes - stream.tell()
+    stated, found = n_values * dtype.itemsize, n_bytes - stream.tell()
     if stated > found:
         raise DataError(
             f"{request.name}: not a whole file: {what} states the shape {shape}, {stated} bytes, but has {found}. Copy it "
             "again."
         )
     each = MEMORY_PER_TEXT if dtype.kind in "US" else MEMORY_PER_NUMBER
-    check_memory(stated + each * math.prod(shape), request)
+    check_memory(stated + each * n_values, request)
 
 
 @dataclass(frozen=True)
@@ -59,13 +60,12 @@ class Archive(Mapping[str, Array]):
             check_header(stream, entry.file_size, name, self.request)
         with self.entries.open(entry) as stream:
             array: Any = np.lib.format.read_array(stream, allow_pickle=False)
-        _refuse_no_text(array, name)
+        if array.dtype.kind == "U" and array.nbytes and not _is_unicode(array):
+            raise ValueError(f"{name} holds what is no text")
         return array
 
 
-def _refuse_no_text(array: Array, name: str) -> None:
-    """Raise an error for texts with numbers that are no characters, at which Python fails when they are used."""
-    if array.dtype.kind == "U" and array.nbytes:
-        codes = array.astype(array.dtype.newbyteorder("="), order="C").reshape(-1).view(np.uint32)
-        if np.any(codes > sys.maxunicode):
-            raise ValueError(f"{name} holds what is no text")
+def _is_unicode(texts: Array) -> bool:
+    """Return whether all characters are Unicode: within its range, and no halves of a pair."""
+    codes = texts.astype(texts.dtype.newbyteorder("="), order="C").reshape(-1).view(np.uint32)
+    return not np.any((codes > sys.maxunicode) | ((codes >= 0xD800) & (codes < 0xE000)))
