@@ -467,7 +467,7 @@ def store_with_more_columns_than_any_machine_holds(folder: Path) -> list[str]:
 
 @attack(r"error: array\.zarr: needs about .* of memory for the edges", cap=2 * CAP)
 def store_with_more_rows_than_any_machine_holds(folder: Path) -> list[str]:
-    return on_array(folder, describe([10**15, 1], [10**7, 1], "|u1"))
+    return on_array(folder, describe([10**15, 1], [10**8, 1], "|u1"))
 
 
 @attack(r"error: array\.zarr: '' has 600000000 chunks, more than are read", cap=2 * CAP)
