@@ -633,7 +633,7 @@ def test_stdout_shows_what_the_files_say(table, tmp_path, capsys):
         (["--sizes", "5,ten"], 2, "--sizes: 'ten' is not a number of features. Use whole numbers from 1"),
         (["--sizes", "0"], 2, "--sizes: '0' is not a number of features"),
         (["--sizes", ""], 2, "--sizes: '' is not a number of features"),
-        (["--splits", "1"], 2, "1 is not in the range x>=2"),
+        (["--splits", "1"], 2, "1 is not in the range 2<=x<=10000"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )

@@ -18,6 +18,7 @@ from l20fs.blocks.hdf5_layout import FileLayout, LayoutError, data_sets, is_hdf5
 from l20fs.blocks.memory import format_bytes, memory_limit
 from l20fs.blocks.passes import FileBlocks
 from l20fs.blocks.zarr_layout import check_store, open_store
+from l20fs.storage.regular_files import open_regular
 from l20fs.typing import Array
 
 logger = logging.getLogger("l20fs")
@@ -100,9 +101,9 @@ def _suffix_of(path: Path) -> str:
     if path.is_dir():
         return ".zarr"
     try:
-        with open(path, "rb") as stream:
+        with open_regular(path) as stream:
             head = stream.read(8)
-    except OSError:
+    except FileNotFoundError:
         head = b""
     return ".npy" if head.startswith(b"\x93NUMPY") else ".h5ad" if head == b"\x89HDF\r\n\x1a\n" else path.suffix.lower()
 

@@ -10,6 +10,7 @@ import click
 from l20fs.cli.data import data_dir_option
 from l20fs.cli.folder import check_writable
 from l20fs.cli.output import cell_bars, note, show
+from l20fs.cli.parameter_types import JOBS
 from l20fs.text import did_you_mean, joined
 
 #: The exhibits, in the order of the paper; ``all`` stands for every one.
@@ -67,7 +68,7 @@ class ExhibitName(click.Choice[str]):
     show_default=True,
     help="The paper's protocol, which is optimistic, or the honest one beside it (five times the work).",
 )
-@click.option("--n-jobs", type=click.IntRange(min=1), default=2, show_default=True, help="Fits at the same time.")
+@click.option("--n-jobs", type=JOBS, default=2, show_default=True, help="Fits at the same time.")
 @data_dir_option
 def reproduce(
     what: tuple[str, ...], folder: Path, datasets: str | None, protocol: str, n_jobs: int, data_dir: Path | None
@@ -105,6 +106,6 @@ def reproduce(
         made = reproduction.make(names)
     for exhibit in made:
         for name in exhibit.files:
-            show(f"{folder / name}\n")
+            show(str(folder / name))
     if made:
         note(f"All of it on one page: {write_reproduction_page(folder, made)}")

@@ -17,7 +17,6 @@ import pandas as pd
 
 from l20fs.cli.folder import check_writable
 from l20fs.cli.options import SelectOptions
-from l20fs.cli.output import tsv_writer
 from l20fs.cli.select_content import selection_tsv
 from l20fs.cli.select_findings import Findings
 from l20fs.cli.select_panel import make_panel
@@ -25,10 +24,12 @@ from l20fs.data.readers import Samples
 from l20fs.evaluation.target_summary import Classes, summarise
 from l20fs.prediction.panel import Panel
 from l20fs.report.content import Content
+from l20fs.report.delimited import frame_writer
 from l20fs.report.formats import text_writer
 from l20fs.report.measures import PanelNumbers
 from l20fs.report.page import render
 from l20fs.storage.files import write_together
+from l20fs.storage.regular_files import MOST_BYTES, LargeFileError, NotAFileError, read_regular
 from l20fs.text import counted
 
 #: In the order in which they are put in place; run.json marks a complete run.
@@ -96,11 +97,11 @@ def check_output(folder: Path | None, *, force: bool, resume: bool) -> None:
 def check_same_run(folder: Path, run: dict[str, Any]) -> None:
     """Raise an error if a finished run of other data or options is resumed."""
     try:
-        stored = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+        stored = json.loads(read_regular(folder / "run.json", MOST_BYTES))
         differing = [key for key in run if stored[key] != json.loads(json.dumps(run[key]))]
     except FileNotFoundError:
         return
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, NotAFileError, LargeFileError):
         differing = ["run.json"]
     if differing:
         raise click.UsageError(
@@ -149,9 +150,9 @@ def write_results(folder: Path, findings: Findings, content: Content) -> list[st
     writers: dict[str, Callable[[BinaryIO], object]] = {"selection.tsv": text_writer(selection_tsv(findings, content))}
     if findings.path is not None:
         writers["path.npz"] = findings.path.write
-    writers["cv.tsv"] = tsv_writer(pd.DataFrame(cv_table(findings)))
+    writers["cv.tsv"] = frame_writer(pd.DataFrame(cv_table(findings)))
     if findings.stability is not None:
-        writers["stability.tsv"] = tsv_writer(findings.stability.selection_frame())
+        writers["stability.tsv"] = frame_writer(findings.stability.selection_frame())
     panel = make_panel(findings)
     if panel is not None:
         writers["panel.json"] = text_writer(panel.to_json())

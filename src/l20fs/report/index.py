@@ -14,6 +14,7 @@ from l20fs.report.formats import text_writer
 from l20fs.report.html_page import fill
 from l20fs.report.records import ReportError, dump, read_value
 from l20fs.storage.files import write_atomically
+from l20fs.storage.regular_files import MOST_BYTES, read_regular
 
 #: Endings of the files of one exhibit, in the order of the links.
 ENDINGS = ("html", "md", "tex", "svg", "png", "csv")
@@ -108,7 +109,7 @@ def write_reproduction_page(folder: Path, made: Iterable[Exhibit]) -> Path:
 def read_exhibits(folder: Path) -> list[Exhibit]:
     """Read what :func:`write_reproduction_page` has kept; nothing if there is none, or if it is damaged."""
     try:
-        stored = json.loads((folder / STORE).read_text(encoding="utf-8"))
+        stored = json.loads(read_regular(folder / STORE, MOST_BYTES))
         exhibits: list[Exhibit] = read_value(stored, list[Exhibit], STORE)
     except (OSError, ValueError, RecursionError, ReportError):
         return []

@@ -26,6 +26,7 @@ import numpy as np
 
 from l20fs.storage.files import write_atomically
 from l20fs.storage.hashing import describe, digest, hash_of
+from l20fs.storage.regular_files import open_regular
 
 #: Characters of the hash in the name of a file; the checksum inside covers the whole hash.
 SHORT = 32
@@ -77,7 +78,7 @@ class KeyedStore:
     def load(self, key: Key, *, max_bytes: int | None = None) -> Any:
         """Return a result; None if it is missing, damaged, or in a file of more than ``max_bytes``."""
         try:
-            with open(self.file(key), "rb") as stream:
+            with open_regular(self.file(key)) as stream:
                 size = os.fstat(stream.fileno()).st_size
                 if max_bytes is not None and size > max_bytes:
                     return None

@@ -10,6 +10,7 @@ import numpy as np
 
 from l20fs.data.readers import detect
 from l20fs.data.readers.cells import mark_of
+from l20fs.data.readers.digest import read_file
 from l20fs.data.readers.encoding import decode, is_unicode
 from l20fs.data.readers.excel import as_text
 from l20fs.data.readers.frames import TURN_HINT
@@ -67,7 +68,7 @@ def read_rows(samples: set[str], asked: Request) -> Rows:
         raise DataError(f"{asked.name}: labels_sheet {asked.labels_sheet!r} is for Excel files. Leave it out.")
     if kind == detect.PARQUET:
         return tidied(list(enumerate(parquet_rows(asked), 1)), samples, asked)
-    content = asked.file.read_bytes()
+    content = read_file(asked)
     if kind == detect.EXCEL:
         return tidied(list(enumerate(_workbook_rows(content, samples, asked), 1)), samples, asked)
     content = unpack_gzip(content, asked, MEMORY_PER_BYTE) if content[:2] == detect.GZIP else content

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from l20fs.data.readers.digest import read_file
 from l20fs.data.readers.encoding import decode
 from l20fs.data.readers.limits import check_memory, unpack_gzip
 from l20fs.data.readers.table import Contents, DataError, Request, first_line, require
@@ -71,7 +72,7 @@ def _role(file: Path) -> str:
 
 
 def _content(request: Request) -> bytes:
-    content = request.file.read_bytes()
+    content = read_file(request)
     return unpack_gzip(content, request, MEMORY_PER_BYTE) if content[:2] == GZIP else content
 
 
