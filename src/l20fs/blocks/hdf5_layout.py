@@ -117,8 +117,12 @@ def check_data_set(element: Any, *, may_refer: bool = False) -> None:
     n_chunks = DataSet(element).n_chunks
     if n_chunks > MOST_CHUNKS:
         raise LayoutError(f"{name!r} has {n_chunks} chunks, more than are read. Write it with larger ones.")
-    if element.chunks and sum(filter_ not in KEEP_SIZE for filter_ in _filters(element)) > 1:
+    filters = _filters(element) if element.chunks else []
+    packed = [place for place, filter_ in enumerate(filters) if filter_ not in KEEP_SIZE]
+    if len(packed) > 1:
         raise LayoutError(f"{name!r} is compressed more than once. Write it with one compression.")
+    if packed and not set(filters[packed[0] + 1 :]) <= {FLETCHER}:
+        raise LayoutError(f"{name!r} has filters after its compression. Write it with that as the last.")
 
 
 def _holds_objects(dtype: Any) -> bool:
