@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SOLVERS: tuple[str, ...] = get_args(SolverName)
 
 #: Largest list of names or groups.
-MOST_BYTES = 2**26
+MOST_BYTES = 2**24
 
 
 def supervised_methods() -> dict[str, type[BaseSelector]]:

@@ -35,6 +35,12 @@ from l20fs.typing import Array
 #: and the same for all dtypes: otherwise rounding, or the dtype, would decide which lambdas are visited.
 STANDSTILL = 1e-12
 
+#: Factors closer to 1 would take millions of trials, or of lambdas.
+LEAST_FACTOR, LARGEST_RATE = 1.01, 0.999
+
+#: How many times below its bounds, or above them, L may start; from further away no step would ever be taken.
+FARTHEST_START = 1e8
+
 
 @dataclass(frozen=True)
 class Schedule:
@@ -120,12 +126,24 @@ class Walk:
         self.problem = problem
         self.schedule = schedule
         self.penalty = penalty or RowPenalty.plain(problem.n_features)
-        self.L = schedule.lipschitz_start or problem.lipschitz_lower
+        self.L = self._starting_L()
         self.eta = 1e-4 * self.L if schedule.eta is None else schedule.eta
         self.tried_L = self.L
         self._gradient: GradientRule = LazyGradients(problem) if lazy else problem.gradient
         self.point = point = starting_point(problem, weights, self.penalty)
         point.gradient = self._gradient(point.residual, point.rows, point.values)
+
+    def _starting_L(self) -> float:
+        """Return the given L, or a lower bound of the Lipschitz constant."""
+        given, lower = self.schedule.lipschitz_start, self.problem.lipschitz_lower
+        if given is None:
+            return lower
+        least, most = lower / FARTHEST_START, self.problem.lipschitz_upper * FARTHEST_START
+        if not least <= given <= most:
+            raise ValueError(
+                f"lipschitz_start={given!r} is not valid for this X. Use a number from {least:.1e} to {most:.1e}, or None."
+            )
+        return given
 
     def step(self, lam: float) -> Trial:
         """Search an acceptable step at ``lam`` and take it, unless it is zero."""
@@ -231,7 +249,13 @@ def target_grid(start: float, target: float, rate: float) -> list[float]:
     if target >= start:
         return [target]
     n_factors = max(1, math.floor(math.log(start / target) / math.log(1.0 / rate) + 1e-9))
-    return [start * rate**i for i in range(n_factors)] + [target]
+    least = smallest_lambda(start, np.dtype(np.float64))
+    return [lam for i in range(n_factors) if (lam := start * rate**i) > least] + [target]
+
+
+def smallest_lambda(largest: float, dtype: np.dtype[Any]) -> float:
+    """Return the lambda at which what is left of the gradient is rounding, if it is all there is at ``largest``."""
+    return largest * (100.0 * float(np.finfo(dtype).eps)) ** 2
 
 
 def lambdas(walk: Walk, stages: list[Stage]) -> Iterator[float]:
@@ -251,9 +275,9 @@ def lambdas(walk: Walk, stages: list[Stage]) -> Iterator[float]:
         return
     n_wanted = min(schedule.n_rows, penalty.n_selectable(problem.design.varies))
     lam = first
-    smallest = largest * (100.0 * np.finfo(problem.dtype).eps) ** 2  # what is left of the gradient there is rounding
+    smallest = smallest_lambda(largest, problem.dtype)
     has_been_sparse = False  # a random start has all rows; the path begins when the threshold has thinned them
-    while lam > smallest:
+    while lam > smallest or not stages:
         yield lam
         n_units = penalty.size_of(stages[-1].rows)
         if n_units < n_wanted:
@@ -348,8 +372,8 @@ class HomotopySolver(Solver):
         return SolutionPath.from_stages(problem, stages, walk.point.values, closeness, walk.penalty)
 
     def check(self) -> None:
-        check_number("line_search_factor", self.line_search_factor, minimum=1.0)
-        check_number("rate", self.rate, minimum=0.0, below=1.0)
+        check_number("line_search_factor", self.line_search_factor, minimum=LEAST_FACTOR, strict=False)
+        check_number("rate", self.rate, minimum=0.0, most=LARGEST_RATE)
         for name in ("alpha_start", "eta", "lipschitz_start"):
             if getattr(self, name) is not None:
                 check_number(name, getattr(self, name), minimum=0.0, strict=name != "eta")

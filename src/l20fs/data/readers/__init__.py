@@ -25,7 +25,7 @@ from l20fs.data.readers.frames import TURN_HINT, looks_turned, take_row_numbers
 from l20fs.data.readers.gct import read_gct
 from l20fs.data.readers.h5ad import read_h5ad
 from l20fs.data.readers.labels import add_labels, samples_in_labels
-from l20fs.data.readers.limits import stays_in_file, unpack_gzip
+from l20fs.data.readers.limits import MEMORY_PER_BYTE, not_enough_memory, stays_in_file, unpack_gzip
 from l20fs.data.readers.metadata import note_on_metadata
 from l20fs.data.readers.names import no_feature, note_on_dates, refuse_broken
 from l20fs.data.readers.parquet import read_parquet
@@ -44,7 +44,7 @@ from l20fs.data.readers.table import (
 )
 from l20fs.data.readers.targets import labels_of, leave_out_unlabelled, note_on_numbers, note_on_spelling, targets_of
 from l20fs.data.readers.tenx import read_tenx, tenx_files
-from l20fs.data.readers.text import MEMORY_PER_BYTE, read_text
+from l20fs.data.readers.text import read_text
 from l20fs.data.readers.zarr_store import read_zarr
 from l20fs.text import quoted
 from l20fs.typing import Decimal, Duplicates, Join, Missing, Task
@@ -188,6 +188,14 @@ def read_table(
     options = locals()  # exactly the parameters: each of them is a field of Request
     names = None if needed is None else frozenset(needed)
     request = Request(**options | {"file": Path(file), "labels": labels and Path(labels), "needed": names})
+    try:
+        return _read(request)
+    except MemoryError as error:
+        raise not_enough_memory(error, request) from error
+
+
+def _read(request: Request) -> Samples:
+    """Read what a request asks for."""
     detect.refuse_unsafe(request.file)
     kind = detect.detect(request)
     _refuse_options(kind, request)
@@ -197,7 +205,9 @@ def read_table(
     if request.labels is not None:
         request = replace(request, labelled_samples=samples_in_labels(request))
     if content is not None:
-        contents = OF_CONTENT[kind](_unpacked(content, kind, request), request)
+        unpacked = [_unpacked(content, kind, request)]
+        del content  # its reader may be done with it before the end
+        contents = OF_CONTENT[kind](unpacked.pop(), request)
     else:
         contents = map_npy(request) if is_mapped else OF_FILE[kind](request)
     if request.labels is not None:

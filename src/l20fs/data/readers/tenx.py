@@ -13,9 +13,8 @@ import scipy.sparse as sp
 
 from l20fs.data.readers.digest import read_file
 from l20fs.data.readers.encoding import decode
-from l20fs.data.readers.limits import check_memory, unpack_gzip
+from l20fs.data.readers.limits import MEMORY_PER_BYTE, check_memory, unpack_gzip
 from l20fs.data.readers.table import Contents, DataError, Request, first_line, require
-from l20fs.data.readers.text import MEMORY_PER_BYTE
 from l20fs.text import listed
 from l20fs.typing import Array
 
@@ -24,6 +23,9 @@ GZIP = b"\x1f\x8b"
 
 #: Memory of one entry in bytes: two indices and a value, unsorted and sorted.
 BYTES_PER_ENTRY = 64
+
+#: Memory of a line of names in bytes, and of each field in it.
+MEMORY_PER_NAME = 150
 
 
 def tenx_files(place: Path) -> list[Path]:
@@ -72,12 +74,14 @@ def _role(file: Path) -> str:
 
 
 def _content(request: Request) -> bytes:
-    content = read_file(request)
+    content = read_file(request, MEMORY_PER_BYTE)
     return unpack_gzip(content, request, MEMORY_PER_BYTE) if content[:2] == GZIP else content
 
 
 def _lines(request: Request) -> list[str]:
-    return decode(_content(request), request).rstrip("\n").split("\n")
+    content = _content(request)
+    check_memory(MEMORY_PER_BYTE * len(content) + MEMORY_PER_NAME * (content.count(b"\n") + content.count(b"\t")), request)
+    return decode(content, request).rstrip("\n").split("\n")
 
 
 def _gene_names(lines: list[str], request: Request) -> tuple[list[str], tuple[str, ...]]:
