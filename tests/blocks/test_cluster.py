@@ -118,6 +118,17 @@ def test_frozen_workers_only(scheduler):
         scheduler.run(watch_over(scheduler), 600.0)
 
 
+def test_frozen_workers_that_then_lose_their_connection(scheduler):
+    """One deadline for both."""
+    scheduler.add("a", beats=False, executing=1)
+    watch = watch_over(scheduler)
+    scheduler.run(watch, PATIENCE - 5.0)
+    scheduler.workers.clear()
+    with pytest.raises(RuntimeError, match="are gone"):
+        scheduler.run(watch, PATIENCE)
+    assert scheduler.now < PATIENCE + 5.0
+
+
 def test_workers_that_are_paused(scheduler):
     scheduler.add("a", status="paused", ready=2)
     scheduler.add("b", flight=1)

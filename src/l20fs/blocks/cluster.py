@@ -155,7 +155,7 @@ class Watch:
         self._patience = float(parse_timedelta(dask.config.get("l20fs.patience", PATIENCE)))
         self._answered = self._moved = time.monotonic()
         self._beats: dict[str, tuple[Any, float]] = {}  # last heartbeat, and when it was seen first
-        self._done: Any = None
+        self._done: dict[str, Any] = {}
 
     def look(self) -> dict[str, Any] | None:
         """Return what the scheduler knows about its workers; None if it does not answer yet."""
@@ -187,11 +187,13 @@ class Watch:
         now, cluster = time.monotonic(), self._cluster
         fresh = [address for address in workers if self._beats.get(address, (None, 0.0))[0] != workers[address]["last_seen"]]
         self._beats |= {address: (workers[address]["last_seen"], now) for address in fresh}
-        done = [
-            sum(future.done() for future in self._futures),
-            {address: [worker["metrics"].get(name) for name in COUNTS] for address, worker in workers.items()},
-        ]
-        moved, self._done = done != self._done, done
+        # A worker that has gone is no progress: one deadline, also for workers that are frozen and then lost.
+        done: dict[str, Any] = {
+            address: [worker["metrics"].get(name) for name in COUNTS] for address, worker in workers.items()
+        }
+        done["tasks"] = sum(future.done() for future in self._futures)
+        moved = any(self._done.get(name) != count for name, count in done.items())
+        self._done |= done
         waits_for_first = not workers and not cluster.had_workers  # in the queue of a batch system, for example
         cluster.had_workers |= bool(workers)
         return moved or waits_for_first or any(_is_busy(workers[address]["metrics"]) for address in fresh)
