@@ -25,8 +25,9 @@ LEAST_WORK, PER_SECOND, MOST_MEMORY = 10, 2**26, 2**30
 #: Exit code of a trial that needs more memory.
 NO_MEMORY = 9
 
-#: Data sets of up to so many bytes are read, and texts in parts of so many.
-SMALL, N_TEXTS = 2**24, 2**16
+#: Data sets of up to so many bytes are read; texts in parts of so many, until they have so many bytes. The same long text
+#: may be named many times: that is counted later, without reading them.
+SMALL, N_TEXTS, MOST_TEXT = 2**24, 2**8, 2**28
 
 #: Names that are looked up, whether a group lists them or not.
 KNOWN = ("X", "obs", "var", "layers", "data", "indices", "indptr", "codes", "categories", "values", "mask", "_index")
@@ -132,8 +133,11 @@ def _read_values(element: Any) -> None:
         if math.prod(element.chunks) * element.dtype.itemsize > SMALL:
             return
     if element.dtype.kind == "O" and element.ndim == 1:
+        n_bytes = 0
         for start in range(0, len(element), N_TEXTS):
-            element[start : start + N_TEXTS]
+            n_bytes += sum(map(len, element[start : start + N_TEXTS]))
+            if n_bytes > MOST_TEXT:
+                return
     elif math.prod(element.shape or ()) * element.dtype.itemsize <= SMALL:
         element[()]
 
