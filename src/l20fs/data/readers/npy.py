@@ -66,6 +66,6 @@ class Archive(Mapping[str, Array]):
 
 
 def _is_unicode(texts: Array) -> bool:
-    """Return whether all characters are Unicode: within its range, and no halves of a pair."""
+    """Return whether all characters are within the range of Unicode; NumPy fails on others without naming the array."""
     codes = texts.astype(texts.dtype.newbyteorder("="), order="C").reshape(-1).view(np.uint32)
-    return not np.any((codes > sys.maxunicode) | ((codes >= 0xD800) & (codes < 0xE000)))
+    return not np.any(codes > sys.maxunicode)
