@@ -31,6 +31,9 @@ MOST_WORK, MOST_TIME = 10, 300
 #: Cases of one fork.
 BATCH = 500
 
+#: Cases after which a line tells how far it is.
+PROGRESS = 10_000
+
 #: Separates faults in the file in which a fork writes them.
 END = "\0\n"
 
@@ -180,6 +183,8 @@ def kind_of(fault: tuple[str, int, str]) -> str:
 def _add(found: Found, fork: Fork, status: int, targets: Sequence[Target]) -> None:
     """Add what a fork has found."""
     n_done, n_read, n_flips = fork.journal[1:].tolist()
+    if found.n_cases // PROGRESS < (found.n_cases + n_done) // PROGRESS:
+        print(f"{found.n_cases + n_done} cases, {found.n_flips + n_flips} flips", file=sys.stderr, flush=True)
     found.n_cases, found.n_read, found.n_flips = found.n_cases + n_done, found.n_read + n_read, found.n_flips + n_flips
     for number, fault in fork.faults(status):
         found.faults.append((targets[number % len(targets)].name, number // len(targets), fault))
