@@ -222,3 +222,27 @@ def test_a_circle_of_hard_links_ends(tmp_path):
         with pytest.raises(LayoutError, match="has too many elements, or too many levels"):
             data_sets(stored)
         assert DataSet(stored["a/b/x"]).n_missing == 0
+
+
+def test_tables_of_older_files(tmp_path, X):
+    """Before anndata 0.8, categories are in a group of the table; before 0.7, the table is one data set."""
+    write(make(X), tmp_path / "x.h5ad", "h5ad")
+    with h5py.File(tmp_path / "x.h5ad", "r+") as stored:
+        obs = stored["obs"]
+        obs.attrs["encoding-version"] = "0.1.0"
+        categories = obs.create_dataset("__categories/old", data=["u", "v"], dtype=h5py.string_dtype())
+        obs.create_dataset("old", data=np.array([0, 1] * (N_CELLS // 2), dtype="i1")).attrs["categories"] = categories.ref
+    assert read_table(tmp_path / "x.h5ad", "old").y.tolist() == LABELS
+    with h5py.File(tmp_path / "x.h5ad", "r+") as stored:
+        del stored["obs"]
+        stored["obs"] = np.zeros(N_CELLS, dtype=[("index", "S8"), ("type", "i1")])
+    with pytest.raises(DataError, match="'obs' is a table of anndata before 0"):
+        read_table(tmp_path / "x.h5ad", "type")
+
+
+def test_an_attribute_with_many_texts_is_not_read(tmp_path):
+    with h5py.File(tmp_path / "x.h5", "w") as stored:
+        stored["X"] = np.eye(3)
+        stored["X"].attrs["encoding-type"] = ["array"] * 100
+        with pytest.raises(LayoutError, match="the attribute 'encoding-type' of 'X' has more than one value"):
+            data_sets(stored)

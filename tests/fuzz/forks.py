@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import faulthandler
 import gc
+import logging
 import mmap
 import os
 import resource
@@ -95,6 +96,7 @@ class Fork:
         for place, descriptor in ((nothing, 0), (said, 1), (said, 2)):
             os.dup2(place, descriptor)
         hdf5_trial.start_trial = ForkedTrial
+        logging.disable()  # a stored result that is damaged is told, and that is right
         faulthandler.enable(file=said)
         for limit in (signal.SIGPROF, signal.SIGALRM):
             faulthandler.register(limit, file=said, chain=True)  # tells where, then the signal ends this process

@@ -14,7 +14,7 @@ from pathlib import Path
 from fuzz.corpus import REFUSALS
 from l20fs.data.readers import read_table
 from l20fs.data.readers.number_texts import as_number, is_number
-from l20fs.data.readers.workbook import FILLED, REFERENCE
+from l20fs.data.readers.sheet_size import count_letters, extent
 
 N = 10**6
 MOST_WORK = 60
@@ -60,8 +60,11 @@ def main() -> None:
     print("cells and elements", flush=True)
     is_number("1" + " " * N + "x")
     as_number("1" + ",000" * (N // 4) + "x")
-    for element in FILLED.findall(b"<c" + b' r="A1"' * (N // 8) + b"/><c" + b' r="A1"' * (N // 8) + b">"):
-        REFERENCE.findall(element)
+    sheet = b"<sheetData>" + b'<c t="s" r="A1">' * (N // 32) + b"<c" + b' t="s"' * (N // 16) + b' r="A1"' * (N // 16)
+    for xml, texts in ((sheet, b"<si>" * (N // 4)), (b"<" * N, b"<si" + b" " * N)):
+        with suppress(ValueError):
+            extent(xml, 1)
+        count_letters(b't="s"' + xml, b"</si>" + texts, 1)
 
 
 if __name__ == "__main__":

@@ -284,8 +284,13 @@ def _third_format(metadata: dict[str, Any], where: str, folder: Path) -> StoredA
         if name == "sharding_indexed":
             chunks = tuple(map(int, options["chunk_shape"]))
             inner = _check_codecs(_named(options["codecs"]), where)
-            _check_codecs(_named(options.get("index_codecs") or []), where)
-            if names != (name,) or name in inner or options.get("index_location", "end") != "end":
+            index = _check_codecs(_named(options["index_codecs"]), where)
+            if (
+                index != ("bytes", "crc32c")
+                or names != (name,)
+                or name in inner
+                or options.get("index_location", "end") != "end"
+            ):
                 raise LayoutError(f"{where!r} has shards of an unusual kind, which are not read. Write it again.")
             names = inner
     if isinstance(dtype, dict):
@@ -315,8 +320,11 @@ def _check_codecs(codecs: list[tuple[str, dict[str, Any]]], where: str) -> tuple
         types = [options.get(key) for key in ("dtype", "astype", "encode_dtype", "decode_dtype")]
         if any(each is not None and not NUMBER.fullmatch(str(each)) for each in types):
             raise LayoutError(f"{where!r} has the codec {name!r} for a type that is no number. Write the store again.")
-    if sum(name in COMPRESSORS for name in names) > 1:
+    packed = [place for place, name in enumerate(names) if name in COMPRESSORS]
+    if len(packed) > 1:
         raise LayoutError(f"{where!r} is compressed more than once. Write it with one compression.")
+    if packed and not set(names[packed[0] + 1 :]) <= {"crc32c", "fletcher32"}:
+        raise LayoutError(f"{where!r} has codecs after its compression {names[packed[0]]!r}. Write it with that one last.")
     return names
 
 

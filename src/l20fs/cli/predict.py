@@ -92,10 +92,10 @@ def load_panel(place: Path) -> Panel:
     from l20fs.prediction.panel_file import MOST_BYTES
     from l20fs.storage.result_folder import describe_change
 
+    change = describe_change(place, PANEL_FILE) if place.is_dir() else None
     file = place / PANEL_FILE if place.is_dir() else as_file(place, most_bytes=MOST_BYTES)
     if not file.exists():
         raise click.UsageError(f"{place} has no {PANEL_FILE}. Make one with `l20fs select DATA -o {place}`.")
-    change = describe_change(place, PANEL_FILE) if place.is_dir() else None
     if change is not None:
         raise DataError(f"{change} Give {file} itself to use it as it is.")
     return Panel.load(file)

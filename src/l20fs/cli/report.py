@@ -27,9 +27,9 @@ def report(folder: Path, open_page: bool) -> None:
     from l20fs.storage.result_folder import ResultFolder, describe_change
 
     stored, page = folder / "report.json", folder / "report.html"
+    change = describe_change(folder, stored.name)
     if not stored.is_file():
         raise click.UsageError(f"{folder} has no report.json. Make one with `l20fs select DATA -o {folder}`.")
-    change = describe_change(folder, stored.name)
     if change is not None:
         note(f"warning: {change} The page shows it as it is.")
     try:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from l20fs.design.moments import is_varying
+from l20fs.design.moments import LEAST_RANGE, is_varying
 from l20fs.estimators.base import BaseSelector, ranks_of
 from l20fs.inputs.targets import Targets
 from l20fs.inputs.validation import check_number
@@ -221,12 +221,12 @@ def find_varying(method: BaseSelector, X: Array, targets: Targets) -> Array:
     if not varies.any():
         raise ValueError(
             f"All {X.shape[1]} features of X are constant, so none can tell the targets apart. "
-            "Check that X holds the measurements of different samples in its rows."
+            f"Check that X holds the measurements of different samples in its rows, and that they differ by {LEAST_RANGE:g}."
         )
     if not method.takes_any_size:
         refuse_extreme(method, "X", np.where(varies, low, 1.0), np.where(varies, high, 0.0))
-        if targets.classes is None:
-            refuse_extreme(method, "y", targets.Y.min(axis=0, initial=0.0), targets.Y.max(axis=0, initial=1.0))
+        if targets.classes is None and targets.Y.size:
+            refuse_extreme(method, "y", targets.Y.min(axis=0), targets.Y.max(axis=0))
     return varies
 
 

@@ -354,7 +354,7 @@ def describe_change(folder: Path, name: str) -> str | None:
     """
     recover(folder)
     digest = ResultFolder(folder, "select").recorded.get(name)
-    if digest is None or digest_of(folder / name) == digest:
+    if digest is None or not (folder / name).exists() or digest_of(folder / name) == digest:
         return None
     return (
         f"{folder / name} is not the file that its run wrote (run.json has another SHA-256): it was edited, or belongs to "
