@@ -111,10 +111,10 @@ def test_a_frozen_worker_is_given_up_when_the_others_have_nothing_to_do(schedule
 def test_frozen_workers_only(scheduler):
     scheduler.add("a", beats=False, executing=1)
     scheduler.add("b", beats=False, executing=1)
-    with pytest.raises(RuntimeError, match=r"No worker of .* has sent a heartbeat for 45 seconds.*l20fs\.patience"):
+    with pytest.raises(RuntimeError, match=r"No worker of .* has sent a heartbeat for 45 seconds.*l20fs-patience"):
         scheduler.run(watch_over(scheduler), 2 * PATIENCE)
     assert scheduler.now < PATIENCE + 5.0
-    with dask.config.set({"l20fs.patience": "5 minutes"}), pytest.raises(RuntimeError, match="for 300 seconds"):
+    with dask.config.set({"l20fs-patience": "5 minutes"}), pytest.raises(RuntimeError, match="for 300 seconds"):
         scheduler.run(watch_over(scheduler), 600.0)
 
 

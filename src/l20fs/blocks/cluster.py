@@ -23,7 +23,7 @@ from l20fs.blocks.memory import memory_limit
 
 logger = logging.getLogger("l20fs")
 
-#: Seconds in which nothing is done until a pass fails; ``dask.config.set({"l20fs.patience": "5 minutes"})`` sets others. The
+#: Seconds in which nothing is done until a pass fails; ``dask.config.set({"l20fs-patience": "5 minutes"})`` sets others. The
 #: first task of a worker imports this package, and on a busy machine no heartbeat is sent meanwhile.
 PATIENCE = 45.0
 
@@ -34,7 +34,7 @@ INTERVAL = 1.0
 ANSWER = 5.0
 
 AGAIN = "Start workers and fit again; with checkpoint=folder the fit is resumed."
-LONGER = "If a task keeps a worker from its heartbeats for longer, use dask.config.set({'l20fs.patience': '5 minutes'})."
+LONGER = "If a task keeps a worker from its heartbeats for longer, use dask.config.set({'l20fs-patience': '5 minutes'})."
 SMALLER = "use smaller chunks, for example X.rechunk({0: 'auto', 1: -1}), or workers with more memory"
 
 
@@ -152,7 +152,7 @@ class Watch:
 
     def __init__(self, cluster: Cluster, futures: list[Any] | None = None, placed_on: frozenset[str] = frozenset()) -> None:
         self._cluster, self._futures, self._placed_on = cluster, futures or [], placed_on
-        self._patience = float(parse_timedelta(dask.config.get("l20fs.patience", PATIENCE)))
+        self._patience = float(parse_timedelta(dask.config.get("l20fs-patience", PATIENCE)))
         self._answered = self._moved = time.monotonic()
         self._beats: dict[str, tuple[Any, float]] = {}  # last heartbeat, and when it was seen first
         self._done: dict[str, Any] = {}
