@@ -9,9 +9,10 @@ from pathlib import Path
 import click
 
 from l20fs.blocks import format_bytes
+from l20fs.blocks.memory import available_memory
 from l20fs.cli.output import readable, working
 from l20fs.data.readers import DataError, detect
-from l20fs.data.readers.limits import MEMORY_PER_BYTE, available_memory
+from l20fs.data.readers.limits import MEMORY_PER_BYTE
 from l20fs.storage.regular_files import LargeFileError, NotAFileError, not_a_file
 from l20fs.storage.streams import copied, descriptor_of, is_stream, title_of
 

@@ -23,16 +23,17 @@ def check_header(stream: IO[bytes], n_bytes: int, what: str, request: Request) -
     magic = np.lib.format.read_magic(stream)
     read = np.lib.format.read_array_header_1_0 if magic == (1, 0) else np.lib.format.read_array_header_2_0
     shape, _, dtype = read(stream)
-    if dtype.kind not in "biufUS" or (not dtype.itemsize and math.prod(shape)):
+    n_values = math.prod(int(size) for size in shape)
+    if dtype.kind not in "biufUS" or (not dtype.itemsize and n_values):
         raise DataError(f"{request.name}: {what} is an array of {dtype}. Only plain arrays of numbers and texts are read.")
-    stated, found = math.prod(shape) * dtype.itemsize, n_bytes - stream.tell()
+    stated, found = n_values * dtype.itemsize, n_bytes - stream.tell()
     if stated > found:
         raise DataError(
             f"{request.name}: not a whole file: {what} states the shape {shape}, {stated} bytes, but has {found}. Copy it "
             "again."
         )
     each = MEMORY_PER_TEXT if dtype.kind in "US" else MEMORY_PER_NUMBER
-    check_memory(stated + each * math.prod(shape), request)
+    check_memory(stated + each * n_values, request)
 
 
 @dataclass(frozen=True)
