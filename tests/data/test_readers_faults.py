@@ -664,7 +664,7 @@ def test_cells_far_beyond_a_table_do_not_take_all_memory(tmp_path):
     assert "a sheet has cells as far as row 1048576, column 16384, which would take 640" in message
     with zipfile.ZipFile(tmp_path / "b.xlsx") as packed, zipfile.ZipFile(tmp_path / "c.xlsx", "w") as other:
         for entry in packed.namelist():
-            cell = packed.read(entry).replace(b'<c r="XFD1048576"', b'<c s="0"\n r = "XFD1048576"')
+            cell = packed.read(entry).replace(b'<c r="XFD1048576"', b'<c x=">"\n r = "XFD1048576"')
             other.writestr(entry, cell)
     assert "row 1048576, column 16384" in refuse(tmp_path / "c.xlsx", "type")
 

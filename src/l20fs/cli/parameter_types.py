@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SOLVERS: tuple[str, ...] = get_args(SolverName)
 
-#: Largest list of names or groups.
+#: Largest list of names or groups: a million names of the length that genes have. Each takes five times its bytes.
 MOST_BYTES = 2**24
 
 

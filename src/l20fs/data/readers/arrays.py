@@ -156,7 +156,8 @@ def _arrays_of(variables: Mapping[str, Any], n_bytes: int, request: Request) -> 
     """Read the variables that are needed, after a check of the memory that the values take."""
     values, labels, groups = find_variables(variables, request)
     most = min(most_unpacked(n_bytes), memory_for(request) or 2**62)
-    check_memory(3 * min(most_unpacked(n_bytes), variables[values].memory), request)
+    needed = sum(variables[name].memory for name in (values, labels, groups) if name is not None)
+    check_memory(3 * min(most_unpacked(n_bytes), needed), request)
     missing = getattr(variables[values], "missing", "")
     if missing:
         request.guess(None, None, f"{missing} were never written and count as zeros")

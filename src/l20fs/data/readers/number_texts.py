@@ -81,9 +81,9 @@ def is_missing(text: str, request: Request) -> bool:
 
 def shows(cell: Any, mark: Decimal) -> bool:
     """Return whether a cell is a number with this decimal mark and none with the other."""
-    if (
-        not isinstance(cell, str) or len(cell) > MOST_DIGITS or (mark not in cell and cell.count(OTHER[mark]) < 2)
-    ):  # to be quick
+    if not isinstance(cell, str) or len(cell) > MOST_DIGITS:
+        return False
+    if mark not in cell and cell.count(OTHER[mark]) < 2:  # to be quick
         return False
     return as_number(cell, OTHER[mark]) is None and as_number(cell, mark) is not None
 

@@ -56,7 +56,7 @@ def _stored(request: Request) -> tuple[Any, list[str]]:
         texts = [field.name for field in fields if _is_text(field.type, pa)]
         # The values of a dictionary are stored once, however often they occur; unpacked they would be as many texts.
         with parquet.ParquetFile(request.file, metadata=about, read_dictionary=texts) as stored:
-            table = stored.read([field.name for field in fields if field.name not in nested])
+            table = stored.read([field.name for field in fields if field.name not in nested] if nested else None)
         for place, field in enumerate(fields):
             if field.name in nested:  # its values are no features, and may be any number of them
                 table = table.add_column(place, field.name, pa.array([NESTED] * table.num_rows, pa.string()))

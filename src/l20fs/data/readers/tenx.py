@@ -24,6 +24,9 @@ GZIP = b"\x1f\x8b"
 #: Memory of one entry in bytes: two indices and a value, unsorted and sorted.
 BYTES_PER_ENTRY = 64
 
+#: Memory of a row or a column in bytes: where it begins, twice, and its name.
+BYTES_PER_LINE = 64
+
 #: Memory of a line of names in bytes, and of each field in it.
 MEMORY_PER_NAME = 150
 
@@ -106,7 +109,7 @@ def parse_matrix_market(content: bytes, request: Request) -> sp.csr_array:
     n_lines = content.count(b"\n", start) + (not content.endswith(b"\n"))
     if n_lines < n_entries:
         raise DataError(f"{request.name}: states {n_entries} entries, but has {n_lines} lines of them. Copy the file again.")
-    check_memory(n_entries * BYTES_PER_ENTRY + len(content), request)
+    check_memory(n_entries * BYTES_PER_ENTRY + len(content) + BYTES_PER_LINE * sum(shape), request)
     rows, columns, values = _entries(content[start:], n_entries, request)
     for what, found, most in (("row", rows, shape[0]), ("column", columns, shape[1])):
         if len(found) and (found.min() < 1 or found.max() > most):
