@@ -177,6 +177,7 @@ def _factors(features: Features, given: Any) -> Array:
             )
     for row, value in zip(rows, values, strict=True):
         is_number = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
+        value = value.item() if isinstance(value, np.number) else value  # float32 does not hold the limits
         if not is_number or not (value in (0, np.inf) or LEAST_NUMBER <= value <= LARGEST_NUMBER):
             raise ValueError(
                 f"penalty_factor={value!r} of {features.called(row)} is not valid. Use a number of at least 0: 0 includes, "

@@ -263,6 +263,7 @@ def check_number(
     kind = numbers.Integral if whole else numbers.Real
     is_number = isinstance(value, kind) and not isinstance(value, bool | np.bool_)
     most = (LARGEST_COUNT if whole else LARGEST_NUMBER) if most is None else most
+    value = value.item() if isinstance(value, np.number) else value  # float32 does not hold the limits
     has_sense = is_number and (value == 0 or ((whole or LEAST_NUMBER <= abs(value)) and value <= most))
     if not has_sense or not (minimum < value if strict else minimum <= value) or not value < below:
         rule = f"{'above' if strict else 'at least'} {minimum:g}" + ("" if below == math.inf else f" and below {below:g}")

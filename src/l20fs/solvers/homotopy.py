@@ -38,8 +38,8 @@ STANDSTILL = 1e-12
 #: Factors closer to 1 would take millions of trials, or of lambdas.
 LEAST_FACTOR, LARGEST_RATE = 1.01, 0.999
 
-#: How many times below its bounds, or above them, L may start; from further away no step would ever be taken.
-FARTHEST_START = 1e8
+#: How many times below the bounds of the curvature of f, or above them, L may start: with a larger one W would not move.
+FARTHEST = 1e8
 
 
 @dataclass(frozen=True)
@@ -126,24 +126,23 @@ class Walk:
         self.problem = problem
         self.schedule = schedule
         self.penalty = penalty or RowPenalty.plain(problem.n_features)
-        self.L = self._starting_L()
-        self.eta = 1e-4 * self.L if schedule.eta is None else schedule.eta
+        self.L = self._checked("lipschitz_start", problem.lipschitz_lower / FARTHEST, problem.lipschitz_lower)
+        self.eta = self._checked("eta", 0.0, 1e-4 * self.L)
         self.tried_L = self.L
         self._gradient: GradientRule = LazyGradients(problem) if lazy else problem.gradient
         self.point = point = starting_point(problem, weights, self.penalty)
         point.gradient = self._gradient(point.residual, point.rows, point.values)
 
-    def _starting_L(self) -> float:
-        """Return the given L, or a lower bound of the Lipschitz constant."""
-        given, lower = self.schedule.lipschitz_start, self.problem.lipschitz_lower
+    def _checked(self, name: str, least: float, default: float) -> float:
+        """Return an option of the schedule that is a curvature, or its default."""
+        given, most = getattr(self.schedule, name), FARTHEST * self.problem.lipschitz_upper
         if given is None:
-            return lower
-        least, most = lower / FARTHEST_START, self.problem.lipschitz_upper * FARTHEST_START
+            return default
         if not least <= given <= most:
             raise ValueError(
-                f"lipschitz_start={given!r} is not valid for this X. Use a number from {least:.1e} to {most:.1e}, or None."
+                f"{name}={given!r} is not valid for this X. Use a number from {least:.1e} to {most:.1e}, or None."
             )
-        return given
+        return float(given)
 
     def step(self, lam: float) -> Trial:
         """Search an acceptable step at ``lam`` and take it, unless it is zero."""
@@ -406,9 +405,9 @@ class HomotopySolver(Solver):
         return Schedule(
             target=target,
             n_rows=n_rows,
-            start=self.alpha_start,
-            rate=self.rate,
-            line_search_factor=self.line_search_factor,
+            start=None if self.alpha_start is None else float(self.alpha_start),
+            rate=float(self.rate),
+            line_search_factor=float(self.line_search_factor),
             eta=self.eta,
             lipschitz_start=self.lipschitz_start,
         )
