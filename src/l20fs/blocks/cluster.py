@@ -56,6 +56,8 @@ class Cluster:
 
     def __init__(self, client: Any) -> None:
         self.client = client
+        #: Name in messages; a client that is closed knows it no more.
+        self.name = f"the Dask cluster at {getattr(client.scheduler, 'address', 'an unknown address')}"
         self.had_workers = False
 
     def memory(self) -> dict[str, int]:
@@ -119,11 +121,6 @@ class Cluster:
         if loop.is_closed() or self.client.status in ("closing", "closed"):
             raise RuntimeError(f"The client of {self.name} was closed during the fit. {AGAIN}")
         return asyncio.run_coroutine_threadsafe(question(self.client), loop)
-
-    @property
-    def name(self) -> str:
-        """Name in messages."""
-        return f"the Dask cluster at {getattr(self.client.scheduler, 'address', 'an unknown address')}"
 
     @contextmanager
     def _clear_errors(self) -> Iterator[None]:
