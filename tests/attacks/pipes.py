@@ -130,3 +130,9 @@ def report_is_a_pipe(folder: Path) -> list[str]:
 def imported_set_is_a_pipe(folder: Path) -> list[str]:
     os.mkfifo(folder / "set.npz")
     return ["data", "import", str(folder / "set.npz"), "--as", "own", "--data-dir", str(folder)]
+
+
+@attack(r"there is no matrix\.mtx")
+def matrix_of_a_folder_is_a_pipe(folder: Path) -> list[str]:
+    os.mkfifo(folder / "matrix.mtx")
+    return ["select", str(folder), "--labels", table(folder)]

@@ -234,6 +234,24 @@ def chunk_that_is_compressed_twice(folder: Path) -> list[str]:
     return on_h5ad(folder)
 
 
+@attack(r"error: cells\.h5ad: 'X' has filters after its compression", cap=CAP)
+def chunk_that_is_shuffled_after_its_compression(folder: Path) -> list[str]:
+    with h5ad(folder) as stored:
+        del stored["X"]
+        properties = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        properties.set_chunk((N_CELLS, N_GENES))
+        properties.set_deflate(9)
+        properties.set_shuffle()
+        space = h5py.h5s.create_simple((N_CELLS, N_GENES))
+        matrix = h5py.h5d.create(stored.id, b"X", h5py.h5t.IEEE_F64LE, space, properties)
+        packed = bomb(2**31)
+        packed += bytes(-len(packed) % 8)
+        shuffled = np.frombuffer(packed, dtype="u1").reshape(-1, 8).T.tobytes()
+        matrix.write_direct_chunk((0, 0), shuffled)
+        encode(stored["X"], "array")
+    return on_h5ad(folder)
+
+
 @attack(r"error: cells\.h5ad: the matrix has shape \(60, 1000000000000\)", cap=CAP)
 def more_columns_than_any_machine_holds(folder: Path) -> list[str]:
     with h5ad(folder) as stored:
@@ -415,7 +433,7 @@ def objects_in_a_store(folder: Path) -> list[str]:
 def pickle_inside_of_a_shard(folder: Path) -> list[str]:
     store = cells(folder)
     inner = {"chunk_shape": [30, N_GENES], "codecs": [{"name": "numcodecs.pickle"}], "index_codecs": []}
-    array = {"zarr_format": 3, "node_type": "array", "shape": [N_CELLS, N_GENES], "data_type": "float64"}
+    array: dict[str, Any] = {"zarr_format": 3, "node_type": "array", "shape": [N_CELLS, N_GENES], "data_type": "float64"}
     array |= {"chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [N_CELLS, N_GENES]}}}
     array |= {"chunk_key_encoding": {"name": "default"}, "fill_value": 0}
     array |= {"codecs": [{"name": "sharding_indexed", "configuration": inner}]}
@@ -467,7 +485,7 @@ def store_with_more_columns_than_any_machine_holds(folder: Path) -> list[str]:
 
 @attack(r"error: array\.zarr: needs about .* of memory for the edges", cap=2 * CAP)
 def store_with_more_rows_than_any_machine_holds(folder: Path) -> list[str]:
-    return on_array(folder, describe([10**15, 1], [10**7, 1], "|u1"))
+    return on_array(folder, describe([10**15, 1], [10**8, 1], "|u1"))
 
 
 @attack(r"error: array\.zarr: '' has 600000000 chunks, more than are read", cap=2 * CAP)
@@ -480,6 +498,15 @@ def chunk_of_a_store_that_inflates(folder: Path) -> list[str]:
     store = cells(folder)
     array = describe([N_CELLS, N_GENES], [N_CELLS, N_GENES], compressor={"id": "gzip", "level": 1})
     write_array(store / "X", array, bomb(2**31, 31), key="0.0")
+    return on_zarr(store)
+
+
+@attack(r"error: cells\.zarr: 'X' has codecs after its compression 'zlib'", cap=CAP)
+def chunk_of_a_store_that_is_changed_after_its_compression(folder: Path) -> list[str]:
+    store = cells(folder)
+    filters = [{"id": "zlib", "level": 1}, {"id": "shuffle", "elementsize": 4}]
+    array = describe([N_CELLS, N_GENES], [N_CELLS, N_GENES], filters=filters)
+    write_array(store / "X", array, bomb(2**31), key="0.0")
     return on_zarr(store)
 
 

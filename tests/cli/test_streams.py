@@ -13,10 +13,16 @@ import numpy as np
 import pytest
 from cli_samples import contents, planted, with_lonely, write_table
 
-from l20fs.blocks import FileBlocks
+from l20fs.blocks import FileBlocks, open_large
 from l20fs.cli import run
 from l20fs.cli.parameter_types import Names
+from l20fs.experiments.plan import load_plan
+from l20fs.objective.solution_path import SolutionPath
+from l20fs.prediction.panel import Panel
+from l20fs.report.index import read_exhibits
 from l20fs.storage import streams
+from l20fs.storage.keyed_store import KeyedStore
+from l20fs.storage.regular_files import NotAFileError
 
 
 @pytest.fixture(scope="module")
@@ -219,3 +225,24 @@ def test_h5ad_through_a_pipe(tmp_path, capsys):
     with standard_input(tmp_path / "x.h5ad"):
         assert run(["select", "-", "--target", "type"]) == 3
     assert "standard input: holds 'X', but is no AnnData file" in capsys.readouterr().err
+
+
+def test_no_file_of_ours_is_waited_for(data, tmp_path):
+    """A pipe where a result of an earlier run should be is refused, or counts as missing."""
+    os.mkfifo(tmp_path / "pipe")
+    for read in (Panel.load, SolutionPath.load, load_plan):
+        with pytest.raises(ValueError, match=r"pipe: a pipe|no plan"):
+            read(tmp_path / "pipe")
+    with pytest.raises(NotAFileError):
+        open_large(tmp_path / "pipe")
+    store = KeyedStore(tmp_path / "cells")
+    key = store.key("cell", 1)
+    store.save(key, [1])
+    assert store.load(key) == [1]
+    store.file(key).unlink()
+    for make in (os.mkfifo, os.mkdir, lambda place: os.symlink("/dev/zero", place)):
+        make(store.file(key))
+        assert store.load(key) is None
+        store.file(key).rmdir() if store.file(key).is_dir() else store.file(key).unlink()
+    os.mkfifo(tmp_path / "exhibits.json")
+    assert read_exhibits(tmp_path) == []

@@ -16,7 +16,7 @@ import zarr
 from l20fs.anndata import select_genes
 from l20fs.blocks import open_large
 from l20fs.blocks.hdf5_layout import DataSet, LayoutError, data_sets
-from l20fs.blocks.packed import unpacked_size
+from l20fs.blocks.packed import stated_texts, unpacked_size
 from l20fs.blocks.zarr_layout import check_store
 from l20fs.data.readers import DataError, read_table
 
@@ -108,6 +108,29 @@ def test_sizes_of_packed_chunks(tmp_path, codec):
     (tmp_path / "chunk").write_bytes(b"shard" + numcodecs.get_codec({"id": codec}).encode(content))
     size = (tmp_path / "chunk").stat().st_size - 5
     assert unpacked_size(codec, tmp_path / "chunk", 5, size, 2**20) == len(content)
+
+
+@pytest.mark.parametrize("codec", ["", "gzip", "zstd", "blosc"])
+@pytest.mark.parametrize("checksum", [b"", b"1234"])
+def test_texts_that_a_chunk_states(codec, checksum):
+    import numcodecs
+
+    content = numcodecs.VLenUTF8().encode(np.array(["one", "two"], dtype=object))
+    packed = numcodecs.get_codec({"id": codec}).encode(content) if codec else bytes(content)
+    assert stated_texts(codec, bytes(packed) + checksum) == 2
+    assert stated_texts("zstd", b"nothing of the kind") == 0
+
+
+def test_a_chunk_that_states_more_texts_than_it_has_is_refused(tmp_path, X):
+    """The library would allocate memory for all of them."""
+    import numcodecs
+
+    write(make(X), tmp_path / "x.zarr")
+    [chunk] = [file for file in (tmp_path / "x.zarr" / "var" / "_index" / "c").rglob("*") if file.is_file()]
+    texts = numcodecs.Zstd().decode(chunk.read_bytes())
+    chunk.write_bytes(numcodecs.Zstd().encode(b"\xff\xff\xff\x0f" + texts[4:]))
+    with pytest.raises(DataError, match=r"'var/_index' states 268435455 texts, and a chunk has"):
+        read_table(tmp_path / "x.zarr", "categorical")
 
 
 def test_all_zeros_may_be_left_out_by_zarr_and_are_told(tmp_path, X):
@@ -222,3 +245,27 @@ def test_a_circle_of_hard_links_ends(tmp_path):
         with pytest.raises(LayoutError, match="has too many elements, or too many levels"):
             data_sets(stored)
         assert DataSet(stored["a/b/x"]).n_missing == 0
+
+
+def test_tables_of_older_files(tmp_path, X):
+    """Before anndata 0.8, categories are in a group of the table; before 0.7, the table is one data set."""
+    write(make(X), tmp_path / "x.h5ad", "h5ad")
+    with h5py.File(tmp_path / "x.h5ad", "r+") as stored:
+        obs = stored["obs"]
+        obs.attrs["encoding-version"] = "0.1.0"
+        categories = obs.create_dataset("__categories/old", data=["u", "v"], dtype=h5py.string_dtype())
+        obs.create_dataset("old", data=np.array([0, 1] * (N_CELLS // 2), dtype="i1")).attrs["categories"] = categories.ref
+    assert read_table(tmp_path / "x.h5ad", "old").y.tolist() == LABELS
+    with h5py.File(tmp_path / "x.h5ad", "r+") as stored:
+        del stored["obs"]
+        stored["obs"] = np.zeros(N_CELLS, dtype=[("index", "S8"), ("type", "i1")])
+    with pytest.raises(DataError, match="'obs' is a table of anndata before 0"):
+        read_table(tmp_path / "x.h5ad", "type")
+
+
+def test_an_attribute_with_many_texts_is_not_read(tmp_path):
+    with h5py.File(tmp_path / "x.h5", "w") as stored:
+        stored["X"] = np.eye(3)
+        stored["X"].attrs["encoding-type"] = ["array"] * 100
+        with pytest.raises(LayoutError, match="the attribute 'encoding-type' of 'X' has more than one value"):
+            data_sets(stored)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from l20fs import L20Selector
 from l20fs.design import make_design
 from l20fs.design.column_scale import scaled
-from l20fs.design.moments import CONSTANT_SHARE, centre, centred, is_varying, measure, varying_columns
+from l20fs.design.moments import CONSTANT_SHARE, LEAST_RANGE, centre, centred, is_varying, measure, varying_columns
 from l20fs.methods import FisherScore
 
 CONTAINERS = {
@@ -132,7 +132,7 @@ def test_the_rule_of_constancy(value, n_steps):
     other = value
     for _ in range(n_steps):
         other = np.nextafter(other, np.inf)
-    expected = bool(other - value > CONSTANT_SHARE * max(abs(value), abs(other)))
+    expected = bool(other - value > max(CONSTANT_SHARE * max(abs(value), abs(other)), LEAST_RANGE))
     for n_samples in (2, 9):
         X = np.full((n_samples, 1), value)
         X[-1] = other

@@ -35,6 +35,10 @@ PER_TEXT = 100
 TEXTS_AT_ONCE = 4096
 
 
+#: Attributes with a text that readers ask for, and the most texts that one may have.
+TEXT_ATTRIBUTES, MOST_TEXTS = ("encoding-type", "encoding-version", "_index", "h5sparse_format"), 8
+
+
 class LayoutError(ValueError):
     """Element of a file or store that is not read, for a reason that the message gives."""
 
@@ -73,6 +77,7 @@ def data_sets(element: Any) -> list[DataSet]:
         if address in seen:
             continue
         seen.add(address)
+        check_attributes(each)
         if len(seen) > MOST_OBJECTS or depth > MOST_DEPTH:
             raise LayoutError(f"{name_of(element)!r} has too many elements, or too many levels. Write it again.")
         if hasattr(each, "keys"):
@@ -81,6 +86,13 @@ def data_sets(element: Any) -> list[DataSet]:
             check_data_set(each)
             found.append(DataSet(each))
     return sorted(found, key=lambda data_set: data_set.name)
+
+
+def check_attributes(element: Any) -> None:
+    """Raise an error for attributes with many texts, which may all be the same long one; readers need single texts."""
+    for name in TEXT_ATTRIBUTES:
+        if name in element.attrs and math.prod(element.attrs.get_id(name).shape) > MOST_TEXTS:
+            raise LayoutError(f"the attribute {name!r} of {name_of(element)!r} has more than one value. Write it again.")
 
 
 def name_of(element: Any) -> str:
@@ -105,8 +117,12 @@ def check_data_set(element: Any, *, may_refer: bool = False) -> None:
     n_chunks = DataSet(element).n_chunks
     if n_chunks > MOST_CHUNKS:
         raise LayoutError(f"{name!r} has {n_chunks} chunks, more than are read. Write it with larger ones.")
-    if element.chunks and sum(filter_ not in KEEP_SIZE for filter_ in _filters(element)) > 1:
+    filters = _filters(element) if element.chunks else []
+    packed = [place for place, filter_ in enumerate(filters) if filter_ not in KEEP_SIZE]
+    if len(packed) > 1:
         raise LayoutError(f"{name!r} is compressed more than once. Write it with one compression.")
+    if packed and not set(filters[packed[0] + 1 :]) <= {FLETCHER}:
+        raise LayoutError(f"{name!r} has filters after its compression. Write it with that as the last.")
 
 
 def _holds_objects(dtype: Any) -> bool:
@@ -261,4 +277,4 @@ class FileLayout:
 
     def check_path(self, path: str) -> None:
         """Raise an error for a path that leads out of the file."""
-        member(self.file, path)
+        check_attributes(member(self.file, path))

@@ -62,7 +62,11 @@ def format_bytes(size: float) -> str:
     --------
     >>> format_bytes(3_000_000_000), format_bytes(10)
     ('2.8 GiB', '10 bytes')
+    >>> format_bytes(10**400)  # as damaged files state
+    'more than 8 EiB'
     """
+    if size >= 2**63:
+        return "more than 8 EiB"
     for unit, letter in ((2**40, "T"), (2**30, "G"), (2**20, "M"), (2**10, "K")):
         if size >= unit:
             return f"{size / unit:.1f} {letter}iB"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import zlib
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +47,16 @@ def unpacked_size(compressor: str, file: Path, start: int, size: int, limit: int
         total += inflated_size(unpacker, packed, limit - total)
         packed = unpacker.unused_data
     return total
+
+
+def stated_texts(compressor: str, packed: bytes) -> int:
+    """Return the number of texts that a chunk of them begins with, for which zarr allocates memory; 0 if it is damaged."""
+    for content in (packed, packed[:-4]):  # a checksum may follow
+        with suppress(Exception):  # of numcodecs, whose errors are of many kinds
+            if compressor:
+                content = import_module("numcodecs.registry").get_codec({"id": compressor}).decode(content)
+            return int.from_bytes(bytes(content[:4]), "little")
+    return 0
 
 
 def _zstd_sizes(packed: bytes) -> tuple[int, int]:

@@ -6,18 +6,22 @@ import logging
 import math
 import mmap
 import os
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from l20fs.blocks import hdf5_trial
 from l20fs.blocks.file_guard import file_guard_of
 from l20fs.blocks.hdf5_layout import FileLayout, LayoutError, data_sets, is_hdf5
 from l20fs.blocks.memory import format_bytes, memory_limit
 from l20fs.blocks.passes import FileBlocks
 from l20fs.blocks.zarr_layout import check_store, open_store
+from l20fs.inputs.sparse_structure import refuse_broken_sparse
 from l20fs.storage.regular_files import open_regular
 from l20fs.typing import Array
 
@@ -40,6 +44,29 @@ class DamagedFileError(ValueError):
     """Damaged part of a file."""
 
 
+def _telling_damage(opening: Callable[..., FileBlocks]) -> Callable[..., FileBlocks]:
+    """Decorate a function that opens a file: errors of HDF5, zarr and codecs, also in a block, name the file."""
+
+    @wraps(opening)
+    def opened(file: str | os.PathLike[str], **options: Any) -> FileBlocks:
+        def whole(call: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+            try:
+                return call(*arguments, **named)
+            except (ValueError, MemoryError, ImportError):
+                raise
+            except Exception as error:  # of many kinds
+                if getattr(error, "errno", None) is not None:  # of the system, not of a library
+                    raise
+                said = (str(error).splitlines() or [type(error).__name__])[0][:200]
+                raise DamagedFileError(f"{os.fspath(file)} is damaged ({said}). Copy it again.") from error
+
+        blocks: FileBlocks = whole(opening, file, **options)
+        return replace(blocks, load=partial(whole, blocks.load))
+
+    return opened
+
+
+@_telling_damage
 def open_large(file: str | os.PathLike[str], *, key: str = "X", max_memory: Any = None) -> FileBlocks:
     """Open a matrix in a file without reading it.
 
@@ -130,6 +157,7 @@ def _open(path: Path) -> tuple[Any, Any]:
             import h5py
         except ModuleNotFoundError:
             raise ModuleNotFoundError("An .h5ad file needs h5py: pip install 'l20fs[h5ad]'.") from None
+        hdf5_trial.finish_trial(hdf5_trial.start_trial(path), path)
         file = h5py.File(path, "r")
         return file, FileLayout(file)
     raise ValueError(f"{path.name} has a format that cannot be read in blocks. Use .npy, .zarr or .h5ad.")
@@ -282,6 +310,7 @@ def memory_blocks(X: Any, memory: int) -> FileBlocks:
     (0, [0, 3], True)
     """
     refuse_no_numbers(X.dtype)
+    refuse_broken_sparse(X, "X")
     X = X if X.format in ("csr", "csc") else X.tocsr()
     axis = int(X.format == "csc")
     edges = _even_edges(X.indptr, max(1, _block_bytes(memory) // (X.dtype.itemsize + X.indices.dtype.itemsize)))

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from l20fs.blocks.hdf5_layout import MOST_CHUNKS, PER_TEXT, LayoutError
-from l20fs.blocks.packed import DEFLATE_GROWTH, unpacked_size
-from l20fs.storage.regular_files import read_regular
+from l20fs.blocks.packed import DEFLATE_GROWTH, stated_texts, unpacked_size
+from l20fs.storage.regular_files import open_regular, read_regular
 
 #: Files with metadata, and the most bytes that one may have.
 METADATA, MOST_METADATA = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata"), 2**23
@@ -107,10 +107,10 @@ class StoredArray:
         codec = next((codec for codec in self.codecs if codec in COMPRESSORS), "")
         limit = most if self.is_text else max(declared, min(most, 2 * declared))
         for file, start, size in self._pieces():
-            if codec == "" or (codec in ("gzip", "zlib") and not self.is_text and size * DEFLATE_GROWTH <= most):
+            if not self.is_text and (codec == "" or (codec in ("gzip", "zlib") and size * DEFLATE_GROWTH <= most)):
                 total += size
                 continue
-            unpacked = unpacked_size(codec, file, start, size, limit)
+            unpacked = unpacked_size(codec, file, start, size, limit) if codec else size
             if unpacked > limit and not self.is_text:
                 raise LayoutError(
                     f"a chunk of {self.name!r} unpacks to more than the {declared} bytes of a chunk. It is damaged: write "
@@ -119,7 +119,19 @@ class StoredArray:
             total += unpacked
             if self.is_text and total > most:
                 break
+            if self.is_text:
+                self._check_number(codec, file, start, size)
         return total
+
+    def _check_number(self, codec: str, file: Path, start: int, size: int) -> None:
+        """Raise an error for a chunk that states more texts than a chunk has."""
+        with open_regular(file) as stream:
+            stream.seek(start)
+            n_texts = stated_texts(codec, stream.read(size))
+        if n_texts > math.prod(self.chunks):
+            raise LayoutError(
+                f"a chunk of {self.name!r} states {n_texts} texts, and a chunk has {math.prod(self.chunks)}. Copy it again."
+            )
 
     def _pieces(self) -> Iterator[tuple[Path, int, int]]:
         """Yield the file, the offset and the size of every compressed chunk."""
@@ -284,8 +296,13 @@ def _third_format(metadata: dict[str, Any], where: str, folder: Path) -> StoredA
         if name == "sharding_indexed":
             chunks = tuple(map(int, options["chunk_shape"]))
             inner = _check_codecs(_named(options["codecs"]), where)
-            _check_codecs(_named(options.get("index_codecs") or []), where)
-            if names != (name,) or name in inner or options.get("index_location", "end") != "end":
+            index = _check_codecs(_named(options["index_codecs"]), where)
+            if (
+                index != ("bytes", "crc32c")
+                or names != (name,)
+                or name in inner
+                or options.get("index_location", "end") != "end"
+            ):
                 raise LayoutError(f"{where!r} has shards of an unusual kind, which are not read. Write it again.")
             names = inner
     if isinstance(dtype, dict):
@@ -315,8 +332,11 @@ def _check_codecs(codecs: list[tuple[str, dict[str, Any]]], where: str) -> tuple
         types = [options.get(key) for key in ("dtype", "astype", "encode_dtype", "decode_dtype")]
         if any(each is not None and not NUMBER.fullmatch(str(each)) for each in types):
             raise LayoutError(f"{where!r} has the codec {name!r} for a type that is no number. Write the store again.")
-    if sum(name in COMPRESSORS for name in names) > 1:
+    packed = [place for place, name in enumerate(names) if name in COMPRESSORS]
+    if len(packed) > 1:
         raise LayoutError(f"{where!r} is compressed more than once. Write it with one compression.")
+    if packed and not set(names[packed[0] + 1 :]) <= {"crc32c", "fletcher32"}:
+        raise LayoutError(f"{where!r} has codecs after its compression {names[packed[0]]!r}. Write it with that one last.")
     return names
 
 

@@ -58,7 +58,7 @@ class Cut(NamedTuple):
 
     def bound(self, load: Any) -> Any:
         """Return the lower bound on h(S) for the supports S whose scores sum to at most ``load``."""
-        return 0.5 * self.product**2 / (self.energy + 2.0 * load)
+        return 0.5 * self.product * (self.product / (self.energy + 2.0 * load))  # a square might overflow
 
     def bounds_by_size(self) -> Array:
         """Return the lower bound on h(S) over all supports of k features, for every k from 0 to all."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import click
 from rich.box import SIMPLE_HEAD
 
-from l20fs.cli.folder import check_writable
+from l20fs.cli.folder import OutputFolder
 from l20fs.cli.options import DataOptions, check_scoring, data_options, scoring_option
 from l20fs.cli.output import Table, cell_bars, note, show, show_json, show_tables, tell_results
 from l20fs.cli.parameter_types import FEATURES, JOBS, SEED, Count
@@ -56,6 +56,7 @@ MOST_LETTERS = 60
 )
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of the splits.")
 @click.option("--n-jobs", type=JOBS, default=2, show_default=True, help="Fits at the same time.")
+@click.option("--force", is_flag=True, help="Replace results of other data in the folder, and results that were edited.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON instead of tables.")
 @click.option("--open", "open_page", is_flag=True, help="Open the report page in the browser.")
 def compare(
@@ -68,6 +69,7 @@ def compare(
     scale: Scale,
     seed: int,
     n_jobs: int,
+    force: bool,
     as_json: bool,
     open_page: bool,
     **reading: Any,
@@ -98,7 +100,8 @@ def compare(
     variants = wanted_variants(methods, for_labels=for_labels)
     check_scoring(scoring, options.task)
     wanted_sizes = None if sizes is None else parse_sizes(sizes)
-    check_writable(folder)
+    output = OutputFolder(folder, "compare")
+    output.check(force=force)
     samples = load(data, options)
     if sp.issparse(samples.X):
         raise DataError(
@@ -113,7 +116,8 @@ def compare(
     for remark in comparison.remarks(dataset, plan):
         note(remark)
     with cell_bars(folder) as on_progress:
-        found = comparison.compare(plan, dataset, folder, n_jobs=n_jobs, on_progress=partial(on_progress, "comparison"))
+        progress = partial(on_progress, "comparison")
+        found = comparison.compare(plan, dataset, output, n_jobs=n_jobs, force=force, on_progress=progress)
     if as_json:
         show_json(summary(found, dataset.name, plan))
     else:

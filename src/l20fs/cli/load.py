@@ -15,7 +15,6 @@ import scipy.sparse as sp
 
 from l20fs import L20Selector
 from l20fs.blocks import FileBlocks, format_bytes
-from l20fs.cli.folder import COMMAND_OF
 from l20fs.cli.incoming import as_file, forget, is_there, refuse_twice
 from l20fs.cli.options import DataOptions, ModelOptions, ReadingOptions, flag
 from l20fs.cli.output import note, readable, working
@@ -24,6 +23,7 @@ from l20fs.data import load_srbct
 from l20fs.data.readers import DataError, Samples, read_table
 from l20fs.estimators.base import BaseSelector
 from l20fs.inputs.constraints import Features
+from l20fs.storage.result_folder import command_of
 from l20fs.storage.streams import title_of
 from l20fs.typing import Task
 
@@ -102,11 +102,11 @@ def tell_notes(samples: Samples) -> None:
 
 def refuse_results(folder: Path) -> None:
     """Raise an error for a folder of results, which is given where a table is needed."""
-    for file, command in COMMAND_OF.items():
-        if (folder / file).is_file():
-            page = next((page for page in ("report.html", "validation.html") if (folder / page).is_file()), None)
-            way_out = "Give" if page is None else f"Open {folder / page}, or give"
-            raise click.UsageError(f"{folder}{os.sep} holds results of `l20fs {command}`. {way_out} the table of samples.")
+    command = command_of(folder)
+    if command is not None:
+        page = next((page for page in ("report.html", "validation.html") if (folder / page).is_file()), None)
+        way_out = "Give" if page is None else f"Open {folder / page}, or give"
+        raise click.UsageError(f"{folder}{os.sep} holds results of `l20fs {command}`. {way_out} the table of samples.")
 
 
 def resident_memory() -> int:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from l20fs.cli.folder import check_writable
 from l20fs.cli.options import DataOptions, ModelOptions, data_options, model_options
 from l20fs.cli.output import log_of_blocks, note, show_text, stated_warnings, working
 from l20fs.cli.parameter_types import FEATURES, SOLVERS
-from l20fs.storage.files import write_atomically
+from l20fs.storage.files import check_writable, kind_of, sweep, write_atomically
 from l20fs.text import printable
 
 if TYPE_CHECKING:
@@ -62,10 +63,8 @@ def path(data: str, **given: Any) -> None:
     output = options.output
     if options.method not in SOLVERS:
         raise click.UsageError(f"--method {options.method} has no path. Use one of {', '.join(SOLVERS)}.")
-    if output is not None and output.exists() and not options.force:
-        raise click.UsageError(f"-o {output}: the file exists. Use --force to replace it.")
     if output is not None:
-        check_writable(output.parent)
+        check_output(output, force=options.force)
     options = options.completed()
     samples = load(data, options, in_blocks=True)
     refuse_for_blocks(samples, options, certify=options.certify)
@@ -81,8 +80,19 @@ def path(data: str, **given: Any) -> None:
     if output is None:
         show_text(write_frame(frame))
         return
+    sweep(output.parent)
     write_atomically(output, text_writer(write_frame(frame)))
     note(f"The path is in {output}")
+
+
+def check_output(file: Path, *, force: bool) -> None:
+    """Raise an error before any work is done if the table cannot be written to a file, or must not."""
+    if os.path.lexists(file) and not stat.S_ISREG(os.lstat(file).st_mode):
+        kind = kind_of(os.lstat(file).st_mode)
+        raise click.UsageError(f"-o {file}: {kind}, and only a regular file is replaced. Leave -o out to print the table.")
+    if file.exists() and not force:
+        raise click.UsageError(f"-o {file}: the file exists. Use --force to replace it.")
+    check_writable(file.parent)
 
 
 def path_frame(path: SolutionPath, names: list[str], *, with_gaps: bool) -> pd.DataFrame:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from l20fs.cli.folder import OutputFolder
 from l20fs.cli.interruption import resumable
 from l20fs.cli.options import (
     CommonFirst,
@@ -21,7 +22,6 @@ from l20fs.cli.output import Table, note, readable, show, show_json, show_tables
 from l20fs.cli.parameter_types import FEATURES, JOBS, SEED, SOLVERS, Count
 from l20fs.defaults import DEFAULT_N_FEATURES
 from l20fs.evaluation.choice import FIRST_LIMIT, LAST_LIMIT
-from l20fs.storage.files import claimed
 from l20fs.text import percent, with_interval
 
 if TYPE_CHECKING:
@@ -82,13 +82,14 @@ def select(data: str, **given: Any) -> None:
       l20fs select methylation.csv --target age --task regression --auto 1se -o results
     """
     from l20fs.cli.load import load, refuse_changed
-    from l20fs.cli.results import check_output, describe_kept, describe_run
+    from l20fs.cli.results import describe_kept, describe_run
     from l20fs.cli.select_pipeline import run_selection
 
     options = SelectOptions(**given)
     check_combination(options)
-    output = options.output
-    check_output(output, force=options.force, resume=options.resume)
+    output = None if options.output is None else OutputFolder(options.output, "select")
+    if output is not None:
+        output.check(force=options.force, resume=options.resume)
     options = options.completed()
     in_blocks = options.method in SOLVERS
     if output is None:
@@ -103,36 +104,29 @@ def select(data: str, **given: Any) -> None:
         run_into(output, samples, options, describe_run(samples, arguments(data, options)))
 
 
-def run_into(output: Path, samples: Samples, options: SelectOptions, run: dict[str, Any]) -> None:
+def run_into(output: OutputFolder, samples: Samples, options: SelectOptions, run: dict[str, Any]) -> None:
     """Run all steps, write the results into a folder and print them, unless a run there that is to be resumed is done."""
     from l20fs.cli.load import refuse_changed
-    from l20fs.cli.results import (
-        check_output,
-        check_same_run,
-        clear_checkpoints,
-        clear_leftovers,
-        is_finished,
-        write_results,
-    )
+    from l20fs.cli.results import FOLDS, PASSES, RESAMPLES, check_same_run, write_results
     from l20fs.cli.select_content import build_content
     from l20fs.cli.select_pipeline import run_selection
 
-    with claimed(output):
-        check_output(output, force=options.force, resume=options.resume)
+    with output.claim(force=options.force, resume=options.resume):
         if options.resume and not options.force:
             check_same_run(output, run)
-        clear_leftovers(output, resamples=not options.resume)
-        if options.resume and not (options.force or options.as_json) and is_finished(output, options):
-            clear_checkpoints(output)
-            note(f"Nothing to do: the run in {output}{os.sep} is finished.")
-            tell_page(output, open_page=options.open_page)
+        if not options.resume:
+            output.forget(RESAMPLES, PASSES, FOLDS)
+        if options.resume and not (options.force or options.as_json) and not output.missing():
+            output.forget(PASSES, FOLDS)
+            note(f"Nothing to do: the run in {output.path}{os.sep} is finished.")
+            tell_page(output.path, open_page=options.open_page)
             return
-        findings = run_selection(samples, options, run, output)
+        findings = run_selection(samples, options, run, output.path)
         refuse_changed(samples)
         names = write_results(output, findings, build_content(findings))
-        clear_checkpoints(output)
+        output.forget(PASSES, FOLDS)  # they are of no use after the fits
     tell(findings)
-    tell_results(output, names, open_page=options.open_page)
+    tell_results(output.path, names, open_page=options.open_page)
 
 
 def check_combination(options: SelectOptions) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from l20fs.cli.folder import check_folder, write_folder
+from l20fs.cli.folder import OutputFolder
 from l20fs.cli.options import data_options
 from l20fs.cli.output import (
     Table,
@@ -24,9 +24,6 @@ from l20fs.cli.parameter_types import FEATURES, SEED
 if TYPE_CHECKING:
     from l20fs.cli.validate_steps import Judgement, ValidateOptions
     from l20fs.report import document
-
-#: In the order in which they are put in place; run.json marks a complete run.
-RESULT_FILES = ("validation.tsv", "predictions.tsv", "validation.json", "validation.html", "run.json")
 
 
 @click.command()
@@ -60,7 +57,8 @@ def validate(panel: Path, data: str, test: str | None, **given: Any) -> None:
     is_list = not is_panel(panel)
     check_combination(options, is_list=is_list, test=test)
     refuse_twice(panel, data, test, options.labels)
-    check_folder(options.output, RESULT_FILES, force=options.force)
+    if options.output is not None:
+        OutputFolder(options.output, "validate").check(force=options.force)
     found = judge_list(panel, data, test, options) if is_list else judge_panel(panel, data, options)
     finish(found, options)
 
@@ -135,7 +133,9 @@ def finish(found: Judgement, options: ValidateOptions) -> None:
         writers["predictions.tsv"] = frame_writer(found.predictions)
     writers["validation.json"] = text_writer(json.dumps(stored, indent=2, ensure_ascii=False) + "\n")
     writers["validation.html"] = text_writer(page)
-    names = write_folder(options.output, writers, found.run, RESULT_FILES, force=options.force)
+    output = OutputFolder(options.output, "validate")
+    with output.claim(force=options.force):
+        names = output.write(writers, found.run)
     note(f"Results are in {options.output}{os.sep}: {', '.join(names)}")
     note(f"Look at {options.output / 'validation.html'}")
     if options.open_page:

@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 
 from l20fs.cli.feature_list import ListReport, cross_validate, inspect_list, make_model
-from l20fs.cli.folder import versions
 from l20fs.cli.incoming import as_file
 from l20fs.cli.load import load, load_features
 from l20fs.cli.options import DataOptions
@@ -41,6 +40,7 @@ from l20fs.prediction.new_samples import predict_samples
 from l20fs.prediction.panel import Panel
 from l20fs.report.validation import Section
 from l20fs.storage.records import RecordError, read_value
+from l20fs.storage.result_folder import versions
 from l20fs.storage.streams import title_of
 from l20fs.text import MOST, counted, folded, listed
 

@@ -38,6 +38,7 @@ from l20fs.design.columns import ColumnDesign
 from l20fs.design.dense import DenseDesign
 from l20fs.design.device import DeviceDesign
 from l20fs.design.gram import GramDesign
+from l20fs.design.moments import LEAST_RANGE
 from l20fs.design.sample_weights import SampleWeights
 from l20fs.design.sparse import SparseDesign
 from l20fs.design.tiles import BLOCK_ELEMENTS
@@ -112,7 +113,8 @@ def make_design(X: Any, scale: Scale | Array = "none", sample_weight: Any = None
         are, other = ("constant", "varies") if fit_intercept else ("zero", "is not zero")
         raise ValueError(
             f"All {design.n_features} features of X are {are}{counted}, so there is nothing to select. "
-            f"Give at least one feature that {other}, and check that X has the shape (n_samples, n_features)."
+            f"Give at least one feature that {other}, by more than {LEAST_RANGE:g}, and check that X has the shape "
+            "(n_samples, n_features)."
         )
     refuse_vanishing_values(design)
     return design

@@ -4,8 +4,8 @@ The moments of a column are those of the samples with a positive weight. They ar
 many deviations costs no digits: the mean is ``origin + offset``, where the origin is close to the values and the offset is a
 mean of differences from it. Moments of blocks of samples can be merged (Chan, Golub and LeVeque 1983).
 
-A column varies if :math:`\max - \min > 4 \epsilon \max |x|` with the :math:`\epsilon` of float64. This depends on the values
-alone, not on their number, order or container.
+A column varies if :math:`\max - \min > 4 \epsilon \max |x|` with the :math:`\epsilon` of float64, and above ``LEAST_RANGE``.
+This depends on the values alone, not on their number, order or container.
 
 Without an intercept nothing is subtracted, and the moments are those about zero (:attr:`Moments.about_zero`): the mean is 0,
 the deviation is the root mean square, and a column varies unless it is zero.
@@ -23,6 +23,9 @@ from l20fs.typing import Array
 
 #: Values of a column that differ by at most this fraction of the largest one are equal up to rounding.
 CONSTANT_SHARE = 4.0 * float(np.finfo(np.float64).eps)
+
+#: Values of a column that differ by less are equal: below, float64 has fewer digits, and weights of the column overflow.
+LEAST_RANGE = 1e-305
 
 #: An offset below this fraction of the range of a column is rounding: products with equal columns may differ by as much.
 NEGLIGIBLE_SHARE = 1e-9
@@ -116,7 +119,7 @@ def is_varying(low: Array, high: Array) -> Array:
     array([False,  True, False])
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        return high - low > CONSTANT_SHARE * np.maximum(np.abs(low), np.abs(high))
+        return high - low > np.maximum(CONSTANT_SHARE * np.maximum(np.abs(low), np.abs(high)), LEAST_RANGE)
 
 
 def varying_columns(X: Array) -> Array:

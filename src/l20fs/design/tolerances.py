@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from l20fs.design.base import Design
 
 
+#: Weights of features, in units of y per unit of X, above which their sums may overflow.
+LARGEST_WEIGHT = 1e303
+
+
 def equality_tolerance(dtype: np.dtype[Any]) -> float:
     """Return the relative tolerance of ties: the rounding error of products with two equal columns."""
     return 1e-9 if dtype == np.float64 else 5e-7
@@ -108,4 +112,10 @@ def refuse_extreme_targets(targets: Array, energy: float, design: Design) -> Non
         raise ValueError(
             f"y differs from its mean by at most {float(np.abs(targets).max()):.3g}; the squares of its products with X "
             f"{event} in {dtype.name}. {remedy} y by a constant, such as its standard deviation."
+        )
+    smallest = float(design.scale.min(where=design.varies, initial=1.0))
+    if not float(np.abs(targets).max()) < LARGEST_WEIGHT * smallest:
+        raise ValueError(
+            f"y differs from its mean by up to {float(np.abs(targets).max()):.3g}, and a feature of X has the deviation "
+            f"{smallest:.3g}; weights above {LARGEST_WEIGHT:g} overflow. Divide y, or multiply X, by a constant."
         )

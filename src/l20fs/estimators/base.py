@@ -77,6 +77,8 @@ class BaseSelector(SelectorMixin, BaseEstimator):
     takes_device_arrays: ClassVar[bool] = False
     #: Whether X may come in blocks: a Dask array, or a file larger than memory.
     takes_blocks: ClassVar[bool] = False
+    #: Whether values of any size are fine, as they are where only their order or bins count.
+    takes_any_size: ClassVar[bool] = False
     #: Whether the mean of numeric targets needs no explanation; a parameter of some selectors.
     fit_intercept: bool = True
     #: What y stands for; a parameter of some selectors.

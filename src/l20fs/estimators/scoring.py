@@ -10,12 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from l20fs.design.moments import varying_columns
+from l20fs.design.moments import LEAST_RANGE, is_varying
 from l20fs.estimators.base import BaseSelector, ranks_of
 from l20fs.inputs.targets import Targets
 from l20fs.inputs.validation import check_number
 from l20fs.objective.prox import order_descending
 from l20fs.typing import Array, Size
+
+#: Sizes of values whose products with others can be squared and added up: the fourth roots of the limits of float64.
+LEAST_VALUE, LARGEST_VALUE = 1e-75, 1e75
 
 
 class Scored(NamedTuple):
@@ -66,7 +69,7 @@ class ScoringSelector(BaseSelector):
         """Score features that all vary; X is float64, of shape (n_samples, n_features), and must not be changed."""
 
     def _learn(self, X: Any, targets: Targets, **extra: Any) -> None:
-        varies = find_varying(X)
+        varies = find_varying(self, X, targets)
         found = spread(self._score_features(X if varies.all() else X[:, varies], targets), varies)
         self.scores_, self.ranking_ = found.scores, found.ranking
         if found.coef is not None:
@@ -128,7 +131,7 @@ class SolvesForOneK(BaseSelector):
             check_number("sizes", size, minimum=1, strict=False, whole=True)
 
     def _learn(self, X: Any, targets: Targets, **extra: Any) -> None:
-        varies = find_varying(X)
+        varies = find_varying(self, X, targets)
         X = X if varies.all() else X[:, varies]
         self.solutions_ = {}
         for size in (self.n_features_to_select, *(self.sizes or ())):
@@ -211,15 +214,36 @@ class SolvesForOneK(BaseSelector):
         return hasattr(self, "solutions_")
 
 
-def find_varying(X: Array) -> Array:
-    """Return the mask of the features that vary; there must be one."""
-    varies = varying_columns(X)
+def find_varying(method: BaseSelector, X: Array, targets: Targets) -> Array:
+    """Return the mask of the features that vary; there must be one, and a method that squares numbers must be able to."""
+    low, high = X.min(axis=0), X.max(axis=0)
+    varies = is_varying(low, high)
     if not varies.any():
         raise ValueError(
             f"All {X.shape[1]} features of X are constant, so none can tell the targets apart. "
-            "Check that X holds the measurements of different samples in its rows."
+            f"Check that X holds the measurements of different samples in its rows, and that they differ by {LEAST_RANGE:g}."
         )
+    if not method.takes_any_size:
+        refuse_extreme(method, "X", np.where(varies, low, 1.0), np.where(varies, high, 0.0))
+        if targets.classes is None and targets.Y.size:
+            refuse_extreme(method, "y", targets.Y.min(axis=0), targets.Y.max(axis=0))
     return varies
+
+
+def refuse_extreme(method: BaseSelector, name: str, low: Array, high: Array) -> None:
+    """Raise an error for columns whose values, or their differences, leave the range of a method that squares products."""
+    largest = np.maximum(np.abs(low), np.abs(high))
+    with np.errstate(over="ignore"):
+        is_bad = (np.abs(high - low) < LEAST_VALUE) | (largest > LARGEST_VALUE)
+    if is_bad.any():
+        column = int(np.argmax(is_bad))
+        names = getattr(method, "feature_names_in_", None)
+        called = "y" if name == "y" else f"Column {column} of X" if names is None else f"Feature {str(names[column])!r}"
+        raise ValueError(
+            f"{called} has values from {low[column]:.3g} to {high[column]:.3g}; {type(method).__name__} squares products of "
+            f"values, which must be at most {LARGEST_VALUE:g} and differ by {LEAST_VALUE:g} or more. Divide {name} by a "
+            "constant, such as its standard deviation."
+        )
 
 
 def spread(found: Scored, varies: Array) -> Solution:

@@ -317,7 +317,8 @@ class L20Selector(PathSelector):
         warn_of_idle_features(problem, penalty, names)
         k_max = self._largest_size(penalty)
         solver = make_solver(self.solver)
-        options: dict[str, Any] = {"target": self.alpha, "penalty": penalty, "callback": self._report}
+        target = None if self.alpha is None else float(self.alpha)
+        options: dict[str, Any] = {"target": target, "penalty": penalty, "callback": self._report}
         if self.loss == "squared":
             path, value = solver.walk(problem, k_max, **options), None
         else:

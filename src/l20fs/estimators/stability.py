@@ -37,6 +37,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+#: With so many resamples a frequency is known to 0.1 %.
+MOST_RESAMPLES = 10**6
+
+
 class ResampleProgress(NamedTuple):
     """Progress that a callback is told after a resample."""
 
@@ -231,13 +235,14 @@ class StabilitySelector(BaseSelector):
 
     def _run(self, work: Work) -> list[Picked]:
         """Run all resamples and report progress; results are in order."""
-        resamples = ((resample, work.pairs.rows(resample)) for resample in range(work.n_resamples))
+        stored = work.stored()
+        missing = ((resample, work.pairs.rows(resample)) for resample, picked in enumerate(stored) if picked is None)
         found: list[Picked] = []
         # A file is read by this process; its blocks are worked on side by side.
         n_jobs = 1 if is_blocks(work.X) else self.n_jobs
-        with closing(results_of(work.pick, resamples, n_jobs)) as results:
-            for picked in results:
-                found.append(picked)
+        with closing(results_of(work.pick, missing, n_jobs)) as results:
+            for picked in stored:
+                found.append(next(results) if picked is None else picked)
                 self._report(ResampleProgress(len(found), work.n_resamples))
         return found
 
@@ -445,7 +450,7 @@ class StabilitySelector(BaseSelector):
         return int(k)
 
     def _check_parameters(self) -> None:
-        check_number("n_resamples", self.n_resamples, minimum=2, strict=False, whole=True)
+        check_number("n_resamples", self.n_resamples, minimum=2, strict=False, most=MOST_RESAMPLES, whole=True)
         if self.n_resamples % 2:
             raise ValueError(f"n_resamples={self.n_resamples} is odd, but the halves come in pairs. Use an even number.")
         check_share("fraction", self.fraction, 0.5)
@@ -470,7 +475,7 @@ class StabilitySelector(BaseSelector):
             return int(np.random.SeedSequence().generate_state(1)[0])
         if isinstance(self.random_state, np.random.RandomState):
             return int(self.random_state.randint(2**31 - 1))
-        check_number("random_state", self.random_state, minimum=0, strict=False, whole=True)
+        check_number("random_state", self.random_state, minimum=0, strict=False, most=math.inf, whole=True)
         return int(self.random_state)
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, Targets]:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from l20fs.inputs.validation import LARGEST_NUMBER, LEAST_NUMBER
 from l20fs.text import closest_hint
 from l20fs.typing import Array
 
@@ -176,10 +177,11 @@ def _factors(features: Features, given: Any) -> Array:
             )
     for row, value in zip(rows, values, strict=True):
         is_number = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
-        if not is_number or not value >= 0.0:
+        value = value.item() if isinstance(value, np.number) else value  # float32 does not hold the limits
+        if not is_number or not (value in (0, np.inf) or LEAST_NUMBER <= value <= LARGEST_NUMBER):
             raise ValueError(
                 f"penalty_factor={value!r} of {features.called(row)} is not valid. Use a number of at least 0: 0 includes, "
-                "infinity excludes."
+                f"infinity excludes, any other lies between {LEAST_NUMBER:g} and {LARGEST_NUMBER:g}."
             )
     factors[rows] = values
     return factors

@@ -18,6 +18,10 @@ from l20fs.typing import Array, Task
 LARGEST_CLASS_WEIGHT = 1e15
 
 
+#: Larger numbers in float64 are whole by rounding, which makes no labels of them.
+LARGEST_WHOLE = 2.0**53
+
+
 class Targets(NamedTuple):
     """Encoded targets of a fit.
 
@@ -53,6 +57,8 @@ def encode_targets(y: Array, task: Task = "auto", *, fit_intercept: bool = True)
     if y.ndim == 2 and y.shape[1] == 1:
         y = column_or_1d(y, warn=True)
     if task == "regression":
+        return numeric_targets(y, for_labels="task='classification'", fit_intercept=fit_intercept)
+    if task == "auto" and y.dtype.kind == "f" and np.abs(y).max(initial=0.0) > LARGEST_WHOLE:
         return numeric_targets(y, for_labels="task='classification'", fit_intercept=fit_intercept)
     try:
         kind = type_of_target(y, input_name="y", raise_unknown=True)

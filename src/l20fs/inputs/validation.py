@@ -14,8 +14,15 @@ from sklearn.utils.validation import check_X_y, validate_data
 
 from l20fs.inputs.devices import as_numpy, is_device_array
 from l20fs.inputs.frames import collected, collected_targets
+from l20fs.inputs.sparse_structure import refuse_broken_sparse
 from l20fs.text import quoted
 from l20fs.typing import Array
+
+#: The sizes of parameters that are not 0: neither their squares nor those of their inverses underflow or overflow.
+LEAST_NUMBER, LARGEST_NUMBER = 1e-100, 1e100
+
+#: The largest count, which compiled code can hold as well.
+LARGEST_COUNT = 10**9
 
 _TO_NUMPY = {
     "torch": "{}.cpu().numpy()",
@@ -149,9 +156,11 @@ def refuse_repeated_names(X: Any) -> None:
 def refuse_foreign_array(value: Any, name: str, user: str = "this selector") -> None:
     """Raise an error for arrays of other libraries instead of copying them silently from a GPU or a cluster.
 
-    Masked arrays are an error as well: a conversion would use the values under the mask.
+    Masked arrays are an error as well: a conversion would use the values under the mask; and so are sparse matrices whose
+    indices contradict their shape.
     """
     refuse_masked(value, name)
+    refuse_broken_sparse(value, name)
     for library, is_foreign in (
         ("torch", xpc.is_torch_array),
         ("cupy", xpc.is_cupy_array),
@@ -236,13 +245,30 @@ def check_number(
     minimum: float,
     strict: bool = True,
     below: float = math.inf,
+    most: float | None = None,
     whole: bool = False,
 ) -> None:
-    """Raise an error for a parameter that is not a number in its range."""
+    """Raise an error for a parameter that is not a number in its range, or of a size that makes no sense.
+
+    A number that is not 0 lies between ``LEAST_NUMBER`` and ``most``, by default ``LARGEST_NUMBER``; a count is at most
+    ``most``, by default ``LARGEST_COUNT``.
+
+    Examples
+    --------
+    >>> check_number("alpha", 5e-324, minimum=0.0)
+    Traceback (most recent call last):
+    ...
+    ValueError: alpha=5e-324 is not valid. Use a number above 0, from 1e-100 to 1e+100.
+    """
     kind = numbers.Integral if whole else numbers.Real
     is_number = isinstance(value, kind) and not isinstance(value, bool | np.bool_)
-    if not is_number or not (minimum < value if strict else minimum <= value) or not value < below:
+    most = (LARGEST_COUNT if whole else LARGEST_NUMBER) if most is None else most
+    value = value.item() if isinstance(value, np.number) else value  # float32 does not hold the limits
+    has_sense = is_number and (value == 0 or ((whole or LEAST_NUMBER <= abs(value)) and value <= most))
+    if not has_sense or not (minimum < value if strict else minimum <= value) or not value < below:
         rule = f"{'above' if strict else 'at least'} {minimum:g}" + ("" if below == math.inf else f" and below {below:g}")
+        if is_number and not has_sense:
+            rule += f" and at most {most:g}" if whole or minimum >= LEAST_NUMBER else f", from {LEAST_NUMBER:g} to {most:g}"
         raise ValueError(f"{name}={value!r} is not valid. Use a {'whole ' if whole else ''}number {rule}.")
 
 

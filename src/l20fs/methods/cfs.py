@@ -77,6 +77,7 @@ class CFS(ScoringSelector):
         kind="filter",
         cost="O(k N d)",
     )
+    takes_any_size = True
 
     n_subset_: int
 

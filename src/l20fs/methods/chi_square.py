@@ -72,6 +72,7 @@ class ChiSquare(ScoringSelector):
         kind="filter",
         cost="O(N d)",
     )
+    takes_any_size = True
 
     def __init__(
         self,

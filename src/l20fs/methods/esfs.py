@@ -107,7 +107,7 @@ class ESFS(SolvesForOneK):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_number("max_iter", self.max_iter, minimum=1, strict=False, whole=True)
-        check_number("tol", self.tol, minimum=0, below=np.inf)
+        check_number("tol", self.tol, minimum=0)
 
     def _solve_for(self, k: int, X: Array, targets: Targets) -> Scored:
         between, total = class_scatter(X, targets)

@@ -19,6 +19,9 @@ from l20fs.inputs.validation import check_choice, check_number
 from l20fs.objective.prox import squared_row_norms
 from l20fs.typing import Array, Task
 
+#: The most penalties of a path.
+MOST_ALPHAS = 10**5
+
 
 class PathSelector(ScoringSelector):
     """Base of the methods that follow a path of decreasing penalties from the entry of the first feature."""
@@ -44,7 +47,7 @@ class PathSelector(ScoringSelector):
 
     def _check_parameters(self) -> None:
         check_number("alpha", self.alpha, minimum=0.0, below=1.0)
-        check_number("n_alphas", self.n_alphas, minimum=2, strict=False, whole=True)
+        check_number("n_alphas", self.n_alphas, minimum=2, strict=False, most=MOST_ALPHAS, whole=True)
         check_choice("ranking", self.ranking, ("entry", "norm"))
         check_number("max_iter", self.max_iter, minimum=1, strict=False, whole=True)
         check_number("tol", self.tol, minimum=0.0)

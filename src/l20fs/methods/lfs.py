@@ -96,9 +96,9 @@ class LFS(ScoringSelector):
         self.callback = callback
 
     def _check_parameters(self) -> None:
-        check_number("penalty", self.penalty, minimum=0, below=np.inf)
+        check_number("penalty", self.penalty, minimum=0)
         check_number("max_iter", self.max_iter, minimum=1, strict=False, whole=True)
-        check_number("tol", self.tol, minimum=0, below=np.inf)
+        check_number("tol", self.tol, minimum=0)
 
     def _score_features(self, X: Array, targets: Targets) -> Scored:
         scatter = Scatter.of(X, targets)

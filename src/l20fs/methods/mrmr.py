@@ -93,6 +93,7 @@ class MRMR(ScoringSelector):
         kind="filter",
         cost="O(k N d)",
     )
+    takes_any_size = True
 
     def __init__(
         self,

@@ -84,6 +84,7 @@ class ReliefF(ScoringSelector):
         kind="filter",
         cost="O(N^2 d)",
     )
+    takes_any_size = True
 
     def __init__(
         self, n_features_to_select: int | float = 20, *, variant: Variant = "relieff", n_neighbors: int = 10

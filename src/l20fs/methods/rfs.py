@@ -119,7 +119,7 @@ class RFS(ScoringSelector):
 
     def _check_parameters(self) -> None:
         check_choice("bias", self.bias, ("none", "unpenalised"))
-        check_number("gamma", self.gamma, minimum=0.0, below=math.inf)
+        check_number("gamma", self.gamma, minimum=0.0)
         check_number("max_iter", self.max_iter, minimum=1, strict=False, whole=True)
         check_number("tol", self.tol, minimum=0.0, strict=False)
         check_choice("task", self.task, get_args(Task))

@@ -138,10 +138,10 @@ class RPMFS(SolvesForOneK):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_number("mu", self.mu, minimum=0, below=LARGEST_MU)
-        check_number("rho", self.rho, minimum=1, strict=False, below=np.inf)
+        check_number("rho", self.rho, minimum=1, strict=False)
         check_choice("init", self.init, ("zeros", "random"))
         check_number("max_iter", self.max_iter, minimum=1, strict=False, whole=True)
-        check_number("tol", self.tol, minimum=0, below=np.inf)
+        check_number("tol", self.tol, minimum=0)
         check_choice("task", self.task, get_args(Task))
 
     def _solve_for(self, k: int, X: Array, targets: Targets) -> Scored:

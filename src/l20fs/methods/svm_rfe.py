@@ -94,6 +94,7 @@ class SVMRFE(ScoringSelector):
         kind="wrapper",
         cost="O(N^2 d), then O(N d C) and C fits of O(N^2) to O(N^3) per round",
     )
+    takes_any_size = True
 
     n_survivors_: Array
     criteria_: Array
@@ -123,7 +124,7 @@ class SVMRFE(ScoringSelector):
     def _check_parameters(self) -> None:
         check_number("C", self.C, minimum=0.0)
         check_choice("scale", self.scale, get_args(Scale))
-        check_number("tol", self.tol, minimum=0.0)
+        check_number("tol", self.tol, minimum=1e-12, strict=False)
         check_number("max_iter", self.max_iter, minimum=1, strict=False, whole=True)
         for name in ("max_features", "step"):
             if getattr(self, name) is not None:

@@ -20,6 +20,9 @@ from l20fs.methods._linalg import Form, smooth_row_norms
 from l20fs.objective.prox import squared_row_norms
 from l20fs.typing import Array
 
+#: A ridge term below this share of what it is added to is lost in rounding, and the matrix may be singular.
+LEAST_RIDGE = 1e-12
+
 
 class UDFS(ScoringSelector):
     r"""Rank features without labels, by projections that vary little within neighbourhoods.
@@ -116,7 +119,7 @@ class UDFS(ScoringSelector):
         for name in ("n_clusters", "n_neighbors", "max_iter"):
             check_number(name, getattr(self, name), minimum=1, strict=False, whole=True)
         for name in ("alpha", "local_ridge"):
-            check_number(name, getattr(self, name), minimum=0.0)
+            check_number(name, getattr(self, name), minimum=LEAST_RIDGE, strict=False)
         check_number("tol", self.tol, minimum=0.0, strict=False)
         check_choice("scale", self.scale, get_args(Scale))
 

@@ -148,7 +148,7 @@ class URAFS(ScoringSelector):
         n_columns = min(self.n_clusters, X.shape[1], len(X) - 1)
         F = starting_embedding(X, n_columns, self.init, self.random_state)
         beta = self.entropy * n_columns / len(X)
-        penalties = np.full(X.shape[1], self.alpha)
+        penalties = np.full(X.shape[1], float(self.alpha))
         epsilon = None
         objective: list[float] = []
         change = np.inf

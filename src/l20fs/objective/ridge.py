@@ -70,5 +70,5 @@ def check_ridge(ridge: Any) -> None:
         return
     try:
         check_number("ridge", ridge, minimum=0.0, strict=False)
-    except ValueError:
-        raise ValueError(f"ridge={ridge!r} is not valid. Use 'auto', or a number at least 0.") from None
+    except ValueError as error:
+        raise ValueError(str(error).replace("Use a", "Use 'auto', or a")) from None

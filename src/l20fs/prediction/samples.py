@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from l20fs.inputs.sparse_structure import refuse_broken_sparse
 from l20fs.prediction.panel_records import PanelError
 from l20fs.text import closest_hint, listed
 from l20fs.typing import Array
@@ -48,6 +49,7 @@ def read_columns(X: Any, features: Sequence[str], transform: str, *, keep_missin
 
 
 def _of_array(X: Any, features: Sequence[str]) -> Array:
+    refuse_broken_sparse(X, "X")
     values = _as_numbers(X.toarray() if hasattr(X, "toarray") else X, "X")
     if values.ndim != 2 or values.shape[1] != len(features):
         raise PanelError(

@@ -35,6 +35,12 @@ from l20fs.typing import Array
 #: and the same for all dtypes: otherwise rounding, or the dtype, would decide which lambdas are visited.
 STANDSTILL = 1e-12
 
+#: Factors closer to 1 would take millions of trials, or of lambdas.
+LEAST_FACTOR, LARGEST_RATE = 1.01, 0.999
+
+#: How many times below the bounds of the curvature of f, or above them, L may start: with a larger one W would not move.
+FARTHEST = 1e8
+
 
 @dataclass(frozen=True)
 class Schedule:
@@ -120,12 +126,23 @@ class Walk:
         self.problem = problem
         self.schedule = schedule
         self.penalty = penalty or RowPenalty.plain(problem.n_features)
-        self.L = schedule.lipschitz_start or problem.lipschitz_lower
-        self.eta = 1e-4 * self.L if schedule.eta is None else schedule.eta
+        self.L = self._checked("lipschitz_start", problem.lipschitz_lower / FARTHEST, problem.lipschitz_lower)
+        self.eta = self._checked("eta", 0.0, 1e-4 * self.L)
         self.tried_L = self.L
         self._gradient: GradientRule = LazyGradients(problem) if lazy else problem.gradient
         self.point = point = starting_point(problem, weights, self.penalty)
         point.gradient = self._gradient(point.residual, point.rows, point.values)
+
+    def _checked(self, name: str, least: float, default: float) -> float:
+        """Return an option of the schedule that is a curvature, or its default."""
+        given, most = getattr(self.schedule, name), FARTHEST * self.problem.lipschitz_upper
+        if given is None:
+            return default
+        if not least <= given <= most:
+            raise ValueError(
+                f"{name}={given!r} is not valid for this X. Use a number from {least:.1e} to {most:.1e}, or None."
+            )
+        return float(given)
 
     def step(self, lam: float) -> Trial:
         """Search an acceptable step at ``lam`` and take it, unless it is zero."""
@@ -231,7 +248,13 @@ def target_grid(start: float, target: float, rate: float) -> list[float]:
     if target >= start:
         return [target]
     n_factors = max(1, math.floor(math.log(start / target) / math.log(1.0 / rate) + 1e-9))
-    return [start * rate**i for i in range(n_factors)] + [target]
+    least = smallest_lambda(start, np.dtype(np.float64))
+    return [lam for i in range(n_factors) if (lam := start * rate**i) > least] + [target]
+
+
+def smallest_lambda(largest: float, dtype: np.dtype[Any]) -> float:
+    """Return the lambda at which what is left of the gradient is rounding, if it is all there is at ``largest``."""
+    return largest * (100.0 * float(np.finfo(dtype).eps)) ** 2
 
 
 def lambdas(walk: Walk, stages: list[Stage]) -> Iterator[float]:
@@ -251,9 +274,9 @@ def lambdas(walk: Walk, stages: list[Stage]) -> Iterator[float]:
         return
     n_wanted = min(schedule.n_rows, penalty.n_selectable(problem.design.varies))
     lam = first
-    smallest = largest * (100.0 * np.finfo(problem.dtype).eps) ** 2  # what is left of the gradient there is rounding
+    smallest = smallest_lambda(largest, problem.dtype)
     has_been_sparse = False  # a random start has all rows; the path begins when the threshold has thinned them
-    while lam > smallest:
+    while lam > smallest or not stages:
         yield lam
         n_units = penalty.size_of(stages[-1].rows)
         if n_units < n_wanted:
@@ -348,8 +371,8 @@ class HomotopySolver(Solver):
         return SolutionPath.from_stages(problem, stages, walk.point.values, closeness, walk.penalty)
 
     def check(self) -> None:
-        check_number("line_search_factor", self.line_search_factor, minimum=1.0)
-        check_number("rate", self.rate, minimum=0.0, below=1.0)
+        check_number("line_search_factor", self.line_search_factor, minimum=LEAST_FACTOR, strict=False)
+        check_number("rate", self.rate, minimum=0.0, most=LARGEST_RATE)
         for name in ("alpha_start", "eta", "lipschitz_start"):
             if getattr(self, name) is not None:
                 check_number(name, getattr(self, name), minimum=0.0, strict=name != "eta")
@@ -382,9 +405,9 @@ class HomotopySolver(Solver):
         return Schedule(
             target=target,
             n_rows=n_rows,
-            start=self.alpha_start,
-            rate=self.rate,
-            line_search_factor=self.line_search_factor,
+            start=None if self.alpha_start is None else float(self.alpha_start),
+            rate=float(self.rate),
+            line_search_factor=float(self.line_search_factor),
             eta=self.eta,
             lipschitz_start=self.lipschitz_start,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from l20fs.blocks import hdf5_trial
 from l20fs.blocks.hdf5_layout import FileLayout, LayoutError
 from l20fs.blocks.zarr_layout import StoreLayout
 from l20fs.data.readers.frames import has_classes
@@ -61,8 +63,10 @@ class Store:
         return self.read(self.stored[path])
 
     def read(self, element: Any) -> Any:
-        """Read an element that was checked."""
-        return require("anndata.io", "h5ad", self.request).read_elem(element)
+        """Read an element that was checked; anndata warns of each one that is older than 0.8."""
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".*written without encoding metadata")
+            return require("anndata.io", "h5ad", self.request).read_elem(element)
 
     def names(self, path: str) -> list[str]:
         """Return the names of the elements of a group, none if it is not there."""
@@ -73,7 +77,8 @@ class Store:
 
     def matrix(self, path: str, read: Callable[[Any], Any]) -> Matrix:
         """Read the matrix, or return blocks that stay in the file if it is too large."""
-        element, arrays = self.stored[path] if path else self.stored, self.layout.below(path)
+        arrays = self.layout.below(path)
+        element = self.stored[path] if path else self.stored
         dtype = np.dtype(element["data"].dtype if hasattr(element, "keys") else element.dtype)
         if dtype.kind not in "biuf":
             raise DataError(f"{self.request.name}: the values are {dtype}. They must be real numbers.")
@@ -106,7 +111,10 @@ class Store:
 def read_h5ad(request: Request) -> Contents:
     """Read ``X`` or a layer, the names of genes and cells, and the labels in a column of ``obs``."""
     h5py = require("h5py", "h5ad", request)
+    trial = hdf5_trial.start_trial(request.file)
+    require("anndata.io", "h5ad", request)  # meanwhile
     try:
+        hdf5_trial.finish_trial(trial, request.file)
         with h5py.File(request.file, "r") as stored:
             return read_anndata(Store(stored, FileLayout(stored), request, lambda path: h5py.File(request.file, "r")[path]))
     except (DataError, UnknownColumnError):
@@ -146,7 +154,7 @@ class Table:
 
     def __init__(self, store: Store, path: str) -> None:
         self._store, self._path = store, path
-        store.layout.below(path)
+        store.layout.check_path(path)
         self._group = store.stored[path]
         if not hasattr(self._group, "keys"):
             raise LayoutError(f"{path!r} is a table of anndata before 0.7. Read it with anndata, and write it again.")

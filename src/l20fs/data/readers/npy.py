@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -59,4 +60,12 @@ class Archive(Mapping[str, Array]):
             check_header(stream, entry.file_size, name, self.request)
         with self.entries.open(entry) as stream:
             array: Any = np.lib.format.read_array(stream, allow_pickle=False)
+        if array.dtype.kind == "U" and array.nbytes and not _is_unicode(array):
+            raise ValueError(f"{name} holds what is no text")
         return array
+
+
+def _is_unicode(texts: Array) -> bool:
+    """Return whether all characters are within the range of Unicode; NumPy fails on others without naming the array."""
+    codes = texts.astype(texts.dtype.newbyteorder("="), order="C").reshape(-1).view(np.uint32)
+    return not np.any(codes > sys.maxunicode)

@@ -78,6 +78,8 @@ def choose_sheet(workbook: Any, request: Request, option: str = "sheet", fits: C
         Name of the sheet.
     """
     sheets, named = list(workbook.sheet_names), getattr(request, option)
+    if not sheets:
+        raise DataError(f"{request.name}: a workbook without sheets. Save it again.")
     everything = ", ".join(map(repr, sheets))
     if named is not None:
         if named not in sheets:
