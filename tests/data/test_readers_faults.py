@@ -465,6 +465,39 @@ def test_the_free_memory_is_a_number_or_unknown(monkeypatch):
     assert limits.available_memory() is None
 
 
+def test_memory_that_ends_while_a_file_is_read_is_told_in_the_same_words(monkeypatch, folder, options):
+    def nothing(*_, **__):
+        raise MemoryError("Unable to allocate 7.28 TiB")
+
+    for module, name in (
+        ("parquet", "frame_of_columns"),
+        ("workbook", "repack"),
+        ("text", "parse"),
+        ("arrays", "find_variables"),
+    ):
+        monkeypatch.setattr(f"l20fs.data.readers.{module}.{name}", nothing)
+    for name in ("a.csv", "a.xlsx", "a.parquet", "a.npz", "a.mat"):
+        message = refuse(folder / name, **options[name])
+        assert message == f"{name}: needs more memory than there is (Unable to allocate 7.28 TiB). {limits.LESS_MEMORY}"
+
+
+def test_empty_fields_at_the_end_of_lines_are_counted_once(tmp_path):
+    """A header that ends in many empty names, and lines of which half are empty, took hours."""
+    header, line = "type,a" + "," * 50_000, ",1" + "," * 25_000 + "2" + "," * 25_000
+    file = write(tmp_path, f"{header}\nu{line}\nv{line}\nu{line}\nv,3{line[2:]}\n", "a.csv")
+    assert read_table(file, "type").feature_names == ["a", "column 25002"]
+
+
+def test_labels_and_groups_have_a_greatest_length(tmp_path):
+    rows = "".join(f"{name},d{i % 3},{i}.5\n" for i, name in enumerate(["u" * 1000, "v"] * 4))
+    file = write(tmp_path, f"type,donor,a\n{rows}", "a.csv")
+    assert read_table(file, "type", groups="donor").y[0] == "u" * 1000
+    write(tmp_path, f"type,donor,a\n{rows.replace('d2', 'd' * 1001)}", "a.csv")
+    assert "'donor' has 1001 characters in line 4. Labels and groups have at most 1000" in refuse(
+        file, "type", groups="donor"
+    )
+
+
 # F9: MATLAB
 
 
