@@ -113,7 +113,8 @@ def make_design(X: Any, scale: Scale | Array = "none", sample_weight: Any = None
         are, other = ("constant", "varies") if fit_intercept else ("zero", "is not zero")
         raise ValueError(
             f"All {design.n_features} features of X are {are}{counted}, so there is nothing to select. "
-            f"Give at least one feature that {other}, by more than {LEAST_RANGE:g}, and check that X has the shape (n_samples, n_features)."
+            f"Give at least one feature that {other}, by more than {LEAST_RANGE:g}, and check that X has the shape "
+            "(n_samples, n_features)."
         )
     refuse_vanishing_values(design)
     return design
