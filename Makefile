@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 DATA   ?= ../shared/data
 
-.PHONY: demo test lint types bench bench-scale bench-gpu bench-peers bench-rows bench-defaults clean
+.PHONY: demo test lint types kills bench bench-scale bench-gpu bench-peers bench-rows bench-defaults fuzz clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/l20fs select srbct -o build/demo --force
@@ -26,6 +26,11 @@ lint: $(VENV)/dev.stamp
 types: $(VENV)/dev.stamp
 	$(BIN)/mypy
 
+# Runs that are killed at random moments and called again; a few minutes.
+KILLS ?= 60
+kills: $(VENV)/dev.stamp
+	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python tests/kills.py $(KILLS)
+
 bench: $(VENV)/dev.stamp
 	$(BIN)/python benchmarks/path_cost.py
 	$(BIN)/python benchmarks/lazy.py
@@ -40,6 +45,24 @@ bench-scale: $(VENV)/dev.stamp
 # Needs a GPU and a torch that sees it.
 bench-gpu: $(VENV)/dev.stamp
 	$(BIN)/python benchmarks/gpu.py
+
+# Damaged files of every format, until the time is over or, with FLIPS=1000000, until so many bytes were flipped; SEED=n repeats
+# a run, and the files of what fails are in build/fuzz. Half of the time is guided by coverage where atheris installs.
+SECONDS = 600
+FUZZ    = PYTHONPATH=tests OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m fuzz
+GUIDED  = a.csv turned.csv three.gct a.arff a.svm matrix.mtx a.npz a.mat a.xlsx a.parquet panel.json report.json
+fuzz: $(VENV)/fuzz.stamp
+ifdef FLIPS
+	$(FUZZ) --flips $(FLIPS) --jobs 2 $(if $(SEED),--seed $(SEED))
+else
+	$(FUZZ) --seconds $$(($(SECONDS) / 2)) --jobs 2 $(if $(SEED),--seed $(SEED))
+	if $(BIN)/python -c "import atheris"; then mkdir -p build/fuzz; for target in $(GUIDED); do \
+		$(FUZZ).guided $$target -max_total_time=$$(($(SECONDS) / 24)) -artifact_prefix=build/fuzz/ -print_final_stats=1 || exit 1; done; fi
+endif
+
+$(VENV)/fuzz.stamp: $(VENV)/dev.stamp
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check atheris || echo "atheris did not install"
+	touch $@
 
 # What the defaults rest on, and published results beside ours. Cells that are there are not computed again. scanpy and ISLP
 # are wanted for the data that they bring, not for their code.

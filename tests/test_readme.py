@@ -72,6 +72,15 @@ def test_links_to_files_lead_somewhere():
             assert (page.parent / link).exists(), f"{page.name}: {link}"
 
 
+def test_the_page_on_security_names_tests_that_exist():
+    named = re.findall(r"`(tests/[\w/.]+)`", (ROOT / "docs" / "security.md").read_text())
+    assert len(named) > 20
+    for name in named:
+        assert (ROOT / name).exists(), name
+    targets = re.findall(r"`make (\w+)", (ROOT / "docs" / "security.md").read_text())
+    assert all(f"\n{target}:" in (ROOT / "Makefile").read_text() for target in targets)
+
+
 @pytest.mark.parametrize("name", discover())
 def test_every_method_has_its_page(name):
     file = Path(inspect.getfile(discover()[name])).stem

@@ -7,6 +7,7 @@ import os
 import signal
 import threading
 import time
+import types
 
 import array_api_strict
 import dask
@@ -21,6 +22,7 @@ from sklearn.base import clone
 
 from l20fs import L20Classifier, L20Selector, L20SelectorCV, StabilitySelector
 from l20fs.blocks import as_blocks
+from l20fs.blocks.cluster import Cluster, WorkersReplacedError
 from l20fs.objective import make_problem
 from l20fs.solvers import Schedule, ahiht
 
@@ -42,8 +44,9 @@ def cluster():
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, memory_limit="1GiB", dashboard_address=":0", silence_logs=logging.CRITICAL
         ) as cluster,
-        distributed.Client(cluster) as client,
-        dask.config.set(scheduler=client),
+        distributed.Client(
+            cluster
+        ) as client,  # not dask.config.set(scheduler=client): a nanny sends settings to new workers
     ):
         yield client
 
@@ -184,6 +187,49 @@ def test_blocks_of_other_libraries_are_refused():
         L20Selector(3).fit(lazy, y)
 
 
+LIES = {
+    "complex": (lambda block: block + 1j, r"\(20, 20\), has values of the type complex128, but float64 was declared"),
+    "object": (lambda block: block.astype(object), "has values of the type object, but float64 was declared"),
+    "text": (lambda block: block.astype(str), "has values of the type <U32, but float64 was declared"),
+    "one axis": (lambda block: block[:, 0], r"has the shape \(20,\), but \(20, 20\) was declared"),
+    "one sparse axis": (lambda block: sp.coo_array(block[:, 0]), r"has the shape \(20,\), but \(20, 20\)"),
+    "three axes": (lambda block: block[:, :, None], r"has the shape \(20, 20, 1\), but \(20, 20\)"),
+    "empty": (lambda block: block[:0], r"has the shape \(0, 20\), but \(20, 20\)"),
+    "narrow": (lambda block: block[:, :19], r"has the shape \(20, 19\), but \(20, 20\)"),
+    "wide": (lambda block: np.hstack([block, block]), r"has the shape \(20, 40\), but \(20, 20\)"),
+    "short": (lambda block: sp.csr_matrix(block[:10]), r"has the shape \(10, 20\), but \(20, 20\)"),
+    "long": (lambda block: np.vstack([block, block]), r"has the shape \(40, 20\), but \(20, 20\)"),
+}
+
+
+def lying(X, lie, dtype=float):
+    """A Dask array of three blocks, the second of which is not what the array says."""
+    blocks = [X[:20], lie(X[20:40]), X[40:]]
+    return da.concatenate([da.from_delayed(dask.delayed(block), (20, 20), dtype=dtype) for block in blocks])
+
+
+def check_lies(names):
+    X, y = make_counts(3, 60, 20)
+    for name in names:
+        lie, message = LIES[name]
+        with pytest.raises(ValueError, match=f"^The block of samples 20 to 39 of X.* {message}"):
+            L20Selector(3).fit(lying(X, lie), y)
+
+
+@pytest.mark.parametrize("name", LIES)
+def test_blocks_that_are_not_what_was_declared(name):
+    check_lies([name])
+
+
+def test_blocks_of_other_real_numbers():
+    X, y = make_counts(3, 60, 20)
+    expected = L20Selector(3).fit(X, y).ranking_
+    for kind in (lambda block: block.astype(np.longdouble), sp.csc_array):
+        np.testing.assert_array_equal(L20Selector(3).fit(lying(X, kind), y).ranking_, expected)
+    with pytest.raises(ValueError, match="has values of the type float64, but int64 was declared"):
+        L20Selector(3).fit(lying(X, np.copy, dtype=int), y)  # they would be cut off
+
+
 def test_what_is_no_matrix_is_refused():
     X, y = make_counts(3, 60, 20)
     model = L20Classifier(3).fit(X, y)
@@ -232,7 +278,11 @@ def test_cluster(cluster, tmp_path):
     _joblib_on_the_cluster(cluster)
     _larger_than_the_workers(tmp_path)
     _a_loader_fails()
+    _the_scheduler_cannot_load_the_graph()
+    check_lies(["complex", "narrow"])
+    _blocks_that_the_user_holds(cluster)
     _a_worker_is_killed(cluster)
+    _all_workers_are_killed(cluster, tmp_path)
     _the_cluster_is_closed(cluster)
 
 
@@ -262,7 +312,7 @@ def _moved(client):
 
     def received(dask_worker):
         moved = [item for entry in dask_worker.transfer_incoming_log for item in entry["keys"].items()]
-        return sum(size for key, size in moved if not str(key).startswith("('array"))
+        return sum(size for key, size in moved if not str(key).startswith("_hold"))
 
     return sum(client.run(received).values())
 
@@ -297,6 +347,23 @@ def _a_loader_fails():
         L20Selector(3).fit(da.from_array(X, chunks=(20, 20)).map_blocks(times_out, meta=X[:0]), y)
 
 
+class OfAnotherMachine:
+    """Block maker that the scheduler cannot load."""
+
+    def __reduce__(self):
+        return (__import__, ("a_package_of_another_machine",))
+
+    def __call__(self, block):
+        return block
+
+
+def _the_scheduler_cannot_load_the_graph():
+    """What is wrong is told, not that something was lost in consequence."""
+    X, y = make_counts(3, 60, 20)
+    with pytest.raises(Exception, match=r"a_package_of_another_machine|deserializ"):
+        L20Selector(3).fit(da.from_array(X, chunks=(20, 20)).map_blocks(OfAnotherMachine(), meta=X[:0]), y)
+
+
 def _the_cluster_is_closed(client):
     X, y = make_counts(3, 60, 20)
     closing = threading.Timer(0.5, client.shutdown)
@@ -306,12 +373,28 @@ def _the_cluster_is_closed(client):
     closing.join()
 
 
-def _a_worker_is_killed(client):
-    """D1: SIGKILL in the middle of a fit."""
+def _blocks_that_the_user_holds(client):
+    """What was persisted before is used as it is, and is still there after a fit that failed."""
+    X, y = make_counts(3, 60, 20)
+    held = da.from_array(X, chunks=(20, 20)).persist()
+    before = client.who_has(held)
+    np.testing.assert_array_equal(L20Selector(3).fit(held, y).ranking_, L20Selector(3).fit(X, y).ranking_)
+    with pytest.raises(TimeoutError, match="the file server does not answer"):
+        L20Selector(3).fit(held.map_blocks(times_out, meta=X[:0]), y)
+    assert client.who_has(held).keys() == before.keys()
+    np.testing.assert_array_equal(held.compute(), X)
+
+
+def wide_problem():
     rng = np.random.default_rng(1)
     X = rng.standard_normal((80, 2100))
     y = np.argmax(X[:, :3] + rng.standard_normal((80, 3)), axis=1)
-    lazy = da.from_array(X, chunks=(80, 200)).map_blocks(slow, meta=X[:0])
+    return X, y, da.from_array(X, chunks=(80, 200)).map_blocks(slow, meta=X[:0])
+
+
+def _a_worker_is_killed(client):
+    """D1: SIGKILL in the middle of a fit."""
+    X, y, lazy = wide_problem()
     killed = []
 
     def kill_one(stage):
@@ -324,9 +407,43 @@ def _a_worker_is_killed(client):
     np.testing.assert_array_equal(found.path_.indices, L20Selector(12, solver="ahiht").fit(X, y).path_.indices)
 
 
+def _all_workers_are_killed(client, folder):
+    """Their nannies restart them under other addresses; Dask alone would wait for the addresses that are gone."""
+    X, y, lazy = wide_problem()
+    while len(client.nthreads()) < 2:  # one was killed before
+        time.sleep(0.1)
+    killed = []
+
+    def kill_all(stage):
+        if len(stage.rows) > 3 and not killed:
+            killed.extend(pids(client))
+            for pid in killed:
+                os.kill(pid, signal.SIGKILL)
+
+    selector = L20Selector(12, solver="ahiht", callback=kill_all, checkpoint=folder / "checkpoint")
+    found = selector.fit(lazy, y)
+    assert len(killed) == 2
+    np.testing.assert_array_equal(found.path_.indices, L20Selector(12, solver="ahiht").fit(X, y).path_.indices)
+
+
+def test_blocks_that_kill_all_workers_again_and_again(monkeypatch):
+    def compute(cluster, tasks, placed_on):
+        raise WorkersReplacedError
+
+    monkeypatch.setattr("l20fs.blocks.cluster.Cluster.compute", compute)
+    monkeypatch.setattr("l20fs.blocks.cluster.Cluster.cancel", lambda cluster, futures: None)
+    blocks = as_blocks(da.ones((1000, 1000), chunks=(500, 1000)))
+    blocks._cluster = Cluster(types.SimpleNamespace(scheduler=types.SimpleNamespace(address="tcp://here")))
+    blocks._cluster.memory = dict
+    with pytest.raises(
+        RuntimeError, match=r"lost 3 times in one pass over X\. A block, up to 3\.8 MiB, probably does not fit"
+    ):
+        blocks.each(np.sum, [(), ()])
+
+
 def test_d2_all_workers_are_gone(monkeypatch):
     """No nanny: nobody starts them again. The fit ends by itself, long before a minute is over."""
-    monkeypatch.setattr("l20fs.blocks.dask.PATIENCE", 2.0)
+    monkeypatch.setattr("l20fs.blocks.cluster.PATIENCE", 2.0)
     X, y = make_counts(3, 60, 20)
     with (
         distributed.LocalCluster(

@@ -242,7 +242,7 @@ def test_stores_that_would_be_unpickled_are_refused(tmp_path):
     zarr.create_array(tmp_path / "x.zarr", data=np.eye(3), zarr_format=2)
     metadata = json.loads((tmp_path / "x.zarr" / ".zarray").read_text())
     (tmp_path / "x.zarr" / ".zarray").write_text(json.dumps(metadata | {"filters": [{"id": "pickle"}]}))
-    with pytest.raises(ValueError, match=r"x\.zarr: \.zarray has a pickle codec, which can run code"):
+    with pytest.raises(ValueError, match=r"x\.zarr: '' has the codec 'pickle', which is not read: unknown codecs may run"):
         open_large(tmp_path / "x.zarr")
     zarr.create_array(tmp_path / "y.zarr", data=np.eye(3), attributes={"name": "pickle"})
     assert open_large(tmp_path / "y.zarr").shape == (3, 3)

@@ -45,7 +45,7 @@ def fault_of(attack, outcome, folder):
         faults.append(f"exit code {outcome['code']}, not {attack.code}")
     if "Traceback" in said:
         faults.append("a traceback")
-    if not re.search(attack.says, said):
+    if not re.search(attack.says, said, re.MULTILINE):
         faults.append(f"does not say {attack.says!r}")
     if (folder / attack.name / "canary").exists():
         faults.append("code was run")

@@ -22,6 +22,7 @@ import zarr
 from cli_samples import RESULTS, contents, read_tsv
 
 from l20fs.blocks import FileBlocks, PassCache, open_large
+from l20fs.blocks.file_guard import ChangedFileError, FileGuard
 from l20fs.cli import run
 from l20fs.data.readers import DataError, limits, read_table
 
@@ -209,9 +210,9 @@ def test_methods_that_need_the_table_get_it_or_say_so(folder, tmp_path, tight, c
 
 
 def test_too_little_memory_even_for_blocks(folder, tight, capsys):
-    assert run(["select", *arguments(folder, "csr.h5ad"), "--max-memory", "1K"]) == 3
+    assert run(["select", *arguments(folder, "csr.h5ad"), "--max-memory", "30K"]) == 3
     said = capsys.readouterr().err
-    assert re.search(r"csr\.h5ad: work on it takes about .* In blocks \d+\.\d MiB would do, but 1\.0 KiB are allowed", said)
+    assert re.search(r"csr\.h5ad: work on it takes about .* In blocks \d+\.\d MiB would do, but 30\.0 KiB are allowed", said)
 
 
 def test_what_the_program_takes_counts(folder, tight):
@@ -225,7 +226,7 @@ def test_what_the_program_takes_counts(folder, tight):
 
 def test_a_limit_that_will_do_for_the_table_but_not_for_blocks(folder, tmp_path, monkeypatch, capsys):
     """Blocks need more than a small table does."""
-    select(folder, tmp_path / "out", "csr.h5ad", "--max-memory", "100K")
+    select(folder, tmp_path / "out", "csr.h5ad", "--max-memory", "200K")
     assert "blocks" not in capsys.readouterr().err
 
 
@@ -311,7 +312,7 @@ def test_nothing_in_a_zarr_store_is_unpickled(tmp_path, monkeypatch, place, in_b
     array = {"zarr_format": 2, "shape": [4], "chunks": [4], "dtype": "|O", "fill_value": None, "order": "C"}
     (store / place / ".zarray").write_text(json.dumps(array | {"filters": [{"id": "pickle"}], "compressor": None}))
     (store / place / "0").write_bytes(pickle.dumps(Canary()))
-    with pytest.raises(DataError, match="has a pickle codec, which can run code when it is read"):
+    with pytest.raises(DataError, match=f"'{place}' has the codec 'pickle', which is not read: unknown codecs may run code"):
         read_table(store, "type", in_blocks=in_blocks)
     assert not (tmp_path / "ran").exists()
 
@@ -349,7 +350,7 @@ def test_chunks_that_are_not_there_are_told(tmp_path, in_blocks, monkeypatch):
     (tmp_path / "x.zarr" / "c" / "1" / "0").unlink()
     (tmp_path / "labels.txt").write_text("\n".join(y) + "\n")
     table = read_table(tmp_path / "x.zarr", labels=tmp_path / "labels.txt", in_blocks=in_blocks)
-    assert "x.zarr: 1 of 3 chunks are not there and count as 0.0." in table.notes
+    assert "x.zarr: 1 of 3 chunks are not there and count as the fill value." in table.notes
 
 
 @pytest.mark.parametrize(("name", "other"), [("csr.h5ad", "cells"), ("csr.h5ad", "C.H5"), ("cells.zarr", "folder")])
@@ -371,9 +372,21 @@ def test_a_block_that_cannot_be_read_is_told_with_the_file(tmp_path, tight, caps
     assert re.search(r"error: x\.zarr: rows \d+ to \d+ of the matrix cannot be read \(.*\)\. Copy the file again\.", said)
 
 
-@pytest.mark.parametrize("name", ["rows.npy", "csr.h5ad", "array.zarr"])
-def test_a_file_that_changes_while_it_is_read_is_refused(folder, tmp_path, name, monkeypatch, tight, capsys):
-    """Nothing of it is kept: a resumed run must not take what was read of the other version."""
+def overwrite(place, is_same=False):
+    """Write into a file, or a chunk of a store, in place, and restore its time, as rsync -t and cp -p do."""
+    target = place if place.is_file() else place / "c" / "1" / "0"
+    before, content = target.stat(), target.read_bytes()
+    if not is_same:
+        content = content[:-40] + content[:-41:-1] if place.is_file() else (place / "c" / "0" / "0").read_bytes()
+    with open(target, "r+b") as stream:
+        stream.write(content)
+        stream.truncate()
+    while target.stat().st_ctime_ns == before.st_ctime_ns or target.stat().st_mtime_ns != before.st_mtime_ns:
+        os.utime(target, ns=(before.st_atime_ns, before.st_mtime_ns))  # until the clock of the disk has moved
+
+
+def run_with_change(folder, tmp_path, name, monkeypatch, change):
+    """Run select with a change of the file before its second pass; return the exit code and the numbers of kept passes."""
     source, changed = folder / name, tmp_path / name
     shutil.copytree(source, changed) if source.is_dir() else shutil.copy(source, changed)
     n_passes, n_kept, fit = [], [], FileBlocks.total
@@ -382,17 +395,54 @@ def test_a_file_that_changes_while_it_is_read_is_refused(folder, tmp_path, name,
         n_passes.append(kernel.__name__)
         if len(n_passes) == 2:
             n_kept.append(len(list((tmp_path / "out" / "passes").iterdir())))
-            target = changed if changed.is_file() else changed / "c" / "1" / "0"
-            os.utime(target, ns=(1, 1))
+            change(changed)
         return fit(blocks, kernel, *rest)
 
     monkeypatch.setattr(FileBlocks, "total", total)
-    command = ["select", str(changed), *arguments(folder, name)[1:], "-o", str(tmp_path / "out")]
-    assert run(command) == 3
+    code = run(["select", str(changed), *arguments(folder, name)[1:], "-o", str(tmp_path / "out")])
+    return code, n_kept[0]
+
+
+@pytest.mark.parametrize("name", ["rows.npy", "csr.h5ad", "array.zarr"])
+def test_a_file_that_changes_while_it_is_read_is_refused(folder, tmp_path, name, monkeypatch, tight, capsys):
+    """Nothing of it is kept: a resumed run must not take what was read of the other version."""
+    monkeypatch.setattr(FileGuard, "verify", FileGuard.check)  # the passes alone notice it
+    code, n_kept = run_with_change(folder, tmp_path, name, monkeypatch, overwrite)
+    assert code == 3
     assert (
         f"error: {name} was changed while it was read. Wait until it is complete and start again." in capsys.readouterr().err
     )
-    assert len(list((tmp_path / "out" / "passes").iterdir())) == n_kept[0]
+    assert len(list((tmp_path / "out" / "passes").iterdir())) == n_kept
+
+
+def test_a_change_that_no_time_shows_is_found_before_results_are_written(folder, tmp_path, monkeypatch, tight, capsys):
+    monkeypatch.setattr(FileGuard, "check", lambda guard: None)
+    code, _ = run_with_change(folder, tmp_path, "rows.npy", monkeypatch, overwrite)
+    assert code == 3
+    assert "rows.npy was changed while it was read" in capsys.readouterr().err
+    assert not (tmp_path / "out" / "run.json").exists()
+
+
+@pytest.mark.parametrize("name", ["rows.npy", "array.zarr"])
+def test_another_time_mode_or_name_is_no_other_content(folder, tmp_path, name, monkeypatch, tight):
+    def touch(place):
+        overwrite(place, is_same=True)
+        place.chmod(0o755)
+        place.rename(place.with_suffix(".moved")) if place.is_file() else None
+
+    assert run_with_change(folder, tmp_path, name, monkeypatch, touch)[0] == 0
+
+
+def test_without_a_hash_the_time_of_change_needs_a_reason(folder, tmp_path):
+    shutil.copy(folder / "rows.npy", tmp_path / "x.npy")
+    blocks = open_large(tmp_path / "x.npy")
+    before = blocks[:, [1]]
+    for change in (lambda file: file.chmod(0o600), lambda file: os.link(file, tmp_path / "link")):
+        change(tmp_path / "x.npy")
+        np.testing.assert_array_equal(blocks[:, [1]], before)
+    overwrite(tmp_path / "x.npy", is_same=True)
+    with pytest.raises(ChangedFileError):
+        blocks[:, [1]]
 
 
 def test_a_map_that_shrinks_does_not_kill(folder, tmp_path, tight):

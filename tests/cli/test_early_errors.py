@@ -9,7 +9,8 @@ import tempfile
 import pytest
 from cli_samples import planted, with_lonely, write_table
 
-from l20fs.cli import folder, run
+from l20fs.cli import run
+from l20fs.storage import files
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +57,7 @@ def test_a_folder_that_cannot_be_written_to(tmp_path, table, capsys, monkeypatch
     def refuse(*given, **named):
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(folder.tempfile, "TemporaryFile", refuse)
+    monkeypatch.setattr(files.tempfile, "TemporaryFile", refuse)
     for place in (tmp_path, tmp_path / "new" / "deep"):
         for command in commands(table, str(place), tmp_path):
             assert run(command) == 1, command

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-import os
 from dataclasses import replace
 
 import browser
@@ -163,15 +162,6 @@ def test_samples_without_any_value_are_no_cohort(folder, panel, tmp_path, capsys
     blind.to_csv(tmp_path / "empty.csv")
     assert run(["validate", str(folder / "panel.json"), str(tmp_path / "empty.csv"), "--target", "type"]) == 3
     assert "no sample has a value of any feature" in capsys.readouterr().err
-
-
-def test_a_pipe_is_refused_as_it_can_be_read_once(folder, tmp_path, capsys):
-    os.mkfifo(tmp_path / "pipe")
-    pipe, panel, table = str(tmp_path / "pipe"), str(folder / "panel.json"), str(folder / "cohort.csv")
-    commands = [["validate", pipe, table], ["predict", pipe, table], ["validate", panel, pipe], ["predict", panel, pipe]]
-    for command in [*commands, ["select", pipe, "--target", "type"]]:
-        assert run(command) == 2
-        assert "pipe is no regular file" in " ".join(capsys.readouterr().err.split())
 
 
 def test_the_slope_of_the_calibration_has_an_interval(validate, tmp_path):

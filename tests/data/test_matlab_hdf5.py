@@ -156,7 +156,7 @@ def test_what_leads_out_of_the_file_is_refused(tmp_path, where):
     with h5py.File(file, "r+") as stored:
         lead_out(stored, where, other)
     message = refuse(file)
-    assert "X is a link to another place" in message or "X has its values in another file" in message
+    assert "'X' is a link to another place" in message or "'X' has its values in another file" in message
 
 
 def test_a_small_file_that_states_a_huge_matrix_is_refused(tmp_path):

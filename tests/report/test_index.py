@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from l20fs.cli.reproduce import reproduce
-from l20fs.experiments.exhibits import write_table
+from l20fs.experiments.exhibits import add_table
 from l20fs.report import reproduction_page
 from l20fs.report.document import Bullets, Cell, Heading, Paragraph, Table
 from l20fs.report.index import Exhibit, read_exhibits, write_reproduction_page
@@ -129,7 +129,7 @@ def test_what_was_written_is_not_read_back(tmp_path):
 def test_reproduction_page_links_what_is_in_the_folder(tmp_path):
     table = Table("A <caption>", ("method", "accuracy"), ((Cell("RFS"), Cell("90", "(5)", 1)),), (False, True))
     exhibits = [
-        write_table(tmp_path, "accuracy-knn", table),
+        add_table({}, "accuracy-knn", table),
         Exhibit("curves knn", ("curves knn.svg", "curves knn.png")),
         Exhibit("rows", ("rows.csv",)),
         Exhibit("summary", ("summary.md",), text=(Heading("What the rows show", 1), Paragraph("Much."))),

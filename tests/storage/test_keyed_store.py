@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import pickle
 import zipfile
 
@@ -230,3 +231,67 @@ def test_c2_a_folder_that_cannot_be_written_is_refused(tmp_path):
             writable_folder(folder, "checkpoint")
     assert file.read_text() == "mine"
     assert writable_folder(tmp_path / "new" / "one", "checkpoint").is_dir()
+
+
+def test_damaged_results_are_counted_and_told_once(tmp_path, caplog):
+    store = make_store(tmp_path)
+    keys = [store.key("x", number) for number in range(4)]
+    for key in keys[:3]:
+        store.save(key, VALUE)
+    for key in keys[:2]:
+        store.file(key).write_text("{}")
+    for _ in range(2):
+        assert store.load_all(keys) == [None, None, VALUE, None]
+    assert store.load(keys[0]) is None
+    assert caplog.messages == ["2 stored results were damaged and are computed again."]
+
+
+def test_nothing_is_parsed_before_its_seal_is_verified(tmp_path, monkeypatch):
+    store = make_store(tmp_path)
+    key, other = store.key("x", 0), store.key("x", 1)
+    store.save(other, {"accuracy": 1.0})
+    store.file(key).write_bytes(store.file(other).read_bytes())  # sealed, but over another identity
+    monkeypatch.setattr(keyed_store.json, "loads", lambda content: pytest.fail("parsed"))
+    assert store.load(key) is None
+
+
+@pytest.mark.parametrize("suffix", [".json", ".npz"])
+def test_a_pipe_in_the_place_of_a_result_neither_blocks_nor_is_replaced(tmp_path, suffix):
+    store = make_store(tmp_path, suffix)
+    os.mkfifo(store.file(store.key("x")))
+    assert store.load(store.key("x")) is None
+    with pytest.raises(OSError, match="a pipe, and only a regular file is replaced"):
+        store.save(store.key("x"), {})
+
+
+def test_the_store_may_be_a_link_but_no_link_in_it_is_followed(tmp_path):
+    for name in ("real", "elsewhere"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    (tmp_path / "real" / "brain").symlink_to(tmp_path / "elsewhere")
+    store = make_store(tmp_path / "link")
+    store.save(store.key("x"), VALUE)
+    assert store.load(store.key("x")) == VALUE
+    with pytest.raises(OSError, match="brain: a symbolic link, where a folder is needed"):
+        store.save(store.key("brain/x"), VALUE)
+    assert not list((tmp_path / "elsewhere").iterdir())
+
+
+def test_what_a_killed_run_left_is_swept(tmp_path):
+    (tmp_path / "brain").mkdir()
+    for folder in (tmp_path, tmp_path / "brain"):
+        (folder / ".x.json.0123456789abcdef.part").write_text("half a fi")
+    make_store(tmp_path)
+    assert [file.name for file in tmp_path.rglob("*")] == ["brain"]
+
+
+@pytest.mark.parametrize("shape", [(10**15,), (0, 10**9)])
+def test_an_array_that_claims_to_be_huge_counts_as_missing(tmp_path, shape):
+    store = make_store(tmp_path, ".npz")
+    key = store.key("pass", 0)
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": shape})
+    with zipfile.ZipFile(store.file(key), "w") as archive:
+        archive.writestr("0.npy", header.getvalue())
+        archive.writestr("seal.npy", header.getvalue())
+    assert store.load(key) is None

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from l20fs.blocks import is_dask
+from l20fs.blocks.hdf5_layout import LayoutError
+from l20fs.blocks.sources import check_stored
 from l20fs.inputs.validation import refuse_foreign_array
 from l20fs.text import did_you_mean, listed
 from l20fs.typing import Array
@@ -70,6 +72,10 @@ def stored_matrix(adata: AnnData, layer: str | None) -> tuple[str, Any]:
         raise ValueError(f"adata.X is None. Name a layer instead; adata.layers has {listed(adata.layers, 'none')}.")
     if not is_dask(stored):
         refuse_foreign_array(stored, place)
+    try:
+        check_stored(getattr(stored, "group", stored))
+    except LayoutError as error:
+        raise ValueError(f"{place}: {error}") from error
     if stored.dtype.kind not in "biuf":
         raise ValueError(f"{place} holds {stored.dtype} values. Give a matrix of numbers, for example of float32.")
     return place, stored

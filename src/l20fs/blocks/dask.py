@@ -1,15 +1,14 @@
 """Blocks of a Dask array, one task per block on any scheduler.
 
-If a worker is lost, its blocks and the values sent to it are computed again by the graph. A value is sent once per pass, not
-once per task. This module needs dask and is imported only for a Dask array.
+If a worker is lost, its blocks and the values sent to it are computed again by the graph; if all are lost at once, blocks
+are placed on those that follow. A value is sent once per pass, not once per task. This module needs dask and is imported
+only for a Dask array.
 """
 
 from __future__ import annotations
 
 import logging
-import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from functools import cached_property, reduce
 from operator import add
 from typing import Any
@@ -20,18 +19,28 @@ import numpy as np
 from dask.array.utils import meta_from_array
 from dask.delayed import Delayed, delayed
 
-from l20fs.blocks.memory import format_bytes, memory_limit
-from l20fs.blocks.passes import FAN_IN, Blocks, Combine, Kernel, Traffic, as_plain_block, count_bytes
+from l20fs.blocks.cluster import SMALLER, Cluster, LostClusterError, WorkersReplacedError
+from l20fs.blocks.memory import format_bytes
+from l20fs.blocks.passes import (
+    FAN_IN,
+    Blocks,
+    Combine,
+    DeclaredBlock,
+    Kernel,
+    Traffic,
+    as_plain_block,
+    count_bytes,
+    declared_block,
+    extents,
+)
 
 logger = logging.getLogger("l20fs")
 
 #: The array is persisted if it takes at most this fraction of the memory of the workers, or of the limit on this machine.
 SHARE_FOR_X = 0.4
 
-#: Seconds without any worker, after there were some, until the fit fails; a nanny restarts a worker faster.
-PATIENCE = 30.0
-
-AGAIN = "Start workers and fit again; with checkpoint=folder the fit is resumed."
+#: How often the blocks are placed again in one pass, after all workers were lost at once, until the fit fails.
+N_PLACEMENTS = 3
 
 
 def dask_blocks(X: Any, memory: int) -> DaskBlocks:
@@ -83,37 +92,43 @@ class DaskBlocks(Blocks):
         self.traffic = Traffic()
         scheduler = dask.base.get_scheduler(collections=[X])
         owner = getattr(scheduler, "__self__", None)
-        self._client = owner if hasattr(owner, "scheduler_info") else None
+        self._cluster = Cluster(owner) if hasattr(owner, "scheduler_info") else None
+        self._placed_on: frozenset[str] = frozenset()
         self._X = X
 
     @cached_property
     def _blocks(self) -> list[Any]:
         """Blocks as tasks of Dask, persisted in memory if they fit."""
-        X, workers = self._X, self._workers()
+        X, workers = self._X, {"": self._memory} if self._cluster is None else self._cluster.memory()
         room = sum(workers.values())
         fits = X.nbytes <= SHARE_FOR_X * room
         how = "held in memory" if fits else "computed again by its graph for each pass"
         logger.info("X takes up to %s of %s available: it is %s", format_bytes(X.nbytes), format_bytes(room), how)
         blocks = [block for block, size in zip(X.to_delayed().ravel(), X.chunks[self.axis], strict=True) if size]
-        if not fits or self._client is None:
+        if not fits or self._cluster is None:
             return list(dask.base.persist(*blocks)) if fits else blocks
-        # Adjacent blocks on one worker, while it is alive: most of a sum is then computed where its parts are.
-        groups = np.array_split(np.arange(len(blocks)), len(workers))
+        return self._placed(blocks, list(workers))
+
+    def _placed(self, blocks: list[Any], workers: list[str]) -> list[Any]:
+        """Persist adjacent blocks on one worker, while it is alive: most of a sum is then computed where its parts are."""
+        from distributed import futures_of
+
+        assert self._cluster is not None
+        there = {future.key for future in futures_of(self._X)}
+        if all(block.key in there for block in blocks):
+            return blocks  # the user has persisted them, and they stay where they are
+        # Names of their own: these tasks can be forgotten and placed again, whoever else holds X.
+        hold = delayed(_hold, pure=False)
         held: list[Any] = []
-        for worker, group in zip(workers, groups, strict=True):
-            chosen = [blocks[number] for number in group]
-            held += self._client.persist(chosen, workers=[worker], allow_other_workers=True) if chosen else []
+        for worker, group in zip(workers, np.array_split(np.arange(len(blocks)), len(workers)), strict=True):
+            chosen = [hold(blocks[number]) for number in group]
+            held += self._cluster.persist(chosen, workers=[worker], allow_other_workers=True) if chosen else []
+        self._placed_on = frozenset(workers)
         return held
 
-    def _workers(self) -> dict[str, int]:
-        """Return the memory of each worker, or the limit on this machine."""
-        if self._client is None:
-            return {"": self._memory}
-        workers = self._client.scheduler_info(n_workers=-1)["workers"]
-        return {address: int(worker["memory_limit"] or memory_limit(None)) for address, worker in workers.items()}
-
     def keep(self, value: Any) -> Any:
-        return self._leaf(value).persist()
+        leaf = self._leaf(value)
+        return leaf.persist() if self._cluster is None else self._cluster.persist([leaf])[0]
 
     def send(self, value: Any) -> Any:
         return self._leaf(value)
@@ -123,83 +138,68 @@ class DaskBlocks(Blocks):
         return delayed(value, pure=False, traverse=False)
 
     def each(self, kernel: Kernel, own: Sequence[tuple[Any, ...]], which: Sequence[int] | None = None) -> list[Any]:
-        return self._compute(self._tasks(kernel, own, range(len(own)) if which is None else which))
+        return self._compute(lambda: self._tasks(kernel, own, range(len(own)) if which is None else which))
 
     def total(self, kernel: Kernel, own: Sequence[tuple[Any, ...]], combine: Combine = add) -> Any:
-        parts = self._tasks(kernel, own, range(len(own)))
-        while len(parts) > 1:
-            groups = [parts[start : start + FAN_IN] for start in range(0, len(parts), FAN_IN)]
-            parts = [delayed(_in_order, pure=False)(combine, *group) for group in groups]
-        return self._compute(parts)[0]
+        def make_tasks() -> list[Any]:
+            parts = self._tasks(kernel, own, range(len(own)))
+            while len(parts) > 1:
+                groups = [parts[start : start + FAN_IN] for start in range(0, len(parts), FAN_IN)]
+                parts = [delayed(_in_order, pure=False)(combine, *group) for group in groups]
+            return parts
+
+        return self._compute(make_tasks)[0]
 
     def _tasks(self, kernel: Kernel, own: Sequence[tuple[Any, ...]], which: Sequence[int]) -> list[Any]:
         self.traffic.n_passes += 1
-        task = delayed(_OnPlainBlock(kernel), pure=False)
         self.traffic.n_down += sum(
             count_bytes(value) for number in which for value in own[number] if not isinstance(value, Delayed)
         )
-        return [task(self._blocks[number], *own[number]) for number in which]
+        declared = [declared_block(self, span) for span in extents(self)]
+        tasks = {number: delayed(_OnPlainBlock(kernel, declared[number]), pure=False) for number in which}
+        return [task(self._blocks[number], *own[number]) for number, task in tasks.items()]
 
-    def _compute(self, tasks: list[Any]) -> list[Any]:
+    def _compute(self, make_tasks: Callable[[], list[Any]]) -> list[Any]:
         # Dask warns about large graphs; these hold only the values that a pass needs.
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
-            results = list(dask.base.compute(*tasks)) if self._client is None else self._compute_on_cluster(tasks)
+            if self._cluster is None:
+                results = list(dask.base.compute(*make_tasks()))
+            else:
+                results = self._compute_on(self._cluster, make_tasks)
         self.traffic.n_up += count_bytes(results)
         return results
 
-    def _compute_on_cluster(self, tasks: list[Any]) -> list[Any]:
-        """Compute on a cluster; raise RuntimeError if all workers are gone for :data:`PATIENCE` seconds."""
-        from distributed import CancelledError, KilledWorker
-
-        client = self._client
-        assert client is not None
-        had_workers = bool(self._workers()) or self.traffic.n_up > 0
-        alone_since = time.monotonic()
-        futures = client.compute(tasks)
-        try:
-            while not _are_done(futures):
-                has_workers = bool(self._workers())
-                had_workers |= has_workers  # a cluster may still wait for its first worker
-                if has_workers or not had_workers:
-                    alone_since = time.monotonic()
-                elif time.monotonic() - alone_since > PATIENCE:
-                    raise RuntimeError(
-                        f"All workers of the Dask cluster at {client.scheduler.address} are gone, and none was added within "
-                        f"{PATIENCE:.0f} seconds. {AGAIN}"
-                    )
-            return list(client.gather(futures))
-        except KilledWorker as error:
-            raise RuntimeError(
-                f"A block of X was lost with its worker several times ({error}). It probably does not fit into the memory "
-                "of a worker: use smaller chunks, for example X.rechunk({0: 'auto', 1: -1}), or workers with more memory."
-            ) from error
-        except CancelledError as error:
-            raise RuntimeError(f"The Dask cluster was lost during the fit ({error}). {AGAIN}") from error
-        except BaseException:
-            with suppress(Exception):  # a closed client; the first error is the one to report
-                client.cancel(futures)
-            raise
+    def _compute_on(self, cluster: Cluster, make_tasks: Callable[[], list[Any]]) -> list[Any]:
+        """Compute on a cluster; place the blocks again if all workers that held them are lost."""
+        for _ in range(N_PLACEMENTS):
+            try:
+                return cluster.compute(make_tasks(), self._placed_on)
+            except WorkersReplacedError:
+                logger.warning("All workers that held X are lost: its blocks are made again on other workers")
+                cluster.cancel(self._blocks)
+                del self._blocks
+            except LostClusterError:
+                cluster.raise_first_error(self._blocks)
+                raise
+        largest = int(np.diff(self.edges).max()) * self.shape[1 - self.axis] * self.dtype.itemsize
+        raise RuntimeError(
+            f"All workers of {cluster.name} were lost {N_PLACEMENTS} times in one pass over X. A block, up to "
+            f"{format_bytes(largest)}, probably does not fit into the memory of a worker: {SMALLER}."
+        )
 
 
 class _OnPlainBlock:
     """Kernel on a block of any container; its name is the name of its tasks in Dask."""
 
-    def __init__(self, kernel: Kernel) -> None:
-        self.kernel, self.__name__ = kernel, kernel.__name__
+    def __init__(self, kernel: Kernel, declared: DeclaredBlock) -> None:
+        self.kernel, self.declared, self.__name__ = kernel, declared, kernel.__name__
 
     def __call__(self, block: Any, *own: Any) -> Any:
-        return self.kernel(as_plain_block(block), *own)
+        return self.kernel(as_plain_block(block, self.declared), *own)
 
 
-def _are_done(futures: list[Any]) -> bool:
-    """Wait for a second and return whether all are done; the errors of tasks are raised by ``gather``, even timeouts."""
-    from distributed import wait
-
-    try:
-        wait(futures, timeout=1.0)
-    except TimeoutError:
-        return False
-    return True
+def _hold(block: Any) -> Any:
+    return block
 
 
 def _in_order(combine: Combine, *parts: Any) -> Any:

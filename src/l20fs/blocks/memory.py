@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from pathlib import Path
 from typing import Any
 
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
@@ -61,7 +62,11 @@ def format_bytes(size: float) -> str:
     --------
     >>> format_bytes(3_000_000_000), format_bytes(10)
     ('2.8 GiB', '10 bytes')
+    >>> format_bytes(10**400)  # as damaged files state
+    'more than 8 EiB'
     """
+    if size >= 2**63:
+        return "more than 8 EiB"
     for unit, letter in ((2**40, "T"), (2**30, "G"), (2**20, "M"), (2**10, "K")):
         if size >= unit:
             return f"{size / unit:.1f} {letter}iB"
@@ -74,3 +79,66 @@ def _installed() -> int:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
         return 2**33
+
+
+def available_memory() -> int | None:
+    """Return the available memory in bytes, by this machine and by the limits of this process, or None if it is unknown."""
+    found = [_free(), _free_in_group(), _free_addresses()]
+    return min((max(0, size) for size in found if size is not None), default=None)
+
+
+def _free() -> int | None:
+    """Return the free memory of this machine."""
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except (OSError, ValueError, IndexError):
+        pass
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):  # not on every system
+        return None
+
+
+def _free_in_group(root: Path = Path("/sys/fs/cgroup"), groups: Path = Path("/proc/self/cgroup")) -> int | None:
+    """Return what the control groups of this process leave free, as in a container or a job of a cluster; None: no limit."""
+    try:
+        lines = [line.split(":", 2) for line in groups.read_text().splitlines()]
+    except OSError:
+        return None
+    found = []
+    for _, kinds, name in (line for line in lines if len(line) == 3):
+        if kinds not in ("", "memory"):
+            continue
+        top = root / kinds
+        place = top / name.lstrip("/")
+        for folder in (place, *(parent for parent in place.parents if parent.is_relative_to(top))):
+            left = _left_in_group(folder, "" if kinds else "v2")
+            found += [] if left is None else [left]
+    return min(found, default=None)
+
+
+def _left_in_group(folder: Path, version: str) -> int | None:
+    limit, usage = ("memory.max", "memory.current") if version else ("memory.limit_in_bytes", "memory.usage_in_bytes")
+    try:
+        most, used = ((folder / name).read_text().strip() for name in (limit, usage))
+        if not most.isdigit() or int(most) >= 2**60:  # "max", or no limit in the first version
+            return None
+        # Files that were read count as used, but are forgotten where memory is needed.
+        stat = dict(line.split()[:2] for line in (folder / "memory.stat").read_text().splitlines())
+        return int(most) - int(used) + int(stat.get("inactive_file" if version else "total_inactive_file", 0))
+    except (OSError, ValueError):
+        return None
+
+
+def _free_addresses() -> int | None:
+    """Return what the limit of the address space (``ulimit -v``) leaves; None: no limit."""
+    try:
+        import resource
+
+        most = resource.getrlimit(resource.RLIMIT_AS)[0]
+        used = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    except (ImportError, OSError, ValueError, IndexError):  # not on every system
+        return None
+    return None if most == resource.RLIM_INFINITY else most - used

@@ -111,24 +111,63 @@ def combine_in_order(results: Iterable[Any], combine: Combine) -> Any:
     return reduce(lambda right, left: combine(left, right), reversed(parts[:-1]), parts[-1])
 
 
-def as_plain_block(block: Any) -> Any:
+@dataclass(frozen=True)
+class DeclaredBlock:
+    """Name, shape and type of the values of a block, as the whole matrix declares them."""
+
+    name: str
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+
+
+def declared_block(blocks: Blocks, span: slice) -> DeclaredBlock:
+    """Return what a matrix declares about its block at a slice."""
+    length, other = span.stop - span.start, blocks.shape[1 - blocks.axis]
+    name = f"The block of {('samples', 'columns')[blocks.axis]} {span.start} to {span.stop - 1} of X"
+    return DeclaredBlock(name, (length, other) if blocks.axis == 0 else (other, length), blocks.dtype)
+
+
+def as_plain_block(block: Any, declared: DeclaredBlock | None = None) -> Any:
     """Return a block as an array or a CSR or CSC matrix, which can be indexed along both axes.
+
+    A block that is not what was declared is refused: a support would be that of other numbers.
 
     Examples
     --------
     >>> as_plain_block(sp.coo_array(np.eye(3))).format
     'csr'
+    >>> as_plain_block(np.eye(3), DeclaredBlock("Block 4 of X", (3, 2), np.dtype(float)))
+    Traceback (most recent call last):
+    ValueError: Block 4 of X has the shape (3, 3), but (3, 2) was declared. Make the blocks as long and as wide as X says.
     """
-    if sp.issparse(block):
-        return block if block.format in ("csr", "csc") else block.tocsr()
-    if not isinstance(block, np.ndarray):
+    if not sp.issparse(block) and not isinstance(block, np.ndarray):
         raise TypeError(
             f"X has blocks of the type {type(block).__module__}.{type(block).__name__}. Turn them into NumPy arrays or "
             "SciPy sparse matrices with X.map_blocks(...)."
         )
+    if declared is not None:
+        _check_declared(block, declared)
+    if sp.issparse(block):
+        return block if block.format in ("csr", "csc") else block.tocsr()
     if np.ma.is_masked(block):
         raise ValueError("X has masked values. Fill them in first, for example with X.map_blocks(numpy.ma.filled, 0.0).")
     return np.asarray(block)
+
+
+def _check_declared(block: Any, declared: DeclaredBlock) -> None:
+    """Raise an error if a block has another shape, or values that are no real numbers of the declared kind."""
+    if tuple(block.shape) != declared.shape:
+        raise ValueError(
+            f"{declared.name} has the shape {tuple(block.shape)}, but {declared.shape} was declared. Make the "
+            "blocks as long and as wide as X says."
+        )
+    # Integers in a matrix of floats are exact, floats in a matrix of integers would be cut off.
+    if block.dtype.kind not in "biuf" or not np.can_cast(block.dtype, declared.dtype, "same_kind"):
+        raise ValueError(
+            f"{declared.name}, of the shape {tuple(block.shape)}, has values of the type {block.dtype}, but "
+            f"{declared.dtype} was declared. Use real numbers and declare their type, for example with "
+            "X.map_blocks(function, dtype=float)."
+        )
 
 
 def _take_columns(block: Any, columns: Array) -> Any:
@@ -226,6 +265,10 @@ class FileBlocks(Blocks):
     traffic: Traffic = field(default_factory=Traffic)
     guard: FileGuard | None = None
 
+    def read(self, span: slice) -> Any:
+        """Return the block of a slice along the axis, or raise an error if it is not what was declared."""
+        return as_plain_block(self.load(span), declared_block(self, span))
+
     def keep(self, value: Any) -> Any:
         self.traffic.n_down += count_bytes(value)
         return Kept(value)
@@ -277,7 +320,7 @@ class FileBlocks(Blocks):
                 own = chosen[span]
                 start = int(own[0])
                 span = slice(start, int(own[-1]) + 1)
-            block = self.load(span)
+            block = self.read(span)
             return block[own - start] if axis == 0 else block[:, own - start]
 
         edges = np.unique(np.searchsorted(chosen, self.edges)) if axis == self.axis else self.edges
@@ -286,7 +329,7 @@ class FileBlocks(Blocks):
 
     def mapped(self, function: Callable[[Any], Any], dtype: Any) -> FileBlocks:
         """Return the matrix with a function applied to every block as it is read."""
-        return replace(self, dtype=np.dtype(dtype), load=lambda span: function(self.load(span)))
+        return replace(self, dtype=np.dtype(dtype), load=lambda span: function(self.read(span)))
 
     def _results(self, kernel: Kernel, own: Sequence[tuple[Any, ...]], which: Sequence[int]) -> Iterator[Any]:
         self.traffic.n_passes += 1
@@ -297,7 +340,7 @@ class FileBlocks(Blocks):
             if self.guard is not None and self.guard.is_cheap:
                 self.guard.check()
             arguments = (value.value if isinstance(value, Kept) else value for value in own[number])
-            return kernel(self.load(covered[number]), *arguments)
+            return kernel(self.read(covered[number]), *arguments)
 
         with ThreadPoolExecutor(AT_ONCE) as pool:
             waiting: deque[Future[Any]] = deque()

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import logging
+import math
 import mmap
 import os
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from l20fs.blocks import hdf5_trial
 from l20fs.blocks.file_guard import file_guard_of
+from l20fs.blocks.hdf5_layout import FileLayout, LayoutError, data_sets, is_hdf5
 from l20fs.blocks.memory import format_bytes, memory_limit
 from l20fs.blocks.passes import FileBlocks
+from l20fs.blocks.zarr_layout import check_store, open_store
 from l20fs.inputs.sparse_structure import refuse_broken_sparse
+from l20fs.storage.regular_files import open_regular
 from l20fs.typing import Array
 
 logger = logging.getLogger("l20fs")
@@ -27,6 +33,9 @@ LARGEST_BLOCK = 2**26
 #: A block takes at most this fraction (1 / 32) of the memory limit: two are held at a time, and work makes copies.
 SHARE_OF_BLOCK = 32
 
+#: Share of the memory limit (1 / 8) for a chunk that is decompressed.
+SHARE_OF_CHUNK = 8
+
 #: Share of the memory limit for the values that a fit keeps beside the blocks.
 SHARE_KEPT = 0.5
 
@@ -35,6 +44,29 @@ class DamagedFileError(ValueError):
     """Damaged part of a file."""
 
 
+def _telling_damage(opening: Callable[..., FileBlocks]) -> Callable[..., FileBlocks]:
+    """Decorate a function that opens a file: errors of HDF5, zarr and codecs, also in a block, name the file."""
+
+    @wraps(opening)
+    def opened(file: str | os.PathLike[str], **options: Any) -> FileBlocks:
+        def whole(call: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+            try:
+                return call(*arguments, **named)
+            except (ValueError, MemoryError, ImportError):
+                raise
+            except Exception as error:  # of many kinds
+                if getattr(error, "errno", None) is not None:  # of the system, not of a library
+                    raise
+                said = (str(error).splitlines() or [type(error).__name__])[0][:200]
+                raise DamagedFileError(f"{os.fspath(file)} is damaged ({said}). Copy it again.") from error
+
+        blocks: FileBlocks = whole(opening, file, **options)
+        return replace(blocks, load=partial(whole, blocks.load))
+
+    return opened
+
+
+@_telling_damage
 def open_large(file: str | os.PathLike[str], *, key: str = "X", max_memory: Any = None) -> FileBlocks:
     """Open a matrix in a file without reading it.
 
@@ -63,12 +95,32 @@ def open_large(file: str | os.PathLike[str], *, key: str = "X", max_memory: Any 
     >>> del X; folder.cleanup()
     """
     path, memory = Path(file), memory_limit(max_memory)
-    stored = _open(path)
-    if hasattr(stored, "keys") and "shape" not in stored.attrs:
-        if key not in stored:
-            raise ValueError(f"{path.name} has no matrix {key!r}. It has {', '.join(map(repr, list(stored.keys())[:5]))}.")
-        stored = stored[key]
-    return stored_blocks(stored, memory)
+    try:
+        stored, layout = _open(path)
+        if hasattr(stored, "keys") and "shape" not in stored.attrs:
+            if key not in stored:
+                raise ValueError(
+                    f"{path.name} has no matrix {key!r}. It has {', '.join(map(repr, list(stored.keys())[:5]))}."
+                )
+            arrays = layout.below(key)
+            stored = stored[key]
+        else:
+            arrays = [] if layout is None else layout.below("")
+        _check_chunks(arrays, path, memory)
+        return stored_blocks(stored, memory)
+    except LayoutError as error:
+        raise LayoutError(f"{path.name}: {error}") from error
+
+
+def _check_chunks(arrays: list[Any], path: Path, memory: int) -> None:
+    """Refuse chunks that inflate, and warn of those that are not there."""
+    for array in arrays:
+        array.check_chunks(memory // SHARE_OF_CHUNK)
+        if array.n_missing:
+            logger.warning(
+                "%s: %d of %d chunks of %r are not there and count as the fill value.",
+                *(path.name, array.n_missing, array.n_chunks, array.name),
+            )
 
 
 def _suffix_of(path: Path) -> str:
@@ -76,14 +128,15 @@ def _suffix_of(path: Path) -> str:
     if path.is_dir():
         return ".zarr"
     try:
-        with open(path, "rb") as stream:
+        with open_regular(path) as stream:
             head = stream.read(8)
-    except OSError:
+    except FileNotFoundError:
         head = b""
     return ".npy" if head.startswith(b"\x93NUMPY") else ".h5ad" if head == b"\x89HDF\r\n\x1a\n" else path.suffix.lower()
 
 
-def _open(path: Path) -> Any:
+def _open(path: Path) -> tuple[Any, Any]:
+    """Open a file, and return its layout as well if it has one."""
     suffix = _suffix_of(path)
     if suffix == ".npy":
         try:
@@ -92,46 +145,28 @@ def _open(path: Path) -> Any:
             raise ValueError(f"{path.name} is not an .npy file of numbers: {error}") from error
         if not isinstance(mapped, np.memmap):
             raise ValueError(f"{path.name} is an archive of arrays. Save the matrix alone, with numpy.save.")
-        return mapped
+        return mapped, None
     if suffix == ".zarr":
+        layout = check_store(path)
         try:
-            import zarr
+            return open_store(layout), layout
         except ModuleNotFoundError:
             raise ModuleNotFoundError("A .zarr store needs zarr: pip install zarr.") from None
-        refuse_pickled(path)
-        return zarr.open(path, mode="r")
     if suffix in (".h5ad", ".h5", ".hdf5"):
         try:
             import h5py
         except ModuleNotFoundError:
             raise ModuleNotFoundError("An .h5ad file needs h5py: pip install 'l20fs[h5ad]'.") from None
-        return h5py.File(path, "r")
+        hdf5_trial.finish_trial(hdf5_trial.start_trial(path), path)
+        file = h5py.File(path, "r")
+        return file, FileLayout(file)
     raise ValueError(f"{path.name} has a format that cannot be read in blocks. Use .npy, .zarr or .h5ad.")
-
-
-def refuse_pickled(store: Path) -> None:
-    """Raise an error for a zarr store with a pickle codec, which can run code."""
-    for name in ("zarr.json", ".zarray", ".zmetadata"):
-        for file in sorted(store.rglob(name)):
-            if _names_pickle(json.loads(file.read_bytes())):
-                raise ValueError(
-                    f"{store.name}: {file.relative_to(store)} has a pickle codec, which can run code when it is read. "
-                    "Write the store without it."
-                )
-
-
-def _names_pickle(metadata: Any) -> bool:
-    if isinstance(metadata, dict):
-        codecs = [str(metadata.get(key)) for key in ("id", "name")]
-        return any("pickle" in codec.lower() for codec in codecs) or any(
-            _names_pickle(value) for key, value in metadata.items() if key != "attributes"
-        )
-    return isinstance(metadata, list) and any(map(_names_pickle, metadata))
 
 
 def stored_blocks(stored: Any, memory: int) -> FileBlocks:
     """Split an array or a group of a zarr or HDF5 file, or the backed matrix of an AnnData object."""
     group = getattr(stored, "group", stored)
+    check_stored(group)
     if not hasattr(group, "keys"):
         return array_blocks(stored, memory)
     kind = str(group.attrs.get("encoding-type", group.attrs.get("h5sparse_format", "")))
@@ -140,15 +175,42 @@ def stored_blocks(stored: Any, memory: int) -> FileBlocks:
     return sparse_blocks(group, kind[:3], memory)
 
 
+def check_stored(stored: Any) -> None:
+    """Raise an error for a matrix of an HDF5 file whose values are in other files; others have been checked."""
+    if is_hdf5(stored):
+        data_sets(stored)
+
+
+def refuse_no_numbers(dtype: np.dtype[Any]) -> None:
+    """Raise an error for values that are no real numbers."""
+    if dtype.kind not in "biuf":
+        raise ValueError(f"X holds {dtype} values. Give a matrix of real numbers.")
+
+
+def _refuse_large(needed: int, what: str, memory: int) -> None:
+    if needed > memory:
+        raise LayoutError(
+            f"needs about {format_bytes(needed)} of memory for {what}, but {format_bytes(memory)} are allowed. Allow more, "
+            "or write it in smaller chunks."
+        )
+
+
 def array_blocks(X: Any, memory: int) -> FileBlocks:
     """Split a dense array along the axis that varies slowest in the file."""
     shape, dtype = tuple(int(size) for size in X.shape), np.dtype(X.dtype)
     if len(shape) != 2:
         raise ValueError(f"X has the shape {shape}. Give a matrix of two axes, samples and features.")
+    refuse_no_numbers(dtype)
     chunks = getattr(X, "chunks", None)
     most = _block_bytes(memory)
     axis = _cut_axis(X, shape, chunks, most // dtype.itemsize)
-    step = max(1, most // max(1, shape[1 - axis] * dtype.itemsize))
+    line = shape[1 - axis] * dtype.itemsize
+    step = max(1, most // max(1, line))
+    if not isinstance(X, np.ndarray):
+        _refuse_large(
+            3 * max(line, min(line * step, most)) + 2 * dtype.itemsize * math.prod(chunks or ()), "a block", memory
+        )
+        _refuse_large(8 * (shape[axis] // step), "the edges of its blocks", memory)
     if chunks and step < chunks[axis]:
         logger.warning(
             "X is stored in chunks of %d x %d; a row of chunks is larger than a block of %s, so that every chunk is read %d "
@@ -200,11 +262,15 @@ def sparse_blocks(group: Any, kind: str, memory: int) -> FileBlocks:
     """Split a sparse matrix of an AnnData file: CSR along the samples, CSC along the features."""
     shape = tuple(int(size) for size in group.attrs["shape" if "shape" in group.attrs else "h5sparse_shape"])
     axis = 0 if kind == "csr" else 1
+    refuse_no_numbers(np.dtype(group["data"].dtype))
+    of_chunks = sum(math.prod(group[name].chunks or (0,)) for name in ("data", "indices", "indptr"))
+    _refuse_large(16 * (math.prod(group["indptr"].shape) + of_chunks), "a block", memory)
     indptr, data, indices = np.asarray(group["indptr"][:], dtype=np.int64), group["data"], group["indices"]
     where = f"The {kind.upper()} matrix of shape {shape}{_file_of(group)}"
     is_whole = len(indptr) == shape[axis] + 1 and indptr[0] == 0 and indptr[-1] <= min(data.shape[0], indices.shape[0])
     if not is_whole or np.any(np.diff(indptr) < 0):
         raise ValueError(f"{where} is damaged: its indptr does not fit. Write it again.")
+    _refuse_large(32 * int(np.diff(indptr).max(initial=0)), "one row or column", memory)
     # SciPy has no float16, and uses the type of the indices for the row pointers, which are larger.
     dtype = np.result_type(data.dtype, np.float32) if data.dtype == np.float16 else np.dtype(data.dtype)
     index = np.result_type(indices.dtype, np.int32)
@@ -243,6 +309,7 @@ def memory_blocks(X: Any, memory: int) -> FileBlocks:
     >>> blocks.axis, blocks.edges.tolist(), blocks.is_sparse
     (0, [0, 3], True)
     """
+    refuse_no_numbers(X.dtype)
     refuse_broken_sparse(X, "X")
     X = X if X.format in ("csr", "csc") else X.tocsr()
     axis = int(X.format == "csc")

@@ -6,14 +6,14 @@ Exit codes: 0 done, 1 failure, 2 usage, 3 bad input data, 4 nothing selected, 13
 
 from __future__ import annotations
 
-import os
 import sys
 from importlib import import_module
 from importlib.util import find_spec
 
 try:
     import click
-    import rich  # noqa: F401
+
+    from l20fs.cli.output import drop_stdout, flush, note, stray_messages, tell_traceback, tell_usage
 except ModuleNotFoundError as error:  # pragma: no cover - seen only without the extra
     raise SystemExit(f"The command line needs the extra 'cli' ({error.name} is missing): pip install 'l20fs[cli]'") from None
 if find_spec("pandas") is None:  # pragma: no cover - found without loading it, which takes a second
@@ -21,7 +21,6 @@ if find_spec("pandas") is None:  # pragma: no cover - found without loading it, 
 
 from l20fs import __version__
 from l20fs.cli.interruption import interruptible, message_of
-from l20fs.cli.output import note
 from l20fs.text import did_you_mean
 
 EXIT_FAILURE, EXIT_USAGE, EXIT_BAD_DATA, EXIT_NOTHING_SELECTED = 1, 2, 3, 4
@@ -70,6 +69,7 @@ class LazyGroup(click.Group):
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="l20fs")
+@click.option("--debug", is_flag=True, expose_value=False, help="Also say where an error comes from, in any command.")
 def cli() -> None:
     """Select a few features that distinguish classes, with the exact l2,0 norm."""
 
@@ -81,34 +81,76 @@ def main() -> None:
 
 
 def run(arguments: list[str]) -> int:
-    """Run with ``arguments`` and return the exit code."""
-    try:
-        cli.main(arguments, prog_name="l20fs", standalone_mode=False)
-        sys.stdout.flush()
-    except click.exceptions.Exit as stop:
-        return stop.exit_code
-    except (KeyboardInterrupt, click.Abort) as stop:
-        text, code = message_of(stop, arguments)
-        note(text)
-        return code
-    except click.UsageError as error:
-        error.show()
-        return EXIT_USAGE
-    except NothingSelectedError as error:
-        return fail(error, EXIT_NOTHING_SELECTED)
-    except BrokenPipeError:
-        # The reader of stdout has had enough; keep Python from complaining when it flushes the rest.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except OSError as error:
-        return fail(error, EXIT_FAILURE)
-    except ValueError as error:
-        from l20fs.data.readers import UnknownColumnError
-
-        return fail(error, EXIT_USAGE if isinstance(error, UnknownColumnError) else EXIT_BAD_DATA)
+    """Run with ``arguments`` and return the exit code; whatever goes wrong is told in one line."""
+    words, is_debug = without_debug(arguments)
+    with stray_messages():
+        try:
+            cli.main(words, prog_name="l20fs", standalone_mode=False)
+            flush()
+        except (SystemExit, GeneratorExit):
+            raise
+        except BaseException as error:  # Rust libraries panic with exceptions that are no Exception
+            return end_with(error, words, is_debug=is_debug)
     return 0
 
 
-def fail(error: Exception, code: int) -> int:
-    note(f"error: {error}")
+def without_debug(arguments: list[str]) -> tuple[list[str], bool]:
+    """Return the arguments without --debug, which may stand anywhere before ``--``, and whether it was there.
+
+    Examples
+    --------
+    >>> without_debug(["select", "--debug", "srbct"]), without_debug(["select", "--", "--debug"])
+    ((['select', 'srbct'], True), (['select', '--', '--debug'], False))
+    """
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    words = [word for word in arguments[:end] if word != "--debug"]
+    return words + arguments[end:], len(words) < end
+
+
+def end_with(error: BaseException, arguments: list[str], *, is_debug: bool) -> int:
+    """Say why a command ended, and return the exit code."""
+    match error:
+        case click.exceptions.Exit():
+            return error.exit_code
+        case KeyboardInterrupt() | click.Abort():
+            text, code = message_of(error, arguments)
+            note(text)
+            return code
+        case click.UsageError():
+            tell_usage(error)
+            return EXIT_USAGE
+        case BrokenPipeError():  # the reader of stdout has had enough
+            drop_stdout()
+            return 0
+    if is_debug:
+        tell_traceback(error)
+    text, code = explain(error)
+    note(f"error: {text}")
     return code
+
+
+def explain(error: BaseException) -> tuple[str, int]:
+    """Return what to say about an error, and the exit code.
+
+    Examples
+    --------
+    >>> explain(OSError(28, "No space left on device", "out/run.json"))
+    ('No space left on device: out/run.json', 1)
+    >>> explain(KeyError("rows"))
+    ("unexpected KeyError: 'rows'. Run again with --debug to see where, and report it.", 1)
+    """
+    match error:
+        case NothingSelectedError():
+            return str(error), EXIT_NOTHING_SELECTED
+        case MemoryError():
+            reason = f" ({error})" if str(error) else ""
+            way_out = "Use fewer samples or features, or read h5ad, zarr and npy files in blocks: --max-memory 4G"
+            return f"There is not enough memory{reason}. {way_out}.", EXIT_FAILURE
+        case OSError():
+            is_named = error.strerror is not None and error.filename is not None
+            return f"{error.strerror}: {error.filename}" if is_named else str(error), EXIT_FAILURE
+        case ValueError() if not isinstance(error, UnicodeError):
+            from l20fs.data.readers import UnknownColumnError
+
+            return str(error), EXIT_USAGE if isinstance(error, UnknownColumnError) else EXIT_BAD_DATA
+    return f"unexpected {type(error).__name__}: {error}. Run again with --debug to see where, and report it.", EXIT_FAILURE

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 from rich.box import SIMPLE_HEAD
-from rich.table import Table as RichTable
 
-from l20fs.cli.folder import check_writable
+from l20fs.cli.folder import OutputFolder
 from l20fs.cli.options import DataOptions, check_scoring, data_options, scoring_option
-from l20fs.cli.output import cell_bars, note, plain, show, show_json, show_tables, tell_results
+from l20fs.cli.output import Table, cell_bars, note, show, show_json, show_tables, tell_results
+from l20fs.cli.parameter_types import FEATURES, JOBS, SEED, Count
 from l20fs.typing import Scale
 
 if TYPE_CHECKING:
     from l20fs.experiments.compare import Comparison
     from l20fs.experiments.plan import Plan, Variant
-    from l20fs.report.document import Table
+    from l20fs.report import document
 
 #: Name of a data set in pictures and in the folder of the cells; a file name may be longer, and hold anything.
 MOST_LETTERS = 60
@@ -37,7 +37,14 @@ MOST_LETTERS = 60
 )
 @scoring_option
 @click.option("--sizes", help="Numbers of features, separated by commas.  [default: 5,10,20,50,100]")
-@click.option("--splits", "n_splits", type=click.IntRange(min=2), default=10, show_default=True, help="Random splits.")
+@click.option(
+    "--splits",
+    "n_splits",
+    type=Count(2, 10_000, "100 splits tell methods apart if any number does"),
+    default=10,
+    show_default=True,
+    help="Random splits.",
+)
 @click.option(
     "--scale",
     type=click.Choice(get_args(Scale)),
@@ -47,8 +54,9 @@ MOST_LETTERS = 60
     "deviation plus the median deviation (moderated), or by nothing; auto: moderated if the features share a unit, else "
     "zscore.",
 )
-@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of the splits.")
-@click.option("--n-jobs", type=click.IntRange(min=1), default=2, show_default=True, help="Fits at the same time.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of the splits.")
+@click.option("--n-jobs", type=JOBS, default=2, show_default=True, help="Fits at the same time.")
+@click.option("--force", is_flag=True, help="Replace results of other data in the folder, and results that were edited.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON instead of tables.")
 @click.option("--open", "open_page", is_flag=True, help="Open the report page in the browser.")
 def compare(
@@ -61,6 +69,7 @@ def compare(
     scale: Scale,
     seed: int,
     n_jobs: int,
+    force: bool,
     as_json: bool,
     open_page: bool,
     **reading: Any,
@@ -91,7 +100,8 @@ def compare(
     variants = wanted_variants(methods, for_labels=for_labels)
     check_scoring(scoring, options.task)
     wanted_sizes = None if sizes is None else parse_sizes(sizes)
-    check_writable(folder)
+    output = OutputFolder(folder, "compare")
+    output.check(force=force)
     samples = load(data, options)
     if sp.issparse(samples.X):
         raise DataError(
@@ -106,12 +116,13 @@ def compare(
     for remark in comparison.remarks(dataset, plan):
         note(remark)
     with cell_bars(folder) as on_progress:
-        found = comparison.compare(plan, dataset, folder, n_jobs=n_jobs, on_progress=partial(on_progress, "comparison"))
+        progress = partial(on_progress, "comparison")
+        found = comparison.compare(plan, dataset, output, n_jobs=n_jobs, force=force, on_progress=progress)
     if as_json:
         show_json(summary(found, dataset.name, plan))
     else:
         show_tables(*shown(found.table))
-        show(f"{found.answer}\n")
+        show(found.answer)
         note(found.table.caption)
     tell_results(folder, [file.name for file in found.files], open_page=open_page)
 
@@ -152,9 +163,9 @@ def parse_sizes(text: str) -> list[int]:
     """
     parts = [part.strip() for part in text.split(",")]
     for part in parts:
-        if not re.fullmatch(r"0*[1-9][0-9]{0,8}", part):
+        if not re.fullmatch(r"0*[1-9][0-9]{0,8}", part) or int(part) > FEATURES.most:
             raise click.UsageError(
-                f"--sizes: {part!r} is not a number of features. Use whole numbers from 1, as in 10,20,50."
+                f"--sizes: {part!r} is not a number of features. Use whole numbers from 1 to {FEATURES.most}, such as 10,20."
             )
     return [int(part) for part in parts]
 
@@ -164,22 +175,24 @@ def name_of(data: str) -> str:
 
     Examples
     --------
-    >>> name_of("data/my tumours.tsv.gz"), name_of("...tsv")
-    ('my tumours', 'data')
+    >>> name_of("data/my tumours.tsv.gz"), name_of("...tsv"), name_of("-")
+    ('my tumours', 'data', 'standard input')
     """
-    stem = re.sub(r"(\.(csv|tsv|txt|gz))+$", "", Path(data).name, flags=re.IGNORECASE)
+    from l20fs.storage.streams import title_of
+
+    stem = re.sub(r"(\.(csv|tsv|txt|gz))+$", "", title_of(data), flags=re.IGNORECASE)
     return re.sub(r"[^\w .,+-]", "_", stem).strip(" .")[:MOST_LETTERS].strip(" .") or "data"
 
 
-def shown(table: Table) -> list[RichTable]:
+def shown(table: document.Table) -> list[Table]:
     """Split a table by classifier into tables narrow enough for a terminal."""
-    tables: dict[str, RichTable] = {}
+    tables: dict[str, Table] = {}
     for first, *rest in table.rows:
         if first.text not in tables:
-            tables[first.text] = RichTable(title=first.text, box=SIMPLE_HEAD, title_justify="left", padding=(0, 1, 0, 0))
+            tables[first.text] = Table(title=first.text, box=SIMPLE_HEAD, title_justify="left", padding=(0, 1, 0, 0))
             for name, is_number in zip(table.header[1:], table.is_number[1:], strict=True):
                 tables[first.text].add_column(
                     name, justify="right" if is_number else "left", no_wrap=name != "parameters", overflow="fold"
                 )
-        tables[first.text].add_row(*(plain(f"{cell.text} {cell.detail}".strip()) for cell in rest))
+        tables[first.text].add_row(*(f"{cell.text} {cell.detail}".strip() for cell in rest))
     return list(tables.values())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
-from l20fs.cli.output import show
+from l20fs.cli.output import show_text
 
 
 @click.command()
@@ -23,4 +23,4 @@ def completion(context: click.Context, shell: str) -> None:
     kind = get_completion_class(shell)
     assert kind is not None, "click knows all three"
     script = kind(context.find_root().command, {}, "l20fs", "_L20FS_COMPLETE")
-    show(script.source_template % script.source_vars() + "\n")
+    show_text(script.source_template % script.source_vars() + "\n")

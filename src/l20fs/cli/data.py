@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.table import Table
 
-from l20fs.cli.output import note, plain, show, show_json, show_tables
+from l20fs.cli.output import Table, note, show, show_json, show_tables
 
 if TYPE_CHECKING:
     from l20fs.data.store import LabelledSet
@@ -78,7 +77,7 @@ def list_sets(data_dir: Path | None, as_json: bool) -> None:
     table.add_column("title")
     for row in rows:
         numbers = ["?" if row[key] is None else str(row[key]) for key in counts.values()]
-        table.add_row(plain(row["name"]), *numbers, row["status"], plain(row["title"]))
+        table.add_row(row["name"], *numbers, row["status"], row["title"])
     show_tables(table)
     note(f"Folder: {folder}")
     for status in sorted({row["status"] for row in rows}):
@@ -124,11 +123,12 @@ def info(name: str, data_dir: Path | None, as_json: bool) -> None:
         "file": row["file"],
         "problem": row["problem"],
     }
-    show(f"{name}: {row['title']}\n")
+    show(f"{name}: {row['title']}")
     for label, text in lines.items():
         if text:
             wrapped = textwrap.wrap(str(text), width=100, break_long_words=False, break_on_hyphens=False)
-            show(f"  {label + ':':14}" + ("\n" + " " * 16).join(wrapped) + "\n")
+            for number, line in enumerate(wrapped):
+                show(f"  {'' if number else label + ':':14}{line}")
 
 
 @data.command("import")
@@ -154,7 +154,7 @@ def import_set(file: Path, name: str, target: str | None, data_dir: Path | None,
         show_json(facts_of(found))
         return
     n_samples, n_features = found.X.shape
-    show(f"{name}: {n_samples} samples, {n_features} features, {len(found.class_names)} classes; {MEANING[found.status]}\n")
+    show(f"{name}: {n_samples} samples, {n_features} features, {len(found.class_names)} classes; {MEANING[found.status]}")
     note(f"It is in {found.origin}")
 
 

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from l20fs import L20Selector
 from l20fs.blocks import FileBlocks, format_bytes
-from l20fs.cli.folder import COMMAND_OF
+from l20fs.cli.incoming import as_file, forget, is_there, refuse_twice
 from l20fs.cli.options import DataOptions, ModelOptions, ReadingOptions, flag
 from l20fs.cli.output import note, readable, working
 from l20fs.cli.parameter_types import SOLVERS, supervised_methods
@@ -23,6 +23,8 @@ from l20fs.data import load_srbct
 from l20fs.data.readers import DataError, Samples, read_table
 from l20fs.estimators.base import BaseSelector
 from l20fs.inputs.constraints import Features
+from l20fs.storage.result_folder import command_of
+from l20fs.storage.streams import title_of
 from l20fs.typing import Task
 
 
@@ -40,15 +42,11 @@ def load(data: str, options: DataOptions, *, in_blocks: bool = False) -> Samples
         samples = Samples(tumours.data, tumours.target, tumours.feature_names, digest, title="srbct")
         note("srbct: its open source has no gene names; the number is the gene's place in the data of Khan et al. (2001).")
     else:
-        if not os.path.exists(data):  # False for impossible names, too
+        if not is_there(data):
             raise click.UsageError(f"{data!r} is neither a file nor a built-in data set (srbct).")
-        refuse_pipe(Path(data))
-        refuse_results(Path(data))
-        in_use = resident_memory() if "max_memory" in given else 0
-        with working(f"Reading {readable(Path(data).name)}"):
-            samples = read_table(Path(data), options.target, in_blocks=in_blocks, in_use=in_use, task=options.task, **given)
-        samples = replace(samples, title=readable(samples.title))
-        tell_notes(samples)
+        wanted: dict[str, Any] = {"target": options.target, "in_blocks": in_blocks, "task": options.task}
+        with working(f"Reading {readable(title_of(data))}"):
+            samples = read(data, options.labels, given | wanted)
     X = samples.X
     if isinstance(X, FileBlocks):
         than = f"the {format_bytes(options.max_memory)} of --max-memory" if options.max_memory else "the memory that is free"
@@ -70,16 +68,30 @@ def load_features(
     need_labels: bool = False,
 ) -> Samples:
     """Load some features of a file, whose values may be missing; without ``need_labels`` it needs no labels."""
-    if not os.path.exists(data):
+    if not is_there(data):
         raise click.UsageError(f"{data!r} is no file. Give a table of samples.")
-    refuse_pipe(Path(data))
-    refuse_results(Path(data))
-    given = options.given() | {"labels": labels, "groups": groups}
-    wanted: dict[str, Any] = {"target": target, "task": task}
-    in_use = resident_memory() if "max_memory" in given else 0
-    samples = read_table(Path(data), **given, **wanted, in_blocks=True, in_use=in_use, need_labels=need_labels, needed=names)
+    wanted: dict[str, Any] = {"target": target, "task": task, "groups": groups, "need_labels": need_labels, "needed": names}
+    return read(data, labels, options.given() | wanted | {"in_blocks": True})
+
+
+def read(data: str, labels: Path | None, options: dict[str, Any]) -> Samples:
+    """Read a table from a file or a pipe, and print what the readers have to say."""
+    refuse_twice(data, labels)
+    most = options.get("max_memory")
+    file = as_file(data, most)
+    refuse_results(file)
+    options |= {"labels": None if labels is None else as_file(labels, most)}
+    samples = read_table(file, **options, in_use=resident_memory() if most is not None else 0)
+    forget(labels, None if isinstance(samples.X, FileBlocks) else data)
     tell_notes(samples)
     return replace(samples, title=readable(samples.title))
+
+
+def refuse_changed(samples: Samples) -> None:
+    """Raise an error if a file that was read in blocks is no longer the same, before its results are told."""
+    if isinstance(samples.X, FileBlocks) and samples.X.guard is not None:
+        with working(f"Checking that {samples.title} is still the same"):
+            samples.X.guard.verify()
 
 
 def tell_notes(samples: Samples) -> None:
@@ -88,19 +100,13 @@ def tell_notes(samples: Samples) -> None:
         note(text)
 
 
-def refuse_pipe(file: Path) -> None:
-    """Raise an error for a pipe or a device, of which nothing is left for a second look."""
-    if file.exists() and not file.is_file() and not file.is_dir():
-        raise click.UsageError(f"{file} is no regular file. Save it to one first, and name that.")
-
-
 def refuse_results(folder: Path) -> None:
     """Raise an error for a folder of results, which is given where a table is needed."""
-    for file, command in COMMAND_OF.items():
-        if (folder / file).is_file():
-            page = next((page for page in ("report.html", "validation.html") if (folder / page).is_file()), None)
-            way_out = "Give" if page is None else f"Open {folder / page}, or give"
-            raise click.UsageError(f"{folder}{os.sep} holds results of `l20fs {command}`. {way_out} the table of samples.")
+    command = command_of(folder)
+    if command is not None:
+        page = next((page for page in ("report.html", "validation.html") if (folder / page).is_file()), None)
+        way_out = "Give" if page is None else f"Open {folder / page}, or give"
+        raise click.UsageError(f"{folder}{os.sep} holds results of `l20fs {command}`. {way_out} the table of samples.")
 
 
 def resident_memory() -> int:

@@ -33,10 +33,12 @@ def methods(as_json: bool) -> None:
         return
     for row in rows:
         labels = "" if row["supervised"] else ", unsupervised"
-        show(f"{row['name']}: {row['kind']}{labels}; {row['cost']}; another k: {row['another_k']}\n")
+        show(f"{row['name']}: {row['kind']}{labels}; {row['cost']}; another k: {row['another_k']}")
         for text in (row["reference"], "parameters: " + (", ".join(row["parameters"]) or "none")):
-            show(textwrap.indent(textwrap.fill(text, width=100), "    ") + "\n")
-    show("\nN samples, d features, C classes, k selected features.\n")
+            for line in textwrap.wrap(text, width=100):
+                show(f"    {line}")
+    show("")
+    show("N samples, d features, C classes, k selected features.")
 
 
 def describe(selector: type[BaseSelector]) -> dict[str, Any]:

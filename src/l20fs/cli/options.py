@@ -9,7 +9,7 @@ from typing import Any, Self, get_args
 
 import click
 
-from l20fs.cli.parameter_types import SOLVERS, Bytes, Groups, MethodName, Names, Ridge, Scoring, TextValue
+from l20fs.cli.parameter_types import SOLVERS, Bytes, Count, Groups, MethodName, Names, Ridge, Scoring, TextValue
 from l20fs.defaults import DEFAULT_CLASS_WEIGHT, DEFAULT_RANKING, DEFAULT_RIDGE, DEFAULT_SCALE, DEFAULT_SOLVER
 from l20fs.evaluation.choice import SizeRule
 from l20fs.evaluation.metrics import IMBALANCE, METRICS
@@ -174,7 +174,11 @@ reading_options = together(
     ),
     click.option("--encoding", type=TextValue(), help="Encoding of a text file.  [default: detected]"),
     click.option("--decimal", type=click.Choice(get_args(Decimal)), help="Decimal mark.  [default: detected]"),
-    click.option("--skip-rows", type=click.IntRange(min=0), help="Lines above the header of a table.  [default: detected]"),
+    click.option(
+        "--skip-rows",
+        type=Count(0, 10**6, "no table has as many lines above its header"),
+        help="Lines above the header of a table.  [default: detected]",
+    ),
     click.option("--na", type=Names(), help="Texts that stand for a missing value, besides the usual ones: with commas."),
     click.option(
         "--ignore",
@@ -205,7 +209,7 @@ data_options = together(
     ),
     click.option(
         "--labels",
-        type=click.Path(path_type=Path, dir_okay=False, exists=True),
+        type=click.Path(path_type=Path, dir_okay=False, exists=True, allow_dash=True),
         help="File with the class labels (CSV, Excel, Parquet), if they are not in the table: names of the samples and "
         "labels in columns, or a label in each line.",
     ),

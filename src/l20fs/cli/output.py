@@ -1,18 +1,22 @@
-"""Output of all commands: results to stdout; notes, warnings and progress to stderr; texts and tables to files."""
+"""Output of all commands: results to stdout; notes, warnings and progress to stderr.
+
+Nothing else in this package prints, and nothing is printed as it came: names from files may hold sequences that a terminal
+obeys, or that rich takes for markup. What programs are to read verbatim goes to files.
+"""
 
 from __future__ import annotations
 
-import io
 import json
 import logging
 import os
 import sys
+import traceback
 import warnings
 import webbrowser
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
@@ -22,11 +26,12 @@ from rich.progress import (
     Progress,
     ProgressColumn,
     SpinnerColumn,
+    Task,
     TaskID,
-    TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.table import Column
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -34,27 +39,115 @@ from l20fs.cli.interruption import resumable
 from l20fs.text import printable
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from l20fs.experiments.runner import RunProgress
 
 
-#: Letters of a text in a table on the terminal.
-MOST_LETTERS = 500
+#: Letters of a text in a table on the terminal, and of a line on stderr.
+MOST_LETTERS, MOST_OF_A_NOTE = 500, 2000
+
+# ----------------------------------------------------------------------------------------------------------------- stdout
 
 
-def tsv_writer(frame: pd.DataFrame) -> Callable[[BinaryIO], object]:
-    """Return a function that writes a frame into an open file, tab-separated."""
-    from l20fs.report.formats import text_writer
+class Table:
+    """Table for the terminal: title, names of columns and cells are texts, shown as they are.
 
-    text = io.StringIO()
-    frame.to_csv(text, sep="\t", index=False, float_format="%.10g", lineterminator="\n")
-    return text_writer(text.getvalue())
+    ``look`` are options of rich's tables and columns.
+    """
+
+    def __init__(self, *headers: str, title: str = "", caption: str = "", **look: Any) -> None:
+        above, below = (
+            plain(text, style) if text else None for text, style in ((title, "table.title"), (caption, "table.caption"))
+        )
+        self.drawn = RichTable(title=above, caption=below, **look)
+        for header in headers:
+            self.add_column(header)
+
+    def add_column(self, header: str, **look: Any) -> None:
+        """Add a column on the right."""
+        self.drawn.add_column(plain(header), **look)
+
+    def add_row(self, *cells: str, style: str | None = None) -> None:
+        """Add a row at the end."""
+        self.drawn.add_row(*map(plain, cells), style=style)
+
+
+def plain(text: str, style: str = "") -> Text:
+    """Escape a text so that neither rich interprets markup or emoji codes, nor the terminal control characters."""
+    return Text(printable(text, MOST_LETTERS), style)
+
+
+def show(text: str) -> None:
+    """Print a line to stdout; control characters in it are escaped, ends of lines too."""
+    _write(f"{printable(text)}\n")
+
+
+def show_text(text: str) -> None:
+    """Print lines to stdout, which may have tabs; other control characters are escaped."""
+    _write(printable(text, kept="\n\t"))
 
 
 def show_json(value: Any) -> None:
-    """Print a value as JSON to stdout."""
-    show(json.dumps(value, indent=2) + "\n")
+    """Print a value as JSON to stdout, in ASCII and without control characters."""
+    _write(json.dumps(value, indent=2).replace("\x7f", "\\u007f") + "\n")
+
+
+def show_tables(*tables: Table) -> None:
+    """Print tables to stdout as wide as it is."""
+    console = Console()
+    with console.capture() as capture:
+        for table in tables:
+            console.print(table.drawn)
+    _write(capture.get())
+
+
+def flush() -> None:
+    """Hand over what was printed by others."""
+    _write("")
+
+
+def _write(text: str) -> None:
+    """Write to stdout; characters that it cannot encode are replaced, a closed pipe is ignored."""
+    encoding = sys.stdout.encoding or "utf-8"
+    try:
+        # click and rich would end the run with code 1 when the reader of stdout has had enough.
+        sys.stdout.write(text.encode(encoding, errors="backslashreplace").decode(encoding))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        drop_stdout()
+    except OSError as error:
+        drop_stdout()
+        raise OSError(error.errno, error.strerror, "standard output") from error
+
+
+def drop_stdout() -> None:
+    """Let go of a stdout that nobody reads, so that Python does not complain when it flushes the rest."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+# ----------------------------------------------------------------------------------------------------------------- stderr
+
+
+def note(text: str) -> None:
+    """Print a line to stderr; ends of lines in it become blanks, other control characters are escaped."""
+    one_line = text if "\n" not in text else " ".join(part.strip() for part in text.split("\n"))
+    click.echo(printable(one_line, MOST_OF_A_NOTE), err=True)
+
+
+def tell_usage(error: click.UsageError) -> None:
+    """Print how a command is used, and what is wrong."""
+    if error.ctx is not None:
+        for line in error.ctx.get_usage().split("\n"):
+            note(line)
+        note(f"Try '{error.ctx.command_path} {max(error.ctx.help_option_names, key=len)}' for help.")
+        note("")
+    note(f"Error: {error.format_message()}")
+
+
+def tell_traceback(error: BaseException) -> None:
+    """Print where an error comes from."""
+    for part in traceback.format_exception(error):
+        for line in part.split("\n"):
+            note(line)
 
 
 def tell_results(folder: Path, names: Iterable[str], *, open_page: bool) -> None:
@@ -76,39 +169,9 @@ def open_in_browser(page: Path) -> None:
     webbrowser.open(page.resolve().as_uri())
 
 
-def plain(text: str) -> Text:
-    """Escape a text so that neither rich interprets markup or emoji codes, nor the terminal control characters."""
-    return Text(printable(str(text), MOST_LETTERS).replace("\n", "\\n"))
-
-
-def show(text: str) -> None:
-    """Print to stdout; characters that it cannot encode are replaced, a closed pipe is ignored."""
-    encoding = sys.stdout.encoding or "utf-8"
-    try:
-        # click and rich would end the run with code 1 when the reader of stdout has had enough.
-        sys.stdout.write(text.encode(encoding, errors="backslashreplace").decode(encoding))
-        sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def show_tables(*tables: RichTable) -> None:
-    """Print tables to stdout as wide as it is."""
-    console = Console()
-    with console.capture() as capture:
-        for table in tables:
-            console.print(table)
-    show(capture.get())
-
-
 def readable(text: str) -> str:
     """Decode the bytes of an argument as UTF-8, also where the locale knows ASCII only."""
     return os.fsencode(text).decode("utf-8", errors="backslashreplace")
-
-
-def note(text: str) -> None:
-    """Print a line to stderr."""
-    click.echo(printable(text), err=True)
 
 
 @contextmanager
@@ -154,6 +217,19 @@ class WarningLog:
 class _Notes(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         note(record.getMessage())
+
+
+@contextmanager
+def stray_messages() -> Iterator[None]:
+    """Print warnings and log messages that nobody else takes on stderr as well, one line each."""
+    last = logging.lastResort
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, *where, **further: note(f"warning: {message}")
+        logging.lastResort = _Notes(logging.WARNING)
+        try:
+            yield
+        finally:
+            logging.lastResort = last
 
 
 @contextmanager
@@ -215,8 +291,15 @@ def working(description: str) -> Iterator[None]:
         yield
 
 
+class _Description(ProgressColumn):
+    """Subject of a bar."""
+
+    def render(self, task: Task) -> Text:
+        return plain(task.description)
+
+
 def live(*columns: ProgressColumn) -> Progress:
     """Return a display on a terminal that moves by itself, also while no step ends; nothing is drawn elsewhere."""
     console = Console(stderr=True)
-    first = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    first = (SpinnerColumn(), _Description(Column(no_wrap=True)), TimeElapsedColumn())
     return Progress(*first, *columns, console=console, transient=True, disable=not console.is_terminal)

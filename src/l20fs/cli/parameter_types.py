@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -9,13 +10,18 @@ import click
 
 from l20fs.cli.output import readable
 from l20fs.evaluation.metrics import METRICS, find_metric
-from l20fs.text import closest
+from l20fs.storage.regular_files import LargeFileError, NotAFileError
+from l20fs.storage.streams import read_once
+from l20fs.text import closest, printable
 from l20fs.typing import SolverName
 
 if TYPE_CHECKING:
     from l20fs.estimators.base import BaseSelector
 
 SOLVERS: tuple[str, ...] = get_args(SolverName)
+
+#: Largest list of names or groups: a million names of the length that genes have. Each takes five times its bytes.
+MOST_BYTES = 2**24
 
 
 def supervised_methods() -> dict[str, type[BaseSelector]]:
@@ -105,7 +111,9 @@ class Names(click.ParamType[list[str]]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[str]:
         if isinstance(value, list):
             return value
-        if value.startswith("@") or Path(value).is_file():
+        if value == "@-":
+            self.fail("standard input is for the table (-) or --labels. Name a file, or use @<( ... ).", param, ctx)
+        if value.startswith("@") or os.path.isfile(value):
             names = read_lines(Path(value.removeprefix("@")), param, ctx)
         else:
             names = [name.strip() for name in readable(value).split(",")]
@@ -136,6 +144,37 @@ class Groups(click.ParamType[dict[str, list[str]]]):
         return groups
 
 
+class Count(click.IntRange):
+    """Whole number between two limits; ``reason`` says why more would make no sense."""
+
+    def __init__(self, least: int, most: int, reason: str) -> None:
+        super().__init__(least, most)
+        self.name, self.reason = "integer", reason
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        try:
+            number = int(value)
+        except ValueError:
+            self.fail(f"{printable(str(value), 20)!r} is not a whole number.", param, ctx)
+        if number > self.most:
+            self.fail(
+                f"{printable(str(number), 20)} is more than {self.most}: {self.reason}. Use a smaller number.", param, ctx
+            )
+        return int(super().convert(number, param, ctx))
+
+    @property
+    def most(self) -> int:
+        """Largest number that is allowed."""
+        assert self.max is not None
+        return int(self.max)
+
+
+#: Numbers that options take.
+FEATURES = Count(1, 10**8, "no table that fits into a computer has as many features")
+JOBS = Count(1, 1024, "no computer works on as many fits at the same time")
+SEED = Count(0, 2**32 - 1, "seeds have 32 bits")
+
+
 class Bytes(click.ParamType[int]):
     """Number of bytes, such as 500M or 8G."""
 
@@ -153,11 +192,14 @@ class Bytes(click.ParamType[int]):
 
 
 def read_lines(file: Path, param: click.Parameter | None, ctx: click.Context | None) -> list[str]:
-    """Return the stripped lines of a small text file."""
+    """Return the stripped lines of a small text file, or of a pipe."""
     try:
-        return [line.strip() for line in file.read_text(encoding="utf-8-sig").splitlines()]
-    except (OSError, UnicodeDecodeError) as error:
+        text = read_once(file, MOST_BYTES).decode("utf-8-sig")
+    except (NotAFileError, LargeFileError) as error:
+        raise click.BadParameter(str(error), ctx=ctx, param=param) from error
+    except (OSError, ValueError) as error:  # UnicodeDecodeError among them
         reason = getattr(error, "strerror", None) or "not UTF-8 text"
         raise click.BadParameter(
             f"{str(file)!r} cannot be read ({reason}). Give a text file.", ctx=ctx, param=param
         ) from error
+    return [line.strip() for line in text.splitlines()]

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.table import Table as RichTable
 
-from l20fs.cli.folder import check_folder, versions, write_folder
+from l20fs.cli.folder import OutputFolder
 from l20fs.cli.options import ReadingOptions, reading_options
-from l20fs.cli.output import note, plain, readable, show_json, show_tables, tsv_writer
+from l20fs.cli.output import Table, note, readable, show_json, show_tables
+from l20fs.cli.parameter_types import FEATURES
+from l20fs.storage.result_folder import versions
 from l20fs.text import counted
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from l20fs.prediction.new_samples import NewSamples
     from l20fs.prediction.panel import Panel
 
-#: In the order in which they are put in place; run.json marks a complete run.
-RESULT_FILES = ("predictions.tsv", "run.json")
 #: The file of a panel in the folder that ``l20fs select`` writes.
 PANEL_FILE = "panel.json"
 MOST_ROWS_SHOWN = 20
@@ -44,7 +43,7 @@ class PredictOptions(ReadingOptions):
 @click.argument("panel", type=click.Path(path_type=Path, exists=True))
 @click.argument("data")
 @reading_options
-@click.option("-k", "n_features", type=click.IntRange(min=1), help="Features to use.  [default: those of the selection]")
+@click.option("-k", "n_features", type=FEATURES, help="Features to use.  [default: those of the selection]")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder for predictions.tsv and run.json.")
 @click.option("--json", "as_json", is_flag=True, help="Print the predictions as JSON instead of a table.")
 @click.option("--force", is_flag=True, help="Replace the results in the output folder.")
@@ -61,9 +60,12 @@ def predict(panel: Path, data: str, **given: Any) -> None:
     """
     from l20fs.cli.load import load_features
     from l20fs.prediction.new_samples import predict_samples
+    from l20fs.report.delimited import frame_writer
 
     options = PredictOptions(**given)
-    check_folder(options.output, RESULT_FILES, force=options.force)
+    output = None if options.output is None else OutputFolder(options.output, "predict")
+    if output is not None:
+        output.check(force=options.force)
     rule = load_panel(panel)
     samples = load_features(data, panel_names(rule, options.n_features), options)
     found = predict_samples(rule, columns_of(samples), options.n_features)
@@ -72,8 +74,9 @@ def predict(panel: Path, data: str, **given: Any) -> None:
     if found.n_outside:
         note(f"{outside_text(found)}: see the column `outside`")
     run = describe(panel, rule, data, samples, options.n_features) | {"replaced": found.replaced}
-    if options.output is not None:
-        names = write_folder(options.output, {"predictions.tsv": tsv_writer(frame)}, run, RESULT_FILES, force=options.force)
+    if output is not None:
+        with output.claim(force=options.force):
+            names = output.write({"predictions.tsv": frame_writer(frame)}, run)
         note(f"Results are in {options.output}{os.sep}: {', '.join(names)}")
     if options.as_json:
         show_json(run | {"predictions": records_of(frame)})
@@ -83,13 +86,18 @@ def predict(panel: Path, data: str, **given: Any) -> None:
 
 def load_panel(place: Path) -> Panel:
     """Read a panel from its file, or from the folder of results that holds it."""
-    from l20fs.cli.load import refuse_pipe
+    from l20fs.cli.incoming import as_file
+    from l20fs.data.readers import DataError
     from l20fs.prediction.panel import Panel
+    from l20fs.prediction.panel_file import MOST_BYTES
+    from l20fs.storage.result_folder import describe_change
 
-    file = place / PANEL_FILE if place.is_dir() else place
-    refuse_pipe(file)
-    if not file.is_file():
+    change = describe_change(place, PANEL_FILE) if place.is_dir() else None
+    file = place / PANEL_FILE if place.is_dir() else as_file(place, most_bytes=MOST_BYTES)
+    if not file.exists():
         raise click.UsageError(f"{place} has no {PANEL_FILE}. Make one with `l20fs select DATA -o {place}`.")
+    if change is not None:
+        raise DataError(f"{change} Give {file} itself to use it as it is.")
     return Panel.load(file)
 
 
@@ -171,11 +179,11 @@ def records_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
     ]
 
 
-def shown(frame: pd.DataFrame, panel: Panel) -> RichTable:
+def shown(frame: pd.DataFrame, panel: Panel) -> Table:
     """Return the first predictions as a table for a terminal."""
     n_more = len(frame) - MOST_ROWS_SHOWN
-    caption = f"... and {n_more} more (all of them in predictions.tsv with -o DIR)" if n_more > 0 else None
-    table = RichTable(title=f"Predicted {'classes' if panel.classes else 'numbers'}", caption=caption)
+    caption = f"... and {n_more} more (all of them in predictions.tsv with -o DIR)" if n_more > 0 else ""
+    table = Table(title=f"Predicted {'classes' if panel.classes else 'numbers'}", caption=caption)
     texts = {str(name): frame[name] for name in frame.columns if not str(name).startswith("probability_")}
     if panel.classes is not None:  # the largest alone: there may be many classes
         shares = frame[[f"probability_{name}" for name in panel.classes]].max(axis=1)
@@ -186,9 +194,9 @@ def shown(frame: pd.DataFrame, panel: Panel) -> RichTable:
             "outside": texts["outside"],
         }
     for name in texts:
-        table.add_column(plain(name), justify="right" if name == "probability" else "left", overflow="fold")
+        table.add_column(name, justify="right" if name == "probability" else "left", overflow="fold")
     for row in range(min(len(frame), MOST_ROWS_SHOWN)):
-        table.add_row(*(plain(_short(column.iloc[row])) for column in texts.values()))
+        table.add_row(*(_short(column.iloc[row]) for column in texts.values()))
     return table
 
 

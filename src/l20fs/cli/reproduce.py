@@ -8,8 +8,9 @@ from typing import Any
 import click
 
 from l20fs.cli.data import data_dir_option
-from l20fs.cli.folder import check_writable
+from l20fs.cli.folder import OutputFolder
 from l20fs.cli.output import cell_bars, note, show
+from l20fs.cli.parameter_types import JOBS
 from l20fs.text import did_you_mean, joined
 
 #: The exhibits, in the order of the paper; ``all`` stands for every one.
@@ -67,10 +68,17 @@ class ExhibitName(click.Choice[str]):
     show_default=True,
     help="The paper's protocol, which is optimistic, or the honest one beside it (five times the work).",
 )
-@click.option("--n-jobs", type=click.IntRange(min=1), default=2, show_default=True, help="Fits at the same time.")
+@click.option("--n-jobs", type=JOBS, default=2, show_default=True, help="Fits at the same time.")
+@click.option("--force", is_flag=True, help="Replace results in the folder that were edited.")
 @data_dir_option
 def reproduce(
-    what: tuple[str, ...], folder: Path, datasets: str | None, protocol: str, n_jobs: int, data_dir: Path | None
+    what: tuple[str, ...],
+    folder: Path,
+    datasets: str | None,
+    protocol: str,
+    n_jobs: int,
+    force: bool,
+    data_dir: Path | None,
 ) -> None:
     """Reproduce the paper's tables and figures, beside the printed numbers.
 
@@ -84,20 +92,22 @@ def reproduce(
     """
     from l20fs.data.catalogue import paper_sets
     from l20fs.experiments.reproduce import Reproduction
-    from l20fs.report.index import write_reproduction_page
+    from l20fs.report.index import PAGE
 
     wanted = None if datasets is None else [name.strip() for name in datasets.split(",")]
     for name in wanted or []:
         if name not in paper_sets():
             raise click.UsageError(f"--datasets: {name!r} is not a set of the paper. {hint(name, list(paper_sets()))}")
-    check_writable(folder)
+    output = OutputFolder(folder, "reproduce")
+    output.check(force=force)
     with cell_bars(folder) as on_progress:
         reproduction = Reproduction(
-            folder,
+            output,
             data_dir=data_dir,
             datasets=wanted,
             is_honest=protocol == "both",
             n_jobs=n_jobs,
+            force=force,
             note=note,
             on_progress=on_progress,
         )
@@ -105,6 +115,6 @@ def reproduce(
         made = reproduction.make(names)
     for exhibit in made:
         for name in exhibit.files:
-            show(f"{folder / name}\n")
+            show(str(folder / name))
     if made:
-        note(f"All of it on one page: {write_reproduction_page(folder, made)}")
+        note(f"All of it on one page: {folder / PAGE}")

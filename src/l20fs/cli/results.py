@@ -1,23 +1,15 @@
-"""Output folder of ``l20fs select``: locked, written together, run.json last."""
+"""Results of ``l20fs select``: what a run depends on, what it keeps, and its files."""
 
 from __future__ import annotations
 
 import json
 import os
-import platform
-from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
-from importlib.metadata import version
-from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import click
 import pandas as pd
 
-from l20fs.cli.folder import check_writable
-from l20fs.cli.options import SelectOptions
-from l20fs.cli.output import tsv_writer
 from l20fs.cli.select_content import selection_tsv
 from l20fs.cli.select_findings import Findings
 from l20fs.cli.select_panel import make_panel
@@ -25,29 +17,16 @@ from l20fs.data.readers import Samples
 from l20fs.evaluation.target_summary import Classes, summarise
 from l20fs.prediction.panel import Panel
 from l20fs.report.content import Content
+from l20fs.report.delimited import frame_writer
 from l20fs.report.formats import text_writer
 from l20fs.report.measures import PanelNumbers
 from l20fs.report.page import render
-from l20fs.storage.files import write_together
+from l20fs.storage.files import Writer
+from l20fs.storage.result_folder import RUN, ResultFolder, versions
 from l20fs.text import counted
 
-#: In the order in which they are put in place; run.json marks a complete run.
-RESULT_FILES = (
-    "selection.tsv",
-    "path.npz",
-    "cv.tsv",
-    "stability.tsv",
-    "panel.json",
-    "report.json",
-    "report.html",
-    "run.json",
-)
 #: Folders in the output folder: the resamples, the passes over a file that is read in blocks, and the folds.
 RESAMPLES, PASSES, FOLDS = "stability", "passes", "folds"
-#: Files of a run that is not finished, by folder.
-UNFINISHED = {RESAMPLES: "resample-*.json", PASSES: "pass-*.npz", FOLDS: "fold-*.npz"}
-
-PACKAGES = ("l20fs", "numpy", "scipy", "scikit-learn")
 
 
 def describe_run(samples: Samples, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -73,96 +52,46 @@ def describe_run(samples: Samples, arguments: dict[str, Any]) -> dict[str, Any]:
                 "features": len(samples.missing),
             },
         },
-        "versions": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
+        "versions": versions("scipy", "scikit-learn"),
     }
 
 
-def check_output(folder: Path | None, *, force: bool, resume: bool) -> None:
-    """Raise an error for an invalid output folder before any work is done."""
-    if folder is None:
-        return
-    check_writable(folder)
-    present = [name for name in RESULT_FILES if (folder / name).exists()]
-    if force or resume:
-        return
-    if present:
-        raise click.UsageError(f"-o {folder}: holds results already ({', '.join(present)}). Use --force to replace them.")
-    if any(any((folder / name).glob(pattern)) for name, pattern in UNFINISHED.items()):
-        raise click.UsageError(
-            f"-o {folder}: holds a run that was not finished. Use --resume to go on, or --force to begin anew."
-        )
-
-
-def check_same_run(folder: Path, run: dict[str, Any]) -> None:
+def check_same_run(output: ResultFolder, run: dict[str, Any]) -> None:
     """Raise an error if a finished run of other data or options is resumed."""
-    try:
-        stored = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-        differing = [key for key in run if stored[key] != json.loads(json.dumps(run[key]))]
-    except FileNotFoundError:
+    if not (output.path / RUN).exists():
         return
-    except (ValueError, KeyError, TypeError):
-        differing = ["run.json"]
+    stored = output.record
+    differing = [key for key in run if stored.get(key) != json.loads(json.dumps(run[key]))] if stored else [RUN]
     if differing:
         raise click.UsageError(
-            f"--resume: {folder} holds the results of another run (other {', '.join(differing)}). Use --force to replace "
-            "them, or another folder."
+            f"--resume: {output.path} holds the results of another run (other {', '.join(differing)}). Use --force to "
+            "replace them, or another folder."
         )
 
 
-def is_finished(folder: Path, options: SelectOptions) -> bool:
-    """Return whether a folder holds all files of a run that every method and target has."""
-    optional = {"path.npz", "panel.json", *(() if options.stability else ["stability.tsv"])}
-    return all((folder / name).is_file() for name in RESULT_FILES if name not in optional)
-
-
-def describe_kept(folder: Path, n_resamples: int | None) -> str:
+def describe_kept(output: ResultFolder, n_resamples: int | None) -> str:
     """Say what an interrupted run left to be resumed; empty if that is nothing."""
-    numbers = {name: len(list((folder / name).glob(pattern))) for name, pattern in UNFINISHED.items()}
+    numbers = {name: len(output.kept(name)) for name in (PASSES, FOLDS, RESAMPLES)}
     kept = [counted(numbers[name], noun) for name, noun in ((PASSES, "part of the file"), (FOLDS, "fold")) if numbers[name]]
     kept += [f"{numbers[RESAMPLES]} of {n_resamples} resamples"] if numbers[RESAMPLES] else []
-    return f"{', '.join(kept)} kept in {folder}{os.sep}" if kept else ""
+    return f"{', '.join(kept)} kept in {output.path}{os.sep}" if kept else ""
 
 
-def clear_leftovers(folder: Path, *, resamples: bool) -> None:
-    """Remove incomplete files of a killed run, and its resamples and folds unless they are to be used."""
-    patterns = [f".{name}.*.part" for name in RESULT_FILES]
-    patterns += [f"{name}/.{pattern.partition('.')[0]}.part" for name, pattern in UNFINISHED.items()]
-    patterns += [f"{RESAMPLES}/{UNFINISHED[RESAMPLES]}"] if resamples else []
-    for pattern in patterns:
-        for file in folder.glob(pattern):
-            file.unlink(missing_ok=True)
-    if resamples:
-        clear_checkpoints(folder)
-
-
-def clear_checkpoints(folder: Path) -> None:
-    """Remove the stored passes and folds, which are of no use after the fits."""
-    for name in (PASSES, FOLDS):
-        for file in (folder / name).glob(UNFINISHED[name]):
-            file.unlink(missing_ok=True)
-        with suppress(OSError):  # not there, or with something else in it
-            (folder / name).rmdir()
-
-
-def write_results(folder: Path, findings: Findings, content: Content) -> list[str]:
-    """Write the result files atomically and return their names."""
-    writers: dict[str, Callable[[BinaryIO], object]] = {"selection.tsv": text_writer(selection_tsv(findings, content))}
+def write_results(output: ResultFolder, findings: Findings, content: Content) -> list[str]:
+    """Write the result files together and return their names."""
+    writers: dict[str, Writer] = {"selection.tsv": text_writer(selection_tsv(findings, content))}
     if findings.path is not None:
         writers["path.npz"] = findings.path.write
-    writers["cv.tsv"] = tsv_writer(pd.DataFrame(cv_table(findings)))
+    writers["cv.tsv"] = frame_writer(pd.DataFrame(cv_table(findings)))
     if findings.stability is not None:
-        writers["stability.tsv"] = tsv_writer(findings.stability.selection_frame())
+        writers["stability.tsv"] = frame_writer(findings.stability.selection_frame())
     panel = make_panel(findings)
     if panel is not None:
         writers["panel.json"] = text_writer(panel.to_json())
         content = replace(content, panel=numbers_for_page(panel, content))
     writers["report.json"] = text_writer(content.to_json() + "\n")
     writers["report.html"] = text_writer(render(content))
-    writers["run.json"] = text_writer(json.dumps(findings.provenance, indent=2, ensure_ascii=False) + "\n")
-    write_together({folder / name: write for name, write in writers.items()})
-    for name in set(RESULT_FILES) - writers.keys():
-        (folder / name).unlink(missing_ok=True)  # of the run that was replaced
-    return list(writers)
+    return output.write(writers, findings.provenance)
 
 
 def numbers_for_page(panel: Panel, content: Content) -> PanelNumbers | None:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.table import Table as RichTable
 
+from l20fs.cli.folder import OutputFolder
 from l20fs.cli.interruption import resumable
 from l20fs.cli.options import (
     CommonFirst,
@@ -18,11 +18,10 @@ from l20fs.cli.options import (
     model_options,
     scoring_option,
 )
-from l20fs.cli.output import note, plain, readable, show, show_json, show_tables, tell_page, tell_results
-from l20fs.cli.parameter_types import SOLVERS
+from l20fs.cli.output import Table, note, readable, show, show_json, show_tables, tell_page, tell_results
+from l20fs.cli.parameter_types import FEATURES, JOBS, SEED, SOLVERS, Count
 from l20fs.defaults import DEFAULT_N_FEATURES
 from l20fs.evaluation.choice import FIRST_LIMIT, LAST_LIMIT
-from l20fs.storage.files import claimed
 from l20fs.text import percent, with_interval
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ WITHOUT_EFFECT = ("output", "n_jobs", "force", "resume", "as_json", "open_page",
 @click.command(cls=CommonFirst)
 @click.argument("data")
 @data_options
-@click.option("-k", "n_features", type=click.IntRange(min=1), help=f"Features to select.  [default: {DEFAULT_N_FEATURES}]")
+@click.option("-k", "n_features", type=FEATURES, help=f"Features to select.  [default: {DEFAULT_N_FEATURES}]")
 @click.option(
     "--auto",
     type=click.Choice(["1se", "best"]),
@@ -49,7 +48,7 @@ WITHOUT_EFFECT = ("output", "n_jobs", "force", "resume", "as_json", "open_page",
 )
 @click.option(
     "--max-features",
-    type=click.IntRange(min=1),
+    type=FEATURES,
     help="The largest number that --auto tries.  "
     f"[default: {FIRST_LIMIT}, doubled up to {LAST_LIMIT} while the best is there]",
 )
@@ -58,14 +57,12 @@ WITHOUT_EFFECT = ("output", "n_jobs", "force", "resume", "as_json", "open_page",
 @model_options
 @click.option(
     "--stability",
-    type=click.IntRange(min=2),
+    type=Count(2, 100_000, "100 halves are enough, and 1000 are exact to one per cent"),
     help="Repeat the selection on this many halves of the samples, for example 100.",
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder for the result files and the report page.")
-@click.option("--n-jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Fits at the same time.")
-@click.option(
-    "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of the folds and halves."
-)
+@click.option("--n-jobs", type=JOBS, default=1, show_default=True, help="Fits at the same time.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of the folds and halves.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON instead of tables.")
 @click.option("--force", is_flag=True, help="Replace the results in the output folder.")
 @click.option(
@@ -84,19 +81,22 @@ def select(data: str, **given: Any) -> None:
       l20fs select relapse.csv --target relapse --scoring roc_auc --auto best -o results
       l20fs select methylation.csv --target age --task regression --auto 1se -o results
     """
-    from l20fs.cli.load import load
-    from l20fs.cli.results import check_output, describe_kept, describe_run
+    from l20fs.cli.load import load, refuse_changed
+    from l20fs.cli.results import describe_kept, describe_run
     from l20fs.cli.select_pipeline import run_selection
 
     options = SelectOptions(**given)
     check_combination(options)
-    output = options.output
-    check_output(output, force=options.force, resume=options.resume)
+    output = None if options.output is None else OutputFolder(options.output, "select")
+    if output is not None:
+        output.check(force=options.force, resume=options.resume)
     options = options.completed()
     in_blocks = options.method in SOLVERS
     if output is None:
         samples = load(data, options, in_blocks=in_blocks)
-        tell(run_selection(samples, options, describe_run(samples, arguments(data, options)), None))
+        findings = run_selection(samples, options, describe_run(samples, arguments(data, options)), None)
+        refuse_changed(samples)
+        tell(findings)
         note("Nothing was written; add -o DIR to keep the results and a report page.")
         return
     with resumable(lambda: describe_kept(output, options.stability), "--resume"):
@@ -104,34 +104,29 @@ def select(data: str, **given: Any) -> None:
         run_into(output, samples, options, describe_run(samples, arguments(data, options)))
 
 
-def run_into(output: Path, samples: Samples, options: SelectOptions, run: dict[str, Any]) -> None:
+def run_into(output: OutputFolder, samples: Samples, options: SelectOptions, run: dict[str, Any]) -> None:
     """Run all steps, write the results into a folder and print them, unless a run there that is to be resumed is done."""
-    from l20fs.cli.results import (
-        check_output,
-        check_same_run,
-        clear_checkpoints,
-        clear_leftovers,
-        is_finished,
-        write_results,
-    )
+    from l20fs.cli.load import refuse_changed
+    from l20fs.cli.results import FOLDS, PASSES, RESAMPLES, check_same_run, write_results
     from l20fs.cli.select_content import build_content
     from l20fs.cli.select_pipeline import run_selection
 
-    with claimed(output):
-        check_output(output, force=options.force, resume=options.resume)
+    with output.claim(force=options.force, resume=options.resume):
         if options.resume and not options.force:
             check_same_run(output, run)
-        clear_leftovers(output, resamples=not options.resume)
-        if options.resume and not (options.force or options.as_json) and is_finished(output, options):
-            clear_checkpoints(output)
-            note(f"Nothing to do: the run in {output}{os.sep} is finished.")
-            tell_page(output, open_page=options.open_page)
+        if not options.resume:
+            output.forget(RESAMPLES, PASSES, FOLDS)
+        if options.resume and not (options.force or options.as_json) and not output.missing():
+            output.forget(PASSES, FOLDS)
+            note(f"Nothing to do: the run in {output.path}{os.sep} is finished.")
+            tell_page(output.path, open_page=options.open_page)
             return
-        findings = run_selection(samples, options, run, output)
+        findings = run_selection(samples, options, run, output.path)
+        refuse_changed(samples)
         names = write_results(output, findings, build_content(findings))
-        clear_checkpoints(output)
+        output.forget(PASSES, FOLDS)  # they are of no use after the fits
     tell(findings)
-    tell_results(output, names, open_page=options.open_page)
+    tell_results(output.path, names, open_page=options.open_page)
 
 
 def check_combination(options: SelectOptions) -> None:
@@ -176,7 +171,7 @@ def tell(findings: Findings) -> None:
     show_tables(features_table(findings, panel, stability), *scores)
     for text in (answer(findings), nested_answer(findings), settings(findings)):
         if text is not None:
-            show(text + "\n")
+            show(text)
 
 
 def summary(findings: Findings, panel: Panel, stability: Stability | None) -> dict[str, Any]:
@@ -208,14 +203,14 @@ def summary(findings: Findings, panel: Panel, stability: Stability | None) -> di
     }
 
 
-def features_table(findings: Findings, panel: Panel, stability: Stability | None) -> RichTable:
+def features_table(findings: Findings, panel: Panel, stability: Stability | None) -> Table:
     """Return the best features, and where each of them is high or low."""
     n_rows = min(len(panel.features), MOST_ROWS_SHOWN)
     n_more = findings.k - n_rows
     n_features = len(findings.samples.feature_names)
     where = "selection.tsv" if findings.options.output is not None else "selection.tsv with -o DIR"
-    caption = f"... and {n_more} more (all of them in {where})" if n_more else None
-    table = RichTable(title=f"The best {findings.k} of {n_features} features", caption=caption)
+    caption = f"... and {n_more} more (all of them in {where})" if n_more else ""
+    table = Table(title=f"The best {findings.k} of {n_features} features", caption=caption)
     table.add_column("rank", justify="right")
     table.add_column("feature")
     table.add_column("score" if panel.norms is None else "weight", justify="right")
@@ -223,7 +218,7 @@ def features_table(findings: Findings, panel: Panel, stability: Stability | None
     if stability is not None:
         table.add_column("stability", justify="right")
     for i in range(n_rows):
-        cells: list[Any] = [str(i + 1), plain(panel.features[i]), weight_text(panel, i), plain(panel.levels[i])]
+        cells = [str(i + 1), panel.features[i], weight_text(panel, i), panel.levels[i]]
         if stability is not None:
             cells.append(percent(stability.frequencies[i]))
         table.add_row(*cells)
@@ -237,7 +232,7 @@ def weight_text(panel: Panel, i: int) -> str:
     return f"{panel.norms[i]:.4g}" if panel.norms[i] else f"0 ({panel.rules[i]})"
 
 
-def scores_at_a_few(findings: Findings) -> RichTable:
+def scores_at_a_few(findings: Findings) -> Table:
     """Return the scores at a few numbers of features, with their intervals."""
     from l20fs.cli.select_sentences import chance_text
 
@@ -245,7 +240,7 @@ def scores_at_a_few(findings: Findings) -> RichTable:
     sizes, metric = findings.predictions.sizes, findings.metric
     title = f"{metric.title[0].upper()}{metric.title[1:]} (95 % interval): {findings.provenance['protocol']}"
     caption = chance_text(findings)
-    table = RichTable(title=title, caption=caption[0].upper() + caption[1:])
+    table = Table(title=title, caption=caption[0].upper() + caption[1:])
     table.add_column("features", justify="right")
     for judge in findings.curves:
         table.add_column(judge, justify="right")

@@ -24,7 +24,8 @@ from l20fs.evaluation.validation import class_rates, reliability
 from l20fs.objective.path_ranking import RULES
 from l20fs.report import sentences
 from l20fs.report.confusion import MOST_CLASSES, confused_pairs
-from l20fs.report.content import MOST_LINES, N_SUBSTITUTES, Content, Curve, PathLines, Stability, write_tsv
+from l20fs.report.content import MOST_LINES, N_SUBSTITUTES, Content, Curve, PathLines, Stability
+from l20fs.report.delimited import join_names, write_tsv
 from l20fs.report.measures import ClassRate, Numbers, Reliability, Roc
 from l20fs.report.rules import MOST_POINTS, MOST_ROC_POINTS
 from l20fs.typing import Array
@@ -148,7 +149,7 @@ def _columns(findings: Findings, units: list[Array]) -> dict[str, list[str]]:
         columns["stability"] = [_text(share) for share in findings.stability.frequencies_[heads]]
     if findings.has_groups:
         names = findings.samples.feature_names
-        columns["members"] = [", ".join(str(names[j]) for j in members) for members in units]
+        columns["members"] = [join_names(str(names[j]) for j in members) for members in units]
     return columns
 
 

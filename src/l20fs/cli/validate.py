@@ -8,27 +8,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.table import Table as RichTable
 
-from l20fs.cli.folder import check_folder, write_folder
+from l20fs.cli.folder import OutputFolder
 from l20fs.cli.options import data_options
 from l20fs.cli.output import (
+    Table,
     note,
     open_in_browser,
-    plain,
     show,
     show_json,
     show_tables,
-    tsv_writer,
 )
-from l20fs.text import printable
+from l20fs.cli.parameter_types import FEATURES, SEED
 
 if TYPE_CHECKING:
     from l20fs.cli.validate_steps import Judgement, ValidateOptions
-    from l20fs.report.document import Table
-
-#: In the order in which they are put in place; run.json marks a complete run.
-RESULT_FILES = ("validation.tsv", "predictions.tsv", "validation.json", "validation.html", "run.json")
+    from l20fs.report import document
 
 
 @click.command()
@@ -36,9 +31,9 @@ RESULT_FILES = ("validation.tsv", "predictions.tsv", "validation.json", "validat
 @click.argument("data")
 @click.argument("test", required=False)
 @data_options
-@click.option("-k", "n_features", type=click.IntRange(min=1), help="Features of the panel to use.")
+@click.option("-k", "n_features", type=FEATURES, help="Features of the panel to use.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder for the result files and the page.")
-@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of the folds.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of the folds.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON instead of tables.")
 @click.option("--force", is_flag=True, help="Replace the results in the output folder.")
 @click.option("--open", "open_page", is_flag=True, help="Open the page in the browser.")
@@ -55,12 +50,15 @@ def validate(panel: Path, data: str, test: str | None, **given: Any) -> None:
       l20fs validate genes.txt tumours.tsv --target type -o validation
       l20fs validate genes.txt tumours.tsv cohort.tsv --target type --open -o validation
     """
+    from l20fs.cli.incoming import refuse_twice
     from l20fs.cli.validate_steps import ValidateOptions, judge_list, judge_panel
 
     options = ValidateOptions(**given)
     is_list = not is_panel(panel)
     check_combination(options, is_list=is_list, test=test)
-    check_folder(options.output, RESULT_FILES, force=options.force)
+    refuse_twice(panel, data, test, options.labels)
+    if options.output is not None:
+        OutputFolder(options.output, "validate").check(force=options.force)
     found = judge_list(panel, data, test, options) if is_list else judge_panel(panel, data, options)
     finish(found, options)
 
@@ -83,10 +81,11 @@ def is_panel(place: Path) -> bool:
     """Return whether a file is a panel, or a folder with one, and not a list of names."""
     if place.is_dir() or place.suffix.lower() == ".json":
         return True
-    from l20fs.cli.load import refuse_pipe
+    from l20fs.cli.incoming import as_file
+    from l20fs.prediction.panel_file import MOST_BYTES
+    from l20fs.storage.regular_files import open_regular
 
-    refuse_pipe(place)
-    with open(place, "rb") as stream:
+    with open_regular(as_file(place, most_bytes=MOST_BYTES)) as stream:
         return stream.read(100).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
 
 
@@ -98,6 +97,7 @@ def finish(found: Judgement, options: ValidateOptions) -> None:
     import pandas as pd
 
     from l20fs.cli.validate_content import as_json, scores_frame, scores_table
+    from l20fs.report.delimited import frame_writer
     from l20fs.report.formats import text_writer
     from l20fs.report.validation import validation_page
 
@@ -113,7 +113,8 @@ def finish(found: Judgement, options: ValidateOptions) -> None:
         show_json(stored)
     else:
         show_tables(*(terminal_table(name, scores_table(part)) for name, part in found.parts.items()))
-        show("".join(f"{printable(text)}\n" for text in found.answers))
+        for text in found.answers:
+            show(text)
     if options.output is None:
         note("Nothing was written; add -o DIR to keep the results and a page.")
         return
@@ -127,23 +128,25 @@ def finish(found: Judgement, options: ValidateOptions) -> None:
         warnings=[*found.warnings, *found.notes],
     )
     frames = [scores_frame(part, name) for name, part in found.parts.items()]
-    writers = {"validation.tsv": tsv_writer(pd.concat(frames))}
+    writers = {"validation.tsv": frame_writer(pd.concat(frames))}
     if found.predictions is not None:
-        writers["predictions.tsv"] = tsv_writer(found.predictions)
+        writers["predictions.tsv"] = frame_writer(found.predictions)
     writers["validation.json"] = text_writer(json.dumps(stored, indent=2, ensure_ascii=False) + "\n")
     writers["validation.html"] = text_writer(page)
-    names = write_folder(options.output, writers, found.run, RESULT_FILES, force=options.force)
+    output = OutputFolder(options.output, "validate")
+    with output.claim(force=options.force):
+        names = output.write(writers, found.run)
     note(f"Results are in {options.output}{os.sep}: {', '.join(names)}")
     note(f"Look at {options.output / 'validation.html'}")
     if options.open_page:
         open_in_browser(options.output / "validation.html")
 
 
-def terminal_table(name: str, table: Table) -> RichTable:
+def terminal_table(name: str, table: document.Table) -> Table:
     """Return a table of a document for the terminal."""
-    shown = RichTable(title=name)
+    shown = Table(title=name)
     for label, is_number in zip(table.header, table.is_number, strict=True):
         shown.add_column(label, justify="right" if is_number else "left")
     for row in table.rows:
-        shown.add_row(*(plain(cell.text) for cell in row))
+        shown.add_row(*(cell.text for cell in row))
     return shown

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from l20fs.cli.feature_list import ListReport, cross_validate, inspect_list, make_model
-from l20fs.cli.folder import versions
+from l20fs.cli.incoming import as_file
 from l20fs.cli.load import load, load_features
 from l20fs.cli.options import DataOptions
 from l20fs.cli.output import note, readable, stated_warnings
@@ -40,6 +40,8 @@ from l20fs.prediction.new_samples import predict_samples
 from l20fs.prediction.panel import Panel
 from l20fs.report.validation import Section
 from l20fs.storage.records import RecordError, read_value
+from l20fs.storage.result_folder import versions
+from l20fs.storage.streams import title_of
 from l20fs.text import MOST, counted, folded, listed
 
 
@@ -92,7 +94,7 @@ def judge_panel(place: Path, data: str, options: ValidateOptions) -> Judgement:
     panel = load_panel(place)
     if options.task not in ("auto", panel.task):
         raise click.UsageError(f"--task {options.task}: the panel is one of {panel.task}. Leave the option out.")
-    found = Judgement(f"{readable(place.name)} on {readable(Path(data).name)}", run={})
+    found = Judgement(f"{readable(title_of(place))} on {readable(title_of(data))}", run={})
     samples = judge_cohort(found, panel, data, options, promise_of(panel, options.n_features))
     found.run = describe(place, data, samples, options) | {"panel": {"sha256": panel.sha256}}
     if panel.data_sha256 is not None and panel.data_sha256 == samples.sha256:
@@ -203,7 +205,7 @@ def judge_list(place: Path, data: str, test: str | None, options: ValidateOption
     names = read_names(place)
     samples = load(data, options)
     rows = rows_of(names, samples, place)
-    found = Judgement(f"{readable(place.name)} on {samples.title}", run=describe(place, data, samples, options))
+    found = Judgement(f"{readable(title_of(place))} on {samples.title}", run=describe(place, data, samples, options))
     targets = summarise(samples.y)
     found.notes += samples.notes
     with stated_warnings() as texts:
@@ -217,7 +219,7 @@ def judge_list(place: Path, data: str, test: str | None, options: ValidateOption
             f"were used.{near_names(missing, samples.feature_names)}"
         )
     found.parts["cross-validation"] = result
-    listed_as = f"{samples.title} by cross-validation, with {counted(len(rows), 'feature')} of {readable(place.name)}"
+    listed_as = f"{samples.title} by cross-validation, with {counted(len(rows), 'feature')} of {readable(title_of(place))}"
     found.answers += [answer(result, listed_as), distance_text(found.report)]
     found.facts += [("Features", str(len(rows))), ("Samples", str(samples.X.shape[0]))]
     found.sections += [*sections_of(result), *list_sections(found.report)]
@@ -239,9 +241,9 @@ def judge_list(place: Path, data: str, test: str | None, options: ValidateOption
 
 def read_names(place: Path) -> list[str]:
     """Return the names of a list, each once."""
-    names = list(dict.fromkeys(line for line in read_lines(place, None, None) if line and not line.startswith("#")))
+    names = list(dict.fromkeys(line for line in read_lines(as_file(place), None, None) if line and not line.startswith("#")))
     if not names:
-        raise DataError(f"{place.name}: no names. Give one feature per line.")
+        raise DataError(f"{title_of(place)}: no names. Give one feature per line.")
     return names
 
 
@@ -251,7 +253,7 @@ def rows_of(names: list[str], samples: Samples, place: Path) -> list[int]:
     rows = [known[name] for name in names if name in known]
     if not rows:
         raise DataError(
-            f"{place.name}: none of its {len(names)} names ({listed(names)}) is a feature of {samples.title}. Give one "
+            f"{title_of(place)}: none of its {len(names)} names ({listed(names)}) is a feature of {samples.title}. Give one "
             f"feature per line, as the table names them.{near_names(names, samples.feature_names)}"
         )
     return rows

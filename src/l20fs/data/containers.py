@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from l20fs.data.readers import DataError, UnknownColumnError, read_table
 from l20fs.data.readers.arrays import Arrays, load_mat, load_npz
+from l20fs.data.readers.digest import read_file
 from l20fs.data.readers.limits import check_memory
 from l20fs.data.readers.table import Request
 from l20fs.typing import Array
@@ -48,12 +49,12 @@ def read_labelled(file: Path, target: str | None = None) -> LabelledArrays:
 
 def read_npz(file: Path) -> LabelledArrays:
     """Read the arrays X and y of an .npz file, and ``class_names`` and ``feature_names`` if there are any."""
-    return _checked_arrays(load_npz(file.read_bytes(), Request(file)), file)
+    return _checked_arrays(load_npz(read_file(Request(file)), Request(file)), file)
 
 
 def read_mat(file: Path) -> LabelledArrays:
     """Read the variables X and Y (or fea and gnd, data and label) of a MATLAB file."""
-    return _checked_arrays(load_mat(file.read_bytes(), Request(file)), file)
+    return _checked_arrays(load_mat(read_file(Request(file)), Request(file)), file)
 
 
 def _checked_arrays(found: Arrays, file: Path) -> LabelledArrays:

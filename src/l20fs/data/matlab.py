@@ -59,6 +59,7 @@ class Variable:
         """Read the matrix, or one text per row; at most ``most_bytes`` are decompressed."""
         if self.kind in ("cell", "struct", "object", "sparse", "complex"):
             raise MatlabError(f"{self.name} is a {self.kind}; it must be a full matrix of real numbers")
+        most_bytes = min(most_bytes, self.memory + HEAD)  # no number takes more than eight bytes
         content = _unpack(self.stored, most_bytes) if self.is_compressed else self.stored
         kind, data = next(islice(_elements(content, self.order), 3, None), NOTHING)
         values = _characters(kind, data, self.order) if self.kind == "char" else _numbers(kind, data, self.order)

@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from l20fs.blocks.hdf5_layout import DataSet, check_data_set, data_sets, member
 from l20fs.data.matlab import MatlabError
 
 #: Beginning of the header, and the signature of HDF5 behind it.
@@ -45,7 +46,7 @@ class StoredVariable:
     def memory(self) -> int:
         """Bytes of the matrix in memory, as floating-point numbers."""
         if self.kind != "sparse":
-            return 8 * math.prod(self.shape)
+            return 8 * max(math.prod(self.shape), math.prod(getattr(self.stored, "chunks", None) or (0,)))
         data = self.stored.get("data")
         return 16 * (0 if data is None else math.prod(data.shape)) + PER_NAME * sum(self.shape)
 
@@ -56,7 +57,7 @@ class StoredVariable:
         if self.kind == "char":
             return np.array(_texts(self.stored, most_bytes, self.name))
         if self.kind == "cell":
-            return np.array(self._cell_texts(most_bytes))
+            return self._cell_texts(most_bytes)
         if self.kind not in NUMBERS:
             hint = "; use cellstr() or double() in MATLAB" if self.kind in ("string", "categorical") else ""
             raise MatlabError(f"{self.name} is a {self.kind}; it must be a matrix of real numbers, or text{hint}")
@@ -72,15 +73,27 @@ class StoredVariable:
         matrix.check_format(full_check=True)
         return matrix
 
-    def _cell_texts(self, most_bytes: int) -> list[str]:
+    def _cell_texts(self, most_bytes: int) -> NDArray[Any]:
+        """Return the texts of a cell, which may refer to the same long one many times: an array has that length for each."""
         references = _read(self.stored, most_bytes, self.name, "O").T.reshape(-1, order="F")
         texts: list[str] = []
+        longest = 0
         for reference in references:
             element = self.file[reference]
             if _kind(element) != "char":
                 raise MatlabError(f"{self.name} is a cell that holds {_kind(element)}; its elements must be texts")
             texts.append("".join(_texts(element, most_bytes, self.name)))
-        return texts
+            longest = max(longest, len(texts[-1]))
+            if 4 * longest * len(references) > most_bytes:
+                raise MatlabError(f"{self.name} has texts of {longest} characters, which take more than {most_bytes} bytes")
+        return np.array(texts)
+
+    @property
+    def missing(self) -> str:
+        """Number of chunks that were never written, as a text for the user; empty if all are there."""
+        parts = [DataSet(self.stored)] if self.kind in NUMBERS else data_sets(self.stored) if self.kind == "sparse" else []
+        found = [f"{part.name!r}: {part.n_missing} of {part.n_chunks} chunks" for part in parts if part.n_missing]
+        return ", ".join(found)
 
 
 def read_stored(file: Any) -> dict[str, StoredVariable]:
@@ -89,17 +102,10 @@ def read_stored(file: Any) -> dict[str, StoredVariable]:
     for name in file:
         if name.startswith("#"):  # what cells and objects refer to
             continue
-        element = _linked(file, name)
+        element = member(file, name)
         kind = _kind(element)
         found[name] = StoredVariable(name, kind, _shape(element, kind), element, file)
     return found
-
-
-def _linked(group: Any, name: str) -> Any:
-    """Return an element that is in the file itself."""
-    if type(group.get(name, getlink=True)).__name__ != "HardLink":
-        raise MatlabError(f"{name} is a link to another place")
-    return group[name]
 
 
 def _kind(element: Any) -> str:
@@ -124,7 +130,7 @@ def _part(group: Any, name: str, most_bytes: int, variable: str) -> NDArray[Any]
     """Read a part of a sparse matrix; without any value there are neither data nor rows."""
     if name not in group and name != "jc":
         return None
-    return _read(_linked(group, name), most_bytes, variable, "iuf")
+    return _read(member(group, name), most_bytes, variable, "iuf")
 
 
 def _texts(element: Any, most_bytes: int, variable: str) -> list[str]:
@@ -139,13 +145,13 @@ def _texts(element: Any, most_bytes: int, variable: str) -> list[str]:
 
 def _read(element: Any, most_bytes: int, variable: str, kinds: str) -> NDArray[Any]:
     """Read a data set of at most ``most_bytes`` that is in the file itself."""
-    if element.external or element.is_virtual:
-        raise MatlabError(f"{variable} has its values in another file")
+    check_data_set(element, may_refer="O" in kinds)
     dtype, sizes = element.dtype, (element.shape, element.chunks or ())
     if dtype.kind not in kinds or (dtype.kind == "O" and not _holds_references(dtype)):
         raise MatlabError(f"{variable} holds {dtype}")
     if any(max(8, dtype.itemsize) * math.prod(size) > most_bytes for size in sizes):
         raise MatlabError(f"{variable} has the shape {element.shape}, which takes more than {most_bytes} bytes")
+    DataSet(element).check_chunks(most_bytes // 8)
     return np.asarray(element[()])
 
 

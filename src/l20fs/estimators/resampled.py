@@ -13,7 +13,7 @@ from l20fs.estimators.penalty import penalty_of
 from l20fs.estimators.selector import L20Selector
 from l20fs.evaluation.resampling import Pairs
 from l20fs.inputs.targets import forget_absent_classes
-from l20fs.storage.keyed_store import KeyedStore
+from l20fs.storage.keyed_store import Key, KeyedStore
 from l20fs.typing import Array
 
 
@@ -36,17 +36,24 @@ class Work(NamedTuple):
     store: KeyedStore | None
     n_resamples: int
 
-    def pick(self, resample: int, rows: Array) -> Picked:
-        """Return the features that the selector finds on the samples of a resample, if need be by a fit."""
+    def stored(self) -> list[Picked | None]:
+        """Return the results of all resamples that are stored; None for the others."""
         if self.store is None:
-            return self._compute(resample, rows)
-        key = self.store.key(f"resample-{resample:05d}", resample)
-        stored = self.store.load(key, max_bytes=16 * self.X.shape[1] + 1000)
-        if stored is not None:
-            return Picked(np.array(stored["order"], dtype=np.int32), stored["size"])
+            return [None] * self.n_resamples
+        keys = [self._key(self.store, resample) for resample in range(self.n_resamples)]
+        found = self.store.load_all(keys, max_bytes=16 * self.X.shape[1] + 1000)
+        return [each and Picked(np.array(each["order"], dtype=np.int32), each["size"]) for each in found]
+
+    def pick(self, resample: int, rows: Array) -> Picked:
+        """Return the features that the selector finds on the samples of a resample, and store them."""
         picked = self._compute(resample, rows)
-        self.store.save(key, {"order": picked.order.tolist(), "size": picked.size})
+        if self.store is not None:
+            self.store.save(self._key(self.store, resample), {"order": picked.order.tolist(), "size": picked.size})
         return picked
+
+    @staticmethod
+    def _key(store: KeyedStore, resample: int) -> Key:
+        return store.key(f"resample-{resample:05d}", resample)
 
     def _compute(self, resample: int, rows: Array) -> Picked:
         selector = clone(self.selector)

@@ -17,7 +17,7 @@ from l20fs.inputs.validation import check_number
 from l20fs.objective.prox import order_descending
 from l20fs.typing import Array, Size
 
-#: Sizes of values whose products with others can be squared and added up: fourth roots of the limits of float64.
+#: Sizes of values whose products with others can be squared and added up: the fourth roots of the limits of float64.
 LEAST_VALUE, LARGEST_VALUE = 1e-75, 1e75
 
 

@@ -235,13 +235,14 @@ class StabilitySelector(BaseSelector):
 
     def _run(self, work: Work) -> list[Picked]:
         """Run all resamples and report progress; results are in order."""
-        resamples = ((resample, work.pairs.rows(resample)) for resample in range(work.n_resamples))
+        stored = work.stored()
+        missing = ((resample, work.pairs.rows(resample)) for resample, picked in enumerate(stored) if picked is None)
         found: list[Picked] = []
         # A file is read by this process; its blocks are worked on side by side.
         n_jobs = 1 if is_blocks(work.X) else self.n_jobs
-        with closing(results_of(work.pick, resamples, n_jobs)) as results:
-            for picked in results:
-                found.append(picked)
+        with closing(results_of(work.pick, missing, n_jobs)) as results:
+            for picked in stored:
+                found.append(next(results) if picked is None else picked)
                 self._report(ResampleProgress(len(found), work.n_resamples))
         return found
 

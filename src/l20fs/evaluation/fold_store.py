@@ -51,7 +51,7 @@ class FoldStore:
     ) -> Generator[FoldResult, None, None]:
         """Yield the results of all folds in order; ``compute`` those that are not stored, and store them."""
         keys = [self._key(number, fold, sizes, judges) for number, fold in enumerate(folds)]
-        stored = [self._load(key) for key in keys]
+        stored = [None if values is None else _result_of(values) for values in self._store.load_all(keys)]
         with closing(compute([fold for fold, found in zip(folds, stored, strict=True) if found is None])) as computed:
             for key, found in zip(keys, stored, strict=True):
                 yield self._save(key, next(computed)) if found is None else found
@@ -59,11 +59,11 @@ class FoldStore:
     def _key(self, number: int, fold: Fold, sizes: Sequence[int], judges: Sequence[str]) -> Key:
         return self._store.key(f"{self.label}-{number}", list(sizes), list(judges), fold.train, fold.test)
 
-    def _load(self, key: Key) -> FoldResult | None:
-        values = self._store.load(key)
-        return None if values is None else FoldResult(values, values.pop("n_features"))
-
     def _save(self, key: Key, judged: Judged) -> FoldResult:
         by_judge = {name: np.asarray(values) for name, values in judged.by_judge.items()}
         self._store.save(key, {**by_judge, "n_features": judged.n_features})
         return FoldResult(by_judge, judged.n_features)
+
+
+def _result_of(values: dict[str, Array]) -> FoldResult:
+    return FoldResult({name: array for name, array in values.items() if name != "n_features"}, values["n_features"])

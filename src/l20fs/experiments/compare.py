@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -28,7 +28,8 @@ from l20fs.experiments.verdict import describe_targets, headline, in_short, verd
 from l20fs.report.comparison import comparison_page
 from l20fs.report.document import Cell, Table
 from l20fs.report.formats import table_writers, text_writer, write_markdown
-from l20fs.storage.files import write_together
+from l20fs.storage.files import Writer
+from l20fs.storage.result_folder import ResultFolder, versions
 from l20fs.text import counted, joined
 
 #: A class with fewer samples is entirely in the training part.
@@ -181,39 +182,64 @@ def _remarks_on_classes(data: Dataset, plan: Plan) -> Iterator[str]:
 def compare(
     plan: Plan,
     data: Dataset,
-    folder: Path,
+    folder: Path | ResultFolder,
     *,
     n_jobs: int | None = None,
+    force: bool = False,
     on_progress: Callable[[RunProgress], object] | None = None,
 ) -> Comparison:
     """Compute the missing cells of a plan, and write tables, figures and sentences.
 
     All files are computed from the cells in ``folder/cells``: a second call computes no cells and writes the same files. All
-    files of a run are renamed together, so that two runs never mix.
+    files of a run are put in place together, so that two runs never mix. Results of other data, and files that are not of an
+    earlier call, are replaced with ``force`` only.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    rows = run(plan, [data], folder / "cells", n_jobs=n_jobs, on_progress=on_progress)
-    selected = selections(plan, [data], folder / "cells")
+    output = folder if isinstance(folder, ResultFolder) else ResultFolder(folder, "compare")
+    with output.claim(force=force, data=data.digest):
+        return _compare(plan, data, output, n_jobs, on_progress)
+
+
+def _compare(
+    plan: Plan, data: Dataset, output: ResultFolder, n_jobs: int | None, on_progress: Callable[[RunProgress], object] | None
+) -> Comparison:
+    rows = run(plan, [data], output.path / "cells", n_jobs=n_jobs, on_progress=on_progress)
+    selected = selections(plan, [data], output.path / "cells")
     frame = comparison_frame(rows, selected, data.X.shape[1])
     by_size = agreement_by_size(rows, selected, data.X.shape[1])
     table = comparison_table(frame, plan)
     said = verdict(rows, frame, plan, data, [*remarks(data, plan)], [*left_out(plan)])
-    writers: dict[Path, Callable[[BinaryIO], object]] = {
-        folder / "rows.csv": csv_writer(rows),
-        folder / "comparison.csv": csv_writer(frame),
-        **table_writers(folder, "comparison", table),
-        folder / "stability.csv": csv_writer(by_size),
-        **figure_writers(figures.stability(by_size), folder, "stability"),
-        **figure_writers(figures.time(outcomes.fit_times(rows)), folder, "time"),
-        folder / "summary.md": text_writer(write_markdown(said)),
-        folder / "report.html": text_writer(comparison_html(rows, frame, plan, data)),
+    writers: dict[str, Writer] = {
+        "rows.csv": csv_writer(rows),
+        "comparison.csv": csv_writer(frame),
+        **table_writers("comparison", table),
+        "stability.csv": csv_writer(by_size),
+        **figure_writers(figures.stability(by_size), "stability"),
+        **figure_writers(figures.time(outcomes.fit_times(rows)), "time"),
+        "summary.md": text_writer(write_markdown(said)),
+        "report.html": text_writer(comparison_html(rows, frame, plan, data)),
     }
     curves = outcomes.curves(rows, "honest")
     for classifier in plan.classifiers:
         figure = figures.curves(curves, classifier)
-        writers |= figure_writers(figure, folder, f"curves-{CLASSIFIER_NAMES[classifier]}")
-    write_together(writers)
-    return Comparison(headline(rows, frame, plan, data), table, records_of(frame), list(writers))
+        writers |= figure_writers(figure, f"curves-{CLASSIFIER_NAMES[classifier]}")
+    names = output.write(writers, describe_run(plan, data))
+    return Comparison(headline(rows, frame, plan, data), table, records_of(frame), [output.path / name for name in names])
+
+
+def describe_run(plan: Plan, data: Dataset) -> dict[str, Any]:
+    """Return everything that a comparison depends on, for run.json."""
+    return {
+        "data": data.digest,
+        "input": {"name": data.name, "n_samples": data.X.shape[0], "n_features": data.X.shape[1]},
+        "methods": list(plan.labels),
+        "sizes": list(plan.sizes),
+        "n_splits": plan.n_splits,
+        "inner_folds": plan.inner_folds,
+        "scale": plan.scale,
+        "scoring": plan.metric.name,
+        "seed": plan.seed,
+        "versions": versions(),
+    }
 
 
 def comparison_html(rows: pd.DataFrame, frame: pd.DataFrame, plan: Plan, data: Dataset) -> str:

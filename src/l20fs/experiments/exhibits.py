@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -21,23 +20,25 @@ from l20fs.experiments.tables import CLASSIFIER_NAMES, PROTOCOL_NAMES, accuracy_
 from l20fs.report.document import Block, Table
 from l20fs.report.formats import table_writers, text_writer, write_markdown
 from l20fs.report.index import Exhibit
-from l20fs.storage.files import write_together
+from l20fs.storage.files import Writer
+
+Writers = dict[str, Writer]
 
 
 class Recipe(NamedTuple):
     """Recipe of an exhibit: its title, its plans and the function that makes it.
 
-    ``make(rows, folder)`` takes the rows of each plan, and the objective traces as "traces" if needed, writes files and
-    returns one :class:`~l20fs.report.index.Exhibit` per file name, with its content.
+    ``make(rows, files)`` takes the rows of each plan, and the objective traces as "traces" if needed, adds functions that
+    write its files to ``files`` and returns one :class:`~l20fs.report.index.Exhibit` per file name, with its content.
     """
 
     title: str
     plans: tuple[str, ...]
-    make: Callable[[dict[str, pd.DataFrame], Path], list[Exhibit]]
+    make: Callable[[dict[str, pd.DataFrame], Writers], list[Exhibit]]
     needs_traces: bool = False
 
 
-def make_datasets(rows: dict[str, pd.DataFrame], folder: Path) -> list[Exhibit]:
+def make_datasets(rows: dict[str, pd.DataFrame], files: Writers) -> list[Exhibit]:
     """Write the table of the data sets, of the paper and of this run."""
     frame = pd.DataFrame(
         {
@@ -50,86 +51,86 @@ def make_datasets(rows: dict[str, pd.DataFrame], folder: Path) -> list[Exhibit]:
         }
         for entry in paper_sets().values()
     )
-    return [write_table(folder, "datasets", frame_table(frame, "The data sets of the paper, and what is used for them"))]
+    return [add_table(files, "datasets", frame_table(frame, "The data sets of the paper, and what is used for them"))]
 
 
-def make_accuracy(rows: dict[str, pd.DataFrame], folder: Path) -> list[Exhibit]:
+def make_accuracy(rows: dict[str, pd.DataFrame], files: Writers) -> list[Exhibit]:
     """Write accuracies and numbers of features under every protocol, and beside the printed ones."""
     made = []
     for name, table in protocols_of(rows["accuracy"]).items():
         for classifier in table.classifier.unique():
-            made.append(write_table(folder, f"accuracy-{name}-{classifier}", accuracy_table(table, classifier)))
+            made.append(add_table(files, f"accuracy-{name}-{classifier}", accuracy_table(table, classifier)))
         if name == "optimistic":
             caption = "Ours and the printed accuracy (%) under the paper's protocol, which is optimistic"
             beside = frame_table(for_people(beside_published(table)), caption)
-            made.append(write_table(folder, "accuracy-beside-paper", beside))
+            made.append(add_table(files, "accuracy-beside-paper", beside))
     return made
 
 
-def make_curves(rows: dict[str, pd.DataFrame], folder: Path) -> list[Exhibit]:
+def make_curves(rows: dict[str, pd.DataFrame], files: Writers) -> list[Exhibit]:
     """Draw accuracy against the number of features."""
     made = []
     for protocol in protocols_of(rows["accuracy"]):
         table = outcomes.curves(rows["accuracy"], protocol)
         for classifier in rows["accuracy"].classifier.unique():
-            made.append(write_figure(folder, f"curves-{protocol}-{classifier}", figures.curves(table, classifier)))
+            made.append(add_figure(files, f"curves-{protocol}-{classifier}", figures.curves(table, classifier)))
     return made
 
 
-def make_lambda(rows: dict[str, pd.DataFrame], folder: Path) -> list[Exhibit]:
+def make_lambda(rows: dict[str, pd.DataFrame], files: Writers) -> list[Exhibit]:
     """Draw accuracy for every lambda and number of features."""
     table = rows["lambda"]
     return [
-        write_figure(folder, f"lambda-{name}", figures.lambda_sensitivity(effects.accuracy_by_alpha(table, name), name))
+        add_figure(files, f"lambda-{name}", figures.lambda_sensitivity(effects.accuracy_by_alpha(table, name), name))
         for name in table.classifier.unique()
     ]
 
 
-def make_initialisation(rows: dict[str, pd.DataFrame], folder: Path) -> list[Exhibit]:
+def make_initialisation(rows: dict[str, pd.DataFrame], files: Writers) -> list[Exhibit]:
     """Draw accuracy and number of non-zero rows for three kinds of initial weights."""
     table = _of_all_rows(rows["initialisation"])
     return [
-        write_figure(folder, f"initialisation-{name}", figures.initialisation(effects.spread_by_start(table, name), name))
+        add_figure(files, f"initialisation-{name}", figures.initialisation(effects.spread_by_start(table, name), name))
         for name in table.classifier.unique()
     ]
 
 
-def make_solvers(rows: dict[str, pd.DataFrame], folder: Path) -> list[Exhibit]:
+def make_solvers(rows: dict[str, pd.DataFrame], files: Writers) -> list[Exhibit]:
     """Draw accuracy and number of non-zero rows against lambda for HIHT, AHIHT and forward selection."""
     table = _of_all_rows(rows["solvers"])
     return [
-        write_figure(folder, f"solvers-{name}", figures.solvers(effects.means_by_solver(table, name), name))
+        add_figure(files, f"solvers-{name}", figures.solvers(effects.means_by_solver(table, name), name))
         for name in table.classifier.unique()
     ]
 
 
-def make_convergence(rows: dict[str, pd.DataFrame], folder: Path) -> list[Exhibit]:
+def make_convergence(rows: dict[str, pd.DataFrame], files: Writers) -> list[Exhibit]:
     """Draw objectives against iterations."""
-    return [write_figure(folder, "convergence", figures.convergence(effects.relative_objectives(rows["traces"])))]
+    return [add_figure(files, "convergence", figures.convergence(effects.relative_objectives(rows["traces"])))]
 
 
-def make_time(rows: dict[str, pd.DataFrame], folder: Path) -> list[Exhibit]:
+def make_time(rows: dict[str, pd.DataFrame], files: Writers) -> list[Exhibit]:
     """Write and draw the times of one fit."""
     times = outcomes.fit_times(rows["time"])
-    table, figure = write_table(folder, "time", times_table(times)), write_figure(folder, "time", figures.time(times))
+    table, figure = add_table(files, "time", times_table(times)), add_figure(files, "time", figures.time(times))
     return [replace(table, files=table.files + figure.files)]
 
 
-def make_readings(rows: dict[str, pd.DataFrame], folder: Path) -> list[Exhibit]:
+def make_readings(rows: dict[str, pd.DataFrame], files: Writers) -> list[Exhibit]:
     """Write the accuracies of the paper's method with the first lambda as printed and as in the authors' code."""
     table = outcomes.optimistic(rows["readings"])
     names = table.classifier.unique()
-    return [write_table(folder, f"readings-{name}", accuracy_table(table, name)) for name in names]
+    return [add_table(files, f"readings-{name}", accuracy_table(table, name)) for name in names]
 
 
-def make_repeats(rows: dict[str, pd.DataFrame], folder: Path) -> list[Exhibit]:
+def make_repeats(rows: dict[str, pd.DataFrame], files: Writers) -> list[Exhibit]:
     """Write the accuracies of the paper's method in ten experiments of ten splits, for both readings of lambda."""
     caption = (
         "The paper's experiment ten times, each time on ten splits of its own: the mean of the ten accuracies (%), the "
         "deviation between them (the standard error of one experiment), the lowest and the highest. Optimistic, as in print."
     )
     table = repeats_beside_published(repeats(rows["repeats"]))
-    return [write_table(folder, "repeats", frame_table(for_people(table), caption))]
+    return [add_table(files, "repeats", frame_table(for_people(table), caption))]
 
 
 def for_people(table: pd.DataFrame) -> pd.DataFrame:
@@ -137,40 +138,40 @@ def for_people(table: pd.DataFrame) -> pd.DataFrame:
     return table.astype({"n_features": "int64"}).assign(difference=table.difference.round(2) + 0.0)
 
 
-def make_summary(rows: dict[str, pd.DataFrame], folder: Path) -> list[Exhibit]:
+def make_summary(rows: dict[str, pd.DataFrame], files: Writers) -> list[Exhibit]:
     """Write the summary of the reproduction, and draw the critical differences."""
     repeated = repeats_beside_published(repeats(rows["repeats"])) if "repeats" in rows else None
-    made = [write_document(folder, "summary", summary(rows["accuracy"], repeated=repeated, others=rows))]
+    made = [add_document(files, "summary", summary(rows["accuracy"], repeated=repeated, others=rows))]
     for protocol, table in protocols_of(rows["accuracy"]).items():
         for classifier in table.classifier.unique():
             scores = score_matrix(table, classifier)
             if len(scores) >= 2 and scores.shape[1] >= 3:
                 title = f"{CLASSIFIER_NAMES[classifier]}: {PROTOCOL_NAMES[protocol].rstrip('.')}"
                 figure = figures.critical_difference(rank_tests(scores), title)
-                made.append(write_figure(folder, f"ranks-{protocol}-{classifier}", figure))
+                made.append(add_figure(files, f"ranks-{protocol}-{classifier}", figure))
     return made
 
 
-def write_table(folder: Path, name: str, table: Table) -> Exhibit:
-    """Write a table in all formats."""
-    return Exhibit(name, _written(table_writers(folder, name, table)), table=table)
+def add_table(files: Writers, name: str, table: Table) -> Exhibit:
+    """Add a table in all formats."""
+    return Exhibit(name, _added(files, table_writers(name, table)), table=table)
 
 
-def write_figure(folder: Path, name: str, figure: Figure) -> Exhibit:
-    """Write a figure in all formats."""
-    return Exhibit(name, _written(figure_writers(figure, folder, name)))
+def add_figure(files: Writers, name: str, figure: Figure) -> Exhibit:
+    """Add a figure in all formats."""
+    return Exhibit(name, _added(files, figure_writers(figure, name)))
 
 
-def write_document(folder: Path, name: str, blocks: Iterable[Block]) -> Exhibit:
-    """Write a text as Markdown."""
+def add_document(files: Writers, name: str, blocks: Iterable[Block]) -> Exhibit:
+    """Add a text as Markdown."""
     text = tuple(blocks)
-    return Exhibit(name, _written({folder / f"{name}.md": text_writer(write_markdown(text))}), text=text)
+    return Exhibit(name, _added(files, {f"{name}.md": text_writer(write_markdown(text))}), text=text)
 
 
-def _written(writers: dict[Path, Callable[[BinaryIO], object]]) -> tuple[str, ...]:
-    """Write files atomically and return their names."""
-    write_together(writers)
-    return tuple(file.name for file in writers)
+def _added(files: Writers, new: Writers) -> tuple[str, ...]:
+    """Add files, and return their names."""
+    files |= new
+    return tuple(new)
 
 
 #: Exhibits by their names in ``l20fs reproduce``.

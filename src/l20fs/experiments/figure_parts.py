@@ -5,9 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 import textwrap
-from collections.abc import Callable, Iterable
-from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import matplotlib as mpl
 import numpy as np
@@ -19,6 +18,7 @@ from matplotlib.ticker import MaxNLocator
 
 from l20fs.experiments.tables import CLASSIFIER_NAMES
 from l20fs.plots.canvas import COLOURS, GREY, VERBATIM, clear_frame, use_log_axis
+from l20fs.storage.files import Writer
 
 BLUE, VERMILLION, GREEN, PINK, ORANGE, SKY = COLOURS
 BLACK = "#000000"
@@ -68,7 +68,7 @@ def styles_of(methods: Iterable[str]) -> dict[str, Style]:
     return {method: STYLES.get(method) or next(free) for method in dict.fromkeys(methods)}
 
 
-def figure_writers(figure: Figure, folder: Path, name: str) -> dict[Path, Callable[[BinaryIO], object]]:
+def figure_writers(figure: Figure, name: str) -> dict[str, Writer]:
     """Return functions that write ``name.svg`` and ``name.png``; the same figure gives the same bytes."""
 
     def write_svg(stream: Any) -> None:
@@ -78,7 +78,7 @@ def figure_writers(figure: Figure, folder: Path, name: str) -> dict[Path, Callab
     def write_png(stream: Any) -> None:
         figure.savefig(stream, format="png", dpi=160, metadata={"Software": None})
 
-    return {folder / f"{name}.svg": write_svg, folder / f"{name}.png": write_png}
+    return {f"{name}.svg": write_svg, f"{name}.png": write_png}
 
 
 def make_figure(width: float, height: float) -> Figure:

@@ -18,6 +18,7 @@ from l20fs.evaluation.metrics import METRICS, Metric
 from l20fs.experiments.protocol import CLASSIFIERS, PAPER_METRICS
 from l20fs.methods import discover
 from l20fs.solvers import SOLVERS, make_solver
+from l20fs.storage.regular_files import MOST_BYTES, LargeFileError, NotAFileError, read_regular
 from l20fs.text import closest_hint
 
 #: Size that stands for the number of features with non-zero weights at the lambda of the path.
@@ -124,7 +125,10 @@ def load_plan(source: str | Path) -> Plan:
     ((20, 40, 60), 10)
     """
     if isinstance(source, Path):
-        return parse_plan(source.read_text(encoding="utf-8"))
+        try:
+            return parse_plan(read_regular(source, MOST_BYTES).decode())
+        except (NotAFileError, LargeFileError, UnicodeDecodeError) as error:
+            raise PlanError(f"{source.name}: no plan ({error}). Name a TOML file.") from error
     return parse_plan(files("l20fs.experiments").joinpath("plans", f"{source}.toml").read_text(encoding="utf-8"))
 
 

@@ -17,8 +17,9 @@ from l20fs.experiments.plan import Plan, load_plan
 from l20fs.experiments.runner import RunProgress, run
 from l20fs.experiments.tables import csv_writer
 from l20fs.experiments.traces import traces
-from l20fs.report.index import Exhibit
-from l20fs.storage.files import write_atomically
+from l20fs.report.index import Exhibit, page_writers
+from l20fs.storage.files import Writer
+from l20fs.storage.result_folder import ResultFolder, versions
 from l20fs.text import joined
 
 
@@ -30,7 +31,7 @@ class Reproduction:
 
     Parameters
     ----------
-    folder : path
+    folder : path or ResultFolder
     data_dir : path, optional
         See :func:`~l20fs.data.store.find_data_dir`.
     datasets : sequence of str, optional
@@ -38,6 +39,8 @@ class Reproduction:
     is_honest : bool
         Whether parameters and sizes are also chosen on inner folds, which takes some five times as long.
     n_jobs : int, optional
+    force : bool
+        Whether files with the names of exhibits that were changed, or are not of an earlier call, may be replaced.
     note : callable
         Called with notes on missing data sets and on progress.
     on_progress : callable, optional
@@ -46,16 +49,18 @@ class Reproduction:
 
     def __init__(
         self,
-        folder: Path,
+        folder: Path | ResultFolder,
         *,
         data_dir: Path | None = None,
         datasets: Sequence[str] | None = None,
         is_honest: bool = True,
         n_jobs: int | None = None,
+        force: bool = False,
         note: Callable[[str], object] = print,
         on_progress: Callable[[str, RunProgress], object] = lambda plan, progress: None,
     ) -> None:
-        self.folder, self.data_dir, self.datasets = folder, data_dir, datasets
+        self.folder = folder if isinstance(folder, ResultFolder) else ResultFolder(folder, "reproduce")
+        self.force, self.data_dir, self.datasets = force, data_dir, datasets
         self.is_honest, self.n_jobs, self.note, self.on_progress = is_honest, n_jobs, note, on_progress
         self._loaded: dict[str, Dataset | None] = {}
 
@@ -69,20 +74,30 @@ class Reproduction:
         for name, plan in plans.items():
             for dataset in data[name]:
                 plan.refuse_small(dataset.name, dataset.X.shape[1])
-        self.folder.mkdir(parents=True, exist_ok=True)
+        with self.folder.claim(force=self.force):
+            return self._make(names, plans, data, traced)
+
+    def _make(
+        self, names: list[str], plans: dict[str, Plan], data: dict[str, list[Dataset]], traced: list[Dataset]
+    ) -> list[Exhibit]:
+        files: dict[str, Writer] = {}
         rows = {name: self._run(name, plan, data[name]) for name, plan in plans.items() if data[name]}
         if rows:
             together = pd.concat([table.assign(plan=name) for name, table in rows.items()])
-            self._write_csv("rows.csv", together)
+            files["rows.csv"] = csv_writer(together)
         if traced:
             rows["traces"] = traces(traced)
-            self._write_csv("traces.csv", rows["traces"])
-        made = []
+            files["traces.csv"] = csv_writer(rows["traces"])
+        made: list[Exhibit] = []
         for name in names:
             if self._needs(name) <= rows.keys():
-                made += RECIPES[name].make(rows, self.folder)
+                made += RECIPES[name].make(rows, files)
             else:
                 self.note(f"{name}: none of its data sets is here; left out.")
+        if made:
+            files |= page_writers(self.folder.path, made, files)
+        if files:
+            self.folder.write(files, {"versions": versions()})
         return made
 
     @staticmethod
@@ -124,8 +139,5 @@ class Reproduction:
     def _run(self, name: str, plan: Plan, datasets: list[Dataset]) -> pd.DataFrame:
         # Times of fits that run in parallel would not be comparable.
         n_jobs = 1 if name == "time" else self.n_jobs
-        cells = self.folder / "cells"
+        cells = self.folder.path / "cells"
         return run(plan, datasets, cells, n_jobs=n_jobs, on_progress=partial(self.on_progress, name))
-
-    def _write_csv(self, name: str, table: pd.DataFrame) -> None:
-        write_atomically(self.folder / name, csv_writer(table))

@@ -65,7 +65,8 @@ def run(
         plan.refuse_small(dataset.name, dataset.X.shape[1])
     store = KeyedStore(folder)
     jobs = jobs_of(plan, datasets, store)
-    results = {job.key: store.load(job.key) for job in jobs}
+    keys = list(dict.fromkeys(job.key for job in jobs))
+    results = dict(zip(keys, store.load_all(keys), strict=True))
     missing = [job for job in jobs if results[job.key] is None]
     n_found = len(jobs) - len(missing)
     report = on_progress or (lambda progress: None)

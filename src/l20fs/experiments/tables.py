@@ -9,8 +9,8 @@ from typing import Any, BinaryIO
 import pandas as pd
 
 from l20fs.evaluation.metrics import Metric
+from l20fs.report.delimited import frame_writer
 from l20fs.report.document import Cell, Table
-from l20fs.report.formats import text_writer
 from l20fs.text import number_with_error
 
 #: Names of classifiers and protocols in captions.
@@ -159,4 +159,4 @@ def seconds(value: float) -> str:
 
 def csv_writer(frame: pd.DataFrame) -> Callable[[BinaryIO], object]:
     """Return a function that writes a frame into an open file as CSV."""
-    return text_writer(frame.to_csv(index=False, lineterminator="\n"))
+    return frame_writer(frame, ",", "")

@@ -16,6 +16,7 @@ from l20fs.objective.prox import order_descending
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.objective.stage import Refit, Stage
 from l20fs.storage.files import write_atomically
+from l20fs.storage.regular_files import NotAFileError, open_regular
 from l20fs.typing import Array, Ranking
 
 
@@ -652,7 +653,11 @@ class SolutionPath:
         ValueError
             If the file is damaged or was not written by :meth:`save`.
         """
-        with open(file, "rb") as stream:
+        try:
+            stream = open_regular(file)
+        except NotAFileError as error:
+            raise ValueError(str(error)) from None
+        with stream:
             try:
                 with np.load(stream, allow_pickle=False) as stored:
                     return cls(**{f.name: stored[f.name] for f in fields(cls)})

@@ -20,6 +20,7 @@ from l20fs.prediction.substitution import NormalEquations
 from l20fs.prediction.training_check import TrainingCheck, centres_of, check_samples
 from l20fs.storage.files import write_atomically
 from l20fs.storage.records import RecordError, read_value
+from l20fs.storage.regular_files import LargeFileError, NotAFileError, read_regular
 from l20fs.text import listed
 from l20fs.typing import Array
 
@@ -170,10 +171,10 @@ class Panel:
         Panel
             The panel, after a check of its hash and of every value.
         """
-        with open(file, "rb") as stream:
-            text = stream.read(MOST_BYTES + 1)
         try:
-            return cls.from_json(text)
+            return cls.from_json(read_regular(file, MOST_BYTES))
+        except (NotAFileError, LargeFileError) as error:
+            raise PanelError(str(error)) from None
         except PanelError as error:
             raise PanelError(f"{os.fspath(file)!r}: {error}") from None
 

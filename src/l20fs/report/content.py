@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, Literal
 
 from l20fs.report.confusion import Pair, confused_pairs
+from l20fs.report.delimited import join_names, write_tsv
 from l20fs.report.measures import (
     ClassRate,
     Curve,
@@ -23,9 +22,8 @@ from l20fs.report.measures import (
 )
 from l20fs.report.records import ReportError, dump, read_value
 from l20fs.report.rules import FORMAT, MOST_LINES, NUMBER, rules_of
-from l20fs.report.spreadsheets import BYTE_ORDER_MARK, for_a_spreadsheet
 
-__all__ = ["MOST_LINES", "NUMBER", "Content", "Curve", "PathLines", "Stability", "as_plain", "write_tsv"]
+__all__ = ["MOST_LINES", "NUMBER", "Content", "Curve", "PathLines", "Stability", "as_plain"]
 
 #: Formats that are read: the earlier ones lack what is optional now.
 READABLE = (1, 2, FORMAT)
@@ -240,7 +238,7 @@ class Content:
         """Return the cells of the feature at an index of the ranking, in a panel of k features."""
         cells = [self.features[place], *(texts[place] for texts in self.columns.values())]
         if self.substitutes:
-            cells.append(", ".join(f"{name} ({value:.2f})" for name, value in self.could_replace(k, place)))
+            cells.append(join_names(f"{name} ({value:.2f})" for name, value in self.could_replace(k, place)))
         if self.coef is not None:
             cells += self.coef[k - 1][place]
         return cells
@@ -256,22 +254,6 @@ class Content:
             return self.confused[k - 1] if self.confused is not None else None
         counts = self.confusion[k - 1]
         return confused_pairs(counts) if any(map(any, counts)) else None
-
-
-def write_tsv(rows: Iterable[Iterable[str]], *, for_spreadsheets: bool = False) -> str:
-    r"""Return rows of texts, the names of the columns first, as tab-separated lines.
-
-    Examples
-    --------
-    >>> write_tsv([["feature", "rank"], ["a\tb", "1"]])
-    'feature\trank\na b\t1\n'
-    >>> write_tsv([["feature", "coef_a"], ["SEPT2", "-1"]], for_spreadsheets=True)
-    "\ufefffeature\tcoef_a\n'SEPT2\t-1\n"
-    """
-    lines = [[re.sub(r"[\t\r\n]", " ", text) for text in row] for row in rows]
-    if for_spreadsheets and lines:
-        lines = [[for_a_spreadsheet(text, name) for text, name in zip(line, lines[0], strict=True)] for line in lines]
-    return BYTE_ORDER_MARK * for_spreadsheets + "".join("\t".join(line) + "\n" for line in lines)
 
 
 # ------------------------------------------------------------------------------------------------------------------- JSON

@@ -13,12 +13,14 @@ from l20fs.report.document import Block, Bullets, Heading, Paragraph, Table
 from l20fs.report.formats import text_writer
 from l20fs.report.html_page import fill
 from l20fs.report.records import ReportError, dump, read_value
-from l20fs.storage.files import write_atomically
+from l20fs.storage.files import Writer, write_atomically
+from l20fs.storage.regular_files import MOST_BYTES, read_regular
 
 #: Endings of the files of one exhibit, in the order of the links.
 ENDINGS = ("html", "md", "tex", "svg", "png", "csv")
 #: The tables and texts of all exhibits of a folder, for the page.
 STORE = "exhibits.json"
+PAGE = "index.html"
 
 
 @dataclass(frozen=True)
@@ -89,10 +91,16 @@ def write_reproduction_page(folder: Path, made: Iterable[Exhibit]) -> Path:
     The tables and texts of exhibits that were made now are kept in ``exhibits.json``, so that the page of a later call shows
     them, too. Other files in the folder are linked.
     """
+    for name, write in page_writers(folder, made).items():
+        write_atomically(folder / name, write)
+    return folder / PAGE
+
+
+def page_writers(folder: Path, made: Iterable[Exhibit], new: Iterable[str] = ()) -> dict[str, Writer]:
+    """Return functions that write the files of :func:`write_reproduction_page`; ``new`` files will be in the folder, too."""
     known = {exhibit.name: exhibit for exhibit in [*read_exhibits(folder), *made]}
-    present = _present_files(folder)
+    present = _present_files(folder, new)
     kept = [exhibit for exhibit in known.values() if present.keys() & exhibit.files]
-    write_atomically(folder / STORE, text_writer(dump([asdict(exhibit) for exhibit in kept]) + "\n"))
     by_name: dict[str, list[str]] = {}
     for name, file in present.items():
         by_name.setdefault(file.stem, []).append(name)
@@ -100,26 +108,28 @@ def write_reproduction_page(folder: Path, made: Iterable[Exhibit]) -> Path:
         Exhibit(name, tuple(files), known[name].table, known[name].text) if name in known else Exhibit(name, tuple(files))
         for name, files in by_name.items()
     ]
-    page = folder / "index.html"
-    write_atomically(page, text_writer(reproduction_page(shown)))
-    return page
+    return {
+        STORE: text_writer(dump([asdict(exhibit) for exhibit in kept]) + "\n"),
+        PAGE: text_writer(reproduction_page(shown)),
+    }
 
 
 def read_exhibits(folder: Path) -> list[Exhibit]:
     """Read what :func:`write_reproduction_page` has kept; nothing if there is none, or if it is damaged."""
     try:
-        stored = json.loads((folder / STORE).read_text(encoding="utf-8"))
+        stored = json.loads(read_regular(folder / STORE, MOST_BYTES))
         exhibits: list[Exhibit] = read_value(stored, list[Exhibit], STORE)
     except (OSError, ValueError, RecursionError, ReportError):
         return []
     return exhibits
 
 
-def _present_files(folder: Path) -> dict[str, Path]:
+def _present_files(folder: Path, new: Iterable[str]) -> dict[str, Path]:
     """Return the files to show by name: texts first, and tables before the rows behind them."""
-    files = [file for file in folder.iterdir() if file.suffix[1:] in ENDINGS and file.name[0] != "."]
+    all_files = {*folder.iterdir(), *(folder / name for name in new)}
+    files = [file for file in all_files if file.suffix[1:] in ENDINGS and file.name[0] != "."]
     files.sort(key=lambda file: (file.stem != "summary", file.suffix == ".csv", file.name))
-    return {file.name: file for file in files if file.name != "index.html"}
+    return {file.name: file for file in files if file.name != PAGE}
 
 
 def _card(exhibit: Exhibit) -> Card:

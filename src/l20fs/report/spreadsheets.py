@@ -60,8 +60,7 @@ def for_a_spreadsheet(text: str, column: str) -> str:
     >>> [for_a_spreadsheet(text, "feature") for text in ("TP53", "SEPT2", "1007_s_at", "2310009E13", "00123", "=1+1")]
     ['TP53', "'SEPT2", '1007_s_at', "'2310009E13", "'00123", "'=1+1"]
     >>> for_a_spreadsheet("-0.25", "coef_a"), for_a_spreadsheet('5" long', "feature")
-    ('-0.25', '"5"" long"')
+    ('-0.25', '5" long')
     """
     is_number = column not in NAMES and NUMBER.fullmatch(text)
-    kept = f"'{text}" if CONVERTED.match(text) and not is_number else text
-    return '"' + kept.replace('"', '""') + '"' if '"' in kept else kept
+    return f"'{text}" if CONVERTED.match(text) and not is_number else text

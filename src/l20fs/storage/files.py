@@ -1,43 +1,185 @@
-"""Atomic writing of files, and locked output folders."""
+"""Atomic writing of files: whole or not at all, over regular files only; locked folders."""
 
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
+import re
+import secrets
+import stat
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from l20fs.storage.regular_files import KINDS, NotAFileError
 
-def write_atomically(file: str | os.PathLike[str], write: Callable[[BinaryIO], object]) -> None:
+try:
+    import fcntl
+except ModuleNotFoundError:  # pragma: no cover - not on Windows
+    fcntl = None  # type: ignore[assignment]
+
+Writer = Callable[[BinaryIO], object]
+
+#: Names of incomplete files, which nobody else gives to theirs.
+PART = re.compile(r"\..+\.[0-9a-f]{16}\.part", re.DOTALL)
+
+#: List of the files that a run is putting in place, see :mod:`l20fs.storage.swap`.
+JOURNAL = ".swap.json"
+
+#: Bytes written to learn whether a folder can be written to: a block, which a full disk or a quota refuses.
+TRIAL = 4096
+
+
+# --------------------------------------------------------------------------------------------------------------- writing
+
+
+@dataclass(frozen=True)
+class Staged:
+    """File that is complete, on disk and locked, beside its place."""
+
+    file: Path
+    part: Path
+    sha256: str
+    stream: BinaryIO
+
+    def put(self) -> None:
+        """Put the file in its place."""
+        os.replace(self.part, self.file)
+        self.stream.close()
+
+    def drop(self) -> None:
+        """Remove what was not put in place."""
+        self.stream.close()
+        with suppress(OSError):  # it is put in place, or will be swept
+            self.part.unlink()
+
+
+def write_atomically(file: str | os.PathLike[str], write: Writer) -> None:
     """Write a file atomically: ``write`` fills a temporary file that is then renamed.
 
-    After an error an older ``file`` is unchanged.
+    After an error an older ``file`` is unchanged. Only a regular file is replaced.
     """
-    write_together({Path(file): write})
-
-
-def write_together(writers: dict[Path, Callable[[BinaryIO], object]]) -> None:
-    """Write several files as :func:`write_atomically` does, and rename them when all are on disk."""
-    staged: dict[Path, str] = {}
+    staged = stage(Path(file), write)
     try:
-        for file, write in writers.items():
-            handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name[:100]}.", suffix=".part")
-            staged[file] = temporary
-            with os.fdopen(handle, "wb") as stream:
-                write(stream)
-                stream.flush()
-                os.fsync(stream.fileno())
-            os.chmod(temporary, 0o666 & ~_umask())
-        for file, temporary in staged.items():
-            os.replace(temporary, file)
+        staged.put()
+    except OSError as error:
+        raise write_error(staged.file, error) from error
     finally:
-        for temporary in staged.values():
-            Path(temporary).unlink(missing_ok=True)
-    for folder in {file.parent for file in staged}:
-        _sync_folder(folder)
+        staged.drop()
+    sync_folder(staged.file.parent)
+
+
+def stage(file: Path, write: Writer) -> Staged:
+    """Write the content of a file beside its place, complete and on disk; an error leaves nothing."""
+    refuse_irregular(file)
+    try:
+        stream, part = _open_part(file)
+    except OSError as error:
+        raise write_error(file, error) from error
+    try:
+        write(stream)
+        stream.flush()
+        os.fsync(stream.fileno())
+        stream.seek(0)
+        digest = sha256_of(stream)
+    except BaseException as error:
+        with suppress(OSError):  # what is in the buffer does not fit, either
+            stream.close()
+        with suppress(OSError):
+            part.unlink()
+        if isinstance(error, OSError):
+            raise write_error(file, error) from error
+        raise
+    if fcntl is None:  # pragma: no cover - Windows does not rename an open file
+        stream.close()
+    return Staged(file, part, digest, stream)
+
+
+def _open_part(file: Path) -> tuple[BinaryIO, Path]:
+    """Create a temporary file, with the permissions that the system gives to a new one, and lock it."""
+    stem = file.name.encode(errors="ignore")[:100].decode(errors="ignore")
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    while True:
+        part = file.parent / f".{stem}.{secrets.token_hex(8)}.part"
+        descriptor = os.open(part, flags, 0o666)
+        if fcntl is not None:
+            with suppress(OSError):  # some network file systems have no locks
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if os.fstat(descriptor).st_nlink:  # else it was swept before it was locked
+            return os.fdopen(descriptor, "w+b"), part
+        os.close(descriptor)
+
+
+def refuse_irregular(file: Path) -> None:
+    """Raise an error for a folder, link, pipe, device or socket in the place of a file that is to be written."""
+    try:
+        mode = os.lstat(file).st_mode
+    except (OSError, ValueError):
+        return
+    if not stat.S_ISREG(mode):
+        raise NotAFileError(
+            f"{file}: {kind_of(mode)}, and only a regular file is replaced. Name another file, or remove it."
+        )
+
+
+def kind_of(mode: int) -> str:
+    """Return what something is, by its mode."""
+    others = {stat.S_IFLNK: "a symbolic link", stat.S_IFREG: "a file"}
+    return (KINDS | others).get(stat.S_IFMT(mode), "something else")
+
+
+def sha256_of(stream: BinaryIO) -> str:
+    """Return the SHA-256 of what is in an open file."""
+    state = hashlib.sha256()
+    while content := stream.read(2**20):
+        state.update(content)
+    return state.hexdigest()
+
+
+def write_error(file: Path, error: OSError) -> OSError:
+    """Return an error that names the file and its folder."""
+    told = type(error)(
+        f"{file} cannot be written ({reason_of(error)}). What was there before is unchanged: make room in {file.parent}"
+        f"{os.sep}, or name another place."
+    )
+    told.errno = error.errno
+    return told
+
+
+def reason_of(error: BaseException) -> str:
+    """Return the reason that the system gives, also for an error that was told in other words."""
+    cause = error.__cause__
+    return getattr(error, "strerror", None) or (reason_of(cause) if isinstance(cause, OSError) else str(error))
+
+
+def sweep(folder: Path) -> None:
+    """Remove the incomplete files that killed runs have left in a folder; those of a run that is alive are locked."""
+    if os.path.lexists(folder / JOURNAL):
+        return  # they are complete, and will be put in place
+    with suppress(OSError), os.scandir(folder) as entries:
+        parts = [entry.path for entry in entries if PART.fullmatch(entry.name) and entry.is_file(follow_symlinks=False)]
+        for part in parts:
+            with suppress(OSError):
+                _remove_if_dead(part)
+
+
+def _remove_if_dead(part: str) -> None:
+    if fcntl is None:  # pragma: no cover - Windows removes no open file
+        os.unlink(part)
+        return
+    descriptor = os.open(part, os.O_RDWR | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.unlink(part)
+    finally:
+        os.close(descriptor)
+
+
+# --------------------------------------------------------------------------------------------------------------- folders
 
 
 def writable_folder(folder: str | os.PathLike[str], parameter: str) -> Path:
@@ -55,6 +197,25 @@ def writable_folder(folder: str | os.PathLike[str], parameter: str) -> Path:
             f"{parameter}={os.fspath(folder)!r} cannot be written to ({reason}). Give a writable folder."
         ) from error
     return path
+
+
+def check_writable(folder: Path, option: str = "-o") -> None:
+    """Raise an error for a folder that cannot be written to, or not be made, before any work is done."""
+    named, place = f"{option} {folder}", folder
+    while not os.path.lexists(place) and place != place.parent:
+        place = place.parent
+    if not place.is_dir():
+        kind = "a link that leads nowhere" if place.is_symlink() and not place.exists() else "a file"
+        if place == folder:
+            raise NotADirectoryError(f"{named}: this is {kind}. Name a folder.")
+        raise NotADirectoryError(f"{named}: {place} is {kind}, and no folder can be made in it. Name another folder.")
+    try:
+        with tempfile.TemporaryFile(dir=place) as stream:
+            stream.write(bytes(TRIAL))
+            stream.flush()
+            os.fsync(stream.fileno())
+    except OSError as error:
+        raise OSError(f"{named}: {place} cannot be written to ({reason_of(error)}). Name another folder.") from error
 
 
 @contextmanager
@@ -84,9 +245,7 @@ def claimed(folder: Path) -> Iterator[None]:
 
 def _lock(folder: Path) -> int | None:
     """Lock a folder; None if the system cannot."""
-    try:
-        import fcntl
-    except ModuleNotFoundError:  # pragma: no cover - not on Windows
+    if fcntl is None:  # pragma: no cover - not on Windows
         return None
     descriptor = os.open(folder, os.O_RDONLY)
     try:
@@ -101,14 +260,8 @@ def _lock(folder: Path) -> int | None:
     return descriptor
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the new name durable; not every system can open a folder."""
+def sync_folder(folder: Path) -> None:
+    """Make the new names in a folder durable; not every system can open a folder."""
     try:
         descriptor = os.open(folder, os.O_RDONLY)
     except OSError:

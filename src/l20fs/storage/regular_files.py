@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import BinaryIO
+from io import BufferedReader
+
+#: Largest file of results, or plan, that is read.
+MOST_BYTES = 2**28
 
 #: Kinds of files that are not regular, by the type bits of their mode.
 KINDS = {
@@ -24,7 +27,7 @@ class LargeFileError(OSError):
     """File that is larger than any of its kind."""
 
 
-def open_regular(file: str | os.PathLike[str]) -> BinaryIO:
+def open_regular(file: str | os.PathLike[str]) -> BufferedReader:
     """Open a regular file for reading in binary; anything else raises an error at once, and nothing waits.
 
     Examples
@@ -34,14 +37,23 @@ def open_regular(file: str | os.PathLike[str]) -> BinaryIO:
         ...
     l20fs.storage.regular_files.NotAFileError: /dev/null: a device, where a regular file is needed. Save it to a file first.
     """
+    mode = os.stat(file).st_mode
+    if not stat.S_ISREG(mode):  # opening a socket fails, and opening a device may move it
+        raise not_a_file(file, mode)
     # Opening a pipe would wait for its other end; the check on the open file cannot be overtaken by another process.
     descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     mode = os.fstat(descriptor).st_mode
     if not stat.S_ISREG(mode):
         os.close(descriptor)
-        kind = KINDS.get(stat.S_IFMT(mode), "something else")
-        raise NotAFileError(f"{os.fspath(file)}: {kind}, where a regular file is needed. Save it to a file first.")
+        raise not_a_file(file, mode)
     return os.fdopen(descriptor, "rb")
+
+
+def not_a_file(file: str | os.PathLike[str], mode: int, kind: str | None = None) -> NotAFileError:
+    """Return an error that says what stands in the place of a regular file."""
+    kind = kind or KINDS.get(stat.S_IFMT(mode), "something else")
+    way_out = "Name a file in it." if stat.S_ISDIR(mode) else "Save it to a file first."
+    return NotAFileError(f"{os.fspath(file)}: {kind}, where a regular file is needed. {way_out}")
 
 
 def read_regular(file: str | os.PathLike[str], most_bytes: int) -> bytes:

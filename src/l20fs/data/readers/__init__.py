@@ -14,19 +14,20 @@ from typing import Any, get_args
 import numpy as np
 
 from l20fs.blocks import FileBlocks
+from l20fs.blocks.file_guard import files_below
 from l20fs.data.readers import detect
 from l20fs.data.readers.arff import read_arff
 from l20fs.data.readers.arrays import NPY_MEMORY, map_npy, read_arrays
-from l20fs.data.readers.digest import Digest
+from l20fs.data.readers.digest import Digest, read_file
 from l20fs.data.readers.excel import read_excel
 from l20fs.data.readers.finite import refuse_non_finite, settle_missing
 from l20fs.data.readers.frames import TURN_HINT, looks_turned, take_row_numbers
 from l20fs.data.readers.gct import read_gct
 from l20fs.data.readers.h5ad import read_h5ad
 from l20fs.data.readers.labels import add_labels, samples_in_labels
-from l20fs.data.readers.limits import check_memory, stays_in_file, unpack_gzip
+from l20fs.data.readers.limits import MEMORY_PER_BYTE, not_enough_memory, stays_in_file, unpack_gzip
 from l20fs.data.readers.metadata import note_on_metadata
-from l20fs.data.readers.names import no_feature, note_on_dates
+from l20fs.data.readers.names import no_feature, note_on_dates, refuse_broken
 from l20fs.data.readers.parquet import read_parquet
 from l20fs.data.readers.preparation import prepare
 from l20fs.data.readers.repeated import number_features, settle_features, settle_samples
@@ -43,7 +44,7 @@ from l20fs.data.readers.table import (
 )
 from l20fs.data.readers.targets import labels_of, leave_out_unlabelled, note_on_numbers, note_on_spelling, targets_of
 from l20fs.data.readers.tenx import read_tenx, tenx_files
-from l20fs.data.readers.text import MEMORY_PER_BYTE, read_text
+from l20fs.data.readers.text import read_text
 from l20fs.data.readers.zarr_store import read_zarr
 from l20fs.text import quoted
 from l20fs.typing import Decimal, Duplicates, Join, Missing, Task
@@ -187,20 +188,35 @@ def read_table(
     options = locals()  # exactly the parameters: each of them is a field of Request
     names = None if needed is None else frozenset(needed)
     request = Request(**options | {"file": Path(file), "labels": labels and Path(labels), "needed": names})
+    try:
+        return _read(request)
+    except MemoryError as error:
+        raise not_enough_memory(error, request) from error
+
+
+def _read(request: Request) -> Samples:
+    """Read what a request asks for."""
     detect.refuse_unsafe(request.file)
     kind = detect.detect(request)
     _refuse_options(kind, request)
+    is_mapped = kind == detect.NPY and stays_in_file(NPY_MEMORY * request.file.stat().st_size, request)
+    content = None if kind in OF_FILE or is_mapped else read_file(request, MEMORY_PER_BYTE if kind.is_text else 1)
+    digest = Digest(_files(kind, request) if content is None else content, request)
     if request.labels is not None:
         request = replace(request, labelled_samples=samples_in_labels(request))
-    digest = Digest(_files(kind, request))
-    if kind == detect.NPY and stays_in_file(NPY_MEMORY * request.file.stat().st_size, request):
-        contents = map_npy(request)
+    if content is not None:
+        unpacked = [_unpacked(content, kind, request)]
+        del content  # its reader may be done with it before the end
+        contents = OF_CONTENT[kind](unpacked.pop(), request)
     else:
-        contents = OF_FILE[kind](request) if kind in OF_FILE else OF_CONTENT[kind](_load(kind, request), request)
+        contents = map_npy(request) if is_mapped else OF_FILE[kind](request)
     if request.labels is not None:
         contents = add_labels(contents, request)
     contents = replace(contents, notes=(*detect.note_on_name(kind, request), *contents.notes))
-    return replace(_table(contents, kind, request), sha256=digest.result())
+    samples = replace(_table(contents, kind, request), sha256=digest.result())
+    if isinstance(samples.X, FileBlocks) and samples.X.guard is not None:
+        samples.X.guard.know(digest.of_table)
+    return samples
 
 
 def _refuse_options(kind: detect.Kind, request: Request) -> None:
@@ -223,12 +239,10 @@ def _refuse_options(kind: detect.Kind, request: Request) -> None:
         raise UnknownColumnError(f"{request.name}: a 10x matrix has no labels. Give a file with them (--labels FILE).")
 
 
-def _load(kind: detect.Kind, request: Request) -> bytes:
-    """Read and decompress a file, after a check that there is enough memory for it."""
-    per_byte = MEMORY_PER_BYTE if kind.is_text else 1
-    check_memory(per_byte * request.file.stat().st_size, request)
-    content = request.file.read_bytes()
-    return unpack_gzip(content, request, per_byte) if content[:2] == detect.GZIP else content
+def _unpacked(content: bytes, kind: detect.Kind, request: Request) -> bytes:
+    if content[:2] != detect.GZIP:
+        return content
+    return unpack_gzip(content, request, MEMORY_PER_BYTE if kind.is_text else 1)
 
 
 def _table(contents: Contents, kind: detect.Kind, request: Request) -> Samples:
@@ -251,6 +265,14 @@ def _table(contents: Contents, kind: detect.Kind, request: Request) -> Samples:
         refuse_non_finite(contents, request)
     groups = None if contents.groups is None else labels_of(contents.groups, repr(request.groups), contents, request)
     prepared = prepare(contents, n_missing, request)
+    for names, thing in (
+        (prepared.feature_names, "feature"),
+        (contents.sample_names or (), "sample"),
+        (() if targets.dtype.kind == "f" else targets.tolist(), "class"),
+        (() if groups is None else groups.tolist(), "group"),
+        ((contents.target_name, *contents.others), "column"),
+    ):
+        refuse_broken(names, thing, request)
     return Samples(
         X=prepared.X,
         y=targets,
@@ -299,9 +321,7 @@ def _as_floats(X: Any) -> Any:
 
 
 def _files(kind: detect.Kind, request: Request) -> list[Path]:
-    """Return all files to read."""
+    """Return the files of a table that a library opens."""
     if kind == detect.ZARR:
-        files = sorted(file for file in request.file.rglob("*") if file.is_file())
-    else:
-        files = tenx_files(request.file) if kind == detect.TENX else [request.file]
-    return files if request.labels is None else [*files, request.labels]
+        return files_below(request.file)
+    return tenx_files(request.file) if kind == detect.TENX else [request.file]

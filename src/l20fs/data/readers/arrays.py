@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import zipfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,8 +15,9 @@ import scipy.sparse as sp
 from l20fs.data.matlab import read_variables
 from l20fs.data.matlab_hdf5 import StoredVariable, is_hdf5, read_stored
 from l20fs.data.readers.in_blocks import left_in_file
-from l20fs.data.readers.limits import check_memory, most_unpacked, unpacked_size
-from l20fs.data.readers.svmlight import default_names, label_texts
+from l20fs.data.readers.limits import check_memory, memory_for, most_unpacked
+from l20fs.data.readers.npy import Archive, check_header
+from l20fs.data.readers.svmlight import label_texts, numbered_names
 from l20fs.data.readers.table import Contents, DataError, Request, UnknownColumnError, find, first_line, require
 from l20fs.text import listed
 from l20fs.typing import Array
@@ -60,7 +62,7 @@ def contents_of(found: Arrays, request: Request) -> Contents:
         raise DataError(
             f"{request.name}: the values are {X.dtype} of shape {X.shape}. They must be numbers, one sample per row."
         )
-    features = found.feature_names or default_names(X.shape[1])
+    features = found.feature_names or numbered_names(X, request)
     if len(features) != X.shape[1]:
         raise DataError(f"{request.name}: {X.shape[1]} features, but {len(features)} feature_names. Give one for each.")
     return Contents(
@@ -107,7 +109,10 @@ def load_npy(content: bytes, request: Request) -> Arrays:
     check_memory(NPY_MEMORY * len(content), request)
     _refuse_no_labels(request)
     try:
+        check_header(io.BytesIO(content), len(content), "it", request)
         return Arrays(np.load(io.BytesIO(content), allow_pickle=False))
+    except (DataError, MemoryError):
+        raise
     except Exception as error:  # a damaged header fails in many ways
         raise _damaged("npy", error, request) from error
 
@@ -115,12 +120,12 @@ def load_npy(content: bytes, request: Request) -> Arrays:
 def load_npz(content: bytes, request: Request) -> Arrays:
     """Load the arrays X and y, and ``class_names``, ``feature_names`` and ``sample_names`` if there are any."""
     try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as stored:
-            check_memory(3 * unpacked_size(stored.zip, len(content), request), request)
-            if set(stored.files) >= SPARSE:
+        with zipfile.ZipFile(io.BytesIO(content)) as entries:
+            stored = Archive(entries, request, len(content))
+            if set(stored) >= SPARSE:
                 return Arrays(_sparse(stored, request))
-            values, labels, groups = find_variables(stored.files, request)
-            names = {name: _texts(stored[name], name, request) for name in NAMES if name in stored.files}
+            values, labels, groups = find_variables(stored, request)
+            names = {name: _texts(stored[name], name, request) for name in NAMES if name in stored}
             return Arrays(
                 stored[values],
                 None if labels is None else stored[labels],
@@ -128,7 +133,7 @@ def load_npz(content: bytes, request: Request) -> Arrays:
                 target_name=labels or "",
                 **names,
             )
-    except (DataError, UnknownColumnError):
+    except (DataError, UnknownColumnError, MemoryError):
         raise
     except Exception as error:  # a damaged archive fails in a dozen ways, in zipfile, zlib, struct and numpy
         raise _damaged("npz", error, request) from error
@@ -141,7 +146,7 @@ def load_mat(content: bytes, request: Request) -> Arrays:
             return _arrays_of(read_variables(content), len(content), request)
         with require("h5py", "io", request).File(io.BytesIO(content), "r") as stored:
             return _arrays_of(read_stored(stored), len(content), request)
-    except (DataError, UnknownColumnError):
+    except (DataError, UnknownColumnError, MemoryError):
         raise
     except Exception as error:  # of struct, zlib and HDF5, whose errors are of many kinds
         raise DataError(f"{request.name}: not a MATLAB file that can be read ({first_line(error)}).") from error
@@ -150,8 +155,12 @@ def load_mat(content: bytes, request: Request) -> Arrays:
 def _arrays_of(variables: Mapping[str, Any], n_bytes: int, request: Request) -> Arrays:
     """Read the variables that are needed, after a check of the memory that the values take."""
     values, labels, groups = find_variables(variables, request)
-    most = most_unpacked(n_bytes)
-    check_memory(3 * min(most, variables[values].memory), request)
+    most = min(most_unpacked(n_bytes), memory_for(request) or 2**62)
+    needed = sum(variables[name].memory for name in (values, labels, groups) if name is not None)
+    check_memory(3 * min(most_unpacked(n_bytes), needed), request)
+    missing = getattr(variables[values], "missing", "")
+    if missing:
+        request.guess(None, None, f"{missing} were never written and count as zeros")
     X, y, in_groups = (None if name is None else variables[name].array(most) for name in (values, labels, groups))
     names = {
         name: [text.strip() for text in _texts(variables[name].array(most), name, request)]
@@ -182,7 +191,7 @@ def _by_custom(names: list[str], known: tuple[str, ...], what: str, request: Req
     return present[0]
 
 
-def _sparse(stored: Any, request: Request) -> sp.csr_array | sp.csc_array:
+def _sparse(stored: Mapping[str, Array], request: Request) -> sp.csr_array | sp.csc_array:
     """Return the matrix written by scipy.sparse.save_npz, after a check of its indices."""
     if request.expects_labels:
         raise DataError(f"{request.name}: a sparse .npz file has no labels. Give a file with them (--labels FILE).")

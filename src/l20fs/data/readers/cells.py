@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from l20fs.data.readers.number_texts import (
     MARKS,
     MISSING_IN_USE,
+    MOST_DIGITS,
     OTHER,
     are_numbers,
     as_number,
@@ -28,6 +30,9 @@ from l20fs.typing import Array, Decimal
 
 #: Share of numbers among the filled cells from which on a column holds numbers, and its texts are odd cells.
 MOSTLY = 0.8
+
+#: Cells that are converted at once: a call for each column would take longer, one for all of them much memory.
+CELLS_AT_ONCE = 100_000
 
 LIMIT = re.compile(r"(?:[<>≤≥]=?|=[<>])\s*(.+)")
 
@@ -51,21 +56,33 @@ Columns = Mapping[int, Sequence[Any]]
 
 @dataclass(frozen=True)
 class Feature:
-    """Cells of a feature: the plain numbers among them, and the places of all others."""
+    """Cells of a feature, and the plain numbers among them."""
 
     cells: Sequence[Any]
     numbers: Array
-    others: list[int]
+
+    @property
+    def others(self) -> list[int]:
+        """Places of the cells that are no plain numbers; a list that is not kept, since it takes more than the numbers."""
+        return np.flatnonzero(np.isnan(self.numbers)).tolist()
 
 
 def features_of(columns: Columns, mark: Decimal, request: Request) -> dict[int, Feature]:
     """Return features with their plain numbers for a decimal mark."""
-    numbers = plain_numbers([cell for cells in columns.values() for cell in cells], mark, request)
-    parts = np.split(numbers, np.cumsum([len(cells) for cells in columns.values()])[:-1]) if columns else []
-    return {
-        feature: Feature(cells, part, np.flatnonzero(np.isnan(part)).tolist())
-        for (feature, cells), part in zip(columns.items(), parts, strict=True)
-    }
+    found: dict[int, Feature] = {}
+    n_cells = max((len(cells) for cells in columns.values()), default=1)
+    for some in batched(columns, max(1, CELLS_AT_ONCE // max(n_cells, 1))):
+        numbers = plain_numbers([cell for feature in some for cell in columns[feature]], mark, request)
+        parts = np.split(numbers, np.cumsum([len(columns[feature]) for feature in some])[:-1])
+        found |= {feature: Feature(columns[feature], part) for feature, part in zip(some, parts, strict=True)}
+    return found
+
+
+def batched(items: Iterable[int], size: int) -> Iterator[list[int]]:
+    """Yield lists of up to ``size`` items, as itertools does from Python 3.12 on."""
+    left = iter(items)
+    while some := list(islice(left, size)):
+        yield some
 
 
 Features = Mapping[int, Feature]
@@ -121,13 +138,17 @@ class Cells:
         ``first`` is the decimal mark to try first, unless ``request.decimal`` says which it is.
         """
         mark = request.decimal or first
-        parsed = self.parse(mark)
-        features = features_of(self.odd(parsed, mark), mark, request)
-        if request.decimal is None:
-            found = self._settle(mark, parsed, features, request)
-            if found != mark:
-                mark, parsed = found, self.parse(found)
-                features = features_of(self.odd(parsed, mark), mark, request)
+        parsed, features = self._parsed(mark, request)
+        signs = None if request.decimal is not None else self._signs(mark, parsed, features, request)
+        if signs is not None:
+            del parsed, features  # before the table is parsed again
+            other = OTHER[mark]
+            parsed, features = self._parsed(other, request)
+            if self._settle(mark, signs, features, request) == other:
+                mark = other
+            else:
+                del parsed, features
+                parsed, features = self._parsed(mark, request)
         values = {
             number: feature for number, feature in features.items() if number not in self.targets and self.is_asked(number)
         }
@@ -135,21 +156,38 @@ class Cells:
         self._note(conversion, request)
         return parsed, conversion, mark
 
-    def _settle(self, mark: Decimal, parsed: Any, features: Features, request: Request) -> Decimal:
-        """Return the decimal mark of all cells, or raise an error if there are two, or if it may be either.
+    def _parsed(self, mark: Decimal, request: Request) -> tuple[Any, dict[int, Feature]]:
+        """Return the table parsed with a decimal mark, and its features that hold anything else than numbers."""
+        parsed = self.parse(mark)
+        return parsed, features_of(self.odd(parsed, mark), mark, request)
 
-        ``mark`` is a comma only if the first cells show it.
+    def _signs(
+        self, mark: Decimal, parsed: Any, features: Features, request: Request
+    ) -> tuple[str | None, str | None, bool] | None:
+        """Return what speaks for the other decimal mark, None if nothing does.
+
+        That is the first cell that shows it, the first one that may have either, and whether whole numbers stand beside
+        such cells. ``mark`` is a comma only if the first cells show it.
         """
-        other = OTHER[mark]
-        shown = self._first(features, lambda cell: shows(cell, other))
+        shown = self._first(features, lambda cell: shows(cell, OTHER[mark]))
         doubtful = None if mark == "," else self._first(features, lambda cell: is_doubtful(cell, mark))
         if shown is None and doubtful is None:
             if mark == ",":
                 request.guess("decimal", mark, "numbers have a decimal comma")
             elif self.separator not in ("", ",") and _may_have_thousands(parsed):
                 self._refuse_thousands(request)
-            return mark
-        swapped = features_of(self.odd(self.parse(other), other), other, request)
+            return None
+        return shown, doubtful, shown is None and any(_has_whole(feature, mark) for feature in features.values())
+
+    def _settle(
+        self, mark: Decimal, signs: tuple[str | None, str | None, bool], swapped: Features, request: Request
+    ) -> Decimal:
+        """Return the decimal mark of all cells, or raise an error if there are two, or if it may be either.
+
+        ``swapped`` are the features of the table as parsed with the other mark.
+        """
+        other = OTHER[mark]
+        shown, doubtful, has_whole = signs
         against = self._first(swapped, lambda cell: shows(cell, mark))
         if shown is not None and against is not None:
             raise DataError(
@@ -161,7 +199,6 @@ class Cells:
             return other
         assert doubtful is not None
         also = self._first(swapped, lambda cell: is_doubtful(cell, other))
-        has_whole = any(_has_whole(feature, mark) for feature in features.values())
         if against is not None or (also is None and has_whole and self.separator == ","):
             request.guess("decimal", mark, f"commas separate thousands, first in {doubtful}")
             return mark
@@ -310,6 +347,8 @@ def _read_cell(cell: Any, mark: Decimal, request: Request) -> tuple[Kind, float]
         return (Kind.NUMBER, float(cell)) if is_real else (Kind.TEXT, nan)
     if is_missing(cell, request):
         return Kind.EMPTY, nan
+    if len(cell) > MOST_DIGITS:
+        return Kind.TEXT, nan
     text = cell.strip()
     if text.lower() in MISSING_IN_USE:
         return Kind.MISSING, nan

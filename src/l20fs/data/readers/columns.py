@@ -48,7 +48,7 @@ def read_columns(
     def odd(frame: Any, mark: Decimal) -> Columns:
         others = [j for j, dtype in enumerate(frame.dtypes) if not is_numeric(dtype)]
         kept = [j for j in others if j in targets or (j not in texts and not is_ignored(names[j], request))]
-        return {j: frame[j].tolist() for j in kept}
+        return {j: frame[j].to_numpy() for j in kept}
 
     def is_asked(column: int) -> bool:
         return is_asked_for(names[column], request)

@@ -8,6 +8,7 @@ import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
+from l20fs.data.readers.digest import open_file
 from l20fs.data.readers.encoding import wide_encoding
 from l20fs.data.readers.svmlight import is_svmlight
 from l20fs.data.readers.table import DataError, Request, first_line
@@ -92,7 +93,7 @@ def detect(request: Request) -> Kind:
     """Return the format of a file or folder."""
     if request.file.is_dir():
         return ZARR if any((request.file / name).is_file() for name in ZARR_METADATA) else TENX
-    with open(request.file, "rb") as stream:
+    with open_file(request) as stream:
         head = stream.read(HEAD)
     is_gzipped = head[:2] == GZIP
     kind = _kind(_unpacked_head(head, request) if is_gzipped else head, request, is_gzipped)
@@ -141,9 +142,9 @@ def _zip_kind(request: Request, is_gzipped: bool) -> Kind:
     if is_gzipped:
         raise DataError(f"{request.name}: a gzipped zip file. Unpack it first: gunzip {request.name}")
     try:
-        with zipfile.ZipFile(request.file) as archive:
+        with open_file(request) as stream, zipfile.ZipFile(stream) as archive:
             names = archive.namelist()
-    except OSError:
+    except (OSError, DataError):
         raise
     except Exception as error:  # a damaged archive fails in many ways
         raise DataError(f"{request.name}: a damaged zip file ({first_line(error)}). Copy it again.") from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from l20fs.data.readers.limits import check_text
 from l20fs.data.readers.table import DataError, Request, first_line
 
 #: Encodings by the marks with which files begin; UTF-32 before UTF-16, whose mark is the beginning of its own.
@@ -64,6 +65,7 @@ def decode(content: bytes, request: Request) -> str:
 
     Without ``request.encoding``, a file is UTF-8 or UTF-16, or else taken for Windows-1252.
     """
+    check_text(content, request)
     text = _forced(content, request) if request.encoding is not None else _detected(content, request)
     if "\r" in text:
         text = text.replace("\r\r\n", "\n").replace("\r\n", "\n")

@@ -7,6 +7,7 @@ from typing import Any
 
 from l20fs.blocks import FileBlocks, memory_limit
 from l20fs.blocks.file_guard import ChangedFileError
+from l20fs.blocks.hdf5_layout import LayoutError
 from l20fs.blocks.sources import DamagedFileError, stored_blocks
 from l20fs.data.readers.limits import memory_for_blocks
 from l20fs.data.readers.table import DataError, Request, first_line
@@ -14,7 +15,10 @@ from l20fs.data.readers.table import DataError, Request, first_line
 
 def left_in_file(stored: Any, request: Request) -> FileBlocks:
     """Split a stored matrix into blocks; an unreadable block raises an error that names the file."""
-    blocks = stored_blocks(stored, memory_limit(memory_for_blocks(request)))
+    try:
+        blocks = stored_blocks(stored, memory_limit(memory_for_blocks(request)))
+    except LayoutError as error:
+        raise DataError(f"{request.name}: {error}") from error
 
     def load(span: slice) -> Any:
         try:

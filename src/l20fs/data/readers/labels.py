@@ -10,22 +10,26 @@ import numpy as np
 
 from l20fs.data.readers import detect
 from l20fs.data.readers.cells import mark_of
+from l20fs.data.readers.digest import read_file
 from l20fs.data.readers.encoding import decode, is_unicode
 from l20fs.data.readers.excel import as_text
 from l20fs.data.readers.frames import TURN_HINT
 from l20fs.data.readers.joining import join
-from l20fs.data.readers.layout import MOST_LINES, find_header, find_separator
-from l20fs.data.readers.limits import unpack_gzip
+from l20fs.data.readers.layout import MOST_LINES, SEPARATORS, find_header, find_separator
+from l20fs.data.readers.limits import MEMORY_PER_BYTE, check_memory, unpack_gzip
 from l20fs.data.readers.names import core
 from l20fs.data.readers.parquet import parquet_rows
 from l20fs.data.readers.table import Contents, DataError, ReadingLog, Request, UnknownColumnError, find
-from l20fs.data.readers.text import MEMORY_PER_BYTE
 from l20fs.data.readers.workbook import choose_sheet, open_workbook, sheet_rows
 from l20fs.text import by_number, counted, listed
 
 Rows = list[list[str]]
 #: Rows with their numbers in the file, counted from 1.
 Numbered = list[tuple[int, list[str]]]
+
+
+#: Memory that reading takes, in bytes per cell, and as much per line: each is a text of its own, in several lists.
+MEMORY_PER_CELL = 180
 
 
 @dataclass(frozen=True)
@@ -67,7 +71,7 @@ def read_rows(samples: set[str], asked: Request) -> Rows:
         raise DataError(f"{asked.name}: labels_sheet {asked.labels_sheet!r} is for Excel files. Leave it out.")
     if kind == detect.PARQUET:
         return tidied(list(enumerate(parquet_rows(asked), 1)), samples, asked)
-    content = asked.file.read_bytes()
+    content = read_file(asked, MEMORY_PER_BYTE)
     if kind == detect.EXCEL:
         return tidied(list(enumerate(_workbook_rows(content, samples, asked), 1)), samples, asked)
     content = unpack_gzip(content, asked, MEMORY_PER_BYTE) if content[:2] == detect.GZIP else content
@@ -88,6 +92,8 @@ def _workbook_rows(content: bytes, samples: set[str], asked: Request) -> Rows:
 
 def text_rows(content: bytes, samples: set[str], asked: Request) -> Rows:
     """Return the fields of a CSV or TSV file; every line must have as many as the first one."""
+    n_lines, n_separators = content.count(b"\n"), max(content.count(each.encode()) for each in SEPARATORS)
+    check_memory(MEMORY_PER_BYTE * len(content) + MEMORY_PER_CELL * (2 * n_lines + n_separators), asked)
     asked = replace(asked, encoding=None) if is_unicode(content) else asked
     lines = decode(content, asked).split("\n")
     # A single label may contain a blank but no separator: without one, there is one column.

@@ -10,6 +10,7 @@ from statistics import median
 
 import numpy as np
 
+from l20fs.data.readers.limits import check_memory
 from l20fs.data.readers.lines import n_last_empty, records
 from l20fs.data.readers.number_texts import is_number
 from l20fs.data.readers.table import DataError, Request
@@ -21,6 +22,9 @@ SEPARATORS = ("\t", ";", ",", "|")
 
 #: Lines by which the layout is decided; long ones, of more than so many characters, are fewer.
 MOST_LINES, MOST_LONG, LONG = 30, 5, 10_000
+
+#: Memory of a field of one of these lines, as a text of its own, while the layout is looked for.
+MEMORY_PER_FIELD = 120
 
 #: Columns by which a line of numbers is recognised.
 MOST_COLUMNS = 200
@@ -55,6 +59,8 @@ def find_layout(lines: list[str], request: Request) -> Layout:
     if first is None:
         said = f" below line {request.skip_rows} (--skip-rows {request.skip_rows})" if request.skip_rows else ""
         raise DataError(f"{request.name}: the file is empty{said}. It needs a header, and lines of numbers.")
+    head = _head(lines[first:])
+    check_memory(MEMORY_PER_FIELD * sum(max(map(line.count, (*SEPARATORS, " "))) for line in head), request)
     separator = find_separator(lines[first:], request)
     if separator == " ":
         lines = lines[:first] + ["\t".join(BLANK_SEPARATED.findall(line)) for line in lines[first:]]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import gzip
 import io
-import os
 import zipfile
 import zlib
-from pathlib import Path
+from dataclasses import replace
 
-from l20fs.blocks.memory import LEAST_LIMIT, format_bytes
+import numpy as np
+
+from l20fs.blocks.memory import LEAST_LIMIT, available_memory, format_bytes
 from l20fs.data.readers.table import DataError, Request, first_line
 
 #: A compressed file may grow to this many bytes, whatever its size...
@@ -21,7 +22,17 @@ MOST_GROWTH = 200
 #: Maximum number of features of a file without feature names.
 MOST_UNNAMED = 10**7
 
+#: What to do about a file that needs too much memory.
+LESS_MEMORY = "Remove features that hardly vary, keep it sparse (h5ad, .mtx), or use a larger machine."
+
 CHUNK = 2**20
+
+#: Ways of compression in archives that NumPy and Excel write. Others grow a thousand times as much.
+METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+
+#: Memory that reading a text takes: per byte, whatever it holds; per line; and per cell. Measured: numbers take half as much
+#: per cell, texts that are all different 1.5 times as much. Which they are is not known before they are read.
+MEMORY_PER_BYTE, MEMORY_PER_LINE, MEMORY_PER_CELL = 3, 150, 60
 
 #: Memory of a fit relative to that of reading the matrix: folds of cross-validation copy most of it.
 WORK = 2
@@ -40,20 +51,6 @@ def refuse_bomb(packed: int, unpacked: int, request: Request) -> None:
             f"{request.name}: {format_bytes(packed)} that unpack to more than {format_bytes(most)}. That is no table of "
             "numbers, or a damaged one. If you trust it, unpack it yourself."
         )
-
-
-def available_memory() -> int | None:
-    """Return the available memory in bytes, or None if it is unknown."""
-    try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    except (OSError, ValueError, IndexError):
-        pass
-    try:
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):  # not on every system
-        return None
 
 
 def memory_for(request: Request) -> int | None:
@@ -94,21 +91,41 @@ def check_memory(needed: int, request: Request) -> None:
     if most is not None and needed > most:
         which = "are free" if request.max_memory is None else "are allowed"
         raise DataError(
-            f"{request.name}: needs about {format_bytes(needed)} of memory, but {format_bytes(most)} {which}. Remove "
-            "features that hardly vary, keep it sparse (h5ad, .mtx), or use a larger machine."
+            f"{request.name}: needs about {format_bytes(needed)} of memory, but {format_bytes(most)} {which}. {LESS_MEMORY}"
         )
+
+
+def not_enough_memory(error: MemoryError, request: Request) -> DataError:
+    """Return the error for a file for which there was not enough memory after all."""
+    reason = f" ({first_line(error)})" if str(error) else ""
+    return DataError(f"{request.name}: needs more memory than there is{reason}. {LESS_MEMORY}")
+
+
+def check_text(content: bytes, request: Request) -> None:
+    """Raise an error if decoding a text and splitting it into lines needs more memory than is allowed."""
+    n_lines = max(content.count(b"\n"), content.count(b"\r"))
+    # One character beyond U+00FF makes Python store every one in two bytes, and one beyond U+FFFF in four.
+    widest = int(np.frombuffer(content, np.uint8).max(initial=0))
+    width = 4 if widest >= 0xF0 else 2 if widest > 0xC3 else 1
+    check_memory((1 + 2 * width) * len(content) + MEMORY_PER_LINE * n_lines, request)
+
+
+def check_cells(n_bytes: int, n_lines: int, n_cells: int, request: Request) -> None:
+    """Raise an error if parsing the cells of a text needs more memory than is allowed."""
+    check_memory(MEMORY_PER_BYTE * n_bytes + MEMORY_PER_LINE * n_lines + MEMORY_PER_CELL * n_cells, request)
 
 
 def unpack_gzip(packed: bytes, request: Request, memory_per_byte: int) -> bytes:
     """Decompress a gzip file piece by piece, and stop as soon as it exceeds a limit."""
     pieces: list[bytes] = []
+    per_byte = max(2, memory_per_byte)  # the pieces, and all of them joined
+    limited = replace(request, max_memory=memory_for(request))  # what is free now, before the pieces are there
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(packed)) as stream:
             while piece := stream.read(CHUNK):
                 pieces.append(piece)
                 refuse_bomb(len(packed), len(pieces) * CHUNK, request)
-                if len(pieces) % 64 == 0:
-                    check_memory(memory_per_byte * len(pieces) * CHUNK, request)
+                check_memory(per_byte * (len(pieces) - 1) * CHUNK, limited)
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"{request.name}: damaged gzip file ({first_line(error)}). Copy it again.") from error
     return b"".join(pieces)
@@ -116,6 +133,12 @@ def unpack_gzip(packed: bytes, request: Request, memory_per_byte: int) -> bytes:
 
 def unpacked_size(archive: zipfile.ZipFile, packed: int, request: Request) -> int:
     """Return the decompressed size that an archive declares, after a check; entries are not read beyond it."""
+    for entry in archive.infolist():
+        if entry.compress_type not in METHODS:
+            raise DataError(
+                f"{request.name}: {entry.filename[:60]!r} in it is compressed in an unusual way, which may hide its size. "
+                "Save it again with the program that wrote it."
+            )
     total = sum(entry.file_size for entry in archive.infolist())
     refuse_bomb(packed, total, request)
     return total

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
+from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
+from l20fs.data.readers.limits import check_cells
 from l20fs.data.readers.table import DataError, Request
 
 #: Number and text of a line, and its fields if it has quotes.
@@ -24,7 +26,7 @@ class Lines:
     #: First field of each line.
     first: list[str]
     #: Line number in the file, counted from 1.
-    numbers: list[int]
+    numbers: Sequence[int]
     quote: str = '"'
 
     def without(self, rows: set[int]) -> Lines:
@@ -34,7 +36,7 @@ class Lines:
             self,
             texts=[self.texts[i] for i in keep],
             first=[self.first[i] for i in keep],
-            numbers=[self.numbers[i] for i in keep],
+            numbers=array("q", (self.numbers[i] for i in keep)),
         )
 
     def fields(self, row: int) -> list[str]:
@@ -90,7 +92,8 @@ def collect(header: list[str], records: Iterator[Record], separator: str, quote:
 
     pandas would pad short lines and truncate long ones. Fields are only counted, unless there are quotes.
     """
-    table = Lines(header, separator, [], [], [], quote)
+    numbers = array("q")
+    table = Lines(header, separator, [], [], numbers, quote)
     n_named = len(header) - n_last_empty(header)
     blanks = f"{separator} "
     for number, text, fields in records:
@@ -101,9 +104,10 @@ def collect(header: list[str], records: Iterator[Record], separator: str, quote:
             text = _fit(text, number, n_fields, n_named, table, request)
         table.texts.append(text)
         table.first.append(text.split(separator, 1)[0] if fields is None else fields[0])
-        table.numbers.append(number)
+        numbers.append(number)
     if not table.texts:
         raise DataError(f"{request.name}: a header and no samples. Add lines of numbers.")
+    check_cells(sum(map(len, table.texts)), len(table.texts), len(table.texts) * len(header), request)
     return _without_last_empty(table, len(header) - n_named)
 
 
@@ -129,20 +133,22 @@ def _without_last_empty(table: Lines, n_last: int) -> Lines:
     """Return the table without those of its last ``n_last`` columns, which have no names, that are empty in all lines."""
     texts = table.texts
     for text in texts:
-        while n_last and _without_fields(text, n_last, table) is None:
-            n_last -= 1
-    if not n_last:
-        return table
+        if not n_last:
+            return table
+        n_last = _end_of_fields(text, n_last, table)[0]
     return replace(
-        table, header=table.header[:-n_last], texts=[_without_fields(text, n_last, table) or "" for text in texts]
+        table,
+        header=table.header[: len(table.header) - n_last],
+        texts=[text[: _end_of_fields(text, n_last, table)[1]] for text in texts],
     )
 
 
-def _without_fields(text: str, number: int, table: Lines) -> str | None:
-    """Return a line without its last fields if they are empty, also in quotes, else None."""
-    for _ in range(number):
-        text = text.removesuffix(2 * table.quote)
-        if not text.endswith(table.separator):
-            return None
-        text = text[: -len(table.separator)]
-    return text
+def _end_of_fields(text: str, most: int, table: Lines) -> tuple[int, int]:
+    """Return how many of the last fields of a line are empty, also in quotes, up to ``most``; and where the others end."""
+    end, empty = len(text), 2 * table.quote
+    for number in range(most):
+        start = end - len(empty) if text.endswith(empty, 0, end) else end
+        if not text.endswith(table.separator, 0, start):
+            return number, end
+        end = start - len(table.separator)
+    return most, end

@@ -30,6 +30,21 @@ ENDINGS = re.compile(r"(\.(cel|bam|sam|cram|sorted|fastq|fq|txt|csv|tsv|gz|idat|
 PUNCTUATION = r"(?:[^\w+]|_)+"
 
 
+#: What no name may hold, since no text that is written can be read back with it: a NUL, or half of a character.
+BROKEN = re.compile("[\\0\ud800-\udfff]")
+
+
+def refuse_broken(names: Iterable[str], what: str, request: Request) -> None:
+    """Raise an error for names that no text file can hold."""
+    texts = list(names)
+    if BROKEN.search("".join(texts)):
+        broken = [name for name in texts if BROKEN.search(name)]
+        raise DataError(
+            f"{request.name}: {listed(broken)} cannot be the name of a {what}: it has a NUL or half of a character. Rename "
+            "it, or read the text in its own encoding (--encoding NAME)."
+        )
+
+
 def core(name: str) -> str:
     """Return a name without case, blanks, punctuation, R's X before a digit, and the path and ending of a file.
 

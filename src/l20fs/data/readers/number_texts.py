@@ -27,9 +27,12 @@ MISSING_IN_USE = frozenset(
 )
 KNOWN_MISSING = MISSING | MISSING_IN_USE
 
+#: Maximum number of characters of a number, blanks around it included: a longer text is not even looked at.
+MOST_DIGITS = 1000
 
-#: Anything that may be meant as a number: with either mark, as a limit, or in percent.
-NUMBER_LIKE = re.compile(r"\s*[<>]?[+-]?[.,]?\d[\d.,]*(?:[eE][+-]?\d+)?\s*%?\s*", re.ASCII)
+#: Anything that may be meant as a number: with either mark, as a limit, or in percent. Each blank has one place only, so
+#: that the time for very long cells is linear.
+NUMBER_LIKE = re.compile(r"\s*[<>]?[+-]?[.,]?\d[\d.,]*(?:[eE][+-]?\d+)?(?:\s*%)?\s*", re.ASCII)
 
 
 def _pattern(mark: str, other: str) -> re.Pattern[str]:
@@ -56,6 +59,8 @@ def as_number(text: str, mark: Decimal = ".") -> float | None:
     >>> as_number("1,2345"), as_number("1,234e5")
     (None, None)
     """
+    if len(text) > MOST_DIGITS:
+        return None
     text = text.strip().translate(DASHES)
     if NUMBER[mark].fullmatch(text) is None:
         return None
@@ -64,24 +69,30 @@ def as_number(text: str, mark: Decimal = ".") -> float | None:
 
 def is_number(text: str) -> bool:
     """Return whether a text looks like a number, with any decimal mark, sign of a limit or percent sign."""
-    return NUMBER_LIKE.fullmatch(text) is not None
+    return len(text) <= MOST_DIGITS and NUMBER_LIKE.fullmatch(text) is not None
 
 
 def is_missing(text: str, request: Request) -> bool:
     """Return whether a text stands for a missing value in every program, or because the user says so."""
+    if len(text) > MOST_DIGITS:
+        return text in request.na
     return text.strip().lower() in MISSING or text in request.na or text.strip() in request.na
 
 
 def shows(cell: Any, mark: Decimal) -> bool:
     """Return whether a cell is a number with this decimal mark and none with the other."""
-    if not isinstance(cell, str) or (mark not in cell and cell.count(OTHER[mark]) < 2):  # to be quick
+    if not isinstance(cell, str) or len(cell) > MOST_DIGITS:
+        return False
+    if mark not in cell and cell.count(OTHER[mark]) < 2:  # to be quick
         return False
     return as_number(cell, OTHER[mark]) is None and as_number(cell, mark) is not None
 
 
 def is_doubtful(cell: Any, mark: Decimal) -> bool:
     """Return whether a cell such as 1,234 is a number with either mark, and has only the other one."""
-    return isinstance(cell, str) and OTHER[mark] in cell and all(as_number(cell, other) is not None for other in NUMBER)
+    if not isinstance(cell, str) or len(cell) > MOST_DIGITS:
+        return False
+    return OTHER[mark] in cell and all(as_number(cell, other) is not None for other in NUMBER)
 
 
 def likely_mark(rows: Sequence[Sequence[str]]) -> Decimal:
@@ -99,17 +110,23 @@ def likely_mark(rows: Sequence[Sequence[str]]) -> Decimal:
 
 def are_numbers(cells: Sequence[Any]) -> bool:
     """Return whether at least half of the filled cells are numbers with either mark."""
-    filled = [cell for cell in cells if not (cell is None or cell != cell or str(cell).strip().lower() in KNOWN_MISSING)]
+    filled = [cell for cell in cells if not (cell is None or cell != cell or _is_known_missing(str(cell)))]
     n_numbers = sum(
         not isinstance(cell, str) or any(as_number(cell, mark) is not None for mark in NUMBER) for cell in filled
     )
     return 2 * n_numbers >= len(filled)
 
 
+def _is_known_missing(text: str) -> bool:
+    return len(text) <= MOST_DIGITS and text.strip().lower() in KNOWN_MISSING
+
+
 def plain_numbers(cells: Sequence[Any], mark: Decimal, request: Request) -> Array:
     """Return the numbers that cells of text are, without marks between thousands, and NaN for all others."""
     pandas = require("pandas", "cli", request)
-    texts = [cell if isinstance(cell, str) and cell not in request.na else None for cell in cells]
+    texts = [
+        cell if isinstance(cell, str) and len(cell) <= MOST_DIGITS and cell not in request.na else None for cell in cells
+    ]
     if mark == ",":
         texts = [None if text is None or "." in text else text.replace(",", ".") for text in texts]
     return np.array(pandas.to_numeric(pandas.Series(texts, dtype=object), errors="coerce"), dtype=np.float64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,9 @@ from l20fs.data.readers.repeated import names_in_file, number_features
 from l20fs.data.readers.table import Contents, DataError, Request, UnknownColumnError, first_line, refuse_repeated, require
 from l20fs.data.readers.turned import are_samples_in_columns, contents_of_rows
 
+#: Memory of a cell in bytes, and what stands for each cell of a column of lists or structs, which is left out.
+MEMORY_PER_CELL, NESTED = 24, "..."
+
 
 def read_parquet(request: Request) -> Contents:
     """Read columns of numbers, and of text for labels and names; an index of pandas holds the names.
@@ -23,7 +27,7 @@ def read_parquet(request: Request) -> Contents:
     table, index = _stored(request)
     try:
         frame, texts = _columns(table, index, request)
-    except (DataError, UnknownColumnError):
+    except (DataError, UnknownColumnError, MemoryError):
         raise
     except Exception as error:  # of Arrow, whose errors are of many kinds
         raise _damaged(error, request) from error
@@ -37,24 +41,43 @@ def parquet_rows(request: Request) -> list[list[str]]:
     table, index = _stored(request)
     order = [*index, *(name for name in table.column_names if name not in index)]
     refuse_repeated(table.column_names, "column", request)
-    texts = [_texts(table[name]) for name in order]
+    texts = [_texts(table[name], require("pyarrow", "io", request)) for name in order]
     return [order, *(list(row) for row in zip(*texts, strict=True))]
 
 
 def _stored(request: Request) -> tuple[Any, list[str]]:
     """Return the table, and the name of the column that was the index in pandas."""
-    parquet = require("pyarrow.parquet", "io", request)
+    pa, parquet = require("pyarrow", "io", request), require("pyarrow.parquet", "io", request)
     try:
         with parquet.ParquetFile(request.file) as stored:
-            about = stored.metadata
-            unpacked = sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups))
-            check_memory(max(2 * unpacked, 24 * about.num_rows * about.num_columns), request)
-            table = stored.read()
+            about, fields = stored.metadata, list(stored.schema_arrow)
+        _check_size(about, fields, pa, request)
+        nested = {field.name for field in fields if pa.types.is_nested(field.type)}
+        texts = [field.name for field in fields if _is_text(field.type, pa)]
+        # The values of a dictionary are stored once, however often they occur; unpacked they would be as many texts.
+        with parquet.ParquetFile(request.file, metadata=about, read_dictionary=texts) as stored:
+            table = stored.read([field.name for field in fields if field.name not in nested] if nested else None)
+        for place, field in enumerate(fields):
+            if field.name in nested:  # its values are no features, and may be any number of them
+                table = table.add_column(place, field.name, pa.array([NESTED] * table.num_rows, pa.string()))
         return table, _index_names(table.schema.metadata)
-    except DataError:
+    except (DataError, MemoryError):
         raise
     except Exception as error:  # of Arrow, whose errors are of many kinds
         raise _damaged(error, request) from error
+
+
+def _is_text(kind: Any, pa: Any) -> bool:
+    return any(is_one(kind) for is_one in (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary))
+
+
+def _check_size(about: Any, fields: Sequence[Any], pa: Any, request: Request) -> None:
+    """Raise an error if the columns need more memory than is allowed, by the sizes that the file states."""
+    groups = [about.row_group(i) for i in range(about.num_row_groups)]
+    n_rows = max(about.num_rows, sum(group.num_rows for group in groups))
+    widths = sum(field.type.byte_width for field in fields if pa.types.is_fixed_size_binary(field.type))
+    unpacked = sum(group.total_byte_size for group in groups)
+    check_memory(max(2 * unpacked, (MEMORY_PER_CELL * len(fields) + widths) * n_rows), request)
 
 
 def _damaged(error: Exception, request: Request) -> DataError:
@@ -75,7 +98,7 @@ def _columns(table: Any, index: list[str], request: Request) -> tuple[Any, dict[
     order = [names[place] for place in places]
     table = table.select(places)
     kept = [name for name in order if name in (order[0], request.target, request.groups)]
-    texts = {name: _texts(table.column(order.index(name))) for name in kept}
+    texts = {name: _texts(table.column(order.index(name)), pa) for name in kept}
     return frame_of_columns([_numbers(column, pa) for column in table.columns], order, texts, request)
 
 
@@ -87,12 +110,23 @@ def _numbers(column: Any, pa: Any) -> Any:
     if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
         whole = column.to_numpy()
         return whole if whole.dtype.kind in "biu" else column.cast(pa.float64()).to_numpy()
-    return np.asarray(column.to_pylist(), dtype=object)
+    return _objects(column, pa)
 
 
-def _texts(column: Any) -> list[str]:
+def _objects(column: Any, pa: Any) -> Any:
+    """Return a column as objects; equal texts of a dictionary are one object."""
+    if not pa.types.is_dictionary(column.type):
+        return np.array([*column.to_pylist(), None], dtype=object)[:-1]
+    parts = [np.zeros(0, dtype=object)]
+    for chunk in column.chunks:
+        values = np.array([*chunk.dictionary.to_pylist(), None], dtype=object)
+        parts.append(values[chunk.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)])
+    return np.concatenate(parts)
+
+
+def _texts(column: Any, pa: Any) -> list[str]:
     """Return a column as text; missing values are empty."""
-    return ["" if value is None or value != value else str(value) for value in column.to_pylist()]
+    return ["" if value is None or value != value else str(value) for value in _objects(column, pa).tolist()]
 
 
 def _turned(frame: Any, texts: dict[str, list[str]], request: Request) -> Contents:

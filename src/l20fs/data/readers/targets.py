@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from l20fs.data.readers.limits import check_memory
 from l20fs.data.readers.number_texts import KNOWN_MISSING, MARKS, as_number, is_missing
 from l20fs.data.readers.table import Contents, DataError, Request
 from l20fs.text import MOST, counted, first_of, folded, listed
@@ -17,6 +18,10 @@ NO_LABEL = frozenset(["", "na", "n/a", "nan", "<na>", "#n/a", "#nv"])
 
 #: Numbers with more different values than this may be meant as numbers.
 FEW_LABELS = 20
+
+#: Maximum number of characters of a label or a group, and memory per character of the longest one and sample: NumPy stores
+#: all of them as wide as that, and they are copied and sorted.
+MOST_CHARACTERS, MEMORY_PER_CHARACTER = 1000, 16
 
 #: What to do about numbers that may be labels.
 CHOOSE = "Say which they are: --task regression for numbers, --task classification for labels."
@@ -60,6 +65,15 @@ def _is_no_target(text: str, request: Request) -> bool:
 
 def labels_of(values: Sequence[str], what: str, contents: Contents, request: Request) -> Array:
     """Return labels or groups as text, or raise an error if a sample has none."""
+    lengths = [len(value) for value in values]
+    longest = max(lengths, default=0)
+    if longest > MOST_CHARACTERS:
+        place = _places([lengths.index(longest)], contents)
+        raise DataError(
+            f"{request.name}: {what} has {longest} characters in {place}. Labels and groups have at most {MOST_CHARACTERS}; "
+            "shorten it, or name another column."
+        )
+    check_memory(MEMORY_PER_CHARACTER * longest * len(lengths), request)
     texts = np.array(list(values), dtype=str)
     _refuse_missing(np.flatnonzero(np.char.strip(texts) == ""), what, contents, request)
     return texts

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from l20fs.data.readers.digest import read_file
 from l20fs.data.readers.encoding import decode
-from l20fs.data.readers.limits import check_memory, unpack_gzip
+from l20fs.data.readers.limits import MEMORY_PER_BYTE, check_memory, unpack_gzip
 from l20fs.data.readers.table import Contents, DataError, Request, first_line, require
-from l20fs.data.readers.text import MEMORY_PER_BYTE
 from l20fs.text import listed
 from l20fs.typing import Array
 
@@ -23,6 +23,12 @@ GZIP = b"\x1f\x8b"
 
 #: Memory of one entry in bytes: two indices and a value, unsorted and sorted.
 BYTES_PER_ENTRY = 64
+
+#: Memory of a row or a column in bytes: where it begins, twice, and its name.
+BYTES_PER_LINE = 64
+
+#: Memory of a line of names in bytes, and of each field in it.
+MEMORY_PER_NAME = 150
 
 
 def tenx_files(place: Path) -> list[Path]:
@@ -71,12 +77,14 @@ def _role(file: Path) -> str:
 
 
 def _content(request: Request) -> bytes:
-    content = request.file.read_bytes()
+    content = read_file(request, MEMORY_PER_BYTE)
     return unpack_gzip(content, request, MEMORY_PER_BYTE) if content[:2] == GZIP else content
 
 
 def _lines(request: Request) -> list[str]:
-    return decode(_content(request), request).rstrip("\n").split("\n")
+    content = _content(request)
+    check_memory(MEMORY_PER_BYTE * len(content) + MEMORY_PER_NAME * (content.count(b"\n") + content.count(b"\t")), request)
+    return decode(content, request).rstrip("\n").split("\n")
 
 
 def _gene_names(lines: list[str], request: Request) -> tuple[list[str], tuple[str, ...]]:
@@ -101,7 +109,7 @@ def parse_matrix_market(content: bytes, request: Request) -> sp.csr_array:
     n_lines = content.count(b"\n", start) + (not content.endswith(b"\n"))
     if n_lines < n_entries:
         raise DataError(f"{request.name}: states {n_entries} entries, but has {n_lines} lines of them. Copy the file again.")
-    check_memory(n_entries * BYTES_PER_ENTRY + len(content), request)
+    check_memory(n_entries * BYTES_PER_ENTRY + len(content) + BYTES_PER_LINE * sum(shape), request)
     rows, columns, values = _entries(content[start:], n_entries, request)
     for what, found, most in (("row", rows, shape[0]), ("column", columns, shape[1])):
         if len(found) and (found.min() < 1 or found.max() > most):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from l20fs.data.readers.columns import read_columns
@@ -20,10 +19,6 @@ from l20fs.data.readers.turned import are_samples_in_columns, check_rows, conten
 from l20fs.text import listed
 from l20fs.typing import Decimal
 
-#: Memory that reading takes, in bytes per byte of text: the text three times, its fields, and the numbers twice. Measured: 8
-#: for numbers of seven characters, and more for shorter ones.
-MEMORY_PER_BYTE = 10
-
 
 def read_text(content: bytes, request: Request) -> Contents:
     """Read a CSV or TSV file; its encoding, separator, header and decimal mark are detected.
@@ -31,8 +26,11 @@ def read_text(content: bytes, request: Request) -> Contents:
     If samples are in rows, a first column of text holds their names. If samples are in columns, the first column holds the
     names of features, and labels and groups are rows. Other texts are left out.
     """
-    layout = find_layout(decode(content, request).split("\n"), request)
+    lines = decode(content, request).split("\n")
+    del content  # each of these may be as large as the file
+    layout = find_layout(lines, request)
     table = split_lines(layout.lines, layout.separator, request, layout.first_number, layout.is_short)
+    del lines, layout
     is_turned = are_samples_in_columns(table.header, table.first, request)
     return turned_contents(table, request) if is_turned else row_contents(table, request)
 
@@ -44,7 +42,7 @@ def parse(
     pandas = require("pandas", "cli", request)
     try:
         frame = pandas.read_csv(
-            io.BytesIO("\n".join(table.texts).encode()),
+            TextStream(table.texts),
             sep=table.separator,
             header=None,  # the caller sets the names: pandas would rename empty or duplicate ones
             names=range(len(table.header)),
@@ -60,6 +58,26 @@ def parse(
     if len(frame) != len(table.texts):  # an open quote, or a line of blanks
         raise DataError(f"{request.name}: {len(table.texts)} lines, but {len(frame)} rows. Look for open quotes.")
     return frame
+
+
+@dataclass
+class TextStream:
+    """Lines as a file for pandas, which reads it piece by piece: no copy of all lines is made."""
+
+    lines: Sequence[str]
+    place: int = 0
+
+    def read(self, size: int = -1) -> str:
+        """Return the next lines, of about ``size`` characters in all."""
+        start, length = self.place, 0
+        while self.place < len(self.lines) and (length < size or size < 0):
+            length += len(self.lines[self.place]) + 1
+            self.place += 1
+        return "".join(f"{line}\n" for line in self.lines[start : self.place])
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield all lines; pandas takes only what can do so for a file."""
+        return iter(self.lines)
 
 
 def row_contents(table: Lines, request: Request, missing: Sequence[str] = ()) -> Contents:
@@ -98,10 +116,10 @@ def named(header: Sequence[str]) -> list[str]:
 def without_empty(frame: Any, header: Sequence[str], request: Request) -> Any:
     """Return a table without the columns that have neither names nor values; a note says which others have no names."""
     unnamed = [place for place, name in enumerate(header) if place and not name.strip()]
-    empty = [place for place in unnamed if frame.iloc[:, place].isna().all()]
+    empty = {place for place in unnamed if frame.iloc[:, place].isna().all()}
     others = [frame.columns[place] for place in unnamed if place not in empty]
     note_unnamed([] if request.needed is not None else others, request)
-    return frame.drop(columns=frame.columns[empty]) if empty else frame
+    return frame.drop(columns=frame.columns[sorted(empty)]) if empty else frame
 
 
 def note_unnamed(names: Sequence[str], request: Request) -> None:

@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 import io
-import re
-import zipfile
 from collections.abc import Callable
 from typing import Any
 
-from l20fs.blocks.memory import format_bytes
 from l20fs.data.readers.frames import wanted_columns
-from l20fs.data.readers.limits import memory_for, repack
+from l20fs.data.readers.limits import repack
 from l20fs.data.readers.number_texts import is_number
+from l20fs.data.readers.sheet_size import check_sheets
 from l20fs.data.readers.table import DataError, Request, UnknownColumnError, first_line, require
 from l20fs.text import did_you_mean
 
-#: Memory that reading takes, in bytes per byte of the decompressed file, and per cell between the first and the last one.
-MEMORY_PER_BYTE, MEMORY_PER_CELL = 8, 40
+#: Memory that reading takes, in bytes per byte of the decompressed file.
+MEMORY_PER_BYTE = 8
 
 #: Rows that are looked at in the choice of a sheet.
 FIRST_ROWS = 50
-
-#: Reference of a row or of a cell that is not empty, in the XML of a sheet; and as Excel writes it, empty or not, which is
-#: found three times as fast.
-REFERENCE = re.compile(rb"""<(?:\w+:)?(?:c|row)\s(?:[^<>]*\s)?r\s*=\s*["']([A-Za-z]*)(\d+)["'][^<>]*(?<!/)>""")
-USUAL_REFERENCE = re.compile(rb'<(?:c|row) r="([A-Za-z]*)(\d+)"')
-ELEMENT = re.compile(rb"<(?:\w+:)?(?:c|row)\s")
-PIECE, OVERLAP = 2**20, 2**10
 
 Cell = Any
 Rows = list[list[Cell]]
@@ -36,7 +27,7 @@ def open_workbook(content: bytes, request: Request) -> Any:
     """Open a workbook, after a check of the memory that it takes."""
     calamine = require("python_calamine", "io", request)
     plain = whole(lambda: repack(content, request, MEMORY_PER_BYTE), request)
-    _refuse_stray_cells(plain, request)
+    whole(lambda: check_sheets(plain, request), request)
     return whole(lambda: calamine.CalamineWorkbook.from_filelike(io.BytesIO(plain)), request)
 
 
@@ -44,7 +35,7 @@ def whole(read: Callable[[], Any], request: Request) -> Any:
     """Return the result of a call, whose errors become one about a damaged file."""
     try:
         return read()
-    except (DataError, UnknownColumnError):
+    except (DataError, UnknownColumnError, MemoryError):
         raise
     except Exception as error:  # of zipfile, zlib and calamine, which has errors of its own
         raise DataError(f"{request.name}: not a whole Excel file ({first_line(error)}). Save it again.") from error
@@ -87,6 +78,8 @@ def choose_sheet(workbook: Any, request: Request, option: str = "sheet", fits: C
         Name of the sheet.
     """
     sheets, named = list(workbook.sheet_names), getattr(request, option)
+    if not sheets:
+        raise DataError(f"{request.name}: a workbook without sheets. Save it again.")
     everything = ", ".join(map(repr, sheets))
     if named is not None:
         if named not in sheets:
@@ -130,45 +123,3 @@ def looks_like_table(rows: Rows) -> bool:
     cells = [cell for row in rows[1:] for cell in row[1:] if cell != ""]
     n_numbers = sum(isinstance(cell, int | float) or is_number(str(cell)) for cell in cells)
     return bool(cells) and 2 * n_numbers >= len(cells)
-
-
-def _refuse_stray_cells(plain: bytes, request: Request) -> None:
-    """Raise an error if the first and the last cell of a sheet are so far apart that all cells between do not fit.
-
-    The cells between are allocated, and the process would end without a message.
-    """
-    most = memory_for(request)
-    with zipfile.ZipFile(io.BytesIO(plain)) as archive:
-        for entry in archive.namelist():
-            if not entry.startswith("xl/worksheets/") or most is None:
-                continue
-            xml = archive.read(entry)
-            n_rows, n_columns = _extent(xml, USUAL_REFERENCE)
-            is_usual = xml.count(b'<c r="') + xml.count(b'<row r="') == len(ELEMENT.findall(xml))
-            if not is_usual or MEMORY_PER_CELL * n_rows * n_columns > most:
-                n_rows, n_columns = _extent(xml, REFERENCE)
-            needed = MEMORY_PER_CELL * n_rows * n_columns
-            if needed > most:
-                raise DataError(
-                    f"{request.name}: a sheet has cells as far as row {n_rows}, column {n_columns}, which would take "
-                    f"{format_bytes(needed)} of memory, and {format_bytes(most)} are there. Delete the cells beyond the "
-                    "table, or save the sheet as CSV."
-                )
-
-
-def _extent(xml: bytes, reference: re.Pattern[bytes]) -> tuple[int, int]:
-    """Return the last row and the last column with a cell."""
-    n_rows, letters = 0, {b""}
-    for start in range(0, len(xml), PIECE):
-        found = reference.findall(xml, max(0, start - OVERLAP), start + PIECE)
-        letters.update({column for column, _ in found})
-        n_rows = max(n_rows, max((int(row) for row in {row for _, row in found}), default=0))
-    return n_rows, max(map(_number, letters))
-
-
-def _number(letters: bytes) -> int:
-    """Return the number of a column, 1 for A."""
-    number = 0
-    for letter in letters.upper():
-        number = 26 * number + letter - 64
-    return number

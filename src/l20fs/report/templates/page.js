@@ -173,14 +173,18 @@
     for (let place = 0; place < k; place++) {
       const line = [report.features[place], ...Object.values(report.columns).map((texts) => texts[place])];
       if (report.substitutes.length) {
-        line.push(couldReplace(place).map(([name, correlation]) => name + inBrackets(correlation)).join(", "));
+        line.push(couldReplace(place).map(([name, correlation]) => inList(name + inBrackets(correlation))).join(", "));
       }
       if (panel) line.push(...panel[place]);
       lines.push(line);
     }
-    const cell = (text, column) => guard(text.replace(/[\t\r\n]/g, " "), header[column]);
+    const cell = (text, column) => quotedWhere(/["\t\r\n]/, guard(text, header[column]));
     return lines.map((line) => line.map(cell).join("\t") + "\n").join("");
   }
+
+  /* As l20fs.report.delimited: quoted where a sign would separate, in the file or in a list of names. */
+  const quotedWhere = (signs, text) => (signs.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+  const inList = (text) => quotedWhere(/[",\r\n]|^ /, text);
 
   const isNumber = (text) => /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text);
   const converted = new RegExp(report.guard.pattern, "i");
@@ -188,8 +192,7 @@
   /* As l20fs.report.spreadsheets: no formula, no date, and no number that was a name. */
   function guarded(text, column) {
     const isSafe = isNumber(text) && !report.guard.names.includes(column);
-    const kept = converted.test(text) && !isSafe ? `'${text}` : text;
-    return kept.includes('"') ? `"${kept.replaceAll('"', '""')}"` : kept;
+    return converted.test(text) && !isSafe ? `'${text}` : text;
   }
 
   function download(text, ending) {

@@ -1,0 +1,79 @@
+"""Trial reading of HDF5 files: whole ones pass, those at which the library hangs are refused."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import files
+import h5py
+import numpy as np
+import pytest
+
+from l20fs.blocks import hdf5_trial, open_large
+from l20fs.data.readers import DataError, read_table
+
+
+@pytest.fixture
+def damaged(tmp_path):
+    """An AnnData file whose texts are in a heap of HDF5 with an object of no size: the library looks for ever behind it."""
+    content = bytearray(files.h5ad(tmp_path))
+    place = 0
+    while (place := content.find(b"GCOL", place + 1)) > 0:
+        content[place + 16 : place + 32] = bytes(16)  # number, references and size of the first object
+    (tmp_path / "damaged.h5ad").write_bytes(content)
+    return tmp_path / "damaged.h5ad"
+
+
+def test_whole_files_pass(tmp_path):
+    (tmp_path / "a.h5ad").write_bytes(files.h5ad(tmp_path))
+    with h5py.File(tmp_path / "b.h5", "w") as stored:
+        stored.create_dataset("large", shape=(2**21, 2), chunks=(2**10, 2), dtype="f8")  # not read, since it is large
+        stored.create_dataset("texts", data=["a"] * 70_000, dtype=h5py.string_dtype())
+        stored["out"], stored["away"] = h5py.SoftLink("/nowhere"), h5py.ExternalLink("other.h5", "X")
+        stored["itself"] = stored["/"]
+    for name in ("a.h5ad", "b.h5"):
+        hdf5_trial.finish_trial(hdf5_trial.start_trial(tmp_path / name), tmp_path / name)
+        hdf5_trial.read_on_trial(tmp_path / name)
+
+
+def test_what_is_merely_no_file_is_left_to_the_reader(tmp_path):
+    (tmp_path / "a.h5ad").write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(50))
+    hdf5_trial.finish_trial(hdf5_trial.start_trial(tmp_path / "a.h5ad"), tmp_path / "a.h5ad")
+    with pytest.raises(DataError, match="not a whole h5ad file"):
+        read_table(tmp_path / "a.h5ad", "type")
+
+
+def test_a_file_at_which_the_library_does_not_end_is_refused(damaged, monkeypatch):
+    monkeypatch.setattr(hdf5_trial, "start_trial", lambda file: limited(file, 1))
+    with pytest.raises(DataError, match=r"damaged.h5ad: so damaged that the HDF5 library"):
+        read_table(damaged, "type")
+    with pytest.raises(ValueError, match="so damaged"):
+        open_large(damaged)
+
+
+def limited(file, seconds):
+    """Start a trial with less time."""
+    code = "import h5py, sys; from l20fs.blocks.hdf5_trial import limit_work, read_on_trial\n"
+    code += f"limit_work({seconds} + int(__import__('time').process_time())); read_on_trial(sys.argv[1])"
+    return subprocess.Popen([sys.executable, "-c", code, str(file)])
+
+
+def test_an_interpreter_that_cannot_be_started_is_no_obstacle(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "nothing"))
+    assert hdf5_trial.start_trial("a.h5ad") is None
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    assert hdf5_trial.start_trial("a.h5ad") is None
+    hdf5_trial.finish_trial(None, "a.h5ad")
+
+
+def test_allocations_beyond_the_limit_end_the_trial(tmp_path, monkeypatch):
+    with h5py.File(tmp_path / "a.h5", "w") as stored:
+        stored["x"] = np.zeros(3)
+
+    def fail(element):
+        raise RuntimeError("memory allocation failed for chunk")
+
+    monkeypatch.setattr(hdf5_trial, "_read_values", fail)
+    with pytest.raises(SystemExit):
+        hdf5_trial.read_on_trial(tmp_path / "a.h5")

@@ -1,0 +1,221 @@
+"""Names from files never reach the terminal as they are, and no command prints but through ``cli/output.py``."""
+
+from __future__ import annotations
+
+import ast
+import csv
+import io
+import json
+import logging
+import re
+import warnings
+from pathlib import Path
+
+import click
+import numpy as np
+import pytest
+from rich.console import Console
+
+import l20fs.cli
+from l20fs.cli import output, run
+from l20fs.cli.output import Table, cell_bars, note, plain, show, show_json, show_text, stray_messages, working
+
+#: Title of the window, bell, concealed text, clear screen (C1), backspace, delete, right to left, markup of rich.
+HOSTILE = "\x1b]0;t\x07\x1b[8m\x9b2J\b\x7f\u202e\u2028[red]:boy:"
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\U0001f466]")
+
+# ------------------------------------------------------------------------------------------------------------- structure
+
+FORBIDDEN_CALLS = {
+    "print",
+    "echo",
+    "secho",
+    "echo_via_pager",
+    "prompt",
+    "confirm",
+    "progressbar",
+    "show_warning",
+    "breakpoint",
+}
+FILES = sorted(file for file in Path(l20fs.cli.__file__).parent.glob("*.py") if file.name != "output.py")
+
+
+def faults_in(source):
+    """Return the places at which a module prints by itself."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in FORBIDDEN_CALLS:
+                found.append((node.lineno, name))
+            case ast.Attribute(value=ast.Name(id="sys"), attr="stdout" | "stderr" | "__stdout__" | "__stderr__"):
+                found.append((node.lineno, "sys"))
+            case ast.ImportFrom(module=str(module)) if module.split(".")[0] == "rich" and module != "rich.box":
+                found.append((node.lineno, module))
+            case ast.Import(names=names) if any(name.name.split(".")[0] == "rich" for name in names):
+                found.append((node.lineno, "rich"))
+    return found
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_nothing_is_printed_but_through_output(file):
+    assert faults_in(file.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    "line", ["print(1)", "click.echo(x)", "sys.stderr.write(x)", "from rich.console import Console", "import rich.table"]
+)
+def test_what_prints_by_itself_is_found(line):
+    assert faults_in(f"def f():\n    {line}\n")
+
+
+# ------------------------------------------------------------------------------------------------------------- functions
+
+
+def test_lines_stay_lines_and_control_characters_are_shown(capsys):
+    note(f"one {HOSTILE}\n   two")
+    show(f"one {HOSTILE}\ntwo")
+    show_text(f"a\tb\n{HOSTILE}\n")
+    printed = capsys.readouterr()
+    assert printed.err.count("\n") == 1
+    assert printed.out.count("\n") == 3
+    assert not CONTROL.search(printed.err + printed.out)
+    assert printed.err.endswith("[red]:boy: two\n")
+    assert "\\x1b]0;t\\x07" in printed.err
+
+
+def test_json_is_ascii_without_control_characters_and_read_back_equal(capsys):
+    value = {HOSTILE: [HOSTILE + "\ud800", "é"]}
+    show_json(value)
+    printed = capsys.readouterr().out
+    assert printed.isascii()
+    assert not CONTROL.search(printed)
+    assert json.loads(printed) == value
+
+
+def test_tables_take_no_markup(capsys):
+    table = Table(HOSTILE, "[b]x[/b]", title=HOSTILE, caption="[i]" + HOSTILE)
+    table.add_row(HOSTILE, "a\nb")
+    output.show_tables(table)
+    printed = capsys.readouterr().out
+    assert not CONTROL.search(printed)
+    assert "[b]x[/b]" in printed
+    assert "a\\nb" in printed
+    assert plain("[red]" + "x" * 10_000).plain == "[red]" + "x" * 495 + "…"
+
+
+def test_bars_take_no_markup(monkeypatch, tmp_path):
+    drawn = io.StringIO()
+    console = Console(file=drawn, force_terminal=True, color_system=None, width=400, legacy_windows=False)
+    monkeypatch.setattr(output, "Console", lambda **options: console)
+    with working(f"Reading {HOSTILE}"):
+        pass
+    with cell_bars(tmp_path):
+        pass
+    shown = re.sub(r"\x1b\[[0-9?;]*[A-Za-z]", "", drawn.getvalue())
+    assert "Reading \\x1b]0;t\\x07" in shown
+    assert "[red]:boy:" in shown
+    assert not CONTROL.search(shown.replace("\r", ""))
+
+
+def test_warnings_and_logs_that_nobody_takes_are_notes(capsys):
+    with stray_messages():
+        warnings.simplefilter("always")
+        warnings.warn(f"of {HOSTILE}", UserWarning, stacklevel=1)
+        logger = logging.getLogger("of.some.package")
+        logger.propagate = False  # as without the handlers of pytest
+        logger.warning("log of %s", HOSTILE)
+    printed = capsys.readouterr().err
+    assert printed.startswith("warning: of \\x1b")
+    assert "\nlog of \\x1b" in printed
+    assert not CONTROL.search(printed)
+
+
+# -------------------------------------------------------------------------------------------------------------- commands
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder, a table and a list whose names are all hostile; one class has one sample, so that a run is quick."""
+    folder = tmp_path_factory.mktemp("names") / f"folder {HOSTILE}"
+    folder.mkdir()
+    rng = np.random.default_rng(0)
+    X, codes = rng.normal(size=(20, 6)), np.arange(20) % 2
+    X[:, 0] += 3 * codes
+    names = [*(f"g{j}{HOSTILE}" for j in range(4)), "a\nb", '"quoted, twice"']
+    with open(folder / f"table {HOSTILE}.csv", "w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["sample", f"y{HOSTILE}", f"donor{HOSTILE}", *names])
+        for i in range(20):
+            label = f"lonely{HOSTILE}" if i == 0 else f"c{codes[i]}{HOSTILE}"
+            writer.writerow([f"s{i}{HOSTILE}", label, f"d{i % 5}{HOSTILE}", *X[i]])
+    return folder
+
+
+def with_target(place, *arguments):
+    file = str(place / f"table {HOSTILE}.csv")
+    return [*arguments, file, "--target", f"y{HOSTILE}", "--groups", f"donor{HOSTILE}"]
+
+
+COMMANDS = {
+    "select": (0, lambda place: [*with_target(place, "select"), "-k", "4"]),
+    "select --json": (0, lambda place: [*with_target(place, "select"), "-k", "4", "--json"]),
+    "select -o": (0, lambda place: [*with_target(place, "select"), "-k", "6", "-o", str(place / f"out {HOSTILE}")]),
+    "path": (0, lambda place: [*with_target(place, "path"), "-k", "4"]),
+    "path -o": (0, lambda place: [*with_target(place, "path"), "-k", "6", "-o", str(place / f"path {HOSTILE}.tsv")]),
+    "report": (0, lambda place: ["report", str(place / f"out {HOSTILE}")]),
+    "import": (0, lambda place: ["data", "import", *with_target(place)[:3], "--as", "mine", "--data-dir", str(place)]),
+    "info": (0, lambda place: ["data", "info", "mine", "--data-dir", str(place)]),
+    "list": (0, lambda place: ["data", "list", "--data-dir", str(place)]),
+    "no report": (2, lambda place: ["report", str(place)]),
+    "no panel": (2, lambda place: ["predict", str(place), str(place)]),
+    "no column": (2, lambda place: [*with_target(place, "select"), "--target", f"no{HOSTILE}"]),
+    "no feature": (2, lambda place: [*with_target(place, "select"), "--include", f"no{HOSTILE}"]),
+    "no option": (2, lambda place: ["select", f"--no{HOSTILE}"]),
+    "no argument": (2, lambda place: ["select", "srbct", f"no{HOSTILE}\nError: forged"]),
+    "no file": (2, lambda place: ["select", f"no{HOSTILE}"]),
+    "no command": (2, lambda place: [f"no{HOSTILE}"]),
+    "no number": (2, lambda place: ["select", "srbct", "-k", f"no{HOSTILE}"]),
+    "no choice": (2, lambda place: ["select", "srbct", "--decimal", f"no{HOSTILE}"]),
+    "no sheet": (3, lambda place: [*with_target(place, "select"), "--sheet", f"no{HOSTILE}"]),
+    "no folder": (1, lambda place: [*with_target(place, "select"), "-o", with_target(place)[0]]),
+    "no set": (2, lambda place: ["reproduce", "accuracy", "-o", "out", "--datasets", f"no{HOSTILE}"]),
+    "no method": (2, lambda place: [*with_target(place, "compare"), "-o", str(place / "c"), "--methods", f"no{HOSTILE}"]),
+}
+
+
+@pytest.mark.filterwarnings("default")  # a class of one sample
+@pytest.mark.parametrize("name", COMMANDS)
+def test_no_command_prints_control_characters(name, place, capsys):
+    code, arguments = COMMANDS[name]
+    assert run(arguments(place)) == code
+    printed = capsys.readouterr()
+    assert not CONTROL.search(printed.out)
+    assert not CONTROL.search(printed.err)
+    assert "\nError: forged" not in printed.err
+    if name == "path -o":  # the file has them verbatim
+        found = pd_column(place / f"path {HOSTILE}.tsv", "enters")
+        assert {f"g0{HOSTILE}", "a\nb", '"quoted, twice"'} <= {entry for cell in found for entry in names_in(cell)}
+    if name == "path":
+        assert "\\x1b]0;t\\x07" in printed.out
+
+
+def pd_column(file, name):
+    with open(file, newline="", encoding="utf-8") as stream:
+        return [row[name] for row in csv.DictReader(stream, delimiter="\t")]
+
+
+def names_in(cell):
+    return next(csv.reader(io.StringIO(cell, newline=""), skipinitialspace=True), [])
+
+
+def test_messages_of_click_stay_as_they_are(capsys):
+    """Against click's own way to show an error."""
+    assert run(["completion"]) == 2
+    printed = capsys.readouterr().err
+    expected = io.StringIO()
+    try:
+        l20fs.cli.cli.main(["completion"], prog_name="l20fs", standalone_mode=False)
+    except click.UsageError as error:
+        error.show(expected)
+    assert printed.split() == expected.getvalue().split()
+    assert printed.count("\n") == 4

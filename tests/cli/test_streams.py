@@ -1,0 +1,248 @@
+"""Standard input and pipes through the commands: the same results as from a file, and nothing left."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import threading
+from contextlib import contextmanager
+
+import h5py
+import numpy as np
+import pytest
+from cli_samples import contents, planted, with_lonely, write_table
+
+from l20fs.blocks import FileBlocks, open_large
+from l20fs.cli import run
+from l20fs.cli.parameter_types import Names
+from l20fs.experiments.plan import load_plan
+from l20fs.objective.solution_path import SolutionPath
+from l20fs.prediction.panel import Panel
+from l20fs.report.index import read_exhibits
+from l20fs.storage import streams
+from l20fs.storage.keyed_store import KeyedStore
+from l20fs.storage.regular_files import NotAFileError
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """Folder with a table, its values without labels, its labels, and a table with folds."""
+    folder = tmp_path_factory.mktemp("data")
+    X, labels, _ = planted(n_features=6)
+    write_table(folder / "table.tsv", X, with_lonely(labels))
+    write_table(folder / "whole.tsv", X, labels)
+    lines = (folder / "table.tsv").read_text().splitlines()
+    (folder / "values.tsv").write_text("".join(line.partition("\t")[2] + "\n" for line in lines))
+    (folder / "labels.txt").write_text("".join(line.partition("\t")[0] + "\n" for line in lines[1:]))
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def temporary(tmp_path, monkeypatch):
+    """Nothing is left in the temporary folder after any test."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    yield folder
+    assert list(folder.iterdir()) == []
+
+
+@contextmanager
+def standard_input(file):
+    """Let a writer send a file into standard input; one that is not read to the end is told so."""
+    out, into = os.pipe()
+    before = os.dup(0)
+    os.dup2(out, 0)
+    os.close(out)
+
+    def write():
+        try:
+            with open(into, "wb") as stream:
+                stream.write(file.read_bytes())
+        except BrokenPipeError:
+            pass
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        yield
+    finally:
+        os.dup2(before, 0)
+        os.close(before)
+        writer.join()
+
+
+@contextmanager
+def substituted(text):
+    """Yield the name that a shell gives for ``<( ... )``."""
+    out, into = os.pipe()
+    os.write(into, text)
+    os.close(into)
+    try:
+        yield f"/dev/fd/{out}"
+    finally:
+        os.close(out)
+
+
+def select(table, folder, *more):
+    return run(["select", str(table), "-k", "2", "-o", str(folder), *map(str, more)])
+
+
+def test_standard_input_is_read_as_a_file_and_resumed(data, tmp_path, capsys):
+    assert select(data / "table.tsv", tmp_path / "file", "--target", "type") == 0
+    for more in ((), ("--resume",)):
+        with standard_input(data / "table.tsv"):
+            assert select("-", tmp_path / "stream", "--target", "type", *more) == 0
+    assert "Nothing to do" in capsys.readouterr().err
+    of_file, of_stream = contents(tmp_path / "file"), contents(tmp_path / "stream")
+    assert of_file["selection.tsv"] == of_stream["selection.tsv"]
+    runs = [json.loads(each["run.json"]) for each in (of_file, of_stream)]
+    assert runs[0]["input"] == runs[1]["input"]
+    assert runs[1]["arguments"]["data"] == "-"
+    assert b"standard input" in of_stream["report.json"]
+    with standard_input(data / "values.tsv"):
+        assert select("-", tmp_path / "stream", "--labels", data / "labels.txt", "--resume") == 2
+
+
+def test_data_and_labels_come_from_different_streams(data, tmp_path):
+    with substituted((data / "labels.txt").read_bytes()) as labels, standard_input(data / "values.tsv"):
+        assert select("/dev/stdin", tmp_path / "out", "--labels", labels) == 0
+    assert json.loads((tmp_path / "out" / "run.json").read_text())["arguments"]["labels"] == labels
+    with standard_input(data / "labels.txt"):
+        assert select(data / "values.tsv", tmp_path / "other", "--labels", "-") == 0
+    assert contents(tmp_path / "out")["selection.tsv"] == contents(tmp_path / "other")["selection.tsv"]
+
+
+def test_lists_panels_and_tables_come_from_pipes(data, tmp_path, capsys):
+    with substituted(b"g5\ng4\n") as names:
+        assert select(data / "table.tsv", tmp_path / "out", "--target", "type", "--include", f"@{names}") == 0
+    assert {"g4", "g5"} <= set((tmp_path / "out" / "selection.tsv").read_text().split())
+    with substituted((tmp_path / "out" / "panel.json").read_bytes()) as panel, standard_input(data / "values.tsv"):
+        assert run(["predict", panel, "-"]) == 0
+    assert "standard input: 60 samples" in capsys.readouterr().err
+    with substituted(b"g1\ng2\n") as names, standard_input(data / "whole.tsv"):
+        assert run(["validate", names, "-", "--target", "type", "-o", str(tmp_path / "validation")]) == 0
+    assert json.loads((tmp_path / "validation" / "run.json").read_text())["arguments"]["panel"] == names
+    with substituted((data / "table.tsv").read_bytes()) as table:
+        assert run(["path", table, "--target", "type", "-k", "2"]) == 0
+
+
+def test_a_stream_that_stays_in_its_file_is_there_until_the_end(data, tmp_path, monkeypatch, temporary):
+    X, y = planted(n_features=6)[:2]
+    np.save(tmp_path / "x.npy", X)
+    (tmp_path / "labels.txt").write_text("\n".join(with_lonely(y)) + "\n")
+    monkeypatch.setattr("l20fs.data.readers.stays_in_file", lambda needed, request: True)
+    passes, total = [], FileBlocks.total
+
+    def count(*given):
+        passes.append([file.name for file in temporary.rglob("standard*")])
+        return total(*given)
+
+    monkeypatch.setattr(FileBlocks, "total", count)
+    with standard_input(tmp_path / "x.npy"):
+        assert select("-", tmp_path / "out", "--labels", tmp_path / "labels.txt") == 0
+    assert passes
+    assert all(names == ["standard input"] for names in passes)
+
+
+def test_an_endless_stream_ends_at_the_memory_limit(tmp_path, capsys):
+    (tmp_path / "y.txt").write_bytes(b"y\n" * 2**20)
+    with standard_input(tmp_path / "y.txt"):
+        assert run(["select", "-", "--target", "type", "--max-memory", "10M"]) == 3
+    assert "error: standard input: more than 1.0 MiB came" in capsys.readouterr().err
+
+
+def test_a_terminal_is_refused_at_once(capsys):
+    terminal, ours = os.openpty()
+    before = os.dup(0)
+    os.dup2(ours, 0)
+    try:
+        assert run(["select", "-", "--target", "type"]) == 2
+    finally:
+        os.dup2(before, 0)
+        for each in (terminal, ours, before):
+            os.close(each)
+    assert "Standard input (-) is a terminal" in capsys.readouterr().err
+
+
+def test_pipes_that_nobody_writes_to_are_refused_everywhere(data, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(streams, "PATIENCE", 0.01)
+    os.mkfifo(tmp_path / "pipe")
+    pipe, table = str(tmp_path / "pipe"), str(data / "table.tsv")
+    for command, code in (
+        (["select", pipe], 3),
+        (["select", table, "--labels", pipe], 3),
+        (["select", table, "--include", f"@{pipe}"], 2),
+        (["select", table, "--feature-groups", pipe], 2),
+        (["predict", pipe, table], 3),
+        (["validate", pipe, table], 3),
+    ):
+        assert run(command) == code
+        assert "pipe that nobody writes to" in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize("word", ["interrupted", "terminated"])
+def test_an_interrupt_while_a_stream_is_read_leaves_nothing(monkeypatch, capsys, word):
+    from l20fs.cli.interruption import Terminated
+
+    def stop(*given):
+        raise KeyboardInterrupt if word == "interrupted" else Terminated
+
+    monkeypatch.setattr(streams, "_pieces", stop)
+    with substituted(b"a,b\n") as name:
+        assert run(["select", name, "--target", "type"]) == (130 if word == "interrupted" else 143)
+    assert f"{word}: nothing was kept" in capsys.readouterr().err
+
+
+def test_a_file_that_is_gone_or_may_not_be_read_is_named(data, tmp_path, monkeypatch, capsys):
+    from l20fs.data.readers import digest
+
+    reason = iter([FileNotFoundError(2, "No such file or directory"), PermissionError(13, "Permission denied")])
+
+    def refuse(file):
+        error = next(reason)
+        error.filename = str(file)
+        raise error
+
+    monkeypatch.setattr(digest, "open_regular", refuse)
+    for text in ("No such file or directory", "Permission denied"):
+        assert run(["select", str(data / "table.tsv"), "--target", "type"]) == 1
+        [said] = capsys.readouterr().err.strip().splitlines()
+        assert said.startswith("error: ")
+        assert text in said
+        assert "table.tsv" in said
+
+
+def test_long_lists_of_names_are_no_file_names():
+    names = [f"gene{i}" for i in range(500)]
+    assert Names().convert(",".join(names), None, None) == names
+
+
+def test_h5ad_through_a_pipe(tmp_path, capsys):
+    with h5py.File(tmp_path / "x.h5ad", "w") as stored:
+        stored["X"] = np.eye(3)
+    with standard_input(tmp_path / "x.h5ad"):
+        assert run(["select", "-", "--target", "type"]) == 3
+    assert "standard input: holds 'X', but is no AnnData file" in capsys.readouterr().err
+
+
+def test_no_file_of_ours_is_waited_for(data, tmp_path):
+    """A pipe where a result of an earlier run should be is refused, or counts as missing."""
+    os.mkfifo(tmp_path / "pipe")
+    for read in (Panel.load, SolutionPath.load, load_plan):
+        with pytest.raises(ValueError, match=r"pipe: a pipe|no plan"):
+            read(tmp_path / "pipe")
+    with pytest.raises(NotAFileError):
+        open_large(tmp_path / "pipe")
+    store = KeyedStore(tmp_path / "cells")
+    key = store.key("cell", 1)
+    store.save(key, [1])
+    assert store.load(key) == [1]
+    store.file(key).unlink()
+    for make in (os.mkfifo, os.mkdir, lambda place: os.symlink("/dev/zero", place)):
+        make(store.file(key))
+        assert store.load(key) is None
+        store.file(key).rmdir() if store.file(key).is_dir() else store.file(key).unlink()
+    os.mkfifo(tmp_path / "exhibits.json")
+    assert read_exhibits(tmp_path) == []
