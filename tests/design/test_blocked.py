@@ -180,7 +180,7 @@ EXTREMES = {
     "one huge column": lambda X, y: np.where(np.arange(X.shape[1]) == 4, 1e160 * (y == 0)[:, None], X),
     "all tiny": lambda X, y: X * 1e-200,
     "all huge": lambda X, y: X * 1e160,
-    "next to nothing": lambda X, y: X * 1e-310,
+    "next to nothing": lambda X, y: X * 1e-303,
     "all tiny, float32": lambda X, y: (X * 1e-36).astype(np.float32),
     "all huge, float32": lambda X, y: (X * 1e36).astype(np.float32),
 }

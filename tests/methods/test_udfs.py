@@ -280,7 +280,7 @@ def test_real_expression_data_take_no_square_matrix_of_features():
     [
         ({"n_clusters": 0}, "n_clusters=0 is not valid"),
         ({"n_neighbors": 1.5}, r"n_neighbors=1\.5 is not valid\. Use a whole number"),
-        ({"alpha": 0.0}, r"alpha=0\.0 is not valid\. Use a number above 0"),
+        ({"alpha": 0.0}, r"alpha=0\.0 is not valid\. Use a number at least 1e-12"),
         ({"local_ridge": -1.0}, r"local_ridge=-1\.0 is not valid"),
         ({"scale": "unit"}, "scale='unit' is unknown"),
         ({"max_iter": 0}, "max_iter=0 is not valid"),

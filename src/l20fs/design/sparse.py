@@ -58,7 +58,7 @@ class SparseDesign(Design):
             is_in, own = np.repeat(is_far, counts), counts[is_far]
             far = values[is_in].astype(np.float64) - np.repeat(mean[is_far], own)
             values[is_in] = far - np.repeat(columns.rest[block][is_far], own)
-        return np.where(is_far, 0.0, mean / columns.scale[block])
+        return np.where(is_far | ~columns.varies[block], 0.0, mean / columns.scale[block])
 
     def _largest_sample_energy(self) -> float:
         """Return ``max_i min(1, w_i) ||x_i - mean||^2``; the zeros of a column add mean^2 to every sample."""

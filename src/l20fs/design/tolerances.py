@@ -32,9 +32,15 @@ def smallest_rooms(design: Design) -> Array:
     energy = design.column_energy
     if design.vectors == "features":
         return 1e-10 * energy
-    stored = energy + design.sample_weights.total * np.square(design.mean / design.scale)
+    stored = stored_energy(design)
     rounded = (16.0 * float(np.finfo(design.dtype).eps)) ** 2 * stored
     return np.maximum(1e-20 * energy, np.minimum(rounded, 0.25 * energy))
+
+
+def stored_energy(design: Design) -> Array:
+    """Return the squared norms of the columns before they are centred, in units of their scale; 0 for constant ones."""
+    mean = np.where(design.varies, design.mean, 0.0)
+    return design.column_energy + design.sample_weights.total * np.square(mean / design.scale)
 
 
 def clear_rooms(design: Design) -> Array:
@@ -54,7 +60,7 @@ def storage_errors(design: Design) -> Array:
     Centring, scaling and sample weights round each value three times at most, in the precision of X; a mean is exact to a
     few units in the last place of float64.
     """
-    stored = np.sqrt(design.column_energy + design.sample_weights.total * np.square(design.mean / design.scale))
+    stored = np.sqrt(stored_energy(design))
     eps = float(np.finfo(design.dtype).eps)
     return 1.5 * eps * design.pull_norms() + 8.0 * float(np.finfo(np.float64).eps) * stored
 

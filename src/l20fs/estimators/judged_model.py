@@ -69,7 +69,8 @@ class JudgedModel:
         is_known = (
             self.estimator in (None, "classifier", "regressor")
             if self.is_own
-            else (is_classifier(self.estimator) or is_regressor(self.estimator))
+            else hasattr(self.estimator, "__sklearn_tags__")
+            and (is_classifier(self.estimator) or is_regressor(self.estimator))
         )
         if not is_known:
             raise ValueError(

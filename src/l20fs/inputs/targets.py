@@ -42,7 +42,7 @@ def encode_targets(y: Array, task: Task = "auto", *, fit_intercept: bool = True)
     """Encode validated targets: labels one-hot in sorted order, indicators and numbers unchanged.
 
     ``"auto"`` goes by ``sklearn.utils.multiclass.type_of_target``: whole numbers in one column are labels, fractions and
-    several columns that are no label indicator are numbers. ``"classification"`` takes fractions for labels too,
+    several columns that are no label indicator are numbers; so are floats beyond 2**53, which are whole by rounding. ``"classification"`` takes fractions for labels too,
     ``"regression"`` takes all for numbers.
 
     Examples
@@ -61,7 +61,8 @@ def encode_targets(y: Array, task: Task = "auto", *, fit_intercept: bool = True)
     if task == "auto" and y.dtype.kind == "f" and np.abs(y).max(initial=0.0) > LARGEST_WHOLE:
         return numeric_targets(y, for_labels="task='classification'", fit_intercept=fit_intercept)
     try:
-        kind = type_of_target(y, input_name="y", raise_unknown=True)
+        with np.errstate(invalid="ignore"):  # large numbers are no whole numbers, which it finds out by a conversion
+            kind = type_of_target(y, input_name="y", raise_unknown=True)
     except TypeError as error:
         raise ValueError(
             f"y has labels that cannot be compared ({error}). Drop samples without a label and use one type of label, "
@@ -131,7 +132,7 @@ def numeric_targets(y: Array, *, for_labels: str = "L20Classifier or L20Selector
 
 def _refuse_constant(Y: Array, where: str, way_out: str, fit_intercept: bool) -> None:
     """Raise an error for numbers that leave nothing to explain: all the same, or all zero without an intercept."""
-    if not (np.ptp(Y, axis=0) if fit_intercept else Y).any():
+    if not (Y != Y[:1] if fit_intercept else Y).any():
         raise ValueError(f"y is {'constant' if fit_intercept else 'zero'}{where}, so no feature can explain it. {way_out}")
 
 

@@ -55,16 +55,17 @@ def validate_input(
     if supervised:
         refuse_odd_targets(y)
     try:
-        checked = validate_data(
-            estimator,
-            X,
-            **({"y": y, "multi_output": True} if supervised else {}),
-            reset=reset,
-            accept_sparse=["csc", "csr"] if accept_sparse else False,
-            dtype=dtypes,
-            ensure_all_finite=False,
-            ensure_min_samples=2,
-        )
+        with np.errstate(invalid="ignore"):  # infinite targets, which it refuses
+            checked = validate_data(
+                estimator,
+                X,
+                **({"y": y, "multi_output": True} if supervised else {}),
+                reset=reset,
+                accept_sparse=["csc", "csr"] if accept_sparse else False,
+                dtype=dtypes,
+                ensure_all_finite=False,
+                ensure_min_samples=2,
+            )
     except (ValueError, TypeError) as error:
         # Only errors about the values get a message of our own; scikit-learn's other messages are clear.
         if any(part in str(error) for part in ("could not convert", "Cannot convert", "argument must be a string")):

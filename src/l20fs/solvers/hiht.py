@@ -61,9 +61,9 @@ class HIHT(HomotopySolver):
         Lambda of the first stage (lambda_0 in the paper), from which the path descends by ``rate``. None: where the first
         feature is about to enter.
     rate : float, default=0.9
-        Factor between two lambdas (rho in the paper).
+        Factor between two lambdas (rho in the paper), 0.999 at most.
     line_search_factor : float, default=2.0
-        Factor by which the step parameter L grows after a rejected trial (gamma in the paper).
+        Factor by which the step parameter L grows after a rejected trial (gamma in the paper), 1.01 at least.
     eta : float or None, default=None
         Decrease that a step must bring, per half its squared length. None: 1e-4 times the starting L.
     lipschitz_start : float or None, default=None
