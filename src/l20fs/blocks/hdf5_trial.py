@@ -29,8 +29,9 @@ NO_MEMORY = 9
 #: may be named many times: that is counted later, without reading them.
 SMALL, N_TEXTS, MOST_TEXT = 2**24, 2**8, 2**28
 
-#: Names that are looked up, whether a group lists them or not.
+#: Names of elements and attributes that are looked up, whether a group lists them or not.
 KNOWN = ("X", "obs", "var", "layers", "data", "indices", "indptr", "codes", "categories", "values", "mask", "_index")
+KNOWN_ATTRIBUTES = ("encoding-type", "encoding-version", "_index", "column-order", "shape", "ordered", "h5sparse_format")
 
 
 def start_trial(file: str | os.PathLike[str]) -> Any:
@@ -105,13 +106,15 @@ def _elements(stored: Any, h5py: Any) -> Iterator[Any]:
     """Yield every group and data set once; links are not followed."""
     waiting, seen = [stored], set()
     while waiting:
-        element = waiting.pop()
+        element, place = waiting.pop(), None
         with _going_on():
             place = h5py.h5o.get_info(element.id).addr
-            if place in seen:
-                continue
+        if place in seen:
+            continue
+        if place is not None:
             seen.add(place)
-            yield element
+        yield element
+        with _going_on():
             for name in chain(KNOWN, element) if isinstance(element, h5py.Group) else ():
                 with _going_on():
                     if name in element and isinstance(element.get(name, getlink=True), h5py.HardLink):
@@ -119,9 +122,10 @@ def _elements(stored: Any, h5py: Any) -> Iterator[Any]:
 
 
 def _read_attributes(element: Any) -> None:
-    for name in element.attrs:
+    for name in chain(KNOWN_ATTRIBUTES, element.attrs):
         with _going_on():
-            element.attrs[name]
+            if name in element.attrs:
+                element.attrs[name]
 
 
 def _read_values(element: Any) -> None:
