@@ -141,7 +141,7 @@ def test_the_automatic_ridge_counts_varying_features_and_samples():
 @pytest.mark.parametrize("ridge", [None, "best", -1.0, np.inf, np.nan, True])
 def test_an_odd_ridge_is_refused(ridge):
     X, y = make_data(0)
-    with pytest.raises(ValueError, match=r"ridge=.* is not valid\. Use 'auto', or a number at least 0\."):
+    with pytest.raises(ValueError, match=r"ridge=.* is not valid\. Use 'auto', or a number at least 0"):
         L20Selector(3, ridge=ridge).fit(X, y)
 
 
