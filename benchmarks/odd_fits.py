@@ -34,7 +34,7 @@ def odd_data(random):
     X = random.standard_normal((n_samples, n_features))
     for _ in range(int(random.integers(0, 4))):
         some = random.random(n_features) < 0.4
-        kind = random.integers(6)
+        kind = random.integers(9)
         X[:, some] *= random.choice(SIZES) if kind == 0 else 1.0
         X[:, some] += random.choice(SIZES) if kind == 1 else 0.0
         if kind == 2:
@@ -45,7 +45,7 @@ def odd_data(random):
             X[random.random(X.shape) < 0.7] = 0.0
         elif kind == 5:
             X[:, some] = random.choice(SIZES)
-    n_classes = int(random.integers(1, 5))
+    n_classes = int(random.integers(2, 5))
     numbers = random.standard_normal(n_samples) * random.choice(SIZES)
     labels = random.integers(0, n_classes, n_samples)
     y = [labels, labels, labels, numbers, np.column_stack([numbers, numbers[::-1]])][random.integers(5)]
@@ -79,6 +79,7 @@ def ending_of(seed):
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         (X, y), estimator = odd_data(random), odd_estimator(random)
+        X = X.toarray() if sp.issparse(X) and not getattr(estimator, "takes_sparse", True) else X
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("error", RuntimeWarning)

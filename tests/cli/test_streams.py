@@ -149,7 +149,7 @@ def test_a_stream_that_stays_in_its_file_is_there_until_the_end(data, tmp_path, 
 def test_an_endless_stream_ends_at_the_memory_limit(tmp_path, capsys):
     (tmp_path / "y.txt").write_bytes(b"y\n" * 2**20)
     with standard_input(tmp_path / "y.txt"):
-        assert run(["select", "-", "--target", "type", "--max-memory", "10M"]) == 3
+        assert run(["select", "-", "--target", "type", "--max-memory", "3M"]) == 3
     assert "error: standard input: more than 1.0 MiB came" in capsys.readouterr().err
 
 

@@ -42,8 +42,8 @@ def encode_targets(y: Array, task: Task = "auto", *, fit_intercept: bool = True)
     """Encode validated targets: labels one-hot in sorted order, indicators and numbers unchanged.
 
     ``"auto"`` goes by ``sklearn.utils.multiclass.type_of_target``: whole numbers in one column are labels, fractions and
-    several columns that are no label indicator are numbers; so are floats beyond 2**53, which are whole by rounding. ``"classification"`` takes fractions for labels too,
-    ``"regression"`` takes all for numbers.
+    several columns that are no label indicator are numbers; so are floats beyond 2**53, which are whole by rounding.
+    ``"classification"`` takes fractions for labels too, ``"regression"`` takes all for numbers.
 
     Examples
     --------

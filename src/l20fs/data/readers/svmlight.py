@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import re
 from typing import Any
 
@@ -52,7 +53,7 @@ def read_svmlight(content: bytes, request: Request) -> Contents:
 
 def numbered_names(X: Any, request: Request) -> list[str]:
     """Return default names of features without names, after a check that there are not more of them than is sensible."""
-    n_values, most = X.nnz if sp.issparse(X) else X.size, max(X.shape)
+    n_values, most = X.nnz if sp.issparse(X) else math.prod(X.shape), max(X.shape)
     if X.shape[1] > MOST_UNNAMED:
         raise DataError(f"{request.name}: states {X.shape[1]} features. At most {MOST_UNNAMED} without names are read.")
     if most > max(FREE_FEATURES, MOST_PER_ENTRY * n_values):
