@@ -100,6 +100,20 @@ def sparse_with_a_trillion_columns(folder: Path) -> list[str]:
     return ["path", str(folder / "a.npz"), "--labels", str(folder / "labels.txt")]
 
 
+@attack(r"needs about .* of memory", cap=64 * MIB)
+def labels_as_wide_as_one_of_them(folder: Path) -> list[str]:
+    return npz(folder, X=npy("<f8", (2000, 1), bytes(16_000)), y=npy("<U5000", (2000,), bytes(40_000_000)))
+
+
+@attack(r"needs about .* of memory", cap=64 * MIB)
+def arrays_that_fit_one_by_one(folder: Path) -> list[str]:
+    names = {
+        "feature_names": npy("<U500", (5000,), bytes(10_000_000)),
+        "sample_names": npy("<U5000", (500,), bytes(10_000_000)),
+    }
+    return npz(folder, X=npy("|i1", (500, 5000), bytes(2_500_000)), y=npy("|u1", (500,), bytes(500)), **names)
+
+
 @attack(r"", code=0, cap=128 * MIB)
 def honest_arrays_below_the_cap(folder: Path) -> list[str]:
     X = np.random.default_rng(0).standard_normal((50, 90_000)).astype(np.float32)
@@ -136,7 +150,7 @@ def matlab_dimensions_that_lie(folder: Path) -> list[str]:
 
 def parquet(folder: Path, **columns: Any) -> list[str]:
     n_rows = len(next(iter(columns.values())))
-    pq.write_table(pa.table({"type": pa.array(["u", "v"] * (n_rows // 2)), **columns}), folder / "a.parquet")
+    pq.write_table(pa.table({"type": pa.array(["u", "v"] * (n_rows // 2))} | columns), folder / "a.parquet")
     return ["path", str(folder / "a.parquet"), "--target", "type"]
 
 
@@ -155,3 +169,14 @@ def a_long_text_of_a_dictionary(folder: Path) -> list[str]:
 def lists_of_millions(folder: Path) -> list[str]:
     starts = pa.array(np.arange(101) * 200_000, pa.int32())
     return parquet(folder, a=pa.ListArray.from_arrays(starts, pa.array(np.zeros(20_000_000, np.int8))))
+
+
+@attack(r"needs about .* of memory", cap=64 * MIB)
+def one_long_label_of_a_table(folder: Path) -> list[str]:
+    return parquet(folder, type=pa.array(["a" * 20_000_000, *"uv" * 10]), a=np.arange(21.0))
+
+
+@attack(r"'type' has 500000 characters in sample 1", cap=64 * MIB)
+def the_same_long_label_for_all(folder: Path) -> list[str]:
+    labels = pa.DictionaryArray.from_arrays(pa.array(np.zeros(400_000, np.int32)), pa.array(["a" * 500_000]))
+    return parquet(folder, type=labels, a=np.zeros(400_000))

@@ -101,8 +101,15 @@ def test_debug_is_no_option_of_the_run(tmp_path, capsys):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
-def test_a_full_disk_behind_stdout_is_named():
+@pytest.mark.parametrize("command", [["methods"], ["data", "list"]])  # the second has a line above its table
+def test_a_full_disk_behind_stdout_is_named(command):
     with open("/dev/full", "wb") as full:
-        done = start("methods", stdout=full)
+        done = start(*command, stdout=full)
     assert done.returncode == 1
     assert done.stderr == b"error: No space left on device: standard output\n"
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/mem"), reason="this system has no file that fails when it is read")
+def test_a_file_that_fails_when_it_is_read_is_named(capfd):
+    assert run(["select", "/proc/self/mem", "--target", "y"]) == 1
+    assert capfd.readouterr().err == "error: Input/output error: /proc/self/mem\n"

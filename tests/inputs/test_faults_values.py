@@ -297,8 +297,8 @@ ARRAYS = {container.__name__: container for container in CONTAINERS} | BLOCKED
 @pytest.mark.parametrize("factor", [1e-300, 1e-160, 1e160, 1e307])
 def test_targets_too_small_or_too_large_to_be_squared_are_refused(factor, dtype, container, solver):
     X = make_data()[0]
-    way = "underflow.*Multiply" if factor < 1.0 else "overflow.*Divide"
-    with pytest.raises(ValueError, match=rf"y differs from its mean by at most .* {way} y by a constant"):
+    way = "underflow" if factor < 1.0 else "overflow"
+    with pytest.raises(ValueError, match=rf"y differs from its mean by at most .* {way} in .* Divide y by a constant"):
         L20Regressor(3, solver=solver).fit(ARRAYS[container](X.astype(dtype)), factor * numbers_of(X))
 
 

@@ -94,7 +94,7 @@ def show_json(value: Any) -> None:
 def show_tables(*tables: Table) -> None:
     """Print tables to stdout as wide as it is."""
     console = Console()
-    with console.capture() as capture:
+    with _to_stdout(), console.capture() as capture:  # rich writes to stdout at the end of a capture, too
         for table in tables:
             console.print(table.drawn)
     _write(capture.get())
@@ -108,10 +108,17 @@ def flush() -> None:
 def _write(text: str) -> None:
     """Write to stdout; characters that it cannot encode are replaced, a closed pipe is ignored."""
     encoding = sys.stdout.encoding or "utf-8"
-    try:
+    with _to_stdout():
         # click and rich would end the run with code 1 when the reader of stdout has had enough.
         sys.stdout.write(text.encode(encoding, errors="backslashreplace").decode(encoding))
         sys.stdout.flush()
+
+
+@contextmanager
+def _to_stdout() -> Iterator[None]:
+    """Ignore a closed pipe, and name standard output in other errors."""
+    try:
+        yield
     except BrokenPipeError:
         drop_stdout()
     except OSError as error:

@@ -92,6 +92,8 @@ def check_output(file: Path, *, force: bool) -> None:
         raise click.UsageError(f"-o {file}: {kind}, and only a regular file is replaced. Leave -o out to print the table.")
     if file.exists() and not force:
         raise click.UsageError(f"-o {file}: the file exists. Use --force to replace it.")
+    if not file.parent.exists():
+        raise click.UsageError(f"-o {file}: there is no folder {file.parent}. Make it, or name another file.")
     check_writable(file.parent)
 
 

@@ -114,10 +114,10 @@ def refuse_extreme_targets(targets: Array, energy: float, design: Design) -> Non
         info = np.finfo(dtype)
         if float(info.tiny) / float(info.eps) < product < float(info.max) * float(info.eps):
             continue
-        event, remedy = ("underflow", "Multiply") if product < 1.0 else ("overflow", "Divide")
+        event = "underflow" if product < 1.0 else "overflow"
         raise ValueError(
             f"y differs from its mean by at most {float(np.abs(targets).max()):.3g}; the squares of its products with X "
-            f"{event} in {dtype.name}. {remedy} y by a constant, such as its standard deviation."
+            f"{event} in {dtype.name}. Divide y by a constant, such as its standard deviation."
         )
     smallest = float(design.scale.min(where=design.varies, initial=1.0))
     if not float(np.abs(targets).max()) < LARGEST_WEIGHT * smallest:

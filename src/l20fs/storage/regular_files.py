@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
-from io import BufferedReader
+from io import BufferedReader, FileIO
+from typing import Any
 
 #: Largest file of results, or plan, that is read.
 MOST_BYTES = 2**28
@@ -27,6 +28,26 @@ class LargeFileError(OSError):
     """File that is larger than any of its kind."""
 
 
+class _NamedFile(FileIO):
+    """Open file that is named in errors of the system, such as those of a damaged disk."""
+
+    def __init__(self, descriptor: int, file: str) -> None:
+        super().__init__(descriptor, "rb")
+        self.file = file
+
+    def readinto(self, buffer: Any) -> Any:
+        try:
+            return super().readinto(buffer)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, self.file) from error
+
+    def readall(self) -> Any:
+        try:
+            return super().readall()
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, self.file) from error
+
+
 def open_regular(file: str | os.PathLike[str]) -> BufferedReader:
     """Open a regular file for reading in binary; anything else raises an error at once, and nothing waits.
 
@@ -46,7 +67,7 @@ def open_regular(file: str | os.PathLike[str]) -> BufferedReader:
     if not stat.S_ISREG(mode):
         os.close(descriptor)
         raise not_a_file(file, mode)
-    return os.fdopen(descriptor, "rb")
+    return BufferedReader(_NamedFile(descriptor, os.fspath(file)))
 
 
 def not_a_file(file: str | os.PathLike[str], mode: int, kind: str | None = None) -> NotAFileError:

@@ -6,7 +6,7 @@ import math
 import sys
 import zipfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import IO, Any
 
 import numpy as np
@@ -18,9 +18,15 @@ from l20fs.typing import Array
 #: Memory of a number, besides its own bytes: in double precision, twice; and of a text, in a list.
 MEMORY_PER_NUMBER, MEMORY_PER_TEXT = 16, 100
 
+#: Times the bytes of texts that are held at once: in the file, the array, its check and a list.
+COPIES_OF_TEXTS = 3
 
-def check_header(stream: IO[bytes], n_bytes: int, what: str, request: Request) -> None:
-    """Raise an error unless an array of ``n_bytes``, header included, is one of numbers or texts that fits into memory."""
+
+def check_header(stream: IO[bytes], n_bytes: int, what: str, request: Request, held: int = 0) -> int:
+    """Raise an error unless an array of ``n_bytes``, header included, is one of numbers or texts that fits into memory.
+
+    Return the memory that it takes besides what is ``held``.
+    """
     magic = np.lib.format.read_magic(stream)
     read = np.lib.format.read_array_header_1_0 if magic == (1, 0) else np.lib.format.read_array_header_2_0
     shape, _, dtype = read(stream)
@@ -33,8 +39,10 @@ def check_header(stream: IO[bytes], n_bytes: int, what: str, request: Request) -
             f"{request.name}: not a whole file: {what} states the shape {shape}, {stated} bytes, but has {found}. Copy it "
             "again."
         )
-    each = MEMORY_PER_TEXT if dtype.kind in "US" else MEMORY_PER_NUMBER
-    check_memory(stated + each * n_values, request)
+    is_text = dtype.kind in "US"
+    needed = COPIES_OF_TEXTS * stated + MEMORY_PER_TEXT * n_values if is_text else stated + MEMORY_PER_NUMBER * n_values
+    check_memory(held + needed, request)
+    return needed
 
 
 @dataclass(frozen=True)
@@ -44,6 +52,8 @@ class Archive(Mapping[str, Array]):
     entries: zipfile.ZipFile
     request: Request
     packed: int
+    #: Memory of the arrays that were read, by name.
+    held: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         unpacked_size(self.entries, self.packed, self.request)
@@ -57,7 +67,7 @@ class Archive(Mapping[str, Array]):
     def __getitem__(self, name: str) -> Array:
         entry = self.entries.getinfo(f"{name}.npy")
         with self.entries.open(entry) as stream:
-            check_header(stream, entry.file_size, name, self.request)
+            self.held[name] = check_header(stream, entry.file_size, name, self.request, sum(self.held.values()))
         with self.entries.open(entry) as stream:
             array: Any = np.lib.format.read_array(stream, allow_pickle=False)
         if array.dtype.kind == "U" and array.nbytes and not _is_unicode(array):
@@ -67,5 +77,5 @@ class Archive(Mapping[str, Array]):
 
 def _is_unicode(texts: Array) -> bool:
     """Return whether all characters are within the range of Unicode; NumPy fails on others without naming the array."""
-    codes = texts.astype(texts.dtype.newbyteorder("="), order="C").reshape(-1).view(np.uint32)
+    codes = texts.astype(texts.dtype.newbyteorder("="), order="C", copy=False).reshape(-1).view(np.uint32)
     return not np.any(codes > sys.maxunicode)

@@ -18,6 +18,9 @@ from l20fs.data.readers.turned import are_samples_in_columns, contents_of_rows
 #: Memory of a cell in bytes, and what stands for each cell of a column of lists or structs, which is left out.
 MEMORY_PER_CELL, NESTED = 24, "..."
 
+#: Memory per byte of numbers, and of texts: these are decompressed, gathered in a dictionary, and become Python's.
+COPIES, COPIES_OF_TEXTS = 2, 8
+
 
 def read_parquet(request: Request) -> Contents:
     """Read columns of numbers, and of text for labels and names; an index of pandas holds the names.
@@ -76,8 +79,12 @@ def _check_size(about: Any, fields: Sequence[Any], pa: Any, request: Request) ->
     groups = [about.row_group(i) for i in range(about.num_row_groups)]
     n_rows = max(about.num_rows, sum(group.num_rows for group in groups))
     widths = sum(field.type.byte_width for field in fields if pa.types.is_fixed_size_binary(field.type))
-    unpacked = sum(group.total_byte_size for group in groups)
-    check_memory(max(2 * unpacked, (MEMORY_PER_CELL * len(fields) + widths) * n_rows), request)
+    columns = [group.column(i) for group in groups for i in range(group.num_columns)]
+    unpacked = sum(
+        (COPIES_OF_TEXTS if column.physical_type == "BYTE_ARRAY" else COPIES) * max(0, column.total_uncompressed_size)
+        for column in columns
+    )
+    check_memory(max(unpacked, (MEMORY_PER_CELL * len(fields) + widths) * n_rows), request)
 
 
 def _damaged(error: Exception, request: Request) -> DataError:

@@ -42,6 +42,7 @@ def leave_out_unlabelled(contents: Contents, what: str, request: Request) -> Con
     if contents.y is None:
         return contents
     texts = [str(value).strip() for value in contents.y]
+    _refuse_long(texts, what, contents, request)
     gone = [place for place, text in enumerate(texts) if _is_no_target(text, request)]
     n_gone, n_samples = len(gone), len(texts)
     if not gone:
@@ -65,6 +66,15 @@ def _is_no_target(text: str, request: Request) -> bool:
 
 def labels_of(values: Sequence[str], what: str, contents: Contents, request: Request) -> Array:
     """Return labels or groups as text, or raise an error if a sample has none."""
+    longest = _refuse_long(values, what, contents, request)
+    check_memory(MEMORY_PER_CHARACTER * longest * len(values), request)
+    texts = np.array(list(values), dtype=str)
+    _refuse_missing(np.flatnonzero(np.char.strip(texts) == ""), what, contents, request)
+    return texts
+
+
+def _refuse_long(values: Sequence[str], what: str, contents: Contents, request: Request) -> int:
+    """Raise an error for a label that is too long; return the length of the longest one."""
     lengths = [len(value) for value in values]
     longest = max(lengths, default=0)
     if longest > MOST_CHARACTERS:
@@ -73,10 +83,7 @@ def labels_of(values: Sequence[str], what: str, contents: Contents, request: Req
             f"{request.name}: {what} has {longest} characters in {place}. Labels and groups have at most {MOST_CHARACTERS}; "
             "shorten it, or name another column."
         )
-    check_memory(MEMORY_PER_CHARACTER * longest * len(lengths), request)
-    texts = np.array(list(values), dtype=str)
-    _refuse_missing(np.flatnonzero(np.char.strip(texts) == ""), what, contents, request)
-    return texts
+    return longest
 
 
 def numbers_of(values: Sequence[str], what: str, contents: Contents, request: Request) -> Array:
