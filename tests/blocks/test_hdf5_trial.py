@@ -37,6 +37,27 @@ def test_whole_files_pass(tmp_path):
         hdf5_trial.read_on_trial(tmp_path / name)
 
 
+def test_texts_in_one_large_chunk_are_unpacked_once(tmp_path, monkeypatch):
+    with h5py.File(tmp_path / "a.h5", "w") as stored:  # as R packages write them, without a size of chunks
+        stored.create_dataset("texts", (2**17,), h5py.string_dtype(), chunks=(2**17,), compression="gzip")[:] = "AAACCTGAG-1"
+    opened = []
+    monkeypatch.setattr(h5py, "File", lambda *given, **options: opened.append(options) or real(*given, **options))
+    real = h5py._hl.files.File
+    hdf5_trial.read_on_trial(tmp_path / "a.h5")
+    assert opened[0]["rdcc_nbytes"] >= hdf5_trial.SMALL  # the largest chunk that is read
+
+
+def test_a_file_is_tried_once_until_it_changes(tmp_path):
+    file = tmp_path / "a.h5ad"
+    file.write_bytes(files.h5ad(tmp_path))
+    hdf5_trial.finish_trial(hdf5_trial.start_trial(file), file)
+    assert hdf5_trial.start_trial(file) is None
+    file.write_bytes(file.read_bytes() + b"\0")
+    trial = hdf5_trial.start_trial(file)
+    assert trial is not None
+    hdf5_trial.finish_trial(trial, file)
+
+
 def test_what_is_merely_no_file_is_left_to_the_reader(tmp_path):
     (tmp_path / "a.h5ad").write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(50))
     hdf5_trial.finish_trial(hdf5_trial.start_trial(tmp_path / "a.h5ad"), tmp_path / "a.h5ad")

@@ -34,10 +34,17 @@ KNOWN = ("X", "obs", "var", "layers", "data", "indices", "indptr", "codes", "cat
 KNOWN_ATTRIBUTES = ("encoding-type", "encoding-version", "_index", "column-order", "shape", "ordered", "h5sparse_format")
 
 
+#: Files that were read on trial, as they were before it.
+_PASSED: set[tuple[int, ...]] = set()
+
+
 def start_trial(file: str | os.PathLike[str]) -> Any:
-    """Start to read a file in another process."""
+    """Start to read a file in another process, unless it was tried before and has not changed since."""
     if getattr(sys, "frozen", False):  # then this interpreter runs a program, not a file
         return None
+    with suppress(OSError):
+        if _version_of(file) in _PASSED:
+            return None
     # -P: the folder of this file is not searched for modules.
     command = [sys.executable, "-P", __file__, os.fspath(file)]
     nothing, environment = subprocess.DEVNULL, os.environ | {"OPENBLAS_NUM_THREADS": "1"}
@@ -50,6 +57,7 @@ def finish_trial(trial: Any, file: str | os.PathLike[str]) -> None:
     """Wait for a trial; raise an error if a signal or its limits ended it."""
     if trial is None:
         return
+    version = _version_of(file)
     try:
         code = trial.wait(10 * work_for(file))
     except subprocess.TimeoutExpired:
@@ -62,6 +70,13 @@ def finish_trial(trial: Any, file: str | os.PathLike[str]) -> None:
         from l20fs.blocks.hdf5_layout import LayoutError  # not in the trial itself, which loads h5py alone
 
         raise LayoutError("so damaged that the HDF5 library crashes, or takes all memory or time. Copy it again.")
+    _PASSED.add(version)
+
+
+def _version_of(file: str | os.PathLike[str]) -> tuple[int, ...]:
+    """Return what changes with every change of a file; the time of its inode cannot be set back."""
+    found = os.stat(file)
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def work_for(file: str | os.PathLike[str]) -> int:
@@ -95,7 +110,8 @@ def read_on_trial(file: str | os.PathLike[str]) -> None:
     """Read the structure and the small parts of a file."""
     import h5py
 
-    with _going_on(), h5py.File(file, "r") as stored:
+    # Texts of one chunk are read in many parts: it must stay in the cache, or is unpacked for each of them.
+    with _going_on(), h5py.File(file, "r", rdcc_nbytes=2 * SMALL) as stored:
         for element in _elements(stored, h5py):
             for read in (_read_attributes, _read_values):
                 with _going_on():
