@@ -199,7 +199,15 @@ LIES = {
     "wide": (lambda block: np.hstack([block, block]), r"has the shape \(20, 40\), but \(20, 20\)"),
     "short": (lambda block: sp.csr_matrix(block[:10]), r"has the shape \(10, 20\), but \(20, 20\)"),
     "long": (lambda block: np.vstack([block, block]), r"has the shape \(40, 20\), but \(20, 20\)"),
+    "broken": (lambda block: broken_csr(block), "is not a valid CSR matrix: it has indices from 0 to 99"),
 }
+
+
+def broken_csr(block):
+    """A matrix with a column that is not there: compiled code would read memory of others."""
+    found = sp.csr_matrix(block)
+    found.indices[-1] = 99
+    return found
 
 
 def lying(X, lie, dtype=float):

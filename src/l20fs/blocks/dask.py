@@ -33,6 +33,7 @@ from l20fs.blocks.passes import (
     declared_block,
     extents,
 )
+from l20fs.inputs.sparse_structure import refuse_broken_sparse
 
 logger = logging.getLogger("l20fs")
 
@@ -195,6 +196,7 @@ class _OnPlainBlock:
         self.kernel, self.declared, self.__name__ = kernel, declared, kernel.__name__
 
     def __call__(self, block: Any, *own: Any) -> Any:
+        refuse_broken_sparse(block, self.declared.name)
         return self.kernel(as_plain_block(block, self.declared), *own)
 
 
