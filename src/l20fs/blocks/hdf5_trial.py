@@ -54,13 +54,20 @@ def finish_trial(trial: Any, file: str | os.PathLike[str]) -> None:
     except subprocess.TimeoutExpired:
         code = -1
     finally:
-        with suppress(OSError):
-            trial.kill()
-        trial.wait()
+        stop_trial(trial)
     if code < 0 or code == NO_MEMORY:
         from l20fs.blocks.hdf5_layout import LayoutError  # not in the trial itself, which loads h5py alone
 
         raise LayoutError("so damaged that the HDF5 library crashes, or takes all memory or time. Copy it again.")
+
+
+def stop_trial(trial: Any) -> None:
+    """End a trial, whether it is done or not."""
+    if trial is None:
+        return
+    with suppress(OSError):
+        trial.kill()
+    trial.wait()
 
 
 def work_for(file: str | os.PathLike[str]) -> int:
