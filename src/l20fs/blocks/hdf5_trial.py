@@ -63,9 +63,7 @@ def finish_trial(trial: Any, file: str | os.PathLike[str]) -> None:
     except subprocess.TimeoutExpired:
         code = -1
     finally:
-        with suppress(OSError):
-            trial.kill()
-        trial.wait()
+        stop_trial(trial)
     if code < 0 or code == NO_MEMORY:
         from l20fs.blocks.hdf5_layout import LayoutError  # not in the trial itself, which loads h5py alone
 
@@ -77,6 +75,15 @@ def _version_of(file: str | os.PathLike[str]) -> tuple[int, ...]:
     """Return what changes with every change of a file; the time of its inode cannot be set back."""
     found = os.stat(file)
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def stop_trial(trial: Any) -> None:
+    """End a trial, whether it is done or not."""
+    if trial is None:
+        return
+    with suppress(OSError):
+        trial.kill()
+    trial.wait()
 
 
 def work_for(file: str | os.PathLike[str]) -> int:

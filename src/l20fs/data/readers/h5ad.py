@@ -112,7 +112,11 @@ def read_h5ad(request: Request) -> Contents:
     """Read ``X`` or a layer, the names of genes and cells, and the labels in a column of ``obs``."""
     h5py = require("h5py", "h5ad", request)
     trial = hdf5_trial.start_trial(request.file)
-    require("anndata.io", "h5ad", request)  # meanwhile
+    try:
+        require("anndata.io", "h5ad", request)  # meanwhile
+    except BaseException:
+        hdf5_trial.stop_trial(trial)
+        raise
     try:
         hdf5_trial.finish_trial(trial, request.file)
         with h5py.File(request.file, "r") as stored:
