@@ -115,9 +115,9 @@ def a_device_in_place_of_the_path(folder: Path) -> list[str]:
     return ["path", table(folder), *SMALL, "-o", "/dev/full", "--force"]
 
 
-@attack(r"^Error: -o .*no/path\.tsv: there is no folder", code=2)
-def a_path_into_no_folder(folder: Path) -> list[str]:
-    return ["path", table(folder), "--target", "type", "-o", str(folder / "no" / "path.tsv")]
+@attack(r"^The path is in .*new/path\.tsv", code=0)
+def a_path_into_a_new_folder(folder: Path) -> list[str]:
+    return ["path", table(folder), "--target", "type", "-o", str(folder / "new" / "path.tsv")]
 
 
 @attack(r"a symbolic link, and only a regular file is replaced\. Leave -o out", code=2)

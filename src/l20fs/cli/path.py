@@ -80,6 +80,7 @@ def path(data: str, **given: Any) -> None:
     if output is None:
         show_text(write_frame(frame))
         return
+    output.parent.mkdir(parents=True, exist_ok=True)
     sweep(output.parent)
     write_atomically(output, text_writer(write_frame(frame)))
     note(f"The path is in {output}")
@@ -92,8 +93,6 @@ def check_output(file: Path, *, force: bool) -> None:
         raise click.UsageError(f"-o {file}: {kind}, and only a regular file is replaced. Leave -o out to print the table.")
     if file.exists() and not force:
         raise click.UsageError(f"-o {file}: the file exists. Use --force to replace it.")
-    if not file.parent.exists():
-        raise click.UsageError(f"-o {file}: there is no folder {file.parent}. Make it, or name another file.")
     check_writable(file.parent)
 
 
