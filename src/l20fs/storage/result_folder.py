@@ -22,7 +22,6 @@ import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from fnmatch import fnmatchcase
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -92,6 +91,8 @@ LAYOUTS = {
 
 def versions(*packages: str) -> dict[str, str]:
     """Return the versions that a result depends on: of Python, of this package and NumPy, and of others."""
+    from importlib.metadata import version  # half of the time of importing this module
+
     return {"python": platform.python_version(), **{name: version(name) for name in ("l20fs", "numpy", *packages)}}
 
 
