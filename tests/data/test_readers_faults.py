@@ -444,6 +444,7 @@ def test_a_file_that_needs_too_much_memory_is_refused_with_both_numbers(folder, 
 
 
 def test_memory_that_is_free_counts_unless_one_says_otherwise(monkeypatch, folder, options):
+    monkeypatch.setattr(limits, "ALWAYS_FREE", 0)
     monkeypatch.setattr(limits, "available_memory", lambda: 2**10)
     assert "but 1.0 KiB are free" in refuse(folder / "a.csv", **options["a.csv"])
     read_table(folder / "a.csv", **options["a.csv"], max_memory=10**9)

@@ -19,6 +19,9 @@ FREE_BYTES = 2**30
 #: ...or to this many times its size. Tables of numbers grow 3 to 20 times, a decompression bomb 1000 times.
 MOST_GROWTH = 200
 
+#: Less memory than this is not asked for: to find out what is free takes as long as reading a small table.
+ALWAYS_FREE = 2**24
+
 #: Maximum number of features of a file without feature names.
 MOST_UNNAMED = 10**7
 
@@ -87,6 +90,8 @@ def check_memory(needed: int, request: Request) -> None:
 
     ``needed`` is an estimate from the size of the file or from its header.
     """
+    if request.max_memory is None and needed < ALWAYS_FREE:
+        return
     most = memory_for(request)
     if most is not None and needed > most:
         which = "are free" if request.max_memory is None else "are allowed"
