@@ -19,6 +19,9 @@ IN_CI = os.environ.get("CI") == "true"
 settings.register_profile("l20fs", deadline=None, derandomize=IN_CI, max_examples=50 if IN_CI else 100)
 settings.load_profile("l20fs")
 
+#: Needs atheris, and instruments what it imports.
+collect_ignore = ["fuzz/guided.py"]
+
 DATA = Path(os.environ.get("L20FS_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import io
 from html.parser import HTMLParser
 
 import numpy as np
 import pandas as pd
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import make_rows
 
-from l20fs.experiments.exhibits import write_table
+from l20fs.experiments.exhibits import add_table
 from l20fs.experiments.outcomes import fit_times, optimistic
 from l20fs.experiments.tables import accuracy_table, frame_table, seconds, show, times_table
 from l20fs.report import Exhibit
@@ -180,19 +180,20 @@ def test_page_has_no_script_and_loads_nothing():
     assert "<title>&lt;/script&gt;" in page
 
 
-def test_all_three_files_or_none(tmp_path):
-    table = accuracy_table(optimistic(make_rows()), "knn")
-    made = write_table(tmp_path, "accuracy", table)
+def test_a_table_is_added_in_three_formats():
+    table, files = accuracy_table(optimistic(make_rows()), "knn"), {}
+    made = add_table(files, "accuracy", table)
     assert made == Exhibit("accuracy", ("accuracy.md", "accuracy.tex", "accuracy.html"), table)
-    files = [tmp_path / name for name in made.files]
-    assert files[0].read_text(encoding="utf-8") == to_markdown(table)
-    assert files[1].read_text(encoding="utf-8") == to_latex(table)
-    assert to_html(table) in files[2].read_text(encoding="utf-8")
-    before = {file: file.read_bytes() for file in files}
-    (tmp_path / "other").mkdir()
-    with pytest.raises(OSError, match="missing"):
-        write_table(tmp_path / "missing", "accuracy", table)
-    assert {file: file.read_bytes() for file in tmp_path.iterdir() if file.is_file()} == before
+    markdown, latex, page = (written(files[name]) for name in made.files)
+    assert markdown == to_markdown(table)
+    assert latex == to_latex(table)
+    assert to_html(table) in page
+
+
+def written(write):
+    stream = io.BytesIO()
+    write(stream)
+    return stream.getvalue().decode()
 
 
 def test_a_long_latex_table_goes_over_pages_and_long_texts_over_lines():

@@ -14,7 +14,7 @@ from report_samples import EVIL, comparison, evil_content, make_content, make_re
 from l20fs import L20SelectorCV
 from l20fs.data import load_srbct
 from l20fs.estimators.selection_table import substitutes
-from l20fs.experiments.exhibits import write_table
+from l20fs.experiments.exhibits import add_table
 from l20fs.report import Content, Curve, Exhibit, comparison_page, reproduction_page
 from l20fs.report.document import Bullets, Cell, Heading, Table
 from l20fs.text import with_interval
@@ -567,7 +567,7 @@ def test_methods_are_sorted(show):
 
 def test_figures_of_a_reproduction_are_shown(browser, tmp_path):
     table = Table("Accuracy", ("method", "accuracy"), ((Cell("RFS"), Cell("90")), (Cell("mRMR"), Cell("9"))), (False, True))
-    accuracy = write_table(tmp_path, "accuracy", table)
+    accuracy = add_table({}, "accuracy", table)
     (tmp_path / "a curve.svg").write_text(
         '<svg xmlns="http://www.w3.org/2000/svg" width="30" height="20"><rect style="fill: red" width="9" height="9"/></svg>'
     )
