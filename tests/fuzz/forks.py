@@ -23,7 +23,7 @@ from attacks.runner import MOST_MEMORY
 
 from fuzz.case import Cases
 from fuzz.corpus import Target
-from l20fs.blocks import hdf5_trial
+from l20fs.blocks import trials
 
 #: Seconds of processor time and of time that a case may take; one of these files takes some milliseconds.
 MOST_WORK, MOST_TIME = 10, 300
@@ -60,9 +60,9 @@ class ForkedTrial:
             signal.setitimer(signal.ITIMER_PROF, 0)
             signal.alarm(0)
             faulthandler.disable()
-            hdf5_trial.limit_work(2)
+            trials.limit_work(file, 2)
             try:
-                hdf5_trial.read_on_trial(file)
+                trials.read_on_trial(file)
             except SystemExit as stop:
                 os._exit(stop.code)
             os._exit(0)
@@ -98,7 +98,7 @@ class Fork:
         nothing, said = os.open(os.devnull, os.O_RDWR), self.said.fileno()
         for place, descriptor in ((nothing, 0), (said, 1), (said, 2)):
             os.dup2(place, descriptor)
-        hdf5_trial.start_trial = ForkedTrial
+        trials.start_trial = ForkedTrial
         logging.disable()  # a stored result that is damaged is told, and that is right
         faulthandler.enable(file=said)
         for limit in (signal.SIGPROF, signal.SIGALRM):

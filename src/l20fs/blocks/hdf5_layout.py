@@ -16,8 +16,8 @@ from l20fs.storage.regular_files import open_regular
 #: Limits of the objects below an element; tables of AnnData have a few per column.
 MOST_OBJECTS, MOST_DEPTH = 10**5, 20
 
-#: Maximum number of chunks; HDF5 and zarr take a kilobyte or two for each one that they read.
-MOST_CHUNKS, PER_CHUNK = 10**7, 1000
+#: Maximum number of chunks; zarr takes a kilobyte or two for each one that it reads, HDF5 up to six.
+MOST_CHUNKS, PER_CHUNK = 10**7, 6500
 
 #: Filters of HDF5: deflate, Fletcher's checksum, LZF.
 DEFLATE, FLETCHER, LZF = 1, 3, 32000

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from l20fs.blocks import hdf5_trial
+from l20fs.blocks import trials
 from l20fs.blocks.file_guard import file_guard_of
 from l20fs.blocks.hdf5_layout import FileLayout, LayoutError, data_sets, is_hdf5
 from l20fs.blocks.memory import format_bytes, memory_limit
@@ -157,7 +157,7 @@ def _open(path: Path) -> tuple[Any, Any]:
             import h5py
         except ModuleNotFoundError:
             raise ModuleNotFoundError("An .h5ad file needs h5py: pip install 'l20fs[h5ad]'.") from None
-        hdf5_trial.finish_trial(hdf5_trial.start_trial(path), path)
+        trials.finish_trial(trials.start_trial(path), path)
         file = h5py.File(path, "r")
         return file, FileLayout(file)
     raise ValueError(f"{path.name} has a format that cannot be read in blocks. Use .npy, .zarr or .h5ad.")
@@ -263,11 +263,13 @@ def sparse_blocks(group: Any, kind: str, memory: int) -> FileBlocks:
     shape = tuple(int(size) for size in group.attrs["shape" if "shape" in group.attrs else "h5sparse_shape"])
     axis = 0 if kind == "csr" else 1
     refuse_no_numbers(np.dtype(group["data"].dtype))
+    where = f"The {kind.upper()} matrix of shape {shape}{_file_of(group)}"
+    if group["indptr"].shape != (shape[axis] + 1,):
+        raise ValueError(f"{where} is damaged: its indptr does not fit. Write it again.")
     of_chunks = sum(math.prod(group[name].chunks or (0,)) for name in ("data", "indices", "indptr"))
     _refuse_large(16 * (math.prod(group["indptr"].shape) + of_chunks), "a block", memory)
     indptr, data, indices = np.asarray(group["indptr"][:], dtype=np.int64), group["data"], group["indices"]
-    where = f"The {kind.upper()} matrix of shape {shape}{_file_of(group)}"
-    is_whole = len(indptr) == shape[axis] + 1 and indptr[0] == 0 and indptr[-1] <= min(data.shape[0], indices.shape[0])
+    is_whole = indptr[0] == 0 and indptr[-1] <= min(data.shape[0], indices.shape[0])
     if not is_whole or np.any(np.diff(indptr) < 0):
         raise ValueError(f"{where} is damaged: its indptr does not fit. Write it again.")
     _refuse_large(32 * int(np.diff(indptr).max(initial=0)), "one row or column", memory)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from l20fs.blocks import hdf5_trial
+from l20fs.blocks import trials
 from l20fs.blocks.hdf5_layout import FileLayout, LayoutError
 from l20fs.blocks.zarr_layout import StoreLayout
 from l20fs.data.readers.frames import has_classes
@@ -111,14 +111,14 @@ class Store:
 def read_h5ad(request: Request) -> Contents:
     """Read ``X`` or a layer, the names of genes and cells, and the labels in a column of ``obs``."""
     h5py = require("h5py", "h5ad", request)
-    trial = hdf5_trial.start_trial(request.file)
+    trial = trials.start_trial(request.file)
     try:
         require("anndata.io", "h5ad", request)  # meanwhile
     except BaseException:
-        hdf5_trial.stop_trial(trial)
+        trials.stop_trial(trial)
         raise
     try:
-        hdf5_trial.finish_trial(trial, request.file)
+        trials.finish_trial(trial, request.file)
         with h5py.File(request.file, "r") as stored:
             return read_anndata(Store(stored, FileLayout(stored), request, lambda path: h5py.File(request.file, "r")[path]))
     except (DataError, UnknownColumnError):

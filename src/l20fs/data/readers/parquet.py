@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from l20fs.blocks import trials
 from l20fs.data.readers.columns import frame_of_columns
 from l20fs.data.readers.frames import check_header, contents_of_frame
 from l20fs.data.readers.limits import check_memory
@@ -44,14 +45,25 @@ def parquet_rows(request: Request) -> list[list[str]]:
     table, index = _stored(request)
     order = [*index, *(name for name in table.column_names if name not in index)]
     refuse_repeated(table.column_names, "column", request)
-    texts = [_texts(table[name], require("pyarrow", "io", request)) for name in order]
+    try:
+        texts = [_texts(table[name], require("pyarrow", "io", request)) for name in order]
+    except (DataError, MemoryError):
+        raise
+    except Exception as error:  # of Arrow, whose errors are of many kinds
+        raise _damaged(error, request) from error
     return [order, *(list(row) for row in zip(*texts, strict=True))]
 
 
 def _stored(request: Request) -> tuple[Any, list[str]]:
     """Return the table, and the name of the column that was the index in pandas."""
-    pa, parquet = require("pyarrow", "io", request), require("pyarrow.parquet", "io", request)
+    trial = trials.start_trial(request.file)
     try:
+        pa, parquet = require("pyarrow", "io", request), require("pyarrow.parquet", "io", request)  # meanwhile
+    except BaseException:
+        trials.stop_trial(trial)
+        raise
+    try:
+        trials.finish_trial(trial, request.file)
         with parquet.ParquetFile(request.file) as stored:
             about, fields = stored.metadata, list(stored.schema_arrow)
         _check_size(about, fields, pa, request)

@@ -1,10 +1,11 @@
-"""Trial reading of HDF5 files in a process of its own, before they are opened in this one.
+"""Trial reading of files in a process of its own, before they are opened in this one.
 
 The HDF5 library trusts the structure of a file: of 100 files of anndata with a few damaged bytes, one crashes the
-interpreter or keeps it busy for ever. The trial reads names, attributes, texts, small data sets and the places of all
-chunks, but not the values of large matrices. What it survives can be opened here; other damage raises an exception.
+interpreter or keeps it busy for ever. Arrow ends the process at some damaged descriptions of Parquet columns. The trial
+reads names, attributes, texts, small data sets and the places of all chunks of HDF5, and what Parquet says about its
+columns, but not the values of large matrices. What it survives can be opened here; other damage raises an exception.
 
-The trial needs h5py alone, which takes a tenth of the time of importing anndata, and runs meanwhile.
+The trial needs h5py or pyarrow alone, which takes a tenth of the time of importing anndata, and runs meanwhile.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ def finish_trial(trial: Any, file: str | os.PathLike[str]) -> None:
     if code < 0 or code == NO_MEMORY:
         from l20fs.blocks.hdf5_layout import LayoutError  # not in the trial itself, which loads h5py alone
 
-        raise LayoutError("so damaged that the HDF5 library crashes, or takes all memory or time. Copy it again.")
+        raise LayoutError("so damaged that the library which reads it crashes, or takes all memory or time. Copy it again.")
     _PASSED.add(version)
 
 
@@ -91,13 +92,18 @@ def work_for(file: str | os.PathLike[str]) -> int:
     return LEAST_WORK + os.stat(file).st_size // PER_SECOND
 
 
-def limit_work(seconds: int) -> None:
-    """Let the system end this process when it takes too much time, and refuse it more memory than it has and may take."""
+def limit_work(file: str | os.PathLike[str], seconds: int) -> None:
+    """Let the system end this process when it takes too much time, and refuse it more memory than it has and may take.
+
+    Arrow reserves addresses without using them, and reads a few kilobytes here: it may have any number of them.
+    """
     with suppress(ImportError, ValueError, OSError):  # not on every system
         import resource
 
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
+        if is_parquet(file):
+            return
         with open("/proc/self/statm", encoding="ascii") as stream:
             most = int(stream.read().split()[0]) * resource.getpagesize() + MOST_MEMORY
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
@@ -113,8 +119,28 @@ def _going_on() -> Iterator[None]:
             raise SystemExit(NO_MEMORY) from error
 
 
+def is_parquet(file: str | os.PathLike[str]) -> bool:
+    """Return whether a file begins as Parquet files do."""
+    with open(file, "rb") as stream:
+        return stream.read(4) == b"PAR1"
+
+
 def read_on_trial(file: str | os.PathLike[str]) -> None:
     """Read the structure and the small parts of a file."""
+    (_read_parquet if is_parquet(file) else _read_hdf5)(file)
+
+
+def _read_parquet(file: str | os.PathLike[str]) -> None:
+    from pyarrow.parquet import ParquetFile
+
+    with _going_on(), ParquetFile(file) as stored:
+        for group in map(stored.metadata.row_group, range(stored.metadata.num_row_groups)):
+            for column in range(group.num_columns):
+                with _going_on():
+                    group.column(column)
+
+
+def _read_hdf5(file: str | os.PathLike[str]) -> None:
     import h5py
 
     # Texts of one chunk are read in many parts: it must stay in the cache, or is unpacked for each of them.
@@ -170,7 +196,7 @@ def _read_values(element: Any) -> None:
 
 
 if __name__ == "__main__":
-    import h5py  # noqa: F401 - maps memory of its own, which does not count
-
-    limit_work(work_for(sys.argv[1]))
+    # The libraries map memory of their own, which does not count.
+    __import__("pyarrow.parquet" if is_parquet(sys.argv[1]) else "h5py")
+    limit_work(sys.argv[1], work_for(sys.argv[1]))
     read_on_trial(sys.argv[1])

@@ -10,7 +10,7 @@ import h5py
 import numpy as np
 import pytest
 
-from l20fs.blocks import hdf5_trial, open_large
+from l20fs.blocks import open_large, trials
 from l20fs.data.readers import DataError, read_table
 
 
@@ -33,8 +33,8 @@ def test_whole_files_pass(tmp_path):
         stored["out"], stored["away"] = h5py.SoftLink("/nowhere"), h5py.ExternalLink("other.h5", "X")
         stored["itself"] = stored["/"]
     for name in ("a.h5ad", "b.h5"):
-        hdf5_trial.finish_trial(hdf5_trial.start_trial(tmp_path / name), tmp_path / name)
-        hdf5_trial.read_on_trial(tmp_path / name)
+        trials.finish_trial(trials.start_trial(tmp_path / name), tmp_path / name)
+        trials.read_on_trial(tmp_path / name)
 
 
 def test_texts_in_one_large_chunk_are_unpacked_once(tmp_path, monkeypatch):
@@ -43,31 +43,31 @@ def test_texts_in_one_large_chunk_are_unpacked_once(tmp_path, monkeypatch):
     opened = []
     monkeypatch.setattr(h5py, "File", lambda *given, **options: opened.append(options) or real(*given, **options))
     real = h5py._hl.files.File
-    hdf5_trial.read_on_trial(tmp_path / "a.h5")
-    assert opened[0]["rdcc_nbytes"] >= hdf5_trial.SMALL  # the largest chunk that is read
+    trials.read_on_trial(tmp_path / "a.h5")
+    assert opened[0]["rdcc_nbytes"] >= trials.SMALL  # the largest chunk that is read
 
 
 def test_a_file_is_tried_once_until_it_changes(tmp_path):
     file = tmp_path / "a.h5ad"
     file.write_bytes(files.h5ad(tmp_path))
-    hdf5_trial.finish_trial(hdf5_trial.start_trial(file), file)
-    assert hdf5_trial.start_trial(file) is None
+    trials.finish_trial(trials.start_trial(file), file)
+    assert trials.start_trial(file) is None
     file.write_bytes(file.read_bytes() + b"\0")
-    trial = hdf5_trial.start_trial(file)
+    trial = trials.start_trial(file)
     assert trial is not None
-    hdf5_trial.finish_trial(trial, file)
+    trials.finish_trial(trial, file)
 
 
 def test_what_is_merely_no_file_is_left_to_the_reader(tmp_path):
     (tmp_path / "a.h5ad").write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(50))
-    hdf5_trial.finish_trial(hdf5_trial.start_trial(tmp_path / "a.h5ad"), tmp_path / "a.h5ad")
+    trials.finish_trial(trials.start_trial(tmp_path / "a.h5ad"), tmp_path / "a.h5ad")
     with pytest.raises(DataError, match="not a whole h5ad file"):
         read_table(tmp_path / "a.h5ad", "type")
 
 
 def test_a_file_at_which_the_library_does_not_end_is_refused(damaged, monkeypatch):
-    monkeypatch.setattr(hdf5_trial, "start_trial", lambda file: limited(file, 1))
-    with pytest.raises(DataError, match=r"damaged.h5ad: so damaged that the HDF5 library"):
+    monkeypatch.setattr(trials, "start_trial", lambda file: limited(file, 1))
+    with pytest.raises(DataError, match=r"damaged.h5ad: so damaged that the library"):
         read_table(damaged, "type")
     with pytest.raises(ValueError, match="so damaged"):
         open_large(damaged)
@@ -75,17 +75,17 @@ def test_a_file_at_which_the_library_does_not_end_is_refused(damaged, monkeypatc
 
 def limited(file, seconds):
     """Start a trial with less time."""
-    code = "import h5py, sys; from l20fs.blocks.hdf5_trial import limit_work, read_on_trial\n"
-    code += f"limit_work({seconds} + int(__import__('time').process_time())); read_on_trial(sys.argv[1])"
+    code = "import h5py, sys; from l20fs.blocks.trials import limit_work, read_on_trial\n"
+    code += f"limit_work(sys.argv[1], {seconds} + int(__import__('time').process_time())); read_on_trial(sys.argv[1])"
     return subprocess.Popen([sys.executable, "-c", code, str(file)])
 
 
 def test_an_interpreter_that_cannot_be_started_is_no_obstacle(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "executable", str(tmp_path / "nothing"))
-    assert hdf5_trial.start_trial("a.h5ad") is None
+    assert trials.start_trial("a.h5ad") is None
     monkeypatch.setattr(sys, "frozen", True, raising=False)
-    assert hdf5_trial.start_trial("a.h5ad") is None
-    hdf5_trial.finish_trial(None, "a.h5ad")
+    assert trials.start_trial("a.h5ad") is None
+    trials.finish_trial(None, "a.h5ad")
 
 
 def test_allocations_beyond_the_limit_end_the_trial(tmp_path, monkeypatch):
@@ -95,6 +95,21 @@ def test_allocations_beyond_the_limit_end_the_trial(tmp_path, monkeypatch):
     def fail(element):
         raise RuntimeError("memory allocation failed for chunk")
 
-    monkeypatch.setattr(hdf5_trial, "_read_values", fail)
+    monkeypatch.setattr(trials, "_read_values", fail)
     with pytest.raises(SystemExit):
-        hdf5_trial.read_on_trial(tmp_path / "a.h5")
+        trials.read_on_trial(tmp_path / "a.h5")
+
+
+def test_parquet_files_are_tried_too(tmp_path, monkeypatch):
+    """Arrow ends the process at some damaged descriptions of columns; here the trial ends in the same way."""
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    file = tmp_path / "a.parquet"
+    parquet.write_table(pa.table({"type": ["u", "v"] * 4, "a": np.arange(8.0)}), file)
+    tried = trials.start_trial(file)
+    assert tried.wait() == 0
+    trials.finish_trial(tried, file)
+    assert read_table(file, "type").X.shape == (8, 1)
+    aborting = [sys.executable, "-c", "import os, resource; resource.setrlimit(resource.RLIMIT_CORE, (0, 0)); os.abort()"]
+    monkeypatch.setattr(trials, "start_trial", lambda file: subprocess.Popen(aborting))
+    with pytest.raises(DataError, match=r"a\.parquet: .*so damaged that the library which reads it crashes"):
+        read_table(file, "type")
