@@ -12,6 +12,7 @@ import h5py
 import numpy as np
 import pytest
 from cli_samples import contents, planted, with_lonely, write_table
+from pipe_samples import open_pipe
 
 from l20fs.blocks import FileBlocks, open_large
 from l20fs.cli import run
@@ -73,18 +74,6 @@ def standard_input(file):
         writer.join()
 
 
-@contextmanager
-def substituted(text):
-    """Yield the name that a shell gives for ``<( ... )``."""
-    out, into = os.pipe()
-    os.write(into, text)
-    os.close(into)
-    try:
-        yield f"/dev/fd/{out}"
-    finally:
-        os.close(out)
-
-
 def select(table, folder, *more):
     return run(["select", str(table), "-k", "2", "-o", str(folder), *map(str, more)])
 
@@ -106,7 +95,7 @@ def test_standard_input_is_read_as_a_file_and_resumed(data, tmp_path, capsys):
 
 
 def test_data_and_labels_come_from_different_streams(data, tmp_path):
-    with substituted((data / "labels.txt").read_bytes()) as labels, standard_input(data / "values.tsv"):
+    with open_pipe((data / "labels.txt").read_bytes()) as labels, standard_input(data / "values.tsv"):
         assert select("/dev/stdin", tmp_path / "out", "--labels", labels) == 0
     assert json.loads((tmp_path / "out" / "run.json").read_text())["arguments"]["labels"] == labels
     with standard_input(data / "labels.txt"):
@@ -115,16 +104,16 @@ def test_data_and_labels_come_from_different_streams(data, tmp_path):
 
 
 def test_lists_panels_and_tables_come_from_pipes(data, tmp_path, capsys):
-    with substituted(b"g5\ng4\n") as names:
+    with open_pipe(b"g5\ng4\n") as names:
         assert select(data / "table.tsv", tmp_path / "out", "--target", "type", "--include", f"@{names}") == 0
     assert {"g4", "g5"} <= set((tmp_path / "out" / "selection.tsv").read_text().split())
-    with substituted((tmp_path / "out" / "panel.json").read_bytes()) as panel, standard_input(data / "values.tsv"):
+    with open_pipe((tmp_path / "out" / "panel.json").read_bytes()) as panel, standard_input(data / "values.tsv"):
         assert run(["predict", panel, "-"]) == 0
     assert "standard input: 60 samples" in capsys.readouterr().err
-    with substituted(b"g1\ng2\n") as names, standard_input(data / "whole.tsv"):
+    with open_pipe(b"g1\ng2\n") as names, standard_input(data / "whole.tsv"):
         assert run(["validate", names, "-", "--target", "type", "-o", str(tmp_path / "validation")]) == 0
     assert json.loads((tmp_path / "validation" / "run.json").read_text())["arguments"]["panel"] == names
-    with substituted((data / "table.tsv").read_bytes()) as table:
+    with open_pipe((data / "table.tsv").read_bytes()) as table:
         assert run(["path", table, "--target", "type", "-k", "2"]) == 0
 
 
@@ -190,7 +179,7 @@ def test_an_interrupt_while_a_stream_is_read_leaves_nothing(monkeypatch, capsys,
         raise KeyboardInterrupt if word == "interrupted" else Terminated
 
     monkeypatch.setattr(streams, "_pieces", stop)
-    with substituted(b"a,b\n") as name:
+    with open_pipe(b"a,b\n") as name:
         assert run(["select", name, "--target", "type"]) == (130 if word == "interrupted" else 143)
     assert f"{word}: nothing was kept" in capsys.readouterr().err
 

@@ -11,6 +11,7 @@ import threading
 from contextlib import contextmanager
 
 import pytest
+from pipe_samples import open_pipe
 
 from l20fs.storage import streams
 from l20fs.storage.regular_files import LargeFileError, NotAFileError, open_regular, read_regular
@@ -43,18 +44,6 @@ def written(pipe, *pieces):
     writer.start()
     yield
     writer.join()
-
-
-@contextmanager
-def open_pipe(content):
-    """Yield the name of an unnamed pipe that holds something, as of a process substitution."""
-    out, into = os.pipe()
-    os.write(into, content)
-    os.close(into)
-    try:
-        yield f"/dev/fd/{out}"
-    finally:
-        os.close(out)
 
 
 def unlimited(head):

@@ -13,7 +13,8 @@ import click
 from l20fs.cli.options import DataOptions, ModelOptions, data_options, model_options
 from l20fs.cli.output import log_of_blocks, note, show_text, stated_warnings, working
 from l20fs.cli.parameter_types import FEATURES, SOLVERS
-from l20fs.storage.files import check_writable, kind_of, sweep, write_atomically
+from l20fs.storage.files import check_writable, sweep, write_atomically
+from l20fs.storage.regular_files import kind_of
 from l20fs.text import printable
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from l20fs.storage.regular_files import KINDS, NotAFileError
+from l20fs.storage.regular_files import NotAFileError, kind_of
 
 try:
     import fcntl
@@ -124,12 +124,6 @@ def refuse_irregular(file: Path) -> None:
         raise NotAFileError(
             f"{file}: {kind_of(mode)}, and only a regular file is replaced. Name another file, or remove it."
         )
-
-
-def kind_of(mode: int) -> str:
-    """Return what something is, by its mode."""
-    others = {stat.S_IFLNK: "a symbolic link", stat.S_IFREG: "a file"}
-    return (KINDS | others).get(stat.S_IFMT(mode), "something else")
 
 
 def sha256_of(stream: BinaryIO) -> str:

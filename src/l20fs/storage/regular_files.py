@@ -10,8 +10,10 @@ from typing import Any
 #: Largest file of results, or plan, that is read.
 MOST_BYTES = 2**28
 
-#: Kinds of files that are not regular, by the type bits of their mode.
+#: Kinds of files, by the type bits of their mode.
 KINDS = {
+    stat.S_IFREG: "a file",
+    stat.S_IFLNK: "a symbolic link",
     stat.S_IFDIR: "a folder",
     stat.S_IFIFO: "a pipe",
     stat.S_IFCHR: "a device",
@@ -70,9 +72,14 @@ def open_regular(file: str | os.PathLike[str]) -> BufferedReader:
     return BufferedReader(_NamedFile(descriptor, os.fspath(file)))
 
 
+def kind_of(mode: int) -> str:
+    """Return what something is, by its mode."""
+    return KINDS.get(stat.S_IFMT(mode), "something else")
+
+
 def not_a_file(file: str | os.PathLike[str], mode: int, kind: str | None = None) -> NotAFileError:
     """Return an error that says what stands in the place of a regular file."""
-    kind = kind or KINDS.get(stat.S_IFMT(mode), "something else")
+    kind = kind or kind_of(mode)
     way_out = "Name a file in it." if stat.S_ISDIR(mode) else "Save it to a file first."
     return NotAFileError(f"{os.fspath(file)}: {kind}, where a regular file is needed. {way_out}")
 

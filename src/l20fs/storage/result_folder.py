@@ -25,8 +25,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from l20fs.storage.files import Staged, Writer, check_writable, claimed, kind_of, stage, sweep, write_atomically
-from l20fs.storage.regular_files import read_regular
+from l20fs.storage.files import Staged, Writer, check_writable, claimed, stage, sweep, write_atomically
+from l20fs.storage.regular_files import kind_of, read_regular
 from l20fs.storage.swap import digest_of, is_plain_name, recover, recover_claimed, swap
 
 #: What the results were made from and the SHA-256 of each of them; it is the last file that is put in place.

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from l20fs.blocks import trials
+from l20fs.blocks.hdf5_layout import LayoutError
 from l20fs.data.readers.columns import frame_of_columns
 from l20fs.data.readers.frames import check_header, contents_of_frame
 from l20fs.data.readers.limits import check_memory
@@ -78,6 +79,8 @@ def _stored(request: Request) -> tuple[Any, list[str]]:
         return table, _index_names(table.schema.metadata)
     except (DataError, MemoryError):
         raise
+    except LayoutError as error:
+        raise DataError(f"{request.name}: {error}") from error
     except Exception as error:  # of Arrow, whose errors are of many kinds
         raise _damaged(error, request) from error
 
