@@ -20,7 +20,7 @@ def make_penalty(varies: Array, names: Array | None = None, **constraints: Any) 
     --------
     >>> varies, names = np.ones(4, dtype=bool), np.array(["age", "red", "green", "blue"])
     >>> make_penalty(varies, names, include=["age"], feature_groups={"colour": ["red", "green", "blue"]})
-    RowPenalty(unit_of=array([0, 1, 1, 1]), costs=array([0., 3.]))
+    RowPenalty(unit_of=array([0, 1, 1, 1]), costs=array([0., 3.]), rules=None)
     """
     return RowPenalty.of_groups(*resolve_constraints(varies, names, **constraints))
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from l20fs.objective.panel_rules import PanelRules
 from l20fs.objective.prox import is_heavy
 from l20fs.typing import Array
 
@@ -29,6 +30,8 @@ class RowPenalty:
         Unit of each feature; units are numbered by their lowest feature.
     costs : array of shape (n_units,)
         Cost of each unit; 0 if it is included, infinite if it is excluded.
+    rules : PanelRules or None
+        Rules that the selected units must meet, if there are any.
 
     Examples
     --------
@@ -41,6 +44,7 @@ class RowPenalty:
 
     unit_of: Array
     costs: Array
+    rules: PanelRules | None = None
 
     @classmethod
     def plain(cls, n_features: int) -> RowPenalty:
@@ -69,7 +73,7 @@ class RowPenalty:
     @cached_property
     def is_plain(self) -> bool:
         """Whether this is the penalty of the paper."""
-        return not self.has_groups and bool((self.costs == 1.0).all())
+        return not self.has_groups and self.rules is None and bool((self.costs == 1.0).all())
 
     @cached_property
     def is_even(self) -> bool:
