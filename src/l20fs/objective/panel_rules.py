@@ -4,8 +4,8 @@ With z the indicators of the selected units (single features, or groups), every 
 
 .. math:: l_r \le \sum_u a_{ru} z_u \le u_r, \qquad a_{ru} \ge 0.
 
-A quota counts the members of a set, a budget adds up costs, and of units that exclude each other at most one is selected. The
-solvers and the bounds know nothing else about constraints.
+A quota counts the members of a set, a budget adds up costs, and of units that exclude each other at most one is selected.
+The solvers and the bounds know nothing else about constraints.
 """
 
 from __future__ import annotations
