@@ -21,14 +21,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from l20fs.bounds.polytope import Polytope, heaviest
+from l20fs.bounds.shares import WorkingSet, solve_shares
 from l20fs.design import BLOCK_ELEMENTS, Design, storage_errors
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.typing import Array
 
 NO_ROWS: Array = np.empty(0, dtype=np.intp)
 
-#: Limits of both loops, which are not reached: 13 Newton steps and 18 working sets are the most on the paper's data sets.
-MAX_NEWTON_STEPS = 60
+#: Limit of the loop, which is not reached: 18 working sets are the most on the paper's data sets.
 MAX_WORKING_SETS = 60
 
 #: Rounding error of a loss, as a fraction of the loss without features.
@@ -106,7 +107,7 @@ def bound_support(problem: LeastSquares, rows: Array) -> float:
     >>> round(bound_support(problem, np.array([0])), 6), round(bound_support(problem, np.arange(3)), 6)
     (0.75, 0.4)
     """
-    point = _WorkingSet.of(problem, rows, len(rows)).at(np.ones(len(rows)))
+    point = WorkingSet.of(problem, rows).at(np.ones(len(rows)))
     cut = measure(problem, _residual(problem, rows, point.weights))
     return float(cut.bound(cut.scores[rows].sum()))
 
@@ -176,12 +177,14 @@ def relax(
     n_forced, n_chosen = len(forced), k - len(forced)
     rows = start[is_free[start]]
     for _ in range(MAX_WORKING_SETS):
-        working_set = _WorkingSet.of(problem, np.concatenate([forced, rows]), n_forced)
+        working_rows = np.concatenate([forced, rows])
+        working_set = WorkingSet.of(problem, working_rows, n_forced=n_forced)
         # More exact than tol, so that a remaining gap is due to features that are missing from the working set.
-        point = _solve_working_set(working_set, n_chosen, 0.2 * tol)
-        cut = measure(problem, _residual(problem, working_set.rows, point.weights))
+        point = solve_shares(working_set, Polytope(n_chosen), 0.2 * tol)
+        assert point is not None
+        cut = measure(problem, _residual(problem, working_rows, point.weights))
         scores = np.where(is_free, cut.scores, 0.0)
-        bound = float(cut.bound(cut.scores[forced].sum() + _heaviest(scores, n_chosen)))
+        bound = float(cut.bound(cut.scores[forced].sum() + heaviest(scores, n_chosen)))
         shares = point.shares[n_forced:]
         yield Relaxed(bound, point.value, rows, shares, cut)
         rows, is_complete = _next_working_set(rows, shares, scores, n_chosen)
@@ -203,109 +206,9 @@ def _next_working_set(rows: Array, shares: Array, scores: Array, n_chosen: int) 
     return np.concatenate([staying, entering]), not len(entering)
 
 
-def _heaviest(scores: Array, n: int) -> float:
-    """Return the sum of the ``n`` largest scores."""
-    return float(np.partition(scores, len(scores) - n)[len(scores) - n :].sum()) if n < len(scores) else float(scores.sum())
-
-
 def _residual(problem: LeastSquares, rows: Array, weights: Array) -> Array:
     """Return ``Y~ - X~ W`` in float64 whatever the dtype of X: it may be much smaller than Y~."""
     residual = problem.targets.copy()
     for samples, columns in problem.design.sample_blocks(rows):
         residual[:, samples] -= weights @ columns.T
     return residual
-
-
-class _Point(NamedTuple):
-    """Shares on the working set, with what follows from them. ``pulls`` are the products of the features with A."""
-
-    shares: Array
-    value: float
-    weights: Array
-    pulls: Array
-    scores: Array
-    inverse: Array
-
-
-class _WorkingSet(NamedTuple):
-    """Working set of features, forced ones first, with their Gram matrix and products with the targets."""
-
-    rows: Array
-    n_forced: int
-    gram: Array
-    moments: Array
-    ridge: float
-    null_loss: float
-
-    @classmethod
-    def of(cls, problem: LeastSquares, rows: Array, n_forced: int) -> _WorkingSet:
-        gram, moments = np.zeros((len(rows), len(rows))), np.zeros((problem.n_targets, len(rows)))
-        for samples, columns in problem.design.sample_blocks(rows):
-            gram += columns.T @ columns
-            moments += problem.targets[:, samples] @ columns
-        return cls(rows, n_forced, gram, moments, problem.ridge, problem.null_loss)
-
-    def at(self, shares: Array) -> _Point:
-        r"""Evaluate the relaxation, from the inverse of :math:`K = \mu I + Z^{1/2} G Z^{1/2}` alone.
-
-        With B the moments and :math:`V = B Z^{1/2} K^{-1}`, the weights are :math:`V Z^{1/2}`, the value is
-        :math:`h(\emptyset) - \tfrac12 \langle V, B Z^{1/2}\rangle`, and the products of the features with A are
-        :math:`\mu V Z^{-1/2}`.
-        """
-        root = np.sqrt(shares)
-        inverse = np.linalg.inv(root[:, None] * self.gram * root + self.ridge * np.eye(len(root)))
-        scaled_moments = self.moments * root
-        V = scaled_moments @ inverse
-        value = self.null_loss - 0.5 * float(np.vdot(V, scaled_moments))
-        pulls = V * (self.ridge / root)
-        scores = np.einsum("ij,ij->j", pulls, pulls) / (2.0 * self.ridge)
-        return _Point(shares, value, V * root, pulls, scores, inverse)
-
-
-def _solve_working_set(working_set: _WorkingSet, n_chosen: int, tol: float) -> _Point:
-    """Minimise over the shares of the working set, which sum to ``n_chosen`` besides the forced ones with share 1.
-
-    Primal-dual interior-point method for ``min value(z)`` with ``0 <= z <= 1`` and ``sum z = n_chosen``. Four positive
-    numbers per feature are kept: z, the ``room`` 1 - z, and the multipliers ``below`` and ``above`` of the two
-    inequalities; ``price`` is the multiplier of the sum.
-    """
-    free, n_free = slice(working_set.n_forced, None), len(working_set.rows) - working_set.n_forced
-    if n_free <= n_chosen:
-        return working_set.at(np.ones(len(working_set.rows)))
-    forced, z = np.ones(working_set.n_forced), np.full(n_free, n_chosen / n_free)
-    point = working_set.at(np.concatenate([forced, z]))
-    scores = point.scores[free]
-    price = float(np.partition(scores, -n_chosen)[-n_chosen])
-    spread = np.abs(scores - price).mean()
-    positive = np.stack([z, 1.0 - z, np.maximum(price - scores, spread), np.maximum(scores - price, spread)])
-    for _ in range(MAX_NEWTON_STEPS):
-        # The largest decrease of a linear model of the value; the bound of the working set is value^2 / (value + excess).
-        excess = _heaviest(point.scores[free], n_chosen) - float(positive[0] @ point.scores[free])
-        if excess <= tol * point.value:
-            break
-        step, price_step = _newton_step(point, working_set.ridge, free, positive, price)
-        length = 1.0 / max(1.0, float(np.max(-step / positive)) / 0.99)
-        positive, price = positive + length * step, price + length * price_step
-        point = working_set.at(np.concatenate([forced, positive[0]]))
-    return point
-
-
-def _newton_step(point: _Point, ridge: float, free: slice, positive: Array, price: float) -> tuple[Array, float]:
-    r"""Return the Newton step to the point where the complementarity products are a tenth of their present mean.
-
-    The second derivative of the value is :math:`(x_i^T M_z x_j) \langle p_i, p_j\rangle / \mu^2` with p the pulls, and
-    :math:`Z^{1/2} X^T M_z X Z^{1/2} = \mu I - \mu^2 K^{-1}`. The system is solved for the step of z divided by the square
-    root of z, which is well conditioned for small shares.
-    """
-    z, room, below, above = positive
-    root, pulls, scores = np.sqrt(z), point.pulls[:, free], point.scores[free]
-    centre = 0.1 * float(z @ below + room @ above) / (2 * len(z))
-    system = (np.eye(len(z)) / ridge - point.inverse[free, free]) * (pulls.T @ pulls)
-    system[np.diag_indices_from(system)] += below + above * z / room
-    slope = scores - price + centre / z - centre / room
-    towards, by_price = np.linalg.solve(system, np.stack([root * slope, root], axis=1)).T
-    price_step = float(root @ towards) / float(root @ by_price)  # keeps the sum of z
-    z_step = root * (towards - price_step * by_price)
-    below_step = (centre - below * z_step) / z - below
-    above_step = (centre + above * z_step) / room - above
-    return np.stack([z_step, -z_step, below_step, above_step]), price_step

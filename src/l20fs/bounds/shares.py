@@ -229,13 +229,13 @@ def _minimise(working_set: WorkingSet, sides: Sides, penalty: float, tol: float)
     point = working_set.at(np.concatenate([forced, z]))
     slopes = point.scores[free] - prices
 
-    scale = working_set.null_loss + float(prices.max())
+    scale = working_set.null_loss + float(prices.max()) or 1.0  # targets that do not vary have no loss
     ceiling = working_set.null_loss + heaviest(prices, n_chosen) + 1e-6 * scale  # no allowed units cost more
     most = scale * np.append(PENALTIES[-1], np.full(len(sides.rules), penalty))
     least = np.where(sides.is_rigid, -most, 0.0)
 
     price = float(np.partition(slopes, -n_chosen)[-n_chosen])
-    spread = float(np.abs(slopes - price).mean())
+    spread = max(float(np.abs(slopes - price).mean()), 1e-9 * scale)  # equal slopes have no spread
     units = np.stack([z, 1.0 - z, np.maximum(price - slopes, spread), np.maximum(slopes - price, spread)])
     multipliers = np.where(sides.is_rigid, 0.0, np.minimum(spread, 0.5 * most))
     multipliers[0] = min(max(price, spread), 0.5 * float(most[0]))
