@@ -81,6 +81,12 @@ class Sides(NamedTuple):
         """Whether only the number of units is limited, so that the shares sum to it."""
         return bool(self.is_rigid[0])
 
+    def inequalities(self) -> tuple[Array, Array]:
+        """Return all limits as ``weights @ z <= limits``, with what counts as met."""
+        rigid = np.append(False, self.is_rigid[1:])  # the number of units is an upper limit in any case
+        limits = np.concatenate([self.limits, -self.limits[rigid]]) + MISSED
+        return np.vstack([self.weights, -self.weights[rigid]]), limits
+
     def missed(self, z: Array) -> Array:
         """Return by how much the rules are missed."""
         excess = self.weights[1:] @ z - self.limits[1:]

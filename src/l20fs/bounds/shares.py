@@ -124,7 +124,7 @@ class WorkingSet:
     @classmethod
     def of(cls, problem: LeastSquares, rows: Array, *, unit_of_row: Array | None = None, n_forced: int = 0) -> Self:
         """Return the working set of some features of a problem."""
-        moments, gram = problem.products_among(rows, problem.targets.T)
+        moments, gram = problem.normal_equations(rows)
         return cls(gram, moments, problem.ridge, problem.null_loss, unit_of_row=unit_of_row, n_forced=n_forced)
 
     def at(self, shares: Array) -> Point:
@@ -246,7 +246,9 @@ def _minimise(working_set: WorkingSet, sides: Sides, penalty: float, tol: float)
         objective = point.value + float(z @ prices)
         if objective - excess > ceiling:
             return None
-        if excess + float(most[1:] @ sides.missed(z)) <= tol * objective:
+        missed = sides.missed(z)
+        is_clear = (missed <= MISSED) | (np.abs(multipliers[1:]) > 0.5 * most[1:])  # the penalty is too small
+        if excess + float(most[1:] @ missed) <= tol * objective and is_clear.all():
             break
         steps = _newton_step(working_set.curvature(point), slopes, units, sides, limits, multipliers)
         if steps is None:  # as exact as rounding allows
