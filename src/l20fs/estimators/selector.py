@@ -439,7 +439,7 @@ class L20Selector(PathSelector):
 
     @staticmethod
     def _binding(penalty: RowPenalty, rows: Array) -> RowPenalty:
-        """Return the penalty with the rules that hold for a selection: lower limits from the least size that can meet them."""
+        """Return the penalty with the rules that hold for a selection: lower limits hold from the least size that can."""
         if penalty.rules is None or penalty.rules.allows(np.union1d(penalty.unit_of[rows], penalty.included)):
             return penalty
         return penalty.without_lower_limits()
