@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from supports import dense
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from supports import dense, exact_losses, nearly_dependent, powers_of_ten
 
 from l20fs.bounds.certificate import certify_penalty, certify_size, lower_bounds, prove
 from l20fs.bounds.choice import Choice
@@ -160,3 +163,30 @@ def test_proofs_are_exact_for_a_cut_without_rules(seed):
     masks = np.array([np.isin(np.arange(6), panel) for panel, bound in zip(panels, bounds, strict=True) if bound <= loss])
     assert np.array_equal(are_in, is_free & masks.all(axis=0))
     assert np.array_equal(are_out, is_free & ~masks.any(axis=0))
+
+
+@settings(max_examples=30)
+@given(data=nearly_dependent(), ridge=powers_of_ten(-9, 1), seed=st.integers(0, 2**32 - 1), lam=powers_of_ten(-6, 0))
+def test_no_bound_of_groups_is_above_the_optimum_in_exact_arithmetic(data, ridge, seed, lam):
+    X, Y = data
+    labels = np.random.default_rng(seed).integers(0, 3, X.shape[1])
+    penalty = RowPenalty.of_groups(labels, np.ones(X.shape[1]))
+    problem = LeastSquares(X, Y, ridge=ridge)
+    losses = exact_losses(X, Y, Fraction(problem.ridge), [rows.tolist() for rows in penalty.members])
+    bounds = lower_bounds(problem, penalty.n_units, penalty=penalty)
+    for k in range(1, penalty.n_units + 1):
+        assert Fraction(bounds[k]) <= min(loss for panel, loss in losses.items() if len(panel) <= k)
+    best = min(loss + Fraction(lam) * sum(map(Fraction, penalty.costs[list(panel)])) for panel, loss in losses.items())
+    assert Fraction(certify_penalty(problem, lam, np.inf, penalty=penalty).lower_bound) <= best * (1 + Fraction(1, 10**14))
+
+
+def test_a_size_that_no_panel_has_is_refused():
+    problem = draw_problem(np.random.default_rng(0), 6)
+    rules = PanelRules(sp.csr_array(np.ones((1, 6))), np.array([3.0]), np.array([np.inf]))
+    penalty = RowPenalty(np.arange(6), np.ones(6), rules)
+    assert np.isinf(lower_bounds(problem, 4, penalty=penalty)).tolist() == [True, True, True, False, False]
+    with pytest.raises(ValueError, match=r"k=2: no panel of so few units meets the rules\. Use at least 3\."):
+        certify_size(problem, 2, 1.0, penalty=penalty)
+    included = RowPenalty(np.arange(6), np.array([0.0, 0.0, 1.0, 1.0, 1.0, 1.0]))
+    with pytest.raises(ValueError, match="k=1 is outside 2 to 6"):
+        certify_size(problem, 1, 1.0, penalty=included)
