@@ -80,7 +80,7 @@ class Root(NamedTuple):
         check_size(problem, k, choice)
         n_selectable = choice.n_forced + int(np.count_nonzero(choice.candidates))
         parts = problem, penalty, choice, price, min(k, n_selectable)
-        if k >= n_selectable:
+        if k >= n_selectable or k == choice.n_forced:
             return cls(*parts, float(bounds.lower[k]), NO_ROWS, [])
         if k > bounds.largest:
             raise ValueError(
@@ -92,7 +92,7 @@ class Root(NamedTuple):
 
     def candidates(self, limit: float) -> Array:
         """Return the units that are not proved to be in none of the panels whose objective is at most ``limit``."""
-        is_out = ~self.choice.candidates
+        is_out = ~self.choice.candidates if self.k > self.choice.n_forced else np.ones(self.choice.n_units, dtype=bool)
         for cut in self.cuts:
             is_out = is_out | prove(cut, self.k, limit, self.choice)[1]
         return np.union1d(np.flatnonzero(~is_out), self.choice.forced)

@@ -76,7 +76,8 @@ class Condensed:
         varies = problem.design.varies
         members = [penalty.members[unit][varies[penalty.members[unit]]] for unit in units]
         rows = np.concatenate([*members, np.empty(0, dtype=np.intp)])
-        columns, self.targets = problem.condensed(rows)
+        nothing = np.zeros((0, 1)), np.zeros((problem.n_targets, 1))
+        columns, self.targets = problem.condensed(rows) if len(rows) else nothing
         owner = np.repeat(np.arange(len(units)), [len(part) for part in members])
         place = np.concatenate([np.arange(len(part)) for part in members] + [np.empty(0, dtype=np.intp)])
         shape = (len(units) + 1, max([len(part) for part in members], default=1) or 1)
@@ -139,7 +140,7 @@ class Condensed:
         """
         is_forced, is_free = states == 1, states == 0
         n_chosen = k - is_forced.sum(axis=1)
-        forced, places = pad(is_forced), pad(working)
+        forced, places = pad(is_forced), pad(working, least=1)
         nodes, project = self._relaxations(is_forced, forced, places, n_chosen)
         shares = solve_nodes(nodes, 0.2 * tol, target - self.slack)
         residual = self.targets - project(shares.weights)
@@ -233,8 +234,8 @@ class Condensed:
         return np.maximum(bounds, constant), load - most
 
 
-def pad(mask: Array) -> Array:
-    """Return the positions of the true entries of each row, padded with the number of columns.
+def pad(mask: Array, least: int = 0) -> Array:
+    """Return the positions of the true entries of each row, padded with the number of columns, ``least`` or more.
 
     Examples
     --------
@@ -243,7 +244,7 @@ def pad(mask: Array) -> Array:
            [1, 3]])
     """
     counts = mask.sum(axis=1)
-    padded = np.full((len(mask), int(counts.max(initial=0))), mask.shape[1])
+    padded = np.full((len(mask), int(counts.max(initial=least))), mask.shape[1])
     rows, columns = np.nonzero(mask)
     padded[rows, np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)] = columns
     return padded

@@ -168,7 +168,7 @@ class Search:
         """Return whether the panels of a node are few enough to enumerate."""
         if not self.exactly:
             return n_free <= 1 or sum(comb(n_free, size) for size in range(min(n_free, n_chosen) + 1)) <= MOST_PANELS
-        n_apart = min(n_chosen, n_free - n_chosen)
+        n_apart = max(0, min(n_chosen, n_free - n_chosen))
         return n_apart == 0 or (n_apart <= MOST_TOLD_APART and comb(n_free, n_apart) <= MOST_PANELS)
 
     def enumerate(self, forced: Array, free: Array) -> None:
