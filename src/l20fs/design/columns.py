@@ -36,7 +36,8 @@ class ColumnDesign(BlockDesign):
         varies = self.varies[rows]
 
         def pull(residual: Array) -> Array:
-            products = kernels.products(picked, columns, self.sample_weights.times_root(residual))
+            vectors = self.sample_weights.times_root(self.sample_weights.adjusted(residual))
+            products = kernels.products(picked, columns, vectors)
             products[:, ~varies] = 0.0
             return products
 
