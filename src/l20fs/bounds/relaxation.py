@@ -94,7 +94,7 @@ def measure(problem: LeastSquares, A: Array) -> Cut:
 def target_storage_error(problem: LeastSquares) -> float:
     """Return an upper bound on the norm of the rounding error of the targets as they are stored."""
     offset = np.sqrt(problem.design.sample_weights.total) * float(np.linalg.norm(problem.y_mean * problem.y_scale))
-    return 8.0 * float(np.finfo(np.float64).eps) * float(np.linalg.norm(problem.targets) + offset)
+    return 8.0 * float(np.finfo(np.float64).eps) * float(problem.targets_norm + offset)
 
 
 def bound_support(problem: LeastSquares, rows: Array) -> float:

@@ -43,6 +43,8 @@ class BlockedMatrix:
     vectors over the samples; what has none is corrected by the small matrix of their products with the features.
     """
 
+    _shares: Array  # products of the basis of the nuisances with the columns of X~
+
     def __init__(self, blocks: Blocks, scale: Scale | Array, sample_weights: SampleWeights) -> None:
         self.blocks = blocks
         self.n_samples, self.n_features = blocks.shape

@@ -27,10 +27,10 @@ class DeviceDesign(Design):
     """Dense X of an array API library, which stays on its device.
 
     X~ is ``(base - root shift') / scale``. The base is X itself, unless samples have weights or a feature has a mean larger
-    than its deviation, with which products would lose digits: then it is a centred copy; or unless there are nuisances, which
-    are projected out of a copy. The shift is subtracted implicitly,
-    as for a sparse X: residuals are orthogonal to the square roots of the weights. The samples stay the first axis: products
-    are as fast in this orientation as in the other, and a transposed copy would cost more than it saves.
+    than its deviation, with which products would lose digits, or there are nuisances: then it is a centred copy, without
+    what nuisances explain. The shift is subtracted implicitly, as for a sparse X: residuals are orthogonal to the square
+    roots of the weights. The samples stay the first axis: products are as fast in this orientation as in the other, and a
+    transposed copy would cost more than it saves.
 
     The operations of a design return NumPy arrays. For results over all features :meth:`products` and :meth:`lines` return
     arrays of the library of X.

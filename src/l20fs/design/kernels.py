@@ -121,9 +121,7 @@ def stored_columns(block: Any, places: Array) -> Any:
     return picked.data, picked.indices, picked.indptr
 
 
-def remaining_squares(
-    block: Any, columns: Columns, root: Array | None, basis: Array, shares: Array, places: Array
-) -> Array:
+def remaining_squares(block: Any, columns: Columns, root: Array | None, basis: Array, shares: Array, places: Array) -> Array:
     """Return the sums of squares of a few columns without their ``shares`` of the basis, over the samples of this block."""
     squares = np.empty(len(places))
     step = max(1, BLOCK_ELEMENTS // max(1, block.shape[0]))

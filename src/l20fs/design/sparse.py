@@ -20,6 +20,8 @@ from l20fs.typing import Array, Scale
 class SparseDesign(Design):
     """Sparse X in CSC form, centred implicitly so that zeros stay zeros."""
 
+    _shares: Array  # products of the basis of the nuisances with the columns of X~
+
     def __init__(self, X: Any, scale: Scale | Array, sample_weights: SampleWeights) -> None:
         self.n_samples, self.n_features = X.shape
         self.sample_weights = sample_weights

@@ -20,7 +20,6 @@ from l20fs.design import (
 from l20fs.objective.gradients import BlockGradient, DeviceGradient, Gradient, HostGradient
 from l20fs.typing import Array
 
-
 #: Targets of which nuisances leave a smaller share of the norm are explained altogether.
 EXPLAINED_SHARE = 1e-9
 
@@ -84,6 +83,8 @@ class LeastSquares:
             self.targets = np.ascontiguousarray(weights.times_root(((Y - self.y_mean) * self.y_scale).T), dtype=np.float64)
             #: Norm of the centred targets, before nuisances are projected out of them.
             self.targets_norm = float(np.linalg.norm(self.targets))
+            #: Mask of the targets that nuisances explain altogether.
+            self.is_explained = np.zeros(len(self.targets), dtype=bool)
             if weights.basis is not None:
                 self.targets = self._adjusted(self.targets)
             self.null_loss = 0.5 * float(np.vdot(self.targets, self.targets))
@@ -99,10 +100,11 @@ class LeastSquares:
         for _ in range(2):  # once more, for what rounding has left
             left = weights.adjusted(left)
         is_left = np.linalg.norm(left, axis=1) > EXPLAINED_SHARE * np.linalg.norm(targets, axis=1)
+        self.is_explained = ~is_left & targets.any(axis=1)
         if targets.any() and not is_left.any():
             raise ValueError(
                 "adjust_for explains y altogether, so no feature can explain more: every batch holds one class, or y is a "
-                "combination of its columns. Leave out the column that tells y, or add samples of other classes to each batch."
+                "combination of its columns. Leave out the column that tells y, or give every batch several classes."
             )
         return left * is_left[:, None]
 
