@@ -155,6 +155,12 @@ def test_the_robust_loss_fits_the_nuisances_too():
     W = np.linalg.solve(part.T @ part + float(found.path_.ridge) * np.eye(2), part.T @ targets)
     W = W * np.sqrt(one_hot(y).mean(axis=0) * 2) / found.path_.x_scale[rows, None]
     np.testing.assert_allclose(found.coef_[:, rows].T, W, rtol=1e-5, atol=1e-9)
+    # These weights are inverse to the lengths of the errors, of the fit with the nuisances.
+    W = W / np.sqrt(one_hot(y).mean(axis=0) * 2) * found.path_.x_scale[rows, None]
+    lengths = np.linalg.norm(targets - part @ W, axis=1) / root[:, 0]
+    products = (weights * lengths)[lengths > 1e-2 * lengths.max()]
+    assert len(products) > 10
+    np.testing.assert_allclose(products, products.mean(), rtol=1e-3)
 
 
 def test_the_discriminant_has_the_class_means_of_a_model_with_batches():

@@ -36,8 +36,7 @@ class ColumnDesign(BlockDesign):
         varies = self.varies[rows]
 
         def pull(residual: Array) -> Array:
-            vectors = self.sample_weights.times_root(self.sample_weights.adjusted(residual))
-            products = kernels.products(picked, columns, vectors)
+            products = kernels.products(picked, columns, self.sample_weights.times_root(residual))
             products[:, ~varies] = 0.0
             return products
 
