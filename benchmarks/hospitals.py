@@ -4,8 +4,8 @@ Run ``python benchmarks/hospitals.py [--repetitions 20] [--shift 1.5] [--jobs 2]
 hospitals to learn from, with 40 samples each and different shares of two classes, and a fifth one with 400 samples and equal
 shares. Of 500 genes 10 differ between the classes; every hospital shifts 100 others by amounts of its own, which tell the
 classes as far as the hospital does, and all genes a little. The number of genes is chosen by plain cross-validation or by
-leaving one hospital out. Printed are means over the repetitions and, in brackets, the smallest and the largest: the score
-that the folds promise, the accuracy in the fifth hospital, the number of genes, and how many of them are shifted ones.
+leaving one hospital out. Printed are means over the repetitions and, in brackets, the smallest and the largest: the
+corrected score that the folds promise, the accuracy in the fifth hospital, and the numbers of genes and of shifted ones.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def judge(seed: int, shift: float, *, is_adjusted: bool, leaves_out: bool) -> tu
         adjust_for=data.hospital if is_adjusted else None,
     )
     is_shifted = selector.support_[N_INFORMATIVE : N_INFORMATIVE + N_SHIFTED]
-    return selector.best_score_, selector.score(data.X_new, data.y_new), selector.n_features_, int(is_shifted.sum())
+    return selector.corrected_score_, selector.score(data.X_new, data.y_new), selector.n_features_, int(is_shifted.sum())
 
 
 def main() -> None:
