@@ -265,3 +265,13 @@ def test_nothing_left_to_explain_is_an_error_and_one_class_a_warning():
         L20Selector(1).fit(X, three, adjust_for=hospital)
     X[:, 5] = 3.0 * (hospital == "north") + 1.0
     assert np.isneginf(L20Selector(1).fit(X, y, adjust_for=hospital).scores_[5])
+
+
+@pytest.mark.parametrize("make", list(make_matrices().values())[1:], ids=list(make_matrices())[1:])
+def test_certificates_hold_in_every_container(make):
+    X, y, hospital = make_hospitals(n_features=12)
+    options = {"ridge": 3.0, "certify": True}
+    dense = L20Selector(2, **options).fit(X, y, adjust_for=hospital).certificate_
+    other = L20Selector(2, **options).fit(make(X), y, adjust_for=hospital).certificate_
+    assert other.upper_bound == pytest.approx(dense.upper_bound)
+    assert other.lower_bound == pytest.approx(dense.lower_bound, rel=1e-4)

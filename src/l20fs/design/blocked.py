@@ -132,9 +132,11 @@ class BlockedMatrix:
             return float(self.blocks.total(kernels.largest_sample_energy, own, np.maximum))
         return float(self.blocks.total(kernels.sample_energies, own).max())
 
-    def products(self, residual: Array, start: int = 0, stop: int | None = None) -> Array:
+    def products(
+        self, residual: Array, start: int = 0, stop: int | None = None, *, precision: np.dtype[Any] | None = None
+    ) -> Array:
         """Return ``residual @ X~`` of all features, or of those from ``start`` to ``stop``, in a pass over their blocks."""
-        return self._products(self.vectors(residual), start, stop)
+        return self._products(self.vectors(residual, precision), start, stop)
 
     def _products(self, vectors: Array, start: int = 0, stop: int | None = None) -> Array:
         stop = self.n_features if stop is None else stop
@@ -147,10 +149,10 @@ class BlockedMatrix:
         first = self.extents[which[0]].start
         return np.hstack(parts)[:, start - first : stop - first]
 
-    def vectors(self, residual: Array) -> Array:
-        """Return a residual without nuisances and with sample weights applied, in the precision of the kernels."""
+    def vectors(self, residual: Array, precision: np.dtype[Any] | None = None) -> Array:
+        """Return a residual without nuisances, with sample weights, in the precision of the kernels or another one."""
         residual = self.sample_weights.adjusted(residual)
-        return self.sample_weights.times_root(residual).astype(self._precision, copy=False)
+        return self.sample_weights.times_root(residual).astype(precision or self._precision, copy=False)
 
     def lines(self, rows: Array) -> Array:
         """Return the columns ``rows`` of X~ as rows, (n_rows, n_samples); takes a pass over the blocks that hold them."""
@@ -265,6 +267,10 @@ class BlockDesign(Design):
     @property
     def max_sample_energy(self) -> float:  # type: ignore[override]  # takes a pass over X, hence only on demand
         return self.matrix.max_sample_energy
+
+    def pull_norms(self) -> Array:
+        """Return the norm of each feature as used by :meth:`pull`, which projects nuisances out of the vectors instead."""
+        return np.sqrt(self.column_energy + self.explained_energy)
 
     def gram_top(self) -> float:
         return self.matrix.gram_top()

@@ -82,7 +82,7 @@ class LeastSquares:
             self.y_mean = weights.centre(np.asarray(Y, dtype=np.float64))
             self.targets = np.ascontiguousarray(weights.times_root(((Y - self.y_mean) * self.y_scale).T), dtype=np.float64)
             #: Norm of the centred targets, before nuisances are projected out of them.
-            self.targets_norm = float(np.linalg.norm(self.targets))
+            self.targets_norm = float(np.sqrt(np.vdot(self.targets, self.targets)))
             #: Mask of the targets that nuisances explain altogether.
             self.is_explained = np.zeros(len(self.targets), dtype=bool)
             if weights.basis is not None:
@@ -212,12 +212,36 @@ class LeastSquares:
             gram += columns.T @ columns
         return products, gram
 
+    def normal_equations(self, rows: Array) -> tuple[Array, Array]:
+        """Return ``Y~' X~`` and ``X~' X~`` of a few features."""
+        return self.products_among(rows, self.targets.T)
+
     def factor(self, rows: Array) -> tuple[Array, Array]:
         """Return a triangle R and right-hand sides B for least squares on ``rows[:k]`` for every k.
 
         ``min_W ||X~_k W - Y~||^2 + mu ||W||^2`` has the solution of ``R[:, :k] W = B``.
         """
         return self._factor(rows, self.ridge)
+
+    def condensed(self, rows: Array) -> tuple[Array, Array]:
+        """Return lines and targets of a small problem with the same loss of all supports within ``rows``, up to a constant.
+
+        They are the columns themselves, (n_rows, n_samples), or the triangle of their QR factorisation where that is
+        shorter; the targets, (n_targets, n_samples) or (n_targets, n_rows), are ``targets`` itself in the first case.
+
+        Examples
+        --------
+        >>> problem = LeastSquares(np.diag([3.0, 4.0, 0.0]), np.eye(3)[:, :1], fit_intercept=False)
+        >>> np.abs(problem.condensed(np.array([1]))[0])
+        array([[4.]])
+        """
+        if self.design.vectors == "features" or self.design.n_samples > len(rows) + self.n_targets:
+            triangle, sides = self._factor(rows, 0.0)
+            return triangle.T, sides.T
+        lines = np.empty((len(rows), self.design.n_samples))
+        for samples, columns in self.design.sample_blocks(rows):
+            lines[:, samples] = columns.T
+        return lines, self.targets
 
     def dependent(self, rows: Array) -> Array:
         """Return those of ``rows`` that are constant or linear combinations of the ones before them.
