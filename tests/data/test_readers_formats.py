@@ -82,6 +82,19 @@ def test_the_same_table_comes_out_of_every_file(folder, options, name):
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_nuisances_come_out_of_every_file_with_groups(folder, options, name):
+    groups = options[name].get("groups")
+    if groups is None:
+        return
+    table = read_table(folder / name, **options[name], adjust_for=[groups])
+    assert {column: values.tolist() for column, values in table.adjust_for.items()} == {groups: DONORS}
+    assert (table.groups.tolist(), table.feature_names) == (DONORS, GENES)
+    alone = read_table(folder / name, **{**options[name], "groups": None}, adjust_for=[groups])
+    assert alone.adjust_for[groups].tolist() == DONORS
+    assert alone.groups is None
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_the_hash_is_that_of_all_files_that_were_read(folder, options, name):
     read = [folder / name]
     if name == "matrix.mtx":

@@ -606,7 +606,7 @@ def test_weights_reach_the_selector():
         expected = L20Selector(3).fit(X[rows], y[rows], sample_weight=weights[rows])
         np.testing.assert_array_equal(stable.selected_[i], expected.support_)
     assert np.any(stable.orders_ != fit(n_resamples=4).orders_)
-    with pytest.raises(TypeError, match=r"FisherScore takes no sample_weight\. Leave the weights out, or use a selector"):
+    with pytest.raises(TypeError, match=r"FisherScore takes no sample_weight\. Leave it out, or use a selector"):
         StabilitySelector(FisherScore(3)).fit(X, y, sample_weight=weights)
     for bad in (np.full(60, np.nan), -weights, np.zeros(60), weights[:5]):  # E8, E19
         with pytest.raises(ValueError, match="sample_weight"):

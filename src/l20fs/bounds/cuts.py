@@ -195,4 +195,4 @@ def _product_norms(design: Design) -> Array:
 def target_storage_error(problem: LeastSquares) -> float:
     """Return an upper bound on the norm of the rounding error of the targets as they are stored."""
     offset = float(np.sqrt(problem.design.sample_weights.total)) * float(np.linalg.norm(problem.y_mean * problem.y_scale))
-    return 8.0 * EPS * float(np.sqrt(2.0 * problem.null_loss) + offset)
+    return 8.0 * EPS * (problem.targets_norm + offset)

@@ -90,7 +90,7 @@ def compare(
     """
     import scipy.sparse as sp
 
-    from l20fs.cli.load import load
+    from l20fs.cli.load import load, nuisances_of
     from l20fs.data.readers import DataError
     from l20fs.experiments import compare as comparison
     from l20fs.experiments.cells import Dataset
@@ -109,7 +109,7 @@ def compare(
             "table, or use `l20fs select`, which keeps it sparse."
         )
     task: Any = "classification" if for_labels else "regression"
-    dataset = Dataset(name_of(data), samples.X, samples.y, task, samples.unprepared, samples.groups)
+    dataset = Dataset(name_of(data), samples.X, samples.y, task, samples.unprepared, samples.groups, nuisances_of(samples))
     plan = comparison.comparison_plan(
         dataset, variants, sizes=wanted_sizes, n_splits=n_splits, scale=scale, scoring=scoring, seed=seed
     )

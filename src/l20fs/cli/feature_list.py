@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from l20fs import L20Classifier, L20Regressor
 from l20fs.bounds.certificate import certify_size, support_loss
+from l20fs.cli.load import nuisances_of
 from l20fs.data.readers import Samples
 from l20fs.evaluation.engine import Samples as Parted
 from l20fs.evaluation.engine import dense_columns
@@ -84,20 +85,20 @@ def make_model(samples: Samples, rows: list[int]) -> Any:
 def cross_validate(samples: Samples, rows: list[int], folds: list[Fold]) -> Validation:
     """Judge the list by predictions of every sample by weights from the other folds."""
     X = samples.X_before
-    every = Parted(X.tocsr() if hasattr(X, "tocsr") else X, samples.y)
+    every = Parted(X.tocsr() if hasattr(X, "tocsr") else X, samples.y, nuisances=nuisances_of(samples))
     parts_of = partial(Preprocessing(samples.preprocess).apply_in, every)
     model, y = make_model(samples, rows), samples.y
     if samples.task == "regression":
         numbers = np.empty(len(y))
         for fold in folds:
             train, test, _ = parts_of(fold)
-            numbers[fold.test] = clone(model).fit(train.X, train.y).predict(test.X)
+            numbers[fold.test] = clone(model).fit(train.X, train.y, adjust_for=train.nuisances).predict(test.X)
         return validate_numbers(y, numbers, samples.groups, folds)
     classes = np.unique(y)
     probabilities, predicted = np.zeros((len(y), len(classes))), np.empty(len(y), dtype=object)
     for fold in folds:
         train, test, _ = parts_of(fold)
-        fitted = clone(model).fit(train.X, train.y)
+        fitted = clone(model).fit(train.X, train.y, adjust_for=train.nuisances)
         probabilities[np.ix_(fold.test, np.searchsorted(classes, fitted.classes_))] = fitted.predict_proba(test.X)
         predicted[fold.test] = fitted.predict(test.X)
     return validate_classes(y.tolist(), probabilities, predicted.tolist(), classes.tolist(), samples.groups, folds)
@@ -109,7 +110,8 @@ def inspect_list(samples: Samples, rows: list[int]) -> ListReport:
     problem = problem_of(samples)
     whole = problem.null_loss or 1.0
     loss = support_loss(problem, np.array(rows))
-    model = make_model(samples, rows).set_params(include=None).fit(samples.X, samples.y)
+    model = make_model(samples, rows).set_params(include=None)
+    model.fit(samples.X, samples.y, adjust_for=nuisances_of(samples))
     best = model.order_for(len(rows))
     loss_found = min(support_loss(problem, best), loss)
     bound = certify_size(problem, len(rows), loss_found).lower_bound
@@ -139,6 +141,7 @@ def problem_of(samples: Samples) -> LeastSquares:
         ridge=partial(ridge_on, defaults["ridge"], targets),
         scale=defaults["scale"],
         target_weights=weights_of_targets(targets, defaults["class_weight"]),
+        nuisances=nuisances_of(samples),
     )
 
 

@@ -23,9 +23,10 @@ from l20fs.data import load_srbct
 from l20fs.data.readers import DataError, Samples, read_table
 from l20fs.estimators.base import BaseSelector
 from l20fs.inputs.constraints import Features
+from l20fs.inputs.nuisances import encode_nuisances
 from l20fs.storage.result_folder import command_of
 from l20fs.storage.streams import title_of
-from l20fs.typing import Task
+from l20fs.typing import Array, Task
 
 
 def load(data: str, options: DataOptions, *, in_blocks: bool = False) -> Samples:
@@ -47,6 +48,7 @@ def load(data: str, options: DataOptions, *, in_blocks: bool = False) -> Samples
         wanted: dict[str, Any] = {"target": options.target, "in_blocks": in_blocks, "task": options.task}
         with working(f"Reading {readable(title_of(data))}"):
             samples = read(data, options.labels, given | wanted)
+        refuse_target(samples)
     X = samples.X
     if isinstance(X, FileBlocks):
         than = f"the {format_bytes(options.max_memory)} of --max-memory" if options.max_memory else "the memory that is free"
@@ -54,6 +56,12 @@ def load(data: str, options: DataOptions, *, in_blocks: bool = False) -> Samples
     if not options.is_log:
         return samples
     return replace(samples, X=X.mapped(logarithms, X.dtype)) if isinstance(X, FileBlocks) else samples.mapped(logarithms)
+
+
+def refuse_target(samples: Samples) -> None:
+    """Raise an error for nuisances among which is the target itself."""
+    if samples.target_name in samples.adjust_for:
+        raise click.UsageError(f"--adjust-for {samples.target_name!r} is the target. Name other columns.")
 
 
 def load_features(
@@ -71,7 +79,7 @@ def load_features(
     if not is_there(data):
         raise click.UsageError(f"{data!r} is no file. Give a table of samples.")
     wanted: dict[str, Any] = {"target": target, "task": task, "groups": groups, "need_labels": need_labels, "needed": names}
-    return read(data, labels, options.given() | wanted | {"in_blocks": True})
+    return read(data, labels, options.given() | wanted | {"in_blocks": True, "adjust_for": ()})
 
 
 def read(data: str, labels: Path | None, options: dict[str, Any]) -> Samples:
@@ -124,6 +132,13 @@ def logarithms(X: Any) -> Any:
     if lowest < 0.0:
         raise DataError(f"--log: the table has negative values, the lowest is {lowest:g}. Leave --log out.")
     return X.log1p() if sp.issparse(X) else np.log1p(X)
+
+
+def nuisances_of(samples: Samples) -> Array | None:
+    """Return the encoded columns of --adjust-for; None if there are none."""
+    if not samples.adjust_for:
+        return None
+    return np.hstack([encode_nuisances(values, len(samples.y)) for values in samples.adjust_for.values()])
 
 
 def refuse_for_blocks(samples: Samples, options: ModelOptions) -> None:

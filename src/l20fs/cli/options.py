@@ -17,15 +17,18 @@ from l20fs.typing import Decimal, Duplicates, Join, Missing, Ranking, Scale, Tas
 
 #: Options that say how a file is read, as parameters of :func:`~l20fs.data.readers.read_table`.
 READING = (
-    *("labels", "groups", "samples_in", "layer", "sheet", "max_memory", "labels_sheet", "encoding", "decimal", "skip_rows"),
-    *("na", "ignore", "features", "duplicates", "missing", "join", "strict"),
+    *("labels", "groups", "adjust_for", "samples_in", "layer", "sheet", "max_memory", "labels_sheet", "encoding"),
+    *("decimal", "skip_rows", "na", "ignore", "features", "duplicates", "missing", "join", "strict"),
 )
 
 #: Options that most users need, in the order of the help.
-COMMON = ("target", "n_features", "auto", "output", "open_page", "labels", "groups", "task", "is_log", "ignore", "stability")
+COMMON = (
+    *("target", "n_features", "auto", "output", "open_page", "labels", "groups", "adjust_for", "task", "is_log", "ignore"),
+    "stability",
+)
 
 #: Options that only the methods of L20Selector take.
-OWN_OPTIONS = ("alpha", "scale", "class_weight", "ranking", "include", "exclude", "feature_groups")
+OWN_OPTIONS = ("adjust_for", "alpha", "scale", "class_weight", "ranking", "include", "exclude", "feature_groups")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +60,7 @@ class DataOptions(ReadingOptions):
     task: Task = "auto"
     labels: Path | None = None
     groups: str | None = None
+    adjust_for: list[str] | None = None
     features: list[str] | None = None
     missing: str | None = None
     labels_sheet: str | None = None
@@ -81,7 +85,7 @@ class ModelOptions:
     def completed(self) -> Self:
         """Refuse options that the method does not take, and fill in the defaults of those not given."""
         if self.method not in SOLVERS:
-            given = [name for name in OWN_OPTIONS if getattr(self, name) is not None]
+            given = [name for name in OWN_OPTIONS if getattr(self, name, None) is not None]
             if given:
                 raise click.UsageError(
                     f"{flag(given[0])} does not go with --method {self.method}. Use one of {', '.join(SOLVERS)}, or leave "
@@ -217,6 +221,12 @@ data_options = together(
         "--groups",
         type=TextValue(),
         help="Column with the donor, patient or batch: samples that share it are tested together.",
+    ),
+    click.option(
+        "--adjust-for",
+        type=Names(),
+        help="Columns with nuisances, such as batch,plate,age:number: what they explain is taken out of features and "
+        "target. Numbers with a fraction, or named so, are numbers; all others are labels.",
     ),
     click.option("--labels-sheet", type=TextValue(), help="Sheet of the labels, if these are in an Excel file."),
     click.option(

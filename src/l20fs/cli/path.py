@@ -55,7 +55,7 @@ def path(data: str, **given: Any) -> None:
       l20fs path tumours.tsv --target type --certify -o path.tsv
     """
     from l20fs import L20Selector
-    from l20fs.cli.load import load, make_selector, refuse_changed, refuse_for_blocks
+    from l20fs.cli.load import load, make_selector, nuisances_of, refuse_changed, refuse_for_blocks
     from l20fs.inputs.names import NamedColumns
     from l20fs.report.delimited import write_frame
     from l20fs.report.formats import text_writer
@@ -74,7 +74,7 @@ def path(data: str, **given: Any) -> None:
     assert isinstance(selector, L20Selector)
     selector.set_params(n_features_to_select=k, certify=options.certify)
     with stated_warnings(), log_of_blocks(samples.X), working("Fit"):
-        selector.fit(NamedColumns(samples.X, samples.feature_names), samples.y)
+        selector.fit(NamedColumns(samples.X, samples.feature_names), samples.y, adjust_for=nuisances_of(samples))
     refuse_changed(samples)
     names = samples.feature_names if output is not None else [printable(name) for name in samples.feature_names]
     frame = path_frame(selector.path_, names, with_gaps=options.certify)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from l20fs.cli.load import nuisances_of
 from l20fs.cli.output import note
 from l20fs.cli.select_findings import Findings
 from l20fs.estimators.calibration import gain_of
@@ -24,6 +25,7 @@ def make_panel(findings: Findings) -> Panel | None:
         "title": samples.title,
         "method": options.method,
         "k_rule": findings.k_rule,
+        **({"adjusted_for": list(samples.adjust_for)} if samples.adjust_for else {}),
         "protocol": findings.provenance.get("protocol"),
         "score": score and {"name": findings.metric.name, **score._asdict(), "is_corrected": findings.is_corrected},
     }
@@ -31,7 +33,7 @@ def make_panel(findings: Findings) -> Panel | None:
         panel = build_panel(
             findings.selector,
             samples.X,
-            encode_targets(samples.y, samples.task),
+            encode_targets(samples.y, samples.task)._replace(nuisances=nuisances_of(samples)),
             findings.k,
             target_names=[findings.target_name],
             transform="log1p" if options.is_log else "none",

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from l20fs import L20Selector, StabilitySelector
 from l20fs.blocks import FileBlocks
 from l20fs.cli import NothingSelectedError
-from l20fs.cli.load import make_selector, refuse_for_blocks
+from l20fs.cli.load import make_selector, nuisances_of, refuse_for_blocks
 from l20fs.cli.options import SelectOptions
 from l20fs.cli.output import WarningLog, log_of_blocks, note, progress, stated_warnings, working
 from l20fs.cli.results import FOLDS, PASSES, RESAMPLES
@@ -227,7 +227,9 @@ def wanted_k(n_features: int, options: SelectOptions) -> tuple[int, str]:
 
 def fit(selector: BaseSelector, samples: Samples) -> list[Array]:
     """Fit on all samples, as far as in the folds, so that both rank alike, and return the ranked units."""
-    selector.fit(NamedColumns(samples.X, samples.feature_names), samples.y)
+    nuisances = nuisances_of(samples)
+    own = {} if nuisances is None else {"adjust_for": nuisances}
+    selector.fit(NamedColumns(samples.X, samples.feature_names), samples.y, **own)
     units = ranked_units(selector)
     if not units:
         raise NothingSelectedError(f"No feature is selected at --alpha {selector.alpha:g}. Use a smaller one.")
@@ -262,6 +264,7 @@ def cross_validate(
             folds,
             judges=judges,
             ridge=options.ridge,
+            nuisances=nuisances_of(samples),
             preprocess=samples.preprocess,
             n_jobs=number_of_jobs(samples, options),
             on_fold=advance,
@@ -290,6 +293,7 @@ def cross_validate_choice(
             groups=samples.groups,
             seed=options.seed,
             ridge=options.ridge,
+            nuisances=nuisances_of(samples),
             preprocess=samples.preprocess,
             n_jobs=number_of_jobs(samples, options),
             on_fold=advance,
@@ -311,7 +315,8 @@ def resample(
             checkpoint=resamples,
             callback=lambda _: advance(),
         )
-        stability.fit(NamedColumns(samples.X, samples.feature_names), samples.y, groups=samples.groups)
+        own = {"groups": samples.groups, "adjust_for": nuisances_of(samples)}
+        stability.fit(NamedColumns(samples.X, samples.feature_names), samples.y, **own)
     return stability
 
 

@@ -91,6 +91,8 @@ def settings(findings: Findings) -> str | None:
         return None
     n_folds = len(findings.predictions.folds) if findings.predictions else 0
     scaling = sentences.how_it_was_scaled(selector.scale, selector.scale_)
+    if findings.samples.adjust_for:
+        scaling = f"{sentences.adjusted_for(list(findings.samples.adjust_for))} {scaling}"
     return f"{scaling} {sentences.how_strong_the_ridge_is(selector.ridge, selector.ridge_, n_folds)}"
 
 

@@ -69,6 +69,8 @@ def check_combination(options: ValidateOptions, *, is_list: bool, test: str | No
         raise click.UsageError(f"{test!r}: a panel is judged on one table. Give TEST with a list of features only.")
     if not is_list and options.is_log:
         raise click.UsageError("--log: a panel knows whether it takes logarithms. Leave the option out.")
+    if not is_list and options.adjust_for is not None:
+        raise click.UsageError("--adjust-for: a panel predicts from its features alone. Leave the option out.")
     if is_list and options.n_features is not None:
         raise click.UsageError(f"-k {options.n_features} is for a panel; a list is judged as a whole. Leave the option out.")
     if test is not None and options.labels is not None:

@@ -14,7 +14,7 @@ import pandas as pd
 
 from l20fs.cli.feature_list import ListReport, cross_validate, inspect_list, make_model
 from l20fs.cli.incoming import as_file
-from l20fs.cli.load import load, load_features
+from l20fs.cli.load import load, load_features, nuisances_of
 from l20fs.cli.options import DataOptions
 from l20fs.cli.output import note, readable, stated_warnings
 from l20fs.cli.parameter_types import read_lines
@@ -38,6 +38,7 @@ from l20fs.evaluation.validation import Validation, validate_classes, validate_n
 from l20fs.inputs.names import NamedColumns
 from l20fs.prediction.new_samples import predict_samples
 from l20fs.prediction.panel import Panel
+from l20fs.report.sentences import adjusted_for
 from l20fs.report.validation import Section
 from l20fs.storage.records import RecordError, read_value
 from l20fs.storage.result_folder import versions
@@ -77,7 +78,9 @@ class Judgement:
 
 def describe(place: Path, data: str, samples: Samples, options: ValidateOptions) -> dict[str, Any]:
     """Return everything that the result depends on, without times."""
-    asked = {name: getattr(options, name) for name in ("target", "groups", "task", "is_log", "n_features", "seed")}
+    asked = {
+        name: getattr(options, name) for name in ("target", "groups", "adjust_for", "task", "is_log", "n_features", "seed")
+    }
     labels = None if options.labels is None else readable(str(options.labels))
     return {
         "arguments": {"panel": readable(str(place)), "data": readable(data), "labels": labels, **asked},
@@ -224,6 +227,7 @@ def judge_list(place: Path, data: str, test: str | None, options: ValidateOption
     found.facts += [("Features", str(len(rows))), ("Samples", str(samples.X.shape[0]))]
     found.sections += [*sections_of(result), *list_sections(found.report)]
     found.sentences += [
+        *([adjusted_for(list(samples.adjust_for))] if samples.adjust_for else []),
         "Cross-validation: every sample was predicted by weights from the other folds. Nothing was selected here. If the "
         "list was found in these very samples, the scores are too good.",
         "Loss: what least squares, with the ridge term, leave unexplained of the classes or numbers. The bound is a proof "
@@ -262,7 +266,8 @@ def rows_of(names: list[str], samples: Samples, place: Path) -> list[int]:
 def panel_from(samples: Samples, rows: list[int], options: ValidateOptions) -> Panel:
     """Return the panel of a list, learned from all samples."""
     X = NamedColumns(samples.X, samples.feature_names)
-    model = make_model(samples, rows).fit(X, samples.y)
-    transform = "log1p" if options.is_log else "none"
-    panel: Panel = model.to_panel(X, samples.y, transform=transform, target_names=samples.target_name or "target")
+    model, nuisances = make_model(samples, rows), nuisances_of(samples)
+    model.fit(X, samples.y, adjust_for=nuisances)
+    about = {"transform": "log1p" if options.is_log else "none", "target_names": samples.target_name or "target"}
+    panel: Panel = model.to_panel(X, samples.y, adjust_for=nuisances, **about)
     return panel

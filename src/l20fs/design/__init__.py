@@ -20,6 +20,9 @@ design and changes no solver:
 With sample weights w, ``X~ = D^(1/2) (X - 1 mean') / scale`` with D = diag(w) and the weighted mean, so that ordinary least
 squares on X~ is weighted least squares on X, and a sample of weight 2 is equivalent to the sample twice.
 Without an intercept the mean is 0.
+
+Centring is the projection onto the complement of one column, D^(1/2) 1. With nuisances N, such as the batch of each sample,
+X~ is projected onto the complement of D^(1/2) [1 N] (:class:`~l20fs.design.sample_weights.SampleWeights`).
 """
 
 from __future__ import annotations
@@ -79,7 +82,14 @@ __all__ = [
 logger = logging.getLogger("l20fs")
 
 
-def make_design(X: Any, scale: Scale | Array = "none", sample_weight: Any = None, *, fit_intercept: bool = True) -> Design:
+def make_design(
+    X: Any,
+    scale: Scale | Array = "none",
+    sample_weight: Any = None,
+    *,
+    fit_intercept: bool = True,
+    nuisances: Array | None = None,
+) -> Design:
     """Wrap a dense array or a SciPy sparse matrix; a dense X is copied once, a sparse one stays sparse.
 
     A dense array of torch or CuPy stays on its device.
@@ -93,6 +103,9 @@ def make_design(X: Any, scale: Scale | Array = "none", sample_weight: Any = None
     fit_intercept : bool
         Whether X is centred. If not, its means are 0, deviations are root mean squares, and a feature varies unless it is
         zero.
+    nuisances : array of shape (n_samples, n_nuisances), optional
+        Columns that are projected out of X, as the constant column is by centring. Deviations are those that are left, and
+        a feature that the nuisances explain altogether is constant.
 
     Examples
     --------
@@ -101,9 +114,11 @@ def make_design(X: Any, scale: Scale | Array = "none", sample_weight: Any = None
     ([1.0], [6.0])
     >>> make_design(np.array([[3.0], [3.0]]), fit_intercept=False).column_energy
     array([18.])
+    >>> make_design(np.array([[1.0], [3.0], [5.0]]), nuisances=np.array([[0.0], [0.0], [1.0]])).column_energy.round(6)
+    array([2.])
     """
     X = X if sp.issparse(X) or isinstance(X, Blocks) or is_device_array(X) else np.asarray(X)
-    scale, sample_weights = checked_units(X, scale, sample_weight, fit_intercept=fit_intercept)
+    scale, sample_weights = checked_units(X, scale, sample_weight, fit_intercept=fit_intercept, nuisances=nuisances)
     if isinstance(X, Blocks):
         design: Design = block_design(X, scale, sample_weights)
     else:
@@ -111,6 +126,8 @@ def make_design(X: Any, scale: Scale | Array = "none", sample_weight: Any = None
     if not design.varies.any():
         counted = "" if sample_weight is None else f" over the {sample_weights.n_counted} samples with a positive weight"
         are, other = ("constant", "varies") if fit_intercept else ("zero", "is not zero")
+        if sample_weights.basis is not None:
+            are, other = f"{are}, or explained by adjust_for altogether", f"{other} within what adjust_for leaves"
         raise ValueError(
             f"All {design.n_features} features of X are {are}{counted}, so there is nothing to select. "
             f"Give at least one feature that {other}, by more than {LEAST_RANGE:g}, and check that X has the shape "
@@ -121,12 +138,12 @@ def make_design(X: Any, scale: Scale | Array = "none", sample_weight: Any = None
 
 
 def checked_units(
-    X: Any, scale: Scale | Array, sample_weight: Any, *, fit_intercept: bool = True
+    X: Any, scale: Scale | Array, sample_weight: Any, *, fit_intercept: bool = True, nuisances: Array | None = None
 ) -> tuple[Scale | Array, SampleWeights]:
     """Validate scale and sample weights without reading X."""
     n_samples, n_features = X.shape
     scale = checked_scale(scale, n_features)
-    sample_weights = SampleWeights(n_samples, sample_weight, fit_intercept=fit_intercept)
+    sample_weights = SampleWeights(n_samples, sample_weight, fit_intercept=fit_intercept, nuisances=nuisances)
     if sample_weight is not None:
         refuse_extreme_total(sample_weights.total, working_dtype(X))
     return scale, sample_weights

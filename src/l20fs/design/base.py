@@ -36,6 +36,8 @@ class Design(ABC):
         Number of elements of X in a product on the host; 0 if products are computed elsewhere.
     mean, scale, varies, column_energy : arrays of shape (n_features,)
         See :class:`~l20fs.design.column_scale.ColumnScale`.
+    explained_energy : array of shape (n_features,), or 0
+        Squared norms of the parts of the columns that nuisances explain, and that X~ has no longer.
     scale_rule : {"moderated", "zscore", "none", "given"}
         Rule that chose the scale.
     largest_deviation : float
@@ -60,6 +62,7 @@ class Design(ABC):
     scale_rule: str
     column_energy: Array
     varies: Array
+    explained_energy: Array | float = 0.0
     largest_deviation: float
     max_sample_energy: float
     place: Place

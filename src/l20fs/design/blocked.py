@@ -11,6 +11,7 @@ import numpy as np
 from l20fs.blocks import Blocks
 from l20fs.blocks.passes import extents
 from l20fs.design import kernels
+from l20fs.design.adjustment import SMALL_SHARE, energy_change, explained_energy, left_over
 from l20fs.design.base import Design
 from l20fs.design.column_scale import ColumnScale
 from l20fs.design.kernels import Columns
@@ -38,8 +39,11 @@ class BlockedMatrix:
     """Centred and scaled matrix in blocks, measured in one pass.
 
     Features are centred implicitly, after a product, except for those with a mean far from zero: they are centred in a
-    temporary copy of a part of a block before it is multiplied, to keep all digits.
+    temporary copy of a part of a block before it is multiplied, to keep all digits. Nuisances are projected out of the
+    vectors over the samples; what has none is corrected by the small matrix of their products with the features.
     """
+
+    _shares: Array  # products of the basis of the nuisances with the columns of X~
 
     def __init__(self, blocks: Blocks, scale: Scale | Array, sample_weights: SampleWeights) -> None:
         self.blocks = blocks
@@ -68,13 +72,15 @@ class BlockedMatrix:
             found = side_by_side([Moments(*part) for part in self.blocks.each(measure, own)])
         refuse_counted(found.n_missing, found.n_infinite, None, FILL_BLOCKS)
         found = found if self.sample_weights.fit_intercept else found.about_zero
+        plain, found = found, found if self.sample_weights.basis is None else self._adjust(found)
         self.columns = columns = ColumnScale.of(found, scale, self.dtype)
         self.mean, self.scale, self.varies = columns.mean, columns.scale, columns.varies
         deviation = columns.deviation
-        far = np.flatnonzero(self.varies & (np.abs(self.mean) > MODEST * deviation))
-        self._columns = self._placed(
-            Columns(self.mean, columns.rest, np.where(self.varies, self.scale, np.inf), far), axis=1
-        )
+        self._columns = self._placed(_measured_columns(found, self.scale), axis=1)
+        self.explained_energy: Array | float = 0.0
+        if self.sample_weights.basis is not None:
+            self._shares = np.where(self.varies, self._shares / self.scale, 0.0)
+            self.explained_energy = explained_energy(plain, found, self.scale)
         # Over a block of samples a residual does not sum to zero, and its products are added up: they keep all digits.
         # X is scaled after the product: extreme values need the range of float64 there.
         limit = safe_limit(self.dtype) ** 2
@@ -82,10 +88,46 @@ class BlockedMatrix:
         # So do those of a Gram matrix, from whose differences remainders of columns are computed.
         self._precision = self.dtype if self.blocks.has_short_columns and is_fair.all() else np.dtype(np.float64)
 
+    def _adjust(self, found: Moments) -> Moments:
+        """Set the products of the basis of the nuisances with the columns; return the moments without what they explain.
+
+        Takes a pass, and another one for the columns of which little is left.
+        """
+        basis, root = self.sample_weights.basis, self.sample_weights.root
+        assert basis is not None
+        self._columns = self._placed(_measured_columns(found, found.unit), axis=1)
+        self._precision = np.dtype(np.float64)
+        shares = self._products(self.sample_weights.times_root(basis))
+        self._shares = shares * found.unit
+        squares = np.maximum(found.squares - np.square(shares).sum(axis=0), 0.0)
+        small = found.varies & (squares <= SMALL_SHARE * found.squares)
+        if not small.any():
+            return left_over(found, squares, self.dtype)
+        if self.blocks.axis == 0:
+            few, places = shares[:, small], np.flatnonzero(small)
+            roots = [None if root is None else root[extent] for extent in self.extents]
+            own: list[tuple[Any, ...]] = [
+                (columns, part, basis[:, extent], few, places)
+                for columns, part, extent in zip(self._columns, roots, self.extents, strict=True)
+            ]
+            squares[small] = self.blocks.total(kernels.remaining_squares, own)
+        else:
+            own = [
+                (columns, root, basis, shares[:, extent][:, small[extent]], np.flatnonzero(small[extent]))
+                for columns, extent in zip(self._columns, self.extents, strict=True)
+            ]
+            squares[small] = np.concatenate(self.blocks.each(kernels.remaining_squares, own))
+        return left_over(found, squares, self.dtype)
+
     @cached_property
     def max_sample_energy(self) -> float:
         """Largest ``min(1, w_i) ||x_i||^2``; takes a pass over X."""
         own = list(zip(self._columns, self._weights, strict=True))
+        if self.sample_weights.basis is not None:
+            images = self._plain_images(self._shares)
+            found = self.blocks.each(kernels.sample_energies, own)
+            energies = np.concatenate(found) if self.blocks.axis == 0 else np.sum(found, axis=0)
+            return float((energies + energy_change(self.sample_weights, self._shares, images)).max())
         if self.blocks.axis == 0:
             return float(self.blocks.total(kernels.largest_sample_energy, own, np.maximum))
         return float(self.blocks.total(kernels.sample_energies, own).max())
@@ -94,8 +136,10 @@ class BlockedMatrix:
         self, residual: Array, start: int = 0, stop: int | None = None, *, precision: np.dtype[Any] | None = None
     ) -> Array:
         """Return ``residual @ X~`` of all features, or of those from ``start`` to ``stop``, in a pass over their blocks."""
+        return self._products(self.vectors(residual, precision), start, stop)
+
+    def _products(self, vectors: Array, start: int = 0, stop: int | None = None) -> Array:
         stop = self.n_features if stop is None else stop
-        vectors = self.vectors(residual, precision)
         if self.blocks.axis == 0:
             own = [(columns, vectors[:, extent]) for columns, extent in zip(self._columns, self.extents, strict=True)]
             return self.blocks.total(kernels.products, own)[:, start:stop]
@@ -106,7 +150,8 @@ class BlockedMatrix:
         return np.hstack(parts)[:, start - first : stop - first]
 
     def vectors(self, residual: Array, precision: np.dtype[Any] | None = None) -> Array:
-        """Return a residual with sample weights applied, in the precision of the kernels or in another one."""
+        """Return a residual without nuisances, with sample weights, in the precision of the kernels or another one."""
+        residual = self.sample_weights.adjusted(residual)
         return self.sample_weights.times_root(residual).astype(precision or self._precision, copy=False)
 
     def lines(self, rows: Array) -> Array:
@@ -121,7 +166,7 @@ class BlockedMatrix:
             own = self.spread(which, [(self._columns[number], places[number]) for number in which])
             for number, part in zip(which, self.blocks.each(kernels.centred_columns, own, which), strict=True):
                 lines[is_in[number]] = part
-        return self.sample_weights.times_root(lines)
+        return self.sample_weights.adjusted(self.sample_weights.times_root(lines))
 
     def located(self, rows: Array) -> tuple[list[int], dict[int, Array], dict[int, Array]]:
         """Return the blocks of columns that hold the features, their columns there, and their positions in ``rows``."""
@@ -143,7 +188,8 @@ class BlockedMatrix:
             return self.products(self.lines(rows))
         sent = self.blocks.send(rows)
         own = [(columns, weights, sent) for columns, weights in zip(self._columns, self._weights, strict=True)]
-        return self.blocks.total(kernels.gram_lines, own)
+        found = self.blocks.total(kernels.gram_lines, own)
+        return found if self.sample_weights.basis is None else found - self._shares[:, rows].T @ self._shares
 
     def long_columns(self, residual: Array, threshold: float) -> tuple[Array, Array]:
         """Return the features whose products with a residual have a norm above ``threshold``, and their squared norms."""
@@ -160,6 +206,13 @@ class BlockedMatrix:
 
     def images(self, values: Array) -> Array:
         """Return ``values @ X~'`` for weights of all features, by blocks of columns."""
+        return self.sample_weights.adjusted(self._plain_images(values))
+
+    def _plain_images(self, values: Array) -> Array:
+        """Return predictions of weights of all features from which nuisances are not projected out."""
+        if self.blocks.axis == 0:
+            own = [(columns, values) for columns in self._columns]
+            return self.sample_weights.times_root(np.hstack(self.blocks.each(kernels.images, own)))
         own = [(columns, values[:, extent]) for columns, extent in zip(self._columns, self.extents, strict=True)]
         return self.sample_weights.times_root(self.blocks.total(kernels.images, own))
 
@@ -169,6 +222,8 @@ class BlockedMatrix:
             root = self.sample_weights.root
             kept = None if root is None else self.blocks.send(root)
             gram = self.blocks.total(kernels.outer_products, [(columns, kept) for columns in self._columns])
+            if self.sample_weights.basis is not None:
+                gram = self.sample_weights.adjusted(self.sample_weights.adjusted(gram).T)
             if min(self.n_samples, self.n_features) <= EXACT:
                 return float(np.linalg.eigvalsh(gram)[-1])
             return lanczos_bound(gram.__matmul__, self.n_samples)
@@ -192,7 +247,8 @@ class BlockedMatrix:
             return self.products(self.images(values))
         sent = self.blocks.send(values)
         own = [(columns, weights, sent) for columns, weights in zip(self._columns, self._weights, strict=True)]
-        return self.blocks.total(kernels.twice, own)
+        found = self.blocks.total(kernels.twice, own)
+        return found if self.sample_weights.basis is None else found - (values @ self._shares.T) @ self._shares
 
 
 class BlockDesign(Design):
@@ -206,13 +262,25 @@ class BlockDesign(Design):
         self.sample_weights = matrix.sample_weights
         self.dtype = matrix.dtype
         self._keep_scale(matrix.columns)
+        self.explained_energy = matrix.explained_energy
 
     @property
     def max_sample_energy(self) -> float:  # type: ignore[override]  # takes a pass over X, hence only on demand
         return self.matrix.max_sample_energy
 
+    def pull_norms(self) -> Array:
+        """Return the norm of each feature as used by :meth:`pull`, which projects nuisances out of the vectors instead."""
+        return np.sqrt(self.column_energy + self.explained_energy)
+
     def gram_top(self) -> float:
         return self.matrix.gram_top()
+
+
+def _measured_columns(found: Moments, scale: Array) -> Columns:
+    """Return the means and units of columns; those that do not vary have an infinite unit."""
+    far = np.flatnonzero(found.varies & (np.abs(found.mean) > MODEST * found.deviation))
+    rest = found.rest if found.offset.any() else found.offset
+    return Columns(found.mean, rest, np.where(found.varies, scale, np.inf), far)
 
 
 def _columns_within(columns: Any, extent: slice) -> Columns:

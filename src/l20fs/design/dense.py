@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from l20fs.design.adjustment import explained_energy, left_over, project_out, sum_squares
 from l20fs.design.base import Design, Likely, Pull
 from l20fs.design.column_scale import ColumnScale, storage_units
 from l20fs.design.moments import centre, side_by_side, weigh
@@ -30,13 +31,17 @@ class DenseDesign(Design):
         order: Literal["C", "F"] = "F" if X.size * X.itemsize <= CACHE_BYTES else "C"
         self.features = np.empty((self.n_features, self.n_samples), dtype=X.dtype, order=order)
         units = np.empty(self.n_features)
-        measured = []
+        measured, plain = [], []  # without and with what nuisances explain
         for block in blocks(self.n_features, self.n_samples):
             # In float64 and in this memory order whatever X is: the result does not depend on X's layout, and a
             # float32 feature with mean 1000 and deviation 1 keeps all its digits.
             part = np.array(X[:, block], dtype=np.float64, order="C")
             own = sample_weights.values
             found = centre(part, X[:, block], own) if sample_weights.fit_intercept else weigh(part, own)
+            if sample_weights.basis is not None:
+                plain.append(found)
+                project_out(part, sample_weights.basis)
+                found = left_over(found, sum_squares(part), self.dtype)
             with np.errstate(over="ignore", invalid="ignore"):  # raised as an error below
                 units[block] = storage_units(found, self.dtype)
                 if not np.array_equal(found.unit, units[block]):
@@ -46,6 +51,8 @@ class DenseDesign(Design):
         # Only now are all deviations known, on which the divisor of each feature may depend.
         columns = ColumnScale.of(side_by_side(measured), scale, self.dtype)
         self._keep_scale(columns)
+        if plain:
+            self.explained_energy = explained_energy(side_by_side(plain), side_by_side(measured), columns.scale)
         self.max_sample_energy = self._divide(columns.factors(units))
 
     def _divide(self, factors: Array | None) -> float:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from l20fs.design.adjustment import LEAST_LEFT
 from l20fs.design.base import Design, Likely, Pull
 from l20fs.design.column_scale import ColumnScale
 from l20fs.design.moments import Moments, centre_exactly, is_varying, powers_of_two
@@ -26,9 +27,10 @@ class DeviceDesign(Design):
     """Dense X of an array API library, which stays on its device.
 
     X~ is ``(base - root shift') / scale``. The base is X itself, unless samples have weights or a feature has a mean larger
-    than its deviation, with which products would lose digits: then it is a centred copy. The shift is subtracted implicitly,
-    as for a sparse X: residuals are orthogonal to the square roots of the weights. The samples stay the first axis: products
-    are as fast in this orientation as in the other, and a transposed copy would cost more than it saves.
+    than its deviation, with which products would lose digits, or there are nuisances: then it is a centred copy, without
+    what nuisances explain. The shift is subtracted implicitly, as for a sparse X: residuals are orthogonal to the square
+    roots of the weights. The samples stay the first axis: products are as fast in this orientation as in the other, and a
+    transposed copy would cost more than it saves.
 
     The operations of a design return NumPy arrays. For results over all features :meth:`products` and :meth:`lines` return
     arrays of the library of X.
@@ -47,9 +49,13 @@ class DeviceDesign(Design):
         self._unit = float(np.sqrt(sample_weights.total))  # the norm of a feature of deviation 1
         with np.errstate(over="ignore", invalid="ignore"):  # raised as an error below
             shift, length = self._centre(X)
+            if sample_weights.basis is not None:
+                shift, length = self._adjust(X, sample_weights.basis, shift, length)
         self._refuse_overflow(length)
         total, rest = sample_weights.total, np.zeros_like(length)
         self._keep_scale(ColumnScale.of_lengths(length, self.varies, total, scale, self.dtype, mean=self.mean, rest=rest))
+        if sample_weights.basis is not None:
+            self.explained_energy = self._explained / np.square(self.scale)
         # The remaining correction of the base, and its factors.
         self._units = self.place.send(np.where(self.varies, [shift, 1.0 / self.scale], 0.0))
         self._inverse = self.place.xp.astype(self._units[1, :], self.array_dtype)
@@ -72,6 +78,26 @@ class DeviceDesign(Design):
             shift[small], length[small] = (origin - moved[small]) + offset, small_length
         self.mean = moved + shift
         return shift, length
+
+    def _adjust(self, X: Any, basis: Array, shift: Array, before: Array) -> tuple[Array, Array]:
+        """Project nuisances out of a centred copy; return its correction, which is zero, and the norms that are left."""
+        xp, place = self.place.xp, self.place
+        length, sent = np.empty(self.n_features), place.send(basis)
+        root = xp.ones_like(sent[0, :]) if self._root is None else self._root
+        step, base = max(1, PART_ELEMENTS // self.n_samples), xp.empty_like(X)
+        for start in range(0, self.n_features, step):
+            block = slice(start, min(start + step, self.n_features))
+            part = xp.astype(self._base[:, block], xp.float64) - root[:, None] * place.send(shift[block])
+            for _ in range(2):  # once more, for what rounding has left
+                part -= sent.T @ (sent @ part)
+            length[block] = place.fetch(xp.linalg.vector_norm(part, axis=0))
+            base[:, block] = xp.astype(part, X.dtype)
+        share = LEAST_LEFT * float(np.finfo(self.dtype).eps)
+        stored = np.sqrt(np.square(before) + self.sample_weights.total * np.square(self.mean))
+        length[~(length > share * stored)] = 0.0
+        self._base, self.varies = base, length > 0.0
+        self._explained = np.where(self.varies, np.maximum(np.square(before) - np.square(length), 0.0), 0.0)
+        return np.zeros_like(shift), length
 
     def _refuse_overflow(self, length: Array) -> None:
         """Raise an error for features so large that their products, which are scaled afterwards, may overflow."""

@@ -121,6 +121,18 @@ def stored_columns(block: Any, places: Array) -> Any:
     return picked.data, picked.indices, picked.indptr
 
 
+def remaining_squares(block: Any, columns: Columns, root: Array | None, basis: Array, shares: Array, places: Array) -> Array:
+    """Return the sums of squares of a few columns without their ``shares`` of the basis, over the samples of this block."""
+    squares = np.empty(len(places))
+    step = max(1, BLOCK_ELEMENTS // max(1, block.shape[0]))
+    for start in range(0, len(places), step):
+        part = slice(start, start + step)
+        lines = centred_columns(block, columns, places[part])
+        lines = (lines if root is None else lines * root) - shares[:, part].T @ basis
+        squares[part] = np.einsum("ij,ij->i", lines, lines)
+    return squares
+
+
 def gram_lines(block: Any, columns: Columns, weights: Array | None, rows: Array) -> Array:
     """Return the products of the features ``rows`` with all features over the samples of this block."""
     lines = centred_columns(block, columns, rows)

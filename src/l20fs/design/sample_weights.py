@@ -1,13 +1,17 @@
-"""Sample weights, and the centre of the samples."""
+"""Sample weights, and what is projected out of the samples: their mean and nuisances."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from scipy.linalg import qr
 
 from l20fs.inputs.targets import checked_weights
 from l20fs.typing import Array
+
+#: A nuisance with a smaller share of its length outside the span of the others depends on them.
+LEAST_REMAINDER = 1e-10
 
 
 class SampleWeights:
@@ -17,20 +21,28 @@ class SampleWeights:
     leaves them as they are. ``root`` is the square root of the weights, ``share`` are the weights divided by their sum.
     Without weights these arrays are None, and products with them are skipped.
 
+    Nuisances, such as the batch of each sample, are projected out of the centred samples as the constant column is by
+    centring: ``basis`` (n_independent, n_samples) is orthonormal, and spans what the nuisances, multiplied by ``root``, have
+    beyond the centre. It is None without nuisances, and where the centre explains them all.
+
     Examples
     --------
     >>> SampleWeights(3, [1.0, 0.0, 3.0]).centre(np.array([[4.0], [5.0], [0.0]]))
     array([1.])
     >>> SampleWeights(3, fit_intercept=False).centre(np.array([[4.0], [5.0], [0.0]]))
     array([0.])
+    >>> SampleWeights(3, nuisances=np.array([[1.0], [0.0], [0.0]])).adjusted(np.array([[4.0, -1.0, -3.0]]))[:, 1:].round(6)
+    array([[ 1., -1.]])
     """
 
-    def __init__(self, n_samples: int, values: Any = None, *, fit_intercept: bool = True) -> None:
+    def __init__(
+        self, n_samples: int, values: Any = None, *, fit_intercept: bool = True, nuisances: Array | None = None
+    ) -> None:
         self.fit_intercept = bool(fit_intercept)
         self.values: Array | None = None
         self.root: Array | None = None
         self.share: Array | None = None
-        self.n_counted = n_samples
+        self.n_counted = self._n_samples = n_samples
         self.total, self.largest_root = float(n_samples), 1.0
         if values is not None:
             self.values = checked_weights(values, n_samples)
@@ -42,6 +54,8 @@ class SampleWeights:
                 self.total = float(self.values.sum())
             self.share = self.values / self.total
             self.largest_root = float(self.root.max())
+        self.nuisances = nuisances
+        self.basis = None if nuisances is None else self._independent(nuisances)
 
     def centre(self, values: Array) -> Array:
         """Return what is subtracted from the samples, the first axis: their mean, or zero without an intercept."""
@@ -54,9 +68,53 @@ class SampleWeights:
         return values if self.root is None else values * self.root
 
     def centred(self, images: Array) -> Array:
-        """Project predictions, with samples on the last axis, onto the range of centred X~: orthogonal to root weights."""
+        """Project predictions, with samples on the last axis, onto the range of X~.
+
+        It is orthogonal to the root weights, if there is an intercept, and to the nuisances.
+        """
         if not self.fit_intercept:
-            return images
+            return self.adjusted(images)
         if self.root is None:
-            return images - images.mean(axis=1, keepdims=True, dtype=np.float64)
-        return images - (images @ self.root / self.total)[:, np.newaxis] * self.root
+            return self.adjusted(images - images.mean(axis=1, keepdims=True, dtype=np.float64))
+        return self.adjusted(images - (images @ self.root / self.total)[:, np.newaxis] * self.root)
+
+    def adjusted(self, lines: Array) -> Array:
+        """Project the nuisances out of centred vectors with the root weights, whose last axis is the samples."""
+        return lines if self.basis is None else lines - (lines @ self.basis.T) @ self.basis
+
+    def without_nuisances(self, values: Array) -> Array:
+        """Return centred values, (n_samples, n_columns), less what nuisances explain; samples of weight 0 as they are.
+
+        Examples
+        --------
+        >>> weights = SampleWeights(3, [1.0, 1.0, 4.0], nuisances=np.array([[1.0], [0.0], [0.0]]))
+        >>> weights.without_nuisances(np.array([[6.0], [-5.0], [-0.25]]))[1:].round(6).T.tolist()
+        [[-3.8, 0.95]]
+        """
+        if self.basis is None:
+            return values
+        inverse = (
+            1.0 if self.root is None else np.divide(1.0, self.root, out=np.zeros_like(self.root), where=self.root > 0.0)
+        )
+        return values - (self.basis * inverse).T @ (self.times_root(self.basis) @ values)
+
+    def leverage(self) -> Array:
+        """Return the share of each sample, per unit of weight, in its own prediction by the mean and the nuisances."""
+        squares = np.zeros(self._n_samples) if self.basis is None else np.square(self.basis).sum(axis=0)
+        if self.values is not None:
+            squares = np.divide(squares, self.values, out=np.zeros_like(squares), where=self.values > 0.0)
+        return squares + float(self.fit_intercept) / self.total
+
+    def _independent(self, nuisances: Array) -> Array | None:
+        """Return an orthonormal basis of the nuisances beyond the centre; None if there is none."""
+        lines = (nuisances - self.centre(nuisances)).T
+        spread = np.abs(lines).max(axis=1, initial=0.0)
+        is_spread = spread > LEAST_REMAINDER * np.abs(nuisances).max(axis=0, initial=0.0)
+        lines = self.times_root(lines[is_spread] / spread[is_spread, np.newaxis])
+        lengths = np.linalg.norm(lines, axis=1)
+        lines = lines[lengths > 0.0] / lengths[lengths > 0.0, np.newaxis]
+        if not len(lines):
+            return None
+        basis, triangle, _ = qr(lines.T, mode="economic", pivoting=True)
+        corners = np.abs(np.diagonal(triangle))
+        return np.ascontiguousarray(basis[:, corners > LEAST_REMAINDER * corners[0]].T)

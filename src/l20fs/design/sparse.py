@@ -7,16 +7,20 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from l20fs.design.adjustment import SMALL_SHARE, energy_change, explained_energy, left_over, project_out, sum_squares
 from l20fs.design.base import Design, Likely, Pull
 from l20fs.design.column_scale import ColumnScale
-from l20fs.design.moments import MODEST, measure_stored, side_by_side
+from l20fs.design.moments import MODEST, Moments, measure_stored, side_by_side
 from l20fs.design.sample_weights import SampleWeights
 from l20fs.design.tiles import blocks
+from l20fs.design.tolerances import refuse_overflow
 from l20fs.typing import Array, Scale
 
 
 class SparseDesign(Design):
     """Sparse X in CSC form, centred implicitly so that zeros stay zeros."""
+
+    _shares: Array  # products of the basis of the nuisances with the columns of X~
 
     def __init__(self, X: Any, scale: Scale | Array, sample_weights: SampleWeights) -> None:
         self.n_samples, self.n_features = X.shape
@@ -28,37 +32,59 @@ class SparseDesign(Design):
             columns.eliminate_zeros()  # from here on all stored values have a positive weight
         self.n_stored = columns.nnz
         self.dtype = columns.dtype
-        self._shift = np.empty(self.n_features)  # the part of the mean to subtract implicitly, in units of the scale
         indptr, data = columns.indptr, columns.data
         self._stored_per_column = max(1, self.n_stored // max(1, self.n_features))
         parts = blocks(self.n_features, self._stored_per_column)
         found = side_by_side([measure_stored(columns[:, block], sample_weights.values) for block in parts])
         found = found if sample_weights.fit_intercept else found.about_zero
+        refuse_overflow(found.length)
+        is_far = np.concatenate([self._centre_far(found, block, columns) for block in parts])
+        plain, found = found, found if sample_weights.basis is None else self._adjust(found, is_far, columns, parts)
         measured = ColumnScale.of(found, scale, self.dtype)
+        #: The part of the mean to subtract implicitly, in units of the scale.
+        self._shift = np.where(is_far | ~measured.varies, 0.0, measured.mean / measured.scale)
         for block in parts:
-            stored = slice(indptr[block.start], indptr[block.stop])
-            counts = np.diff(indptr[block.start : block.stop + 1])
-            self._shift[block] = self._centre_far(measured, block, data[stored], counts)
             if np.any(measured.scale[block] != 1.0):
-                data[stored] /= np.repeat(measured.scale[block], counts).astype(self.dtype)
+                counts = np.diff(indptr[block.start : block.stop + 1])
+                data[indptr[block.start] : indptr[block.stop]] /= np.repeat(measured.scale[block], counts).astype(self.dtype)
         self._matrix = columns
         self._keep_scale(measured)
+        if sample_weights.basis is not None:
+            self._shares = np.where(self.varies, self._shares / self.scale, 0.0)
+            self.explained_energy = explained_energy(plain, found, self.scale)
         self.max_sample_energy = self._largest_sample_energy()
 
-    def _centre_far(self, columns: ColumnScale, block: slice, values: Array, counts: Array) -> Array:
-        """Centre full columns with large means in place: they have no zeros to lose.
+    def _centre_far(self, found: Moments, block: slice, columns: Any) -> Array:
+        """Centre full columns with large means in place, and return their mask: they have no zeros to lose.
 
-        Implicit centring would lose the digits of their deviations to the large mean. Return the part of the mean that is
-        subtracted implicitly, in units of the scale.
+        Implicit centring would lose the digits of their deviations to the large mean.
         """
-        mean = columns.mean[block]
-        is_full = columns.varies[block] & (counts == self.sample_weights.n_counted)
-        is_far = is_full & (np.abs(mean) > MODEST * columns.deviation[block])
+        mean, counts = found.mean[block], np.diff(columns.indptr[block.start : block.stop + 1])
+        values = columns.data[columns.indptr[block.start] : columns.indptr[block.stop]]
+        is_full = found.varies[block] & (counts == self.sample_weights.n_counted)
+        is_far = is_full & (np.abs(mean) > MODEST * found.deviation[block])
         if is_far.any():
             is_in, own = np.repeat(is_far, counts), counts[is_far]
             far = values[is_in].astype(np.float64) - np.repeat(mean[is_far], own)
-            values[is_in] = far - np.repeat(columns.rest[block][is_far], own)
-        return np.where(is_far | ~columns.varies[block], 0.0, mean / columns.scale[block])
+            values[is_in] = far - np.repeat(found.rest[block][is_far], own)
+        return is_far
+
+    def _adjust(self, found: Moments, is_far: Array, columns: Any, parts: list[slice]) -> Moments:
+        """Set the products of the basis of the nuisances with the columns; return the moments without what they explain."""
+        weights, basis = self.sample_weights, self.sample_weights.basis
+        assert basis is not None
+        weighted = np.ascontiguousarray(weights.times_root(basis).T)
+        # The basis is orthogonal to the constant column, so that the columns need no centring here.
+        self._shares = np.hstack([(columns[:, block].T @ weighted).T for block in parts])
+        squares = np.maximum(found.squares - np.square(self._shares / found.unit).sum(axis=0), 0.0)
+        small = np.flatnonzero(found.varies & (squares <= SMALL_SHARE * found.squares))
+        for block in blocks(len(small), self.n_samples):
+            own = small[block]
+            part = columns[:, own].toarray() - np.where(is_far[own], 0.0, found.mean[own])
+            part = weights.times_root(part.T).T / found.unit[own]
+            project_out(part, basis)
+            squares[own] = sum_squares(part)
+        return left_over(found, squares, self.dtype)
 
     def _largest_sample_energy(self) -> float:
         """Return ``max_i min(1, w_i) ||x_i - mean||^2``; the zeros of a column add mean^2 to every sample."""
@@ -75,6 +101,9 @@ class SparseDesign(Design):
             energy += np.bincount(part.indices, gains, minlength=self.n_samples) + of_zeros.sum()
         if self.sample_weights.values is not None:
             energy *= np.minimum(self.sample_weights.values, 1.0)
+        if self.sample_weights.basis is not None:
+            images = (self._matrix @ self._shares.T).T - (self._shares @ self._shift)[:, np.newaxis]
+            energy += energy_change(self.sample_weights, self._shares, self.sample_weights.times_root(images))
         return float(energy.max())
 
     def pull(self, residual: Array, rows: Array | None = None, *, likely: Likely | None = None) -> Array:
@@ -91,13 +120,13 @@ class SparseDesign(Design):
         return lambda residual: self._products(lines, varies, self._for_products(residual))
 
     def pull_norms(self) -> Array:
-        """Return the norm of each feature as used by :meth:`pull`, which does not centre."""
+        """Return the norm of each feature as used by :meth:`pull`, which neither centres nor adjusts."""
         shift = np.where(self.varies, self._shift, 0.0)
-        return np.sqrt(self.column_energy + self.sample_weights.total * shift * shift)
+        return np.sqrt(self.column_energy + self.explained_energy + self.sample_weights.total * shift * shift)
 
     def _for_products(self, residual: Array) -> Array:
         # With an intercept the columns of R sum to zero (with weights: D^(1/2) R does), so X~.T R = X.T R: this side needs
-        # no centring.
+        # no centring; nor any adjustment, since R is orthogonal to the nuisances as well.
         residual = self.sample_weights.times_root(residual)
         return np.ascontiguousarray(residual.T.astype(self.dtype, copy=False))
 
@@ -135,6 +164,8 @@ class SparseDesign(Design):
         part[:, ~self.varies[rows]] = 0.0
         if self.sample_weights.root is not None:
             part *= self.sample_weights.root[samples, np.newaxis]
+        if self.sample_weights.basis is not None:
+            part -= self.sample_weights.basis[:, samples].T @ self._shares[:, rows]
         return part
 
     def column(self, row: int, *, likely: Likely | None = None) -> Array:

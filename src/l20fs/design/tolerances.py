@@ -31,7 +31,7 @@ def smallest_rooms(design: Design) -> Array:
     """
     energy = design.column_energy
     if design.vectors == "features":
-        return 1e-10 * energy
+        return np.maximum(1e-10 * energy, 1e-14 * design.explained_energy)
     stored = stored_energy(design)
     rounded = (16.0 * float(np.finfo(design.dtype).eps)) ** 2 * stored
     return np.maximum(1e-20 * energy, np.minimum(rounded, 0.25 * energy))
@@ -40,7 +40,7 @@ def smallest_rooms(design: Design) -> Array:
 def stored_energy(design: Design) -> Array:
     """Return the squared norms of the columns before they are centred, in units of their scale; 0 for constant ones."""
     mean = np.where(design.varies, design.mean, 0.0)
-    return design.column_energy + design.sample_weights.total * np.square(mean / design.scale)
+    return design.column_energy + design.explained_energy + design.sample_weights.total * np.square(mean / design.scale)
 
 
 def clear_rooms(design: Design) -> Array:

@@ -22,6 +22,7 @@ from l20fs.estimators.frames import without_frame
 from l20fs.inputs.devices import Place, is_device_array
 from l20fs.inputs.frames import collected
 from l20fs.inputs.names import NamedColumns
+from l20fs.inputs.nuisances import with_nuisances
 from l20fs.inputs.targets import Targets, encode_targets, with_weights
 from l20fs.inputs.validation import (
     refuse_foreign_array,
@@ -123,13 +124,13 @@ class BaseSelector(SelectorMixin, BaseEstimator):
             self.__dict__ = before
             raise
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Any, Targets]:
+    def _prepare(self, X: Any, y: Any, sample_weight: Any = None, adjust_for: Any = None) -> tuple[Any, Targets]:
         """Validate the data, and keep the names of the features."""
         X, names = (X.X, X.checked_names()) if isinstance(X, NamedColumns) else (X, None)
         X, targets = self._validate(X, y)
         if names is not None:
             self.feature_names_in_ = names
-        return X, with_weights(targets, sample_weight)
+        return X, with_nuisances(with_weights(targets, sample_weight), adjust_for)
 
     @abstractmethod
     def _learn(self, X: Any, targets: Targets, **extra: Any) -> None:

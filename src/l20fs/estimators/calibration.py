@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from l20fs.blocks import is_blocks
 from l20fs.blocks.passes import dense_entries
+from l20fs.design import SampleWeights
 from l20fs.evaluation.engine import Samples, dense_columns, evaluate
 from l20fs.evaluation.folds import Fold, make_folds
 from l20fs.evaluation.judges import OwnPredictions
@@ -56,7 +57,9 @@ def leave_one_out(
     The selection, the scaling and the class means are those of all samples; the weights are solved without the sample.
     That takes no fit: in the orthogonal basis :math:`Q = X R^{-1}` of the selected features, with the triangle R of the
     least-squares problem, the prediction and the leverage of a sample on the first k features are sums over the first k
-    entries of its row, and without the sample the prediction moves by residual times leverage / (1 - leverage).
+    entries of its row, and without the sample the prediction moves by residual times leverage / (1 - leverage). With
+    nuisances the residual and the leverage are those of the adjusted sample, and the prediction is that of its features as
+    they were measured.
     """
     codes, weights = targets.codes, targets.sample_weight
     assert codes is not None
@@ -73,13 +76,23 @@ def leave_one_out(
     # A sample of weight 2 is two samples, of which one is left out.
     once = (counts / np.maximum(given, 1.0))[chosen, None]
     leverage = once * (np.square(basis).cumsum(axis=1) + scatter.fit_intercept / counts.sum())
+    adjusted, moves = basis, leverage  # of the sample as it was fitted, and how far the prediction of its features moves
+    if targets.nuisances is not None:
+        fitted_with = SampleWeights(len(codes), counts, fit_intercept=scatter.fit_intercept, nuisances=targets.nuisances)
+        whole = (sample_entries(X, np.arange(len(codes)), rows) - path.x_mean[rows]) / path.x_scale[rows]
+        adjusted = fitted_with.without_nuisances(whole)[chosen] @ inverse
+        centred = fitted_with.without_nuisances(targets.Y - path.y_mean)[chosen]
+        moves = once * ((basis * adjusted).cumsum(axis=1) + scatter.fit_intercept / counts.sum())
+        leverage = once * (np.square(adjusted).cumsum(axis=1) + fitted_with.leverage()[chosen, None])
     ends = np.searchsorted(path.ranking[rows], np.arange(path.largest_refit + 1), side="right")
     values = []
     for end in ends:
         predicted = basis[:, :end] @ solution[:end]
+        fitted = predicted if adjusted is basis else adjusted[:, :end] @ solution[:end]
         axes, intercept = in_basis.axes(solution[:end])
         own = np.minimum(leverage[:, end - 1, None], 1.0 - LEAST_REST) if end else 0.0
-        left_out = predicted + (predicted - centred) * (own / (1.0 - own))
+        move = own if moves is leverage else moves[:, end - 1, None] if end else 0.0
+        left_out = predicted + (fitted - centred) * (move / (1.0 - own))
         values.append(left_out @ axes + intercept)
     return LeftOut(np.array(values), codes[chosen], None if weights is None else weights[chosen])
 
@@ -126,7 +139,7 @@ def folded_calibrations(model: L20Classifier, X: Any, targets: Targets, fit: Cal
     names = getattr(model, "feature_names_in_", None)
     truth = Outputs(codes, targets.Y.shape[1])
     judges: dict[str, Any] = {"": OwnPredictions("labels", np.arange(truth.n_classes))}
-    samples = Samples(X, codes, targets.sample_weight)
+    samples = Samples(X, codes, targets.sample_weight, nuisances=targets.nuisances)
     with closing(evaluate([unfitted], samples, folds, sizes, judges, fit=partial(fit, names), one_ranking=True)) as results:
         responses: list[Any] = [judged.by_judge[""] for judged in results]
     found = calibrations_of_search(sizes, OutOfFold.of(responses, truth, "labels", folds, None), 0, targets, folds)

@@ -51,7 +51,8 @@ class _Model(Predictor, L20Selector):
         self.n_features_in_ = samples.X.shape[1]
         if names is not None:
             self.feature_names_in_ = names
-        self._learn(samples.X, with_weights(self._encode(samples.y), samples.sample_weight))
+        targets = with_weights(self._encode(samples.y), samples.sample_weight)
+        self._learn(samples.X, targets._replace(nuisances=samples.nuisances))
         if names is not None:
             del self.feature_names_in_  # from here on it sees arrays
         return self
@@ -346,7 +347,7 @@ class L20Regressor(RegressorMixin, _Model):
 
     tasks = ("auto", "regression")
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, adjust_for: Any = None) -> Self:
         """Fit the selector and the regression: learn which features explain the outputs.
 
         Parameters
@@ -357,13 +358,15 @@ class L20Regressor(RegressorMixin, _Model):
             Numbers; whole numbers are numbers too, not labels.
         sample_weight : array of shape (n_samples,), optional
             How often each sample counts.
+        adjust_for : array or list of shape (n_samples,) or (n_samples, n_columns), Series or DataFrame, optional
+            Known nuisances of each sample, such as its batch, as for :meth:`L20Selector.fit`.
 
         Returns
         -------
         self
             The fitted model.
         """
-        return super().fit(X, y, sample_weight)
+        return super().fit(X, y, sample_weight, adjust_for)
 
     def _encode(self, y: Array) -> Targets:
         self._is_flat = y.ndim == 1

@@ -25,6 +25,7 @@ from l20fs.estimators.selector import L20Selector
 from l20fs.evaluation.judges import RefittedRule, rules_of
 from l20fs.inputs.frames import collected_targets
 from l20fs.inputs.names import NamedColumns
+from l20fs.inputs.nuisances import with_nuisances
 from l20fs.inputs.targets import Targets, weights_of_targets, with_weights
 from l20fs.inputs.validation import refuse_other_width, validate_input
 from l20fs.objective.class_scatter import class_scatter
@@ -103,7 +104,12 @@ class Training:
                 "class_sizes": (self.weights @ self.targets.Y).tolist(),
                 "class_shares": scatter.shares.tolist(),
             }
-            if self.scatter_problem is not problem:
+            if self.targets.nuisances is not None:
+                sizes = self.weights @ self.targets.Y
+                of_classes["class_gram"] = triangle_of(
+                    scatter.within * sizes.sum() + (scatter.means.T * sizes) @ scatter.means
+                )
+            elif self.scatter_problem is not problem:
                 nothing = np.empty((len(self.columns), 0))
                 of_classes["class_gram"] = triangle_of(self.scatter_problem.products_among(rows, nothing)[1])
         return CrossProducts(
@@ -126,7 +132,13 @@ class Training:
 
 
 def export(
-    selector: L20Selector, X: Any, y: Any, sample_weight: Any, encode: Callable[[Array], Targets], **options: Any
+    selector: L20Selector,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    adjust_for: Any,
+    encode: Callable[[Array], Targets],
+    **options: Any,
 ) -> Panel:
     """Validate the data of a fit again, and return the panel of the present selection; see :func:`build_panel`."""
     X = X.X if isinstance(X, NamedColumns) else X
@@ -141,7 +153,7 @@ def export(
             X, y = validate_input(
                 selector, X, y, supervised=True, accept_sparse=True, dtypes=[np.float64, np.float32], reset=False
             )
-    targets = with_weights(encode(y), sample_weight)
+    targets = with_nuisances(with_weights(encode(y), sample_weight), adjust_for)
     if targets.classes is not None and not np.array_equal(targets.classes, selector.classes_):
         raise ValueError("y has other classes than that of the fit. Give the X, y and sample_weight of fit.")
     if names is None:
@@ -223,6 +235,7 @@ def build_panel(
     has_products = len(features) + len(others) <= MOST_CROSSED and not training.has_lone_sample
     farthest = training.farthest(columns, ends) if has_products else [None] * len(sizes)
     names = feature_names(selector)
+    n_nuisances = getattr(selector, "n_nuisances_", 0)
     return Panel(
         task=task,
         targets=[str(name) for name in target_names],
@@ -239,7 +252,7 @@ def build_panel(
         cross_products=training.products() if has_products else None,
         versions={"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
         data_sha256=data_sha256,
-        provenance=provenance or {},
+        provenance=({"n_nuisances": n_nuisances} if n_nuisances else {}) | (provenance or {}),
     )
 
 
@@ -288,7 +301,13 @@ def learn(selector: BaseSelector, X: Any, targets: Targets, features: Array, oth
         target_weights=weights_of_targets(targets, selector.class_weight),
         sample_weight=selector.sample_weights_ if is_robust else targets.sample_weight,
         fit_intercept=selector.fit_intercept,
+        nuisances=targets.nuisances,
     )
+    basis = problem.design.sample_weights.basis
+    if (0 if basis is None else len(basis)) != selector.n_nuisances_:
+        raise ValueError(
+            f"The fit adjusted for {selector.n_nuisances_} columns. Give the X, y, sample_weight and adjust_for of fit."
+        )
     refuse_other_data(problem, path.x_mean[chosen], path.y_mean, feature_names(selector)[chosen])
     scatter_problem = problem
     if is_robust:

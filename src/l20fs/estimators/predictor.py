@@ -44,6 +44,7 @@ class Predictor:
         X: Any,
         y: Any,
         sample_weight: Any = None,
+        adjust_for: Any = None,
         *,
         n_substitutes: int = 3,
         k_max: int | None = None,
@@ -66,6 +67,8 @@ class Predictor:
             The labels or numbers of the fit.
         sample_weight : array of shape (n_samples,), optional
             The weights of the fit.
+        adjust_for : array, list, Series or DataFrame, optional
+            The nuisances of the fit, if it had any.
         n_substitutes : int, default=3
             How many substitutes are looked for, per feature; 0 for none, which saves a pass over X.
         k_max : int, optional
@@ -90,6 +93,7 @@ class Predictor:
             X,
             y,
             sample_weight,
+            adjust_for,
             encode,
             n_substitutes=n_substitutes,
             k_max=k_max,

@@ -12,7 +12,7 @@ from l20fs.estimators.base import BaseSelector
 from l20fs.estimators.penalty import penalty_of
 from l20fs.estimators.selector import L20Selector
 from l20fs.evaluation.resampling import Pairs
-from l20fs.inputs.targets import forget_absent_classes
+from l20fs.inputs.targets import Targets, forget_absent_classes
 from l20fs.storage.keyed_store import Key, KeyedStore
 from l20fs.typing import Array
 
@@ -88,7 +88,7 @@ class Units(NamedTuple):
         return "features" if len(self.heads) == len(self.of) else "features and groups"
 
 
-def find_units(selector: Any, X: Any, sample_weight: Array | None) -> Units:
+def find_units(selector: Any, X: Any, targets: Targets) -> Units:
     """Return the units of a selector, which the parameters of an L20Selector, or of one inside it, define.
 
     As in a fit to all samples, a constant feature is no part of a group. One that is constant in a half alone is: the halves
@@ -102,7 +102,8 @@ def find_units(selector: Any, X: Any, sample_weight: Array | None) -> Units:
     has_groups = selector.feature_groups is not None
     varies = np.ones(n_features, dtype=bool)
     if has_groups:
-        varies = make_design(X, "zscore", sample_weight, fit_intercept=selector.fit_intercept).varies
+        own: dict[str, Any] = {"fit_intercept": selector.fit_intercept, "nuisances": targets.nuisances}
+        varies = make_design(X, "zscore", targets.sample_weight, **own).varies
     penalty = penalty_of(selector, varies, None)
     heads = np.unique(penalty.unit_of, return_index=True)[1]
     return Units(penalty.unit_of, heads, (penalty.costs > 0.0) & (penalty.costs < np.inf))

@@ -40,6 +40,7 @@ from l20fs.objective.solution_path import SolutionPath
 from l20fs.objective.stage import Stage
 from l20fs.solvers import SOLVERS, Solver, make_solver
 from l20fs.solvers.robust import bounded_weights
+from l20fs.text import quoted
 from l20fs.typing import Array, Ranking, Task
 
 if TYPE_CHECKING:
@@ -177,6 +178,8 @@ class L20Selector(PathSelector):
         f + lambda * (number of non-zero rows, or what they cost) at each lambda.
     n_iter_ : int
         Accepted steps, additions and exchanges in all.
+    n_nuisances_ : int
+        Number of independent columns that ``adjust_for`` of :meth:`fit` took out of X and y; 0 without it.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -259,7 +262,7 @@ class L20Selector(PathSelector):
         self.callback = callback
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, adjust_for: Any = None) -> Self:
         """Fit the path: learn which features explain the targets.
 
         Parameters
@@ -274,6 +277,14 @@ class L20Selector(PathSelector):
             Class labels of any type, a label indicator matrix, or numbers; see ``task``.
         sample_weight : array of shape (n_samples,), optional
             How often each sample counts: weight 2 is the same as the sample twice, 0 leaves it out.
+        adjust_for : array or list of shape (n_samples,) or (n_samples, n_columns), Series or DataFrame, optional
+            Known nuisances of each sample, such as its batch, plate or age. What they explain is taken out of X and y, as
+            the mean is, so that a feature that tells the classes through the batch alone is worth nothing, and one that the
+            nuisances explain altogether counts as constant. Columns of floats are numbers, with a linear effect; all others
+            (text, categories, booleans and whole numbers too) are labels, with an effect each. The deviations that ``scale``
+            refers to are those that are left. Predictions do not need the nuisances, which of a new batch nobody knows: the
+            weights, estimated within batches, apply to the features as they are measured, with the intercept that predicts
+            the mean of the training samples right.
 
         Returns
         -------
@@ -281,7 +292,7 @@ class L20Selector(PathSelector):
             The fitted selector.
         """
         with self._fitting():
-            self._learn(*self._prepare(X, y, sample_weight))
+            self._learn(*self._prepare(X, y, sample_weight, adjust_for))
             self._warn_if_short()
         return self
 
@@ -316,6 +327,9 @@ class L20Selector(PathSelector):
     def _learn(self, X: Any, targets: Targets, **extra: Any) -> None:
         problem = self._make_problem(X, targets)
         self.ridge_, self.scale_ = problem.relative_ridge, problem.design.scale_rule
+        basis = problem.design.sample_weights.basis
+        self.n_nuisances_ = 0 if basis is None else len(basis)
+        self._warn_of_explained_targets(problem, targets)
         names = getattr(self, "feature_names_in_", None)
         penalty = penalty_of(self, problem.design.varies, names)
         warn_of_idle_features(problem, penalty, names)
@@ -359,7 +373,21 @@ class L20Selector(PathSelector):
             target_weights=weights_of_targets(targets, self.class_weight),
             sample_weight=targets.sample_weight,
             fit_intercept=self.fit_intercept,
+            nuisances=targets.nuisances,
         )
+
+    @staticmethod
+    def _warn_of_explained_targets(problem: LeastSquares, targets: Targets) -> None:
+        """Warn of classes, or outputs, that no feature can tell since the nuisances do."""
+        explained = np.flatnonzero(problem.is_explained)
+        if len(explained):
+            names = [str(name) for name in (explained if targets.classes is None else targets.classes[explained])]
+            warnings.warn(
+                f"adjust_for explains {'output' if targets.classes is None else 'class'} {quoted(names)} altogether: no "
+                "feature is selected for it. Add samples of other classes to its batches, or leave these columns out.",
+                UserWarning,
+                stacklevel=4,  # the caller of fit
+            )
 
     def _largest_size(self, penalty: RowPenalty) -> int:
         """Return the number of features, or units of features, at which the path ends."""

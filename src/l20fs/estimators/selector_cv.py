@@ -216,7 +216,15 @@ class L20SelectorCV(SearchedSelector):
         self.callback = callback
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None, **params: Any) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        groups: Any = None,
+        adjust_for: Any = None,
+        **params: Any,
+    ) -> Self:
         """Choose the number of features by cross-validation and select them on all samples.
 
         Parameters
@@ -230,6 +238,10 @@ class L20SelectorCV(SearchedSelector):
             counts every sample once without it.
         groups : array of shape (n_samples,), optional
             Samples of one group (a donor, a batch) are never on both sides of a split.
+        adjust_for : array or list of shape (n_samples,) or (n_samples, n_columns), Series or DataFrame, optional
+            Known nuisances of each sample, such as its batch, as for :meth:`L20Selector.fit`. A fold adjusts for those of
+            its training samples, and predicts its test samples from their features alone; with the batch as ``groups`` as
+            well, that is the score on a batch that nobody has seen.
         **params : dict
             Routed to ``estimator``, ``scoring`` and ``preprocess`` if scikit-learn's metadata routing is enabled.
 
@@ -240,7 +252,7 @@ class L20SelectorCV(SearchedSelector):
         """
         routed = self._judged.route(self, params, sample_weight=sample_weight, groups=groups)
         with self._fitting():
-            self._learn(*self._prepare(X, y, sample_weight), groups=groups, routed=routed)
+            self._learn(*self._prepare(X, y, sample_weight, adjust_for), groups=groups, routed=routed)
             self._warn_if_short()
         return self
 
@@ -270,6 +282,7 @@ class L20SelectorCV(SearchedSelector):
             routed.estimator.fit,
             routed.scorer.score,
             getattr(self, "feature_names_in_", None),
+            targets.nuisances,
         )
         weights_of_targets(targets, template.class_weight)  # a label that y does not have is refused before any fold
         folds = make_folds(self.cv, X, samples.y, extra["groups"], classify=judged.classifies)

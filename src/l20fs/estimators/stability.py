@@ -182,7 +182,7 @@ class StabilitySelector(BaseSelector):
         self.callback = callback
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None, adjust_for: Any = None) -> Self:
         """Fit the selector to every half.
 
         Parameters
@@ -198,19 +198,23 @@ class StabilitySelector(BaseSelector):
         groups : array of shape (n_samples,), default=None
             Samples with the same value, of one donor for instance, are in the same half. Also handed to the selector, if
             it takes groups.
+        adjust_for : array or list of shape (n_samples,) or (n_samples, n_columns), Series or DataFrame, default=None
+            Known nuisances of each sample, such as its batch, as for :meth:`L20Selector.fit`. Handed to the selector, which
+            must take it, for the samples of each half.
 
         Returns
         -------
         self
             The fitted selector.
         """
-        if sample_weight is not None and not has_fit_parameter(selector := self._selector(), "sample_weight"):
-            raise TypeError(
-                f"{type(selector).__name__} takes no sample_weight. Leave the weights out, or use a selector that does, for "
-                "example L20Selector."
-            )
+        for name, given in (("sample_weight", sample_weight), ("adjust_for", adjust_for)):
+            if given is not None and not has_fit_parameter(selector := self._selector(), name):
+                raise TypeError(
+                    f"{type(selector).__name__} takes no {name}. Leave it out, or use a selector that does, for example "
+                    "L20Selector."
+                )
         with self._fitting():
-            self._learn(*self._prepare(X, y, sample_weight), groups=groups)
+            self._learn(*self._prepare(X, y, sample_weight, adjust_for), groups=groups)
             self._warn_if_short()
         return self
 
@@ -221,8 +225,9 @@ class StabilitySelector(BaseSelector):
             selector.set_params(task="regression" if targets.classes is None else "classification")
         y, groups = _for_selector(targets), extra["groups"]
         pairs = plan_pairs(targets, groups, float(self.fraction), self._seed())
-        self._units = find_units(selector, X, targets.sample_weight)
-        metadata = {} if targets.sample_weight is None else {"sample_weight": targets.sample_weight}
+        self._units = find_units(selector, X, targets)
+        given = {"sample_weight": targets.sample_weight, "adjust_for": targets.nuisances}
+        metadata = {name: values for name, values in given.items() if values is not None}
         if groups is not None and has_fit_parameter(selector, "groups"):
             metadata["groups"] = np.asarray(groups)
         store = None

@@ -40,6 +40,9 @@ class Samples:
         Metadata for the ``fit`` of the estimator of a judge, and for its scorer.
     names : array of shape (n_features,), optional
         Names of the features.
+    nuisances : array of shape (n_samples, n_nuisances), optional
+        Encoded columns that the selector adjusts for (:mod:`l20fs.inputs.nuisances`). Of labels that a part does not have,
+        the columns are zero there.
     """
 
     X: Any
@@ -48,6 +51,7 @@ class Samples:
     fit_params: Mapping[str, Any] = field(default_factory=dict)
     score_params: Mapping[str, Any] = field(default_factory=dict)
     names: Array | None = None
+    nuisances: Array | None = None
     _read: dict[bytes, Array] = field(default_factory=dict, init=False, repr=False)
 
     def part(self, chosen: Array) -> Samples:
@@ -58,7 +62,8 @@ class Samples:
         )
         weights = None if self.sample_weight is None else self.sample_weight[chosen]
         X = self.X.iloc[chosen] if hasattr(self.X, "iloc") else self.X[chosen]
-        return Samples(X, self.y[chosen], weights, fit_params, score_params, self.names)
+        nuisances = None if self.nuisances is None else self.nuisances[chosen]
+        return Samples(X, self.y[chosen], weights, fit_params, score_params, self.names, nuisances)
 
     def columns(self, order: Array) -> Array:
         """Return some columns of X as a dense array, cached for the next judge, since X may be a file."""
@@ -187,10 +192,12 @@ class FoldWork:
 
 
 def fit_quietly(selector: Any, train: Samples) -> None:
-    """Fit, silencing the warning about constant features in a fold."""
-    params = {} if train.sample_weight is None else {"sample_weight": train.sample_weight}
+    """Fit, silencing the warnings about constant features and classes in one batch in a fold."""
+    given = {"sample_weight": train.sample_weight, "adjust_for": train.nuisances}
+    params = {name: values for name, values in given.items() if values is not None}
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="n_features_to_select=", category=UserWarning)
+        warnings.filterwarnings("ignore", message="adjust_for explains", category=UserWarning)
         selector.fit(train.X, train.y, **params)
 
 

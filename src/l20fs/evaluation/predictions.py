@@ -161,6 +161,7 @@ def predictions_by_k(
     *,
     judges: Sequence[str] = JUDGES,
     ridge: float | str = "auto",
+    nuisances: Array | None = None,
     preprocess: Any = None,
     n_jobs: int | None = None,
     on_fold: Callable[[], object] | None = None,
@@ -187,6 +188,8 @@ def predictions_by_k(
         ties between samples go to the lower index, ties between classes to the first class.
     ridge : float or "auto"
         Ridge of the linear judge, ``"auto"`` that of all features of a fold; :class:`L20Selector` has its own.
+    nuisances : array of shape (n_samples, n_nuisances), optional
+        Encoded columns that an :class:`L20Selector` adjusts for in the training samples.
     preprocess : transformer, optional
         Cloned and fitted to the training samples of each fold, before the selection; X may then have missing values, if it
         is in memory. It must give the same columns in every fold.
@@ -220,7 +223,8 @@ def predictions_by_k(
         "linear": OwnRule() if hasattr(predictor, "model_for") else RefittedRule(ridge, task=targets.task),
         "KNN-5": NearestNeighbours(targets.task),
     }
-    samples = Samples(_by_samples(X), targets.labels[targets.codes] if isinstance(targets, Classes) else targets.truth)
+    labels = targets.labels[targets.codes] if isinstance(targets, Classes) else targets.truth
+    samples = Samples(_by_samples(X), labels, nuisances=nuisances)
     chosen = {judge: known[judge] for judge in judges}
     collected = _Collected(targets, len(sizes), judges)
     n_features = []
@@ -293,6 +297,7 @@ def nested_scores(
     groups: Array | None = None,
     seed: int = 0,
     ridge: float | str = "auto",
+    nuisances: Array | None = None,
     preprocess: Any = None,
     n_jobs: int | None = None,
     on_fold: Callable[[], object] | None = None,
@@ -318,6 +323,7 @@ def nested_scores(
             inner_folds,
             judges=JUDGES[:1],
             ridge=ridge,
+            nuisances=None if nuisances is None else nuisances[fold.train],
             preprocess=preprocess,
             n_jobs=n_jobs,
             store=store and store.inside(number),

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import has_fit_parameter
 
 from l20fs.data.readers.table import Unprepared
 from l20fs.design import Scale
@@ -29,7 +30,7 @@ class Dataset(NamedTuple):
     """Data set in the form for methods; ``y`` holds labels, or numbers for a regression.
 
     If ``X`` was prepared by what all samples say, ``unprepared`` prepares it by the training samples of a split. Samples of
-    one of the ``groups`` are never both learned from and tested.
+    one of the ``groups`` are never both learned from and tested. Methods that can adjust for ``nuisances`` do.
     """
 
     name: str
@@ -38,10 +39,11 @@ class Dataset(NamedTuple):
     task: Literal["classification", "regression"] = "classification"
     unprepared: Unprepared | None = None
     groups: Array | None = None
+    nuisances: Array | None = None
 
     @property
     def digest(self) -> str:
-        parts = [digest(part) for part in (self.X, self.y, self.groups) if part is not None]
+        parts = [digest(part) for part in (self.X, self.y, self.groups, self.nuisances) if part is not None]
         if self.unprepared is not None:
             parts += [digest(self.unprepared.X), describe(self.unprepared.transformer, "preparation")]
         return hash_of(*parts)
@@ -136,7 +138,9 @@ def compute(cell: Cell, dataset: Dataset) -> dict[str, Any]:
     """Select on the training samples of a cell and evaluate every size on its test samples."""
     fold = fold_of(cell, dataset)
     dataset = dataset.prepared_by(fold.train)
-    samples = Samples(scaled(dataset, fold.train, cell.scale), dataset.y)
+    can_adjust = has_fit_parameter(cell.variant.selector(), "adjust_for")
+    nuisances = dataset.nuisances if can_adjust else None
+    samples = Samples(scaled(dataset, fold.train, cell.scale), dataset.y, nuisances=nuisances)
     train, test = samples.part(fold.train), samples.part(fold.test)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from sklearn.utils.validation import has_fit_parameter
 
 from l20fs.data.readers import DataError
 from l20fs.design import Scale
@@ -30,7 +31,7 @@ from l20fs.report.document import Cell, Table
 from l20fs.report.formats import table_writers, text_writer, write_markdown
 from l20fs.storage.files import Writer
 from l20fs.storage.result_folder import ResultFolder, versions
-from l20fs.text import counted, joined
+from l20fs.text import counted, joined, listed
 
 #: A class with fewer samples is entirely in the training part.
 FEWEST_TESTED = 3
@@ -146,6 +147,9 @@ def remarks(data: Dataset, plan: Plan) -> Iterator[str]:
             f"{counted(int(gaps.sum()), 'feature')} with missing values, which were filled in by what the training "
             "samples of every split say."
         )
+    if data.nuisances is not None:
+        able = [variant.label for variant in plan.variants if has_fit_parameter(variant.selector(), "adjust_for")]
+        yield f"Adjusted for nuisances (--adjust-for): {listed(dict.fromkeys(able))}; other methods cannot."
     if data.groups is None:
         yield from _remarks_on_classes(data, plan)
     else:

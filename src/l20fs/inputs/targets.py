@@ -28,7 +28,8 @@ class Targets(NamedTuple):
     ``Y`` is (n_samples, n_targets): one-hot labels, label indicators or numbers. ``classes`` holds the labels in sorted
     order, None for numbers; ``codes`` the index of the label of each sample, None unless each sample has one label.
     ``sample_weight`` is None if all weights are 1. Without an intercept, which ``fit_intercept`` tells, targets that are all
-    the same number have to be explained as well.
+    the same number have to be explained as well. ``nuisances`` (n_samples, n_nuisances) are the columns that are projected
+    out of X and Y, None if there are none.
     """
 
     Y: Array
@@ -36,6 +37,7 @@ class Targets(NamedTuple):
     codes: Array | None
     sample_weight: Array | None = None
     fit_intercept: bool = True
+    nuisances: Array | None = None
 
 
 def encode_targets(y: Array, task: Task = "auto", *, fit_intercept: bool = True) -> Targets:

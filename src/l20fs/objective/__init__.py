@@ -26,6 +26,7 @@ def make_problem(
     scale: Scale | Array = "none",
     sample_weight: Any = None,
     fit_intercept: bool = True,
+    nuisances: Array | None = None,
     **options: Any,
 ) -> LeastSquares:
     """Return the least-squares problem on an array, a sparse matrix or a matrix in blocks.
@@ -42,14 +43,14 @@ def make_problem(
     >>> type(problem).__name__, round(problem.null_loss, 6)
     ('GramLeastSquares', 1.0)
     """
-    design = make_design(X, scale, sample_weight, fit_intercept=fit_intercept)
+    units: dict[str, Any] = {"sample_weight": sample_weight, "fit_intercept": fit_intercept, "nuisances": nuisances}
+    design = make_design(X, scale, **units)
     kind = GramLeastSquares if design.vectors == "features" else LeastSquares
     problem = kind(X, Y, design=design, **options)
     if isinstance(scale, str) and scale == "auto" and design.scale_rule == "moderated":
         explained = design.squared_lengths(problem.targets)
         if not _tell_less(design, explained):
             return problem
-        units: dict[str, Any] = {"sample_weight": sample_weight, "fit_intercept": fit_intercept}
         return make_problem(X, Y, scale="zscore", **units, **options)
     return problem
 

@@ -20,6 +20,9 @@ from l20fs.design import (
 from l20fs.objective.gradients import BlockGradient, DeviceGradient, Gradient, HostGradient
 from l20fs.typing import Array
 
+#: Targets of which nuisances leave a smaller share of the norm are explained altogether.
+EXPLAINED_SHARE = 1e-9
+
 
 class LeastSquares:
     r"""Least squares with an unpenalised intercept and an optional ridge term.
@@ -46,6 +49,8 @@ class LeastSquares:
         Weights of the samples; a weight of 0 leaves a sample out.
     fit_intercept : bool
         Whether X and Y are centred.
+    nuisances : array of shape (n_samples, n_nuisances), optional
+        Columns that are projected out of X~ and Y~, which is equivalent to fitting their effects without a penalty.
 
     Examples
     --------
@@ -64,23 +69,44 @@ class LeastSquares:
         target_weights: Array | None = None,
         sample_weight: Any = None,
         fit_intercept: bool = True,
+        nuisances: Array | None = None,
         design: Design | None = None,
     ) -> None:
         self._X, self._Y, self._target_weights = X, Y, target_weights
         if design is None:
-            design = make_design(X, scale, sample_weight, fit_intercept=fit_intercept)
+            design = make_design(X, scale, sample_weight, fit_intercept=fit_intercept, nuisances=nuisances)
         self.design = design
         weights = design.sample_weights
         self.y_scale = np.ones(Y.shape[1]) if target_weights is None else np.sqrt(target_weights)
         with np.errstate(over="ignore", invalid="ignore"):  # raised as an error below
             self.y_mean = weights.centre(np.asarray(Y, dtype=np.float64))
             self.targets = np.ascontiguousarray(weights.times_root(((Y - self.y_mean) * self.y_scale).T), dtype=np.float64)
+            #: Norm of the centred targets, before nuisances are projected out of them.
+            self.targets_norm = float(np.sqrt(np.vdot(self.targets, self.targets)))
+            #: Mask of the targets that nuisances explain altogether.
+            self.is_explained = np.zeros(len(self.targets), dtype=bool)
+            if weights.basis is not None:
+                self.targets = self._adjusted(self.targets)
             self.null_loss = 0.5 * float(np.vdot(self.targets, self.targets))
         if np.any(Y != Y[:1]):  # constant targets have no deviation that could be too small
             refuse_extreme_targets(self.targets, 2.0 * self.null_loss, self.design)
         #: Strength of the ridge term in units of the mean squared norm of a feature, and mu.
         self.relative_ridge = float(ridge(self.design) if callable(ridge) else ridge)
         self.ridge = self.relative_ridge * float(self.design.column_energy.mean(where=self.design.varies))
+
+    def _adjusted(self, targets: Array) -> Array:
+        """Project nuisances out of centred targets; a target that they explain altogether becomes zero."""
+        weights, left = self.design.sample_weights, targets
+        for _ in range(2):  # once more, for what rounding has left
+            left = weights.adjusted(left)
+        is_left = np.linalg.norm(left, axis=1) > EXPLAINED_SHARE * np.linalg.norm(targets, axis=1)
+        self.is_explained = ~is_left & targets.any(axis=1)
+        if targets.any() and not is_left.any():
+            raise ValueError(
+                "adjust_for explains y altogether, so no feature can explain more: every batch holds one class, or y is a "
+                "combination of its columns. Leave out the column that tells y, or give every batch several classes."
+            )
+        return left * is_left[:, None]
 
     def reweighted(self, sample_weight: Any) -> LeastSquares:
         """Return the problem on the same X and Y with the same units and mu, under other sample weights.
@@ -100,6 +126,7 @@ class LeastSquares:
             target_weights=self._target_weights,
             sample_weight=sample_weight,
             fit_intercept=self.design.sample_weights.fit_intercept,
+            nuisances=self.design.sample_weights.nuisances,
         )
         other.relative_ridge, other.ridge = self.relative_ridge, self.ridge
         return other

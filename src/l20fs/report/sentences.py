@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from l20fs.text import MOST, abbreviated, counted, percent, with_interval
+from l20fs.text import MOST, abbreviated, counted, percent, quoted, with_interval
 
 #: With fewer samples than this a score is uncertain.
 FEW_SAMPLES = 30
@@ -104,6 +104,17 @@ SCALE_REASONS = {
     "moderated": "The features vary alike, as those that share a unit do, so that",
     "zscore": "The features vary very differently, as in different units, or tell less the more they vary, so that",
 }
+
+
+def adjusted_for(names: Sequence[str]) -> str:
+    """Say which nuisances were taken out.
+
+    Examples
+    --------
+    >>> adjusted_for(["batch", "age"])
+    "Differences by 'batch' and 'age' were taken out of the features and of the target before the selection."
+    """
+    return f"Differences by {quoted(names)} were taken out of the features and of the target before the selection."
 
 
 def how_it_was_scaled(scale: str, used: str) -> str:

@@ -167,6 +167,7 @@ class RobustSearch:
         """Return the selection of the included units."""
         root = self.loss.regression.root
         span = Span.of_intercept(root) if self.problem.design.sample_weights.fit_intercept else Span.empty(len(root))
+        span = span.with_nuisances(self.loss.nuisances)
         return self._fitted([], self._extended(span, self.penalty.included.tolist()))
 
     def merit(self, before: Selection, after: Selection | None) -> float:
@@ -271,6 +272,12 @@ class RobustLoss:
         self.unit = float(np.sqrt(2.0 * problem.null_loss / given.total))
         targets = problem.targets.T[self._counts]
         self.regression = RobustRegression(targets, root[self._counts], self.unit, DELTA * self.unit)
+
+    @property
+    def nuisances(self) -> Array:
+        """Orthonormal columns that are fitted besides the intercept, (n_counted, n_independent)."""
+        basis = self._problem.design.sample_weights.basis
+        return np.empty((np.count_nonzero(self._counts), 0)) if basis is None else basis[:, self._counts].T
 
     def columns(self, rows: Array) -> Array:
         """Return the columns of some features, for the samples that count."""

@@ -84,6 +84,13 @@ class Span(NamedTuple):
         """Return the span of no column: there is no intercept."""
         return cls([], np.empty((n_samples, 0)), np.empty((0, 0)), np.empty((0, 0)))
 
+    def with_nuisances(self, columns: Array) -> Span:
+        """Return the span with orthonormal columns that have no ridge term, as the intercept has none."""
+        size, n_more = self.upper.shape[1], columns.shape[1]
+        triangle = np.eye(size + n_more)
+        triangle[:size, :size] = self.triangle
+        return Span(self.rows, np.column_stack([self.upper, columns]), np.zeros((0, size + n_more)), triangle)
+
     def extended(self, rows: Array, columns: Array, ridge: float) -> Span:
         """Return the span with further columns, as far as they are independent."""
         span = self

@@ -42,7 +42,14 @@ from l20fs.data.readers.table import (
     SamplesIn,
     UnknownColumnError,
 )
-from l20fs.data.readers.targets import labels_of, leave_out_unlabelled, note_on_numbers, note_on_spelling, targets_of
+from l20fs.data.readers.targets import (
+    labels_of,
+    leave_out_unlabelled,
+    note_on_numbers,
+    note_on_spelling,
+    nuisances_of,
+    targets_of,
+)
 from l20fs.data.readers.tenx import read_tenx, tenx_files
 from l20fs.data.readers.text import read_text
 from l20fs.data.readers.zarr_store import read_zarr
@@ -76,6 +83,7 @@ def read_table(
     *,
     labels: Path | None = None,
     groups: str | None = None,
+    adjust_for: Sequence[str] = (),
     samples_in: SamplesIn | None = None,
     layer: str | None = None,
     sheet: str | None = None,
@@ -115,6 +123,9 @@ def read_table(
         the order of the samples.
     groups : str, optional
         Column of groups of samples that belong together, such as donors, beside ``target``.
+    adjust_for : sequence of str, default=()
+        Columns of nuisances, such as batch or age, beside ``target``. Numbers with a fraction are numbers, everything else
+        is labels; a name followed by ``:number``, such as ``age:number``, says that whole numbers are numbers.
     samples_in : {"rows", "columns"}, optional
         Whether a sample is a row or a column. None: a row, unless the names of the target or of the samples in ``labels``
         show otherwise. GCT and 10x always have samples in columns.
@@ -263,7 +274,9 @@ def _table(contents: Contents, kind: detect.Kind, request: Request) -> Samples:
     targets = np.full(contents.X.shape[0], "") if y is None else targets_of(y, what, contents, request, turn_hint)
     if isinstance(contents.X, FileBlocks):
         refuse_non_finite(contents, request)
-    groups = None if contents.groups is None else labels_of(contents.groups, repr(request.groups), contents, request)
+    in_groups = contents.beside.get(request.groups or "")
+    groups = None if in_groups is None else labels_of(in_groups, repr(request.groups), contents, request)
+    nuisances = nuisances_of(contents, request)
     prepared = prepare(contents, n_missing, request)
     for names, thing in (
         (prepared.feature_names, "feature"),
@@ -271,6 +284,7 @@ def _table(contents: Contents, kind: detect.Kind, request: Request) -> Samples:
         (() if targets.dtype.kind == "f" else targets.tolist(), "class"),
         (() if groups is None else groups.tolist(), "group"),
         ((contents.target_name, *contents.others), "column"),
+        (nuisances, "column"),
     ):
         refuse_broken(names, thing, request)
     return Samples(
@@ -280,6 +294,7 @@ def _table(contents: Contents, kind: detect.Kind, request: Request) -> Samples:
         sha256="",
         sample_names=contents.sample_names,
         groups=groups,
+        adjust_for=nuisances,
         target_name=contents.target_name,
         notes=(
             *contents.notes,

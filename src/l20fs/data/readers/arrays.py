@@ -6,7 +6,7 @@ import io
 import math
 import zipfile
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -44,7 +44,7 @@ class Arrays:
     class_names: list[str] | None = None
     feature_names: list[str] | None = None
     sample_names: list[str] | None = None
-    groups: Array | None = None
+    beside: Mapping[str, Array] = field(default_factory=dict)
     target_name: str = ""
 
 
@@ -70,7 +70,7 @@ def contents_of(found: Arrays, request: Request) -> Contents:
         feature_names=features,
         sample_names=found.sample_names,
         y=None if found.y is None else _label_list(found.y, found.class_names, X, request),
-        groups=None if found.groups is None else _label_list(found.groups, None, X, replace(request, task="auto")),
+        beside={name: _label_list(each, None, X, replace(request, task="auto")) for name, each in found.beside.items()},
         target_name=found.target_name,
         is_turned=is_turned,
     )
@@ -124,12 +124,12 @@ def load_npz(content: bytes, request: Request) -> Arrays:
             stored = Archive(entries, request, len(content))
             if set(stored) >= SPARSE:
                 return Arrays(_sparse(stored, request))
-            values, labels, groups = find_variables(stored, request)
+            values, labels, beside = find_variables(stored, request)
             names = {name: _texts(stored[name], name, request) for name in NAMES if name in stored}
             return Arrays(
                 stored[values],
                 None if labels is None else stored[labels],
-                groups=None if groups is None else stored[groups],
+                beside={name: stored[name] for name in beside},
                 target_name=labels or "",
                 **names,
             )
@@ -154,33 +154,33 @@ def load_mat(content: bytes, request: Request) -> Arrays:
 
 def _arrays_of(variables: Mapping[str, Any], n_bytes: int, request: Request) -> Arrays:
     """Read the variables that are needed, after a check of the memory that the values take."""
-    values, labels, groups = find_variables(variables, request)
+    values, labels, beside = find_variables(variables, request)
     most = min(most_unpacked(n_bytes), memory_for(request) or 2**62)
-    needed = sum(variables[name].memory for name in (values, labels, groups) if name is not None)
+    needed = sum(variables[name].memory for name in (values, labels, *beside) if name is not None)
     check_memory(3 * min(most_unpacked(n_bytes), needed), request)
     missing = getattr(variables[values], "missing", "")
     if missing:
         request.guess(None, None, f"{missing} were never written and count as zeros")
-    X, y, in_groups = (None if name is None else variables[name].array(most) for name in (values, labels, groups))
+    X, y = (None if name is None else variables[name].array(most) for name in (values, labels))
     names = {
         name: [text.strip() for text in _texts(variables[name].array(most), name, request)]
         for name in NAMES
         if name in variables and isinstance(variables[name], StoredVariable)
     }
-    return Arrays(X, y, groups=in_groups, target_name=labels or "", **names)
+    of_samples = {name: variables[name].array(most) for name in beside}
+    return Arrays(X, y, beside=of_samples, target_name=labels or "", **names)
 
 
-def find_variables(names: Iterable[str], request: Request) -> tuple[str, str | None, str | None]:
-    """Return the names of the variables with the values, the labels and the groups."""
-    names = list(names)
-    labels = groups = None
+def find_variables(names: Iterable[str], request: Request) -> tuple[str, str | None, list[str]]:
+    """Return the names of the variables with the values, the labels, and what else is said about the samples."""
+    names, labels = list(names), None
     if request.expects_labels:
         labels = _by_custom(names, LABELS, "labels", request) if request.target is None else request.target
         find(labels, names, "variable", request)
-    if request.groups is not None and (request.labels is None or request.groups in names):
-        find(request.groups, names, "variable", request)
-        groups = request.groups
-    return _by_custom(names, VALUES, "values", request), labels, groups
+    beside = [name for name in request.beside if request.labels is None or name in names]
+    for name in beside:
+        find(name, names, "variable", request)
+    return _by_custom(names, VALUES, "values", request), labels, beside
 
 
 def _by_custom(names: list[str], known: tuple[str, ...], what: str, request: Request) -> str:

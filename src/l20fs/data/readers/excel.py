@@ -30,7 +30,7 @@ def read_excel(content: bytes, request: Request) -> Contents:
     if are_samples_in_columns(header, first, request):
         return _turned(rows[1:], first, named(header)[1:], request)
     names = check_header(named(header), request)
-    kept = {names[0], request.target, request.groups}
+    kept = {names[0], request.target, *request.beside}
     texts = {name: [as_text(cell) for cell in columns[j]] for j, name in enumerate(names) if name in kept}
     frame, texts = frame_of_columns([_series(column, request, pandas) for column in columns], names, texts, request)
     frame = without_empty(frame, header, request)
@@ -41,7 +41,7 @@ def _turned(rows: list[list[Cell]], first: list[str], samples: list[str], reques
     """Return the contents of a sheet with one feature per row; labels and groups are rows."""
     check_rows(first, request)
     first = number_features(first, request)
-    pandas, kept = require("pandas", "cli", request), {request.target, request.groups}
+    pandas, kept = require("pandas", "cli", request), {request.target, *request.beside}
     texts = {name: [as_text(cell) for cell in row[1:]] for name, row in zip(first, rows, strict=True) if name in kept}
     places = [place for place, name in enumerate(first) if name not in texts]
     columns = zip(*(rows[place][1:] for place in places), strict=True)

@@ -31,7 +31,7 @@ TURN_HINT = "If its samples are in columns, say so (--samples-in columns)."
 
 def check_header(header: Sequence[str], request: Request) -> list[str]:
     """Return the names of the columns, numbered where features are repeated; those of labels and groups must be unique."""
-    refuse_repeated([name for name in header if name in (request.table_target, request.groups)], "column", request)
+    refuse_repeated([name for name in header if name in (request.table_target, *request.beside)], "column", request)
     for wanted in wanted_columns(request):
         find(wanted, header, "column", request)
     if request.duplicates_rule == "refuse":
@@ -40,9 +40,9 @@ def check_header(header: Sequence[str], request: Request) -> list[str]:
 
 
 def wanted_columns(request: Request) -> list[str]:
-    """Return the required columns: the target, and the groups unless there is a file of labels."""
-    groups = request.groups if request.labels is None else None
-    return [name for name in (request.table_target, groups) if name is not None]
+    """Return the required columns: the target, and the groups and nuisances unless there is a file of labels."""
+    beside = request.beside if request.labels is None else []
+    return [name for name in (request.table_target, *beside) if name is not None]
 
 
 def contents_of_frame(
@@ -76,9 +76,8 @@ def contents_of_frame(
     wanted = wanted_columns(request)
     if request.lacks_labels:
         raise UnknownColumnError(_labels_wanted(frame, request))
-    groups = request.groups if request.groups in columns else None
-    if groups is not None:
-        wanted.append(groups)  # also if the labels are in a separate file
+    beside = [name for name in request.beside if name in columns]
+    wanted += beside  # also if the labels are in a separate file
     first = columns[0] if columns and columns[0] not in (*wanted, *request.ignore) else None
     samples = None
     if first is not None and (has_names or _are_names(first, frame.iloc[:, 0], request)):
@@ -101,7 +100,7 @@ def contents_of_frame(
         feature_names=features.columns.tolist(),
         sample_names=samples,
         y=None if request.table_target is None else texts[request.table_target],
-        groups=None if groups is None else texts[groups],
+        beside={name: texts[name] for name in beside},
         target_name=request.table_target or "",
         lines=lines,
         others=[*(name for name, is_other in zip(columns, others, strict=True) if is_other), *left_out],

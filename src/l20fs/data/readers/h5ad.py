@@ -150,7 +150,8 @@ def read_anndata(store: Store) -> Contents:
         )
     X = store.matrix(key, lambda element: _checked(store.read(element)))
     target = request.table_target or ""
-    return Contents(X, genes, cells, columns.get(target), columns.get(request.groups or ""), target)
+    beside = {name: columns[name] for name in request.beside if name in columns}
+    return Contents(X, genes, cells, columns.get(target), beside, target)
 
 
 class Table:
@@ -202,10 +203,10 @@ def _wanted(obs: Table, request: Request) -> list[str]:
             f"{request.name}: which column of obs has the labels? Name it (--target COLUMN). Columns that could be the "
             f"labels: {listed(few)}."
         )
-    in_file = {request.table_target, request.groups if request.labels is None else None} - {None}
+    in_file = {request.table_target, *(request.beside if request.labels is None else [])} - {None}
     for name in in_file:
         find(str(name), names, "column of obs", request)
-    return [name for name in names if name in in_file or name == request.groups]
+    return [name for name in names if name in in_file or name in request.beside]
 
 
 def _texts(column: Any) -> list[str]:

@@ -141,8 +141,8 @@ def match_labels(rows: Rows, contents: Contents, request: Request, asked: Reques
     names = _name_column(rows, samples, asked) if samples is not None and len(rows[0]) > 1 else None
     found = _without_header(rows, names, samples, n_samples, asked)
     column = _label_column(found, names, asked)
-    in_table = contents.groups is not None or request.groups is None
-    group = None if in_table else find(str(request.groups), found.header or [], "column", asked)
+    elsewhere = [name for name in request.beside if name not in contents.beside]
+    beside = {name: find(name, found.header or [], "column", asked) for name in elsewhere}
     target_name = found.header[column] if found.header else ""
     if names is None:
         _refuse_other_number(found, n_samples, asked)
@@ -157,13 +157,13 @@ def match_labels(rows: Rows, contents: Contents, request: Request, asked: Reques
         place = join(samples, [row[names] for row in found.rows], request, asked, _turn_hint(rows, contents, request))
         kept = sorted(place)
         labelled, order = contents.with_samples(kept), [place[i] for i in kept]
-        _refuse_conflicts(found.rows, order, names, [column] if group is None else [column, group], asked)
+        _refuse_conflicts(found.rows, order, names, [column, *beside.values()], asked)
     labels = [found.rows[i][column] for i in order]
     return replace(
         labelled,
         y=labels,
         decimal=mark_of(labels, asked),
-        groups=labelled.groups if group is None else [found.rows[i][group] for i in order],
+        beside={**labelled.beside, **{name: [found.rows[i][place] for i in order] for name, place in beside.items()}},
         target_name=target_name,
     )
 
@@ -198,7 +198,7 @@ def _without_header(
     rows: Rows, names: int | None, samples: Sequence[str] | None, n_samples: int, asked: Request
 ) -> LabelFile:
     """Split off the header, if there is one, according to the names or the number of the samples."""
-    if any(name in rows[0] for name in (asked.target, asked.groups) if name is not None):
+    if any(name in rows[0] for name in (asked.target, *asked.beside) if name is not None):
         return LabelFile(rows[0], rows[1:])
     if asked.target is not None and len(rows[0]) > 1:
         find(asked.target, rows[0], "column", asked)

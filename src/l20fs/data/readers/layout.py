@@ -214,7 +214,7 @@ def _refuse_shifted(rows: Sequence[Row], place: int, numbers: Sequence[int], req
 
 def _are_labels(row: Row, request: Request) -> bool:
     """Return whether a row is that of labels or groups in a table with samples in columns, and so is no header."""
-    return row[0] in (request.table_target, request.groups) and len(set(row)) < len(row)
+    return row[0] in (request.table_target, *request.beside) and len(set(row)) < len(row)
 
 
 def _is_data(rows: Sequence[Row], place: int) -> bool:

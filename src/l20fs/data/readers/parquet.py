@@ -119,7 +119,7 @@ def _columns(table: Any, index: list[str], request: Request) -> tuple[Any, dict[
     places = sorted(range(len(names)), key=lambda place: names[place] not in index)
     order = [names[place] for place in places]
     table = table.select(places)
-    kept = [name for name in order if name in (order[0], request.target, request.groups)]
+    kept = [name for name in order if name in (order[0], request.target, *request.beside)]
     texts = {name: _texts(table.column(order.index(name)), pa) for name in kept}
     return frame_of_columns([_numbers(column, pa) for column in table.columns], order, texts, request)
 

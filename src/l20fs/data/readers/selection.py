@@ -53,8 +53,8 @@ def choose_features(contents: Contents, request: Request) -> Contents:
     if request.duplicates_rule != "number":  # one name stands for all features that have it in the file
         names = names_in_file(names, request)
     for item in request.ignore:
-        if item in (request.table_target, request.groups):
-            what = "target" if item == request.table_target else "groups"
+        if item in (request.table_target, *request.beside):
+            what = "target" if item == request.table_target else "groups" if item == request.groups else "nuisances"
             raise DataError(f"{request.name}: --ignore {item!r} names the column of the {what}. Name others only.")
         if not matched([item], names + others):
             raise _unknown("--ignore", item, names + others, request)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import shlex
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -16,6 +16,9 @@ from sklearn.base import clone
 from l20fs.blocks import FileBlocks
 from l20fs.text import MOST, did_you_mean, listed
 from l20fs.typing import Array, Decimal, Duplicates, Join, Missing, Task
+
+#: Ending of the name of a nuisance that holds numbers.
+AS_NUMBER = ":number"
 
 #: An array, a csr_array, a csc_array or FileBlocks; SciPy has no types that could say so.
 Matrix = Any
@@ -65,6 +68,8 @@ class Samples:
         Unique names of the samples.
     groups : ndarray of str, optional
         Group of each sample, such as its donor.
+    adjust_for : dict of ndarray of str or float64
+        Nuisances of each sample by the names of their columns: labels such as its batch, or numbers such as its age.
     target_name : str
         Name of the labels in the file.
     notes : tuple of str
@@ -99,6 +104,7 @@ class Samples:
     sha256: str
     sample_names: list[str] | None = None
     groups: Array | None = None
+    adjust_for: dict[str, Array] = field(default_factory=dict)
     target_name: str = ""
     notes: tuple[str, ...] = ()
     format: str = ""
@@ -170,6 +176,8 @@ class Request:
     target: str | None = None
     labels: Path | None = None
     groups: str | None = None
+    #: Columns of nuisances; a name followed by ``:number`` says that the column holds numbers.
+    adjust_for: Sequence[str] = ()
     samples_in: SamplesIn | None = None
     layer: str | None = None
     sheet: str | None = None
@@ -218,8 +226,14 @@ class Request:
         return self.labels is None and (self.need_labels or self.target is not None)
 
     def asked_name(self, name: str) -> str:
-        """Return the name of a column without blanks around it, if it is that of the target or of the groups."""
-        return name.strip() if name.strip() in (self.target, self.groups) else name
+        """Return the name of a column without blanks around it, if it is that of the target or stands beside it."""
+        return name.strip() if name.strip() in (self.target, *self.beside) else name
+
+    @property
+    def beside(self) -> list[str]:
+        """Columns that say something about the samples besides the target: groups and nuisances, each once."""
+        nuisances = [name.removesuffix(AS_NUMBER) for name in self.adjust_for]
+        return list(dict.fromkeys([*([] if self.groups is None else [self.groups]), *nuisances]))
 
     def note(self, text: str) -> None:
         """Keep a note for the user, which names the file."""
@@ -297,7 +311,8 @@ class Contents:
     feature_names: list[str]
     sample_names: list[str] | None = None
     y: Sequence[str] | None = None
-    groups: Sequence[str] | None = None
+    #: By name: what the columns of :attr:`Request.beside` say about each sample, as text.
+    beside: Mapping[str, Sequence[str]] = field(default_factory=dict)
     target_name: str = ""
     #: Line of each sample in a text file, for messages.
     lines: Sequence[int] | None = None
@@ -324,9 +339,10 @@ class Contents:
         """Return the contents with the samples at some places, in the same order."""
         if len(kept) == self.X.shape[0]:
             return self
-        of_samples = {name: getattr(self, name) for name in ("sample_names", "y", "groups", "lines")}
+        of_samples = {name: getattr(self, name) for name in ("sample_names", "y", "lines")}
         parts: dict[str, Any] = {name: [part[i] for i in kept] for name, part in of_samples.items() if part is not None}
-        return replace(self, X=self.X[np.asarray(kept)], **parts)
+        beside = {name: [part[i] for i in kept] for name, part in self.beside.items()}
+        return replace(self, X=self.X[np.asarray(kept)], beside=beside, **parts)
 
 
 def require(package: str, extra: str, request: Request) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 
 from l20fs.data.readers.limits import check_memory
 from l20fs.data.readers.number_texts import KNOWN_MISSING, MARKS, as_number, is_missing
-from l20fs.data.readers.table import Contents, DataError, Request
+from l20fs.data.readers.table import AS_NUMBER, Contents, DataError, Request, find
 from l20fs.text import MOST, counted, first_of, folded, listed
 from l20fs.typing import Array
 
@@ -71,6 +71,41 @@ def labels_of(values: Sequence[str], what: str, contents: Contents, request: Req
     texts = np.array(list(values), dtype=str)
     _refuse_missing(np.flatnonzero(np.char.strip(texts) == ""), what, contents, request)
     return texts
+
+
+def nuisances_of(contents: Contents, request: Request) -> dict[str, Array]:
+    """Return the columns to adjust for by name: numbers, if some have a fraction or it is said, or labels.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> contents = Contents(np.eye(4), list("abcd"), beside={"batch": list("1122"), "age": ["31", "45.5", "60", "52"]})
+    >>> nuisances_of(contents, Request(Path("a.csv"), adjust_for=["batch", "age"]))
+    {'batch': array(['1', '1', '2', '2'], dtype='<U1'), 'age': array([31. , 45.5, 60. , 52. ])}
+    """
+    found = {}
+    for given in request.adjust_for:
+        name = given.removesuffix(AS_NUMBER)
+        find(name, list(contents.beside), "column", request)
+        labels, what = labels_of(contents.beside[name], repr(name), contents, request), f"--adjust-for {name!r}"
+        texts = [text.strip() for text in labels.tolist()]
+        _refuse_missing(np.flatnonzero([text.lower() in NO_LABEL for text in texts]), repr(name), contents, request)
+        numbers = [as_number(text, contents.decimal) for text in texts]
+        odd = [text for text, number in zip(texts, numbers, strict=True) if number is None or not math.isfinite(number)]
+        if given.endswith(AS_NUMBER) and odd:
+            shown = listed(dict.fromkeys(odd))
+            raise DataError(f"{request.name}: {what} holds no numbers: {shown}. Correct it, or leave {AS_NUMBER!r} out.")
+        has_fractions = not odd and any(number % 1.0 for number in numbers if number is not None)
+        if given.endswith(AS_NUMBER) or has_fractions:
+            found[name] = np.array(numbers, dtype=np.float64)
+            continue
+        found[name], n_labels = labels, len(set(texts))
+        way_out = f"If they are numbers, say so: --adjust-for {name}{AS_NUMBER}." if not odd else "Name another column."
+        if n_labels > max(2, len(texts) // 2):
+            raise DataError(f"{request.name}: {what} has {n_labels} labels for {len(texts)} samples. {way_out}")
+        if not odd and n_labels > FEW_LABELS:
+            request.note(f"{what} has {n_labels} different numbers, which are taken for labels. {way_out}")
+    return found
 
 
 def _refuse_long(values: Sequence[str], what: str, contents: Contents, request: Request) -> int:

@@ -83,8 +83,8 @@ class TextStream:
 def row_contents(table: Lines, request: Request, missing: Sequence[str] = ()) -> Contents:
     """Return the contents of a table with one sample per line."""
     header = check_header(named(table.header), request)
-    columns = {header.index(name): name for name in (*wanted_columns(request), request.groups) if name in header}
-    labels = {request.groups} if request.task == "regression" else set(columns.values())
+    columns = {header.index(name): name for name in (*wanted_columns(request), *request.beside) if name in header}
+    labels = set(request.beside) if request.task == "regression" else set(columns.values())
     frame, mark = read_columns(
         lambda mark: parse(table, list(columns), request, missing, mark),
         header,
@@ -146,7 +146,9 @@ def sample_rows(table: Lines, request: Request) -> dict[str, list[str]]:
     """Return the fields of the requested rows of labels and groups."""
     check_rows(table.first, request)
     return {
-        name: table.fields(table.first.index(name)) for name in (request.table_target, request.groups) if name in table.first
+        name: table.fields(table.first.index(name))
+        for name in (request.table_target, *request.beside)
+        if name is not None and name in table.first
     }
 
 

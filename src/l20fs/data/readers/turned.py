@@ -61,7 +61,7 @@ def check_rows(first: Sequence[str], request: Request) -> None:
         raise UnknownColumnError(
             f"{request.name}: where are the labels? Name their row (--target ROW), or give a file with them (--labels FILE)."
         )
-    refuse_repeated([name for name in first if name in (request.table_target, request.groups)], "row", request)
+    refuse_repeated([name for name in first if name in (request.table_target, *request.beside)], "row", request)
     for wanted in wanted_columns(request):
         find(wanted, first, "row", request)
 
@@ -114,7 +114,7 @@ def contents_of_rows(
         feature_names=[features[place] for place in kept],
         sample_names=[names[place] for place in samples],
         y=rows.get(request.table_target or ""),
-        groups=rows.get(request.groups or ""),
+        beside={name: rows[name] for name in request.beside if name in rows},
         target_name=request.table_target or "",
         others=[*descriptions, *(name for name, is_one in zip(features, is_kept, strict=True) if not is_one)],
         is_turned=True,
