@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from supports import loss_of, powers_of_ten, problems
 
@@ -56,6 +56,7 @@ def instances(draw):
     return problem, penalty, k, draw(st.sampled_from([0.0, 0.001, 0.01, 0.1, 0.5, 3.0]))
 
 
+@settings(max_examples=200)
 @given(instances())
 def test_the_atlas_is_that_of_brute_force(instance):
     """The list, the count, the core, the optional features, the rest, exchanges and the cheapest."""
@@ -79,9 +80,7 @@ def test_the_atlas_is_that_of_brute_force(instance):
     features = {name: set(penalty.unit_of[getattr(atlas, name)].tolist()) for name in ("core", "optional", "never")}
     assert features == {"core": core, "optional": some - core, "never": set(range(penalty.n_units)) - some}
     assert len(atlas.core) + len(atlas.optional) + len(atlas.never) == problem.n_features
-    np.testing.assert_allclose(
-        atlas.occurrence, [np.mean([unit in panel for panel in panels]) for unit in penalty.unit_of]
-    )
+    np.testing.assert_allclose(atlas.occurrence, [np.mean([unit in panel for panel in panels]) for unit in penalty.unit_of])
 
     pairs = {
         (i, j, heads[min(a - b)], heads[min(b - a)])
@@ -128,3 +127,152 @@ def test_the_noise_of_weights_is_that_of_repeated_samples():
     )
     panel = np.array([0, 2])
     assert loss_noise(problem, plain, panel) == pytest.approx(loss_noise(twice, plain, panel))
+
+
+@pytest.fixture(scope="module")
+def planted():
+    X, y, _ = make_planted(n_samples=60, n_features=12, n_informative=3, random_state=0)
+    X[:, 11] = X[:, 0] + 1e-3 * X[:, 11]
+    return X, y
+
+
+@pytest.mark.parametrize("kind", [L20Selector, L20Classifier])
+def test_near_optimal_right_after_fit(planted, kind):
+    X, y = planted
+    selector = kind(3, ridge=1.0, include=[2], exclude=[5]).fit(X, y)
+    before = dict(vars(selector))
+    atlas = selector.near_optimal(eps=0.1)
+    assert vars(selector) == before
+    assert 2 in atlas.core
+    assert 5 in atlas.never
+    assert atlas.panels.shape == (atlas.n_panels, 3)
+    assert atlas.losses[0] <= selector.path_.losses[-1] * (1 + 1e-9)
+    np.testing.assert_array_equal(atlas.panels, selector.near_optimal(eps="10%", time_limit=None).panels)
+    assert selector.near_optimal(k=2, eps=0.1).k == 2
+
+
+def test_numbers_and_weights(planted):
+    X, y = planted
+    weights = np.arange(len(y)) % 3
+    model = L20Regressor(2, ridge=1.0).fit(X, np.asarray(y, dtype=float), weights)
+    copies, numbers = np.repeat(X, weights, axis=0), np.repeat(np.asarray(y, dtype=float), weights)
+    one = model.near_optimal(eps=0.2)
+    other = L20Regressor(2, ridge=1.0).fit(copies, numbers).near_optimal(eps=0.2)
+    np.testing.assert_array_equal(one.panels, other.panels)
+    assert one.noise == pytest.approx(other.noise)
+
+
+def test_the_samples_are_no_part_of_a_file_and_are_not_kept_in_memory(planted):
+    X, y = planted
+    selector = L20Selector(2, ridge=1.0).fit(X, y)
+    loaded = pickle.loads(pickle.dumps(selector))
+    with pytest.raises(ValueError, match=r"needs the samples of the fit.*near_optimal\(X=X, y=y\)"):
+        loaded.near_optimal(eps=0.1)
+    np.testing.assert_array_equal(loaded.near_optimal(X=X, y=y, eps=0.1).panels, selector.near_optimal(eps=0.1).panels)
+    gone = L20Selector(2, ridge=1.0).fit(X.copy(), y)
+    gc.collect()
+    with pytest.raises(ValueError, match="no longer in memory"):
+        gone.near_optimal(eps=0.1)
+    assert L20Selector(2, ridge=1.0).fit(X.tolist(), y).near_optimal(eps=0.1).n_panels
+
+
+def test_what_cannot_be_listed_is_refused(planted):
+    X, y = planted
+    selector = L20Selector(2, ridge=1.0).fit(X, y)
+    with pytest.raises(ValueError, match="X, y or sample_weight differ"):
+        selector.near_optimal(X=X[:-1], y=y[:-1])
+    with pytest.raises(ValueError, match="X, y or sample_weight differ"):
+        selector.near_optimal(X=X[:, :-1], y=y)
+    with pytest.raises(ValueError, match="ridge=0 is too weak"):
+        L20Selector(2, ridge=0.0).fit(X, y).near_optimal()
+    with pytest.raises(ValueError, match="loss='l21' is not available"):
+        L20Selector(2, loss="l21").fit(X, y).near_optimal()
+    with pytest.raises(ValueError, match="no feature is selected"):
+        L20Selector(2, ridge=1.0, alpha=1e9).fit(X, y).near_optimal()
+    for wrong in ({"eps": "much"}, {"eps": -0.1}, {"max_panels": 0}, {"time_limit": -1.0}):
+        with pytest.raises(ValueError, match=f"{next(iter(wrong))}=.* is not valid"):
+            selector.near_optimal(**wrong)
+
+
+def test_blocks_are_refused(planted):
+    array = pytest.importorskip("dask.array")
+    X, y = planted
+    blocks = array.from_array(X, chunks=(60, 4))
+    with pytest.raises(ValueError, match="not available for X in blocks"):
+        L20Selector(2, ridge=1.0).fit(blocks, y).near_optimal()
+
+
+def test_without_eps_as_many_as_the_limits_allow(planted):
+    X, y = planted
+    selector = L20Selector(3, ridge=1.0).fit(X, y)
+    whole = selector.near_optimal(time_limit=None)
+    assert whole.eps == whole.noise > 0.0
+    some = selector.near_optimal(time_limit=None, max_panels=whole.n_panels - 1)
+    assert some.is_complete
+    assert some.eps < whole.eps
+    assert some.n_panels < whole.n_panels
+    assert np.isin(some.losses, whole.losses).all()
+
+
+def test_counts_are_of_all_where_not_all_are_listed(planted):
+    X, y = planted
+    selector = L20Selector(3, ridge=1.0).fit(X, y)
+    whole, some = (selector.near_optimal(eps=0.5, max_panels=most) for most in (10_000, 4))
+    assert len(some.panels) == 4 < some.n_panels == whole.n_panels
+    np.testing.assert_array_equal(some.panels, whole.panels[:4])
+    np.testing.assert_array_equal(some.counts, whole.counts)
+    assert some.proved_eps == pytest.approx(whole.gaps[4])
+    assert "all counted, all within" in repr(some)
+
+
+def test_a_search_that_was_stopped_says_what_is_proved(planted):
+    X, y = planted
+    stopped = L20Selector(3, ridge=1.0).fit(X, y).near_optimal(eps=0.5, time_limit=0.0)
+    assert not stopped.is_complete
+    assert stopped.proved_eps < 0.5
+    assert "the search was stopped" in repr(stopped)
+    assert not set(stopped.never) & set(L20Selector(3, ridge=1.0).fit(X, y).near_optimal(eps=0.5, X=X, y=y).optional)
+
+
+def test_choices_among_the_panels(planted):
+    X, y = planted
+    names = [f"g{i}" for i in range(12)]
+    frame = pytest.importorskip("pandas").DataFrame(X, columns=names)
+    selector = L20Selector(3, ridge=1.0).fit(frame, y)
+    atlas = selector.near_optimal(eps=0.5)
+    assert atlas.panel(0).names == [names[i] for i in atlas.panels[0]]
+    assert atlas.panel(0).gap == 0.0
+    first = atlas.panels[0][0]
+    assert first not in atlas.without([names[first]]).features
+    other = int(atlas.optional[-1])
+    holding = atlas.containing([other])
+    assert holding.rank == 1 + next(i for i, panel in enumerate(atlas.panels) if other in panel)
+    dear = {names[first]: 5.0}
+    assert atlas.cheapest(dear).rank == atlas.without([first]).rank
+    stability = StabilitySelector(L20Selector(3, ridge=1.0), n_resamples=10, random_state=0).fit(frame, y)
+    means = [stability.frequencies_[panel].mean() for panel in atlas.panels]
+    assert means[atlas.most_stable(stability).rank - 1] == pytest.approx(max(means))
+    with pytest.raises(ValueError, match=r"No panel within .* is without"):
+        atlas.without(list(range(12)))
+    with pytest.raises(ValueError, match="3 values for 12 features"):
+        atlas.cheapest([1.0, 2.0, 3.0])
+    with pytest.raises(ValueError, match="not all finite"):
+        atlas.cheapest({"g1": np.nan})
+
+
+def test_tables(planted):
+    X, y = planted
+    atlas = L20Selector(3, ridge=1.0).fit(X, y).near_optimal(eps=0.05)
+    panels, features = atlas.to_frame(), atlas.feature_frame()
+    assert panels["rank"].tolist() == list(range(1, atlas.n_panels + 1))
+    assert panels["features"][0] == [str(i) for i in atlas.panels[0]]
+    assert set(features["feature"][features["role"] == "core"]) == {str(i) for i in atlas.core}
+    assert features["occurrence"].is_monotonic_decreasing
+    replaced = features.set_index("feature")["replaced_by"]
+    assert "11" in replaced["0"]
+    assert "0" in replaced["11"]
+
+
+@pytest.mark.parametrize(("given", "share"), [("0.1%", 0.001), ("2 %", 0.02), ("0.5", 0.5), (0, 0.0), (None, None)])
+def test_shares(given, share):
+    assert share_of(given) == pytest.approx(share) if share is not None else share_of(given) is None

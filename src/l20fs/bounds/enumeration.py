@@ -35,7 +35,7 @@ class Enumeration(NamedTuple):
     counts: Array
 
 
-def enumerate_panels(
+def enumerate_panels(  # noqa: C901, PLR0915
     problem: LeastSquares,
     k: int,
     *,

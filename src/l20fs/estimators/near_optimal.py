@@ -1,4 +1,4 @@
-"""Search for all panels that are nearly as good as the best one, and the share within which the samples see no difference."""
+"""Search for all panels that are nearly as good as the best, and the noise of their losses."""
 
 from __future__ import annotations
 
@@ -131,10 +131,14 @@ def find_panels(
     array([[1, 3]])
     """
     if not len(units):
-        raise ValueError("near_optimal: no feature is selected, so there are no panels to compare. Fit with a smaller alpha.")
+        raise ValueError(
+            "near_optimal: no feature is selected, so there are no panels to compare. Fit with a smaller alpha."
+        )
     refuse_weak_ridge(problem)
     deadline = math.inf if limits.seconds is None else time.monotonic() + limits.seconds
-    units = better_panel(problem, penalty, np.unique(units))
+    units = np.unique(units)
+    selected_loss = _loss(problem, penalty, units)
+    units = better_panel(problem, penalty, units)
     noise = loss_noise(problem, penalty, units)
     levels = [*(level for level in LEVELS if level < noise), noise] if limits.eps is None else [limits.eps]
     kept: tuple[float, Enumeration] | None = None
@@ -155,11 +159,7 @@ def find_panels(
             break
         units = found.panels[0]
     assert kept is not None
-    return _atlas_of(*kept, penalty, noise, names)
-
-
-def _atlas_of(eps: float, found: Enumeration, penalty: RowPenalty, noise: float, names: Array | None) -> PanelAtlas:
-    """Return the atlas of panels of units, by their features."""
+    eps, found = kept
     heads = np.unique(penalty.unit_of, return_index=True)[1]
     is_possible = np.zeros(penalty.n_units, dtype=bool)
     is_possible[found.candidates] = True
@@ -172,6 +172,7 @@ def _atlas_of(eps: float, found: Enumeration, penalty: RowPenalty, noise: float,
         lower_bound=found.lower_bound,
         n_nodes=found.n_nodes,
         noise=noise,
+        selected_loss=selected_loss,
         counts=found.counts[penalty.unit_of],
         is_possible=is_possible[penalty.unit_of],
         unit_of=penalty.unit_of,
@@ -203,7 +204,11 @@ def better_panel(problem: LeastSquares, penalty: RowPenalty, units: Array) -> Ar
     if len(other) < k:
         return units
     panels = [np.asarray(panel, dtype=np.intp) for panel in (units, other)]
-    return min(panels, key=lambda panel: support_loss(problem, np.concatenate([penalty.members[u] for u in panel])))
+    return min(panels, key=lambda panel: _loss(problem, penalty, panel))
+
+
+def _loss(problem: LeastSquares, penalty: RowPenalty, units: Array) -> float:
+    return support_loss(problem, np.flatnonzero(np.isin(penalty.unit_of, units)))
 
 
 def loss_noise(problem: LeastSquares, penalty: RowPenalty, units: Array) -> float:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from l20fs.inputs.constraints import Features
-from l20fs.text import counted, joined
+from l20fs.text import by_number, counted, joined, small_percent
 from l20fs.typing import Array
 
 if TYPE_CHECKING:
@@ -71,6 +71,8 @@ class PanelAtlas:
         Number of nodes of the search.
     noise : float
         The difference of losses, as a share, that the samples cannot tell from zero; see docs/panels.md.
+    selected_loss : float
+        Loss of the features that the selector selects, which may be outside the list.
     counts : array of shape (n_features,)
         Number of found panels that contain each feature.
     is_possible : array of shape (n_features,)
@@ -105,6 +107,7 @@ class PanelAtlas:
     lower_bound: float
     n_nodes: int
     noise: float
+    selected_loss: float
     counts: Array
     is_possible: Array
     unit_of: Array
@@ -129,6 +132,11 @@ class PanelAtlas:
     def proved_eps(self) -> float:
         """The share within which all panels are listed; negative if a better panel than the best is not excluded."""
         return min(self.eps, self.lower_bound / self.best_loss - 1.0) if self.best_loss else self.eps
+
+    @property
+    def selected_gap(self) -> float:
+        """How much the loss of the selector's own features is above that of the best panel, as a share."""
+        return self.selected_loss / self.best_loss - 1.0 if self.best_loss else 0.0
 
     @property
     def occurrence(self) -> Array:
@@ -313,7 +321,7 @@ class PanelAtlas:
         """
         import pandas as pd
 
-        heads = self._heads(np.flatnonzero(self.counts))
+        heads = self.heads_of(np.flatnonzero(self.counts))
         heads = heads[np.argsort(-self.counts[heads], kind="stable")]
         replacements = self.replacements()
         return pd.DataFrame(
@@ -324,6 +332,21 @@ class PanelAtlas:
                 "replaced_by": [self.names_of(replacements.get(int(head), ())) for head in heads],
             }
         )
+
+    def heads_of(self, features: Array) -> Array:
+        """Return one feature of each group, the lowest, and those that stand alone.
+
+        Parameters
+        ----------
+        features : array of int
+            Features, ascending, of groups as a whole.
+
+        Returns
+        -------
+        array of int
+            As many as there are groups and features that stand alone.
+        """
+        return features[np.sort(np.unique(self.unit_of[features], return_index=True)[1])]
 
     def names_of(self, features: Iterable[int]) -> list[str]:
         """Return the names of features; their indices where there are no names.
@@ -341,36 +364,22 @@ class PanelAtlas:
         return [str(feature if self.feature_names is None else self.feature_names[feature]) for feature in features]
 
     def __repr__(self) -> str:
-        return f"PanelAtlas({self.summary()})"
+        n_core, n_any = len(self.heads_of(self.core)), len(self.heads_of(np.flatnonzero(self.counts)))
+        return (
+            f"PanelAtlas({counted(self.n_panels, 'panel')} of {counted(self.k, self._noun)} within "
+            f"{small_percent(self.eps)} of the best, {self._proved}; {counted(n_core, self._noun)} "
+            f"{by_number(n_core, 'is', 'are')} in every one, {n_any} are in any)"
+        )
 
-    def summary(self) -> str:
-        """Say in one line how many panels there are, what is proved, and what they share.
-
-        Returns
-        -------
-        str
-            Such as "57 panels of 20 features within 0.1 % of the best, all of them; 12 features are in every one, 30 are in
-            any".
-        """
-        found = f"{counted(self.n_panels, 'panel')} of {counted(self.k, self._noun)} within {share_text(self.eps)} of the best"
-        n_core, n_any = len(self._heads(self.core)), len(self._heads(np.flatnonzero(self.counts)))
-        are = "is" if n_core == 1 else "are"
-        return f"{found}, {self.proof()}; {counted(n_core, self._noun)} {are} in every one, {n_any} are in any"
-
-    def proof(self) -> str:
-        """Say which panels are proved to be listed.
-
-        Returns
-        -------
-        str
-            Such as "all of them" or "all within 0.031 % are listed".
-        """
+    @property
+    def _proved(self) -> str:
+        """Which panels are proved to be listed."""
         if self.is_complete and len(self.panels) == self.n_panels:
             return "all of them"
-        counted_all = "all counted, " if self.is_complete else "the search was stopped: "
+        which = "all counted" if self.is_complete else "the search was stopped"
         if self.proved_eps > 0.0:
-            return f"{counted_all}all within {share_text(self.proved_eps)} are listed"
-        return f"{counted_all}no other panel is better by more than {share_text(-self.proved_eps)}"
+            return f"{which}, all within {small_percent(self.proved_eps)} are listed"
+        return f"{which}, no other is better by more than {small_percent(-self.proved_eps)}"
 
     @property
     def _noun(self) -> str:
@@ -379,10 +388,6 @@ class PanelAtlas:
     @cached_property
     def _has_groups(self) -> bool:
         return int(self.unit_of.max()) + 1 < len(self.unit_of)
-
-    def _heads(self, features: Array) -> Array:
-        """Return the lowest feature of each unit of which some are given, ascending as they are."""
-        return features[np.sort(np.unique(self.unit_of[features], return_index=True)[1])]
 
     @property
     def _features(self) -> Features:
@@ -397,7 +402,8 @@ class PanelAtlas:
             found = np.asarray(features.in_order("values", values), dtype=np.float64)
         if found.shape != self.counts.shape:
             raise ValueError(
-                f"{len(found)} values for {len(self.counts)} features. Give one per feature, or a dict of name or index: value."
+                f"{len(found)} values for {len(self.counts)} features. Give one per feature, or a dict of name or index: "
+                "value."
             )
         if not np.isfinite(found).all():
             raise ValueError("The values are not all finite. Give a finite number for each feature.")
@@ -412,7 +418,7 @@ class PanelAtlas:
         if not len(fitting):
             called = joined([self._features.called(feature) for feature in wanted])
             way = "exclude" if what == "without" else "include"
-            is_proved = f"within {share_text(self.proved_eps)} of the best" if self.proved_eps >= 0.0 else "listed"
+            is_proved = f"within {small_percent(self.proved_eps)} of the best" if self.proved_eps >= 0.0 else "listed"
             raise ValueError(f"No panel {is_proved} is {what} {called}. Use a larger eps, or fit with {way}.")
         return self.panel(int(fitting[0]))
 
@@ -420,14 +426,3 @@ class PanelAtlas:
 def _first_smallest(values: Array) -> int:
     """Return the place of the smallest value; of those that are equal up to rounding the first."""
     return int(np.argmax(values <= values.min() + 1e-12 * np.abs(values).max(initial=0.0)))
-
-
-def share_text(share: float) -> str:
-    """Write a small share in percent, with two digits.
-
-    Examples
-    --------
-    >>> share_text(0.001), share_text(0.00031), share_text(0.0213)
-    ('0.1 %', '0.031 %', '2.1 %')
-    """
-    return f"{100.0 * share:.2g} %"

@@ -305,8 +305,8 @@ class L20Selector(PathSelector):
         """List all panels whose loss is nearly as low as that of the best, with proof that there are no others.
 
         All panels have the same number of features, and meet ``include``, ``exclude`` and ``feature_groups``. The loss is
-        that of this selector, least squares with the ridge term. The search is fast if the ridge term is strong (docs/panels.md
-        has times); a result that says ``is_complete`` is the same on every machine.
+        that of this selector, least squares with the ridge term. The search is fast if the ridge term is strong
+        (docs/panels.md has times); a result that says ``is_complete`` is the same on every machine.
 
         Parameters
         ----------
@@ -338,6 +338,7 @@ class L20Selector(PathSelector):
         >>> from l20fs.data import load_srbct
         >>> tumours = load_srbct()
         >>> L20Selector(5, ridge=10.0).fit(tumours.data, tumours.target).near_optimal(eps="0.2%")
+        PanelAtlas(13 panels of 5 features within 0.2 % of the best, all of them; 1 feature is in every one, 10 are in any)
         """
         check_is_fitted(self)
         limits = SearchLimits.checked(eps, max_panels, time_limit)
@@ -351,9 +352,8 @@ class L20Selector(PathSelector):
         return find_panels(problem, penalty, penalty.unit_of[support], limits, names)
 
     def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = super().__getstate__()
-        state.pop("_fitted_on", None)  # the samples are the user's, and no part of a file or a copy
-        return state
+        # The samples are the user's, and no part of a file or a copy.
+        return {name: value for name, value in super().__getstate__().items() if name != "_fitted_on"}
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, Targets]:
         X, names = (checked_array(X), names_of_columns(X)) if is_dask_frame(X) else (X, None)
