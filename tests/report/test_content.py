@@ -727,3 +727,11 @@ def test_comparison_names_the_column_that_is_missing():
 def test_comparison_without_results():
     rows, curves = comparison()
     assert "Nothing yet" in comparison_page(rows.iloc[1:2], curves.iloc[:0], title="toy", answer="Nothing yet")
+
+
+def test_an_atlas_has_a_share_and_replacements_for_each_feature():
+    atlas = make_content().atlas
+    with pytest.raises(ReportError, match="the atlas has not a share and replacements for each optional feature"):
+        make_content(atlas=replace(atlas, shares=atlas.shares[1:]))
+    with pytest.raises(ReportError, match="a share of the atlas is not between 0 and 1"):
+        make_content(atlas=replace(atlas, shares=[1.5, *atlas.shares[1:]]))

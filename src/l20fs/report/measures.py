@@ -128,8 +128,9 @@ class Strips:
 class Atlas:
     """Panels that are nearly as good as the best, in sentences, and their features.
 
-    ``core`` are features in all of the panels. ``optional`` are features in some of the panels, the most frequent first, with the ``shares`` of the panels that contain
-    each, and ``replaced_by``, the features that can take its place with everything else kept. There are ``n_more`` others.
+    ``core`` are features in all of the panels. ``optional`` are features in some, the most frequent first, with the
+    ``shares`` of the panels that contain each, and ``replaced_by``, the features that can take its place with everything
+    else kept. There are ``n_more`` others.
     """
 
     sentences: list[str]

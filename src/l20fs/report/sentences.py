@@ -364,11 +364,11 @@ def noise_of_losses(noise: float) -> str:
     Examples
     --------
     >>> noise_of_losses(0.0062)
-    'Other samples of the same kind would change differences of losses by about 0.62 %: smaller ones mean nothing.'
+    'Other samples of the same kind would change a difference of losses by about 0.62 %: smaller ones may be chance.'
     """
     return (
-        f"Other samples of the same kind would change differences of losses by about {small_percent(noise)}: smaller ones "
-        "mean nothing."
+        f"Other samples of the same kind would change a difference of losses by about {small_percent(noise)}: smaller ones "
+        "may be chance."
     )
 
 
