@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import gc
 import pickle
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+import scipy.sparse as sp
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from supports import loss_of, powers_of_ten, problems
 
-from l20fs import L20Classifier, L20Regressor, L20Selector, StabilitySelector
+from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV, StabilitySelector
 from l20fs.data import make_planted
 from l20fs.estimators.near_optimal import SearchLimits, find_panels, loss_noise, share_of
 from l20fs.objective.least_squares import LeastSquares
+from l20fs.objective.panel_rules import PanelRules
 from l20fs.objective.row_penalty import RowPenalty
 
 NO_LIMIT = SearchLimits(0.0, 100_000, None)
@@ -32,6 +35,7 @@ def brute_force(problem, penalty, k, eps):
         for panel in panels
         if penalty.rules is None or penalty.rules.allows(panel)
     }
+    assume(losses)
     best = min(losses.values())
     limit, rounding = (1.0 + eps) * best, 1e-6 * problem.null_loss
     listed = sorted((loss, panel) for panel, loss in losses.items() if loss <= limit + rounding)
@@ -39,11 +43,19 @@ def brute_force(problem, penalty, k, eps):
 
 
 def penalties(draw, problem):
-    """Draw groups, included and excluded units."""
+    """Draw groups, included units, a quota and a budget."""
     n = problem.n_features
     labels = draw(st.lists(st.integers(0, n - 1), min_size=n, max_size=n)) if draw(st.booleans()) else list(range(n))
     factors = np.array(draw(st.lists(st.sampled_from([1.0, 1.0, 1.0, 2.0, 0.0]), min_size=n, max_size=n)))
-    return RowPenalty.of_groups(labels, factors)
+    penalty = RowPenalty.of_groups(labels, factors)
+    if not draw(st.booleans()):
+        return penalty
+    costs = np.array(draw(st.lists(st.integers(0, 3), min_size=2 * penalty.n_units, max_size=2 * penalty.n_units)), float)
+    upper = draw(st.sampled_from([2.0, 5.0, np.inf]))
+    rules = PanelRules(
+        sp.csr_array(costs.reshape(2, -1)), np.array([draw(st.integers(0, 2)), 0.0]), np.array([np.inf, upper])
+    )
+    return replace(penalty, rules=rules)
 
 
 @st.composite
@@ -276,3 +288,10 @@ def test_tables(planted):
 @pytest.mark.parametrize(("given", "share"), [("0.1%", 0.001), ("2 %", 0.02), ("0.5", 0.5), (0, 0.0), (None, None)])
 def test_shares(given, share):
     assert share_of(given) == pytest.approx(share) if share is not None else share_of(given) is None
+
+
+def test_the_model_of_a_search_takes_the_samples_again(planted):
+    X, y = planted
+    search = L20SelectorCV(3, selector=L20Selector(ridge=1.0), cv=3).fit(X, y)
+    found = search.model_.near_optimal(3, eps=0.1, X=X, y=y)
+    np.testing.assert_array_equal(found.panels, L20Selector(3, ridge=1.0).fit(X, y).near_optimal(eps=0.1).panels)

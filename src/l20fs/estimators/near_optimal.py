@@ -201,7 +201,7 @@ def better_panel(problem: LeastSquares, penalty: RowPenalty, units: Array) -> Ar
     k = len(units)
     path = swap(problem, k, sizes=[k], penalty=penalty)
     other = np.union1d(penalty.unit_of[path.stage_rows(-1)], penalty.included)
-    if len(other) < k:
+    if len(other) < k or not (penalty.rules is None or penalty.rules.allows(other)):
         return units
     panels = [np.asarray(panel, dtype=np.intp) for panel in (units, other)]
     return min(panels, key=lambda panel: _loss(problem, penalty, panel))
