@@ -83,7 +83,7 @@ class Root(NamedTuple):
 
     def candidates(self, limit: float) -> Array:
         """Return the units that are not proved to be in none of the panels whose objective is at most ``limit``."""
-        is_out = ~self.problem.design.varies
+        is_out = ~self.penalty.may_enter(self.problem.design.varies)
         for cut in self.cuts:
             is_out = is_out | prove(cut, self.k, limit)[1]
         return np.flatnonzero(~is_out)

@@ -148,7 +148,7 @@ def find_panels(
             len(units),
             eps=eps,
             penalty=penalty,
-            support=units,
+            support=_rows_of(penalty, units),
             max_panels=limits.max_panels,
             time_limit=None if limits.seconds is None else max(0.0, deadline - time.monotonic()),
         )
@@ -161,8 +161,9 @@ def find_panels(
     assert kept is not None
     eps, found = kept
     heads = np.unique(penalty.unit_of, return_index=True)[1]
-    is_possible = np.zeros(penalty.n_units, dtype=bool)
-    is_possible[found.candidates] = True
+    is_possible = found.counts > 0
+    if not found.is_complete:
+        is_possible[found.candidates] = True
     return PanelAtlas(
         panels=heads[found.panels],
         losses=found.losses,
@@ -208,7 +209,11 @@ def better_panel(problem: LeastSquares, penalty: RowPenalty, units: Array) -> Ar
 
 
 def _loss(problem: LeastSquares, penalty: RowPenalty, units: Array) -> float:
-    return support_loss(problem, np.flatnonzero(np.isin(penalty.unit_of, units)))
+    return support_loss(problem, _rows_of(penalty, units))
+
+
+def _rows_of(penalty: RowPenalty, units: Array) -> Array:
+    return np.flatnonzero(np.isin(penalty.unit_of, units))
 
 
 def loss_noise(problem: LeastSquares, penalty: RowPenalty, units: Array) -> float:
