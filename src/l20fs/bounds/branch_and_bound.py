@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -88,7 +88,7 @@ class Root(NamedTuple):
             is_out = is_out | prove(cut, self.k, limit)[1]
         return np.flatnonzero(~is_out)
 
-    def search(self, condensed: Condensed, **options) -> tuple[Search, Node]:
+    def search(self, condensed: Condensed, **options: Any) -> tuple[Search, Node]:
         """Return the search among candidates, and its first node."""
         state = np.zeros(condensed.n_units, dtype=np.int8)
         state[np.isin(condensed.units, self.penalty.included)] = 1

@@ -7,6 +7,7 @@ there are more samples. Branch and bound then never reads X again, wherever X is
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -149,8 +150,10 @@ class Condensed:
             places=places, shares=shares
         )
 
-    def _relaxations(self, is_forced: Array, forced: Array, places: Array, n_chosen: Array):
-        """Eliminate the forced units, and return the relaxations on the working sets."""
+    def _relaxations(
+        self, is_forced: Array, forced: Array, places: Array, n_chosen: Array
+    ) -> tuple[Relaxations, Callable[[Array], Array]]:
+        """Eliminate the forced units, and return the relaxations on the working sets and a function of their weights."""
         n_nodes, targets = len(is_forced), self.targets
         inside = self.lines[places].reshape(n_nodes, -1, targets.shape[1])
         gram, moments = inside @ inside.mT, targets @ inside.mT
