@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from supports import loss_of, powers_of_ten, problems
 
 from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV, StabilitySelector
-from l20fs.data import make_planted
 from l20fs.bounds.enumeration import enumerate_panels
+from l20fs.data import make_planted
 from l20fs.estimators import near_optimal
 from l20fs.estimators.near_optimal import SearchLimits, find_panels, loss_noise, share_of
 from l20fs.objective.least_squares import LeastSquares
@@ -120,19 +120,21 @@ def test_the_atlas_is_that_of_brute_force(instance):
     assert set(penalty.unit_of[cheapest.features].tolist()) == panels[cheapest.rank - 1]
 
 
-def tall(n=300, d=8, seed=0, weights=None):
-    random = np.random.default_rng(seed)
-    X = random.standard_normal((n, d))
+def tall(n=300, strength=1.0, weights=None):
+    """Return a problem with two informative features; the first has a near copy."""
+    random = np.random.default_rng(0)
+    X = random.standard_normal((n, 8))
     X[:, 1] = X[:, 0] + 0.4 * X[:, 1]
-    Y = X[:, :1] + 0.5 * X[:, 2:3] + random.standard_normal((n, 1))
+    Y = X[:, :1] + strength * X[:, 2:3] + random.standard_normal((n, 1))
     return LeastSquares(X, Y, ridge=0.5, sample_weight=weights)
 
 
-def test_the_noise_is_that_of_bootstrap_samples():
+@pytest.mark.parametrize("strength", [0.5, 5.0])
+def test_the_noise_is_that_of_bootstrap_samples(strength):
     """The standard error of the difference of two losses, with mu and the panels fixed."""
-    problem, random = tall(), np.random.default_rng(1)
+    problem, random = tall(strength=strength), np.random.default_rng(1)
     plain = RowPenalty.plain(problem.n_features)
-    draws = [problem.reweighted(np.bincount(random.integers(300, size=300), minlength=300)) for _ in range(400)]
+    draws = [problem.reweighted(np.bincount(random.integers(300, size=300), minlength=300)) for _ in range(300)]
     panel = np.array([0, 2])
     neighbours = [
         min(([a, other] for other in range(8) if other not in panel), key=lambda rows: loss_of(problem, rows)) for a in panel

@@ -16,7 +16,7 @@ from l20fs.storage.files import Writer
 from l20fs.text import small_percent
 
 #: Most optional features on the page, and most replacements of each.
-MOST_OPTIONAL, MOST_REPLACEMENTS = 60, 5
+MOST_OPTIONAL, MOST_REPLACEMENTS = 40, 5
 
 
 def atlas_tables(atlas: PanelAtlas) -> dict[str, Writer]:

@@ -27,7 +27,7 @@ LEVELS = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.
 
 
 class FittedOn:
-    """What a selector was fitted on: X by a weak reference, which keeps nothing in memory.
+    """Samples that a selector was fitted on: X by a weak reference, which keeps nothing in memory.
 
     Examples
     --------

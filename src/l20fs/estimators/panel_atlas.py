@@ -120,7 +120,7 @@ class PanelAtlas:
 
     @property
     def gaps(self) -> Array:
-        """How much the loss of each panel is above that of the best, as a share."""
+        """Distance of the loss of each panel from that of the best, as a share."""
         return self.losses / self.best_loss - 1.0 if self.best_loss else np.zeros_like(self.losses)
 
     @property
@@ -135,7 +135,7 @@ class PanelAtlas:
 
     @property
     def selected_gap(self) -> float:
-        """How much the loss of the selector's own features is above that of the best panel, as a share."""
+        """Distance of the loss of the selector's own features from that of the best panel, as a share."""
         return self.selected_loss / self.best_loss - 1.0 if self.best_loss else 0.0
 
     @property
@@ -373,7 +373,7 @@ class PanelAtlas:
 
     @property
     def _proved(self) -> str:
-        """Which panels are proved to be listed."""
+        """Statement of the panels that are proved to be listed."""
         if self.is_complete and len(self.panels) == self.n_panels:
             return "all of them"
         which = "all counted" if self.is_complete else "the search was stopped"
