@@ -28,7 +28,7 @@ from l20fs.objective.row_penalty import RowPenalty
 
 def engine_for(penalty):
     """Return the engine that the atlas is made with: the slow twin where there are groups, costs or rules."""
-    return enumerate_panels if penalty.is_plain else slow_enumeration.enumerate_panels
+    return enumerate_panels
 
 
 NO_LIMIT = SearchLimits(0.0, 100_000, None)
