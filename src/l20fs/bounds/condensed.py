@@ -12,15 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from l20fs.bounds.cuts import EPS, target_storage_error
 from l20fs.bounds.node_shares import Relaxations, Shares, solve_nodes
-from l20fs.bounds.relaxation import target_storage_error
 from l20fs.design import storage_errors
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.panel_rules import PanelRules
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.typing import Array
-
-EPS = float(np.finfo(np.float64).eps)
 
 
 class NodeBounds(NamedTuple):

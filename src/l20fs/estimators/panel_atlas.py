@@ -121,7 +121,7 @@ class PanelAtlas:
     @property
     def gaps(self) -> Array:
         """Distance of the loss of each panel from that of the best, as a share."""
-        return self.losses / self.best_loss - 1.0 if self.best_loss else np.zeros_like(self.losses)
+        return np.maximum(self.losses / self.best_loss - 1.0, 0.0) if self.best_loss else np.zeros_like(self.losses)
 
     @property
     def k(self) -> int:
