@@ -6,7 +6,6 @@ import gc
 import pickle
 from dataclasses import replace
 from itertools import combinations
-from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -19,17 +18,10 @@ from supports import loss_of, powers_of_ten, problems
 from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV, StabilitySelector
 from l20fs.bounds.enumeration import enumerate_panels
 from l20fs.data import make_planted
-from l20fs.estimators import near_optimal
 from l20fs.estimators.near_optimal import SearchLimits, find_panels, loss_noise, share_of
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.panel_rules import PanelRules
 from l20fs.objective.row_penalty import RowPenalty
-
-
-def engine_for(penalty):
-    """Return the engine that the atlas is made with: the slow twin where there are groups, costs or rules."""
-    return enumerate_panels
-
 
 NO_LIMIT = SearchLimits(0.0, 100_000, None)
 
@@ -85,8 +77,7 @@ def test_the_atlas_is_that_of_brute_force(instance):
     problem, penalty, k, eps = instance
     truth, doubtful = brute_force(problem, penalty, k, eps)
     start = np.union1d(truth[-1][1], penalty.included)
-    with patch.object(near_optimal, "enumerate_panels", engine_for(penalty)):
-        atlas = find_panels(problem, penalty, start, NO_LIMIT._replace(eps=eps))
+    atlas = find_panels(problem, penalty, start, NO_LIMIT._replace(eps=eps))
     heads = np.unique(penalty.unit_of, return_index=True)[1]
     units = [tuple(penalty.unit_of[panel].tolist()) for panel in atlas.panels]
     certain = [panel for _, panel in truth if panel not in doubtful]
@@ -118,6 +109,21 @@ def test_the_atlas_is_that_of_brute_force(instance):
     cheapest = atlas.cheapest(costs)
     assert cheapest.rank - 1 == totals.index(min(totals))
     assert set(penalty.unit_of[cheapest.features].tolist()) == panels[cheapest.rank - 1]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_search_is_that_of_its_slow_twin(seed):
+    """More features than brute force can try."""
+    random = np.random.default_rng(seed)
+    X = random.standard_normal((40, 40)) + random.standard_normal((40, 1))
+    problem = LeastSquares(X, np.eye(3)[random.integers(3, size=40)], ridge=20.0)
+    fast, slow = (engine(problem, 4, eps=0.001) for engine in (enumerate_panels, slow_enumeration.enumerate_panels))
+    assert fast.is_complete
+    assert slow.is_complete
+    assert fast.n_panels == slow.n_panels > 1
+    np.testing.assert_array_equal(fast.panels, slow.panels)
+    np.testing.assert_array_equal(fast.counts, slow.counts)
+    np.testing.assert_allclose(fast.losses, slow.losses)
 
 
 def tall(n=300, strength=1.0, weights=None):
