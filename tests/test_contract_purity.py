@@ -176,6 +176,9 @@ def answers_of(estimator, X, y, small):
             if parameter.default is parameter.empty and parameter.kind is parameter.POSITIONAL_OR_KEYWORD
         ]
         given = {"X": small if name == "inverse_transform" else X, "y": y}
+        if name == "near_optimal":
+            found[name] = snapshot(value(eps=0.01, time_limit=None, **given)) if estimator.loss == "squared" else None
+            continue
         if required == ["k"]:
             found[name] = [snapshot(value(k)) for k in SIZES]
         elif set(required) <= set(given):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from l20fs.estimators.models import L20Classifier, L20Regressor
+    from l20fs.estimators.panel_atlas import PanelAtlas
     from l20fs.estimators.paper import paper_settings
     from l20fs.estimators.selector import L20Selector
     from l20fs.estimators.selector_cv import L20SelectorCV
@@ -25,6 +26,7 @@ __all__ = [
     "L20Selector",
     "L20SelectorCV",
     "Panel",
+    "PanelAtlas",
     "SolutionPath",
     "StabilitySelector",
     "Swap",
@@ -43,6 +45,7 @@ _MODULES = {
     "L20Selector": "l20fs.estimators.selector",
     "L20SelectorCV": "l20fs.estimators.selector_cv",
     "Panel": "l20fs.prediction.panel",
+    "PanelAtlas": "l20fs.estimators.panel_atlas",
     "SolutionPath": "l20fs.objective.solution_path",
     "StabilitySelector": "l20fs.estimators.stability",
     "Swap": "l20fs.solvers",

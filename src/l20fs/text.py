@@ -164,6 +164,17 @@ def percent(share: float) -> str:
     return f"{100.0 * share:.1f} %"
 
 
+def small_percent(share: float) -> str:
+    """Write a share that may be small as a percentage, with two digits.
+
+    Examples
+    --------
+    >>> small_percent(0.001), small_percent(0.000312), small_percent(0.0213), small_percent(0.25)
+    ('0.1 %', '0.031 %', '2.1 %', '25 %')
+    """
+    return f"{100.0 * share:.2g} %"
+
+
 def with_interval(value: float, lower: float, upper: float, *, is_share: bool) -> str:
     """Write a number, or a share in percent, and the ends of its interval, with the digits that its width allows.
 

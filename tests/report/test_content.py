@@ -584,7 +584,7 @@ def test_the_page_is_small_for_20_000_features():
     correlations = np.clip(rng.normal(0, 0.35, 20_000), -1, 1).round(2).tolist()
     nearest = rng.integers(0, 100, 20_000).tolist()
     lookup = replace(make_lookup(names, 0, 100), nearest=nearest, correlations=correlations)
-    for n_classes, most in ((4, 500_000), (8, 620_000)):
+    for n_classes, most in ((4, 515_000), (8, 635_000)):
         content = make_content(
             n_features=20_000,
             n_classes=n_classes,
@@ -727,3 +727,11 @@ def test_comparison_names_the_column_that_is_missing():
 def test_comparison_without_results():
     rows, curves = comparison()
     assert "Nothing yet" in comparison_page(rows.iloc[1:2], curves.iloc[:0], title="toy", answer="Nothing yet")
+
+
+def test_an_atlas_has_a_share_and_replacements_for_each_feature():
+    atlas = make_content().atlas
+    with pytest.raises(ReportError, match="the atlas has not a share and replacements for each optional feature"):
+        make_content(atlas=replace(atlas, shares=atlas.shares[1:]))
+    with pytest.raises(ReportError, match="a share of the atlas is not between 0 and 1"):
+        make_content(atlas=replace(atlas, shares=[1.5, *atlas.shares[1:]]))

@@ -639,3 +639,18 @@ def test_a_real_report(show):
     page.locator("#k-range").press("End")
     assert number_of(page, "#heatmap tr[data-place]") == content.k_max
     assert downloaded(page, "#download")[1] == content.selection_tsv(content.k_max)
+
+
+def test_near_optimal_panels(show):
+    content = make_content()
+    page = show(content)
+    atlas = page.locator("#atlas")
+    assert atlas.locator("li").all_inner_texts() == content.atlas.sentences
+    assert atlas.locator("p.names bdi").all_inner_texts() == content.atlas.core
+    rows = atlas.locator("#exchanges tbody tr")
+    assert rows.locator("th").all_inner_texts() == content.atlas.optional
+    assert rows.nth(3).locator("td").last.inner_text() == ", ".join(content.atlas.replaced_by[3])
+    shares = rows.locator("td.number").all_inner_texts()
+    assert (shares[0], shares[-1]) == ("99 %", "< 1 %")
+    assert "7 features that are in fewer panels are not shown." in atlas.inner_text()
+    assert show(make_content(atlas=None)).locator("#atlas").count() == 0

@@ -254,6 +254,8 @@ def prove(cut: Cut | LinearCut, k: int, loss: float, choice: Choice | None = Non
     is_free = np.ones(len(cut.scores), dtype=bool) if choice is None else choice.is_free
     forced = NO_ROWS if choice is None else choice.forced
     n_chosen, n_free = k - len(forced), int(np.count_nonzero(is_free))
+    if not n_chosen:  # the forced units fill the panel
+        return np.zeros_like(is_free), is_free.copy()
     scores = cut.scores[is_free]
     is_heavy = np.zeros(n_free, dtype=bool)
     is_heavy[np.argpartition(scores, max(0, n_free - n_chosen))[max(0, n_free - n_chosen) :]] = True

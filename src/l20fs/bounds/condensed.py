@@ -114,7 +114,7 @@ class Condensed:
         """Return the losses of panels with the same number of units, (n_panels, size)."""
         n_panels, size = panels.shape
         width = size * self.lines.shape[1]
-        lines = self.lines[panels].reshape(n_panels, width, -1)
+        lines = self.lines[panels].reshape(n_panels, width, self.lines.shape[2])
         gram = lines @ lines.mT
         gram += self.ridge * np.eye(width)
         moments = lines @ self.targets.T

@@ -153,6 +153,10 @@ def enumerate_panels(
     left = None if max_nodes is None else max(0, max_nodes - proof.n_nodes)
     search.run(first, max_nodes=left, deadline=None if time_limit is None else start + time_limit)
     panels, losses = found.sorted()
+    place = np.searchsorted(condensed.units, best.units)
+    if not search.is_complete and len(place) == root.k and not (panels == place).all(axis=1).any():
+        found.add(place[None], np.array([best.loss]))  # the search was stopped before it came there
+        panels, losses = found.sorted()
     is_near = losses <= limit()
     n_panels, counts = found.n_panels, found.counts
     if not is_near.all():  # the best panel was not known at first

@@ -318,8 +318,8 @@ def _subset_losses(problem: Condensed, forced: Array, free: Array, size: int) ->
 
 def _eliminated(problem: Condensed, forced: Array, free: Array) -> tuple[Array, Array, float]:
     """Return the Gram matrix with the ridge and the moments of the free units beside the forced ones, and their loss."""
-    n = problem.targets.shape[1]
-    lines = problem.lines[np.concatenate([forced, free])].reshape(-1, n)
+    _, group, n = problem.lines.shape
+    lines = problem.lines[np.concatenate([forced, free])].reshape((len(forced) + len(free)) * group, n)
     kernel = lines @ lines.T
     kernel.flat[:: len(kernel) + 1] += problem.ridge
     moments = lines @ problem.targets.T

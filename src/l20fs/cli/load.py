@@ -141,11 +141,13 @@ def nuisances_of(samples: Samples) -> Array | None:
     return np.hstack([encode_nuisances(values, len(samples.y)) for values in samples.adjust_for.values()])
 
 
-def refuse_for_blocks(samples: Samples, options: ModelOptions) -> None:
+def refuse_for_blocks(samples: Samples, options: ModelOptions, *, atlas: bool = False) -> None:
     """Refuse options that need all samples in memory if the samples are read in blocks."""
     if not isinstance(samples.X, FileBlocks):
         return
     way_out = f"{samples.title} is read in blocks. Leave the option out, or allow more memory (--max-memory)."
+    if atlas:
+        raise click.UsageError(f"--atlas needs the data in memory, and {way_out}")
     if options.feature_groups and options.method in ("forward", "swap", "sbr") and samples.X.axis == 0:
         raise click.UsageError(
             f"--feature-groups with --method {options.method} needs the data in memory, and {way_out} Or use --method "

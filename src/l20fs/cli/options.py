@@ -110,6 +110,7 @@ class SelectOptions(DataOptions, ModelOptions):
     nested: bool = False
     scoring: str = "auto"
     stability: int | None = None
+    atlas: float | str | None = None
     output: Path | None = None
     n_jobs: int = 1
     seed: int = 0

@@ -103,6 +103,24 @@ class Ridge(click.ParamType[float | str]):
         return strength
 
 
+class Share(click.ParamType[float | str]):
+    """Share above the lowest loss, such as 0.1%, or auto."""
+
+    name = "auto|share"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float | str:
+        if value == "auto":
+            return "auto"
+        from l20fs.estimators.near_optimal import share_of
+
+        try:
+            share = share_of(value)
+        except ValueError:
+            self.fail(f"{value!r} is not valid. Use auto, or a share such as 0.1%.", param, ctx)
+        assert share is not None
+        return share
+
+
 class Names(click.ParamType[list[str]]):
     """Comma-separated names, or a file with one name per line."""
 
@@ -173,6 +191,8 @@ class Count(click.IntRange):
 FEATURES = Count(1, 10**8, "no table that fits into a computer has as many features")
 JOBS = Count(1, 1024, "no computer works on as many fits at the same time")
 SEED = Count(0, 2**32 - 1, "seeds have 32 bits")
+#: Share of the lowest loss within which panels are listed.
+SHARE = Share()
 
 
 class Bytes(click.ParamType[int]):

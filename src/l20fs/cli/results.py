@@ -10,6 +10,7 @@ from typing import Any
 import click
 import pandas as pd
 
+from l20fs.cli.select_atlas import atlas_tables
 from l20fs.cli.select_content import selection_tsv
 from l20fs.cli.select_findings import Findings
 from l20fs.cli.select_panel import make_panel
@@ -85,6 +86,8 @@ def write_results(output: ResultFolder, findings: Findings, content: Content) ->
     writers["cv.tsv"] = frame_writer(pd.DataFrame(cv_table(findings)))
     if findings.stability is not None:
         writers["stability.tsv"] = frame_writer(findings.stability.selection_frame())
+    if findings.atlas is not None:
+        writers |= atlas_tables(findings.atlas)
     panel = make_panel(findings)
     if panel is not None:
         writers["panel.json"] = text_writer(panel.to_json())

@@ -19,7 +19,7 @@ from l20fs.cli.options import (
     scoring_option,
 )
 from l20fs.cli.output import Table, note, readable, show, show_json, show_tables, tell_page, tell_results
-from l20fs.cli.parameter_types import FEATURES, JOBS, SEED, SOLVERS, Count
+from l20fs.cli.parameter_types import FEATURES, JOBS, SEED, SHARE, SOLVERS, Count
 from l20fs.defaults import DEFAULT_N_FEATURES
 from l20fs.evaluation.choice import FIRST_LIMIT, LAST_LIMIT
 from l20fs.text import percent, with_interval
@@ -59,6 +59,12 @@ WITHOUT_EFFECT = ("output", "n_jobs", "force", "resume", "as_json", "open_page",
     "--stability",
     type=Count(2, 100_000, "100 halves are enough, and 1000 are exact to one per cent"),
     help="Repeat the selection on this many halves of the samples, for example 100.",
+)
+@click.option(
+    "--atlas",
+    type=SHARE,
+    help="Also list all panels whose loss is within this share of the best, for example 0.1%; auto: as large a share as a "
+    "minute allows.",
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder for the result files and the report page.")
 @click.option("--n-jobs", type=JOBS, default=1, show_default=True, help="Fits at the same time.")
@@ -146,6 +152,12 @@ def check_combination(options: SelectOptions) -> None:
         raise click.UsageError("--class-weight is for labels, and --task regression for numbers. Leave one of the two out.")
     if options.stability is not None and options.stability % 2:
         raise click.UsageError(f"--stability {options.stability} is odd, but halves come in pairs. Use an even number.")
+    if options.atlas is not None and (options.method not in SOLVERS or options.ridge == 0):
+        given = f"--method {options.method}" if options.method not in SOLVERS else "--ridge 0"
+        raise click.UsageError(
+            f"--atlas does not go with {given}: its proofs need the loss of {', '.join(SOLVERS)}, with a ridge term. Leave "
+            "one of the two out."
+        )
     for is_given, flag in ((options.resume, "--resume"), (options.open_page, "--open")):
         if is_given and options.output is None:
             raise click.UsageError(f"{flag} needs a folder. Add -o DIR.")
@@ -160,6 +172,7 @@ def arguments(data: str, options: SelectOptions) -> dict[str, Any]:
 
 def tell(findings: Findings) -> None:
     """Print the result, as JSON or as tables."""
+    from l20fs.cli.select_atlas import tell_atlas
     from l20fs.cli.select_content import panel_of, stability_of
     from l20fs.cli.select_sentences import answer, nested_answer, settings
 
@@ -169,7 +182,7 @@ def tell(findings: Findings) -> None:
         return
     scores = [scores_at_a_few(findings)] if findings.predictions is not None else []
     show_tables(features_table(findings, panel, stability), *scores)
-    for text in (answer(findings), nested_answer(findings), settings(findings)):
+    for text in (answer(findings), nested_answer(findings), settings(findings), *tell_atlas(findings)):
         if text is not None:
             show(text)
 
@@ -177,6 +190,7 @@ def tell(findings: Findings) -> None:
 def summary(findings: Findings, panel: Panel, stability: Stability | None) -> dict[str, Any]:
     """Return the result for programs: run.json, selection and scores."""
     from l20fs.cli.results import cv_table
+    from l20fs.cli.select_atlas import atlas_record
     from l20fs.cli.select_sentences import answer, settings
     from l20fs.report.sentences import RULES
 
@@ -198,6 +212,7 @@ def summary(findings: Findings, panel: Panel, stability: Stability | None) -> di
         "nested": nested
         and nested_score
         and {**nested_score._asdict(), "folds": nested.scores.tolist(), "n_features": nested.sizes},
+        "atlas": atlas_record(findings),
         "stability": stability
         and {"index": stability.index, "interval": [stability.lower, stability.upper], "frequencies": stability.frequencies},
     }

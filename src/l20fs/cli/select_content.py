@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from l20fs.cli.select_atlas import atlas_of
 from l20fs.cli.select_findings import Findings, ScoreCurve, score_curve
 from l20fs.cli.select_lookup import make_lookup
 from l20fs.cli.select_sentences import answer, chance_name, describe
@@ -75,6 +76,7 @@ def build_content(findings: Findings) -> Content:
         further=_further(findings, len(units)),
         strips=strips_of(findings, units),
         lookup=make_lookup(findings, nearest),
+        atlas=atlas_of(findings),
         **({} if predictions is None else _measures(findings, predictions, len(units))),
     )
 

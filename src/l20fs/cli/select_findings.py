@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from l20fs import L20Selector, StabilitySelector
+from l20fs import L20Selector, PanelAtlas, StabilitySelector
 from l20fs.cli.load import group_names
 from l20fs.cli.options import SelectOptions
 from l20fs.data.readers import Samples
@@ -46,6 +46,7 @@ class Findings:
     score: Estimate | None = None
     nested: Nested | None = None
     stability: StabilitySelector | None = None
+    atlas: PanelAtlas | None = None
     search_limit: int | None = None
     warnings: Sequence[str] = ()
     provenance: dict[str, Any] = field(default_factory=dict)

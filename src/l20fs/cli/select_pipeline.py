@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from sklearn.base import clone
 
-from l20fs import L20Selector, StabilitySelector
+from l20fs import L20Selector, PanelAtlas, StabilitySelector
 from l20fs.blocks import FileBlocks
 from l20fs.cli import NothingSelectedError
 from l20fs.cli.load import make_selector, nuisances_of, refuse_for_blocks
@@ -47,7 +47,7 @@ def run_selection(samples: Samples, options: SelectOptions, provenance: dict[str
     what = counted(len(targets), "class") if isinstance(targets, Classes) else "numbers to predict"
     note(f"{n_samples} samples, {counted(n_features, 'feature')}, {what}")
     check_options(samples, options, targets)
-    refuse_for_blocks(samples, options)
+    refuse_for_blocks(samples, options, atlas=options.atlas is not None)
     is_open = options.n_features is None and options.auto is None and options.alpha is None
     if is_open and n_features <= DEFAULT_N_FEATURES:
         note(f"All features are selected: they are no more than {DEFAULT_N_FEATURES}. Choose fewer: -k N, or --auto 1se.")
@@ -62,6 +62,10 @@ def run_selection(samples: Samples, options: SelectOptions, provenance: dict[str
     if options.stability:
         with log.step():
             stability = resample(selector, k, samples, options, checkpoints.resamples)
+    atlas = None
+    if options.atlas is not None:
+        with working("All near-optimal panels"):
+            atlas = list_panels(selector, k, samples, options.atlas)
     provenance = provenance | {"protocol": describe_protocol(predictions, samples), "scoring": metric.name}
     findings = Findings(
         samples,
@@ -76,6 +80,7 @@ def run_selection(samples: Samples, options: SelectOptions, provenance: dict[str
         score=score,
         nested=nested,
         stability=stability,
+        atlas=atlas,
         search_limit=limit,
         provenance=provenance,
     )
@@ -318,6 +323,13 @@ def resample(
         own = {"groups": samples.groups, "adjust_for": nuisances_of(samples)}
         stability.fit(NamedColumns(samples.X, samples.feature_names), samples.y, **own)
     return stability
+
+
+def list_panels(selector: BaseSelector, k: int, samples: Samples, eps: float | str) -> PanelAtlas:
+    """List all panels of k features whose loss is within a share of the best."""
+    assert isinstance(selector, L20Selector)
+    named = NamedColumns(samples.X, samples.feature_names)
+    return selector.near_optimal(k, eps=None if eps == "auto" else eps, X=named, y=samples.y)
 
 
 def number_of_jobs(samples: Samples, options: SelectOptions) -> int:

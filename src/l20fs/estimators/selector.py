@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
 
 from l20fs.blocks import Blocks, PassCache, as_blocks, comes_in_blocks, is_blocks, is_dask_frame, memory_limit
 from l20fs.bounds.certificate import Certificate, certify_penalty, certify_size, lower_bounds, support_loss
@@ -26,6 +27,15 @@ from l20fs.defaults import (
 from l20fs.design import Scale, checked_units, probe
 from l20fs.estimators.base import About
 from l20fs.estimators.frames import checked_array
+from l20fs.estimators.near_optimal import (
+    NOTHING,
+    FittedOn,
+    SearchLimits,
+    find_panels,
+    refuse_other_samples,
+    refuse_without_atlas,
+)
+from l20fs.estimators.panel_atlas import PanelAtlas
 from l20fs.estimators.path_selector import PathSelector
 from l20fs.estimators.penalty import penalty_of, warn_of_idle_features
 from l20fs.inputs.frames import names_of_columns
@@ -41,7 +51,7 @@ from l20fs.objective.stage import Stage
 from l20fs.solvers import SOLVERS, Solver, make_solver
 from l20fs.solvers.robust import bounded_weights
 from l20fs.text import quoted
-from l20fs.typing import Array, Ranking, Task
+from l20fs.typing import Array, Ranking, Size, Task
 
 if TYPE_CHECKING:
     from l20fs.estimators.models import L20Classifier, L20Regressor
@@ -294,7 +304,75 @@ class L20Selector(PathSelector):
         with self._fitting():
             self._learn(*self._prepare(X, y, sample_weight, adjust_for))
             self._warn_if_short()
+        self._fitted_on = FittedOn(X, y, sample_weight, adjust_for)
         return self
+
+    def near_optimal(
+        self,
+        k: Size = None,
+        *,
+        eps: float | str | None = None,
+        max_panels: int = 10_000,
+        time_limit: float | None = 60.0,
+        X: Any = None,
+        y: Any = None,
+        sample_weight: Any = None,
+        adjust_for: Any = None,
+    ) -> PanelAtlas:
+        """List all panels whose loss is nearly as low as that of the best, with proof that there are no others.
+
+        All panels have the same number of features, and meet ``include``, ``exclude`` and ``feature_groups``. The loss is
+        that of this selector, least squares with the ridge term. The search is fast if the ridge term is strong
+        (docs/panels.md has times); a result that says ``is_complete`` is the same on every machine.
+
+        Parameters
+        ----------
+        k : int, float, str or None, default=None
+            Number of features of a panel, any value that ``n_features_to_select`` takes. None: ``n_features_to_select``.
+        eps : float, str or None, default=None
+            Panels with a loss of up to ``1 + eps`` times the lowest are listed; 0.001 and ``"0.1%"`` are the same. None:
+            as much as the limits allow, in steps such as 0.1 %, 0.2 % and 0.5 %, but no more than ``noise``, the difference
+            that the samples cannot tell from zero.
+        max_panels : int, default=10000
+            How many panels are listed at most. Further ones are counted.
+        time_limit : float or None, default=60.0
+            Seconds after which the search is stopped; the result says what is proved then. None: no limit.
+        X : array, DataFrame or sparse matrix of shape (n_samples, n_features), optional
+            Samples of the fit, which are needed where they are no longer in memory, and for a selector that was copied or
+            loaded from a file.
+        y : array of shape (n_samples,) or (n_samples, n_outputs), optional
+            Labels or numbers of the fit, with ``X``.
+        sample_weight : array of shape (n_samples,), optional
+            Weights of the fit, with ``X``, if there were any.
+        adjust_for : array or DataFrame of shape (n_samples,) or (n_samples, n_nuisances), optional
+            Nuisances of the fit, with ``X``, if there were any.
+
+        Returns
+        -------
+        PanelAtlas
+            The panels, best first, what they share, and what is proved.
+
+        Examples
+        --------
+        >>> from l20fs.data import load_srbct
+        >>> tumours = load_srbct()
+        >>> L20Selector(5, ridge=10.0).fit(tumours.data, tumours.target).near_optimal(eps="0.2%")
+        PanelAtlas(13 panels of 5 features within 0.2 % of the best, all of them; 1 feature is in every one, 10 are in any)
+        """
+        check_is_fitted(self)
+        limits = SearchLimits.checked(eps, max_panels, time_limit)
+        support = self.support_for(self.n_features_to_select if k is None else k)
+        data = getattr(self, "_fitted_on", NOTHING) if X is None else FittedOn(X, y, sample_weight, adjust_for)
+        refuse_without_atlas(self.loss, data.X, self.max_memory)
+        problem = self._make_problem(*clone(self)._prepare(*data))
+        refuse_other_samples(self.path_, problem)
+        names = getattr(self, "feature_names_in_", None)
+        penalty = penalty_of(self, problem.design.varies, names)
+        return find_panels(problem, penalty, penalty.unit_of[support], limits, names)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The samples are the user's, and no part of a file or a copy.
+        return {name: value for name, value in super().__getstate__().items() if name != "_fitted_on"}
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, Targets]:
         X, names = (checked_array(X), names_of_columns(X)) if is_dask_frame(X) else (X, None)

@@ -4,6 +4,7 @@ from l20fs.report.comparison import comparison_page
 from l20fs.report.content import Content
 from l20fs.report.index import Exhibit, reproduction_page, write_reproduction_page
 from l20fs.report.measures import (
+    Atlas,
     ClassRate,
     Curve,
     Lookup,
@@ -19,6 +20,7 @@ from l20fs.report.page import render
 from l20fs.report.records import ReportError
 
 __all__ = [
+    "Atlas",
     "ClassRate",
     "Content",
     "Curve",

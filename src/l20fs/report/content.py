@@ -9,6 +9,7 @@ from typing import Any, Literal
 from l20fs.report.confusion import Pair, confused_pairs
 from l20fs.report.delimited import join_names, write_tsv
 from l20fs.report.measures import (
+    Atlas,
     ClassRate,
     Curve,
     Lookup,
@@ -109,6 +110,8 @@ class Content:
         All features, for the search of the page.
     panel : PanelNumbers, optional
         What the page needs to predict new samples.
+    atlas : Atlas, optional
+        Panels that are nearly as good as the best.
     format : int
         Version of the file.
 
@@ -163,6 +166,7 @@ class Content:
     strips: Strips | None = None
     lookup: Lookup | None = None
     panel: PanelNumbers | None = None
+    atlas: Atlas | None = None
     format: int = FORMAT
 
     def __post_init__(self) -> None:

@@ -125,6 +125,23 @@ class Strips:
 
 
 @dataclass(frozen=True)
+class Atlas:
+    """Panels that are nearly as good as the best, in sentences, and their features.
+
+    ``core`` are features in all of the panels. ``optional`` are features in some, the most frequent first, with the
+    ``shares`` of the panels that contain each, and ``replaced_by``, the features that can take its place with everything
+    else kept. There are ``n_more`` others.
+    """
+
+    sentences: list[str]
+    core: list[str]
+    optional: list[str]
+    shares: list[float]
+    replaced_by: list[list[str]]
+    n_more: int = 0
+
+
+@dataclass(frozen=True)
 class PanelNumbers:
     """Numbers with which the page predicts, as in ``panel.json``: of the rules on the first 1, 2, ... features.
 

@@ -62,6 +62,10 @@ def rules_of(content: Content) -> Rules:
         yield from _rules_of_strips(content.strips, content)
     if content.lookup is not None:
         yield from _rules_of_lookup(content.lookup, content.shown)
+    if (atlas := content.atlas) is not None:
+        is_whole = len(atlas.optional) == len(atlas.shares) == len(atlas.replaced_by)
+        yield is_whole, "the atlas has not a share and replacements for each optional feature"
+        yield all(0.0 <= share <= 1.0 for share in atlas.shares), "a share of the atlas is not between 0 and 1"
     if content.panel is not None:
         yield from _rules_of_prediction(content.panel, content)
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from l20fs.text import MOST, abbreviated, counted, percent, quoted, with_interval
+from l20fs.text import MOST, abbreviated, by_number, counted, joined, percent, quoted, small_percent, with_interval
 
 #: With fewer samples than this a score is uncertain.
 FEW_SAMPLES = 30
+#: Relative difference of losses that may be rounding.
+EQUAL = 1e-7
 
 #: The second half of a sentence about each solver.
 SOLVERS = {
@@ -327,6 +329,86 @@ def gaps_in_panel(shares: Mapping[str, float], k: int, noun: str) -> str | None:
     return (
         f"{len(shares)} of the {counted(k, f'selected {noun}')} had missing values: {', '.join(named)}{more}. The "
         "gaps were filled in."
+    )
+
+
+def near_optimal(n_panels: int, k: int, eps: str, noun: str, *, n_core: int, n_any: int, is_complete: bool) -> str:
+    """Say how many panels are nearly as good as the best, and what they share.
+
+    Examples
+    --------
+    >>> near_optimal(57, 20, "0.1 %", "feature", n_core=12, n_any=30, is_complete=True)
+    '57 panels of 20 features are within 0.1 % of the lowest loss. 12 features are in all of them, 30 in any.'
+    >>> near_optimal(1, 20, "0.1 %", "feature", n_core=20, n_any=20, is_complete=True)
+    'No other panel of 20 features is within 0.1 % of the lowest loss.'
+    """
+    if n_panels == 1 and is_complete:
+        return f"No other panel of {counted(k, noun)} is within {eps} of the lowest loss."
+    number = "" if is_complete else "At least "
+    return (
+        f"{number}{counted(n_panels, 'panel')} of {counted(k, noun)} {by_number(n_panels, 'is', 'are')} within {eps} of the "
+        f"lowest loss. {counted(n_core, noun)} {by_number(n_core, 'is', 'are')} in all of them, {n_any} in any."
+    )
+
+
+def near_optimal_proof(proved: float, *, is_complete: bool, n_listed: int, n_panels: int) -> str:
+    """Say what is proved about panels that are not listed; ``proved`` is the share within which all are.
+
+    Examples
+    --------
+    >>> near_optimal_proof(0.00031, is_complete=False, n_listed=9, n_panels=9)
+    'The search was stopped: all panels within 0.031 % are listed, of others some may be missing.'
+    """
+    if is_complete and n_listed == n_panels:
+        return "It is proved that there are no others."
+    reason = f"The best {n_listed} are listed" if is_complete else "The search was stopped"
+    if proved > 0.0:
+        return f"{reason}: all panels within {small_percent(proved)} are listed, of others some may be missing."
+    if is_complete:
+        return f"{reason}, and all were counted."
+    return f"{reason}: a panel that was not found has a loss that is lower by {small_percent(-proved)} at most."
+
+
+def noise_of_losses(noise: float) -> str:
+    """Say which differences of losses the samples cannot tell from zero.
+
+    Examples
+    --------
+    >>> noise_of_losses(0.0062)
+    'Other samples of the same kind would change a difference of losses by about 0.62 %: smaller ones may be chance.'
+    """
+    return (
+        f"Other samples of the same kind would change a difference of losses by about {small_percent(noise)}: smaller ones "
+        "may be chance."
+    )
+
+
+def loss_of_selection(gap: float) -> str:
+    """Say how far the loss of the selection is from the lowest.
+
+    Examples
+    --------
+    >>> loss_of_selection(0.0021)
+    'The loss of the selection itself is 0.21 % above the lowest.'
+    """
+    if gap <= EQUAL:
+        return "The selection itself has the lowest loss."
+    return f"The loss of the selection itself is {small_percent(gap)} above the lowest."
+
+
+def cheapest_panel(rank: int, cost: float, best_cost: float, gained: Sequence[str], lost: Sequence[str]) -> str:
+    """Name the cheapest of the panels that are nearly as good, by its differences from the best.
+
+    Examples
+    --------
+    >>> cheapest_panel(3, 14.0, 22.0, ["CD2"], ["CD3E"])
+    'The cheapest of them costs 14 instead of 22: with CD2, without CD3E (panel 3).'
+    """
+    if rank == 1:
+        return f"The best of them is also the cheapest: it costs {best_cost:g}."
+    return (
+        f"The cheapest of them costs {cost:g} instead of {best_cost:g}: with {joined(gained)}, without {joined(lost)} "
+        f"(panel {rank})."
     )
 
 
