@@ -236,7 +236,7 @@ def fit(selector: BaseSelector, samples: Samples) -> list[Array]:
 
 def sizes_to_try(selector: BaseSelector, k: int, largest: int) -> list[int]:
     """Return the numbers of features to evaluate: those of the page and of a search, and the requested one."""
-    least = max(1, selector.path_.n_included) if isinstance(selector, L20Selector) else 1
+    least = max(1, selector.path_.least_size) if isinstance(selector, L20Selector) else 1
     return sorted({max(least, size) for size in search_sizes(largest)} | {k})
 
 

@@ -80,7 +80,9 @@ def completion_of(penalty: RowPenalty, varies: Array, size: int) -> Completion:
     found = complete(penalty.rules, penalty.units_to_enter(varies), penalty.included, size)
     if found is None:
         names = ", ".join(penalty.rules.names) or f"{penalty.rules.n_rules} rules"
-        raise ValueError(f"No panel of at most {size} units meets the rules ({names}). Allow more units, or relax the rules.")
+        raise ValueError(
+            f"No panel of at most {size} units meets the rules ({names}). Allow more units, or relax the rules."
+        )
     return found
 
 
@@ -124,9 +126,7 @@ def _disjoint_parts(rules: PanelRules) -> _Parts | None:
     return _Parts(part_of, *whole, costs, budget)
 
 
-def _in_closed_form(
-    parts: _Parts, may_enter: Array, fixed: Array, size: int, order: Array | None
-) -> Completion | None:
+def _in_closed_form(parts: _Parts, may_enter: Array, fixed: Array, size: int, order: Array | None) -> Completion | None:
     n_parts = len(parts.lower)
     held = np.bincount(parts.part_of[fixed], minlength=n_parts)
     needed, room = np.maximum(parts.lower - held, 0.0), parts.upper - held

@@ -33,7 +33,7 @@ class PanelRules:
         Limits of the sums: 0 and infinity where there is none. A lower limit holds for a whole panel, an upper one also for
         every part of it.
     names : tuple of str
-        What each rule is called in messages, such as ``"min_per_class of 'RMS'"`` or ``"budget"``.
+        What each rule is called in messages, such as ``"min_per_class of class 'RMS'"`` or ``"budget"``.
     size : int or None
         A panel of so many units must stay within reach of every part of it that a solver chooses; None: as many as the path
         runs to.

@@ -229,7 +229,9 @@ def sbr(
         if alpha <= least_merit(active):
             break
         n_replaced = _replace(active, alpha)
-        if alpha == target and (best := best_stage(stages, alpha, active)).loss + alpha * best.price < active.objective(alpha):
+        if alpha == target and (best := best_stage(stages, alpha, active)).loss + alpha * best.price < active.objective(
+            alpha
+        ):
             # An earlier stage may have more rows that are worth this lambda: what a larger one removed does not come back.
             active = active_set_of(best, active)
             n_replaced += _replace(active, alpha)
