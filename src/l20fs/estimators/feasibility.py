@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from l20fs.estimators.penalty import panel_penalty, penalty_of
 from l20fs.inputs.constraints import Features
+from l20fs.inputs.targets import Targets
+from l20fs.objective import make_problem
 from l20fs.objective.panel_completion import complete
 from l20fs.objective.panel_rules import PanelRules
 from l20fs.objective.row_penalty import RowPenalty
@@ -44,6 +47,17 @@ def refuse_size(penalty: RowPenalty, varies: Array, size: int, names: Array | No
     _Wishes(penalty, varies, names).check(size)
 
 
+def possible_sizes(selector: Any, X: Any, targets: Targets, names: Array | None) -> tuple[int, SizeRange]:
+    """Return the number of units of a selector's features, and the sizes of panels that its constraints allow."""
+    varies = np.ones(X.shape[1], dtype=bool)
+    penalty = penalty_of(selector, varies, names)
+    if selector.constraints is not None:
+        selector.check_parameters()
+        problem = make_problem(X, targets.Y, sample_weight=targets.sample_weight, fit_intercept=selector.fit_intercept)
+        penalty, varies = panel_penalty(selector, problem, targets, names), problem.design.varies
+    return penalty.n_units, size_range(penalty, varies, names)
+
+
 class _Wishes:
     """Rules, and what may be selected under them."""
 
@@ -70,8 +84,8 @@ class _Wishes:
         least, most = self.sizes()
         if size < least:
             raise ValueError(
-                f"{self._said(self._binding(lambda rules: self._least(rules) > size))}: this needs at least {least} features; "
-                f"n_features_to_select={size}. Ask for more features, or relax the constraint."
+                f"{self._said(self._binding(lambda rules: self._least(rules) > size))}: this needs at least {least} "
+                f"features; n_features_to_select={size}. Ask for more features, or relax the constraint."
             )
         self._refuse_large(size, most)
 

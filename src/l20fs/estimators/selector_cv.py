@@ -13,9 +13,8 @@ from sklearn.utils.metadata_routing import MetadataRouter
 
 from l20fs.design import SampleWeights
 from l20fs.estimators.calibration import calibrations_of_search
-from l20fs.estimators.feasibility import SizeRange, size_range
+from l20fs.estimators.feasibility import SizeRange, possible_sizes
 from l20fs.estimators.models import L20Classifier, calibrate, fit_part
-from l20fs.estimators.penalty import panel_penalty, penalty_of
 from l20fs.estimators.search_grid import SearchGrid
 from l20fs.estimators.searched_selector import Model, SearchedSelector
 from l20fs.estimators.selector import L20Selector
@@ -32,7 +31,6 @@ from l20fs.inputs.targets import (
     warn_of_numbers_as_labels,
     weights_of_targets,
 )
-from l20fs.objective import make_problem
 from l20fs.objective.ridge import auto_ridge_for
 from l20fs.objective.solution_path import SolutionPath
 from l20fs.typing import Array, Task
@@ -277,7 +275,7 @@ class L20SelectorCV(SearchedSelector):
         steps = Preprocessing(self.preprocess, routed.get("preprocess", {}).get("fit_transform", {}))
         self.preprocess_, samples, parts = steps.apply(samples, folds, self.n_jobs)
         X = samples.X
-        n_units, possible = self._possible_sizes(template, X, targets, samples.names)
+        n_units, possible = possible_sizes(template, X, targets, samples.names)
         metric = judged.metric(0 if targets.classes is None else len(targets.classes), samples.score_params)
         calibration = None if metric is not None else "loo"  # a scorer of one's own may ask for probabilities
         models = [self._model(targets, calibration, ridge, alpha) for ridge in grid.ridges for alpha in grid.alphas]
@@ -321,17 +319,6 @@ class L20SelectorCV(SearchedSelector):
         self._fit_finally(model, samples)
         if isinstance(model, L20Classifier) and calibrations is not None:
             calibrate(model, len(folds), calibrations)
-
-    @staticmethod
-    def _possible_sizes(template: L20Selector, X: Any, targets: Targets, names: Array | None) -> tuple[int, SizeRange]:
-        """Return the number of units, and the sizes of panels that the constraints allow on all samples."""
-        varies = np.ones(X.shape[1], dtype=bool)
-        penalty = penalty_of(template, varies, names)
-        if template.constraints is not None:
-            template.check_parameters()
-            problem = make_problem(X, targets.Y, sample_weight=targets.sample_weight, fit_intercept=template.fit_intercept)
-            penalty, varies = panel_penalty(template, problem, targets, names), problem.design.varies
-        return penalty.n_units, size_range(penalty, varies, names)
 
     @staticmethod
     def _ridges(models: list[Model], X: Any, targets: Targets) -> list[float]:
