@@ -63,7 +63,7 @@ def complete(
     may_enter[fixed] = False
     if len(fixed) > size or not rules.is_within(fixed):
         return None
-    if len(fixed) == size:
+    if len(fixed) == size or not may_enter.any():
         return Completion(fixed, fixed) if rules.is_filled(fixed) else None
     parts = _disjoint_parts(rules)
     if parts is None:
@@ -213,7 +213,11 @@ class Admission:
 
     def __init__(self, rules: PanelRules, completion: Completion) -> None:
         self.rules = rules
-        self._least, self._whole = list(completion.least), list(completion.whole)
+        self._least, self._whole = completion.least.tolist(), completion.whole.tolist()
+        # The share of the limits that a unit takes, where it is more than one of many.
+        shares = rules.weights.multiply((1.0 / np.maximum(rules.upper, 1e-300))[:, None]).tocsr()
+        dear = [rule for rule in range(rules.n_rules) if (rules.weights[[rule]].data != 1.0).any()]
+        self._costs = np.asarray(shares[np.array(dear, dtype=np.intp)].sum(axis=0)).ravel()
 
     def copy(self) -> Self:
         """Return an admission that goes its own way from here."""
@@ -246,22 +250,26 @@ class Admission:
         ways = None if self.is_open(units) else self._ways(units)
         if ways is None or ways.known[unit] or not ways.places[:, unit].any():
             return
-        # Of those whose place it may take the heaviest goes: the completion stays cheap.
-        left = max(np.flatnonzero(ways.places[:, unit]), key=lambda line: self._weight(ways.leaving[line]))
-        spare = ways.leaving[left]
-        if ways.is_filling:
-            self._least = [*(other for other in self._least if other != spare), unit]
-            if unit in self._whole:
-                return
-            if not ways.relieved[left, unit]:
-                others = [line for line, other in enumerate(ways.spares) if ways.spare_relieved[line, unit]]
-                spare = ways.spares[max(others, key=lambda line: self._weight(ways.spares[line]))]
-        self._whole = [*(other for other in self._whole if other != spare), unit]
+        # Of those whose place it may take the dearest goes: the completion stays cheap.
+        places = [other for other, is_free in zip(ways.leaving, ways.places[:, unit], strict=True) if is_free]
+        if not ways.is_filling:
+            self._whole = self._exchanged(self._whole, max(places, key=self._cost_of), unit)
+            return
+        relieved = dict(
+            zip((*ways.leaving, *ways.spares), (*ways.relieved[:, unit], *ways.spare_relieved[:, unit]), strict=True)
+        )
+        spare = max((other for other in (*places, *ways.spares) if relieved[other]), key=self._cost_of, default=-1)
+        left = spare if spare in places else max(places, key=self._cost_of)
+        self._least = self._exchanged(self._least, left, unit)
+        if unit not in self._whole:
+            self._whole = self._exchanged(self._whole, spare, unit)
 
-    def _weight(self, unit: int) -> float:
-        """Return the share of the upper limits that a unit takes."""
-        parts = self.rules.weights[:, [unit]].toarray().ravel()
-        return float((parts / np.maximum(self.rules.upper, 1e-300)).sum())
+    @staticmethod
+    def _exchanged(units: list[int], left: int, new: int) -> list[int]:
+        return [*(unit for unit in units if unit != left), new]
+
+    def _cost_of(self, unit: int) -> float:
+        return float(self._costs[unit])
 
     def _ways(self, units: list[int]) -> _Ways | None:
         """Return how units can enter the completion; None if it holds no other units than those selected."""

@@ -362,7 +362,7 @@ class RowActiveSet(ActiveSet):
         is_free = self.admission is None or self.admission.is_open(self.panel)
         if self._ahead > 1 and n_units > 1 and is_free and not len(self._close_rows()):
             return self._grow_ahead(n_units, least)
-        for n_added in range(min(n_units, MOST_AT_ONCE)):
+        for n_added in range(min(n_units, MOST_AT_ONCE if is_free else 1)):
             merits = self._admitted(self.merits())
             unit = best_of(merits, self.problem.tie)
             if merits[unit] <= (0.0 if self.is_filling else least):  # what a lower limit asks for has no price
