@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from l20fs.objective.least_squares import LeastSquares
@@ -73,6 +73,7 @@ def sizes_of_panels(problem, penalty, rules):
 
 @SOLVERS
 @given(seed=SEEDS)
+@example(seed=1872)  # the last stage of swap is in the way of a larger panel
 @settings(max_examples=25)
 def test_every_answer_meets_the_rules(solver, seed):
     random = np.random.default_rng(seed)

@@ -342,8 +342,9 @@ class SolutionPath:
         is_included, is_required = rules == RULES.index("included"), rules == RULES.index("required")
         scores[is_included | is_required] = 0.0
         units, norms = self._occupied.last()
-        rules[units] = wanted
-        scores[units] = norms if ranking == "norm" else self._entry_scores()
+        is_ranked = rules[units] != RULES.index("excluded")  # some of them may not fit beside what constraints require
+        rules[units[is_ranked]] = wanted
+        scores[units[is_ranked]] = (norms if ranking == "norm" else self._entry_scores())[is_ranked]
         return self._with_first(rules, scores, is_included, is_required)
 
     def _with_first(self, rules: Array, scores: Array, is_included: Array, is_required: Array) -> SolutionPath:
