@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from samples import SOLVERS
 
-from l20fs import AHIHT, L20Selector, __version__
+from l20fs import AHIHT, Constraints, L20Selector, __version__
 from l20fs.anndata import matrix, select_genes
 
 ROOT = Path(__file__).parents[1]
@@ -917,3 +917,18 @@ def test_a_callback_is_called_as_it_is():
     counter = Counter()
     select_genes(make_cells(), "type", n_genes=4, mask_var=np.arange(N_GENES) > 2, callback=counter)
     assert counter.n_calls >= 4
+
+
+def test_two_markers_for_every_type_by_names_and_with_a_mask():
+    adata = make_cells(n_genes=60)
+    log = adata.X.toarray()
+    types = adata.obs["type"].to_numpy().astype(str)
+    owner = np.argmax([log[types == label].mean(axis=0) for label in np.unique(types)], axis=0)
+    adata.var["candidate"] = np.arange(60) % 7 > 0
+    constraints = Constraints(min_per_class=2, exclusive=[["gene 3", "gene 8"]])
+    select_genes(adata, "type", n_genes=8, mask_var="candidate", constraints=constraints)
+    chosen = adata.var["l20fs"].to_numpy()
+    assert np.bincount(owner[chosen], minlength=3).min() >= 2
+    assert not chosen[[3, 8]].all()
+    assert adata.var["candidate"][chosen].all()
+    assert adata.uns["l20fs"]["params"]["constraints"].startswith("at least 2 features of each class, at most one of")

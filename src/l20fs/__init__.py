@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from l20fs.estimators.selector import L20Selector
     from l20fs.estimators.selector_cv import L20SelectorCV
     from l20fs.estimators.stability import StabilitySelector
+    from l20fs.inputs.panel_constraints import Constraints
     from l20fs.objective.solution_path import SolutionPath
     from l20fs.prediction.panel import Panel
     from l20fs.solvers import AHIHT, HIHT, SBR, Forward, Swap
@@ -20,6 +21,7 @@ __all__ = [
     "AHIHT",
     "HIHT",
     "SBR",
+    "Constraints",
     "Forward",
     "L20Classifier",
     "L20Regressor",
@@ -39,6 +41,7 @@ _MODULES = {
     "AHIHT": "l20fs.solvers",
     "HIHT": "l20fs.solvers",
     "SBR": "l20fs.solvers",
+    "Constraints": "l20fs.inputs.panel_constraints",
     "Forward": "l20fs.solvers",
     "L20Classifier": "l20fs.estimators.models",
     "L20Regressor": "l20fs.estimators.models",

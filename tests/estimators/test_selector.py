@@ -221,16 +221,19 @@ def test_options_belong_to_the_solver_that_has_them(name):
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_callback_and_verbose(planted, capsys, solver):
+def test_callback(planted, capsys, solver):
     X, y, _ = planted
     seen = []
-    selector = L20Selector(6, solver=make_solver(solver, max_iter=5000), callback=seen.append, verbose=1).fit(X, y)
+    selector = L20Selector(6, solver=make_solver(solver, max_iter=5000), callback=seen.append).fit(X, y)
     assert [stage.alpha for stage in seen] == selector.path_.alphas.tolist()
     assert [len(stage.rows) for stage in seen] == selector.path_.n_nonzero.tolist()
     assert selector.path_.n_nonzero[0] == 0
+    selector.set_params(callback="print").fit(X, y)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == len(seen)
     assert "lambda=" in lines[0]
+    with pytest.raises(ValueError, match="callback='show' is unknown"):
+        selector.set_params(callback="show").fit(X, y)
 
 
 @pytest.mark.filterwarnings("ignore:n_features_to_select=300 goes beyond")

@@ -224,7 +224,7 @@ def test_groups_of_features_and_an_end_of_the_path_are_as_the_selector_says():
 def test_selectors_samples_and_folds_stay_as_they_were():
     X, y = make_data()
     weights = np.arange(60.0)
-    selector = L20Classifier(5, verbose=1, callback=print, certify=True).fit(X, y)
+    selector = L20Classifier(5, callback=print, certify=True).fit(X, y)
     state = {name: value for name, value in vars(selector).items() if not name.startswith("_")}
     samples, folds = Samples(X, y, weights), make_folds(3, X, y, None, classify=True)
     before = X.copy(), y.copy(), weights.copy()

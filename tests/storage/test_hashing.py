@@ -52,7 +52,7 @@ def test_what_differs_is_told_apart(one, other):
         (np.int64(3), 3),
         (np.float64(0.5), 0.5),
         (np.eye(3)[::2], np.asfortranarray(np.eye(3)[::2])),
-        (L20Selector(3, verbose=1, callback=print), L20Selector(3)),
+        (L20Selector(3, callback=print), L20Selector(3)),
         (methods.MRMR(np.int32(3)), methods.MRMR(3)),
     ],
     ids=lambda value: type(value).__name__,

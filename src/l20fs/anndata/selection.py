@@ -30,7 +30,7 @@ RULES = L20SelectorCV.size_rules
 
 #: Parameters of the cross-validation, and those that it has in common with the selector.
 OF_SEARCH = ("cv", "scoring", "sizes", "n_jobs")
-OF_BOTH = ("alpha", "ridge", "max_features", "callback", "verbose")
+OF_BOTH = ("alpha", "ridge", "max_features", "callback")
 
 
 def select_genes(
@@ -91,7 +91,8 @@ def select_genes(
     **params
         Other parameters of :class:`~l20fs.L20Selector`, and ``cv``, ``scoring``, ``sizes`` and ``n_jobs`` of
         :class:`~l20fs.L20SelectorCV` for a number by cross-validation. A dict of ``class_weight`` has a weight per label.
-        ``include``, ``exclude``, ``penalty_factor`` and ``feature_groups`` take names of genes; indices, masks and arrays
+        ``include``, ``exclude``, ``penalty_factor``, ``feature_groups`` and ``constraints`` take names of genes; indices,
+        masks and arrays
         refer to all genes of ``adata``, also with ``mask_var``. A gene outside ``mask_var`` cannot be included, and need not
         be excluded.
 
@@ -264,7 +265,7 @@ def _search(
 ) -> L20SelectorCV:
     """Choose the number of genes by cross-validation, and set it in the selector."""
     template = L20Selector(**selector.get_params(deep=False))
-    template.set_params(callback=None, verbose=0, certify=False, checkpoint=None)
+    template.set_params(callback=None, certify=False, checkpoint=None)
     search = L20SelectorCV(n_genes, selector=template)
     search.set_params(**{name: params[name] for name in (*OF_SEARCH, *OF_BOTH) if name in params})
     if donors is not None and search.cv is None:
@@ -275,7 +276,7 @@ def _search(
     search.fit(X, labels, groups=donors)
     model = search.model_
     selector.set_params(n_features_to_select=model.n_features_to_select, max_features=model.max_features)
-    selector.set_params(ridge=model.ridge, alpha=model.alpha, callback=None, verbose=0, checkpoint=None)
+    selector.set_params(ridge=model.ridge, alpha=model.alpha, callback=None, checkpoint=None)
     return search
 
 
@@ -306,6 +307,8 @@ def _restricted(asked: L20Selector, genes: Array, candidates: Array) -> L20Selec
     if asked.penalty_factor is not None:
         _places(genes, place, np.flatnonzero(asked.penalty_factor == 0.0).tolist())
         selector.penalty_factor = asked.penalty_factor[candidates]
+    if asked.constraints is not None:
+        selector.constraints = asked.constraints.placed(np.flatnonzero(candidates))
     return selector
 
 
@@ -325,4 +328,6 @@ def _params(asked: L20Selector, genes: Array) -> dict[str, Any]:
     params = asked.get_params()
     params = {"n_genes": params.pop("n_features_to_select"), **params, "solver": make_solver(asked.solver).name}
     params |= {name: genes[params[name]] for name in ("include", "exclude") if params[name] is not None}
+    if asked.constraints is not None:
+        params["constraints"] = asked.constraints.sentence()
     return params

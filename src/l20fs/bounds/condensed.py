@@ -77,7 +77,8 @@ class Condensed:
         members = [penalty.members[unit][varies[penalty.members[unit]]] for unit in units]
         rows = np.concatenate([*members, np.empty(0, dtype=np.intp)])
         nothing = np.zeros((0, 1)), np.zeros((problem.n_targets, 1))
-        columns, self.targets = problem.condensed(rows) if len(rows) else nothing
+        columns, targets = problem.condensed(rows) if len(rows) else nothing
+        self.targets: Array = targets
         owner = np.repeat(np.arange(len(units)), [len(part) for part in members])
         place = np.concatenate([np.arange(len(part)) for part in members] + [np.empty(0, dtype=np.intp)])
         shape = (len(units) + 1, max([len(part) for part in members], default=1) or 1)

@@ -13,7 +13,7 @@ import click
 import numpy as np
 import scipy.sparse as sp
 
-from l20fs import L20Selector
+from l20fs import Constraints, L20Selector
 from l20fs.blocks import FileBlocks, format_bytes
 from l20fs.cli.incoming import as_file, forget, is_there, refuse_twice
 from l20fs.cli.options import DataOptions, ModelOptions, ReadingOptions, flag
@@ -26,6 +26,7 @@ from l20fs.inputs.constraints import Features
 from l20fs.inputs.nuisances import encode_nuisances
 from l20fs.storage.result_folder import command_of
 from l20fs.storage.streams import title_of
+from l20fs.text import counted
 from l20fs.typing import Array, Task
 
 
@@ -182,6 +183,7 @@ def make_selector(
         max_features=max_features,
         include=_indices(features, "include", _refuse_left_out(samples, options.include)),
         exclude=_indices(features, "exclude", _without_left_out(samples, options.exclude)),
+        constraints=make_constraints(features, options),
         feature_groups=groups and [_indices(features, "feature_groups", members) for members in groups.values()],
         checkpoint=checkpoint if isinstance(samples.X, FileBlocks) else None,
     )
@@ -214,6 +216,36 @@ def _without_left_out(samples: Samples, names: list[str] | None) -> list[str] | 
     """Return the names without those of columns that were left out when the file was read, for good."""
     others = set(samples.others).difference(samples.feature_names)
     return None if names is None else [name for name in names if name not in others]
+
+
+def make_constraints(features: Features, options: ModelOptions) -> Constraints | None:
+    """Return the constraints on panels; features of sets and with costs that the table does not have are left out."""
+    known = set(features.names or [])
+    costs = options.costs and {name: cost for name, cost in options.costs.items() if name in known}
+    sets = options.sets and {name: [row for row in rows if row in known] for name, rows in options.sets.items()}
+    _tell_others("costs", options.costs or {}, known)
+    _tell_others("sets", {row for rows in (options.sets or {}).values() for row in rows}, known)
+    constraints = Constraints(
+        min_per_class=options.min_per_class,
+        max_per_class=options.max_per_class,
+        budget=options.budget,
+        costs=costs,
+        exclusive=options.exclusive and [_indices(features, "exclusive", rows) for rows in options.exclusive],
+        sets=sets,
+    )
+    if constraints.are_empty:
+        return None
+    try:
+        constraints.check()
+        return constraints.by_index(features)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+
+
+def _tell_others(option: str, names: Collection[str], known: set[str]) -> None:
+    n_others = len(set(names) - known)
+    if n_others:
+        note(f"{flag(option)}: {n_others} of {counted(len(names), 'feature')} are not in the table, and are left out.")
 
 
 def _indices(features: Features, option: str, names: list[str] | None) -> list[int] | None:

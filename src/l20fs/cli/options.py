@@ -9,7 +9,21 @@ from typing import Any, Self, get_args
 
 import click
 
-from l20fs.cli.parameter_types import SOLVERS, Bytes, Count, Groups, MethodName, Names, Ridge, Scoring, TextValue
+from l20fs.cli.parameter_types import (
+    LIMIT,
+    SOLVERS,
+    Bytes,
+    Columns,
+    Costs,
+    Count,
+    Groups,
+    MethodName,
+    Names,
+    Ridge,
+    Scoring,
+    Sets,
+    TextValue,
+)
 from l20fs.defaults import DEFAULT_CLASS_WEIGHT, DEFAULT_RANKING, DEFAULT_RIDGE, DEFAULT_SCALE, DEFAULT_SOLVER
 from l20fs.evaluation.choice import SizeRule
 from l20fs.evaluation.metrics import IMBALANCE, METRICS
@@ -28,7 +42,10 @@ COMMON = (
 )
 
 #: Options that only the methods of L20Selector take.
-OWN_OPTIONS = ("adjust_for", "alpha", "scale", "class_weight", "ranking", "include", "exclude", "feature_groups")
+OWN_OPTIONS = (
+    *("adjust_for", "alpha", "scale", "class_weight", "ranking", "include", "exclude", "feature_groups"),
+    *("min_per_class", "max_per_class", "budget", "costs", "exclusive", "sets"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +98,12 @@ class ModelOptions:
     include: list[str] | None = None
     exclude: list[str] | None = None
     feature_groups: dict[str, list[str]] | None = None
+    min_per_class: int | None = None
+    max_per_class: int | None = None
+    budget: float | None = None
+    costs: dict[str, float] | None = None
+    exclusive: list[list[str]] | None = None
+    sets: dict[str, list[str]] | None = None
 
     def completed(self) -> Self:
         """Refuse options that the method does not take, and fill in the defaults of those not given."""
@@ -298,5 +321,25 @@ model_options = together(
     click.option("--exclude", type=Names(), help="Features that are never selected: names with commas, or @FILE."),
     click.option(
         "--feature-groups", type=Groups(), help="File with a feature, a tab and its group (a pathway) in each line."
+    ),
+    click.option(
+        "--min-per-class",
+        type=LIMIT,
+        help="Features of each class in a panel at least: those whose mean is highest there; with --sets, of each set.",
+    ),
+    click.option("--max-per-class", type=LIMIT, help="Features of each class, or set, in a panel at most."),
+    click.option(
+        "--budget", type=click.FloatRange(min=0, min_open=True), help="What the features of a panel may cost together."
+    ),
+    click.option("--costs", type=Costs(), help="File with a feature, a tab and its cost in each line.  [default: 1 each]"),
+    click.option(
+        "--exclusive",
+        type=Columns("features of which at most one is selected, with tabs,"),
+        help="File with features in each line of which at most one is selected.",
+    ),
+    click.option(
+        "--sets",
+        type=Sets(),
+        help="File with the sets that --min-per-class and --max-per-class mean: GMT, or a set and a feature in each line.",
     ),
 )

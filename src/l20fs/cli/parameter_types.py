@@ -162,6 +162,64 @@ class Groups(click.ParamType[dict[str, list[str]]]):
         return groups
 
 
+class Columns(click.ParamType[Any]):
+    """File with some columns: the fields of its lines, which are separated by tabs, or by commas if there are no tabs."""
+
+    name = "file"
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return self.read(value, param, ctx) if isinstance(value, str) else value
+
+    def read(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return what the file holds."""
+        lines = [line for line in read_lines(Path(value), param, ctx) if line]
+        separator = "\t" if any("\t" in line for line in lines) else ","
+        rows = [[field.strip() for field in line.split(separator)] for line in lines]
+        for number, row in enumerate(rows, 1):
+            if len(row) < 2:
+                self.fail(
+                    f"{value}: line {number} has one column, {row[0][:60]!r}. Give {self.what} in each line.", param, ctx
+                )
+        if not rows:
+            self.fail(f"{value} is empty. Give {self.what} in each line.", param, ctx)
+        return rows
+
+
+class Costs(Columns):
+    """File with a feature and its cost in each line; the first line may be a header."""
+
+    def __init__(self) -> None:
+        super().__init__("a feature, a tab and its cost")
+
+    def read(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, float]:
+        costs: dict[str, float] = {}
+        for number, (name, cost, *_) in enumerate(super().read(value, param, ctx), 1):
+            try:
+                costs[name] = float(cost)
+            except ValueError:
+                if number > 1:
+                    self.fail(f"{value}: {cost[:60]!r}, the cost of {name[:60]!r}, is no number.", param, ctx)
+        return costs
+
+
+class Sets(Columns):
+    """File with sets of features: GMT, or a set and a feature in each line."""
+
+    def __init__(self) -> None:
+        super().__init__("a set, a tab and a feature, or a set in the format GMT (name, description, features)")
+
+    def read(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, list[str]]:
+        rows = super().read(value, param, ctx)
+        first = 1 if all(len(row) == 2 for row in rows) else 2  # GMT has a description in the second column
+        sets: dict[str, dict[str, None]] = {}
+        for row in rows:
+            sets.setdefault(row[0], {}).update(dict.fromkeys(name for name in row[first:] if name))
+        return {name: list(members) for name, members in sets.items()}
+
+
 class Count(click.IntRange):
     """Whole number between two limits; ``reason`` says why more would make no sense."""
 
@@ -189,6 +247,7 @@ class Count(click.IntRange):
 
 #: Numbers that options take.
 FEATURES = Count(1, 10**8, "no table that fits into a computer has as many features")
+LIMIT = Count(0, 10**8, "no table that fits into a computer has as many features")
 JOBS = Count(1, 1024, "no computer works on as many fits at the same time")
 SEED = Count(0, 2**32 - 1, "seeds have 32 bits")
 #: Share of the lowest loss within which panels are listed.

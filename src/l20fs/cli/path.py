@@ -117,7 +117,7 @@ def path_frame(path: SolutionPath, names: list[str], *, with_gaps: bool) -> pd.D
             }
         )
         if with_gaps:
-            is_known = max(1, path.n_included) <= size < len(path.lower_bounds)
+            is_known = max(1, path.least_size) <= size < len(path.lower_bounds)
             rows[-1]["gap"] = path.gap(size) if is_known else float("nan")
         before = now
     return pd.DataFrame(rows)

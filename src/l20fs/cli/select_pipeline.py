@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 from sklearn.base import clone
 
 from l20fs import L20Selector, PanelAtlas, StabilitySelector
@@ -22,6 +23,7 @@ from l20fs.cli.select_sentences import data_warnings, warn_of_few_folds
 from l20fs.data.readers import DataError, Samples
 from l20fs.defaults import DEFAULT_N_FEATURES
 from l20fs.estimators.base import BaseSelector
+from l20fs.estimators.feasibility import possible_sizes
 from l20fs.estimators.panels import largest_k, ranked_units
 from l20fs.evaluation.choice import choose, choose_each, is_at_limit, search_limits, search_sizes
 from l20fs.evaluation.corrected_score import Estimate, corrected_score, fixed_score
@@ -30,6 +32,7 @@ from l20fs.evaluation.metrics import METRICS, Metric
 from l20fs.evaluation.predictions import JUDGES, Nested, Predictions, nested_scores, predictions_by_k
 from l20fs.evaluation.target_summary import Classes, TargetSummary, summarise
 from l20fs.inputs.names import NamedColumns
+from l20fs.inputs.targets import encode_targets
 from l20fs.text import counted
 from l20fs.typing import Array
 
@@ -67,6 +70,8 @@ def run_selection(samples: Samples, options: SelectOptions, provenance: dict[str
         with working("All near-optimal panels"):
             atlas = list_panels(selector, k, samples, options.atlas)
     provenance = provenance | {"protocol": describe_protocol(predictions, samples), "scoring": metric.name}
+    if isinstance(selector, L20Selector) and selector.constraints is not None:
+        provenance["constraints"] = selector.constraints.sentence()
     findings = Findings(
         samples,
         options,
@@ -205,6 +210,11 @@ def fit_and_validate(
     selector = make_selector(samples, options, max_features, checkpoints.passes)
     # Another method gives a ranking, of which the best k are taken; only the path knows an end before that.
     selector.set_params(n_features_to_select=k if isinstance(selector, L20Selector) else max_features)
+    if isinstance(selector, L20Selector) and selector.constraints is not None and rule != "asked":
+        names = np.array(samples.feature_names, dtype=object)
+        _, possible = possible_sizes(selector, samples.X, encode_targets(samples.y, selector.task), names)
+        k = min(max(k, possible.least), possible.most)
+        selector.set_params(n_features_to_select=k)
     with log.step(), log_of_blocks(samples.X), working("Fit to all samples"):
         units = fit(selector, samples)
     if k > len(units):
@@ -243,7 +253,7 @@ def fit(selector: BaseSelector, samples: Samples) -> list[Array]:
 
 def sizes_to_try(selector: BaseSelector, k: int, largest: int) -> list[int]:
     """Return the numbers of features to evaluate: those of the page and of a search, and the requested one."""
-    least = max(1, selector.path_.n_included) if isinstance(selector, L20Selector) else 1
+    least = max(1, selector.path_.least_size) if isinstance(selector, L20Selector) else 1
     return sorted({max(least, size) for size in search_sizes(largest)} | {k})
 
 

@@ -85,7 +85,7 @@ def nested_answer(findings: Findings) -> str | None:
 
 
 def settings(findings: Findings) -> str | None:
-    """Return the scaling and the ridge that were used, of methods that have them."""
+    """Return the scaling, the ridge and the constraints that were used, of methods that have them."""
     selector = findings.selector
     if not isinstance(selector, L20Selector):
         return None
@@ -93,7 +93,10 @@ def settings(findings: Findings) -> str | None:
     scaling = sentences.how_it_was_scaled(selector.scale, selector.scale_)
     if findings.samples.adjust_for:
         scaling = f"{sentences.adjusted_for(list(findings.samples.adjust_for))} {scaling}"
-    return f"{scaling} {sentences.how_strong_the_ridge_is(selector.ridge, selector.ridge_, n_folds)}"
+    said = [scaling, sentences.how_strong_the_ridge_is(selector.ridge, selector.ridge_, n_folds)]
+    if selector.constraints is not None:
+        said.append(f"Every panel meets the constraints: {selector.constraints.sentence()}.")
+    return " ".join(said)
 
 
 def describe(findings: Findings) -> list[str]:

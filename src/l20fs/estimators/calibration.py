@@ -134,7 +134,7 @@ def folded_calibrations(model: L20Classifier, X: Any, targets: Targets, fit: Cal
     assert codes is not None
     X = X.tocsr() if sp.issparse(X) else X  # of which samples can be taken
     folds = make_folds(model.calibration, X, codes, None, classify=True)
-    sizes = range(max(1, model.path_.n_included), model.path_.largest_refit + 1)
+    sizes = range(max(1, model.path_.least_size), model.path_.largest_refit + 1)
     unfitted = type(model)(**model.get_params(deep=False) | {"calibration": None})
     names = getattr(model, "feature_names_in_", None)
     truth = Outputs(codes, targets.Y.shape[1])

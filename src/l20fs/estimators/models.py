@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
@@ -27,6 +27,7 @@ from l20fs.estimators.frames import without_frame
 from l20fs.estimators.predictor import Predictor
 from l20fs.estimators.selector import L20Selector, Loss
 from l20fs.evaluation.engine import Samples
+from l20fs.inputs.panel_constraints import Constraints
 from l20fs.inputs.targets import Targets, numeric_targets, with_weights
 from l20fs.inputs.validation import refuse_foreign_array, refuse_other_width
 from l20fs.objective.class_scatter import class_scatter
@@ -135,9 +136,9 @@ class L20Classifier(ClassifierMixin, _Model):
         makes the probabilities of panels from thousands of features somewhat too sure. A number of folds, or any ``cv`` of
         scikit-learn: the whole selection is repeated in every fold, which takes so many fits more and knows that price.
         None: nothing is computed, and :meth:`predict_proba` is not available. :class:`L20SelectorCV` has the folds anyway.
-    ranking, max_features, certify, include, exclude, penalty_factor, feature_groups : various
+    ranking, max_features, certify, include, exclude, penalty_factor, feature_groups, constraints : various
         As in :class:`L20Selector`.
-    max_memory, checkpoint, callback, verbose : various
+    max_memory, checkpoint, callback : various
         As in :class:`L20Selector`.
 
     Attributes
@@ -191,10 +192,10 @@ class L20Classifier(ClassifierMixin, _Model):
         exclude: Any = None,
         penalty_factor: Any = None,
         feature_groups: Any = None,
+        constraints: Constraints | None = None,
         max_memory: int | str | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
-        callback: Callable[[Stage], object] | None = None,
-        verbose: int = 0,
+        callback: Callable[[Stage], object] | Literal["print"] | None = None,
     ) -> None:
         super().__init__(
             n_features_to_select,
@@ -213,10 +214,10 @@ class L20Classifier(ClassifierMixin, _Model):
             exclude=exclude,
             penalty_factor=penalty_factor,
             feature_groups=feature_groups,
+            constraints=constraints,
             max_memory=max_memory,
             checkpoint=checkpoint,
             callback=callback,
-            verbose=verbose,
         )
         self.calibration = calibration
 

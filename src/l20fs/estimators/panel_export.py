@@ -263,7 +263,7 @@ def sizes_of(selector: BaseSelector, k: int, k_max: int | None, n_targets: int) 
         raise ValueError(f"The selector selects {k} features, and a panel needs at least one. Ask for more features.")
     least, most = 1, len(units)
     if isinstance(selector, L20Selector):
-        least, most = max(1, selector.path_.n_included), max(k, min(most, selector.path_.largest_refit))
+        least, most = max(1, selector.path_.least_size), max(k, min(most, selector.path_.largest_refit))
     largest = min(most, largest_k(n_targets) if k_max is None else max(k_max, least))
     return sorted({*range(least, largest + 1), k}), units
 

@@ -72,7 +72,7 @@ def unit_norms(path: SolutionPath, units: Sequence[Array]) -> list[float]:
 def panel_weights(path: SolutionPath, heads: Array, k: int) -> Array:
     """Return the least-squares weights, (k, n_classes), on exactly the best k features, those included always among them."""
     # What is included is there for every k, and weighs in whether it is shown or not.
-    return path.refit(max(k, path.n_included)).coef[:, heads[:k]].T
+    return path.refit(max(k, path.least_size)).coef[:, heads[:k]].T
 
 
 class Substitute(NamedTuple):

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from l20fs.estimators.base import BaseSelector
 from l20fs.estimators.selection_table import selection_frame
+from l20fs.inputs.panel_constraints import Constraints
 from l20fs.objective.solution_path import SolutionPath
 from l20fs.prediction.linear_rule import LinearRule
 from l20fs.typing import Array, Size
@@ -33,12 +34,14 @@ class PathSelector(BaseSelector):
     alpha: float | None
     max_features: int | None
     max_memory: int | str | None
+    constraints: Constraints | None
 
     def _select(self, k: Size) -> Array:
         path = self.path_
         if k is None:
             return path.is_selected
         self._refuse_less_than_included(k, self._n_wanted(k, path.n_units), path.n_included)
+        self._refuse_less_than_required(k, self._n_wanted(k, path.n_units))
         if self.alpha is not None and path.sizes[-1] == path.n_included:
             return path.is_selected  # the user chose a lambda at which nothing else is worth its price
         return super()._select(k)
@@ -190,7 +193,16 @@ class PathSelector(BaseSelector):
         if not hasattr(self, "ebic_"):
             raise ValueError("n_features_to_select='ebic' was set after fit, which did not compute it. Fit again.")
         # With more included features than samples allow for, all are infinite and none is added.
-        return max(self.path_.n_included, int(np.argmin(self.ebic_)))
+        return max(self.path_.least_size, int(np.argmin(self.ebic_)))
+
+    def _refuse_less_than_required(self, size: Any, k: int) -> None:
+        """Refuse a number of features with which the constraints cannot be met on the path."""
+        if k < self.path_.least_size:
+            wishes = "" if self.constraints is None else f" ({self.constraints.sentence()})"
+            raise ValueError(
+                f"n_features_to_select={size!r} is less than the {self.path_.least_size} {self._units} that the constraints"
+                f"{wishes} need on this path. Ask for more, or fit again with this number."
+            )
 
     def _refuse_less_than_included(self, size: Any, k: int, n_included: int) -> None:
         """Refuse a number of features that leaves no room for those that are included."""

@@ -1,14 +1,19 @@
-"""The penalty of a selector: what its include, exclude, penalty_factor and feature_groups mean for the rows of W."""
+"""The penalty of a selector: what its feature constraints and constraints on panels mean for the rows of W."""
 
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from l20fs.inputs.constraints import FEATURE_CONSTRAINTS, Features, resolve_constraints
+from l20fs.inputs.panel_constraints import Constraints
+from l20fs.inputs.targets import Targets
 from l20fs.objective.least_squares import LeastSquares
+from l20fs.objective.panel_rules import PanelRules
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.typing import Array
 
@@ -36,6 +41,55 @@ def penalty_of(selector: Any, varies: Array, names: Array | None) -> RowPenalty:
             f"All {len(varies)} features are excluded or constant, so there is nothing to select. Exclude fewer."
         )
     return penalty
+
+
+def panel_penalty(selector: Any, problem: LeastSquares, targets: Targets, names: Array | None) -> RowPenalty:
+    """Return the penalty that the parameters of a selector ask for, with the rules of its ``constraints``."""
+    penalty, constraints = penalty_of(selector, problem.design.varies, names), selector.constraints
+    if constraints is None or constraints.are_empty:
+        return penalty
+    return replace(penalty, rules=rules_of(constraints, penalty, problem, targets, names))
+
+
+def rules_of(
+    constraints: Constraints, penalty: RowPenalty, problem: LeastSquares, targets: Targets, names: Array | None
+) -> PanelRules:
+    """Return the rules that constraints set for the units of a penalty."""
+    features = Features(problem.n_features, names)
+    class_of = highest_class(problem, targets) if constraints.need_classes else None
+    limits = constraints.limits(features, targets.classes, class_of)
+    places = np.repeat(np.arange(len(limits)), [len(limit.features) for limit in limits])
+    rows, values = (np.concatenate([limit[part] for limit in limits]) for part in (1, 2))
+    units = penalty.unit_of[rows]
+    weights = sp.coo_array((values, (places, units)), shape=(len(limits), penalty.n_units)).tocsr()
+    weights.eliminate_zeros()
+    lower, upper = (np.array([limit[part] for limit in limits]) for part in (3, 4))
+    return PanelRules(weights, lower, upper, tuple(limit.name for limit in limits))
+
+
+def highest_class(problem: LeastSquares, targets: Targets) -> Array:
+    """Return the index of the class in which the mean of each feature is highest, the first of several; takes a pass.
+
+    Examples
+    --------
+    >>> from l20fs.inputs.targets import encode_targets
+    >>> targets = encode_targets(np.array(["a", "a", "b", "b"]))
+    >>> X = np.array([[1, 0, 3.0], [2, 1, 0], [1, 5, 3], [1, 5, 0]])
+    >>> highest_class(LeastSquares(X, targets.Y), targets)
+    array([0, 1, 0])
+    """
+    if targets.codes is None or targets.classes is None:
+        raise ValueError(
+            "min_per_class and max_per_class need one class label per sample, and y holds numbers or several columns. Give "
+            "sets of features, or no limits per class."
+        )
+    # The products with one-hot labels are sums of the deviations of a feature within a class.
+    sums = problem.design.pull(problem.targets).astype(np.float64, copy=False)
+    sizes = np.bincount(targets.codes, weights=targets.sample_weight, minlength=len(targets.classes)) * problem.y_scale
+    means = np.full(sums.shape, -np.inf)
+    np.divide(sums, sizes[:, None], out=means, where=sizes[:, None] > 0.0)
+    largest = np.abs(means, out=np.zeros_like(means), where=np.isfinite(means)).max(axis=0)
+    return np.asarray((means >= means.max(axis=0) - problem.tie * largest).argmax(axis=0))
 
 
 def warn_of_idle_features(problem: LeastSquares, penalty: RowPenalty, names: Array | None) -> None:

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from l20fs.estimators.feasibility import SizeRange
 from l20fs.evaluation.choice import search_limits, search_sizes
 from l20fs.inputs.validation import check_number
 from l20fs.objective.ridge import check_ridge
-from l20fs.objective.row_penalty import RowPenalty
 
 
 @dataclass(frozen=True)
@@ -54,25 +54,19 @@ class SearchGrid:
             if not len(self.sizes):
                 raise ValueError("sizes=[] leaves nothing to choose from. Give one number of features or more, or None.")
 
-    def limits(self, penalty: RowPenalty) -> list[int]:
+    def limits(self, possible: SizeRange) -> list[int]:
         """Return the largest numbers to try, one after the other while the best is there; one if the user gave it."""
         if self.sizes is not None:
             return [max(self.sizes)]
-        return search_limits(n_allowed(penalty)) if self.max_features is None else [self.max_features]
+        return search_limits(possible.most) if self.max_features is None else [self.max_features]
 
-    def counts(self, penalty: RowPenalty, limit: int, wanted: int | None) -> list[int | None]:
+    def counts(self, possible: SizeRange, limit: int, wanted: int | None) -> list[int | None]:
         """Return the numbers of features, or of groups, in ascending order; one that is ``wanted`` is among them."""
         tried = search_sizes(limit) if self.sizes is None else self.sizes
-        least, most = len(penalty.included), n_allowed(penalty)
-        counts = {max(least, min(int(size), most)) for size in tried}
+        counts = {max(possible.least, min(int(size), possible.most)) for size in tried}
         if wanted is not None:
-            counts.add(min(wanted, most))
+            counts.add(min(wanted, possible.most))
         return list[int | None](sorted(counts))
-
-
-def n_allowed(penalty: RowPenalty) -> int:
-    """Return the number of features, or of groups, that are not excluded."""
-    return int(np.count_nonzero(penalty.costs < np.inf))
 
 
 def _listed(values: Any) -> list[Any]:

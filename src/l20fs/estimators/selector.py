@@ -7,6 +7,7 @@ import numbers
 import os
 import warnings
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
@@ -26,6 +27,7 @@ from l20fs.defaults import (
 )
 from l20fs.design import Scale, checked_units, probe
 from l20fs.estimators.base import About
+from l20fs.estimators.feasibility import refuse_size, size_range
 from l20fs.estimators.frames import checked_array
 from l20fs.estimators.near_optimal import (
     NOTHING,
@@ -37,8 +39,9 @@ from l20fs.estimators.near_optimal import (
 )
 from l20fs.estimators.panel_atlas import PanelAtlas
 from l20fs.estimators.path_selector import PathSelector
-from l20fs.estimators.penalty import penalty_of, warn_of_idle_features
+from l20fs.estimators.penalty import panel_penalty, penalty_of, warn_of_idle_features
 from l20fs.inputs.frames import names_of_columns
+from l20fs.inputs.panel_constraints import Constraints
 from l20fs.inputs.targets import Targets, warn_of_numbers_as_labels, weights_of_targets
 from l20fs.inputs.validation import check_choice, check_flag, check_number, refuse_masked, validate_beside_blocks
 from l20fs.objective import make_problem
@@ -137,6 +140,11 @@ class L20Selector(PathSelector):
     feature_groups : array of shape (n_features,) of labels, list of lists, dict of name: list, or None, default=None
         Features that are selected together or not at all, by names or indices; those not mentioned stand alone. A group
         costs as much as its features that vary. It is included (excluded) if one of its features is.
+    constraints : Constraints or None, default=None
+        What a panel must have besides: so many features per class or set at least or at most, costs within a budget,
+        features that exclude each other (:class:`~l20fs.Constraints`, docs/penalty.md). Every selection meets them, from the
+        least size at which that is possible; with the solvers ``"forward"``, ``"swap"`` and ``"sbr"`` and
+        ``loss="squared"``.
     max_memory : int, str or None, default=None
         How much memory the fit may take where X comes in blocks, as a Dask array or from a file: a number of bytes, or a
         text such as ``"4G"``. A memory map (``numpy.load(file, mmap_mode="r")``) that is small against it is loaded. None:
@@ -145,10 +153,8 @@ class L20Selector(PathSelector):
         A folder in which every pass over the blocks of X leaves its result, so that a fit that was interrupted or killed
         is resumed when it is called again on the same data, with the same result to the last digit. Any X that
         is dense is then taken in blocks. Delete the folder when it is no longer needed.
-    callback : callable or None, default=None
-        Called with the :class:`~l20fs.objective.stage.Stage` after each lambda.
-    verbose : int, default=0
-        1 prints a line per lambda.
+    callback : callable, "print" or None, default=None
+        Called with the :class:`~l20fs.objective.stage.Stage` after each lambda; ``"print"`` prints a line.
 
     Attributes
     ----------
@@ -246,10 +252,10 @@ class L20Selector(PathSelector):
         exclude: Any = None,
         penalty_factor: Any = None,
         feature_groups: Any = None,
+        constraints: Constraints | None = None,
         max_memory: int | str | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
-        callback: Callable[[Stage], object] | None = None,
-        verbose: int = 0,
+        callback: Callable[[Stage], object] | Literal["print"] | None = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.solver = solver
@@ -267,10 +273,10 @@ class L20Selector(PathSelector):
         self.exclude = exclude
         self.penalty_factor = penalty_factor
         self.feature_groups = feature_groups
+        self.constraints = constraints
         self.max_memory = max_memory
         self.checkpoint = checkpoint
         self.callback = callback
-        self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, adjust_for: Any = None) -> Self:
         """Fit the path: learn which features explain the targets.
@@ -321,7 +327,8 @@ class L20Selector(PathSelector):
     ) -> PanelAtlas:
         """List all panels whose loss is nearly as low as that of the best, with proof that there are no others.
 
-        All panels have the same number of features, and meet ``include``, ``exclude`` and ``feature_groups``. The loss is
+        All panels have the same number of features, and meet ``include``, ``exclude``, ``feature_groups`` and
+        ``constraints``. The loss is
         that of this selector, least squares with the ridge term. The search is fast if the ridge term is strong
         (docs/panels.md has times); a result that says ``is_complete`` is the same on every machine.
 
@@ -364,10 +371,11 @@ class L20Selector(PathSelector):
         support = self.support_for(self.n_features_to_select if k is None else k)
         data = getattr(self, "_fitted_on", NOTHING) if X is None else FittedOn(X, y, sample_weight, adjust_for)
         refuse_without_atlas(self.loss, data.X, self.max_memory)
-        problem = self._make_problem(*clone(self)._prepare(*data))
+        X, targets = clone(self)._prepare(*data)
+        problem = self._make_problem(X, targets)
         refuse_other_samples(self.path_, problem)
         names = getattr(self, "feature_names_in_", None)
-        penalty = penalty_of(self, problem.design.varies, names)
+        penalty = panel_penalty(self, problem, targets, names)
         return find_panels(problem, penalty, penalty.unit_of[support], limits, names)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -409,12 +417,15 @@ class L20Selector(PathSelector):
         self.n_nuisances_ = 0 if basis is None else len(basis)
         self._warn_of_explained_targets(problem, targets)
         names = getattr(self, "feature_names_in_", None)
-        penalty = penalty_of(self, problem.design.varies, names)
+        penalty = panel_penalty(self, problem, targets, names)
         warn_of_idle_features(problem, penalty, names)
         k_max = self._largest_size(penalty)
+        if penalty.rules is not None:
+            k_max, penalty = self._sized_for_panels(k_max, penalty, problem.design.varies, names)
         solver = make_solver(self.solver)
         target = None if self.alpha is None else float(self.alpha)
-        options: dict[str, Any] = {"target": target, "penalty": penalty, "callback": self._report}
+        report = print_stage if self.callback == "print" else self.callback
+        options: dict[str, Any] = {"target": target, "penalty": penalty, "callback": report}
         if self.loss == "squared":
             path, value = solver.walk(problem, k_max, **options), None
         else:
@@ -423,12 +434,13 @@ class L20Selector(PathSelector):
         path = path.ranked_by(self.ranking)
         if self.n_features_to_select is None:
             k_max = max(k_max, int(path.sizes[-1]))
+        k_max = min(k_max, path.n_selectable)
         self.path_ = path.with_refits(problem, k_max, value)
         if self.loss == "l21":  # for statistics of all samples
             problem = problem.reweighted(bounded_weights(self.sample_weights_, targets.sample_weight))
         if self.n_features_to_select == "ebic":
             self.ebic_ = self._ebic(problem, penalty, k_max)
-            self._warn_if_at_limit(penalty.n_selectable(problem.design.varies))
+            self._warn_if_at_limit(min(penalty.n_selectable(problem.design.varies), path.n_ranked))
         if self.certify:
             self._certify(problem, penalty, k_max)
         self.scores_ = path.scores
@@ -475,6 +487,19 @@ class L20Selector(PathSelector):
         n_allowed = int(np.count_nonzero(penalty.costs < np.inf))
         return min(max(k, self.max_features or 1, n_included), n_allowed)
 
+    def _sized_for_panels(
+        self, k_max: int, penalty: RowPenalty, varies: Array, names: Array | None
+    ) -> tuple[int, RowPenalty]:
+        """Return the size at which the path ends, and the penalty with the size that every panel on it can grow to."""
+        size, rules = self.n_features_to_select, penalty.rules
+        assert rules is not None
+        if isinstance(size, numbers.Real):
+            wanted = min(self._n_wanted(size, penalty.n_units), penalty.n_selectable(varies))
+            refuse_size(penalty, varies, wanted, names)
+        else:
+            wanted = size_range(penalty, varies, names).least
+        return max(k_max, wanted), replace(penalty, rules=replace(rules, size=wanted))
+
     def _refuse_before_reading(self, X: Blocks, targets: Targets) -> None:
         """Raise errors that need no pass over X, which may take an hour."""
         weights_of_targets(targets, self.class_weight)
@@ -504,7 +529,10 @@ class L20Selector(PathSelector):
         rows = rows[varies[rows]]
         n_included, n_selectable = len(penalty.included), penalty.n_selectable(varies)
         ends = np.searchsorted(self.path_.ranking[rows], np.arange(min(k_max, n_selectable) + 1), side="right")
-        return ebic(problem, rows, ends=ends, n_candidates=n_selectable - n_included, n_fixed=n_included)
+        values = ebic(problem, rows, ends=ends, n_candidates=n_selectable - n_included, n_fixed=n_included)
+        if self.path_.least_size > n_included:
+            values[: self.path_.least_size] = np.inf
+        return values
 
     def _warn_if_at_limit(self, n_selectable: int) -> None:
         """Warn if the smallest EBIC is at the end of the path, and there are more features."""
@@ -550,16 +578,6 @@ class L20Selector(PathSelector):
             return penalty
         return penalty.without_lower_limits()
 
-    def _report(self, stage: Stage) -> None:
-        if self.verbose:
-            step_size = "" if math.isnan(stage.lipschitz) else f" L={stage.lipschitz:.4g}"
-            print(
-                f"[L20Selector] lambda={stage.alpha:.4g} rows={len(stage.rows)} f={stage.loss:.6g} "
-                f"objective={stage.objective:.6g}{step_size} steps={stage.n_steps}"
-            )
-        if self.callback is not None:
-            self.callback(stage)
-
     def as_classifier(self) -> L20Classifier:
         """Return an unfitted classifier with the same parameters.
 
@@ -600,6 +618,10 @@ class L20Selector(PathSelector):
                 f"certify=True with loss={self.loss!r} is not available: the bounds are those of squares. Use "
                 "loss='squared', or certify=False."
             )
+        if self.constraints is not None:
+            self._check_constraints(solver)
+        if isinstance(self.callback, str):
+            check_choice("callback", self.callback, ("print",))
         check_flag("fit_intercept", self.fit_intercept)
         check_ridge(self.ridge)
         if self.alpha is not None:
@@ -612,6 +634,26 @@ class L20Selector(PathSelector):
             raise ValueError(
                 "n_features_to_select=None keeps the non-zero rows at alpha, but alpha is None. Give one of the two."
             )
+
+    def _check_constraints(self, solver: Solver) -> None:
+        """Refuse constraints on panels that make no sense, or that the solver or the loss cannot follow."""
+        if not isinstance(self.constraints, Constraints):
+            raise TypeError(f"constraints={self.constraints!r} is no object of l20fs.Constraints. Use one, or None.")
+        self.constraints.check()
+        if not solver.takes_constraints:
+            able = _either(other for other in SOLVERS.values() if other.takes_constraints)
+            raise ValueError(f"constraints with solver={self.solver!r} are not available. Use solver={able}.")
+        if self.loss != "squared":
+            raise ValueError(f"constraints with loss={self.loss!r} are not available. Use loss='squared', or none.")
+
+
+def print_stage(stage: Stage) -> None:
+    """Print a line about the solution at one lambda."""
+    step_size = "" if math.isnan(stage.lipschitz) else f" L={stage.lipschitz:.4g}"
+    print(
+        f"[L20Selector] lambda={stage.alpha:.4g} rows={len(stage.rows)} f={stage.loss:.6g} "
+        f"objective={stage.objective:.6g}{step_size} steps={stage.n_steps}"
+    )
 
 
 def _either(solvers: Iterable[type[Solver]]) -> str:

@@ -13,9 +13,9 @@ from sklearn.utils.metadata_routing import MetadataRouter
 
 from l20fs.design import SampleWeights
 from l20fs.estimators.calibration import calibrations_of_search
+from l20fs.estimators.feasibility import SizeRange, possible_sizes
 from l20fs.estimators.models import L20Classifier, calibrate, fit_part
-from l20fs.estimators.penalty import penalty_of
-from l20fs.estimators.search_grid import SearchGrid, n_allowed
+from l20fs.estimators.search_grid import SearchGrid
 from l20fs.estimators.searched_selector import Model, SearchedSelector
 from l20fs.estimators.selector import L20Selector
 from l20fs.evaluation.choice import Setting, SizeRule, choose, choose_each, is_at_limit, tabulate, tabulate_selections
@@ -32,7 +32,6 @@ from l20fs.inputs.targets import (
     weights_of_targets,
 )
 from l20fs.objective.ridge import auto_ridge_for
-from l20fs.objective.row_penalty import RowPenalty
 from l20fs.objective.solution_path import SolutionPath
 from l20fs.typing import Array, Task
 
@@ -289,14 +288,14 @@ class L20SelectorCV(SearchedSelector):
         steps = Preprocessing(self.preprocess, routed.get("preprocess", {}).get("fit_transform", {}))
         self.preprocess_, samples, parts = steps.apply(samples, folds, self.n_jobs)
         X = samples.X
-        penalty = penalty_of(template, np.ones(X.shape[1], dtype=bool), samples.names)
+        n_units, possible = possible_sizes(template, X, targets, samples.names)
         metric = judged.metric(0 if targets.classes is None else len(targets.classes), samples.score_params)
         calibration = None if metric is not None else "loo"  # a scorer of one's own may ask for probabilities
         models = [self._model(targets, calibration, ridge, alpha) for ridge in grid.ridges for alpha in grid.alphas]
         settings = [Setting(ridge, each.alpha) for each, ridge in zip(models, self._ridges(models, X, targets), strict=True)]
         self._chosen_by = self.n_features_to_select
-        for n_rounds, limit in enumerate(grid.limits(penalty)):
-            self._tried = sizes = self._sizes(penalty, limit)
+        for n_rounds, limit in enumerate(grid.limits(possible)):
+            self._tried = sizes = self._sizes(possible, limit, n_units)
             scores = score_sizes(
                 models,
                 samples,
@@ -314,8 +313,8 @@ class L20SelectorCV(SearchedSelector):
                 ),
             )
             self.cv_results_ = tabulate(settings, sizes, scores.values, scores.n_features)
-            self.best_index_ = self._choose(penalty.n_units)
-            if not self._is_at_limit(penalty):
+            self.best_index_ = self._choose(n_units)
+            if not self._is_at_limit(possible):
                 break
         else:
             self._warn_of_limit()
@@ -324,7 +323,7 @@ class L20SelectorCV(SearchedSelector):
             self.classes_ = targets.classes
         self.n_splits_ = len(folds)
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
-        self._correct_score(scores, metric, penalty.n_units, extra["groups"])
+        self._correct_score(scores, metric, n_units, extra["groups"])
         setting = self.best_index_ // len(sizes)
         model, predicted = models[setting], scores.predictions
         calibrations = None if predicted is None else calibrations_of_search(sizes, predicted, setting, targets, folds)
@@ -360,9 +359,9 @@ class L20SelectorCV(SearchedSelector):
             constraints.put_on(model, samples.names)
         return fit_part(samples.names, model, samples)
 
-    def _is_at_limit(self, penalty: RowPenalty) -> bool:
+    def _is_at_limit(self, possible: SizeRange) -> bool:
         """Whether a number was searched for, the best one lies at the limit, and there are more features."""
-        is_search = isinstance(self.n_features_to_select, str) and self._tried[-1] != n_allowed(penalty)
+        is_search = isinstance(self.n_features_to_select, str) and self._tried[-1] != possible.most
         return is_search and is_at_limit(self.cv_results_, self.best_index_)
 
     def _warn_of_limit(self) -> None:
@@ -430,12 +429,12 @@ class L20SelectorCV(SearchedSelector):
             self._columns = np.flatnonzero(model.support_)
             self.estimator_ = fit_estimator(self.estimator, samples.X[:, self._columns], samples.y, samples.fit_params)
 
-    def _sizes(self, penalty: RowPenalty, limit: int) -> list[int | None]:
+    def _sizes(self, possible: SizeRange, limit: int, n_units: int) -> list[int | None]:
         """Return the numbers of features, or groups, to try; None for the number that alpha leaves."""
         rule = self.n_features_to_select
         if isinstance(rule, str):
-            return self._grid.counts(penalty, limit, None) if self._grid.alphas == [None] else [None]
-        return self._grid.counts(penalty, limit, self._n_wanted(rule, penalty.n_units))
+            return self._grid.counts(possible, limit, None) if self._grid.alphas == [None] else [None]
+        return self._grid.counts(possible, limit, self._n_wanted(rule, n_units))
 
     def _encode(self, y: Array) -> Targets:
         fit_intercept = self._template.fit_intercept

@@ -314,12 +314,14 @@ def _prepared(selector: Any, sizes: tuple[int | None, ...], n_features: int, *, 
     """Return an unfitted copy that covers all sizes, without output."""
     counts = _counts(sizes)
     largest = min(max(counts), n_features) if len(counts) == len(sizes) else None
-    changes: dict[str, Any] = {"max_features": largest, "callback": None, "verbose": 0, "certify": False}
+    changes: dict[str, Any] = {"max_features": largest, "callback": None, "certify": False}
     if not one_ranking:
         changes["sizes"] = counts  # of methods that solve for each size
     known = selector.get_params(deep=False)
     changes = {name: value for name, value in changes.items() if name in known}
-    return clone(selector).set_params(n_features_to_select=largest, **changes)
+    # Under constraints a panel of this size stays within reach, which must not bend those of all smaller sizes.
+    size = largest if known.get("constraints") is None or largest is None else min(counts)
+    return clone(selector).set_params(n_features_to_select=size, **changes)
 
 
 def _counts(sizes: tuple[int | None, ...]) -> list[int]:
@@ -330,7 +332,7 @@ def _features(fitted: Any, sizes: tuple[int | None, ...], *, one_ranking: bool) 
     """Return the features of every size, best first."""
     if not one_ranking or None in sizes:
         return [fitted.order_for(size) for size in sizes]
-    order = fitted.order_for(fitted.n_features_to_select)
+    order = fitted.order_for(min(max(_counts(sizes)), len(fitted.ranking_)))
     ends = np.searchsorted(fitted.ranking_[order], _counts(sizes), side="right")
     return [order[:end] for end in ends]
 

@@ -19,8 +19,9 @@ from l20fs.blocks import refuse_blocks
 from l20fs.evaluation.engine import Parts, Samples
 from l20fs.evaluation.folds import Fold
 from l20fs.evaluation.parallel import results_of
-from l20fs.inputs.constraints import FEATURE_CONSTRAINTS, resolve_constraints
+from l20fs.inputs.constraints import FEATURE_CONSTRAINTS, Features, resolve_constraints
 from l20fs.inputs.frames import collected, collected_targets
+from l20fs.inputs.panel_constraints import Constraints
 from l20fs.inputs.validation import (
     refuse_foreign_array,
     refuse_non_finite,
@@ -194,17 +195,20 @@ class CarriedConstraints:
     names: Array
     labels: Array
     factors: Array
+    of_panels: Constraints | None = None
 
     @classmethod
     def of(cls, selector: Any, samples: Samples, parts: Sequence[Parts] | None) -> CarriedConstraints | None:
         """Return the constraints of a selector if some fold needs them carried."""
         constraints = {name: getattr(selector, name) for name in FEATURE_CONSTRAINTS}
-        if all(part.places is None for part in parts or []) or all(value is None for value in constraints.values()):
+        of_panels = selector.constraints
+        is_free = of_panels is None and all(value is None for value in constraints.values())
+        if all(part.places is None for part in parts or []) or is_free:
             return None
         assert samples.names is not None
-        return cls(
-            samples.names, *resolve_constraints(np.ones(samples.X.shape[1], dtype=bool), samples.names, **constraints)
-        )
+        features = Features(samples.X.shape[1], samples.names)
+        resolved = resolve_constraints(np.ones(features.n_features, dtype=bool), samples.names, **constraints)
+        return cls(samples.names, *resolved, None if of_panels is None else of_panels.by_index(features))
 
     def put_on(self, model: Any, names: Array) -> None:
         """Give an unfitted model the constraints of the columns that it has."""
@@ -212,3 +216,5 @@ class CarriedConstraints:
         labels = np.where(places < 0, len(self.labels) + np.arange(len(names)), self.labels[places])
         factors = np.where(places < 0, 1.0, self.factors[places])
         model.set_params(include=None, exclude=None, penalty_factor=factors, feature_groups=labels)
+        if self.of_panels is not None:
+            model.set_params(constraints=self.of_panels.placed(places))

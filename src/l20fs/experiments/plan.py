@@ -32,7 +32,7 @@ METHOD_KEYS = {"label", "method", "paper_solver", "paper_reading", "params", "gr
 SCALES = get_args(Scale)
 
 #: Parameters that a plan cannot set, because the runner sets them.
-RESERVED = ("n_features_to_select", "max_features", "sizes", "callback", "verbose")
+RESERVED = ("n_features_to_select", "max_features", "sizes", "callback")
 
 
 class PlanError(ValueError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ from l20fs.typing import Array
 FEATURE_CONSTRAINTS = ("include", "exclude", "penalty_factor", "feature_groups")
 
 
-class Constraints(NamedTuple):
+class ResolvedConstraints(NamedTuple):
     """Constraints on each feature.
 
     ``labels`` (n_features,) are equal within a group. ``factors`` (n_features,) are the factors of lambda: 0 for included
@@ -35,7 +35,7 @@ def resolve_constraints(
     exclude: Any = None,
     penalty_factor: Any = None,
     feature_groups: Any = None,
-) -> Constraints:
+) -> ResolvedConstraints:
     """Resolve include, exclude, penalty_factor and feature_groups.
 
     Parameters
@@ -55,10 +55,10 @@ def resolve_constraints(
     --------
     >>> varies, names = np.ones(4, dtype=bool), np.array(["age", "red", "green", "blue"])
     >>> resolve_constraints(varies, names, include=["age"], feature_groups={"colour": ["red", "green", "blue"]})
-    Constraints(labels=array([0, 1, 1, 1]), factors=array([0., 1., 1., 1.]))
+    ResolvedConstraints(labels=array([0, 1, 1, 1]), factors=array([0., 1., 1., 1.]))
     """
     features = Features(len(varies), names)
-    factors = _factors(features, penalty_factor)
+    factors = features.numbers("penalty_factor", "factor", penalty_factor, _check_factor)
     included, excluded = factors == 0.0, factors == np.inf
     included[features.find_all("include", include)] = True
     excluded[features.find_all("exclude", exclude)] = True
@@ -71,7 +71,7 @@ def resolve_constraints(
     stands_alone = ~varies & ~included
     factors[stands_alone & is_in] = 1.0
     labels[stands_alone] = len(varies) + np.flatnonzero(stands_alone)
-    return Constraints(labels, factors)
+    return ResolvedConstraints(labels, factors)
 
 
 class Features:
@@ -131,6 +131,30 @@ class Features:
         by_name = dict(zip(map(str, labels), items, strict=True))
         return [by_name[name] for name in self.names]
 
+    def numbers(self, parameter: str, noun: str, given: Any, check: Callable[[Any, str], None]) -> Array:
+        """Return one number per feature from a list or a dict, 1 where none is given; ``noun`` is for messages.
+
+        ``check`` is called with each number and the name of its feature.
+        """
+        found = np.ones(self.n_features)
+        if given is None:
+            return found
+        if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+            raise ValueError(f"{parameter}={given!r} is not a list. Give one number per feature, or a dict of name: {noun}.")
+        if isinstance(given, Mapping):
+            rows, values = self.find_all(parameter, list(given)), list(given.values())
+        else:
+            rows, values = list(range(self.n_features)), self.in_order(parameter, given)
+            if len(values) != len(rows):
+                raise ValueError(
+                    f"{parameter} has {len(values)} {noun}s for {len(rows)} features. Give one per feature, or a dict of "
+                    f"name or index: {noun}."
+                )
+        for row, value in zip(rows, values, strict=True):
+            check(value, self.called(row))
+        found[rows] = values
+        return found
+
     def find(self, parameter: str, feature: Any) -> int:
         """Return the index of a feature that is given by its name or index."""
         if isinstance(feature, str):
@@ -159,32 +183,14 @@ class Features:
         return self._index[name]
 
 
-def _factors(features: Features, given: Any) -> Array:
-    """Return a factor per feature, 1 where none is given."""
-    factors = np.ones(features.n_features)
-    if given is None:
-        return factors
-    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-        raise ValueError(f"penalty_factor={given!r} is not a list. Give one number per feature, or a dict of name: factor.")
-    if isinstance(given, Mapping):
-        rows, values = features.find_all("penalty_factor", list(given)), list(given.values())
-    else:
-        rows, values = list(range(features.n_features)), features.in_order("penalty_factor", given)
-        if len(values) != len(rows):
-            raise ValueError(
-                f"penalty_factor has {len(values)} factors for {len(rows)} features. Give one per feature, or a dict of "
-                "name or index: factor."
-            )
-    for row, value in zip(rows, values, strict=True):
-        is_number = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
-        value = value.item() if isinstance(value, np.number) else value  # float32 does not hold the limits
-        if not is_number or not (value in (0, np.inf) or LEAST_NUMBER <= value <= LARGEST_NUMBER):
-            raise ValueError(
-                f"penalty_factor={value!r} of {features.called(row)} is not valid. Use a number of at least 0: 0 includes, "
-                f"infinity excludes, any other lies between {LEAST_NUMBER:g} and {LARGEST_NUMBER:g}."
-            )
-    factors[rows] = values
-    return factors
+def _check_factor(value: Any, called: str) -> None:
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
+    value = value.item() if isinstance(value, np.number) else value  # float32 does not hold the limits
+    if not is_number or not (value in (0, np.inf) or LEAST_NUMBER <= value <= LARGEST_NUMBER):
+        raise ValueError(
+            f"penalty_factor={value!r} of {called} is not valid. Use a number of at least 0: 0 includes, infinity excludes, "
+            f"any other lies between {LEAST_NUMBER:g} and {LARGEST_NUMBER:g}."
+        )
 
 
 def _labels(features: Features, given: Any) -> Array:
@@ -272,14 +278,16 @@ def by_index(estimator: Any, names: Array | None) -> Any:
     features = Features(len(names), names)
     for key, given in estimator.get_params().items():
         parameter = key.rpartition("__")[2]
-        if parameter in FEATURE_CONSTRAINTS and given is not None:
+        if parameter in (*FEATURE_CONSTRAINTS, "constraints") and given is not None:
             estimator.set_params(**{key: _by_index(features, parameter, given)})
     return estimator
 
 
 def _by_index(features: Features, parameter: str, given: Any) -> Any:
+    if parameter == "constraints":
+        return given.by_index(features)
     if parameter in ("include", "exclude"):
         return features.find_all(parameter, given)
     if parameter == "penalty_factor":
-        return _factors(features, given)
+        return features.numbers(parameter, "factor", given, _check_factor)
     return _labels(features, given)

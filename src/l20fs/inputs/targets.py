@@ -167,11 +167,14 @@ def weights_of_targets(targets: Targets, class_weight: Any) -> Array | None:
 
 
 def forget_absent_classes(estimator: Any, y: Array | None) -> None:
-    """Remove the weights of classes that are absent from ``y`` from the ``class_weight`` of an estimator."""
-    for key, weights in estimator.get_params().items():
-        if key.rpartition("__")[2] == "class_weight" and isinstance(weights, dict) and y is not None:
+    """Remove classes that are absent from ``y`` from the ``class_weight`` and the quotas of an estimator."""
+    params = estimator.get_params()
+    for key, given in params.items():
+        owner, _, name = key.rpartition("__")
+        is_quota = name in ("min_per_class", "max_per_class") and params[f"{owner}__sets"] is None
+        if (is_quota or name == "class_weight") and isinstance(given, dict) and y is not None:
             present = set(np.unique(y).tolist())
-            estimator.set_params(**{key: {label: weight for label, weight in weights.items() if label in present}})
+            estimator.set_params(**{key: {label: number for label, number in given.items() if label in present}})
 
 
 def with_weights(targets: Targets, sample_weight: Any) -> Targets:

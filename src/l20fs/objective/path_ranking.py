@@ -6,11 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from l20fs.objective.panel_completion import Admission, complete
+from l20fs.objective.panel_rules import PanelRules
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.typing import Array
 
-#: Ranking rules of the features, best first; ``SolutionPath.rules`` holds the position in this tuple.
-RULES = ("included", "weight", "entry", "path", "gradient", "constant", "excluded")
+#: Ranking rules of the features; ``SolutionPath.rules``, which is stored in files, holds the position in this tuple. All but
+#: the last are in the order of the ranking; ``"required"`` comes after ``"included"``.
+RULES = ("included", "weight", "entry", "path", "gradient", "constant", "excluded", "required")
 
 
 class Occupied(NamedTuple):
@@ -58,13 +61,57 @@ def score_rows(occupied: Occupied, closeness: Array, penalty: RowPenalty, varies
     scores[last] = last_norms
     rules[is_included] = RULES.index("included")
     scores[is_included] = np.maximum(scores[is_included], 0.0)
-    lift_included(scores, is_included)
+    lift(scores, is_included)
     return rules, scores
 
 
-def lift_included(scores: Array, is_included: Array) -> None:
-    """Rank the included units above all others, in their own order."""
-    if is_included.any():
-        top = float(scores[~is_included].max(initial=0.0)) or 1.0
-        own = scores[is_included]
-        scores[is_included] = top * (2.0 + own / (own.max() or 1.0))
+def lift(scores: Array, is_first: Array) -> None:
+    """Rank some units above all others, in their own order."""
+    if is_first.any():
+        top = float(scores[~is_first].max(initial=0.0)) or 1.0
+        own = scores[is_first]
+        scores[is_first] = top * (2.0 + own / (own.max() or 1.0))
+
+
+def split_by_rules(order: Array, n_last: int, included: Array, rules: PanelRules, size: int) -> tuple[Array, Array]:
+    """Return the units that a panel needs for the lower limits, and those that do not fit beside the ones before them.
+
+    With the needed units first and without those that do not fit, the first k units of the ranking meet the rules for every
+    k from the number of needed units on.
+
+    Parameters
+    ----------
+    order : array of int
+        Units that may be selected and are not included, best first.
+    n_last : int
+        How many of them are those of the last stage.
+    included : array of int
+    rules : PanelRules
+    size : int
+        Number of units that a panel shall be able to have.
+    """
+    ranks = np.full(rules.weights.shape[1], len(order))
+    ranks[order] = np.arange(len(order))
+    may_enter = ranks < len(order)
+    # Units that bring nothing are not in the last stage, even if lower limits ask for them, or it has fewer than ``size``.
+    # Then it may be in their way, and its last units give way.
+    for n_kept in range(n_last, -1, -1):
+        panel = np.concatenate([included, order[:n_kept]])
+        found = complete(rules, may_enter, panel, max(size, len(panel)))
+        if found is not None and len(found.whole) >= size:
+            break
+    assert found is not None, "the included units have a completion"
+    within = np.zeros_like(may_enter)
+    within[found.least] = True
+    required = complete(rules, may_enter & within, included, len(found.least), order=ranks)
+    assert required is not None, "the least panel is one"
+    admission, chosen, rest = Admission(rules, found), found.least.tolist(), order[~within[order]]
+    barred = [rest[:0]]
+    while rules.is_capped and len(chosen) < admission.n_whole:
+        n_skipped = int(admission.mask(chosen)[rest].argmax())
+        admission.follow(int(rest[n_skipped]), chosen)
+        chosen.append(int(rest[n_skipped]))
+        barred.append(rest[:n_skipped])
+        rest = rest[n_skipped + 1 :]
+    barred.append(rest[~rules.fit_in_turn(chosen, rest)])
+    return np.setdiff1d(required.least, included), np.concatenate(barred)

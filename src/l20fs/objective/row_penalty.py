@@ -105,6 +105,10 @@ class RowPenalty:
         """Return a mask of the features that may have a weight: varying and not excluded."""
         return varies if self.is_plain else varies & (self.costs < np.inf)[self.unit_of]
 
+    def units_to_enter(self, varies: Array) -> Array:
+        """Return a mask of the units that may have a weight."""
+        return np.bincount(self.unit_of, weights=self.may_enter(varies), minlength=self.n_units) > 0.0
+
     def n_selectable(self, varies: Array) -> int:
         """Count the units that may be selected."""
         if self.is_plain:

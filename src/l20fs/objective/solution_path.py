@@ -11,7 +11,8 @@ from typing import BinaryIO
 import numpy as np
 
 from l20fs.objective.least_squares import LeastSquares
-from l20fs.objective.path_ranking import RULES, Occupied, lift_included, score_rows
+from l20fs.objective.panel_rules import PanelRules
+from l20fs.objective.path_ranking import RULES, Occupied, lift, score_rows, split_by_rules
 from l20fs.objective.prox import order_descending
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.objective.stage import Refit, Stage
@@ -44,17 +45,21 @@ class SolutionPath:
         Unit of each feature; units are numbered by their lowest feature.
     order : array of shape (n_features,)
         Feature indices, best first, the members of a unit side by side. Rule ``"included"``: always selected, ordered by
-        the next two rules. ``"weight"``: non-zero in the last stage, by row norm. ``"entry"``: non-zero in the last stage,
-        by the stage from which on they are non-zero, earliest first, and by row norm in that stage if several enter there.
+        the rules for weight and entry. ``"required"``: of the last stage, those with which constraints on panels are met
+        from the least size on, ordered in the same way. ``"weight"``: non-zero in the last stage, by row norm. ``"entry"``:
+        non-zero in the last stage, by the stage from which on they are non-zero, earliest first, and by row norm in that
+        stage if several enter there.
         ``"path"``: non-zero in an earlier stage, the one that stayed longest first. ``"gradient"``: never non-zero, by the
-        distance to entry. ``"constant"`` and ``"excluded"``: last. The norm of a unit is that of its rows together.
+        distance to entry. ``"constant"`` and ``"excluded"``, which are also those that do not fit beside the ones before
+        them under constraints on panels: last. The norm of a unit is that of its rows together.
         Ties go to the lower index.
     rules : array of shape (n_features,)
         Position in :data:`RULES` of the rule that ranks each feature.
     scores : array of shape (n_features,)
         Scores, decreasing along ``order``: the row norm for rule ``"weight"``, above 0 and at most 1 for ``"entry"``,
         between -1 and 0 for ``"path"``, between -2 and -1 for ``"gradient"``, ``-inf`` for a constant or excluded feature;
-        2 to 3 times the largest of all these for ``"included"``. Norms are in the units after ``scale``.
+        2 to 3 times the largest of all these for ``"required"``, and of these for ``"included"``. Norms are in the units
+        after ``scale``.
     tie : array of shape ()
         Relative difference up to which two scores are tied.
     coef_rows : array of shape (n_rows,)
@@ -232,7 +237,7 @@ class SolutionPath:
     @property
     def is_selected(self) -> Array:
         """Mask of the features whose units are non-zero in the last stage, or included."""
-        is_selected = self._of_units(self.rules == RULES.index("included"))
+        is_selected = self._is_in_every_panel.copy()
         is_selected[self._occupied.last()[0]] = True
         return is_selected[self.unit_of] if self._has_groups else is_selected
 
@@ -253,6 +258,17 @@ class SolutionPath:
     def n_included(self) -> int:
         """Number of units that are always selected."""
         return int(np.count_nonzero(self._of_units(self.rules == RULES.index("included"))))
+
+    @cached_property
+    def least_size(self) -> int:
+        """Number of units of the smallest panel: those that are included, or required by constraints on panels."""
+        return int(np.count_nonzero(self._is_in_every_panel))
+
+    @cached_property
+    def _is_in_every_panel(self) -> Array:
+        """Mask of the units that are included or required."""
+        rules = self._of_units(self.rules)
+        return (rules == RULES.index("included")) | (rules == RULES.index("required"))
 
     @cached_property
     def n_selectable(self) -> int:
@@ -323,16 +339,50 @@ class SolutionPath:
         if (self.rules[self.coef_rows] == wanted).all():
             return self
         rules, scores = self._of_units(self.rules).copy(), self._of_units(self.scores).copy()
-        is_included = rules == RULES.index("included")
-        scores[is_included] = 0.0
+        is_included, is_required = rules == RULES.index("included"), rules == RULES.index("required")
+        scores[is_included | is_required] = 0.0
         units, norms = self._occupied.last()
-        rules[units] = wanted
-        scores[units] = norms if ranking == "norm" else self._entry_scores()
-        rules[is_included] = RULES.index("included")
-        lift_included(scores, is_included)
+        is_ranked = rules[units] != RULES.index("excluded")  # some of them may not fit beside what constraints require
+        rules[units[is_ranked]] = wanted
+        scores[units[is_ranked]] = (norms if ranking == "norm" else self._entry_scores())[is_ranked]
+        return self._with_first(rules, scores, is_included, is_required)
+
+    def _with_first(self, rules: Array, scores: Array, is_included: Array, is_required: Array) -> SolutionPath:
+        """Return this path with new rules and scores of the units, those that every panel has lifted above the others."""
+        rules[is_required], rules[is_included] = RULES.index("required"), RULES.index("included")
+        lift(scores, is_required)
+        lift(scores, is_included)
         if self._has_groups:
             rules, scores = rules[self.unit_of], scores[self.unit_of]
         return replace(self, rules=rules, scores=scores)
+
+    def under(self, panel_rules: PanelRules, n_whole: int) -> SolutionPath:
+        """Return this path with a ranking of which the first k units meet rules, for every k from the least size on.
+
+        Parameters
+        ----------
+        panel_rules : PanelRules
+            The rules that the last stage meets.
+        n_whole : int
+            Number of units that a panel shall be able to have.
+
+        Returns
+        -------
+        SolutionPath
+            The same solutions; units that the lower limits need come first (rule ``"required"``), and those that do not fit
+            beside the ones before them are excluded.
+        """
+        rules, scores = self._of_units(self.rules).copy(), self._of_units(self.scores).copy()
+        is_included = rules == RULES.index("included")
+        order = np.argsort(self._of_units(self.ranking), kind="stable")
+        order = order[np.isfinite(scores[order]) & ~is_included[order]]
+        n_last = int(np.count_nonzero(~is_included[self._occupied.last()[0]]))
+        required, barred = split_by_rules(order, n_last, np.flatnonzero(is_included), panel_rules, n_whole)
+        rules[barred], scores[barred] = RULES.index("excluded"), -np.inf
+        is_required = np.zeros_like(is_included)
+        is_required[required] = True
+        scores[is_required] = np.maximum(scores[is_required], 0.0)
+        return self._with_first(rules, scores, is_included, is_required)
 
     def _of_units(self, values: Array) -> Array:
         """Return the value of each unit, from values that are equal for its features."""
@@ -369,7 +419,7 @@ class SolutionPath:
         int
             The number of units; ties go to the smaller one.
         """
-        values = self.losses + alpha * self.costs
+        values = np.where(self.sizes < min(self.least_size, self.sizes[-1]), np.inf, self.losses + alpha * self.costs)
         return int(self.sizes[values <= values.min() * (1.0 + 1e-12)].min())
 
     def alpha_at(self, k: int) -> float:
@@ -408,9 +458,10 @@ class SolutionPath:
         ValueError
             If no stage has exactly ``k`` units.
         """
-        stages = np.flatnonzero(self.sizes == k)
+        stages = np.flatnonzero((self.sizes == k) & (k >= self.least_size))
         if not len(stages):
-            raise ValueError(f"No stage of the path has exactly k={k} rows. Use one of {np.unique(self.sizes).tolist()}.")
+            sizes = np.unique(self.sizes[self.sizes >= self.least_size]).tolist()
+            raise ValueError(f"No stage of the path has exactly k={k} rows. Use one of {sizes}.")
         return self.stage_rows(int(stages[self.losses[stages].argmin()]))
 
     def support(self, k: int) -> Array:
@@ -624,10 +675,11 @@ class SolutionPath:
         return max(0.0, 1.0 - float(self.lower_bounds[k]) / loss) if loss > 0.0 else 0.0
 
     def _check_k(self, k: int) -> int:
-        least, most = max(1, self.n_included), self.n_selectable
+        least, most = max(1, self.least_size), self.n_selectable
         if not least <= k <= most:
             what = "units" if self._has_groups else "features"
             rest = f" that are not excluded; {self.n_included} are included" if least > 1 or most < self.n_units else ""
+            rest += f", {self.least_size} are required by constraints" if self.least_size > self.n_included else ""
             raise ValueError(f"k={k} is outside {least} to {most}, the number of {what}{rest}.")
         return int(k)
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
-import numpy as np
-from sklearn.base import BaseEstimator
-
+from l20fs.inputs.parameter_object import ParameterObject
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.objective.solution_path import SolutionPath
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
 Callback: TypeAlias = Callable[[Stage], object]
 
 
-class Solver(BaseEstimator):
+class Solver(ParameterObject):
     """Base of all solvers of :class:`~l20fs.L20Selector`.
 
     A subclass is a dataclass of its options, which ``get_params`` and ``set_params`` give and take, and implements
@@ -35,6 +33,8 @@ class Solver(BaseEstimator):
     losses: ClassVar[tuple[str, ...]] = ("squared",)
     #: Whether it follows groups of features in an X that comes in blocks of samples.
     groups_in_blocks: ClassVar[bool] = False
+    #: Whether its panels meet constraints such as quotas and budgets.
+    takes_constraints: ClassVar[bool] = False
 
     @abstractmethod
     def walk(
@@ -109,17 +109,3 @@ class Solver(BaseEstimator):
         n_targets, n_features : int
             The shape of W.
         """
-
-    def __eq__(self, other: object) -> bool:
-        if type(self) is not type(other):
-            return NotImplemented
-        return all(_is_equal(value, getattr(other, name)) for name, value in self.get_params(deep=False).items())
-
-    def __hash__(self) -> int:
-        return hash(type(self))  # options can be set
-
-
-def _is_equal(one: Any, other: Any) -> bool:
-    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
-        return type(one) is type(other) and np.array_equal(one, other)
-    return bool(one == other)

@@ -10,16 +10,21 @@ exact minima of the data term with and without a row (:mod:`l20fs.solvers.active
 
 Where units of rows have costs (:mod:`l20fs.objective.row_penalty`), the best to add is the one that brings most per cost,
 which is the first to be worth its price as lambda falls; everything else is judged by f + lambda * cost.
+
+Under rules (:mod:`l20fs.objective.panel_rules`) a path first fills the lower limits by the best units that belong to a panel
+of the least size, and keeps all limits from there on: a unit enters if the panel can still be completed
+(:mod:`l20fs.objective.panel_completion`), and is exchanged or removed if the panel without it meets the rules.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 import numpy as np
 
 from l20fs.objective.least_squares import LeastSquares
+from l20fs.objective.panel_completion import Admission, completion_of
 from l20fs.objective.prox import squared_row_norms
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.objective.solution_path import SolutionPath
@@ -78,6 +83,7 @@ def forward(
     [0, 1, 2, 3]
     """
     active = make_growing_set(problem, penalty)
+    active.admission = admission_of(active, n_rows)
     limit, least = growth_limits(active, n_rows, target)
     stages: list[Stage] = []
     record(stages, stage_of(active, first_alpha(active), n_steps=0), callback)
@@ -138,6 +144,8 @@ def swap(
     """
     exchange_at = range(1, problem.n_features) if sizes is None else sizes
     fallback, active = make_active_set(problem, (), penalty), make_active_set(problem, (), penalty)
+    active.admission = admission_of(active, n_rows)
+    fallback.admission = active.admission and active.admission.copy()
     limit, least = growth_limits(fallback, n_rows, target)
     while fallback.size < limit and fallback.grow(limit - fallback.size, least):
         pass
@@ -146,9 +154,14 @@ def swap(
     while active.size < limit:
         n_before, first = len(active), active.size
         until_exchange = next((size for size in range(first + 1, limit) if size in exchange_at), limit)
-        if not active.grow(until_exchange - first, least):
+        if active.grow(until_exchange - first, least):
+            grown = _stages_since(active, n_before, stages[-1].alpha)
+        elif active.admission is not None and len(fallback) > n_before:
+            # Exchanges have used up what the rules allow; the units that were added first leave room for more.
+            active = _set_of(fallback.units[: n_before + 1], fallback)
+            grown = [stage_of(active, stages[-1].alpha)]
+        else:
             break
-        grown = _stages_since(active, n_before, stages[-1].alpha)
         if active.size in exchange_at:
             alpha = grown[-1].alpha
             active = _better(active, fallback, alpha)
@@ -157,7 +170,7 @@ def swap(
             record(stages, stage, callback)
     if target is not None and not active.penalty.is_even:
         # An exchange for something cheaper was right at the lambda of its stage, and may not be at a smaller one.
-        best = best_stage(stages, target)
+        best = best_stage(stages, target, active)
         if best is not stages[-1]:
             active = active_set_of(best, active)
             stages.append(stage_of(active, stages[-1].alpha))
@@ -202,6 +215,9 @@ def sbr(
     True
     """
     active = make_active_set(problem, (), penalty)
+    active.admission = admission_of(active, n_rows)
+    while active.is_filling and active.grow(1):
+        pass
     limit = min(n_rows, active.penalty.n_units) if target is None else active.penalty.n_units + 1
     alpha = first_alpha(active)
     stages: list[Stage] = []
@@ -213,7 +229,9 @@ def sbr(
         if alpha <= least_merit(active):
             break
         n_replaced = _replace(active, alpha)
-        if alpha == target and (best := best_stage(stages, alpha)).loss + alpha * best.price < active.objective(alpha):
+        if alpha == target and (best := best_stage(stages, alpha, active)).loss + alpha * best.price < active.objective(
+            alpha
+        ):
             # An earlier stage may have more rows that are worth this lambda: what a larger one removed does not come back.
             active = active_set_of(best, active)
             n_replaced += _replace(active, alpha)
@@ -267,18 +285,40 @@ def _better(active: RowActiveSet, fallback: RowActiveSet, alpha: float) -> RowAc
     """Return the active set, or the units that were added first where these are better."""
     n_units = len(active)
     if len(fallback) >= n_units and fallback.objective_at(n_units, alpha) < active.objective(alpha):
-        return make_active_set(active.problem, fallback.units[:n_units], active.penalty)
+        return _set_of(fallback.units[:n_units], fallback)
     return active
 
 
-def best_stage(stages: list[Stage], alpha: float) -> Stage:
-    """Return the stage with the lowest f + alpha * cost."""
-    return min(stages, key=lambda stage: stage.loss + alpha * stage.price)
+def _set_of(units: Iterable[int], like: RowActiveSet) -> RowActiveSet:
+    """Return an active set of other units, under the same rules."""
+    active = make_active_set(like.problem, units, like.penalty)
+    active.admission = like.admission and like.admission.copy()
+    return active
+
+
+def admission_of(active: ActiveSet, n_rows: int) -> Admission | None:
+    """Return the units that may enter a panel under the rules of an active set; None if there are no rules.
+
+    Raises an error if no panel meets them.
+    """
+    penalty, rules = active.penalty, active.penalty.rules
+    if rules is None:
+        return None
+    size = n_rows if rules.size is None else min(n_rows, rules.size)
+    return Admission(rules, completion_of(penalty, active.problem.design.varies, size))
+
+
+def best_stage(stages: list[Stage], alpha: float, active: ActiveSet) -> Stage:
+    """Return the stage with the lowest f + alpha * cost, of those with as many units as the rules ask for."""
+    unit_of = active.penalty.unit_of
+    least = 0 if active.admission is None else active.admission.n_least - len(active.penalty.included)
+    enough = [stage for stage in stages if not least or len(np.unique(unit_of[stage.rows])) >= least]
+    return min(enough or stages[-1:], key=lambda stage: stage.loss + alpha * stage.price)
 
 
 def active_set_of(stage: Stage, like: RowActiveSet) -> RowActiveSet:
     """Return an active set of the units of a stage."""
-    return make_active_set(like.problem, np.unique(like.penalty.unit_of[stage.rows]), like.penalty)
+    return _set_of(np.unique(like.penalty.unit_of[stage.rows]), like)
 
 
 def record(stages: list[Stage], stage: Stage, callback: Callback | None) -> None:
@@ -371,4 +411,5 @@ def path_of(active: ActiveSet, stages: list[Stage]) -> SolutionPath:
     """Assemble the path that ends with the rows of an active set, ranked by entry."""
     values = active.weights[:, np.argsort(active.rows)]
     path = SolutionPath.from_stages(active.problem, stages, values, active.closeness(), active.penalty)
-    return path.ranked_by("entry")
+    path = path.ranked_by("entry")
+    return path if active.admission is None else path.under(active.admission.rules, n_whole=active.admission.n_whole)

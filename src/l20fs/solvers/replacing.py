@@ -24,6 +24,7 @@ class Forward(Solver):
     """
 
     name = "forward"
+    takes_constraints = True
     losses = ("squared", "l21")
 
     walk = staticmethod(forward)
@@ -45,6 +46,7 @@ class Swap(Solver):
     """
 
     name = "swap"
+    takes_constraints = True
     losses = ("squared", "l21")
 
     walk = staticmethod(swap)
@@ -67,5 +69,6 @@ class SBR(Solver):
     """
 
     name = "sbr"
+    takes_constraints = True
 
     walk = staticmethod(sbr)

@@ -110,6 +110,8 @@ class GroupActiveSet(RowActiveSet):
         return np.array([0.5 * float(np.vdot(left, left)) for left in targets])
 
     def add(self, unit: int) -> None:
+        if self.admission is not None:
+            self.admission.follow(unit, self.panel)
         self._add_units([unit])
 
     def remove(self, position: int) -> None:
@@ -161,6 +163,8 @@ class GroupActiveSet(RowActiveSet):
             decreases[number] = np.where(gains > self._negligible, gains - worth[number], -np.inf)
         if not self.penalty.is_even:
             decreases += alpha * (self.unit_costs[self.n_fixed :, None] - self.penalty.prices)
+        if (allowed := self._allowed_exchanges()) is not None:
+            decreases[~allowed] = -np.inf
         highest = float(decreases.max())
         if highest == -math.inf:
             return Exchange(-1, -1, highest)

@@ -25,6 +25,7 @@ import numpy as np
 
 from l20fs.design import BLOCK_ELEMENTS, clear_rooms, smallest_rooms
 from l20fs.objective.least_squares import LeastSquares
+from l20fs.objective.panel_completion import Admission
 from l20fs.objective.prox import squared_row_norms
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.solvers.active_sets.basis import Basis, Triangle, make_basis
@@ -72,6 +73,8 @@ class ActiveSet(ABC):
         h after each row: ``losses[k]`` belongs to ``rows[:k]``.
     n_fixed : int
         How many units at the beginning may not be removed.
+    admission : Admission or None
+        Which units may enter under the rules of the penalty; None: all.
     """
 
     basis: Triangle
@@ -81,6 +84,7 @@ class ActiveSet(ABC):
         self.penalty = penalty or RowPenalty.plain(problem.n_features)
         self.losses = [problem.null_loss]
         self.n_fixed = 0
+        self.admission: Admission | None = None
 
     def __len__(self) -> int:
         return len(self.units)
@@ -142,8 +146,22 @@ class ActiveSet(ABC):
         """Return the gain per cost of each unit: the lambda below which it pays."""
 
     def best_merit(self) -> float:
-        """Return the highest merit."""
-        return float(self.merits().max())
+        """Return the highest merit of a unit that may enter."""
+        return float(self._admitted(self.merits()).max())
+
+    def _admitted(self, values: Array) -> Array:
+        """Return values of the units, with 0 for those that may not enter under the rules."""
+        return values if self.admission is None else np.where(self.admission.mask(self.panel), values, 0.0)
+
+    @property
+    def panel(self) -> list[int]:
+        """Selected units, with those that are included but dependent."""
+        return [*self.penalty.included.tolist(), *self.units[self.n_fixed :]]
+
+    @property
+    def is_filling(self) -> bool:
+        """Whether the lower limits of the rules are not met yet."""
+        return self.admission is not None and not self.admission.rules.is_filled(self.panel)
 
     def closeness(self) -> Array:
         """Return a number per unit that orders the unselected ones: its merit, now or without any selected unit."""
@@ -285,7 +303,7 @@ class RowActiveSet(ActiveSet):
 
     def best_addition(self, alpha: float) -> tuple[int, float]:
         """Return the unit whose addition lowers h + alpha * cost most, and the decrease."""
-        gains = self.gains()
+        gains = self._admitted(self.gains())
         if self.penalty.is_even:
             unit = best_of(gains, self.problem.tie)
             return unit, float(gains[unit]) - alpha
@@ -305,6 +323,8 @@ class RowActiveSet(ActiveSet):
         rises = self.removal_losses()[self.n_fixed :]
         if not len(rises):
             return -1, -math.inf
+        if self.penalty.rules is not None:
+            rises = np.where(self.penalty.rules.may_leave(self.panel)[-len(rises) :], rises, np.inf)
         values = rises if self.penalty.is_even else rises - alpha * self.unit_costs[self.n_fixed :]
         slack = self.problem.tie * float(rises[values.argmin()])
         equals = np.flatnonzero(values <= values.min() + slack) + self.n_fixed
@@ -319,6 +339,8 @@ class RowActiveSet(ActiveSet):
 
     def add(self, unit: int) -> None:
         """Add a unit: one pass over X."""
+        if self.admission is not None:
+            self.admission.follow(unit, self.panel)
         direction, target = self._extend(unit)
         self._apply(self.basis.size - 1, direction, target, self.problem.design.pull(direction[None])[0])
 
@@ -337,12 +359,13 @@ class RowActiveSet(ActiveSet):
         self.losses = [self.problem.null_loss, *(self.problem.null_loss - 0.5 * np.cumsum(brought))]
 
     def grow(self, n_units: int, least: float = 0.0) -> int:
-        if self._ahead > 1 and n_units > 1 and not len(self._close_rows()):
+        is_free = self.admission is None or self.admission.is_open(self.panel)
+        if self._ahead > 1 and n_units > 1 and is_free and not len(self._close_rows()):
             return self._grow_ahead(n_units, least)
-        for n_added in range(min(n_units, MOST_AT_ONCE)):
-            merits = self.merits()
+        for n_added in range(min(n_units, MOST_AT_ONCE if is_free else 1)):
+            merits = self._admitted(self.merits())
             unit = best_of(merits, self.problem.tie)
-            if merits[unit] <= least:
+            if merits[unit] <= (0.0 if self.is_filling else least):  # what a lower limit asks for has no price
                 return n_added
             self.add(unit)
         return n_added + 1
@@ -382,6 +405,7 @@ class RowActiveSet(ActiveSet):
         costs_left = self.unit_costs[self.n_fixed :, None]
         self._is_dependent[:] = False  # on all rows, but perhaps not on all but one
         close = measure_columns(self.problem, self.basis, self.residual, self._close_rows())
+        allowed = self._allowed_exchanges()
         step = max(256, BLOCK_ELEMENTS // max(1, len(self)))
         for start in range(0, self.problem.n_features, step):
             block = slice(start, min(start + step, self.problem.n_features))
@@ -406,6 +430,8 @@ class RowActiveSet(ActiveSet):
                 gains[gains <= 2.0 * self._negligible] = -np.inf
                 gains += 2.0 * alpha * (costs_left - self.penalty.prices[block])
             gains -= worth[:, None]
+            if allowed is not None:
+                gains[~allowed[:, block]] = -np.inf
             highest = float(gains.max())
             slack = self.problem.tie * (abs(highest) + float(worth.max()))
             if 0.5 * (highest - slack) <= best.decrease:
@@ -413,6 +439,11 @@ class RowActiveSet(ActiveSet):
             position, offset = self._first_pair(gains >= highest - slack)
             best = Exchange(self.n_fixed + position, start + offset, 0.5 * float(gains[position, offset]))
         return best
+
+    def _allowed_exchanges(self) -> Array | None:
+        """Return a mask of the exchanges under the rules, (n_removable, n_units); None if there are no rules."""
+        rules = self.penalty.rules
+        return None if rules is None else rules.exchanges(self.panel, self.units[self.n_fixed :])
 
     def _first_pair(self, is_best: Array) -> tuple[int, int]:
         """Return the first of tied pairs: the lowest added unit, then the highest removed one."""
