@@ -35,6 +35,8 @@ class Solver(BaseEstimator):
     losses: ClassVar[tuple[str, ...]] = ("squared",)
     #: Whether it follows groups of features in an X that comes in blocks of samples.
     groups_in_blocks: ClassVar[bool] = False
+    #: How many of the selected features may fail to be measured; an option of some.
+    robust_to: int = 0
 
     @abstractmethod
     def walk(
