@@ -15,6 +15,7 @@ from sklearn.base import clone
 
 from l20fs.blocks import Blocks, PassCache, as_blocks, comes_in_blocks, is_blocks, is_dask_frame, memory_limit
 from l20fs.bounds.certificate import Certificate, certify_penalty, certify_size, lower_bounds, support_loss
+from l20fs.bounds.failure_bound import certify_failures
 from l20fs.defaults import (
     DEFAULT_CLASS_WEIGHT,
     DEFAULT_N_FEATURES,
@@ -75,7 +76,8 @@ class L20Selector(PathSelector):
         while that helps, at every size: the lowest objective, at several times the cost. ``"sbr"`` adds or removes the
         single best feature for falling lambda. ``"ahiht"`` and ``"hiht"`` are the paper's: thresholded gradient steps, one
         per lambda or until convergence; their options belong to the objects :class:`~l20fs.AHIHT` and
-        :class:`~l20fs.HIHT`, as in ``solver=AHIHT(rate=0.5)``.
+        :class:`~l20fs.HIHT`, as in ``solver=AHIHT(rate=0.5)``. ``Forward(robust_to=1)`` and ``Swap(robust_to=1)`` select
+        for the smallest loss when the worst of the selected features fails to be measured.
     alpha : float or None, default=None
         The lambda at which the path ends. If fewer rows are non-zero there than ``n_features_to_select`` asks for, the
         others follow by the ranking rules (``path_.rules``); if none is, nothing is selected but what is included. None: the
@@ -158,7 +160,8 @@ class L20Selector(PathSelector):
         The labels in sorted order, if y holds labels.
     certificate_ : Certificate
         With ``certify=True``: ``lower_bound``, ``upper_bound`` and ``gap`` of the objective for the features selected by
-        ``fit``, and the features that are certainly in, or not in, the best selection of that size (at that ``alpha``).
+        ``fit``, and the features that are certainly in, or not in, the best selection of that size (at that ``alpha``). With
+        ``robust_to=1`` the objective is the loss without the worst of them.
     sample_weights_ : array of shape (n_samples,)
         With ``loss="l21"``: how much each training sample counted in the end, ``sample_weight`` divided by the length of
         its error; least squares with these weights has the same ``coef_``. Look at the smallest ones for wrong labels.
@@ -335,6 +338,8 @@ class L20Selector(PathSelector):
             self._warn_if_at_limit(penalty.n_selectable(problem.design.varies))
         if self.certify:
             self._certify(problem, k_max)
+            if solver.robust_to:
+                self._certify_failures(problem, penalty)
         self.scores_ = path.scores
         self.objective_ = path.objectives
         self.n_iter_ = max(1, int(path.n_iters.sum()))
@@ -419,6 +424,13 @@ class L20Selector(PathSelector):
             if not k:  # EBIC chooses nothing, of which there is nothing to prove
                 return
             self.certificate_ = certify_size(problem, k, support_loss(problem, self.path_.support(k)))
+
+    def _certify_failures(self, problem: LeastSquares, penalty: RowPenalty) -> None:
+        """Compute the certificate of the loss without the worst of the selected features."""
+        k = min(self._n_wanted(self.n_features_to_select, penalty.n_units), self.path_.n_ranked)
+        if k:
+            worst = float(self.path_.failure_losses(k).max())
+            self.certificate_ = certify_failures(problem, k, worst, penalty=penalty)
 
     def _report(self, stage: Stage) -> None:
         if self.verbose:

@@ -1,0 +1,143 @@
+r"""Lower bounds on the loss of panels whose worst unit fails.
+
+Of a panel S of k units, :math:`r(S) = \max_{i \in S} h(S \setminus i)` is what is left when the worst one cannot be measured.
+A cut (:mod:`l20fs.bounds.relaxation`) bounds h by a decreasing function of the sum of scores, so that the failure of the unit
+with the largest score gives
+
+.. math:: r(S) \ge \phi\Bigl(\sum_{j \in S} s_j - \max_{i \in S} s_i\Bigr) \ge \phi(s_{(2)} + \dots + s_{(k)})
+
+for all panels, with the scores in falling order. Every cut holds; those of the relaxations for k and for k - 1 units are
+used. The bound is at least that of the best panel of k - 1 units.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from l20fs.bounds.certificate import ROUNDING, Certificate, certify_size, has_ridge
+from l20fs.bounds.relaxation import Cut, measure, relax
+from l20fs.objective.least_squares import LeastSquares
+from l20fs.objective.row_penalty import RowPenalty
+from l20fs.typing import Array
+
+
+def certify_failures(
+    problem: LeastSquares, k: int, upper_bound: float, *, penalty: RowPenalty | None = None, tol: float = 1e-4
+) -> Certificate:
+    """Certify the loss of a panel of k units without its worst one: the gap to the optimum, and features in or out.
+
+    Parameters
+    ----------
+    problem : LeastSquares
+        The data term, with a ridge term for bounds that are tight.
+    k : int
+        Number of units of a panel.
+    upper_bound : float
+        The largest of the losses of one such panel without one of its units.
+    penalty : RowPenalty or None, default=None
+        What is included, excluded or grouped.
+    tol : float
+        Relative accuracy to which the relaxation is solved.
+
+    Returns
+    -------
+    Certificate
+        Lower and upper bound, and the features proved to be in or out of all panels whose worst case is as good.
+
+    Examples
+    --------
+    >>> from l20fs.bounds.certificate import support_loss
+    >>> X, Y = np.diag([1.0, 2.0, 1.0, 3.0]), np.eye(4)[:, [1, 3]]
+    >>> problem = LeastSquares(X, Y, ridge=1.0)
+    >>> worst = max(support_loss(problem, np.array([j])) for j in (1, 3))
+    >>> certificate = certify_failures(problem, 2, worst)
+    >>> certificate.proved_out, round(certificate.gap, 2)
+    (array([0, 2]), 0.12)
+    """
+    penalty = penalty or RowPenalty.plain(problem.n_features)
+    lower, margin = 0.0, ROUNDING[problem.dtype] * problem.null_loss
+    is_in, is_out = np.zeros((2, penalty.n_units), dtype=bool)
+    if k <= 1:
+        lower = problem.null_loss  # without its only unit nothing is left
+    elif has_ridge(problem):
+        for cut in _cuts(problem, k, penalty, tol):
+            loads = failure_loads(_unit_scores(problem, cut, penalty), k, penalty.included)
+            lower = max(lower, float(cut.bound(loads.largest)))
+            is_in |= cut.bound(loads.without) > upper_bound + margin
+            is_out |= cut.bound(loads.with_it) > upper_bound + margin
+    elif not penalty.has_groups:
+        lower = certify_size(problem, k - 1, upper_bound).lower_bound
+    if not upper_bound >= lower - margin:
+        raise ValueError(
+            f"upper_bound={upper_bound:.9g} is below {lower:.9g}, the lower bound of all panels. Compute it from a panel, "
+            "as the largest loss without one of its units."
+        )
+    proved = (np.flatnonzero(mask[penalty.unit_of]) for mask in (is_in, is_out))
+    return Certificate(min(lower, upper_bound), upper_bound, *proved, rounding=margin)
+
+
+def _cuts(problem: LeastSquares, k: int, penalty: RowPenalty, tol: float) -> list[Cut]:
+    """Return cuts of the relaxations for as many rows as k units have, and for one unit less."""
+    may_enter = penalty.may_enter(problem.design.varies)
+    is_included = (penalty.costs == 0.0)[penalty.unit_of] & may_enter
+    forced, is_free = np.flatnonzero(is_included), may_enter & ~is_included
+    first = measure(problem, problem.targets)
+    cuts, n_free = [first], int(np.count_nonzero(is_free))
+    sizes = np.sort(np.bincount(penalty.unit_of, weights=may_enter))[::-1]
+    for n_units in (k, k - 1):
+        n_rows = min(int(sizes[:n_units].sum()), len(forced) + n_free)
+        if n_rows > len(forced):
+            heaviest = np.argsort(-np.where(is_free, first.scores, -1.0))[: min(n_rows + 32, n_free)]
+            cuts += [
+                relaxed.cut
+                for relaxed in relax(problem, n_rows, start=heaviest, tol=tol, forced=forced, is_free=is_free)
+            ]
+    return cuts
+
+
+def _unit_scores(problem: LeastSquares, cut: Cut, penalty: RowPenalty) -> Array:
+    """Return the score of each unit, 0 where it cannot be selected."""
+    scores = np.where(penalty.may_enter(problem.design.varies), cut.scores, 0.0)
+    return np.bincount(penalty.unit_of, weights=scores, minlength=penalty.n_units)
+
+
+class Loads(NamedTuple):
+    """Largest sums of the scores of a panel but for the largest: of all panels, of those with, and without, each unit."""
+
+    largest: float
+    with_it: Array
+    without: Array
+
+
+def failure_loads(scores: Array, k: int, included: Array) -> Loads:
+    """Return the largest sum of the scores of a panel of k units, without its largest score.
+
+    Such a sum rises with every score, so that the panel with the largest scores has it.
+
+    Examples
+    --------
+    >>> failure_loads(np.array([1.0, 4.0, 3.0, 2.0]), 2, included=np.array([], dtype=int))
+    Loads(largest=3.0, with_it=array([1., 3., 3., 2.]), without=array([3., 2., 3., 3.]))
+    """
+    is_included = np.zeros(len(scores), dtype=bool)
+    is_included[included] = True
+    free = np.flatnonzero(~is_included)
+    free = free[np.argsort(-scores[free], kind="stable")]
+    n_chosen = min(max(k - len(included), 0), len(free))
+    chosen, others = free[:n_chosen], free[n_chosen:]
+    panel = np.sort(np.concatenate([scores[included], scores[chosen]]))
+    largest = float(panel[:-1].sum())
+    with_it, without = np.full((2, len(scores)), largest)
+    without[included] = np.inf  # a panel without them is none
+    if n_chosen:
+        last, following = scores[chosen[-1]], scores[others[0]] if len(others) else 0.0
+        rest = np.delete(panel, np.searchsorted(panel, last))
+        with_it[others] = rest.sum() + scores[others] - np.maximum(rest.max(initial=0.0), scores[others])
+        for unit in chosen:
+            rest = np.delete(panel, np.searchsorted(panel, scores[unit]))
+            without[unit] = rest.sum() + following - max(rest.max(initial=0.0), following)
+    else:
+        with_it[others] = np.inf
+    return Loads(largest, with_it, without)
