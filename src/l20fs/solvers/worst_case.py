@@ -25,7 +25,8 @@ from l20fs.objective.stage import Stage
 from l20fs.solvers.active_sets.failures import Changes, FailureRows, make_failure_set
 from l20fs.solvers.active_sets.rows import NEGLIGIBLE
 from l20fs.solvers.base import Callback
-from l20fs.solvers.greedy import first_alpha, path_of, record, stage_of
+from l20fs.solvers.greedy import first_alpha, path_of, record, stage_of, swap
+from l20fs.typing import Array
 
 
 class Change(NamedTuple):
@@ -48,8 +49,8 @@ def worst_case(
 ) -> SolutionPath:
     """Add the unit that leaves the smallest r, and optionally exchange units while that lowers r, at every size.
 
-    With exchanges r is at most that without them, and no exchange of one unit for another lowers it, nor h where r stays,
-    by more than 1e-9 of f at W = 0 (5e-7 if X is float32).
+    With exchanges r is at most that without them and that of :func:`~l20fs.solvers.greedy.swap`, and no exchange of one unit
+    for another lowers it, nor h where r stays, by more than 1e-9 of f at W = 0 (5e-7 if X is float32).
 
     Parameters
     ----------
@@ -80,8 +81,9 @@ def worst_case(
     """
     penalty = penalty or RowPenalty.plain(problem.n_features)
     _refuse(problem, penalty, target)
-    active, nested = (make_failure_set(problem, (), penalty) for _ in range(2))
+    active = make_failure_set(problem, (), penalty)
     limit = min(n_rows, penalty.n_units)
+    starts = _starts(problem, limit, penalty) if with_exchanges else {}
     alpha = first_alpha(active)
     stages: list[Stage] = []
     record(stages, stage_of(active, alpha, n_steps=0), callback)
@@ -90,9 +92,8 @@ def worst_case(
         alpha = min(alpha, (before - active.loss) / float(active.unit_costs[-1]))
         n_exchanged = 0
         if with_exchanges:
-            _grow(nested)
-            if _is_better(nested, active):
-                active = make_failure_set(problem, nested.units[nested.n_fixed :], penalty)
+            others = (make_failure_set(problem, units, penalty) for units in starts.get(active.size, ()))
+            active = min((active, *others), key=FailureRows.worst_loss)
             n_exchanged = exchange_for_failures(active)
         record(stages, stage_of(active, alpha, n_steps=1 + n_exchanged), callback)
     return path_of(active, stages)
@@ -124,10 +125,13 @@ def _grow(active: FailureRows) -> bool:
     return True
 
 
-def _is_better(one: FailureRows, other: FailureRows) -> bool:
-    """Return whether an active set of the same size has a smaller r."""
-    slack = one.problem.tie * one.problem.null_loss
-    return len(one) == len(other) and one.worst_loss() < other.worst_loss() - slack
+def _starts(problem: LeastSquares, limit: int, penalty: RowPenalty) -> dict[int, list[Array]]:
+    """Return panels of every size from which exchanges may start: those without exchanges, and those of least h."""
+    starts: dict[int, list[Array]] = {}
+    for path in (worst_case(problem, limit, penalty=penalty), swap(problem, limit, penalty=penalty)):
+        for stage, size in enumerate(path.sizes.tolist()):
+            starts.setdefault(size, []).append(np.unique(penalty.unit_of[path.stage_rows(stage)]))
+    return starts
 
 
 def exchange_for_failures(active: FailureRows) -> int:
@@ -164,7 +168,7 @@ def best_change(active: FailureRows, *, exchange: bool) -> Change | None:
     now = Change(-1, -1, active.worst_loss(), active.loss)
     slack, nothing = (share * active.problem.null_loss for share in (active.problem.tie, NEGLIGIBLE))
     best = now if exchange else Change(-1, -1, math.inf, math.inf)
-    for changes in active.changes(exchange=exchange):
+    for changes in active.changes(exchange=exchange, most=best.worst + slack):
         best = _better_of(active, best, changes, slack)
     falls = best.worst < now.worst - nothing or best.loss < now.loss - nothing
     return best if falls and best.unit >= 0 else None

@@ -11,6 +11,7 @@ same with no l. A unit fails as a whole; those that are included fail like other
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -30,7 +31,7 @@ class Changes(NamedTuple):
     """Panels one change away: of every line of ``positions`` one unit leaves, and each of some ``units`` enters.
 
     ``positions`` is -1 where none leaves. ``worst`` and ``losses`` have shape (n_positions, n_units): r and h of the
-    panel, infinite where the unit cannot enter.
+    panel. r is infinite where the unit cannot enter, or where it is too large to be of interest.
     """
 
     positions: Array
@@ -40,15 +41,27 @@ class Changes(NamedTuple):
 
 
 class _Leaving(NamedTuple):
-    """Lines that leave the basis with some rows, and one more line for each other row that may fail then."""
+    """Lines that leave the basis with a row, and one more for each other row that fails then, that of the worst first."""
 
     turns: Array
     targets: Array
     loss: float
-    others: Array
-    other_turns: Array
-    other_targets: Array
-    other_losses: Array
+    more_turns: Array
+    more_targets: Array
+    more_losses: Array
+
+
+class _Features(NamedTuple):
+    """Products of some features with the basis and with the residual, their room, and the room that each needs."""
+
+    lines: Array
+    products: Array
+    room: Array
+    needed_room: Array
+
+    def at(self, places: Array) -> _Features:
+        """Return some of the features."""
+        return _Features(*(values[..., places] for values in self))
 
 
 class FailureRows(RowActiveSet):
@@ -69,33 +82,37 @@ class FailureRows(RowActiveSet):
         """Return the largest of them; h if there are none."""
         return float(self.failure_losses().max(initial=self.loss))
 
-    def changes(self, *, exchange: bool) -> Iterator[Changes]:
-        """Yield the panels that an exchange, or an addition, leads to, some units at a time, in one pass over X."""
-        k = len(self)
-        positions = np.arange(self.n_fixed, k) if exchange else np.array([-1])
-        leaving = [self._leave(position) for position in (range(k) if exchange else (-1,))]
-        for block, lines, products, room, needed_room in self._in_blocks(exchange):
-            worst, losses = np.empty((2, len(leaving), products.shape[1]))
-            worst[:] = np.array([left.loss for left in leaving])[:, None]
-            for number, left in enumerate(leaving):
-                images = left.turns @ lines
-                there, space = products + left.targets.T @ images, room + np.einsum("ij,ij->j", images, images)
-                losses[number] = left.loss - gains_of(there, space, 0.0, needed_room)
-                losses[number, space <= needed_room] = np.inf
-                images = left.other_turns @ lines
-                after = left.other_losses[:, None] - 0.5 * gains_without(
-                    images, left.other_targets, there, space, needed_room
-                )
-                np.maximum(worst[number], after.max(axis=0, initial=0.0), out=worst[number])
-                if exchange:  # of a pair that is missing either may be the one that was exchanged
-                    np.maximum(worst[left.others], after, out=after)
-                    worst[left.others] = after
-            worst[losses == np.inf] = np.inf
-            first = self.n_fixed if exchange else 0
-            yield Changes(positions, np.arange(block.start, block.stop), worst[first:], losses[first:])
+    def changes(self, *, exchange: bool, most: float = math.inf) -> Iterator[Changes]:
+        """Yield the panels that an exchange, or an addition, leads to, some units at a time, in one pass over X.
 
-    def _in_blocks(self, exchange: bool) -> Iterator[tuple[slice, Array, Array, Array, Array]]:
-        """Yield some features with their products with the basis and the residual, their room, and that which they need."""
+        Those with an r above ``most``, or above that of a panel before, may be left out. Most are, by the failure that costs
+        most: the others are judged for the few units that help against it.
+        """
+        positions = np.arange(self.n_fixed, len(self)) if exchange else np.array([-1])
+        leaving = [self._leave(int(position)) for position in positions]
+        slack = self.problem.tie * self.problem.null_loss
+        for block, (lines, products, room, needed_room) in self._in_blocks(exchange):
+            worst, losses = np.full((2, len(leaving), products.shape[1]), math.inf)
+            for number, left in enumerate(leaving):
+                if left.loss > most:
+                    continue
+                images = left.turns @ lines
+                part = _Features(lines, products + left.targets.T @ images, room + _squares(images), needed_room)
+                places = np.arange(products.shape[1])
+                found = np.where(part.room > needed_room, left.loss, math.inf)
+                for batch in _batches(len(left.more_losses)):
+                    gains = gains_without(left.more_turns[batch] @ part.lines, left.more_targets[batch], *part[1:])
+                    found = np.maximum(found, (left.more_losses[batch, None] - 0.5 * gains).max(axis=0, initial=0.0))
+                    kept = np.flatnonzero(found <= most)
+                    if len(kept) < len(found):
+                        places, found, part = places[kept], found[kept], part.at(kept)
+                losses[number, places] = left.loss - gains_of(part.products, part.room, 0.0, part.needed_room)
+                worst[number, places] = found
+                most = min(most, float(found.min(initial=math.inf)) + slack)
+            yield Changes(positions, np.arange(block.start, block.stop), worst, losses)
+
+    def _in_blocks(self, exchange: bool) -> Iterator[tuple[slice, _Features]]:
+        """Yield all features, some at a time."""
         if exchange:
             self._is_dependent[:] = False  # on all rows, but perhaps not on all but one
             close = measure_columns(self.problem, self.basis, self.residual, self._close_rows())
@@ -116,25 +133,39 @@ class FailureRows(RowActiveSet):
                 lines[:, places] = close.coordinates[are_here].T
                 products[:, places], room[places] = close.products[:, are_here], close.room[are_here]
                 needed_room[places] = self._smallest_room[close.rows[are_here]]
-            yield block, lines, products, room, needed_room
+            yield block, _Features(lines, products, room, needed_room)
 
     def _leave(self, position: int) -> _Leaving:
-        """Return the lines that leave with the row at a position, and those of each row after it."""
+        """Return the lines that leave with the row at a position (none for -1), and those of every other row."""
         turns, targets = self.basis.exit_of(slice(position, position + 1) if position >= 0 else slice(0))
         loss = self.loss + 0.5 * float(np.vdot(targets, targets))
-        others = np.arange(position + 1, len(self))
-        more = self.basis.exits()[0][others]
+        more = np.delete(self.basis.exits()[0], [position] if position >= 0 else [], axis=0)
         for _ in range(2):  # nearly parallel, where two columns are nearly equal
             more = more - (more @ turns.T) @ turns
             more /= np.sqrt(squared_row_norms(more))[:, None]
         more_targets = more @ self.basis.targets
-        return _Leaving(turns, targets, loss, others, more, more_targets, loss + 0.5 * squared_row_norms(more_targets))
+        losses = loss + 0.5 * squared_row_norms(more_targets)
+        order = np.argsort(-losses, kind="stable")
+        return _Leaving(turns, targets, loss, more[order], more_targets[order], losses[order])
+
+
+def _squares(images: Array) -> Array:
+    """Return the squared norm of each column."""
+    return np.einsum("ij,ij->j", images, images)
+
+
+def _batches(n: int) -> Iterator[slice]:
+    """Yield 1, 4, 16, ... of n things at a time."""
+    start, size = 0, 1
+    while start < n:
+        yield slice(start, min(start + size, n))
+        start, size = start + size, 4 * size
 
 
 class FailureGroups(GroupActiveSet, FailureRows):
     """Active set of groups that may fail, each as a whole."""
 
-    def changes(self, *, exchange: bool) -> Iterator[Changes]:
+    def changes(self, *, exchange: bool, most: float = math.inf) -> Iterator[Changes]:
         k, n_rows = len(self), self.basis.size
         leaving = range(k) if exchange else (-1,)
         every = slice(0, self.problem.n_features)
