@@ -1,7 +1,7 @@
 r"""Lower bounds on the loss of panels whose worst unit fails.
 
-Of a panel S of k units, :math:`r(S) = \max_{i \in S} h(S \setminus i)` is what is left when the worst one cannot be measured.
-A cut (:mod:`l20fs.bounds.relaxation`) bounds h by a decreasing function of the sum of scores, so that the failure of the unit
+Of a panel S of k units, :math:`r(S) = \max_{i \in S} h(S \setminus i)` is the loss when the worst one cannot be measured. A
+cut (:mod:`l20fs.bounds.relaxation`) bounds h by a decreasing function of the sum of scores, so that the failure of the unit
 with the largest score gives
 
 .. math:: r(S) \ge \phi\Bigl(\sum_{j \in S} s_j - \max_{i \in S} s_i\Bigr) \ge \phi(s_{(2)} + \dots + s_{(k)})
@@ -74,8 +74,8 @@ def certify_failures(
             f"upper_bound={upper_bound:.9g} is below {lower:.9g}, the lower bound of all panels. Compute it from a panel, "
             "as the largest loss without one of its units."
         )
-    proved = (np.flatnonzero(mask[penalty.unit_of]) for mask in (is_in, is_out))
-    return Certificate(min(lower, upper_bound), upper_bound, *proved, rounding=margin)
+    proved_in, proved_out = (np.flatnonzero(mask[penalty.unit_of]) for mask in (is_in, is_out))
+    return Certificate(min(lower, upper_bound), upper_bound, proved_in, proved_out, rounding=margin)
 
 
 def _cuts(problem: LeastSquares, k: int, penalty: RowPenalty, tol: float) -> list[Cut]:
@@ -91,8 +91,7 @@ def _cuts(problem: LeastSquares, k: int, penalty: RowPenalty, tol: float) -> lis
         if n_rows > len(forced):
             heaviest = np.argsort(-np.where(is_free, first.scores, -1.0))[: min(n_rows + 32, n_free)]
             cuts += [
-                relaxed.cut
-                for relaxed in relax(problem, n_rows, start=heaviest, tol=tol, forced=forced, is_free=is_free)
+                relaxed.cut for relaxed in relax(problem, n_rows, start=heaviest, tol=tol, forced=forced, is_free=is_free)
             ]
     return cuts
 

@@ -19,7 +19,6 @@ from l20fs.storage.files import write_atomically
 from l20fs.storage.regular_files import NotAFileError, open_regular
 from l20fs.typing import Array, Ranking
 
-
 #: What the columns before it leave of a column, as a share of its length, above which it is clearly independent of them.
 CLEAR = 1e-6
 

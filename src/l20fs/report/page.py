@@ -47,8 +47,8 @@ COLUMNS = {
     ),
     "failure_cost": (
         "Without it",
-        "By how much the loss of the linear rule rises if the feature fails to be measured and the weights of the others are "
-        "fitted again. It is the loss in these samples, not the accuracy in new ones.",
+        "By how much the loss of the linear rule rises if the feature fails to be measured and the others are fitted again. "
+        "It is the loss in these samples, not the accuracy in new ones.",
     ),
 }
 #: Columns that are shown only if asked for: what they say is in the order of the rows.
