@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from l20fs.objective.least_squares import LeastSquares
@@ -60,8 +62,9 @@ class Forward(_Growing):
 
     name = "forward"
 
-    def walk(self, problem: LeastSquares, n_rows: int, **options: Any) -> SolutionPath:
-        return (worst_case if self.robust_to else forward)(problem, n_rows, **options)
+    @property
+    def walk(self) -> Callable[..., SolutionPath]:  # type: ignore[override]  # the function that walks
+        return worst_case if self.robust_to else forward
 
     def walk_robust(self, problem: LeastSquares, n_rows: int, **options: Any) -> RobustFit:
         self._refuse_failures()
@@ -90,10 +93,9 @@ class Swap(_Growing):
 
     name = "swap"
 
-    def walk(self, problem: LeastSquares, n_rows: int, **options: Any) -> SolutionPath:
-        if self.robust_to:
-            return worst_case(problem, n_rows, with_exchanges=True, **options)
-        return swap(problem, n_rows, **options)
+    @property
+    def walk(self) -> Callable[..., SolutionPath]:  # type: ignore[override]  # the function that walks
+        return partial(worst_case, with_exchanges=True) if self.robust_to else swap
 
     def walk_robust(self, problem: LeastSquares, n_rows: int, **options: Any) -> RobustFit:
         self._refuse_failures()
