@@ -63,7 +63,7 @@ class Forward(_Growing):
     name = "forward"
 
     @property
-    def walk(self) -> Callable[..., SolutionPath]:  # type: ignore[override]  # the function that walks
+    def walk(self) -> Callable[..., SolutionPath]:  # the function that walks
         return worst_case if self.robust_to else forward
 
     def walk_robust(self, problem: LeastSquares, n_rows: int, **options: Any) -> RobustFit:
@@ -94,7 +94,7 @@ class Swap(_Growing):
     name = "swap"
 
     @property
-    def walk(self) -> Callable[..., SolutionPath]:  # type: ignore[override]  # the function that walks
+    def walk(self) -> Callable[..., SolutionPath]:  # the function that walks
         return partial(worst_case, with_exchanges=True) if self.robust_to else swap
 
     def walk_robust(self, problem: LeastSquares, n_rows: int, **options: Any) -> RobustFit:
