@@ -192,6 +192,26 @@ class LeastSquares:
         """
         return self._factor(rows, self.ridge)
 
+    def condensed(self, rows: Array) -> tuple[Array, Array]:
+        """Return lines and targets of a small problem with the same loss of all supports within ``rows``, up to a constant.
+
+        They are the columns themselves, (n_rows, n_samples), or the triangle of their QR factorisation where that is
+        shorter; the targets, (n_targets, n_samples) or (n_targets, n_rows), are ``targets`` itself in the first case.
+
+        Examples
+        --------
+        >>> problem = LeastSquares(np.diag([3.0, 4.0, 0.0]), np.eye(3)[:, :1], fit_intercept=False)
+        >>> np.abs(problem.condensed(np.array([1]))[0])
+        array([[4.]])
+        """
+        if self.design.vectors == "features" or self.design.n_samples > len(rows) + self.n_targets:
+            triangle, sides = self._factor(rows, 0.0)
+            return triangle.T, sides.T
+        lines = np.empty((len(rows), self.design.n_samples))
+        for samples, columns in self.design.sample_blocks(rows):
+            lines[:, samples] = columns.T
+        return lines, self.targets
+
     def dependent(self, rows: Array) -> Array:
         """Return those of ``rows`` that are constant or linear combinations of the ones before them.
 

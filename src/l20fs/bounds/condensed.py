@@ -1,0 +1,266 @@
+r"""Condensed problem: the units that may still be in a panel, with their columns alone.
+
+A relaxation proves of most features that they are in none of the panels of interest. On the few that are left the loss of a
+panel is, up to a constant, that of a small problem: the columns themselves, or the triangle of their QR factorisation where
+there are more samples. Branch and bound then never reads X again, wherever X is.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from l20fs.bounds.node_shares import Relaxations, Shares, solve_nodes
+from l20fs.bounds.relaxation import target_storage_error
+from l20fs.design import storage_errors
+from l20fs.objective.least_squares import LeastSquares
+from l20fs.objective.panel_rules import PanelRules
+from l20fs.objective.row_penalty import RowPenalty
+from l20fs.typing import Array
+
+EPS = float(np.finfo(np.float64).eps)
+
+
+class NodeBounds(NamedTuple):
+    """Bounds of nodes, one per node.
+
+    Attributes
+    ----------
+    bounds : array of shape (n_nodes,)
+        Lower bounds on the objective of all panels of a node.
+    adjusted : array of shape (n_nodes, n_units)
+        Scores of the units less their prices and what they use of the rules; minus infinity for units that are not free.
+    room : array of shape (n_nodes,)
+        Increase of the load that a proof allows: a change of the load by less than this keeps the bound above the target.
+    places : array of shape (n_nodes, size)
+        Units of the working sets, padded with the number of units.
+    shares : Shares
+        Solutions on the working sets.
+    nodes : Relaxations
+    """
+
+    bounds: Array
+    adjusted: Array
+    room: Array
+    places: Array
+    shares: Shares
+    nodes: Relaxations
+
+
+class Condensed:
+    """Problem on candidate units.
+
+    Parameters
+    ----------
+    problem : LeastSquares
+        With a ridge term.
+    penalty : RowPenalty
+        Units of features and their costs; its rules hold for the panels.
+    units : array
+        Candidates, ascending.
+    price : float
+        Price of a unit of cost.
+
+    Attributes
+    ----------
+    lines : array of shape (n_units + 1, n_members, n)
+        Columns of the members of each unit, padded with zeros; the last unit is all padding.
+    targets : array of shape (n_targets, n)
+    constant : float
+        Loss that no candidate can explain.
+    slack, rounding : float
+        Upper bounds on the rounding errors of the condensed problem, and of the losses that are computed from it.
+    """
+
+    def __init__(self, problem: LeastSquares, penalty: RowPenalty, units: Array, price: float = 0.0) -> None:
+        varies = problem.design.varies
+        members = [penalty.members[unit][varies[penalty.members[unit]]] for unit in units]
+        rows = np.concatenate([*members, np.empty(0, dtype=np.intp)])
+        columns, self.targets = problem.condensed(rows)
+        owner = np.repeat(np.arange(len(units)), [len(part) for part in members])
+        place = np.concatenate([np.arange(len(part)) for part in members] + [np.empty(0, dtype=np.intp)])
+        shape = (len(units) + 1, max([len(part) for part in members], default=1) or 1)
+        self.units, self.n_units = units, len(units)
+        self.lines = np.zeros((*shape, columns.shape[1]))
+        self.lines[owner, place] = columns
+        self.ridge, self.null_loss = problem.ridge, problem.null_loss
+        explained = 0.5 * float(np.vdot(self.targets, self.targets))
+        is_whole = self.targets.shape[1] == problem.design.n_samples and self.targets is problem.targets
+        self.constant = 0.0 if is_whole else problem.null_loss - explained
+        self.prices = price * np.append(penalty.prices[units], 0.0)
+        rules = (penalty.rules or PanelRules.none(penalty.n_units)).among(units)
+        self.rules = np.hstack([rules.weights.toarray(), np.zeros((rules.n_rules, 1))])
+        self.lower, self.upper = rules.lower, rules.upper
+        self._keep_errors(problem, rows, owner, place, is_whole=is_whole)
+
+    def _keep_errors(self, problem: LeastSquares, rows: Array, owner: Array, place: Array, *, is_whole: bool) -> None:
+        """Set upper bounds on the rounding errors of the columns, and of the losses of all panels together."""
+        self.norms, self.errors = np.zeros(self.lines.shape[:2]), np.zeros(self.lines.shape[:2])
+        self.norms[owner, place] = np.sqrt(problem.design.column_energy[rows])
+        self.errors[owner, place] = storage_errors(problem.design)[rows]
+        self.target_error = target_storage_error(problem)
+        self.slack = 0.0
+        reach = float(np.square(self.norms).sum(axis=1).max(initial=0.0)) * self.n_units / self.ridge
+        self.rounding = 16.0 * (self.lines.shape[2] + self.n_units) * EPS * (1.0 + reach) * self.null_loss
+        if not is_whole:
+            # An orthogonal factorisation, or inner products of the columns, round each column by so much of its length, and
+            # weights are at most the root of 2 * null_loss / ridge long.
+            n_samples = problem.design.n_samples if problem.design.vectors == "features" else 0
+            rounding = 16.0 * (len(rows) + problem.n_targets + n_samples + 8) * EPS
+            self.slack = rounding * self.null_loss * (4.0 + 2.0 * np.sqrt(reach) + reach)
+
+    def losses(self, panels: Array) -> Array:
+        """Return the losses of panels with the same number of units, (n_panels, size)."""
+        n_panels, size = panels.shape
+        width = size * self.lines.shape[1]
+        lines = self.lines[panels].reshape(n_panels, width, -1)
+        gram = lines @ lines.mT
+        gram += self.ridge * np.eye(width)
+        moments = lines @ self.targets.T
+        return self.null_loss - 0.5 * np.einsum("nrt,nrt->n", moments, np.linalg.solve(gram, moments))
+
+    def price_of(self, panels: Array) -> Array:
+        """Return the prices of panels."""
+        return self.prices[panels].sum(axis=1)
+
+    def bound(self, states: Array, working: Array, k: int, *, tol: float, target: float) -> NodeBounds:
+        """Bound the objective of the panels of nodes from below.
+
+        Parameters
+        ----------
+        states : int array of shape (n_nodes, n_units)
+            1 for a unit that is in all panels of the node, -1 for one in none, 0 for a free one.
+        working : mask of shape (n_nodes, n_units)
+            Working sets: free units that matter.
+        k : int
+            Largest number of units of a panel.
+        tol, target : float
+            As in :func:`~l20fs.bounds.node_shares.solve_nodes`.
+        """
+        is_forced, is_free = states == 1, states == 0
+        n_chosen = k - is_forced.sum(axis=1)
+        forced, places = pad(is_forced), pad(working)
+        nodes, project = self._relaxations(is_forced, forced, places, n_chosen)
+        shares = solve_nodes(nodes, 0.2 * tol, target - self.slack)
+        residual = self.targets - project(shares.weights)
+        multipliers = shares.multipliers[:, 1:]
+        return self._measure(residual, is_forced, is_free, n_chosen, nodes, multipliers, target)._replace(
+            places=places, shares=shares
+        )
+
+    def _relaxations(self, is_forced: Array, forced: Array, places: Array, n_chosen: Array):
+        """Eliminate the forced units, and return the relaxations on the working sets."""
+        n_nodes, targets = len(is_forced), self.targets
+        inside = self.lines[places].reshape(n_nodes, -1, targets.shape[1])
+        gram, moments = inside @ inside.mT, targets @ inside.mT
+        null_loss = np.full(n_nodes, self.null_loss)
+        fixed = self.lines[forced].reshape(n_nodes, -1, targets.shape[1])
+        if fixed.shape[1]:
+            across = np.concatenate([fixed @ inside.mT, fixed @ targets.T], axis=2)
+            kernel = fixed @ fixed.mT
+            kernel += self.ridge * np.eye(kernel.shape[1])
+            solved = np.linalg.solve(kernel, across)
+            width = gram.shape[1]
+            gram -= across[:, :, :width].mT @ solved[:, :, :width]
+            moments -= across[:, :, width:].mT @ solved[:, :, :width]
+            null_loss -= 0.5 * np.einsum("nft,nft->n", across[:, :, width:], solved[:, :, width:])
+
+        def project(weights: Array) -> Array:
+            """Return the predictions of weights of the working sets, and of the best weights of the forced units."""
+            images = weights @ inside
+            if fixed.shape[1]:
+                own = solved[:, :, width:] - solved[:, :, :width] @ weights.mT
+                images += own.mT @ fixed
+            return images
+
+        sums = is_forced @ self.rules[:, :-1].T
+        has_upper, has_lower = np.isfinite(self.upper), self.lower > 0.0
+        weights = np.concatenate([np.ones((1, self.n_units + 1)), self.rules[has_upper], -self.rules[has_lower]])
+        weights[0, -1] = 0.0
+        limits = [n_chosen[:, None], (self.upper - sums)[:, has_upper], (sums - self.lower)[:, has_lower]]
+        self._limited = weights
+        limited = np.moveaxis(weights[:, places], 0, 1)
+        limited[:, 0] = 1.0  # padding counts: it brings nothing
+        return (
+            Relaxations(gram, moments, null_loss, self.ridge, self.prices[places], limited, np.concatenate(limits, axis=1)),
+            project,
+        )
+
+    def _measure(
+        self,
+        residual: Array,
+        is_forced: Array,
+        is_free: Array,
+        n_chosen: Array,
+        nodes: Relaxations,
+        multipliers: Array,
+        target: float,
+    ) -> NodeBounds:
+        """Return the bounds that points A, (n_nodes, n_targets, n), give; see :func:`l20fs.bounds.relaxation.measure`."""
+        n_nodes, n_targets, n = residual.shape
+        lengths = np.sqrt(np.einsum("nti,nti->n", residual, residual))
+        rounding = 4.0 * (n_targets * n + 8) * EPS
+        products = residual.reshape(-1, n) @ self.lines[:-1].reshape(-1, n).T
+        products = products.reshape(n_nodes, n_targets, -1)
+        norms = np.sqrt(np.einsum("ntr,ntr->nr", products, products))
+        norms += lengths[:, None] * (rounding * self.norms + self.errors)[:-1].reshape(-1)
+        rounding_up = 1.0 + rounding + (self.n_units + len(self.lower) + 8) * EPS
+        scores = (norms * norms).reshape(n_nodes, self.n_units, -1).sum(axis=2) * (rounding_up / (2.0 * self.ridge))
+        scores -= self.prices[:-1]
+        target_error = rounding * float(np.linalg.norm(self.targets)) + self.target_error
+        product = np.maximum(np.einsum("nti,ti->n", residual, self.targets) - lengths * target_error, 0.0)
+        energy = np.maximum(lengths * lengths * rounding_up, np.finfo(np.float64).tiny)
+        paid = np.einsum("nl,nl->n", multipliers, nodes.limits[:, 1:])
+        used = multipliers @ self._limited[1:, :-1]
+        adjusted = np.where(is_free, scores - used, -np.inf)
+        load = np.einsum("nu,nu->n", scores, is_forced) + paid
+        load += EPS * (8 + self.n_units) * (np.abs(scores * is_forced).sum(axis=1) + np.abs(paid) + np.abs(used).sum(axis=1))
+        load += top_sums(adjusted, n_chosen)[0]
+        bounds, room = self._conclude(product, energy, load, target)
+        return NodeBounds(bounds, adjusted, room, np.empty(0), None, nodes)  # type: ignore[arg-type]
+
+    def _conclude(self, product: Array, energy: Array, load: Array, target: float) -> tuple[Array, Array]:
+        """Return the bounds for a load, and how far the load is above the largest that proves ``target``."""
+        constant = self.constant - 8.0 * EPS * self.null_loss - self.slack
+        if self.prices.any():
+            bounds = constant + product - 0.5 * energy - load
+            return bounds, load - (constant + product - 0.5 * energy - target)
+        with np.errstate(divide="ignore"):
+            bounds = constant + 0.5 * product * (product / np.maximum(energy + 2.0 * load, np.finfo(np.float64).tiny))
+            most = 0.5 * (product * (product / (2.0 * max(target - constant, np.finfo(np.float64).tiny))) - energy)
+        return np.maximum(bounds, constant), load - most
+
+
+def pad(mask: Array) -> Array:
+    """Return the positions of the true entries of each row, padded with the number of columns.
+
+    Examples
+    --------
+    >>> pad(np.array([[True, False, True], [False, True, False]]))
+    array([[0, 2],
+           [1, 3]])
+    """
+    counts = mask.sum(axis=1)
+    padded = np.full((len(mask), int(counts.max(initial=0))), mask.shape[1])
+    rows, columns = np.nonzero(mask)
+    padded[rows, np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)] = columns
+    return padded
+
+
+def top_sums(values: Array, counts: Array) -> tuple[Array, Array, Array]:
+    """Return the sum of the ``counts`` largest positive values of each row, the last of them and the next, at least 0.
+
+    Examples
+    --------
+    >>> top_sums(np.array([[3.0, 1.0, 2.0], [5.0, -1.0, -np.inf]]), np.array([2, 2]))
+    (array([5., 5.]), array([2., 0.]), array([1., 0.]))
+    """
+    most = min(int(counts.max()) + 1, values.shape[1])
+    highest = (
+        -np.sort(np.partition(-values, most - 1, axis=1)[:, :most], axis=1) if most < values.shape[1] else -np.sort(-values)
+    )
+    highest = np.concatenate([np.zeros((len(values), 1)), np.maximum(highest, 0.0), np.zeros((len(values), 1))], axis=1)
+    sums, here = np.cumsum(highest, axis=1), np.minimum(counts, most)[:, None]
+    pick = lambda table, place: np.take_along_axis(table, place, axis=1)[:, 0]  # noqa: E731
+    return pick(sums, here), pick(highest, here), pick(highest, here + 1)

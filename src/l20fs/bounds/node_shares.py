@@ -1,0 +1,200 @@
+r"""Shares of the relaxations of many nodes at once.
+
+:mod:`l20fs.bounds.shares` solves one relaxation as exactly as one likes. Branch and bound solves thousands of small ones
+that differ in little: here the same interior-point method takes a step for all of them in one call of LAPACK each. The
+result need not be exact: any multipliers of at least 0 give a valid bound.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from l20fs.typing import Array
+
+MAX_STEPS = 60
+
+#: Limits are loosened by this share, so that rules that leave a single choice have an interior.
+LOOSE = 1e-7
+
+
+class Relaxations(NamedTuple):
+    """Relaxations of nodes on their working sets, stacked along the first axis.
+
+    Attributes
+    ----------
+    gram : array of shape (n_nodes, n_rows, n_rows)
+        Inner products of the rows; those of a unit stand side by side, the same number for every unit.
+    moments : array of shape (n_nodes, n_targets, n_rows)
+        Products of the rows with the targets.
+    null_loss : array of shape (n_nodes,)
+        Loss without any of the rows.
+    ridge : float
+    prices : array of shape (n_nodes, n_units)
+        Price of a unit.
+    limited : array of shape (n_nodes, n_limits, n_units)
+        Weights of the limits; the first one counts the units.
+    limits : array of shape (n_nodes, n_limits)
+        Largest sums.
+    """
+
+    gram: Array
+    moments: Array
+    null_loss: Array
+    ridge: float
+    prices: Array
+    limited: Array
+    limits: Array
+
+    @property
+    def n_units(self) -> int:
+        return self.prices.shape[1]
+
+    @property
+    def group(self) -> int:
+        """Number of rows of a unit."""
+        return self.gram.shape[1] // self.n_units
+
+    def of(self, nodes: Array) -> Relaxations:
+        """Return the relaxations of some nodes."""
+        return Relaxations(*(part if isinstance(part, float) else part[nodes] for part in self))
+
+    def per_unit(self, values: Array) -> Array:
+        """Add up the values of the rows of each unit, along the last axis."""
+        if self.group == 1:
+            return values
+        return values.reshape(*values.shape[:-1], self.n_units, self.group).sum(axis=-1)
+
+    def sums(self, z: Array) -> Array:
+        """Return the sums that are limited."""
+        return np.einsum("nlu,nu->nl", self.limited, z)
+
+
+class Shares(NamedTuple):
+    """Shares z of the units, with results that follow from them, one per node (see :class:`l20fs.bounds.shares.Point`).
+
+    ``value`` includes the prices; ``multipliers`` are those of the limits; ``inverse`` is that of
+    :math:`I + Z^{1/2} G Z^{1/2} / \\mu`.
+    """
+
+    z: Array
+    value: Array
+    weights: Array
+    pulls: Array
+    scores: Array
+    inverse: Array
+    multipliers: Array
+
+
+def evaluate(nodes: Relaxations, z: Array, multipliers: Array) -> Shares:
+    """Return the values at given shares."""
+    root = np.sqrt(np.repeat(z, nodes.group, axis=1) / nodes.ridge)
+    kernel = root[:, :, None] * nodes.gram * root[:, None, :]
+    kernel += np.eye(kernel.shape[1])
+    inverse = np.linalg.inv(kernel)
+    scaled = nodes.moments * root[:, None, :]
+    V = scaled @ inverse
+    value = nodes.null_loss - 0.5 * np.einsum("ntr,ntr->n", V, scaled) + np.einsum("nu,nu->n", nodes.prices, z)
+    pulls = V / root[:, None, :]
+    scores = nodes.per_unit(np.einsum("ntr,ntr->nr", pulls, pulls)) / (2.0 * nodes.ridge)
+    return Shares(z, value, V * root[:, None, :], pulls, scores, inverse, multipliers)
+
+
+def curvature(nodes: Relaxations, found: Shares) -> Array:
+    """Return the second derivatives of the values by the shares, times the square roots of both."""
+    rows = np.eye(found.inverse.shape[1]) - found.inverse
+    rows *= found.pulls.mT @ found.pulls
+    rows /= nodes.ridge
+    if nodes.group == 1:
+        return rows
+    n, units, group = len(rows), nodes.n_units, nodes.group
+    return rows.reshape(n, units, group, units, group).sum(axis=(2, 4))
+
+
+def solve_nodes(nodes: Relaxations, tol: float, target: float) -> Shares:
+    """Minimise the relaxations of all nodes.
+
+    Parameters
+    ----------
+    nodes : Relaxations
+    tol : float
+        Relative accuracy.
+    target : float
+        Value that decides about a node: where the value is clearly below, a tenth of the distance is accurate enough, and
+        where the bound is clearly above, nothing more is needed.
+
+    Returns
+    -------
+    Shares
+        One set of shares per node.
+    """
+    n_units, n_limits = nodes.n_units, nodes.limits.shape[1]
+    results: list[tuple[Array, Shares]] = []
+    left = np.arange(len(nodes.gram))
+    state = _start(nodes)
+    for step in range(MAX_STEPS):
+        found, below, above, slack = state
+        z, multipliers = found.z, found.multipliers
+        limits = nodes.limits + LOOSE * (1.0 + np.abs(nodes.limits))
+        missing = limits - nodes.sums(z) - slack
+        total = np.einsum("nu,nu->n", z, below) + np.einsum("nu,nu->n", 1.0 - z, above)
+        total += np.einsum("nl,nl->n", multipliers, slack)
+        is_exact = (total <= tol * np.abs(found.value)) | (total <= 0.1 * (target - found.value))
+        is_exact |= found.value - 2.0 * total > target
+        is_done = (is_exact & (np.abs(missing).max(axis=1) < 1e-5)) | (step == MAX_STEPS - 1)
+        if is_done.any():
+            results.append((left[is_done], Shares(*(part[is_done] for part in found))))
+            going = np.flatnonzero(~is_done)
+            if not len(going):
+                break
+            left, nodes = left[going], nodes.of(going)
+            found = Shares(*(part[going] for part in found))
+            below, above, slack, missing, total = (part[going] for part in (below, above, slack, missing, total))
+        state = _step(nodes, found, below, above, slack, missing, (0.1 * total / (2 * n_units + n_limits))[:, None])
+    order = np.argsort(np.concatenate([which for which, _ in results]))
+    return Shares(*(np.concatenate(parts)[order] for parts in zip(*(found for _, found in results), strict=True)))
+
+
+def _start(nodes: Relaxations) -> tuple[Shares, Array, Array, Array]:
+    """Return the first shares, the multipliers of their bounds 0 and 1, and the slack of the limits."""
+    n_chosen = nodes.limits[:, 0]
+    z = np.repeat(np.minimum(0.95 * n_chosen / nodes.n_units, 0.5)[:, None], nodes.n_units, axis=1)
+    found = evaluate(nodes, z, nodes.limits)
+    slopes = found.scores - nodes.prices
+    place = (nodes.n_units - np.minimum(n_chosen, nodes.n_units)).astype(np.intp)
+    price = np.take_along_axis(np.sort(slopes, axis=1), place[:, None], axis=1)
+    scale = np.maximum(np.abs(slopes).max(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+    price = np.maximum(price, 1e-3 * scale)
+    spread = np.maximum(np.abs(slopes - price).mean(axis=1, keepdims=True), 1e-3 * price)
+    multipliers = np.repeat(0.1 * price, nodes.limits.shape[1], axis=1)
+    multipliers[:, :1] = price
+    slack = np.maximum(nodes.limits - nodes.sums(z), 0.05)
+    slopes = slopes - np.einsum("nlu,nl->nu", nodes.limited, multipliers)
+    found = found._replace(multipliers=multipliers)
+    return found, np.maximum(-slopes, spread), np.maximum(slopes, spread), slack
+
+
+def _step(
+    nodes: Relaxations, found: Shares, below: Array, above: Array, slack: Array, missing: Array, centre: Array
+) -> tuple[Shares, Array, Array, Array]:
+    """Take the Newton step to the point where all complementarity products are ``centre``, as far as all stay positive."""
+    z, room, multipliers = found.z, 1.0 - found.z, found.multipliers
+    root, places = np.sqrt(z), np.arange(nodes.n_units)
+    system = curvature(nodes, found)
+    system[:, places, places] += below + above * z / room
+    scaled = nodes.limited * root[:, None, :]
+    system += scaled.mT @ (scaled * (multipliers / slack)[:, :, None])
+    pressed = multipliers + (centre - multipliers * (slack + missing)) / slack
+    slopes = found.scores - nodes.prices + centre / z - centre / room - np.einsum("nlu,nl->nu", nodes.limited, pressed)
+    z_step = root * np.linalg.solve(system, (root * slopes)[:, :, None])[:, :, 0]
+    slack_step = missing - nodes.sums(z_step)
+    multipliers_step = (centre - multipliers * (slack + slack_step)) / slack
+    below_step = (centre - below * z_step) / z - below
+    above_step = (centre + above * z_step) / room - above
+    pairs = ((z, z_step), (room, -z_step), (below, below_step), (above, above_step))
+    pairs += ((slack, slack_step), (multipliers, multipliers_step))
+    shrinking = np.maximum.reduce([(-step / value).max(axis=1) for value, step in pairs])
+    length = (1.0 / np.maximum(1.0, shrinking / 0.99))[:, None]
+    moved = evaluate(nodes, z + length * z_step, multipliers + length * multipliers_step)
+    return moved, below + length * below_step, above + length * above_step, slack + length * slack_step
