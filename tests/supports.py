@@ -33,33 +33,38 @@ def all_losses(problem):
 
 
 def exact_optima(X, Y, mu):
-    """The smallest loss of at most k features for k = 0 to all, of X and Y as they are given, in exact arithmetic.
+    """The smallest loss of at most k features for k = 0 to all, of X and Y as they are given, in exact arithmetic."""
+    losses = exact_losses(X, Y, mu, [[j] for j in range(X.shape[1])])
+    return [min(loss for panel, loss in losses.items() if len(panel) <= k) for k in range(X.shape[1] + 1)]
+
+
+def exact_losses(X, Y, mu, units):
+    """The loss of every set of units, lists of columns that are taken together, in exact arithmetic.
 
     A column of which no more than 1e-13 of its length is left counts as dependent on those before it.
     """
     columns, targets = ([_exactly_centred(column) for column in A.T] for A in (X, Y))
     moments = [[_dot(x, y) for y in targets] for x in columns]
     gram = [[_dot(x, y) for y in columns] for x in columns]
-    best = [sum(_dot(y, y) for y in targets) / 2] * (len(columns) + 1)
     energies = [gram[j][j] for j in range(len(columns))]
+    losses = {}
 
-    def extend(first, gram, moments, loss, size):
-        best[size] = min(best[size], loss)
-        for j in range(first, len(columns)):
+    def extend(panel, gram, moments, loss):
+        losses[panel] = loss
+        for unit in range(panel[-1] + 1 if panel else 0, len(units)):
+            extend((*panel, unit), *add(units[unit], gram, moments, loss))
+
+    def add(members, gram, moments, loss):
+        for j in members:
             room = gram[j][j] + mu
-            if room <= Fraction(1, 10**26) * energies[j]:
-                continue
-            shares = [line[j] / room for line in gram]
-            extend(
-                j + 1,
-                _less(gram, shares, gram[j]),
-                _less(moments, shares, moments[j]),
-                loss - sum(moment * moment for moment in moments[j]) / room / 2,
-                size + 1,
-            )
+            if room > Fraction(1, 10**26) * energies[j]:
+                shares = [line[j] / room for line in gram]
+                loss -= sum(moment * moment for moment in moments[j]) / room / 2
+                gram, moments = _less(gram, shares, gram[j]), _less(moments, shares, moments[j])
+        return gram, moments, loss
 
-    extend(0, gram, moments, best[0], 0)
-    return [min(best[: k + 1]) for k in range(len(best))]
+    extend((), gram, moments, sum(_dot(y, y) for y in targets) / 2)
+    return losses
 
 
 def _less(lines, shares, taken):

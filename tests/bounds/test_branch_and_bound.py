@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from supports import all_losses, dense, exact_optima, nearly_dependent, powers_of_ten, problems
 
-from l20fs.bounds import certificate
+from l20fs.bounds import size_bounds
 from l20fs.bounds.branch_and_bound import solve_exactly
 from l20fs.bounds.certificate import support_loss
 from l20fs.data import load_srbct
@@ -131,7 +131,7 @@ def test_what_cannot_be_searched_is_refused(monkeypatch):
         solve_exactly(make_problem(), 16)
     with pytest.raises(ValueError, match="support has 3 features, more than k=2"):
         solve_exactly(make_problem(), 2, support=np.array([0, 1, 2]))
-    monkeypatch.setattr(certificate, "LARGEST_SIZE", 4)
+    monkeypatch.setattr(size_bounds, "LARGEST_SIZE", 4)
     with pytest.raises(ValueError, match=r"at most 4 features\. Use a smaller k"):
         solve_exactly(make_problem(), 5)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from reference import best_objective
 from supports import RIDGES, all_losses, dense, exact_optima, loss_of, nearly_dependent, powers_of_ten, problems
 
-from l20fs.bounds import certificate
+from l20fs.bounds import size_bounds
 from l20fs.bounds.certificate import (
     Certificate,
     SizeBounds,
@@ -124,7 +124,7 @@ def test_lower_bounds_need_few_relaxations(monkeypatch):
 def test_sizes_beyond_the_largest_solved_for_are_bounded_too(monkeypatch):
     problem = make_problem(n_features=12)
     full = lower_bounds(problem, 12)
-    monkeypatch.setattr(certificate, "LARGEST_SIZE", 4)
+    monkeypatch.setattr(size_bounds, "LARGEST_SIZE", 4)
     bounds = lower_bounds(problem, 12)
     assert bounds[:5] == pytest.approx(full[:5], rel=1e-3)
     assert np.all(bounds <= full * (1.0 + 1e-3))

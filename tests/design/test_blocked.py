@@ -490,8 +490,6 @@ def test_other_refusals(axis):
         L20Selector(3).fit(blocks, y[1:])
     with pytest.raises(ValueError, match="loss='l21' is not available for X in blocks"):
         L20Selector(3, loss="l21").fit(blocks, y)
-    with pytest.raises(ValueError, match="certify=True is not available for X in blocks"):
-        L20Selector(3, certify=True).fit(blocks, y)
     with pytest.raises(ValueError, match="All 9 features of X are constant"):
         L20Selector(3).fit(cut(np.full((30, 9), 1e6 + 0.1), axis, 3), y)
     with pytest.raises(ValueError, match="X must hold numbers only"):

@@ -15,11 +15,8 @@ from samples import SOLVERS, make_data, make_frame
 from sklearn.base import clone
 
 from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV, SolutionPath
-from l20fs.bounds.branch_and_bound import solve_exactly
-from l20fs.bounds.certificate import support_loss
 from l20fs.estimators.penalty import make_penalty
 from l20fs.inputs.constraints import Features
-from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.path_ranking import RULES
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -327,37 +324,6 @@ def test_a_share_is_that_of_the_units():
     selector = L20Selector(0.5, feature_groups=np.arange(12) // 3).fit(X, y)
     assert selector.support_.sum() == 6
     assert selector.ranking_.max() == 4
-
-
-@pytest.mark.parametrize("wishes", [{"feature_groups": np.arange(12)}, {"penalty_factor": np.ones(12)}], ids=str)
-def test_certificates_are_those_of_equal_prices(wishes):
-    X, y = make_data(0)
-    with pytest.raises(ValueError, match="certify=True with feature_groups or penalty_factor is not available"):
-        L20Selector(3, certify=True, **wishes).fit(X, y)
-
-
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("alpha", [None, 1.0])
-def test_certificates_hold_with_include_and_exclude(seed, alpha):
-    """The bounds are those of the free choice: no selection under the constraints is below them."""
-    X, y = make_data(seed)
-    settings = {"ridge": 1.0, "scale": "zscore"}
-    selector = L20Selector(None if alpha else 4, alpha=alpha, certify=True, include=[0], exclude=[5], **settings).fit(X, y)
-    certificate, path = selector.certificate_, selector.path_
-    counts = np.bincount(y)
-    problem = LeastSquares(X, np.eye(3)[y], **settings, target_weights=60 / (3 * counts))
-    chosen = np.flatnonzero(selector.support_)
-    price = 0.0 if alpha is None else alpha
-    assert certificate.upper_bound == pytest.approx(support_loss(problem, chosen) + price * len(chosen))
-    assert certificate.lower_bound <= certificate.upper_bound
-    if alpha is None:
-        free = solve_exactly(problem, 4).certificate.upper_bound
-        assert path.lower_bounds[4] <= free * (1.0 + 1e-9)
-        assert 0.0 <= path.gap(4) <= 1.0
-        assert path.refit(4).loss * (1.0 - path.gap(4)) <= free * (1.0 + 1e-9)
-    # What is proved holds for every selection that is at least as good, hence for the one that was found.
-    assert selector.support_[certificate.proved_in].all()
-    assert not selector.support_[certificate.proved_out].any()
 
 
 def test_dear_features_are_taken_where_they_are_worth_it():

@@ -5,14 +5,18 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from l20fs.bounds.certificate import Certificate, SizeBounds, check_size, conclude, least_loss, prove, support_loss
+from l20fs.bounds.certificate import Certificate, conclude, prove
+from l20fs.bounds.choice import NO_ROWS, Choice
 from l20fs.bounds.condensed import Condensed
-from l20fs.bounds.relaxation import NEGLIGIBLE, NO_ROWS, Cut
+from l20fs.bounds.cuts import Cut, LinearCut
+from l20fs.bounds.relaxation import NEGLIGIBLE
 from l20fs.bounds.search import NODE_TOL, Node, Search
+from l20fs.bounds.size_bounds import SizeBounds, check_size
+from l20fs.bounds.support import least_loss, support_loss
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.typing import Array
@@ -60,38 +64,47 @@ class Root(NamedTuple):
 
     problem: LeastSquares
     penalty: RowPenalty
+    choice: Choice
+    price: float
     k: int
     lower: float
     working_set: Array
-    cuts: list[Cut]
+    cuts: list[Cut | LinearCut]
 
     @classmethod
     def of(cls, problem: LeastSquares, k: int, penalty: RowPenalty | None, price: float = 0.0) -> Self:
         """Solve the root relaxation."""
         penalty = RowPenalty.plain(problem.n_features) if penalty is None else penalty
-        bounds = SizeBounds(problem, NODE_TOL)
-        n_selectable = penalty.n_selectable(problem.design.varies)
+        bounds = SizeBounds(problem, NODE_TOL, penalty, price)
+        choice = bounds.choice
+        check_size(problem, k, choice)
+        n_selectable = choice.n_forced + int(np.count_nonzero(choice.candidates))
+        parts = problem, penalty, choice, price, min(k, n_selectable)
+        if k >= n_selectable:
+            return cls(*parts, float(bounds.lower[k]), NO_ROWS, [])
         if k > bounds.largest:
-            if k < n_selectable:
-                raise ValueError(
-                    f"k={k}: this problem can be searched for at most {bounds.largest} features. "
-                    + ("Use a smaller k." if bounds.largest else "Use a ridge above 0: the bounds depend on it.")
-                )
-            return cls(problem, penalty, n_selectable, float(bounds.lower[k]), NO_ROWS, [])
+            raise ValueError(
+                f"k={k}: this problem can be searched for at most {bounds.largest} features. "
+                + ("Use a smaller k." if bounds.largest else "Use a ridge above 0: the bounds depend on it.")
+            )
         relaxed = bounds.solve(k)
-        return cls(problem, penalty, k, float(bounds.lower[k]), relaxed.rows, [relaxed.cut])
+        return cls(*parts, float(bounds.lower[k]), relaxed.rows, [relaxed.cut])
 
     def candidates(self, limit: float) -> Array:
         """Return the units that are not proved to be in none of the panels whose objective is at most ``limit``."""
-        is_out = ~self.problem.design.varies
+        is_out = ~self.choice.candidates
         for cut in self.cuts:
-            is_out = is_out | prove(cut, self.k, limit)[1]
-        return np.flatnonzero(~is_out)
+            is_out = is_out | prove(cut, self.k, limit, self.choice)[1]
+        return np.union1d(np.flatnonzero(~is_out), self.choice.forced)
 
-    def search(self, condensed: Condensed, **options) -> tuple[Search, Node]:
+    def condensed(self, limit: float) -> Condensed:
+        """Return the problem on the candidates."""
+        return Condensed(self.problem, self.penalty, self.candidates(limit), self.price)
+
+    def search(self, condensed: Condensed, **options: Any) -> tuple[Search, Node]:
         """Return the search among candidates, and its first node."""
         state = np.zeros(condensed.n_units, dtype=np.int8)
-        state[np.isin(condensed.units, self.penalty.included)] = 1
+        state[np.isin(condensed.units, self.choice.forced)] = 1
         working_set = np.flatnonzero(np.isin(condensed.units, self.working_set))
         return Search(condensed, self.k, **options), Node(self.lower, state, working_set)
 
@@ -182,11 +195,10 @@ def solve_exactly(
     (array([1, 3]), True)
     """
     deadline = None if time_limit is None else time.monotonic() + time_limit
-    check_size(problem, k)
     root = Root.of(problem, k, penalty, price)
-    proof = find_best(root, price, support, tol=tol, max_nodes=max_nodes, deadline=deadline)
+    proof = find_best(root, support, tol=tol, max_nodes=max_nodes, deadline=deadline)
     best = proof.best
-    certificate = conclude(problem, max(root.lower, proof.lower), best.loss, {k: best.loss}, root.cuts)
+    certificate = conclude(problem, max(root.lower, proof.lower), best.loss, {root.k: best.loss}, root.cuts, root.choice)
     return Optimum(best.rows_of(best.units), best.units, certificate, proof.n_nodes)
 
 
@@ -198,13 +210,11 @@ class Proof(NamedTuple):
     n_nodes: int
 
 
-def find_best(
-    root: Root, price: float, support: Array | None, *, tol: float, max_nodes: int | None, deadline: float | None
-) -> Proof:
+def find_best(root: Root, support: Array | None, *, tol: float, max_nodes: int | None, deadline: float | None) -> Proof:
     """Search for the best panel below a root."""
     problem, penalty = root.problem, root.penalty
-    best = Incumbent(problem, penalty, price)
-    ceiling = problem.null_loss + price * float(penalty.prices.sum())  # no panel is worse
+    best = Incumbent(problem, penalty, root.price)
+    ceiling = problem.null_loss + root.price * float(penalty.prices.sum())  # no panel is worse
     if support is not None:
         best.offer(_distinct(penalty.unit_of[support], root.k))
 
@@ -216,18 +226,23 @@ def find_best(
     def collect(panels: Array, objectives: Array) -> None:
         best.compare(condensed.units[panels], objectives, condensed.rounding)
 
-    units = root.candidates(min(best.loss, target()))
     if not root.cuts:  # there is one panel alone
-        best.offer(units)
+        best.offer(root.candidates(np.inf))
+        if penalty.rules is not None and not penalty.rules.allows(best.units):
+            raise _impossible(root)
         return Proof(best, best.lower, 1)
-    condensed = Condensed(problem, penalty, units, price)
+    condensed = root.condensed(min(best.loss, target()))
     search, first = root.search(condensed, target=target, collect=collect, offer=collect)
     search.run(first, max_nodes=max_nodes, deadline=deadline)
     if not np.isfinite(best.loss):
         if search.is_complete:
-            raise ValueError(f"k={root.k}: no panel of {root.k} meets all rules. Relax a rule, or ask for another number.")
+            raise _impossible(root)
         best.loss = ceiling  # no panel was found in time
     return Proof(best, min(best.lower, search.lower_bound), search.n_nodes)
+
+
+def _impossible(root: Root) -> ValueError:
+    return ValueError(f"k={root.k}: no panel of {root.k} meets all rules. Relax a rule, or ask for another number.")
 
 
 def _distinct(units: Array, k: int) -> Array:

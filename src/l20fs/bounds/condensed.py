@@ -7,19 +7,18 @@ there are more samples. Branch and bound then never reads X again, wherever X is
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
+from l20fs.bounds.cuts import EPS, target_storage_error
 from l20fs.bounds.node_shares import Relaxations, Shares, solve_nodes
-from l20fs.bounds.relaxation import target_storage_error
 from l20fs.design import storage_errors
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.panel_rules import PanelRules
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.typing import Array
-
-EPS = float(np.finfo(np.float64).eps)
 
 
 class NodeBounds(NamedTuple):
@@ -149,8 +148,10 @@ class Condensed:
             places=places, shares=shares
         )
 
-    def _relaxations(self, is_forced: Array, forced: Array, places: Array, n_chosen: Array):
-        """Eliminate the forced units, and return the relaxations on the working sets."""
+    def _relaxations(
+        self, is_forced: Array, forced: Array, places: Array, n_chosen: Array
+    ) -> tuple[Relaxations, Callable[[Array], Array]]:
+        """Eliminate the forced units, and return the relaxations on the working sets and a function of their weights."""
         n_nodes, targets = len(is_forced), self.targets
         inside = self.lines[places].reshape(n_nodes, -1, targets.shape[1])
         gram, moments = inside @ inside.mT, targets @ inside.mT

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from l20fs.bounds.branch_and_bound import Root, find_best
-from l20fs.bounds.certificate import check_size
-from l20fs.bounds.condensed import Condensed
 from l20fs.bounds.relaxation import NEGLIGIBLE
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.row_penalty import RowPenalty
@@ -131,17 +129,16 @@ def enumerate_panels(
     ([[1, 3], [2, 3]], True)
     """
     start = time.monotonic()
-    check_size(problem, k)
     root = Root.of(problem, k, penalty)
     # The best panel first: the limit depends on it. Half of the time is kept for the others.
     half = None if time_limit is None else start + 0.5 * time_limit
-    proof = find_best(root, 0.0, support, tol=1e-6, max_nodes=max_nodes, deadline=half)
+    proof = find_best(root, support, tol=1e-6, max_nodes=max_nodes, deadline=half)
     best = proof.best
 
     def limit() -> float:
         return (1.0 + eps) * best.loss + NEGLIGIBLE * problem.null_loss
 
-    condensed = Condensed(problem, root.penalty, root.candidates(limit()))
+    condensed = root.condensed(limit())
     found = _Found(condensed.n_units, root.k, max_panels, 0.1 * NEGLIGIBLE * problem.null_loss)
 
     def collect(panels: Array, losses: Array) -> None:

@@ -1,23 +1,27 @@
 r"""Lower bounds on the loss of panels whose worst unit fails.
 
 Of a panel S of k units, :math:`r(S) = \max_{i \in S} h(S \setminus i)` is the loss when the worst one cannot be measured. A
-cut (:mod:`l20fs.bounds.relaxation`) bounds h by a decreasing function of the sum of scores, so that the failure of the unit
+cut (:mod:`l20fs.bounds.cuts`) bounds h by a decreasing function of the sum of scores, so that the failure of the unit
 with the largest score gives
 
 .. math:: r(S) \ge \phi\Bigl(\sum_{j \in S} s_j - \max_{i \in S} s_i\Bigr) \ge \phi(s_{(2)} + \dots + s_{(k)})
 
-for all panels, with the scores in falling order. Every cut holds; those of the relaxations for k and for k - 1 units are
-used. The bound is at least that of the best panel of k - 1 units.
+for all panels, with the scores in falling order. Every cut holds; those of no features and of the relaxations for k and for
+k - 1 units are used. The bound is at least that of the best panel of k - 1 units.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from l20fs.bounds.certificate import ROUNDING, Certificate, certify_size, has_ridge
-from l20fs.bounds.relaxation import Cut, measure, relax
+from l20fs.bounds.certificate import Certificate, rounding_of
+from l20fs.bounds.cuts import Cut, LinearCut, measure_fit
+from l20fs.bounds.relaxation import NO_ROWS
+from l20fs.bounds.size_bounds import SizeBounds
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.typing import Array
@@ -37,7 +41,7 @@ def certify_failures(
     upper_bound : float
         The largest of the losses of one such panel without one of its units.
     penalty : RowPenalty or None, default=None
-        What is included, excluded or grouped.
+        What is included, excluded or grouped; rules are left out of account, so that the bound holds with them, too.
     tol : float
         Relative accuracy to which the relaxation is solved.
 
@@ -48,7 +52,7 @@ def certify_failures(
 
     Examples
     --------
-    >>> from l20fs.bounds.certificate import support_loss
+    >>> from l20fs.bounds.support import support_loss
     >>> X, Y = np.diag([1.0, 2.0, 1.0, 3.0]), np.eye(4)[:, [1, 3]]
     >>> problem = LeastSquares(X, Y, ridge=1.0)
     >>> worst = max(support_loss(problem, np.array([j])) for j in (1, 3))
@@ -57,18 +61,15 @@ def certify_failures(
     (array([0, 2]), 0.12)
     """
     penalty = penalty or RowPenalty.plain(problem.n_features)
-    lower, margin = 0.0, ROUNDING[problem.dtype] * problem.null_loss
+    # What is included may be what fails.
+    free = replace(penalty, costs=np.where(penalty.costs == 0.0, 1.0, penalty.costs), rules=None)
+    lower, margin = float(SizeBounds(problem, tol, free).lower[k - 1]), rounding_of(problem)
     is_in, is_out = np.zeros((2, penalty.n_units), dtype=bool)
-    if k <= 1:
-        lower = problem.null_loss  # without its only unit nothing is left
-    elif has_ridge(problem):
-        for cut in _cuts(problem, k, penalty, tol):
-            loads = failure_loads(_unit_scores(problem, cut, penalty), k, penalty.included)
-            lower = max(lower, float(cut.bound(loads.largest)))
-            is_in |= cut.bound(loads.without) > upper_bound + margin
-            is_out |= cut.bound(loads.with_it) > upper_bound + margin
-    elif not penalty.has_groups:
-        lower = certify_size(problem, k - 1, upper_bound).lower_bound
+    for cut in _cuts(problem, k, replace(penalty, rules=None), tol):
+        loads = failure_loads(np.where(penalty.costs < np.inf, cut.scores, 0.0), k, penalty.included)
+        lower = max(lower, float(cut.bound(loads.largest)))
+        is_in |= cut.bound(loads.without) > upper_bound + margin
+        is_out |= cut.bound(loads.with_it) > upper_bound + margin
     if not upper_bound >= lower - margin:
         raise ValueError(
             f"upper_bound={upper_bound:.9g} is below {lower:.9g}, the lower bound of all panels. Compute it from a panel, "
@@ -78,28 +79,14 @@ def certify_failures(
     return Certificate(min(lower, upper_bound), upper_bound, proved_in, proved_out, rounding=margin)
 
 
-def _cuts(problem: LeastSquares, k: int, penalty: RowPenalty, tol: float) -> list[Cut]:
-    """Return cuts of the relaxations for as many rows as k units have, and for one unit less."""
-    may_enter = penalty.may_enter(problem.design.varies)
-    is_included = (penalty.costs == 0.0)[penalty.unit_of] & may_enter
-    forced, is_free = np.flatnonzero(is_included), may_enter & ~is_included
-    first = measure(problem, problem.targets)
-    cuts, n_free = [first], int(np.count_nonzero(is_free))
-    sizes = np.sort(np.bincount(penalty.unit_of, weights=may_enter))[::-1]
-    for n_units in (k, k - 1):
-        n_rows = min(int(sizes[:n_units].sum()), len(forced) + n_free)
-        if n_rows > len(forced):
-            heaviest = np.argsort(-np.where(is_free, first.scores, -1.0))[: min(n_rows + 32, n_free)]
-            cuts += [
-                relaxed.cut for relaxed in relax(problem, n_rows, start=heaviest, tol=tol, forced=forced, is_free=is_free)
-            ]
-    return cuts
-
-
-def _unit_scores(problem: LeastSquares, cut: Cut, penalty: RowPenalty) -> Array:
-    """Return the score of each unit, 0 where it cannot be selected."""
-    scores = np.where(penalty.may_enter(problem.design.varies), cut.scores, 0.0)
-    return np.bincount(penalty.unit_of, weights=scores, minlength=penalty.n_units)
+def _cuts(problem: LeastSquares, k: int, penalty: RowPenalty, tol: float) -> Iterator[Cut | LinearCut]:
+    """Yield the cuts of no features, and of the relaxations for k and for k - 1 units."""
+    bounds = SizeBounds(problem, tol, penalty)
+    if bounds.largest:
+        yield bounds.choice.by_unit(measure_fit(problem, NO_ROWS, np.zeros((problem.n_targets, 0))))
+    for size in (k, k - 1):
+        if bounds.choice.n_forced < size <= bounds.largest:
+            yield bounds.solve(size).cut
 
 
 class Loads(NamedTuple):

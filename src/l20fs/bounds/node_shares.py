@@ -58,7 +58,8 @@ class Relaxations(NamedTuple):
 
     def of(self, nodes: Array) -> Relaxations:
         """Return the relaxations of some nodes."""
-        return Relaxations(*(part if isinstance(part, float) else part[nodes] for part in self))
+        gram, moments, null_loss, ridge, *others = self
+        return Relaxations(gram[nodes], moments[nodes], null_loss[nodes], ridge, *(part[nodes] for part in others))
 
     def per_unit(self, values: Array) -> Array:
         """Add up the values of the rows of each unit, along the last axis."""
@@ -192,8 +193,8 @@ def _step(
     multipliers_step = (centre - multipliers * (slack + slack_step)) / slack
     below_step = (centre - below * z_step) / z - below
     above_step = (centre + above * z_step) / room - above
-    pairs = ((z, z_step), (room, -z_step), (below, below_step), (above, above_step))
-    pairs += ((slack, slack_step), (multipliers, multipliers_step))
+    pairs = [(z, z_step), (room, -z_step), (below, below_step), (above, above_step)]
+    pairs += [(slack, slack_step), (multipliers, multipliers_step)]
     shrinking = np.maximum.reduce([(-step / value).max(axis=1) for value, step in pairs])
     length = (1.0 / np.maximum(1.0, shrinking / 0.99))[:, None]
     moved = evaluate(nodes, z + length * z_step, multipliers + length * multipliers_step)

@@ -271,14 +271,14 @@ class Search:
         shares, nodes = found.shares, found.nodes
         z, slopes = shares.z, shares.scores - nodes.prices
         is_fractional = (z > 0.02) & (z < 0.98)
-        scale = np.abs(slopes).max(axis=1, keepdims=True)
         root, places = np.sqrt(z), np.arange(z.shape[1])
         system = curvature(nodes, shares)
-        system[:, places, places] += np.where(is_fractional, 1e-9 * scale, 1e3 * scale) + np.finfo(np.float64).tiny
+        scale = np.maximum(np.abs(slopes).max(axis=1, keepdims=True), 1e-12 * self.problem.null_loss + 1e-100)
+        system[:, places, places] += np.where(is_fractional, 1e-9 * scale, 1e3 * scale)
         inverse = np.linalg.inv(system)
         along = np.einsum("nij,nj->ni", inverse, root)
         give = np.einsum("nii->ni", inverse) - along * along / np.einsum("ni,ni->n", root, along)[:, None]
-        promised = np.square(z * (1.0 - z) / np.maximum(z * give, 1e-300))
+        promised = z * (1.0 - z) / np.maximum(z * give, 1e-100)
         return np.where(is_fractional, promised, -np.abs(z - 0.5))
 
     def split(self, bound: float, state: Array, working_set: Array, found: NodeBounds, number: int, promises: Array) -> None:

@@ -127,13 +127,11 @@ def logarithms(X: Any) -> Any:
     return X.log1p() if sp.issparse(X) else np.log1p(X)
 
 
-def refuse_for_blocks(samples: Samples, options: ModelOptions, *, certify: bool = False) -> None:
+def refuse_for_blocks(samples: Samples, options: ModelOptions) -> None:
     """Refuse options that need all samples in memory if the samples are read in blocks."""
     if not isinstance(samples.X, FileBlocks):
         return
     way_out = f"{samples.title} is read in blocks. Leave the option out, or allow more memory (--max-memory)."
-    if certify:
-        raise click.UsageError(f"--certify needs the data in memory, and {way_out}")
     if options.feature_groups and options.method in ("forward", "swap", "sbr") and samples.X.axis == 0:
         raise click.UsageError(
             f"--feature-groups with --method {options.method} needs the data in memory, and {way_out} Or use --method "

@@ -68,7 +68,7 @@ def path(data: str, **given: Any) -> None:
         check_output(output, force=options.force)
     options = options.completed()
     samples = load(data, options, in_blocks=True)
-    refuse_for_blocks(samples, options, certify=options.certify)
+    refuse_for_blocks(samples, options)
     k = min(options.n_features or DEFAULT_STEPS, samples.X.shape[1])
     selector = make_selector(samples, options, k)
     assert isinstance(selector, L20Selector)

@@ -77,6 +77,17 @@ class Design(ABC):
         ``likely`` tells a design that fetches columns in batches which others to fetch in the same pass.
         """
 
+    def pull_exactly(self, residual: Array) -> Array:
+        """Return :meth:`pull` of all features in float64, whatever the dtype of X."""
+        if self.dtype == np.float64:
+            return self.pull(residual)
+        products = np.empty((len(residual), self.n_features))
+        step = max(1, BLOCK_ELEMENTS // self.n_samples)
+        for start in range(0, self.n_features, step):
+            rows = np.arange(start, min(start + step, self.n_features))
+            products[:, rows] = residual @ self.take(rows, slice(None)).astype(np.float64, copy=False)
+        return products
+
     @abstractmethod
     def pull_among(self, rows: Array | slice) -> Pull:
         """Return a function like :meth:`pull` for a few features that are needed repeatedly."""

@@ -90,10 +90,12 @@ class BlockedMatrix:
             return float(self.blocks.total(kernels.largest_sample_energy, own, np.maximum))
         return float(self.blocks.total(kernels.sample_energies, own).max())
 
-    def products(self, residual: Array, start: int = 0, stop: int | None = None) -> Array:
+    def products(
+        self, residual: Array, start: int = 0, stop: int | None = None, *, precision: np.dtype[Any] | None = None
+    ) -> Array:
         """Return ``residual @ X~`` of all features, or of those from ``start`` to ``stop``, in a pass over their blocks."""
         stop = self.n_features if stop is None else stop
-        vectors = self.vectors(residual)
+        vectors = self.vectors(residual, precision)
         if self.blocks.axis == 0:
             own = [(columns, vectors[:, extent]) for columns, extent in zip(self._columns, self.extents, strict=True)]
             return self.blocks.total(kernels.products, own)[:, start:stop]
@@ -103,9 +105,9 @@ class BlockedMatrix:
         first = self.extents[which[0]].start
         return np.hstack(parts)[:, start - first : stop - first]
 
-    def vectors(self, residual: Array) -> Array:
-        """Return a residual with sample weights applied, in the precision of the kernels."""
-        return self.sample_weights.times_root(residual).astype(self._precision, copy=False)
+    def vectors(self, residual: Array, precision: np.dtype[Any] | None = None) -> Array:
+        """Return a residual with sample weights applied, in the precision of the kernels or in another one."""
+        return self.sample_weights.times_root(residual).astype(precision or self._precision, copy=False)
 
     def lines(self, rows: Array) -> Array:
         """Return the columns ``rows`` of X~ as rows, (n_rows, n_samples); takes a pass over the blocks that hold them."""

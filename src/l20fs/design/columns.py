@@ -28,6 +28,9 @@ class ColumnDesign(BlockDesign):
             return products if rows is None else products[:, rows]
         return residual @ self.cache.gathered(rows, likely).T
 
+    def pull_exactly(self, residual: Array) -> Array:
+        return self.matrix.products(residual, precision=np.dtype(np.float64))
+
     def pull_among(self, rows: Array | slice) -> Pull:
         if isinstance(rows, slice):  # adjacent columns, perhaps all of X: they are not fetched
             start, stop, _ = rows.indices(self.n_features)

@@ -160,6 +160,16 @@ class DeviceDesign(Design):
             return self.pull_among(rows)(residual)
         return self.place.fetch(self.products(self.place.send(residual, self.array_dtype)))
 
+    def pull_exactly(self, residual: Array) -> Array:
+        if self.dtype == np.float64:
+            return self.pull(residual)
+        xp, products = self.place.xp, np.empty((len(residual), self.n_features))
+        step, sent = max(1, PART_ELEMENTS // self.n_samples), self.place.send(residual)
+        for start in range(0, self.n_features, step):
+            rows = np.arange(start, min(start + step, self.n_features))
+            products[:, rows] = self.place.fetch(sent @ self.lines(self.place.send(rows), xp.float64).T)
+        return products
+
     def pull_among(self, rows: Array | slice) -> Pull:
         rows = np.arange(self.n_features)[rows] if isinstance(rows, slice) else rows
         lines = self._lines(rows)

@@ -116,7 +116,8 @@ class L20Selector(PathSelector):
     certify : bool, default=False
         Also compute how far from the global optimum the selection can be at most, ``path_.gap(k)``, and which features
         are proved to be in it or not, ``certificate_``. Takes a few times as long as the fit, and says something only if
-        the ridge term is not small. With ``include`` and ``exclude`` the bounds are those of the free choice, and hold.
+        the ridge term is not small. The optimum is the one under ``include``, ``exclude``, ``feature_groups`` and all other
+        constraints. For X in blocks a working set takes a pass, a few for each size that is solved.
     include : sequence of names or indices, mask of shape (n_features,), or None, default=None
         Features that are always selected, ranked first and free of cost. They count in ``n_features_to_select``.
     exclude : sequence of names or indices, mask of shape (n_features,), or None, default=None
@@ -160,8 +161,11 @@ class L20Selector(PathSelector):
         The labels in sorted order, if y holds labels.
     certificate_ : Certificate
         With ``certify=True``: ``lower_bound``, ``upper_bound`` and ``gap`` of the objective for the features selected by
-        ``fit``, and the features that are certainly in, or not in, the best selection of that size (at that ``alpha``). With
-        ``robust_to=1`` the objective is the loss without the worst of them.
+        ``fit``, and the features that are certainly in, or not in, the best selection of that size (at that ``alpha``);
+        included and excluded ones are not listed. The objective of a number of features is f. Where they have different
+        costs (``penalty_factor``, or ``feature_groups``), it is f + lambda * cost at the lambda of the first stage with so
+        many features or groups, ``path_.alpha_at(k)``: the trade-off at which they were selected. Without a number it is
+        f + lambda * cost at ``alpha``. With ``robust_to=1`` it is f without the worst of the selected features or groups.
     sample_weights_ : array of shape (n_samples,)
         With ``loss="l21"``: how much each training sample counted in the end, ``sample_weight`` divided by the length of
         its error; least squares with these weights has the same ``coef_``. Look at the smallest ones for wrong labels.
@@ -308,9 +312,8 @@ class L20Selector(PathSelector):
                 f"checkpoint={os.fspath(self.checkpoint)!r} with X in a {type(X).__name__} is not available: it is for "
                 "matrices that are read in blocks. Use a NumPy array, a Dask array or a file, or no checkpoint."
             )
-        for name, value in (("loss", "l21"), ("certify", True)):
-            if getattr(self, name) == value:
-                raise ValueError(f"{name}={value!r} is not available for X in blocks. Load X into memory, or leave it out.")
+        if self.loss == "l21":
+            raise ValueError("loss='l21' is not available for X in blocks. Load X into memory, or leave it out.")
 
     def _learn(self, X: Any, targets: Targets, **extra: Any) -> None:
         problem = self._make_problem(X, targets)
@@ -337,7 +340,7 @@ class L20Selector(PathSelector):
             self.ebic_ = self._ebic(problem, penalty, k_max)
             self._warn_if_at_limit(penalty.n_selectable(problem.design.varies))
         if self.certify:
-            self._certify(problem, k_max)
+            self._certify(problem, penalty, k_max)
             if solver.robust_to:
                 self._certify_failures(problem, penalty)
         self.scores_ = path.scores
@@ -412,18 +415,38 @@ class L20Selector(PathSelector):
                 stacklevel=4,  # the caller of fit
             )
 
-    def _certify(self, problem: LeastSquares, k_max: int) -> None:
+    def _certify(self, problem: LeastSquares, penalty: RowPenalty, k_max: int) -> None:
         """Compute lower bounds for every size, and the certificate of the selection."""
-        self.path_ = self.path_.with_bounds(lower_bounds(problem, k_max))
+        self.path_ = self.path_.with_bounds(self._lower_bounds(problem, penalty, k_max))
         if self.n_features_to_select is None:
             rows = np.flatnonzero(self.path_.is_selected)
             price = float(self.path_.alphas[-1])
-            self.certificate_ = certify_penalty(problem, price, support_loss(problem, rows) + price * len(rows))
+            value = support_loss(problem, rows) + price * penalty.cost_of(rows)
+            self.certificate_ = certify_penalty(problem, price, value, penalty=self._binding(penalty, rows))
         else:
-            k = min(self._n_wanted(self.n_features_to_select, problem.n_features), self.path_.n_ranked)
+            k = min(self._n_wanted(self.n_features_to_select, penalty.n_units), self.path_.n_ranked)
             if not k:  # EBIC chooses nothing, of which there is nothing to prove
                 return
-            self.certificate_ = certify_size(problem, k, support_loss(problem, self.path_.support(k)))
+            rows = self.path_.support(k)
+            price = 0.0 if penalty.is_even else self.path_.alpha_at(k)
+            value = support_loss(problem, rows) + price * penalty.cost_of(rows)
+            self.certificate_ = certify_size(problem, k, value, penalty=self._binding(penalty, rows), price=price)
+
+    def _lower_bounds(self, problem: LeastSquares, penalty: RowPenalty, k_max: int) -> Array:
+        """Return lower bounds of f for every size, under the rules that hold for it."""
+        bounds = lower_bounds(problem, k_max, penalty=penalty)
+        sizes = range(max(1, self.path_.n_included), min(k_max, self.path_.n_ranked) + 1)
+        small = [k for k in sizes if self._binding(penalty, self.path_.support(k)) is not penalty]
+        if small:
+            bounds[small] = lower_bounds(problem, small[-1], penalty=penalty.without_lower_limits())[small]
+        return bounds
+
+    @staticmethod
+    def _binding(penalty: RowPenalty, rows: Array) -> RowPenalty:
+        """Return the penalty with the rules that hold for a selection: lower limits hold from the least size that can."""
+        if penalty.rules is None or penalty.rules.allows(np.union1d(penalty.unit_of[rows], penalty.included)):
+            return penalty
+        return penalty.without_lower_limits()
 
     def _certify_failures(self, problem: LeastSquares, penalty: RowPenalty) -> None:
         """Compute the certificate of the loss without the worst of the selected features."""
@@ -481,11 +504,6 @@ class L20Selector(PathSelector):
             raise ValueError(
                 f"certify=True with loss={self.loss!r} is not available: the bounds are those of squares. Use "
                 "loss='squared', or certify=False."
-            )
-        if self.certify and not (self.feature_groups is None and self.penalty_factor is None):
-            raise ValueError(
-                "certify=True with feature_groups or penalty_factor is not available: the bounds count features, all at the "
-                "same price. Use certify=False, or include and exclude alone."
             )
         check_flag("fit_intercept", self.fit_intercept)
         check_ridge(self.ridge)

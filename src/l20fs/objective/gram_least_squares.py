@@ -66,6 +66,9 @@ class GramLeastSquares(LeastSquares):
         """Return ``vectors' X~`` and ``X~' X~`` of a few features; takes a pass for the vectors."""
         return self.design.products_with(vectors.T)[:, rows], self.design.inner(rows)
 
+    def normal_equations(self, rows: Array) -> tuple[Array, Array]:
+        return self.targets[:, rows], self.design.inner(rows)
+
     def _factor(self, rows: Array, ridge: float) -> tuple[Array, Array]:
         gram = self.design.inner(rows)
         return _triangle(gram + ridge * np.eye(len(rows)), self.targets[:, rows].T, DEPENDENT[self.dtype])

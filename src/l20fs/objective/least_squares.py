@@ -185,6 +185,10 @@ class LeastSquares:
             gram += columns.T @ columns
         return products, gram
 
+    def normal_equations(self, rows: Array) -> tuple[Array, Array]:
+        """Return ``Y~' X~`` and ``X~' X~`` of a few features."""
+        return self.products_among(rows, self.targets.T)
+
     def factor(self, rows: Array) -> tuple[Array, Array]:
         """Return a triangle R and right-hand sides B for least squares on ``rows[:k]`` for every k.
 

@@ -80,8 +80,8 @@ class SolutionPath:
     null_loss : array of shape ()
         Value of f without features, W = 0; with ``loss="l21"`` that of the weighted squares.
     lower_bounds : array of shape (k_max + 1,)
-        Lower bounds on f of any k features, for k from 0 on, from which :meth:`gap` is computed; empty without
-        ``certify=True``.
+        Lower bounds on f of any k features, or units of features, under the constraints of the fit, for k from 0 on, from
+        which :meth:`gap` is computed; empty without ``certify=True``.
 
     Examples
     --------
@@ -375,6 +375,22 @@ class SolutionPath:
         values = self.losses + alpha * self.costs
         return int(self.sizes[values <= values.min() * (1.0 + 1e-12)].min())
 
+    def alpha_at(self, k: int) -> float:
+        """Return the lambda of the first stage with at least ``k`` units, or of the last one.
+
+        Parameters
+        ----------
+        k : int
+            Number of units.
+
+        Returns
+        -------
+        float
+            The lambda.
+        """
+        has_enough = self.sizes >= k
+        return float(self.alphas[has_enough.argmax() if has_enough.any() else -1])
+
     def rows_at(self, k: int) -> Array:
         """Return the rows of the best stage with exactly ``k`` units.
 
@@ -638,7 +654,8 @@ class SolutionPath:
     def gap(self, k: int) -> float:
         """Return an upper bound on the relative excess of f of the best k features of the ranking over the optimum.
 
-        Needs a fit with ``certify=True``.
+        The optimum is that of the selections of k units under the constraints of the fit. It is f alone that is compared,
+        whatever the units cost. Needs a fit with ``certify=True``.
 
         Parameters
         ----------

@@ -1,0 +1,159 @@
+"""Certificates of the selector under constraints, and for X wherever it is, against exhaustive search."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import dask.array as da
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+from blocked import cut, make_counts
+from supports import loss_of
+
+from l20fs import L20Selector
+from l20fs.estimators import selector as selector_module
+from l20fs.estimators.penalty import penalty_of
+from l20fs.objective.least_squares import LeastSquares
+from l20fs.objective.panel_rules import PanelRules
+from l20fs.objective.row_penalty import RowPenalty
+
+SETTINGS = {"ridge": 2.0, "scale": "zscore"}
+WISHES = {
+    "free": {},
+    "include and exclude": {"include": [0], "exclude": [5]},
+    "groups": {"feature_groups": [[0, 3, 4], [1, 2], [6, 7]]},
+    "costs": {"penalty_factor": {0: 3.0, 3: 0.5, 6: 2.0}},
+    "all": {"include": [1], "exclude": [6], "feature_groups": [[0, 3], [1, 2]], "penalty_factor": {4: 2.0, 7: 0.5}},
+}
+
+
+def fit(X, y, parameters, sample_weight=None):
+    """The fitted selector with its problem and penalty."""
+    fitted = L20Selector(certify=True, class_weight=None, **SETTINGS, **parameters).fit(X, y, sample_weight)
+    problem = LeastSquares(X, np.eye(3)[y], **SETTINGS, sample_weight=sample_weight)
+    return fitted, problem, penalty_of(fitted, problem.design.varies, None)
+
+
+def all_panels(problem, penalty):
+    """Loss and cost of every selection that the constraints allow, by its units."""
+    included = penalty.included.tolist()
+    others = [u for u in range(penalty.n_units) if 0.0 < penalty.costs[u] < np.inf]
+    panels = {}
+    for size in range(len(others) + 1):
+        for more in combinations(others, size):
+            panel = (*included, *more)
+            if penalty.rules is None or penalty.rules.allows(list(panel)):
+                rows = np.flatnonzero(np.isin(penalty.unit_of, panel))
+                panels[panel] = (loss_of(problem, rows), float(penalty.costs[list(panel)].sum()))
+    return panels
+
+
+@pytest.mark.parametrize("size", [3, None])
+@pytest.mark.parametrize("wishes", WISHES)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_certificate_is_that_of_the_constrained_choice(size, wishes, weighted):
+    X, y = make_counts(1, 40, 8)
+    sample_weight = np.random.default_rng(0).integers(1, 4, 40).astype(float) if weighted else None
+    parameters = WISHES[wishes] | ({"alpha": 0.3, "n_features_to_select": None} if size is None else {})
+    fitted, problem, penalty = fit(X, y, {"n_features_to_select": size} | parameters, sample_weight)
+    found, panels = fitted.certificate_, all_panels(problem, penalty)
+    if size is None:
+        price = 0.3
+    else:
+        panels = {panel: parts for panel, parts in panels.items() if len(panel) <= size}
+        price = 0.0 if penalty.is_even else fitted.path_.alpha_at(size)
+    values = {panel: loss + price * cost for panel, (loss, cost) in panels.items()}
+    chosen = tuple(np.union1d(penalty.unit_of[fitted.support_], penalty.included))
+    value = dict(zip([tuple(sorted(panel)) for panel in values], values.values(), strict=True))[chosen]
+    assert found.upper_bound == pytest.approx(value, rel=1e-9)
+    assert found.lower_bound <= min(values.values()) * (1.0 + 1e-12)
+    assert found.lower_bound >= 0.9 * min(values.values())
+    good = [np.isin(penalty.unit_of, panel) for panel, other in values.items() if other <= value * (1.0 + 1e-12)]
+    assert np.all(good, axis=0)[found.proved_in].all()
+    assert not np.any(good, axis=0)[found.proved_out].any()
+    for k in range(max(1, len(penalty.included)), 4 if size else 2):
+        best = min(loss for panel, (loss, _) in all_panels(problem, penalty).items() if len(panel) <= k)
+        assert fitted.path_.refit(k).loss * (1.0 - fitted.path_.gap(k)) <= best * (1.0 + 1e-9)
+
+
+def test_the_bound_is_tighter_under_constraints():
+    X, y = make_counts(2, 60, 20)
+    free = L20Selector(4, certify=True, **SETTINGS).fit(X, y)
+    without = np.flatnonzero(free.support_)[:2].tolist()
+    narrow = L20Selector(4, certify=True, exclude=without, **SETTINGS).fit(X, y)
+    assert narrow.certificate_.lower_bound > free.certificate_.lower_bound
+    assert not set(without) & set(narrow.certificate_.proved_out)
+
+
+def test_lower_limits_hold_from_the_size_that_can_meet_them(monkeypatch):
+    """Below it the bounds are those without them; upper limits always hold."""
+    X, y = make_counts(3, 40, 8)
+    order = L20Selector(4, **SETTINGS).fit(X, y).path_.support(4)
+    weights = np.zeros((2, 8))
+    weights[0, order[2]] = 1.0  # the third feature has to be in
+    weights[1, np.setdiff1d(np.arange(8), order)] = 1.0  # and only one of the features that are not taken
+    rules = PanelRules(sp.csr_array(weights), np.array([1.0, 0.0]), np.array([np.inf, 1.0]))
+    penalty = RowPenalty(np.arange(8), np.ones(8), rules)
+    monkeypatch.setattr(selector_module, "penalty_of", lambda *_: penalty)
+    fitted, problem, _ = fit(X, y, {"n_features_to_select": 4})
+    upper_only, whole = all_panels(problem, penalty.without_lower_limits()), all_panels(problem, penalty)
+    for k in range(1, 5):
+        panels = whole if k >= 3 else upper_only
+        best = min(loss for panel, (loss, _) in panels.items() if len(panel) <= k)
+        assert 0.95 * best <= fitted.path_.lower_bounds[k] <= best * (1.0 + 1e-12)
+    best = min(loss for panel, (loss, _) in whole.items() if len(panel) <= 4)
+    assert 0.95 * best <= fitted.certificate_.lower_bound <= best * (1.0 + 1e-12)
+
+
+PLACES = {
+    "samples": lambda X: cut(X, 0, 4),
+    "columns": lambda X: cut(X, 1, 4),
+    "sparse samples": lambda X: cut(sp.csr_array(X), 0, 3),
+    "dask": lambda X: da.from_array(X, chunks=(20, X.shape[1])),
+    "torch": torch.asarray,
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("shape", [(80, 12), (12, 60)], ids=["many samples", "many features"])
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("shift", [0.0, 100.0])
+def test_x_may_be_anywhere(place, shape, dtype, shift):
+    """The bounds hold, and they are close to those of X in memory; also with means far from zero."""
+    X, y = make_counts(4, *shape)
+    X = (X + shift).astype(dtype)
+    parameters = {"n_features_to_select": 3, "include": [1], "exclude": [2]}
+    expected, problem, penalty = fit(X.astype(np.float64), y, parameters)
+    found = L20Selector(certify=True, class_weight=None, **SETTINGS, **parameters).fit(PLACES[place](X), y)
+    assert found.path_.lower_bounds == pytest.approx(expected.path_.lower_bounds, rel=1e-3)
+    assert found.certificate_.lower_bound == pytest.approx(expected.certificate_.lower_bound, rel=2e-4)
+    assert found.certificate_.upper_bound == pytest.approx(expected.certificate_.upper_bound, rel=1e-6)
+    if shape[1] < 20:
+        best = min(loss for panel, (loss, _) in all_panels(problem, penalty).items() if len(panel) <= 3)
+        assert found.certificate_.lower_bound <= best
+        assert set(found.certificate_.proved_out) == set(expected.certificate_.proved_out)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_without_a_ridge_blocks_have_a_bound_that_holds(axis):
+    X, y = make_counts(5, 40, 6)
+    found = L20Selector(2, certify=True, ridge=0.0).fit(cut(X, axis, 2), y)
+    expected = L20Selector(2, certify=True, ridge=0.0).fit(X, y)
+    assert 0.0 <= found.certificate_.lower_bound <= expected.certificate_.lower_bound * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize(("shape", "axis", "most"), [((30, 400), 1, 3), ((600, 100), 0, 0)], ids=["columns", "samples"])
+def test_a_certificate_takes_few_passes_over_blocks(shape, axis, most):
+    """No more than the fit of blocks of columns, by a small factor; and none by the products that the fit has computed."""
+    X, y = make_counts(6, *shape)
+    blocks, n_loads = cut(X, axis, 4), []
+    load = blocks.load
+    for certify in (False, True):
+        loads = []
+        blocks.load = lambda span, loads=loads: loads.append(span) or load(span)
+        L20Selector(10, ridge=10.0, certify=certify).fit(blocks, y)
+        n_loads.append(len(loads))
+    assert 0 < n_loads[0]
+    assert n_loads[1] <= (1 + most) * n_loads[0]
