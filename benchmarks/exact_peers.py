@@ -68,8 +68,9 @@ def objective(X, y, l0, l2, support) -> tuple[float, np.ndarray]:
 def by_l20fs(X, y, l0, l2, big_m, limit):
     """Bound the number of features that is least proved, again and again: by a relaxation, then by branch and bound."""
     from l20fs.bounds.branch_and_bound import solve_exactly
-    from l20fs.bounds.certificate import support_loss
-    from l20fs.bounds.relaxation import measure, relax
+    from l20fs.bounds.cuts import measure
+    from l20fs.bounds.relaxation import relax
+    from l20fs.bounds.support import support_loss
     from l20fs.solvers import swap
 
     end = time.perf_counter() + limit

@@ -105,7 +105,7 @@ def failure_loads(scores: Array, k: int, included: Array) -> Loads:
     Examples
     --------
     >>> failure_loads(np.array([1.0, 4.0, 3.0, 2.0]), 2, included=np.array([], dtype=int))
-    Loads(largest=3.0, with_it=array([1., 3., 3., 2.]), without=array([3., 2., 3., 3.]))
+    Loads(largest=3.0, with_it=array([1., 3., 3., 2.]), without=array([3., 2., 2., 3.]))
     """
     is_included = np.zeros(len(scores), dtype=bool)
     is_included[included] = True
