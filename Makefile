@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 DATA   ?= ../shared/data
 
-.PHONY: demo test lint types kills bench bench-scale bench-gpu bench-peers bench-rows bench-defaults fuzz clean
+.PHONY: demo test lint types kills bench bench-scale bench-gpu bench-peers bench-rows bench-exact bench-defaults fuzz clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/l20fs select srbct -o build/demo --force
@@ -106,6 +106,17 @@ bench-rows: .venv-rows/stamp
 		$(PIP) $$peer || echo "$$peer did not install"; done
 	touch $@
 
+# Proofs of optimality, side by side with what else proves them.
+bench-exact: .venv-exact/stamp
+	.venv-exact/bin/python benchmarks/exact_peers.py $(DATA) $(ARGS)
+
+.venv-exact/stamp: PIP = .venv-exact/bin/python -m pip install --quiet --disable-pip-version-check
+.venv-exact/stamp: pyproject.toml
+	$(PYTHON) -m venv .venv-exact
+	$(PIP) -e .
+	for peer in l0bnb pyscipopt; do $(PIP) $$peer || echo "$$peer did not install"; done
+	touch $@
+
 $(VENV)/demo.stamp: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[cli,io,h5ad]"
@@ -119,4 +130,4 @@ $(VENV)/dev.stamp: pyproject.toml
 	touch $@ $(VENV)/demo.stamp
 
 clean:
-	rm -rf $(VENV) .venv-defaults .venv-peers .venv-rows build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-defaults .venv-peers .venv-rows .venv-exact build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

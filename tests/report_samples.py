@@ -70,7 +70,9 @@ def make_content(
     n_lines = min(30, k_max)
     shares = np.linspace(0, 1, 40)
     lines = [np.clip(shares - rank / 45, 0, None) ** 0.7 * (1.2 - rank / 60) for rank in range(n_lines)]
+    costs = [[f"{cost:.3g}" for cost in rng.uniform(0, 0.2, size)] for size in range(1, k_max + 1)]
     values = {
+        "failure_costs": costs,
         "title": "tumours.tsv",
         "answer": f"{k} of {n_features} features tell {n_classes} classes apart: 98.4 % ± 1.6 % of samples right in 5-fold "
         "cross-validation.",

@@ -49,6 +49,7 @@ def test_the_table_says_for_every_k_what_the_selection_frame_says(seed, solver):
         for name in ("score", "norm"):
             np.testing.assert_allclose(stated[name], expected[name], rtol=1e-5)
         coef = found.selector.path_.refit(k).coef[:, found.selector.path_.support(k)]
+        np.testing.assert_allclose(stated["failure_cost"], expected["failure_cost"], rtol=6e-3)
         for label, weights in zip(LETTERS, coef, strict=True):
             np.testing.assert_allclose(stated[f"coef_{label}"], weights, rtol=1e-3)
 
@@ -363,3 +364,25 @@ def test_the_page_of_a_regression_is_made():
     assert Content.from_json(content.to_json()) == content
     assert len(content.numbers.measured[0]) == 234  # every third
     assert "<html" in render(content)
+
+
+def test_the_failure_of_a_group_has_its_cost_beyond_the_page_too(monkeypatch):
+    found = findings(L20Selector(4, max_features=6, feature_groups=[[0, 1], [2, 3]]))
+    content = build_content(found)
+    path = found.selector.path_
+    for k in (1, 4):
+        heads = np.array([unit[0] for unit in found.units[:k]])
+        costs = dict(zip(path.support(k), path.failure_costs(k), strict=True))
+        stated = [float(text) for text in content.failure_costs[k - 1]]
+        np.testing.assert_allclose(stated, [costs[head] for head in heads], rtol=6e-3)
+    expected = frame_of(content.selection_tsv(4))
+    monkeypatch.setattr("l20fs.cli.select_findings.largest_k", lambda n_classes: 2)
+    short = build_content(found)
+    assert short.k_max == 2
+    assert frame_of(selection_tsv(found, short))["failure_cost"].tolist() == expected["failure_cost"].tolist()
+
+
+def test_robust_selections_are_named_as_such():
+    found = findings(L20Selector(4, max_features=12), options=SelectOptions(robust_to=1))
+    assert any("one of its features fails to be measured" in sentence for sentence in build_content(found).sentences)
+    assert build_content(findings(FisherScore(4))).failure_costs is None

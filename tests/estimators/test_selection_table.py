@@ -159,7 +159,8 @@ def test_plain_frame_has_the_norm_of_every_row(fitted):
     selector, _ = fitted
     table = selector.selection_frame()
     assert table.columns.tolist() == [
-        "feature", "rank", "score", "norm", "entry_alpha", "rule", *(f"coef_{label}" for label in selector.classes_)
+        "feature", "rank", "score", "norm", "entry_alpha", "rule", "failure_cost",
+        *(f"coef_{label}" for label in selector.classes_),
     ]  # fmt: skip
     path = selector.path_
     assert table["norm"].tolist() == [

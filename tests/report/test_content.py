@@ -399,7 +399,7 @@ def test_selection_tsv_is_the_table_of_the_panel():
         assert lines.pop() == [""]
         frame = pd.DataFrame(lines[1:], columns=lines[0])
         assert frame.columns.tolist() == [
-            "feature", "rank", "score", "level", "norm", "entry_alpha", "rule", "could_replace",
+            "feature", "rank", "score", "level", "norm", "entry_alpha", "rule", "could_replace", "failure_cost",
             "coef_class 1", "coef_class 2", "coef_class 3", "coef_class 4",
         ]  # fmt: skip
         assert frame.feature.tolist() == content.features[:k]
@@ -411,11 +411,12 @@ def test_selection_tsv_is_the_table_of_the_panel():
                 if not 1 <= rank <= k and len(expected) < 3:
                     expected.append(f"{name} ({correlation:.2f})")
             assert row.could_replace == ", ".join(expected)
+            assert row.failure_cost == content.failure_costs[k - 1][i]
             assert row.tolist()[-4:] == content.coef[k - 1][i]
 
 
 def test_selection_tsv_without_weights_and_substitutes():
-    content = make_content(k_max=2, k=1, coef=None, substitutes=[])
+    content = make_content(k_max=2, k=1, coef=None, failure_costs=None, substitutes=[])
     assert content.selection_tsv(1).split("\n")[0].split("\t") == ["feature", *content.columns]
 
 

@@ -49,7 +49,7 @@ def tell_atlas(findings: Findings) -> list[str]:
         atlas.proved_eps, is_complete=atlas.is_complete, n_listed=len(atlas.panels), n_panels=atlas.n_panels
     )
     said = [f"{found} {proof}", sentences.loss_of_selection(atlas.selected_gap), sentences.noise_of_losses(atlas.noise)]
-    costs = getattr(findings.options, "costs", None)
+    costs = findings.options.costs
     return said if costs is None else [*said, _cheapest(atlas, costs)]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -63,6 +64,7 @@ def build_content(findings: Findings) -> Content:
         heat=[[_rounded(mean) for mean in row] for row in findings.means[: len(units)]],
         heat_groups=_heat_groups(findings, len(units)),
         coef=_weights_for_every_k(findings, heads),
+        failure_costs=_failure_costs(findings, range(1, len(units) + 1)),
         confusion=None if is_regression else _confusion(predictions, len(units)),
         path=_path_lines(findings, heads[:MOST_LINES]),
         stability=stability_of(findings),
@@ -113,7 +115,7 @@ def selection_tsv(findings: Findings, content: Content) -> str:
     if k <= content.k_max:
         return content.selection_tsv(k)
     units = findings.units[:k]
-    of_panels = ("coef", "confusion", "confused", "path", "stability", "rates", "roc", "reliability")
+    of_panels = ("coef", "failure_costs", "confusion", "confused", "path", "stability", "rates", "roc", "reliability")
     nothing: dict[str, Any] = dict.fromkeys((*of_panels, "numbers", "strips", "lookup", "panel"))
     whole = replace(
         content,
@@ -128,6 +130,9 @@ def selection_tsv(findings: Findings, content: Content) -> str:
         **nothing,
     )
     rows = [whole.row(k, place) for place in range(k)]
+    for costs in _failure_costs(findings, [k]) or []:
+        for row, cost in zip(rows, costs, strict=True):
+            row.append(cost)
     if findings.path is not None and content.coef is not None:
         # The weights of one panel alone: those of all smaller ones would be too many.
         for row, weights in zip(rows, _coef_texts(panels.panel_weights(findings.path, heads_of(units), k)), strict=True):
@@ -177,6 +182,14 @@ def _weights_for_every_k(findings: Findings, heads: Array) -> list[list[list[str
 
 def _coef_texts(coef: Array) -> list[list[str]]:
     return [[f"{weight + 0.0:.4g}" for weight in row] for row in coef.tolist()]
+
+
+def _failure_costs(findings: Findings, sizes: Iterable[int]) -> list[list[str]] | None:
+    """Return what the failure of each feature costs in panels of some sizes, of methods that have weights."""
+    if findings.path is None:
+        return None
+    costs = [panels.failure_costs(findings.path, findings.units[:k]) for k in sizes]
+    return [[f"{cost:.3g}" if math.isfinite(cost) else "" for cost in panel] for panel in costs]
 
 
 def _substitutes(

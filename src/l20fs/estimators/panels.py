@@ -75,6 +75,19 @@ def panel_weights(path: SolutionPath, heads: Array, k: int) -> Array:
     return path.refit(max(k, path.least_size)).coef[:, heads[:k]].T
 
 
+def failure_costs(path: SolutionPath, units: Sequence[Array]) -> Array:
+    """Return by what share the loss of a panel rises without each of its units, NaN where the path cannot be refitted.
+
+    As in :func:`panel_weights`, what is included is always there.
+    """
+    k = max(len(units), path.n_included)
+    if not units or k > path.largest_refit:
+        return np.full(len(units), np.nan)
+    costs = np.empty(path.n_features)
+    costs[path.support(k)] = path.failure_costs(k)
+    return costs[heads_of(units)]
+
+
 class Substitute(NamedTuple):
     """A feature that could replace another one, their correlation, and its own rank, 0 if it has none."""
 

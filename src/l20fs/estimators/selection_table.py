@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from l20fs.estimators.path_selector import PathSelector
+    from l20fs.objective.solution_path import SolutionPath
 
 
 #: Weakest correlation with which one feature is offered as a substitute of another.
@@ -224,6 +225,7 @@ def selection_frame(selector: PathSelector, k: Any, X: Any, y: Any, stability: A
         "norm": norms[chosen],
         "entry_alpha": path.entry_alphas[chosen],
         "rule": [RULES[rule] for rule in path.rules[chosen]],
+        "failure_cost": _failure_costs(path, chosen),
     }
     if stability is not None:
         columns["stability"] = _frequencies(stability, selector)[chosen]
@@ -241,6 +243,12 @@ def best_first(selector: Any) -> Array:
     """Return the indices of the selected features, best first."""
     chosen = np.flatnonzero(selector.support_)
     return chosen[np.argsort(selector.ranking_[chosen], kind="stable")]
+
+
+def _failure_costs(path: SolutionPath, chosen: Array) -> Array:
+    """Return by what share the loss rises without each chosen feature; NaN where the path cannot be refitted."""
+    k = int(path.ranking[chosen].max(initial=0))
+    return path.failure_costs(k) if 0 < k <= path.largest_refit else np.full(len(chosen), np.nan)
 
 
 def _checked_samples(selector: PathSelector, X: Any) -> Any:

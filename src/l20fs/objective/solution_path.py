@@ -20,6 +20,9 @@ from l20fs.storage.files import write_atomically
 from l20fs.storage.regular_files import NotAFileError, open_regular
 from l20fs.typing import Array, Ranking
 
+#: What the columns before it leave of a column, as a share of its length, above which it is clearly independent of them.
+CLEAR = 1e-6
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SolutionPath:
@@ -613,20 +616,76 @@ class SolutionPath:
         ValueError
             If ``k`` is above :attr:`largest_refit`.
         """
-        rows = self.support(k)
-        if len(rows) > self.refit_triangle.shape[1]:
-            raise ValueError(
-                f"refit(k={k}): the path can be refitted up to k={self.largest_refit}. Fit with max_features={k}."
-            )
+        rows = self._refitted(k, "refit")
         values = self._refit_values(len(rows))
-        if len(self.refit_losses):
-            loss = self.refit_losses[len(rows)]
-        else:
-            explained = self.refit_triangle[:, : len(rows)] @ values
-            loss = self.null_loss - np.vdot(explained, self.refit_targets - 0.5 * explained)
+        loss = self.refit_losses[len(rows)] if len(self.refit_losses) else self._loss_on(np.arange(len(rows)))
         coef = np.zeros((len(self.y_mean), self.n_features))
         coef[:, rows] = values.T / self.y_scale[:, None] / self.x_scale[rows]
         return Refit(coef, self.y_mean - coef @ self.x_mean, float(loss))
+
+    def _refitted(self, k: int, method: str) -> Array:
+        """Return the features of the best ``k`` units, for a method that needs their triangle."""
+        rows = self.support(k)
+        if len(rows) > self.refit_triangle.shape[1]:
+            raise ValueError(
+                f"{method}(k={k}): the path can be refitted up to k={self.largest_refit}. Fit with max_features={k}."
+            )
+        return rows
+
+    def _loss_on(self, places: Array) -> float:
+        """Return f of least squares on the features at some places of ``order``."""
+        triangle = self.refit_triangle[:, places]
+        explained = triangle @ np.linalg.lstsq(triangle, self.refit_targets, rcond=None)[0]
+        return float(self.null_loss - np.vdot(explained, self.refit_targets - 0.5 * explained))
+
+    def failure_losses(self, k: int) -> Array:
+        """Return the loss without each of the best ``k`` units: what is left if that one fails to be measured.
+
+        The weights of the other features are fitted again. With ``loss="l21"`` the losses are those of the weighted
+        squares, as ``null_loss`` is.
+
+        Parameters
+        ----------
+        k : int
+            Number of units, at most :attr:`largest_refit`.
+
+        Returns
+        -------
+        array of shape (n_selected,)
+            One per feature of :meth:`support`, best first; the features of a unit fail together.
+        """
+        rows = self._refitted(k, "failure_losses")
+        n_rows, loss = len(rows), self._loss_on(np.arange(len(rows)))
+        triangle = self.refit_triangle[:n_rows, :n_rows]
+        clear = np.abs(np.diag(triangle)) > CLEAR * np.linalg.norm(triangle, axis=0)
+        is_regular = len(triangle) == n_rows and bool(clear.all())
+        inverse = np.linalg.inv(triangle) if is_regular else triangle
+        losses = np.empty(n_rows)
+        for unit in np.unique(self.unit_of[rows]):
+            is_member = self.unit_of[rows] == unit
+            if is_regular:  # the directions orthogonal to all other columns, as in l20fs.solvers.active_sets.basis
+                lines = np.linalg.qr(inverse[is_member].T)[0]
+                losses[is_member] = loss + 0.5 * np.square(lines.T @ self.refit_targets[:n_rows]).sum()
+            else:
+                losses[is_member] = self._loss_on(np.flatnonzero(~is_member))
+        return losses
+
+    def failure_costs(self, k: int) -> Array:
+        """Return by what share the loss rises without each of the best ``k`` units.
+
+        Parameters
+        ----------
+        k : int
+            Number of units, at most :attr:`largest_refit`.
+
+        Returns
+        -------
+        array of shape (n_selected,)
+            :meth:`failure_losses` over the loss with all of them, less 1; infinite where that is 0.
+        """
+        losses = self.failure_losses(k)
+        loss = self._loss_on(np.arange(len(losses)))
+        return np.maximum(np.divide(losses, loss, out=np.full(len(losses), np.inf), where=loss > 0.0) - 1.0, 0.0)
 
     def with_bounds(self, lower_bounds: Array) -> SolutionPath:
         """Return this path with lower bounds on f.

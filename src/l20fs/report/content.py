@@ -73,6 +73,9 @@ class Content:
         there are none, the rows are in the order of ``features``.
     coef : list of lists of lists of str, optional
         ``coef[k - 1][i][c]``: the weight of feature i for class, or target, c if k features are selected.
+    failure_costs : list of lists of str, optional
+        ``failure_costs[k - 1][i]``: by what share the loss of a panel of k rises if feature i fails to be measured; empty
+        where that is not known.
     confusion : list of lists of lists of int, optional
         ``confusion[k - 1][true][predicted]``: numbers of samples.
     confused : list of lists of Pair, optional
@@ -167,6 +170,7 @@ class Content:
     lookup: Lookup | None = None
     panel: PanelNumbers | None = None
     atlas: Atlas | None = None
+    failure_costs: list[list[str]] | None = None
     format: int = FORMAT
 
     def __post_init__(self) -> None:
@@ -235,6 +239,7 @@ class Content:
             "feature",
             *self.columns,
             *(["could_replace"] if self.substitutes else []),
+            *(["failure_cost"] if self.failure_costs is not None else []),
             *([f"coef_{name}" for name in self.outputs] if self.coef is not None else []),
         ]
 
@@ -243,6 +248,8 @@ class Content:
         cells = [self.features[place], *(texts[place] for texts in self.columns.values())]
         if self.substitutes:
             cells.append(join_names(f"{name} ({value:.2f})" for name, value in self.could_replace(k, place)))
+        if self.failure_costs is not None:
+            cells.append(self.failure_costs[k - 1][place])
         if self.coef is not None:
             cells += self.coef[k - 1][place]
         return cells

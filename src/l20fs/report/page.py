@@ -21,7 +21,7 @@ from l20fs.text import shorten
 #: Fields of the content that the script needs to show another k; all else is drawn once.
 SCRIPT_FIELDS = ("title", "task", "classes", "targets", "features")
 #: Those of them that take much room, and are packed.
-PACKED_FIELDS = ("columns", "substitutes", "coef", "numbers", "confusion")
+PACKED_FIELDS = ("columns", "substitutes", "failure_costs", "coef", "numbers", "confusion")
 #: Most weights that the page predicts with: those of every panel up to about 60 features and 4 classes.
 MOST_WEIGHTS = 6_000
 
@@ -44,6 +44,11 @@ COLUMNS = {
         "Features outside the selection that rise and fall with this one; in brackets the correlation. A minus sign "
         "means that one falls as the other rises. Only correlations of 0.5 or more, or -0.5 or less, that are stronger than "
         "chance would give are listed.",
+    ),
+    "failure_cost": (
+        "Without it",
+        "By how much the loss of the linear rule rises if the feature fails to be measured and the others are fitted again. "
+        "It is the loss in these samples, not the accuracy in new ones.",
     ),
 }
 #: Columns that are shown only if asked for: what they say is in the order of the rows.
@@ -233,7 +238,8 @@ def _row(content: Content, place: int) -> list[TableCell]:
         texts = [content.features[place], *(texts[place] for texts in content.columns.values())]
     names = content.header()[: len(texts)]
     cells = zip(names, texts, strict=True)
-    return [TableCell(_share(text) if name == "stability" else in_short(text), text) for name, text in cells]
+    shown = {"stability": _share, "failure_cost": rise}
+    return [TableCell(shown.get(name, in_short)(text), text) for name, text in cells]
 
 
 def _is_number(content: Content, name: str) -> bool:
@@ -249,6 +255,17 @@ def _is_technical(content: Content, name: str) -> bool:
 def _share(text: str) -> str:
     """Write a share, if it is one, in percent."""
     return f"{100 * float(text):.0f}\N{NO-BREAK SPACE}%" if NUMBER.fullmatch(text) else text
+
+
+def rise(text: str) -> str:
+    """Write a share by which a loss rises in percent, if it is known.
+
+    Examples
+    --------
+    >>> rise("0.0312").replace("\\N{NO-BREAK SPACE}", " "), rise("")
+    ('+3.1 % loss', '')
+    """
+    return f"+{100 * float(text):.1f}\N{NO-BREAK SPACE}% loss" if text else ""
 
 
 def in_short(text: str) -> str:

@@ -42,7 +42,7 @@ def rules_of(content: Content) -> Rules:
         yield from _rules_of_curve(curve, n)
     for name, texts in content.columns.items():
         yield len(texts) == n, f"column {name!r} has {len(texts)} texts for {n} features"
-        taken = name in ("feature", "could_replace") or name.startswith("coef_")
+        taken = name in ("feature", "could_replace", "failure_cost") or name.startswith("coef_")
         yield not taken, f"{name!r} cannot be the name of a further column"
     for what, table in (("substitutes", content.substitutes), ("heat", content.heat)):
         yield len(table) in (0, n), f"{what} has {len(table)} entries for {n} features"
@@ -101,6 +101,10 @@ def _rules_of_panels(content: Content) -> Rules:
         rows = [row for panel in content.coef for row in panel]
         yield all(len(row) == n_outputs for row in rows), f"a row of coef has not {n_outputs} weights"
         yield all(NUMBER.fullmatch(text) for row in rows for text in row), "a weight is no number"
+    if content.failure_costs is not None:
+        yield [len(panel) for panel in content.failure_costs] == sizes, "failure_costs has not k entries for each k"
+        costs = [text for panel in content.failure_costs for text in panel]
+        yield all(not text or NUMBER.fullmatch(text) for text in costs), "a failure cost is no number"
     if content.confusion is not None:
         yield len(content.confusion) == n, f"{len(content.confusion)} confusion matrices for {n} panels"
         is_square = all(

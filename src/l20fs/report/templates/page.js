@@ -5,7 +5,7 @@
   const range = byId("k-range");
   if (!range || typeof DecompressionStream === "undefined") return; // the page stays as it was written
   Object.assign(report, await new Response(unpack(report.packed)).json());
-  const { coef, confusion, frames, numbers, strips } = report;
+  const { coef, confusion, failure_costs: failureCosts, frames, numbers, strips } = report;
   const [lowest, highest] = [Number(range.min), Number(range.max)];
   const table = byId("features");
   const rows = [...table.tBodies[0].rows];
@@ -139,6 +139,13 @@
         ]);
         cells[column++].replaceChildren(...(parts.length ? parts : [nothing()]));
       }
+      if (failureCosts) {
+        const cost = failureCosts[k - 1][place];
+        const cell = cells[column++];
+        cell.className = "number";
+        cell.dataset.sort = cost;
+        cell.textContent = cost ? `+${fixed(100 * cost, 1)}\u00a0% loss` : "";
+      }
       if (panel) {
         for (const weight of panel[place]) cells[column++].textContent = weight;
       }
@@ -167,6 +174,7 @@
   function tsv(guard) {
     const header = ["feature", ...Object.keys(report.columns)];
     if (report.substitutes.length) header.push("could_replace");
+    if (failureCosts) header.push("failure_cost");
     if (coef) header.push(...(report.task === "regression" ? report.targets : report.classes).map((name) => `coef_${name}`));
     const panel = coef && k ? weights(k) : null;
     const lines = [header];
@@ -175,6 +183,7 @@
       if (report.substitutes.length) {
         line.push(couldReplace(place).map(([name, correlation]) => inList(name + inBrackets(correlation))).join(", "));
       }
+      if (failureCosts) line.push(failureCosts[k - 1][place]);
       if (panel) line.push(...panel[place]);
       lines.push(line);
     }
