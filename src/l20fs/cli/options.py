@@ -108,6 +108,7 @@ class ModelOptions:
     costs: dict[str, float] | None = None
     exclusive: list[list[str]] | None = None
     sets: dict[str, list[str]] | None = None
+    atlas: float | str | None = None
 
     def completed(self) -> Self:
         """Refuse options that the method does not take, and fill in the defaults of those not given."""
@@ -141,7 +142,6 @@ class SelectOptions(DataOptions, ModelOptions):
     nested: bool = False
     scoring: str = "auto"
     stability: int | None = None
-    atlas: float | str | None = None
     output: Path | None = None
     n_jobs: int = 1
     seed: int = 0

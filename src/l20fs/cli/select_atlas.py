@@ -49,8 +49,10 @@ def tell_atlas(findings: Findings) -> list[str]:
         atlas.proved_eps, is_complete=atlas.is_complete, n_listed=len(atlas.panels), n_panels=atlas.n_panels
     )
     said = [f"{found} {proof}", sentences.loss_of_selection(atlas.selected_gap), sentences.noise_of_losses(atlas.noise)]
-    costs = findings.options.costs
-    return said if costs is None else [*said, _cheapest(atlas, costs)]
+    if findings.options.costs is None:
+        return said
+    known = set(findings.samples.feature_names)
+    return [*said, _cheapest(atlas, {name: cost for name, cost in findings.options.costs.items() if name in known})]
 
 
 def _cheapest(atlas: PanelAtlas, costs: Any) -> str:

@@ -213,20 +213,22 @@ class PanelAtlas:
             number + 1, features, self.names_of(features), float(self.losses[number]), float(self.gaps[number])
         )
 
-    def totals(self, values: Any) -> Array:
+    def totals(self, values: Any, *, others: float = 1.0) -> Array:
         """Add up a value per feature over each listed panel.
 
         Parameters
         ----------
         values : array of shape (n_features,) or dict of name or index: value
-            In a dict, features that are not named have the value 0.
+            As the costs of features.
+        others : float, default=1.0
+            Value of the features that a dict does not name.
 
         Returns
         -------
         array of shape (n_listed,)
             The sum over all features of each panel.
         """
-        by_unit = np.bincount(self.unit_of, weights=self._by_feature(values))
+        by_unit = np.bincount(self.unit_of, weights=self._by_feature(values, others))
         return by_unit[self.unit_of[self.panels]].sum(axis=1)
 
     def cheapest(self, costs: Any) -> ListedPanel:
@@ -235,7 +237,7 @@ class PanelAtlas:
         Parameters
         ----------
         costs : array of shape (n_features,) or dict of name or index: cost
-            In a dict, features that are not named cost nothing.
+            In a dict, features that are not named cost 1.
 
         Returns
         -------
@@ -259,7 +261,7 @@ class PanelAtlas:
         """
         frequencies = getattr(frequencies, "frequencies_", frequencies)
         ones = np.ones(len(self.counts))
-        return self.panel(_first_smallest(-self.totals(frequencies) / self.totals(ones)))
+        return self.panel(_first_smallest(-self.totals(frequencies, others=0.0) / self.totals(ones)))
 
     def without(self, features: Any) -> ListedPanel:
         """Return the best listed panel that contains none of some features.
@@ -393,9 +395,9 @@ class PanelAtlas:
     def _features(self) -> Features:
         return Features(len(self.counts), self.feature_names)
 
-    def _by_feature(self, values: Any) -> Array:
+    def _by_feature(self, values: Any, others: float) -> Array:
         """Return one number per feature."""
-        features, found = self._features, np.zeros(len(self.counts))
+        features, found = self._features, np.full(len(self.counts), others)
         if isinstance(values, Mapping):
             found[features.find_all("values", list(values))] = list(values.values())
         else:
