@@ -63,17 +63,20 @@ def draw_rules(random, n_units):
     return PanelRules(sp.csr_array(np.array(weights)), np.array(lower), np.array(upper))
 
 
-def all_panels(problem, penalty, price):
-    """Objective of every panel that is allowed, by its units."""
+def all_panels(problem, penalty, price, sizes=None):
+    """Objective of every panel that is allowed, by its units; of some sizes, or of all."""
     columns, targets = dense(problem), problem.targets
     gram, moments = columns.T @ columns, targets @ columns
     varies = np.bincount(penalty.unit_of, weights=problem.design.varies, minlength=penalty.n_units) > 0
-    included = set(penalty.included.tolist())
-    units = [u for u in range(penalty.n_units) if u in included or (penalty.costs[u] < np.inf and varies[u])]
-    panels = {}
-    for size in range(len(included), len(units) + 1):
-        for panel in combinations(units, size):
-            if included <= set(panel) and (penalty.rules is None or penalty.rules.allows(list(panel))):
+    included = penalty.included.tolist()
+    others = [u for u in range(penalty.n_units) if u not in included and penalty.costs[u] < np.inf and varies[u]]
+    rules = PanelRules.none(penalty.n_units) if penalty.rules is None else penalty.rules
+    weights, panels = rules.weights.toarray(), {}
+    for size in range(len(included), len(included) + len(others) + 1) if sizes is None else sizes:
+        for more in combinations(others, max(0, size - len(included))):
+            panel = tuple(sorted([*included, *more]))
+            sums = weights[:, list(panel)].sum(axis=1)
+            if (sums >= rules.lower - 1e-9).all() and (sums <= rules.upper + 1e-9).all():
                 rows = np.flatnonzero(np.isin(penalty.unit_of, panel))
                 K = gram[np.ix_(rows, rows)] + problem.ridge * np.eye(len(rows))
                 explained = np.sum(moments[:, rows].T * np.linalg.solve(K, moments[:, rows].T)) if len(rows) else 0.0
