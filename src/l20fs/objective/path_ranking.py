@@ -107,6 +107,7 @@ def split_by_rules(order: Array, n_last: int, included: Array, rules: PanelRules
         if len(required.least) <= size:
             break
     assert found is not None, "the included units have a completion"
+    assert required is not None
     admission, chosen, rest = Admission(rules, found), found.least.tolist(), order[~within[order]]
     barred = [rest[:0]]
     while rules.is_capped and len(chosen) < admission.n_whole:
