@@ -73,7 +73,8 @@ def sizes_of_panels(problem, penalty, rules):
 
 @SOLVERS
 @given(seed=SEEDS)
-@example(seed=1872)  # the last stage of swap is in the way of a larger panel
+@example(seed=1872)  # the last stage of swap is in the way of a larger panel, here and below
+@example(seed=3049)
 @settings(max_examples=25)
 def test_every_answer_meets_the_rules(solver, seed):
     random = np.random.default_rng(seed)

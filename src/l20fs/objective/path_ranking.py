@@ -93,18 +93,21 @@ def split_by_rules(order: Array, n_last: int, included: Array, rules: PanelRules
     ranks = np.full(rules.weights.shape[1], len(order))
     ranks[order] = np.arange(len(order))
     may_enter = ranks < len(order)
-    # Units that bring nothing are not in the last stage, even if lower limits ask for them, or it has fewer than ``size``.
-    # Then it may be in their way, and its last units give way.
+    # The last stage may be in the way of a panel of ``size`` units: it lacks units that bring nothing, even if lower limits
+    # ask for them, and at a given lambda it may be larger, with no panel of that size in it. Then its last units give way.
     for n_kept in range(n_last, -1, -1):
         panel = np.concatenate([included, order[:n_kept]])
         found = complete(rules, may_enter, panel, max(size, len(panel)))
-        if found is not None and len(found.whole) >= size:
+        if found is None or len(found.whole) < size:
+            continue
+        within = np.zeros_like(may_enter)
+        within[found.least] = True
+        required = complete(rules, may_enter & within, included, len(found.least), order=ranks)
+        assert required is not None, "the least panel is one"
+        if len(required.least) <= size:
             break
     assert found is not None, "the included units have a completion"
-    within = np.zeros_like(may_enter)
-    within[found.least] = True
-    required = complete(rules, may_enter & within, included, len(found.least), order=ranks)
-    assert required is not None, "the least panel is one"
+    assert required is not None
     admission, chosen, rest = Admission(rules, found), found.least.tolist(), order[~within[order]]
     barred = [rest[:0]]
     while rules.is_capped and len(chosen) < admission.n_whole:

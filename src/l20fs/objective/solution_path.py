@@ -241,7 +241,8 @@ class SolutionPath:
     def is_selected(self) -> Array:
         """Mask of the features whose units are non-zero in the last stage, or included."""
         is_selected = self._is_in_every_panel.copy()
-        is_selected[self._occupied.last()[0]] = True
+        last = self._occupied.last()[0]
+        is_selected[last[np.isfinite(self._of_units(self.scores)[last])]] = True
         return is_selected[self.unit_of] if self._has_groups else is_selected
 
     @property
