@@ -38,7 +38,7 @@ SCALED = np.array(NUMBERS)[:, None] / 2.0
         pl.LazyFrame({"batch": LABELS}),
         array_api_strict.asarray([1, 2, 1, 2, 1]),
     ],
-    ids=repr,
+    ids=lambda given: type(given).__name__,
 )
 def test_labels_are_one_hot(given):
     np.testing.assert_array_equal(encode_nuisances(given, 5), ONE_HOT)
@@ -56,7 +56,7 @@ def test_labels_are_one_hot(given):
         pl.DataFrame({"age": NUMBERS}),
         array_api_strict.asarray(NUMBERS),
     ],
-    ids=repr,
+    ids=lambda given: type(given).__name__,
 )
 def test_floats_are_numbers(given):
     np.testing.assert_allclose(encode_nuisances(given, 5), SCALED)
