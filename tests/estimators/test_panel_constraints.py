@@ -57,7 +57,9 @@ def test_quotas_hold_at_every_size(data, solver):
         assert counts(selector, 40, owner).tolist() == [4, 4, 4]
 
 
-@pytest.mark.parametrize("container", [np.asarray, sp.csr_array, as_blocks, np.float32], ids=["array", "sparse", "blocks", "float32"])
+@pytest.mark.parametrize(
+    "container", [np.asarray, sp.csr_array, as_blocks, np.float32], ids=["array", "sparse", "blocks", "float32"]
+)
 def test_the_class_of_a_feature_is_that_of_its_highest_mean(data, container):
     X, y = data
     weights = np.linspace(0.0, 2.0, len(y))
