@@ -111,11 +111,9 @@ class Search:
         """Visit nodes by increasing bound until all are closed."""
         self.push(root)
         while not self.is_complete:
-            if (max_nodes is not None and self.n_nodes >= max_nodes) or (
-                deadline is not None and time.monotonic() > deadline
-            ):
-                return
             n_left = self._batch if max_nodes is None else min(self._batch, max_nodes - self.n_nodes)
+            if n_left <= 0 or (deadline is not None and time.monotonic() > deadline):
+                return
             batch: list[Node] = []
             while len(batch) < n_left and not self.is_complete:
                 batch.append(heapq.heappop(self.open)[2])
@@ -194,14 +192,13 @@ class Search:
     def _round(self, states: Array, found: NodeBounds) -> None:
         """Offer the panels of the largest shares of some nodes."""
         for number in range(min(ROUNDED, len(states))):
-            forced, free = np.flatnonzero(states[number] == 1), np.flatnonzero(states[number] == 0)
-            order = np.argsort(found.shares.z[number])[::-1]
-            places = found.places[number][order]
-            places = places[places < self.problem.n_units]
-            others = free[~np.isin(free, places)]
-            others = others[np.argsort(found.adjusted[number, others])[::-1]]
-            panel = np.concatenate([forced, places, others])[: self.k][None]
-            if panel.shape[1] == self.k and self._allowed(panel).all() and self.offer is not None:
+            z = np.full(self.problem.n_units + 1, -np.inf)
+            z[found.places[number]] = found.shares.z[number]
+            z = np.where(states[number] == 0, np.maximum(z[:-1], 0.0), np.where(states[number] == 1, np.inf, -np.inf))
+            order = np.lexsort((found.adjusted[number], z))[::-1]
+            size = self.k if self.exactly else min(self.k, int(np.count_nonzero(z > 0.5)))
+            panel = order[:size][None]
+            if self.offer is not None and size and (z[panel] >= 0.0).all() and self._allowed(panel).all():
                 self.offer(panel, self.problem.losses(panel) + self.problem.price_of(panel))
 
     def bound(self, nodes: list[Node], states: Array) -> None:
@@ -247,11 +244,8 @@ class Search:
                 np.concatenate([shares, np.zeros(len(entering))]),
             )
             is_open = len(entering) and not is_exact[number] and node.n_tries < MOST_TRIES
-            if (
-                is_open
-                or is_in[number].any()
-                or self._are_few(int(n_free[number]), self.k - int((fixed[number] == 1).sum()))
-            ):
+            is_small = self._are_few(int(n_free[number]), self.k - int((fixed[number] == 1).sum()))
+            if is_open or is_small or is_in[number].any():
                 self.push(below._replace(n_tries=node.n_tries + 1 if is_open else 0))
             else:
                 self.split(below, found, number, branches[number])
