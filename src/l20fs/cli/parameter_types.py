@@ -118,6 +118,8 @@ class Share(click.ParamType[float | str]):
         except ValueError:
             self.fail(f"{value!r} is not valid. Use auto, or a share such as 0.1%.", param, ctx)
         assert share is not None
+        if share >= 1.0 and not str(value).endswith("%"):
+            self.fail(f"{value!r} is {100.0 * share:g} %. Write {value}% if you mean per cent.", param, ctx)
         return share
 
 
@@ -196,11 +198,15 @@ class Costs(Columns):
 
     def read(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, float]:
         costs: dict[str, float] = {}
-        for number, (name, cost, *_) in enumerate(super().read(value, param, ctx), 1):
+        rows = super().read(value, param, ctx)
+        for number, (name, cost, *_) in enumerate(rows):
+            if name in costs:
+                self.fail(f"{value} names {name[:60]!r} twice. Give each feature once.", param, ctx)
             try:
                 costs[name] = float(cost)
             except ValueError:
-                if number > 1:
+                is_header = number == 0 and len(rows) > 1 and not any(sign.isdigit() for sign in cost)
+                if not is_header:
                     self.fail(f"{value}: {cost[:60]!r}, the cost of {name[:60]!r}, is no number.", param, ctx)
         return costs
 
