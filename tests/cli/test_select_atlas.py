@@ -85,6 +85,7 @@ def test_auto_says_how_far_it_came(table, data, capsys):
     ("given", "message"),
     [
         (["--atlas", "much"], "'much' is not valid. Use auto, or a share such as 0.1%."),
+        (["--atlas", "5"], "'5' is 500 %. Write 5% if you mean per cent."),
         (["--atlas", "1%", "--method", "CFS"], "--atlas does not go with --method CFS"),
         (["--atlas", "1%", "--ridge", "0"], "--atlas does not go with --ridge 0"),
     ],
@@ -112,7 +113,7 @@ def test_the_cheapest_is_named_by_its_differences():
     cheapest = found.atlas.cheapest({best.names[0]: 5.0, best.names[1]: 1.0})
     assert cheapest.rank > 1
     assert said.startswith("The cheapest of them costs ")
-    assert f"without {best.names[0]}" in said
+    assert f"without {best.names[0]!r}" in said
     assert said.endswith(f"(panel {cheapest.rank}).")
     object.__setattr__(found.options, "costs", dict.fromkeys(found.samples.feature_names, 2.0))
     assert tell_atlas(found)[-1] == "The best of them is also the cheapest: it costs 6."
