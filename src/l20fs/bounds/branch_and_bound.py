@@ -106,7 +106,7 @@ class Root(NamedTuple):
         state = np.zeros(condensed.n_units, dtype=np.int8)
         state[np.isin(condensed.units, self.choice.forced)] = 1
         working_set = np.flatnonzero(np.isin(condensed.units, self.working_set))
-        return Search(condensed, self.k, **options), Node(self.lower, state, working_set)
+        return Search(condensed, self.k, **options), Node(self.lower, state, working_set, np.zeros(len(working_set)))
 
 
 class Incumbent:
