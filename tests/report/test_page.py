@@ -657,5 +657,5 @@ def test_near_optimal_panels(show):
     assert rows.nth(3).locator("td").last.inner_text() == ", ".join(content.atlas.replaced_by[3])
     shares = rows.locator("td.number").all_inner_texts()
     assert (shares[0], shares[-1]) == ("99 %", "< 1 %")
-    assert "7 features that are in fewer panels are not shown." in atlas.inner_text()
+    assert "7 more are in fewer panels and not shown." in atlas.inner_text()
     assert show(make_content(atlas=None)).locator("#atlas").count() == 0

@@ -224,7 +224,9 @@ def make_constraints(features: Features, options: ModelOptions) -> Constraints |
     """Return the constraints on panels; features of sets and with costs that the table does not have are left out."""
     known = dict.fromkeys(() if features.names is None else features.names)
     if options.costs and options.budget is None and options.atlas is None:
-        raise click.UsageError("--costs without --budget or --atlas has no effect. Give one of them, or no costs.")
+        raise click.UsageError(
+            "--costs without --budget, or --atlas of l20fs select, has no effect. Give one of them, or no costs."
+        )
     costs = options.costs and {name: cost for name, cost in options.costs.items() if name in known}
     sets = options.sets and {name: [row for row in rows if row in known] for name, rows in options.sets.items()}
     _tell_others("costs", options.costs or {}, known)

@@ -353,15 +353,22 @@ def near_optimal(n_panels: int, k: int, eps: str, noun: str, *, n_core: int, n_a
     --------
     >>> near_optimal(57, 20, "0.1 %", "feature", n_core=12, n_any=30, is_complete=True)
     '57 panels of 20 features are within 0.1 % of the lowest loss. 12 features are in all of them, 30 in any.'
+    >>> near_optimal(9, 2, "1 %", "feature", n_core=0, n_any=6, is_complete=True)
+    '9 panels of 2 features are within 1 % of the lowest loss. No feature is in all of them, 6 in any.'
     >>> near_optimal(1, 20, "0.1 %", "feature", n_core=20, n_any=20, is_complete=True)
     'No other panel of 20 features is within 0.1 % of the lowest loss.'
+    >>> near_optimal(1, 20, "0.1 %", "feature", n_core=20, n_any=20, is_complete=False)
+    'No other panel of 20 features was found within 0.1 % of the lowest loss.'
     """
-    if n_panels == 1 and is_complete:
-        return f"No other panel of {counted(k, noun)} is within {eps} of the lowest loss."
+    if n_panels == 1:
+        return (
+            f"No other panel of {counted(k, noun)} {'is' if is_complete else 'was found'} within {eps} of the lowest loss."
+        )
     number = "" if is_complete else "At least "
+    core = f"{counted(n_core, noun)} {by_number(n_core, 'is', 'are')}" if n_core else f"No {noun} is"
     return (
-        f"{number}{counted(n_panels, 'panel')} of {counted(k, noun)} {by_number(n_panels, 'is', 'are')} within {eps} of the "
-        f"lowest loss. {counted(n_core, noun)} {by_number(n_core, 'is', 'are')} in all of them, {n_any} in any."
+        f"{number}{n_panels} panels of {counted(k, noun)} are within {eps} of the lowest loss. {core} in all of them, "
+        f"{n_any} in any."
     )
 
 
@@ -382,7 +389,10 @@ def near_optimal_proof(proved: float, *, is_complete: bool, n_listed: int, n_pan
         return f"{reason}: all panels within {small_percent(proved)} are listed, of others some may be missing."
     if is_complete:
         return f"{reason}, and all were counted."
-    return f"{reason}: a panel that was not found has a loss that is lower by {small_percent(-proved)} at most."
+    return (
+        f"{reason}: a panel that was not found has a loss that is lower by {small_percent(-proved)} at most. With a "
+        "stronger ridge term (--ridge) more can be proved."
+    )
 
 
 def noise_of_losses(noise: float) -> str:
