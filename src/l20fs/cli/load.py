@@ -223,7 +223,8 @@ def _without_left_out(samples: Samples, names: list[str] | None) -> list[str] | 
 def make_constraints(features: Features, options: ModelOptions) -> Constraints | None:
     """Return the constraints on panels; features of sets and with costs that the table does not have are left out."""
     known = dict.fromkeys(() if features.names is None else features.names)
-    if options.costs and options.budget is None and options.atlas is None:
+    has_atlas = getattr(options, "atlas", None) is not None
+    if options.costs and options.budget is None and not has_atlas:
         raise click.UsageError(
             "--costs without --budget, or --atlas of l20fs select, has no effect. Give one of them, or no costs."
         )
@@ -235,7 +236,7 @@ def make_constraints(features: Features, options: ModelOptions) -> Constraints |
         min_per_class=options.min_per_class,
         max_per_class=options.max_per_class,
         budget=options.budget,
-        costs=None if options.budget is None and options.atlas is not None else costs,  # of an atlas they limit nothing
+        costs=None if options.budget is None and has_atlas else costs,  # of an atlas they limit nothing
         exclusive=options.exclusive and [_indices(features, "exclusive", rows) for rows in options.exclusive],
         sets=sets,
     )
