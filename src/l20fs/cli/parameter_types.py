@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -208,6 +209,9 @@ class Costs(Columns):
                 is_header = number == 0 and len(rows) > 1 and not any(sign.isdigit() for sign in cost)
                 if not is_header:
                     self.fail(f"{value}: {cost[:60]!r}, the cost of {name[:60]!r}, is no number.", param, ctx)
+                continue
+            if not 0.0 <= costs[name] < math.inf:
+                self.fail(f"{value}: {cost[:60]!r}, the cost of {name[:60]!r}, is not finite and at least 0.", param, ctx)
         return costs
 
 
