@@ -171,8 +171,10 @@ def small_percent(share: float) -> str:
     --------
     >>> small_percent(0.001), small_percent(0.000312), small_percent(0.0213), small_percent(0.25)
     ('0.1 %', '0.031 %', '2.1 %', '25 %')
+    >>> small_percent(5.0)
+    '500 %'
     """
-    return f"{100.0 * share:.2g} %"
+    return f"{100.0 * share:.2g} %" if share < 0.1 else f"{100.0 * share:.0f} %"
 
 
 def with_interval(value: float, lower: float, upper: float, *, is_share: bool) -> str:

@@ -47,7 +47,7 @@ def selected(place):
 
 
 @pytest.mark.parametrize("where", [["table.csv"], ["values.csv", "--labels", "about.csv"]], ids=["table", "labels"])
-def test_select_adjusts_everywhere_and_says_so(folder, tmp_path, monkeypatch, where):
+def test_select_adjusts_everywhere_and_says_so(folder, tmp_path, monkeypatch, capsys, where):
     monkeypatch.chdir(folder)
     common = ["--target", "type", "-k", "2", "--stability", "4"]
     without = ["--ignore", "hospital,age,bmi"] if where[0] == "table.csv" else []
@@ -61,6 +61,11 @@ def test_select_adjusts_everywhere_and_says_so(folder, tmp_path, monkeypatch, wh
     assert said["input"]["n_features"] == 12
     page = (tmp_path / "out" / "report.html").read_text().replace("&#39;", "'")
     assert "Differences by 'hospital', 'age' and 'bmi' were taken out of the features and of the target" in page
+    capsys.readouterr()
+    assert run(["select", *where, *common[:4], *given, "--atlas", "5%", "--json"]) == 0
+    atlas = json.loads(capsys.readouterr().out)["atlas"]
+    assert "g0" not in atlas["panels"][0]["features"]
+    assert "g1" in atlas["panels"][0]["features"]
     panel = json.loads((tmp_path / "out" / "panel.json").read_text())
     assert (panel["provenance"]["adjusted_for"], panel["provenance"]["n_nuisances"]) == (["hospital", "age", "bmi"], 4)
 

@@ -9,6 +9,7 @@ import pytest
 from cli_samples import planted, read_tsv, with_lonely, write_table
 
 from l20fs.cli import run
+from l20fs.report import Content
 
 COSTS = "feature\tcost\ng0\t3\nnobody\t7\n"
 
@@ -34,7 +35,7 @@ def test_select_says_the_constraints_and_meets_them(table, tmp_path, capsys):
     said = "at most 2 features of each class, costs of at most 7 together"
     messages = capsys.readouterr()
     assert f"Every panel meets the constraints: {said}." in " ".join(messages.out.split())
-    assert "--costs: 1 of 2 features are not in the table, and are left out." in messages.err
+    assert "--costs: 1 of 2 features is not in the table, and is left out." in messages.err
     stored = json.loads((out / "run.json").read_text())
     assert stored["constraints"] == said
     assert stored["arguments"]["costs"] == {"g0": 3.0, "nobody": 7.0}
@@ -75,7 +76,13 @@ def test_path_reads_sets_and_exclusive_features(table, tmp_path, capsys, option,
         ("--costs", "g0\t3\ng1\tdear\n", "'dear', the cost of 'g1', is no number."),
         ("--costs", "g0\n", "line 1 has one column, 'g0'. Give a feature, a tab and its cost in each line."),
         ("--sets", "", "is empty. Give a set, a tab and a feature"),
-        ("--costs", COSTS, "costs without a budget limit nothing."),
+        ("--costs", "g0\tdear\n", "'dear', the cost of 'g0', is no number."),
+        ("--costs", "g0\t2,5\ng1\t3\n", "'2,5', the cost of 'g0', is no number."),
+        ("--costs", "g0\t-1\n", "'-1', the cost of 'g0', is not finite and at least 0."),
+        ("--costs", "g0\tnan\n", "'nan', the cost of 'g0', is not finite and at least 0."),
+        ("--costs", "g0\t2\ng0\t3\n", "names 'g0' twice. Give each feature once."),
+        ("--costs", COSTS, "--costs without --budget, or --atlas of l20fs select, has no effect."),
+        ("--sets", "A\tTP53\nA\tMYC\n", "none of its features is in the table. It has 'TP53', 'MYC', the table 'g0', 'g1'"),
         ("--sets", "A\tg0\n", "sets without min_per_class or max_per_class limit nothing."),
         ("--exclusive", "g0\tg99\n", "--exclusive names 'g99', which the table does not have."),
     ],
@@ -85,8 +92,21 @@ def test_files_without_sense_are_refused(table, tmp_path, capsys, option, text, 
     assert message in capsys.readouterr().err
 
 
+def test_page_begins_with_the_least_panel(table, tmp_path):
+    given, out = write(tmp_path, "A\tg0\nA\tg1\nB\tg2\nC\tg5\n"), tmp_path / "out"
+    wishes = ["-k", "5", "--min-per-class", "1", "--sets", given]
+    assert run(["select", table[0], "--target", "type", *wishes, "-o", str(out)]) == 0
+    content = Content.from_json((out / "report.json").read_text())
+    assert content.k_min == 3
+    assert 'id="k-range" min="3"' in (out / "report.html").read_text()
+    assert content.failure_costs[0][0] == content.failure_costs[2][0]  # what is required is always there
+
+
 def test_what_cannot_be_met_is_told_in_one_line(table, capsys):
     assert run(["path", table[0], "--target", "type", "-k", "5", "--min-per-class", "4"]) != 0
-    assert "min_per_class=4" in capsys.readouterr().err.splitlines()[-1]
+    assert "error: --min-per-class 4" in capsys.readouterr().err.splitlines()[-1]
+    for other in (["--method", "ahiht"], ["--robust-to", "1"]):
+        assert run(["select", table[0], "--target", "type", "--min-per-class", "1", *other]) == 2
+        assert f"--min-per-class does not go with {' '.join(other)}." in capsys.readouterr().err
     assert run(["select", table[0], "--target", "type", "--method", "RFS", "--budget", "4"]) == 2
     assert "--budget does not go with --method RFS" in capsys.readouterr().err

@@ -72,7 +72,7 @@ def test_ties_of_means_go_to_the_first_class():
     X = np.array([[1, 0.0], [0, 1], [1, 1], [0, 0], [0, 1], [0, 0]])
     y = np.array(["a", "a", "b", "b", "c", "c"])
     assert L20Selector(1, constraints=Constraints(max_per_class={"b": 0, "c": 0})).fit(X, y).support_.any()
-    with pytest.raises(ValueError, match="min_per_class=1: only 0 features that may be selected belong to class 'b'"):
+    with pytest.raises(ValueError, match="min_per_class=1: only 0 of the features that may be selected belong to class 'b'"):
         L20Selector(1, constraints=Constraints(min_per_class={"b": 1})).fit(X, y)
 
 
@@ -85,7 +85,7 @@ def test_ties_of_means_go_to_the_first_class():
             "min_per_class=4 with 3 classes: this needs at least 12 features; n_features_to_select=8.",
         ),
         ({"max_per_class": 2}, {}, "max_per_class=2 with 3 classes: this leaves no room for 8 features; n_features_to_se"),
-        ({"min_per_class": {"b": 99}}, {}, "min_per_class=99: only .* features that may be selected belong to class 'b'."),
+        ({"min_per_class": {"b": 99}}, {}, "min_per_class=99: only .* of the features .* belong to class 'b'."),
         ({"budget": 5.0}, {}, "budget=5: the cheapest 8 features cost 8, and n_features_to_select=8. Raise the budget, or "),
         ({"budget": 5.0, "costs": {0: 9.0}}, {"include": [0]}, "budget=5: the included features cost 9."),
         (

@@ -111,4 +111,4 @@ def test_a_sentence_says_what_is_asked_for():
     assert Constraints(min_per_class={"NB": 2}, max_per_class=4).sentence() == (
         "at least 2 of 'NB', at most 4 features of each class"
     )
-    assert Constraints(min_per_class=1, sets={"a": [0], "b": [1]}).sentence() == "at least 1 features of each of 2 sets"
+    assert Constraints(min_per_class=1, sets={"a": [0], "b": [1]}).sentence() == "at least 1 feature of each set"

@@ -585,7 +585,7 @@ def test_the_page_is_small_for_20_000_features():
     correlations = np.clip(rng.normal(0, 0.35, 20_000), -1, 1).round(2).tolist()
     nearest = rng.integers(0, 100, 20_000).tolist()
     lookup = replace(make_lookup(names, 0, 100), nearest=nearest, correlations=correlations)
-    for n_classes, most in ((4, 515_000), (8, 635_000)):
+    for n_classes, most in ((4, 530_000), (8, 650_000)):
         content = make_content(
             n_features=20_000,
             n_classes=n_classes,

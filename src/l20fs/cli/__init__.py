@@ -6,6 +6,7 @@ Exit codes: 0 done, 1 failure, 2 usage, 3 bad input data, 4 nothing selected, 13
 
 from __future__ import annotations
 
+import re
 import sys
 from importlib import import_module
 from importlib.util import find_spec
@@ -38,6 +39,10 @@ COMMANDS = {
     "reproduce": "Reproduce the paper's tables and figures, beside the printed numbers.",
     "completion": "Print a script that lets a shell complete commands and options.",
 }
+
+
+#: Parameters of the library in its messages that are options of the same name, or -k.
+PARAMETERS = re.compile(r"\b(n_features_to_select|min_per_class|max_per_class|budget|ridge)=")
 
 
 class NothingSelectedError(Exception):
@@ -129,6 +134,18 @@ def end_with(error: BaseException, arguments: list[str], *, is_debug: bool) -> i
     return code
 
 
+def as_options(text: str) -> str:
+    """Return a message of the library with the options that set its parameters.
+
+    Examples
+    --------
+    >>> as_options("min_per_class=2 with 4 classes: this needs at least 8 features; n_features_to_select=5.")
+    '--min-per-class 2 with 4 classes: this needs at least 8 features; -k 5.'
+    """
+    named = PARAMETERS.sub(lambda found: f"--{found[1].replace('_', '-')} ", text)
+    return named.replace("--n-features-to-select ", "-k ")
+
+
 def explain(error: BaseException) -> tuple[str, int]:
     """Return what to say about an error, and the exit code.
 
@@ -152,5 +169,5 @@ def explain(error: BaseException) -> tuple[str, int]:
         case ValueError() if not isinstance(error, UnicodeError):
             from l20fs.data.readers import UnknownColumnError
 
-            return str(error), EXIT_USAGE if isinstance(error, UnknownColumnError) else EXIT_BAD_DATA
+            return as_options(str(error)), EXIT_USAGE if isinstance(error, UnknownColumnError) else EXIT_BAD_DATA
     return f"unexpected {type(error).__name__}: {error}. Run again with --debug to see where, and report it.", EXIT_FAILURE

@@ -27,7 +27,7 @@ from l20fs.inputs.nuisances import encode_nuisances
 from l20fs.solvers import make_solver
 from l20fs.storage.result_folder import command_of
 from l20fs.storage.streams import title_of
-from l20fs.text import counted
+from l20fs.text import abbreviated, by_number, counted
 from l20fs.typing import Array, Task
 
 
@@ -222,16 +222,21 @@ def _without_left_out(samples: Samples, names: list[str] | None) -> list[str] | 
 
 def make_constraints(features: Features, options: ModelOptions) -> Constraints | None:
     """Return the constraints on panels; features of sets and with costs that the table does not have are left out."""
-    known = set(features.names or [])
+    known = dict.fromkeys(() if features.names is None else features.names)
+    has_atlas = getattr(options, "atlas", None) is not None
+    if options.costs and options.budget is None and not has_atlas:
+        raise click.UsageError(
+            "--costs without --budget, or --atlas of l20fs select, has no effect. Give one of them, or no costs."
+        )
     costs = options.costs and {name: cost for name, cost in options.costs.items() if name in known}
     sets = options.sets and {name: [row for row in rows if row in known] for name, rows in options.sets.items()}
     _tell_others("costs", options.costs or {}, known)
-    _tell_others("sets", {row for rows in (options.sets or {}).values() for row in rows}, known)
+    _tell_others("sets", dict.fromkeys(row for rows in (options.sets or {}).values() for row in rows), known)
     constraints = Constraints(
         min_per_class=options.min_per_class,
         max_per_class=options.max_per_class,
         budget=options.budget,
-        costs=None if options.budget is None and options.atlas is not None else costs,  # of an atlas they limit nothing
+        costs=None if options.budget is None and has_atlas else costs,  # of an atlas they limit nothing
         exclusive=options.exclusive and [_indices(features, "exclusive", rows) for rows in options.exclusive],
         sets=sets,
     )
@@ -244,10 +249,17 @@ def make_constraints(features: Features, options: ModelOptions) -> Constraints |
         raise click.UsageError(str(error)) from error
 
 
-def _tell_others(option: str, names: Collection[str], known: set[str]) -> None:
-    n_others = len(set(names) - known)
+def _tell_others(option: str, names: Collection[str], known: Collection[str]) -> None:
+    """Say how many names the table does not have; if it has none of them, raise an error."""
+    n_others = len(set(names).difference(known))
+    if n_others and n_others == len(names):
+        raise click.UsageError(
+            f"{flag(option)}: none of its features is in the table. It has {abbreviated(list(names))}, the table "
+            f"{abbreviated(list(known))}. Use the same names in both."
+        )
     if n_others:
-        note(f"{flag(option)}: {n_others} of {counted(len(names), 'feature')} are not in the table, and are left out.")
+        are = by_number(n_others, "is not in the table, and is", "are not in the table, and are")
+        note(f"{flag(option)}: {n_others} of {counted(len(names), 'feature')} {are} left out.")
 
 
 def _indices(features: Features, option: str, names: list[str] | None) -> list[int] | None:

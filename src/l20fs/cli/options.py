@@ -47,8 +47,11 @@ OWN_OPTIONS = (
     *("min_per_class", "max_per_class", "budget", "costs", "exclusive", "sets"),
 )
 
-#: Methods that can select panels in which a feature may fail.
-ROBUST = ("forward", "swap")
+#: Methods that can select panels in which a feature may fail, and those that can select panels under constraints.
+ROBUST, CONSTRAINED = ("forward", "swap"), ("forward", "sbr", "swap")
+
+#: Options that say what a panel must have.
+CONSTRAINTS = ("min_per_class", "max_per_class", "budget", "exclusive", "sets")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +111,6 @@ class ModelOptions:
     costs: dict[str, float] | None = None
     exclusive: list[list[str]] | None = None
     sets: dict[str, list[str]] | None = None
-    atlas: float | str | None = None
 
     def completed(self) -> Self:
         """Refuse options that the method does not take, and fill in the defaults of those not given."""
@@ -123,6 +125,14 @@ class ModelOptions:
         if self.robust_to and self.method not in ROBUST:
             raise click.UsageError(
                 f"--robust-to {self.robust_to} does not go with --method {self.method}. Use --method {' or '.join(ROBUST)}."
+            )
+        given = [name for name in CONSTRAINTS if getattr(self, name) is not None]
+        if given and self.method not in CONSTRAINED:
+            able = ", ".join(CONSTRAINED)
+            raise click.UsageError(f"{flag(given[0])} does not go with --method {self.method}. Use one of {able}.")
+        if given and self.robust_to:
+            raise click.UsageError(
+                f"{flag(given[0])} does not go with --robust-to {self.robust_to}. Leave one of the two out."
             )
         return replace(
             self,
@@ -142,6 +152,7 @@ class SelectOptions(DataOptions, ModelOptions):
     nested: bool = False
     scoring: str = "auto"
     stability: int | None = None
+    atlas: float | str | None = None
     output: Path | None = None
     n_jobs: int = 1
     seed: int = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -118,6 +119,8 @@ class Share(click.ParamType[float | str]):
         except ValueError:
             self.fail(f"{value!r} is not valid. Use auto, or a share such as 0.1%.", param, ctx)
         assert share is not None
+        if share >= 1.0 and not str(value).endswith("%"):
+            self.fail(f"{value!r} is {100.0 * share:g} %. Write {value}% if you mean per cent.", param, ctx)
         return share
 
 
@@ -196,12 +199,19 @@ class Costs(Columns):
 
     def read(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, float]:
         costs: dict[str, float] = {}
-        for number, (name, cost, *_) in enumerate(super().read(value, param, ctx), 1):
+        rows = super().read(value, param, ctx)
+        for number, (name, cost, *_) in enumerate(rows):
+            if name in costs:
+                self.fail(f"{value} names {name[:60]!r} twice. Give each feature once.", param, ctx)
             try:
                 costs[name] = float(cost)
             except ValueError:
-                if number > 1:
+                is_header = number == 0 and len(rows) > 1 and not any(sign.isdigit() for sign in cost)
+                if not is_header:
                     self.fail(f"{value}: {cost[:60]!r}, the cost of {name[:60]!r}, is no number.", param, ctx)
+                continue
+            if not 0.0 <= costs[name] < math.inf:
+                self.fail(f"{value}: {cost[:60]!r}, the cost of {name[:60]!r}, is not finite and at least 0.", param, ctx)
         return costs
 
 

@@ -63,8 +63,8 @@ WITHOUT_EFFECT = ("output", "n_jobs", "force", "resume", "as_json", "open_page",
 @click.option(
     "--atlas",
     type=SHARE,
-    help="Also list all panels whose loss is within this share of the best, for example 0.1%; auto: as large a share as a "
-    "minute allows.",
+    help="Also list all panels whose loss is within this share of the best, for example 0.1%, and with --costs name the "
+    "cheapest; auto: as large a share as a minute allows. The search ends after a minute.",
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder for the result files and the report page.")
 @click.option("--n-jobs", type=JOBS, default=1, show_default=True, help="Fits at the same time.")
@@ -84,6 +84,7 @@ def select(data: str, **given: Any) -> None:
       l20fs select tumours.tsv --target type -k 30 -o results --open
       l20fs select counts.csv --target cell_type --groups donor --log --auto 1se -o results
       l20fs select tumours.tsv --target type --include TP53,MYC --exclude @controls.txt --stability 100 -o results
+      l20fs select tumours.tsv --target type -k 20 --min-per-class 2 --atlas 0.1% -o results
       l20fs select relapse.csv --target relapse --scoring roc_auc --auto best -o results
       l20fs select methylation.csv --target age --task regression --auto 1se -o results
     """

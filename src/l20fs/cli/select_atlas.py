@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
 from l20fs import PanelAtlas
 from l20fs.cli.select_findings import Findings
+from l20fs.estimators.panels import heads_of
 from l20fs.report import sentences
 from l20fs.report.delimited import frame_writer, join_names
 from l20fs.report.measures import Atlas
 from l20fs.storage.files import Writer
 from l20fs.text import small_percent
+from l20fs.typing import Array
 
 #: Most optional features on the page, and most replacements of each.
 MOST_OPTIONAL, MOST_REPLACEMENTS = 40, 5
@@ -48,19 +50,32 @@ def tell_atlas(findings: Findings) -> list[str]:
     proof = sentences.near_optimal_proof(
         atlas.proved_eps, is_complete=atlas.is_complete, n_listed=len(atlas.panels), n_panels=atlas.n_panels
     )
-    said = [f"{found} {proof}", sentences.loss_of_selection(atlas.selected_gap), sentences.noise_of_losses(atlas.noise)]
+    best, selected = atlas.heads_of(atlas.panel(0).features), heads_of(findings.units[: findings.k])
+    selection = sentences.loss_of_selection(atlas.selected_gap, *_differences(findings, best, selected))
+    said = [f"{found} {proof}", selection, sentences.noise_of_losses(atlas.noise)]
     if findings.options.costs is None:
         return said
     known = set(findings.samples.feature_names)
-    return [*said, _cheapest(atlas, {name: cost for name, cost in findings.options.costs.items() if name in known})]
+    return [*said, _cheapest(findings, {name: cost for name, cost in findings.options.costs.items() if name in known})]
 
 
-def _cheapest(atlas: PanelAtlas, costs: Any) -> str:
+def _cheapest(findings: Findings, costs: Any) -> str:
     """Name the cheapest panel by its differences from the best."""
-    totals, best, cheapest = atlas.totals(costs), atlas.panel(0), atlas.cheapest(costs)
-    gained, lost = (np.setdiff1d(one.features, other.features) for one, other in ((cheapest, best), (best, cheapest)))
+    atlas = findings.atlas
+    assert atlas is not None
+    totals, cheapest = atlas.totals(costs), atlas.cheapest(costs)
+    heads = (atlas.heads_of(panel.features) for panel in (cheapest, atlas.panel(0)))
     cost = float(totals[cheapest.rank - 1])
-    return sentences.cheapest_panel(cheapest.rank, cost, float(totals[0]), atlas.names_of(gained), atlas.names_of(lost))
+    return sentences.cheapest_panel(cheapest.rank, cost, float(totals[0]), *_differences(findings, *heads))
+
+
+def _differences(findings: Findings, one: Array, other: Array) -> Iterator[list[str]]:
+    """Return the names of the features, or groups, that are in one panel only, and of those that are in the other only."""
+    return (_names(findings, np.setdiff1d(*pair)) for pair in ((one, other), (other, one)))
+
+
+def _names(findings: Findings, heads: Iterable[int]) -> list[str]:
+    return findings.names_of([np.array([head]) for head in heads])
 
 
 def atlas_record(findings: Findings) -> dict[str, Any] | None:
@@ -94,14 +109,11 @@ def atlas_of(findings: Findings) -> Atlas | None:
     replacements = atlas.replacements()
     shown = heads[:MOST_OPTIONAL]
 
-    def names(features: Iterable[int]) -> list[str]:
-        return findings.names_of([np.array([feature]) for feature in features])
-
     return Atlas(
         sentences=tell_atlas(findings),
-        core=names(atlas.heads_of(atlas.core)),
-        optional=names(shown),
+        core=_names(findings, atlas.heads_of(atlas.core)),
+        optional=_names(findings, shown),
         shares=[round(float(share), 4) for share in atlas.occurrence[shown]],
-        replaced_by=[names(list(replacements.get(int(head), {}))[:MOST_REPLACEMENTS]) for head in shown],
+        replaced_by=[_names(findings, list(replacements.get(int(head), {}))[:MOST_REPLACEMENTS]) for head in shown],
         n_more=len(heads) - len(shown),
     )

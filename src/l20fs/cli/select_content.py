@@ -52,6 +52,7 @@ def build_content(findings: Findings) -> Content:
         k=findings.k,
         k_rule=sentences.RULES[findings.k_rule],
         k_max=len(units),
+        k_min=1 if findings.path is None else max(1, findings.path.least_size),
         n_samples=len(findings.samples.y),
         n_features=len(findings.samples.feature_names),
         classes=[] if is_regression else findings.classes.names,

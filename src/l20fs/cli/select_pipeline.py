@@ -339,7 +339,8 @@ def list_panels(selector: BaseSelector, k: int, samples: Samples, eps: float | s
     """List all panels of k features whose loss is within a share of the best."""
     assert isinstance(selector, L20Selector)
     named = NamedColumns(samples.X, samples.feature_names)
-    return selector.near_optimal(k, eps=None if eps == "auto" else eps, X=named, y=samples.y)
+    share = None if eps == "auto" else eps
+    return selector.near_optimal(k, eps=share, X=named, y=samples.y, adjust_for=nuisances_of(samples))
 
 
 def number_of_jobs(samples: Samples, options: SelectOptions) -> int:

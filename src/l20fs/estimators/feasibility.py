@@ -124,8 +124,8 @@ class _Wishes:
         for rule in np.flatnonzero(available < rules.lower):
             kind, _, owner = rules.names[rule].partition(" of ")
             raise ValueError(
-                f"{kind}={rules.lower[rule]:g}: only {available[rule]:g} features that may be selected belong to {owner}. "
-                "Ask for fewer of them, or exclude fewer."
+                f"{kind}={rules.lower[rule]:g}: only {int(available[rule])} of the features that may be selected belong to "
+                f"{owner}. Ask for fewer of them, or exclude fewer."
             )
         together = self._said(self._binding(lambda rules: not self._reaches(rules, None)))
         raise ValueError(f"{together}: no panel meets all of this. Relax one of them.")

@@ -70,17 +70,17 @@ def unit_norms(path: SolutionPath, units: Sequence[Array]) -> list[float]:
 
 
 def panel_weights(path: SolutionPath, heads: Array, k: int) -> Array:
-    """Return the least-squares weights, (k, n_classes), on exactly the best k features, those included always among them."""
-    # What is included is there for every k, and weighs in whether it is shown or not.
+    """Return the least-squares weights, (k, n_classes), on exactly the best k features, with all that every panel has."""
+    # What is included or required is there for every k, and weighs in whether it is shown or not.
     return path.refit(max(k, path.least_size)).coef[:, heads[:k]].T
 
 
 def failure_costs(path: SolutionPath, units: Sequence[Array]) -> Array:
     """Return by what share the loss of a panel rises without each of its units, NaN where the path cannot be refitted.
 
-    As in :func:`panel_weights`, what is included is always there.
+    As in :func:`panel_weights`, what is included or required is always there.
     """
-    k = max(len(units), path.n_included)
+    k = max(len(units), path.least_size)
     if not units or k > path.largest_refit:
         return np.full(len(units), np.nan)
     costs = np.empty(path.n_features)

@@ -12,7 +12,7 @@ import numpy as np
 from l20fs.inputs.constraints import Features
 from l20fs.inputs.parameter_object import ParameterObject
 from l20fs.inputs.validation import check_number
-from l20fs.text import closest_hint
+from l20fs.text import closest_hint, counted
 from l20fs.typing import Array
 
 
@@ -213,13 +213,12 @@ class Constraints(ParameterObject):
         >>> Constraints(min_per_class=2, budget=100, exclusive=[["A", "B"]]).sentence()
         'at least 2 features of each class, costs of at most 100 together, at most one of features that exclude each other'
         """
-        what = "class" if self.sets is None else f"of {len(self.sets)} sets"
         parts = []
         for limits, word in ((self.min_per_class, "at least"), (self.max_per_class, "at most")):
             if isinstance(limits, Mapping):
                 parts += [f"{word} {limit} of {label!r}" for label, limit in limits.items()]
             elif limits is not None:
-                parts.append(f"{word} {limits} features of each {what}")
+                parts.append(f"{word} {counted(limits, 'feature')} of each {self._owner}")
         if self.budget is not None:
             parts.append(f"costs of at most {self.budget:g} together")
         if self.exclusive is not None:

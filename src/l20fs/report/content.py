@@ -48,8 +48,8 @@ class Content:
         How many features were selected. More than ``k_max`` are possible; the page shows the first ``k_max`` of them.
     k_rule : str
         How k came about, such as ``"asked for"``.
-    k_max : int
-        The largest number of features that the page can show.
+    k_max, k_min : int
+        The largest and the smallest number of features that the page can show.
     n_samples, n_features : int
     classes : list of str
         Empty for a regression, which has ``targets``.
@@ -171,6 +171,7 @@ class Content:
     panel: PanelNumbers | None = None
     atlas: Atlas | None = None
     failure_costs: list[list[str]] | None = None
+    k_min: int = 1
     format: int = FORMAT
 
     def __post_init__(self) -> None:

@@ -35,6 +35,7 @@ def rules_of(content: Content) -> Rules:
     n, n_classes = content.k_max, len(content.classes)
     yield content.format == FORMAT, f"format is {content.format}, not {FORMAT}"
     yield content.k >= 0 and n >= 0, "k and k_max must not be negative"
+    yield content.k_min >= 1, "k_min must be positive"
     yield len(content.features) == n, f"{len(content.features)} features for k_max {n}"
     yield len(content.class_sizes) == n_classes, f"{len(content.class_sizes)} class sizes for {n_classes} classes"
     yield from _rules_of_task(content)

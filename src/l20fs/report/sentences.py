@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from l20fs.text import MOST, abbreviated, by_number, counted, joined, percent, quoted, small_percent, with_interval
+from l20fs.text import MOST, abbreviated, by_number, counted, listed, percent, quoted, small_percent, with_interval
 
 #: With fewer samples than this a score is uncertain.
 FEW_SAMPLES = 30
@@ -353,15 +353,22 @@ def near_optimal(n_panels: int, k: int, eps: str, noun: str, *, n_core: int, n_a
     --------
     >>> near_optimal(57, 20, "0.1 %", "feature", n_core=12, n_any=30, is_complete=True)
     '57 panels of 20 features are within 0.1 % of the lowest loss. 12 features are in all of them, 30 in any.'
+    >>> near_optimal(9, 2, "1 %", "feature", n_core=0, n_any=6, is_complete=True)
+    '9 panels of 2 features are within 1 % of the lowest loss. No feature is in all of them, 6 in any.'
     >>> near_optimal(1, 20, "0.1 %", "feature", n_core=20, n_any=20, is_complete=True)
     'No other panel of 20 features is within 0.1 % of the lowest loss.'
+    >>> near_optimal(1, 20, "0.1 %", "feature", n_core=20, n_any=20, is_complete=False)
+    'No other panel of 20 features was found within 0.1 % of the lowest loss.'
     """
-    if n_panels == 1 and is_complete:
-        return f"No other panel of {counted(k, noun)} is within {eps} of the lowest loss."
+    if n_panels == 1:
+        return (
+            f"No other panel of {counted(k, noun)} {'is' if is_complete else 'was found'} within {eps} of the lowest loss."
+        )
     number = "" if is_complete else "At least "
+    core = f"{counted(n_core, noun)} {by_number(n_core, 'is', 'are')}" if n_core else f"No {noun} is"
     return (
-        f"{number}{counted(n_panels, 'panel')} of {counted(k, noun)} {by_number(n_panels, 'is', 'are')} within {eps} of the "
-        f"lowest loss. {counted(n_core, noun)} {by_number(n_core, 'is', 'are')} in all of them, {n_any} in any."
+        f"{number}{n_panels} panels of {counted(k, noun)} are within {eps} of the lowest loss. {core} in all of them, "
+        f"{n_any} in any."
     )
 
 
@@ -370,17 +377,22 @@ def near_optimal_proof(proved: float, *, is_complete: bool, n_listed: int, n_pan
 
     Examples
     --------
+    >>> near_optimal_proof(0.001, is_complete=True, n_listed=1, n_panels=1)
+    'This is proved.'
     >>> near_optimal_proof(0.00031, is_complete=False, n_listed=9, n_panels=9)
     'The search was stopped: all panels within 0.031 % are listed, of others some may be missing.'
     """
     if is_complete and n_listed == n_panels:
-        return "It is proved that there are no others."
+        return by_number(n_panels, "This is proved.", "It is proved that there are no others.")
     reason = f"The best {n_listed} are listed" if is_complete else "The search was stopped"
     if proved > 0.0:
         return f"{reason}: all panels within {small_percent(proved)} are listed, of others some may be missing."
     if is_complete:
         return f"{reason}, and all were counted."
-    return f"{reason}: a panel that was not found has a loss that is lower by {small_percent(-proved)} at most."
+    return (
+        f"{reason}: a panel that was not found has a loss that is lower by {small_percent(-proved)} at most. With a "
+        "stronger ridge term (--ridge) more can be proved."
+    )
 
 
 def noise_of_losses(noise: float) -> str:
@@ -397,17 +409,20 @@ def noise_of_losses(noise: float) -> str:
     )
 
 
-def loss_of_selection(gap: float) -> str:
-    """Say how far the loss of the selection is from the lowest.
+def loss_of_selection(gap: float, gained: Sequence[str], lost: Sequence[str]) -> str:
+    """Say how far the loss of the selection is from the lowest, and by which features the best panel differs from it.
 
     Examples
     --------
-    >>> loss_of_selection(0.0021)
-    'The loss of the selection itself is 0.21 % above the lowest.'
+    >>> loss_of_selection(0.0021, ["CD2"], ["CD3E"])
+    "The loss of the selection itself is 0.21 % above the lowest: the best panel is with 'CD2', without 'CD3E' (panel 1)."
     """
     if gap <= EQUAL:
         return "The selection itself has the lowest loss."
-    return f"The loss of the selection itself is {small_percent(gap)} above the lowest."
+    return (
+        f"The loss of the selection itself is {small_percent(gap)} above the lowest: the best panel is with "
+        f"{listed(gained)}, without {listed(lost)} (panel 1)."
+    )
 
 
 def cheapest_panel(rank: int, cost: float, best_cost: float, gained: Sequence[str], lost: Sequence[str]) -> str:
@@ -416,12 +431,12 @@ def cheapest_panel(rank: int, cost: float, best_cost: float, gained: Sequence[st
     Examples
     --------
     >>> cheapest_panel(3, 14.0, 22.0, ["CD2"], ["CD3E"])
-    'The cheapest of them costs 14 instead of 22: with CD2, without CD3E (panel 3).'
+    "The cheapest of them costs 14 instead of 22: with 'CD2', without 'CD3E' (panel 3)."
     """
     if rank == 1:
         return f"The best of them is also the cheapest: it costs {best_cost:g}."
     return (
-        f"The cheapest of them costs {cost:g} instead of {best_cost:g}: with {joined(gained)}, without {joined(lost)} "
+        f"The cheapest of them costs {cost:g} instead of {best_cost:g}: with {listed(gained)}, without {listed(lost)} "
         f"(panel {rank})."
     )
 
