@@ -68,6 +68,8 @@ def test_the_list_and_the_count_are_those_of_the_brute_force(seed, way):
     for panel in listed:
         counts[list(panel)] += 1
     assert found.counts.tolist() == counts.tolist()
+    others = [value for panel, value in values.items() if panel not in listed]
+    assert best <= found.lower_bound <= min(others, default=np.inf) + margin
 
 
 @pytest.mark.parametrize("price", [0.0, 0.01, 0.3])

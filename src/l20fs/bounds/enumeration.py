@@ -108,7 +108,8 @@ def enumerate_panels(
     penalty : RowPenalty, optional
         Units, what is included and excluded, and the rules that a panel must meet; costs do not count.
     support : array, optional
-        Features of an initial solution; a good one saves nodes.
+        Features of an initial solution; a good one saves nodes. One that is no panel of k units by the rules counts for
+        nothing.
     max_panels : int
         Maximum number of panels to list; others are counted.
     time_limit : float, optional
@@ -171,7 +172,7 @@ def enumerate_panels(
         is_complete=search.is_complete,
         n_panels=n_panels,
         counts=every,
-        lower_bound=min(search.lower_bound, found.first_dropped),
+        lower_bound=min(search.lower_bound, found.first_dropped, limit()),
         candidates=condensed.units,
         n_nodes=proof.n_nodes + search.n_nodes,
     )
