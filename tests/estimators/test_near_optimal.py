@@ -210,9 +210,9 @@ def test_the_samples_are_no_part_of_a_file_and_are_not_kept_in_memory(planted):
 def test_what_cannot_be_listed_is_refused(planted):
     X, y = planted
     selector = L20Selector(2, ridge=1.0).fit(X, y)
-    with pytest.raises(ValueError, match="X, y or sample_weight differ"):
+    with pytest.raises(ValueError, match="X, y, sample_weight or adjust_for differ"):
         selector.near_optimal(X=X[:-1], y=y[:-1])
-    with pytest.raises(ValueError, match="X, y or sample_weight differ"):
+    with pytest.raises(ValueError, match="X, y, sample_weight or adjust_for differ"):
         selector.near_optimal(X=X[:, :-1], y=y)
     with pytest.raises(ValueError, match="ridge=0 is too weak"):
         L20Selector(2, ridge=0.0).fit(X, y).near_optimal()
