@@ -125,7 +125,7 @@ class Condensed:
         """Return the prices of panels."""
         return self.prices[panels].sum(axis=1)
 
-    def bound(self, states: Array, working: Array, k: int, *, tol: float, target: float) -> NodeBounds:
+    def bound(self, states: Array, working: Array, shares: Array, k: int, *, tol: float, target: float) -> NodeBounds:
         """Bound the objective of the panels of nodes from below.
 
         Parameters
@@ -134,6 +134,8 @@ class Condensed:
             1 for a unit that is in all panels of the node, -1 for one in none, 0 for a free one.
         working : mask of shape (n_nodes, n_units)
             Working sets: free units that matter.
+        shares : array of shape (n_nodes, n_units)
+            Shares of these units in a similar node; zeros where there is none.
         k : int
             Largest number of units of a panel.
         tol, target : float
@@ -143,12 +145,13 @@ class Condensed:
         n_chosen = k - is_forced.sum(axis=1)
         forced, places = pad(is_forced), pad(working, least=1)
         nodes, project = self._relaxations(is_forced, forced, places, n_chosen)
-        shares = solve_nodes(nodes, 0.2 * tol, target - self.slack)
-        residual = self.targets - project(shares.weights)
-        multipliers = shares.multipliers[:, 1:]
-        return self._measure(residual, is_forced, is_free, n_chosen, nodes, multipliers, target)._replace(
-            places=places, shares=shares
+        start = np.take_along_axis(np.pad(shares, ((0, 0), (0, 1))), places, axis=1)
+        solved = solve_nodes(nodes, start, 0.2 * tol, target - self.slack)
+        residual = self.targets - project(solved.weights)
+        bounds, adjusted, room = self._measure(
+            residual, is_forced, is_free, n_chosen, nodes.limits[:, 1:], solved.multipliers[:, 1:], target
         )
+        return NodeBounds(bounds, adjusted, room, places, solved, nodes)
 
     def _relaxations(
         self, is_forced: Array, forced: Array, places: Array, n_chosen: Array
@@ -196,11 +199,14 @@ class Condensed:
         is_forced: Array,
         is_free: Array,
         n_chosen: Array,
-        nodes: Relaxations,
+        limits: Array,
         multipliers: Array,
         target: float,
-    ) -> NodeBounds:
-        """Return the bounds that points A, (n_nodes, n_targets, n), give; see :func:`l20fs.bounds.relaxation.measure`."""
+    ) -> tuple[Array, Array, Array]:
+        """Return the bounds that points A, (n_nodes, n_targets, n), give; see :func:`l20fs.bounds.cuts.measure`.
+
+        Return also the adjusted scores and the room of :class:`NodeBounds`.
+        """
         n_nodes, n_targets, n = residual.shape
         lengths = np.sqrt(np.einsum("nti,nti->n", residual, residual))
         rounding = 4.0 * (n_targets * n + 8) * EPS
@@ -214,14 +220,14 @@ class Condensed:
         target_error = rounding * float(np.linalg.norm(self.targets)) + self.target_error
         product = np.maximum(np.einsum("nti,ti->n", residual, self.targets) - lengths * target_error, 0.0)
         energy = np.maximum(lengths * lengths * rounding_up, np.finfo(np.float64).tiny)
-        paid = np.einsum("nl,nl->n", multipliers, nodes.limits[:, 1:])
+        paid = np.einsum("nl,nl->n", multipliers, limits)
         used = multipliers @ self._limited[1:, :-1]
         adjusted = np.where(is_free, scores - used, -np.inf)
         load = np.einsum("nu,nu->n", scores, is_forced) + paid
         load += EPS * (8 + self.n_units) * (np.abs(scores * is_forced).sum(axis=1) + np.abs(paid) + np.abs(used).sum(axis=1))
         load += top_sums(adjusted, n_chosen)[0]
         bounds, room = self._conclude(product, energy, load, target)
-        return NodeBounds(bounds, adjusted, room, np.empty(0), None, nodes)  # type: ignore[arg-type]
+        return bounds, adjusted, room
 
     def _conclude(self, product: Array, energy: Array, load: Array, target: float) -> tuple[Array, Array]:
         """Return the bounds for a load, and how far the load is above the largest that proves ``target``."""

@@ -15,6 +15,10 @@ from l20fs.typing import Array
 
 MAX_STEPS = 60
 
+#: Share of even shares in a start from those of a similar node, whose multipliers are nearer to the end by this factor: with
+#: them an average node takes 4 steps instead of 6.5.
+EVEN_SHARE, NEARER = 0.05, 0.1
+
 #: Limits are loosened by this share, so that rules that leave a single choice have an interior.
 LOOSE = 1e-7
 
@@ -113,12 +117,14 @@ def curvature(nodes: Relaxations, found: Shares) -> Array:
     return rows.reshape(n, units, group, units, group).sum(axis=(2, 4))
 
 
-def solve_nodes(nodes: Relaxations, tol: float, target: float) -> Shares:
+def solve_nodes(nodes: Relaxations, start: Array, tol: float, target: float) -> Shares:
     """Minimise the relaxations of all nodes.
 
     Parameters
     ----------
     nodes : Relaxations
+    start : array of shape (n_nodes, n_units)
+        Shares to start from, those of a similar node; zeros where there are none.
     tol : float
         Relative accuracy.
     target : float
@@ -133,7 +139,7 @@ def solve_nodes(nodes: Relaxations, tol: float, target: float) -> Shares:
     n_units, n_limits = nodes.n_units, nodes.limits.shape[1]
     results: list[tuple[Array, Shares]] = []
     left = np.arange(len(nodes.gram))
-    state = _start(nodes)
+    state = _start(nodes, start)
     for step in range(MAX_STEPS):
         found, below, above, slack = state
         z, multipliers = found.z, found.multipliers
@@ -157,10 +163,13 @@ def solve_nodes(nodes: Relaxations, tol: float, target: float) -> Shares:
     return Shares(*(np.concatenate(parts)[order] for parts in zip(*(found for _, found in results), strict=True)))
 
 
-def _start(nodes: Relaxations) -> tuple[Shares, Array, Array, Array]:
+def _start(nodes: Relaxations, start: Array) -> tuple[Shares, Array, Array, Array]:
     """Return the first shares, the multipliers of their bounds 0 and 1, and the slack of the limits."""
     n_chosen = nodes.limits[:, 0]
-    z = np.repeat(np.minimum(0.95 * n_chosen / nodes.n_units, 0.5)[:, None], nodes.n_units, axis=1)
+    even = np.minimum(0.95 * n_chosen / nodes.n_units, 0.5)[:, None]
+    is_warm = start.any(axis=1, keepdims=True)
+    z = np.where(is_warm, EVEN_SHARE * even + (1.0 - EVEN_SHARE) * start, even)
+    z *= np.minimum(1.0, 0.97 * n_chosen / z.sum(axis=1))[:, None]
     found = evaluate(nodes, z, nodes.limits)
     slopes = found.scores - nodes.prices
     place = (nodes.n_units - np.minimum(n_chosen, nodes.n_units)).astype(np.intp)
@@ -168,6 +177,7 @@ def _start(nodes: Relaxations) -> tuple[Shares, Array, Array, Array]:
     scale = np.maximum(np.abs(slopes).max(axis=1, keepdims=True), np.finfo(np.float64).tiny)
     price = np.maximum(price, 1e-3 * scale)
     spread = np.maximum(np.abs(slopes - price).mean(axis=1, keepdims=True), 1e-3 * price)
+    spread = np.where(is_warm, NEARER * spread, spread)
     multipliers = np.repeat(0.1 * price, nodes.limits.shape[1], axis=1)
     multipliers[:, :1] = price
     slack = np.maximum(nodes.limits - nodes.sums(z), 0.05)

@@ -47,12 +47,13 @@ class Node(NamedTuple):
     """Node of the search, with a lower ``bound``.
 
     ``state`` is 1 for forced units, -1 for excluded ones and 0 for free ones; ``working_set`` holds the free units that
-    matter, and ``n_tries`` counts the working sets that were tried.
+    matter, ``shares`` those they had in the node above, and ``n_tries`` counts the working sets that were tried.
     """
 
     bound: float
     state: Array
     working_set: Array
+    shares: Array
     n_tries: int = 0
 
 
@@ -110,11 +111,9 @@ class Search:
         """Visit nodes by increasing bound until all are closed."""
         self.push(root)
         while not self.is_complete:
-            if (max_nodes is not None and self.n_nodes >= max_nodes) or (
-                deadline is not None and time.monotonic() > deadline
-            ):
-                return
             n_left = self._batch if max_nodes is None else min(self._batch, max_nodes - self.n_nodes)
+            if n_left <= 0 or (deadline is not None and time.monotonic() > deadline):
+                return
             batch: list[Node] = []
             while len(batch) < n_left and not self.is_complete:
                 batch.append(heapq.heappop(self.open)[2])
@@ -193,24 +192,24 @@ class Search:
     def _round(self, states: Array, found: NodeBounds) -> None:
         """Offer the panels of the largest shares of some nodes."""
         for number in range(min(ROUNDED, len(states))):
-            forced, free = np.flatnonzero(states[number] == 1), np.flatnonzero(states[number] == 0)
-            order = np.argsort(found.shares.z[number])[::-1]
-            places = found.places[number][order]
-            places = places[places < self.problem.n_units]
-            others = free[~np.isin(free, places)]
-            others = others[np.argsort(found.adjusted[number, others])[::-1]]
-            panel = np.concatenate([forced, places, others])[: self.k][None]
-            if panel.shape[1] == self.k and self._allowed(panel).all() and self.offer is not None:
+            z = np.full(self.problem.n_units + 1, -np.inf)
+            z[found.places[number]] = found.shares.z[number]
+            z = np.where(states[number] == 0, np.maximum(z[:-1], 0.0), np.where(states[number] == 1, np.inf, -np.inf))
+            order = np.lexsort((found.adjusted[number], z))[::-1]
+            size = self.k if self.exactly else min(self.k, int(np.count_nonzero(z > 0.5)))
+            panel = order[:size][None]
+            if self.offer is not None and size and (z[panel] >= 0.0).all() and self._allowed(panel).all():
                 self.offer(panel, self.problem.losses(panel) + self.problem.price_of(panel))
 
     def bound(self, nodes: list[Node], states: Array) -> None:
         """Bound nodes, and close or split them."""
         problem, target = self.problem, self.target()
-        working = np.zeros(states.shape, dtype=bool)
+        working, shares = np.zeros(states.shape, dtype=bool), np.zeros(states.shape)
         for number, node in enumerate(nodes):
             working[number, node.working_set] = True
+            shares[number, node.working_set] = node.shares
         working &= states == 0
-        found = problem.bound(states, working, self.k, tol=NODE_TOL, target=target)
+        found = problem.bound(states, working, shares, self.k, tol=NODE_TOL, target=target)
         if self.offer is not None:
             self._round(states, found)
             target = self.target()
@@ -237,30 +236,30 @@ class Search:
             n_entering = max(SPARE, int(n_chosen[number]) // 2)
             if len(entering) > n_entering:
                 entering = entering[np.argpartition(outside[number, entering], -n_entering)[-n_entering:]]
-            staying = self._staying(found, number, last[number], fixed[number])
-            working_set = np.concatenate([staying, entering])
+            staying, shares = self._staying(found, number, fixed[number])
+            below = Node(
+                float(bounds[number]),
+                fixed[number],
+                np.concatenate([staying, entering]),
+                np.concatenate([shares, np.zeros(len(entering))]),
+            )
             is_open = len(entering) and not is_exact[number] and node.n_tries < MOST_TRIES
-            if (
-                is_open
-                or is_in[number].any()
-                or self._are_few(int(n_free[number]), self.k - int((fixed[number] == 1).sum()))
-            ):
-                n_tries = node.n_tries + 1 if is_open else 0
-                self.push(Node(float(bounds[number]), fixed[number], working_set, n_tries))
+            is_small = self._are_few(int(n_free[number]), self.k - int((fixed[number] == 1).sum()))
+            if is_open or is_small or is_in[number].any():
+                self.push(below._replace(n_tries=node.n_tries + 1 if is_open else 0))
             else:
-                self.split(float(bounds[number]), fixed[number], working_set, found, number, branches[number])
+                self.split(below, found, number, branches[number])
 
-    def _staying(self, found: NodeBounds, number: int, last: float, state: Array) -> Array:
-        """Return the units of a working set that still matter."""
-        places = found.places[number]
-        is_unit = places < self.problem.n_units
-        places, z = places[is_unit], found.shares.z[number][is_unit]
-        is_free = state[places] == 0
+    @staticmethod
+    def _staying(found: NodeBounds, number: int, state: Array) -> tuple[Array, Array]:
+        """Return the units of a working set that still matter, and their shares."""
+        places, z = found.places[number], found.shares.z[number]
+        is_free = np.append(state, -1)[places] == 0  # the last one is padding
         places, z = places[is_free], z[is_free]
-        light = places[z <= 0.01]
-        if len(light) > SPARE:
-            light = light[np.argpartition(found.adjusted[number, light], -SPARE)[-SPARE:]]
-        return np.concatenate([places[z > 0.01], light])
+        is_kept = z > 0.01
+        light = np.flatnonzero(~is_kept)
+        is_kept[light[np.argsort(found.adjusted[number, places[light]])[-SPARE:]]] = True
+        return places[is_kept], z[is_kept]
 
     def _promises(self, found: NodeBounds) -> Array:
         """Return, for each unit of the working sets, the product of the increases that both branches promise.
@@ -281,21 +280,20 @@ class Search:
         promised = z * (1.0 - z) / np.maximum(z * give, 1e-100)
         return np.where(is_fractional, promised, -np.abs(z - 0.5))
 
-    def split(self, bound: float, state: Array, working_set: Array, found: NodeBounds, number: int, promises: Array) -> None:
+    def split(self, node: Node, found: NodeBounds, number: int, promises: Array) -> None:
         """Branch on a free unit: with and without it."""
         places = found.places[number]
-        is_unit = places < self.problem.n_units
-        places, promises = places[is_unit], promises[is_unit]
-        is_free = state[places] == 0
+        is_free = np.append(node.state, -1)[places] == 0  # the last one is padding
         if is_free.any():
             unit = int(places[is_free][np.argmax(promises[is_free])])
         else:
-            free = np.flatnonzero(state == 0)
+            free = np.flatnonzero(node.state == 0)
             unit = int(free[np.argmax(found.adjusted[number, free])])
+        stays = node.working_set != unit
         for value in (1, -1):
-            child = state.copy()
-            child[unit] = value
-            self.push(Node(bound, child, working_set[working_set != unit]))
+            state = node.state.copy()
+            state[unit] = value
+            self.push(Node(node.bound, state, node.working_set[stays], node.shares[stays]))
 
 
 def _subset_losses(problem: Condensed, forced: Array, free: Array, size: int) -> tuple[Array, Array]:
