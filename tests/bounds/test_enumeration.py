@@ -156,6 +156,29 @@ def test_panels_that_tie_with_the_best_are_listed_with_hardly_a_ridge(seed):
     assert {panel for panel, loss in losses.items() if loss <= best} <= set(map(tuple, found.panels.tolist()))
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_nodes_whose_rules_cannot_be_met_are_closed(seed, monkeypatch):
+    """The best feature is in none of three sets of which a panel of three needs one each: a node with it has no panel."""
+    monkeypatch.setattr(search, "MOST_PANELS", 1)
+    random = np.random.default_rng(seed)
+    X = random.standard_normal((12, 8))
+    problem = LeastSquares(X, random.standard_normal((12, 1)) + 3 * X[:, [7]], ridge=10.0 ** random.uniform(-4, 1))
+    rules = PanelRules(sp.csr_array(np.repeat(np.eye(4), 2, axis=1)[:3]), np.ones(3), np.full(3, np.inf))
+    penalty = RowPenalty(np.arange(8), np.ones(8), rules)
+    values = panels_of(problem, penalty, 3)
+    found = enumerate_panels(problem, 3, eps=10.0, penalty=penalty)
+    assert len(values) == 8
+    assert {tuple(panel) for panel in found.panels.tolist()} == {
+        panel for panel, value in values.items() if value <= 11.0 * min(values.values())
+    }
+
+
+def test_panels_for_targets_that_do_not_vary(monkeypatch):
+    monkeypatch.setattr(search, "MOST_PANELS", 1)
+    problem = LeastSquares(np.random.default_rng(0).standard_normal((8, 6)), np.ones((8, 2)), ridge=1.0)
+    assert enumerate_panels(problem, 3, eps=0.1).n_panels == 20
+
+
 def test_copies_of_features_are_all_listed():
     random = np.random.default_rng(0)
     X = random.standard_normal((20, 4))
