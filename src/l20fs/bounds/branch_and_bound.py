@@ -105,7 +105,8 @@ class Root(NamedTuple):
         """Return whether distinct units are a panel: so many, the forced ones among them, by the rules."""
         may_be = self.choice.candidates.copy()
         may_be[self.choice.forced] = True
-        is_panel = len(units) == self.k and bool(may_be[units].all() and np.isin(self.choice.forced, units).all())
+        has_size = len(units) == self.k or (len(units) < self.k and not self.exactly)
+        is_panel = has_size and bool(may_be[units].all() and np.isin(self.choice.forced, units).all())
         return is_panel and (self.penalty.rules is None or self.penalty.rules.allows(units))
 
     def condensed(self, limit: float) -> Condensed:
