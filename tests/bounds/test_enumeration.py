@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from constrained import all_panels, draw_penalty, draw_problem
 from supports import dense
 
 from l20fs.bounds import search
 from l20fs.bounds.branch_and_bound import solve_exactly
+from l20fs.bounds.certificate import support_loss
 from l20fs.bounds.enumeration import enumerate_panels
 from l20fs.data import load_srbct
 from l20fs.objective.least_squares import LeastSquares
+from l20fs.objective.panel_rules import PanelRules
 from l20fs.objective.row_penalty import RowPenalty
 
 
@@ -68,6 +73,8 @@ def test_the_list_and_the_count_are_those_of_the_brute_force(seed, way):
     for panel in listed:
         counts[list(panel)] += 1
     assert found.counts.tolist() == counts.tolist()
+    others = [value for panel, value in values.items() if panel not in listed]
+    assert best <= found.lower_bound <= min(others, default=np.inf) + margin
 
 
 @pytest.mark.parametrize("price", [0.0, 0.01, 0.3])
@@ -133,6 +140,43 @@ def test_a_search_that_stops_early_says_what_is_proved(max_nodes, monkeypatch):
     assert not part.is_complete
     for panel, loss in zip(whole.panels.tolist(), whole.losses.tolist(), strict=True):
         assert tuple(panel) in listed or loss >= part.lower_bound - 1e-12
+
+
+@pytest.mark.parametrize("seed", [21, 148, 180])
+def test_panels_that_tie_with_the_best_are_listed_with_hardly_a_ridge(seed):
+    """Losses of the condensed problem round by more than counts as equal, and the shares of some have a singular system."""
+    random = np.random.default_rng(seed)
+    X = random.standard_normal((8, 6))
+    X[:, 3:] = X[:, :3] + 1e-3 * X[:, 3:] * random.integers(0, 2)
+    problem = LeastSquares(X, random.standard_normal((8, 1)), ridge=1e-8)
+    rules = PanelRules(sp.csr_array((random.random((2, 6)) < 0.5) * 1.0), np.array([1.0, 0.0]), np.array([np.inf, 1.0]))
+    found = enumerate_panels(problem, 3, eps=0.0, penalty=RowPenalty(np.arange(6), np.ones(6), rules))
+    losses = {panel: support_loss(problem, np.array(panel)) for panel in combinations(range(6), 3) if rules.allows(panel)}
+    best = min(losses.values())
+    assert {panel for panel, loss in losses.items() if loss <= best} <= set(map(tuple, found.panels.tolist()))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_nodes_whose_rules_cannot_be_met_are_closed(seed, monkeypatch):
+    """The best feature is in none of three sets of which a panel of three needs one each: a node with it has no panel."""
+    monkeypatch.setattr(search, "MOST_PANELS", 1)
+    random = np.random.default_rng(seed)
+    X = random.standard_normal((12, 8))
+    problem = LeastSquares(X, random.standard_normal((12, 1)) + 3 * X[:, [7]], ridge=10.0 ** random.uniform(-4, 1))
+    rules = PanelRules(sp.csr_array(np.repeat(np.eye(4), 2, axis=1)[:3]), np.ones(3), np.full(3, np.inf))
+    penalty = RowPenalty(np.arange(8), np.ones(8), rules)
+    values = panels_of(problem, penalty, 3)
+    found = enumerate_panels(problem, 3, eps=10.0, penalty=penalty)
+    assert len(values) == 8
+    assert {tuple(panel) for panel in found.panels.tolist()} == {
+        panel for panel, value in values.items() if value <= 11.0 * min(values.values())
+    }
+
+
+def test_panels_for_targets_that_do_not_vary(monkeypatch):
+    monkeypatch.setattr(search, "MOST_PANELS", 1)
+    problem = LeastSquares(np.random.default_rng(0).standard_normal((8, 6)), np.ones((8, 2)), ridge=1.0)
+    assert enumerate_panels(problem, 3, eps=0.1).n_panels == 20
 
 
 def test_copies_of_features_are_all_listed():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog, minimize
 
+from l20fs.bounds import shares
 from l20fs.bounds.polytope import Polytope, heaviest
 from l20fs.bounds.shares import WorkingSet, solve_shares
 
@@ -124,6 +125,14 @@ def test_rules_that_cannot_be_met_are_told_from_those_that_can(seed):
         assert np.all((totals >= lower - 1e-5) & (totals <= upper + 1e-5))
         assert point.shares.sum() <= n_chosen * (1.0 + 1e-6)
         assert point.excess <= 1e-5 * point.value
+
+
+def test_targets_that_nothing_explains_under_a_rule_with_equal_limits(monkeypatch):
+    """All slopes are equal: the first distance from the limit is rounding beside the distance by which it is missed."""
+    monkeypatch.setattr(shares, "PENALTIES", (1e7,))
+    items = WorkingSet(np.eye(6), np.zeros((1, 6)), 1.0, 1.0)
+    rule = Polytope(3, np.array([[1.0, 1.0, 1.0, 1.0, 1.0, 0.0]]), np.array([1.0]), np.array([1.0]))
+    assert solve_shares(items, rule, 1e-6).shares[:5].sum() == pytest.approx(1.0, abs=1e-5)
 
 
 def test_nothing_can_be_chosen_or_everything():

@@ -12,12 +12,9 @@ import torch
 from blocked import cut, make_counts
 from supports import loss_of
 
-from l20fs import L20Selector
-from l20fs.estimators import selector as selector_module
+from l20fs import Constraints, L20Selector
 from l20fs.estimators.penalty import penalty_of
 from l20fs.objective.least_squares import LeastSquares
-from l20fs.objective.panel_rules import PanelRules
-from l20fs.objective.row_penalty import RowPenalty
 
 SETTINGS = {"ridge": 2.0, "scale": "zscore"}
 WISHES = {
@@ -87,24 +84,23 @@ def test_the_bound_is_tighter_under_constraints():
     assert not set(without) & set(narrow.certificate_.proved_out)
 
 
-def test_lower_limits_hold_from_the_size_that_can_meet_them(monkeypatch):
-    """Below it the bounds are those without them; upper limits always hold."""
+@pytest.mark.parametrize("solver", ["forward", "swap", "sbr"])
+def test_the_certificate_is_that_of_the_constrained_panels(solver):
+    """Lower limits need two features, so that no panel is smaller; upper limits hold at every size."""
     X, y = make_counts(3, 40, 8)
-    order = L20Selector(4, **SETTINGS).fit(X, y).path_.support(4)
-    weights = np.zeros((2, 8))
-    weights[0, order[2]] = 1.0  # the third feature has to be in
-    weights[1, np.setdiff1d(np.arange(8), order)] = 1.0  # and only one of the features that are not taken
-    rules = PanelRules(sp.csr_array(weights), np.array([1.0, 0.0]), np.array([np.inf, 1.0]))
-    penalty = RowPenalty(np.arange(8), np.ones(8), rules)
-    monkeypatch.setattr(selector_module, "penalty_of", lambda *_: penalty)
-    fitted, problem, _ = fit(X, y, {"n_features_to_select": 4})
-    upper_only, whole = all_panels(problem, penalty.without_lower_limits()), all_panels(problem, penalty)
-    for k in range(1, 5):
-        panels = whole if k >= 3 else upper_only
-        best = min(loss for panel, (loss, _) in panels.items() if len(panel) <= k)
+    wishes = Constraints(min_per_class=1, sets={"low": [0, 1], "high": [2, 3, 4]}, exclusive=[[3, 5], [0, 6, 7]])
+    fitted, problem, penalty = fit(X, y, {"n_features_to_select": 4, "constraints": wishes, "solver": solver})
+    panels = {
+        panel: loss
+        for panel, (loss, _) in all_panels(problem, penalty).items()
+        if {0, 1} & {*panel} and {2, 3, 4} & {*panel} and len({3, 5} & {*panel}) < 2 and len({0, 6, 7} & {*panel}) < 2
+    }
+    assert np.isinf(fitted.path_.lower_bounds[:2]).all()
+    for k in range(2, 5):
+        best = min(loss for panel, loss in panels.items() if len(panel) <= k)
         assert 0.95 * best <= fitted.path_.lower_bounds[k] <= best * (1.0 + 1e-12)
-    best = min(loss for panel, (loss, _) in whole.items() if len(panel) <= 4)
     assert 0.95 * best <= fitted.certificate_.lower_bound <= best * (1.0 + 1e-12)
+    assert fitted.certificate_.upper_bound == pytest.approx(panels[tuple(np.flatnonzero(fitted.support_))])
 
 
 PLACES = {

@@ -68,6 +68,12 @@ def test_the_class_of_a_feature_is_that_of_its_highest_mean(data, container):
     assert counts(selector, 3, classes_of(X, y, weights)).tolist() == [0, 0, 3]
 
 
+@pytest.mark.parametrize("wishes", [{"exclusive": []}, {"sets": {}, "min_per_class": 2}, {"max_per_class": {}}])
+def test_nothing_in_a_list_is_no_constraint(data, wishes):
+    free, empty = (L20Selector(5, constraints=constraints).fit(*data) for constraints in (None, Constraints(**wishes)))
+    assert np.array_equal(free.ranking_, empty.ranking_)
+
+
 def test_ties_of_means_go_to_the_first_class():
     X = np.array([[1, 0.0], [0, 1], [1, 1], [0, 0], [0, 1], [0, 0]])
     y = np.array(["a", "a", "b", "b", "c", "c"])

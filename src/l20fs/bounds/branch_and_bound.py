@@ -101,6 +101,14 @@ class Root(NamedTuple):
             is_out = is_out | prove(cut, self.k, limit, self.choice)[1]
         return np.union1d(np.flatnonzero(~is_out), self.choice.forced)
 
+    def allows(self, units: Array) -> bool:
+        """Return whether distinct units are a panel: so many, the forced ones among them, by the rules."""
+        may_be = self.choice.candidates.copy()
+        may_be[self.choice.forced] = True
+        has_size = len(units) == self.k or (len(units) < self.k and not self.exactly)
+        is_panel = has_size and bool(may_be[units].all() and np.isin(self.choice.forced, units).all())
+        return is_panel and (self.penalty.rules is None or self.penalty.rules.allows(units))
+
     def condensed(self, limit: float) -> Condensed:
         """Return the problem on the candidates."""
         return Condensed(self.problem, self.penalty, self.candidates(limit), self.price)
@@ -183,7 +191,8 @@ def solve_exactly(
     exactly : bool
         Whether a panel has exactly k units, or at most k: with a price and a large k, the panels of all sizes compete.
     support : array, optional
-        Features of an initial solution; a good one saves nodes.
+        Features of an initial solution; a good one saves nodes. One that is no panel of k units by the rules counts for
+        nothing.
     max_nodes : int, optional
         Maximum number of nodes to visit.
     time_limit : float, optional
@@ -225,7 +234,9 @@ def find_best(root: Root, support: Array | None, *, tol: float, max_nodes: int |
     best = Incumbent(problem, penalty, root.price)
     ceiling = problem.null_loss + root.price * float(penalty.prices.sum())  # no panel is worse
     if support is not None:
-        best.offer(_distinct(penalty.unit_of[support], root.k))
+        units = _distinct(penalty.unit_of[support], root.k)
+        if root.allows(units):
+            best.offer(units)
 
     def target() -> float:
         if not np.isfinite(best.loss):
@@ -237,17 +248,18 @@ def find_best(root: Root, support: Array | None, *, tol: float, max_nodes: int |
 
     if not root.cuts:  # there is one panel alone
         best.offer(root.candidates(np.inf))
-        if penalty.rules is not None and not penalty.rules.allows(best.units):
+        if not root.allows(best.units):
             raise _impossible(root)
         return Proof(best, best.lower, 1)
-    condensed = root.condensed(min(best.loss, target()))
+    limit = target()
+    condensed = root.condensed(limit)
     search, first = root.search(condensed, target=target, collect=collect, offer=collect)
     search.run(first, max_nodes=max_nodes, deadline=deadline)
     if not np.isfinite(best.loss):
         if search.is_complete:
             raise _impossible(root)
         best.loss = ceiling  # no panel was found in time
-    return Proof(best, min(best.lower, search.lower_bound), search.n_nodes)
+    return Proof(best, min(best.lower, search.lower_bound, limit), search.n_nodes)
 
 
 def _impossible(root: Root) -> ValueError:

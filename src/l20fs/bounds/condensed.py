@@ -235,7 +235,7 @@ class Condensed:
         if self.prices.any():
             bounds = constant + product - 0.5 * energy - load
             return bounds, load - (constant + product - 0.5 * energy - target)
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore"):  # infinite where the load is so negative that there is no panel
             bounds = constant + 0.5 * product * (product / np.maximum(energy + 2.0 * load, np.finfo(np.float64).tiny))
             most = 0.5 * (product * (product / (2.0 * max(target - constant, np.finfo(np.float64).tiny))) - energy)
         return np.maximum(bounds, constant), load - most

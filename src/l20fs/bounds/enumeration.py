@@ -108,7 +108,8 @@ def enumerate_panels(
     penalty : RowPenalty, optional
         Units, what is included and excluded, and the rules that a panel must meet; costs do not count.
     support : array, optional
-        Features of an initial solution; a good one saves nodes.
+        Features of an initial solution; a good one saves nodes. One that is no panel of k units by the rules counts for
+        nothing.
     max_panels : int
         Maximum number of panels to list; others are counted.
     time_limit : float, optional
@@ -142,6 +143,8 @@ def enumerate_panels(
     found = _Found(condensed.n_units, root.k, max_panels, 0.1 * NEGLIGIBLE * problem.null_loss)
 
     def collect(panels: Array, losses: Array) -> None:
+        for number in np.flatnonzero(np.abs(losses - limit()) <= condensed.rounding):
+            losses[number] = best.objective(condensed.units[panels[number]])
         lowest = int(np.argmin(losses))
         if losses[lowest] < best.loss:
             best.offer(condensed.units[panels[lowest]])
@@ -171,7 +174,7 @@ def enumerate_panels(
         is_complete=search.is_complete,
         n_panels=n_panels,
         counts=every,
-        lower_bound=min(search.lower_bound, found.first_dropped),
+        lower_bound=min(search.lower_bound, found.first_dropped - condensed.rounding, limit()),
         candidates=condensed.units,
         n_nodes=proof.n_nodes + search.n_nodes,
     )

@@ -92,6 +92,10 @@ class Shares(NamedTuple):
     multipliers: Array
 
 
+#: Shares, the multipliers of their bounds 0 and 1, and the slack of the limits.
+State = tuple[Shares, Array, Array, Array]
+
+
 def evaluate(nodes: Relaxations, z: Array, multipliers: Array) -> Shares:
     """Return the values at given shares."""
     root = np.sqrt(np.repeat(z, nodes.group, axis=1) / nodes.ridge)
@@ -138,7 +142,7 @@ def solve_nodes(nodes: Relaxations, start: Array, tol: float, target: float) -> 
     """
     n_units, n_limits = nodes.n_units, nodes.limits.shape[1]
     results: list[tuple[Array, Shares]] = []
-    left = np.arange(len(nodes.gram))
+    left, is_lost = np.arange(len(nodes.gram)), np.zeros(len(nodes.gram), dtype=bool)
     state = _start(nodes, start)
     for step in range(MAX_STEPS):
         found, below, above, slack = state
@@ -149,7 +153,7 @@ def solve_nodes(nodes: Relaxations, start: Array, tol: float, target: float) -> 
         total += np.einsum("nl,nl->n", multipliers, slack)
         is_exact = (total <= tol * np.abs(found.value)) | (total <= 0.1 * (target - found.value))
         is_exact |= found.value - 2.0 * total > target
-        is_done = (is_exact & (np.abs(missing).max(axis=1) < 1e-5)) | (step == MAX_STEPS - 1)
+        is_done = (is_exact & (np.abs(missing).max(axis=1) < 1e-5)) | is_lost | (step == MAX_STEPS - 1)
         if is_done.any():
             results.append((left[is_done], Shares(*(part[is_done] for part in found))))
             going = np.flatnonzero(~is_done)
@@ -158,12 +162,26 @@ def solve_nodes(nodes: Relaxations, start: Array, tol: float, target: float) -> 
             left, nodes = left[going], nodes.of(going)
             found = Shares(*(part[going] for part in found))
             below, above, slack, missing, total = (part[going] for part in (below, above, slack, missing, total))
-        state = _step(nodes, found, below, above, slack, missing, (0.1 * total / (2 * n_units + n_limits))[:, None])
+        before = found, below, above, slack
+        with np.errstate(all="ignore"):  # the multipliers of rules that cannot be met grow without limit
+            after = _step(nodes, *before, missing, (0.1 * total / (2 * n_units + n_limits))[:, None])
+            is_lost = ~np.isfinite(after[0].value + after[0].multipliers.sum(axis=1))
+        state = _where(is_lost, before, after) if is_lost.any() else after
     order = np.argsort(np.concatenate([which for which, _ in results]))
     return Shares(*(np.concatenate(parts)[order] for parts in zip(*(found for _, found in results), strict=True)))
 
 
-def _start(nodes: Relaxations, start: Array) -> tuple[Shares, Array, Array, Array]:
+def _where(mask: Array, first: State, second: State) -> State:
+    """Return the first state of the nodes of a mask, and the second of the others."""
+
+    def choose(ours: Array, theirs: Array) -> Array:
+        return np.where(mask.reshape(-1, *(1,) * (ours.ndim - 1)), ours, theirs)
+
+    shares = Shares(*map(choose, first[0], second[0]))
+    return shares, *map(choose, first[1:], second[1:])  # type: ignore[return-value]
+
+
+def _start(nodes: Relaxations, start: Array) -> State:
     """Return the first shares, the multipliers of their bounds 0 and 1, and the slack of the limits."""
     n_chosen = nodes.limits[:, 0]
     even = np.minimum(0.95 * n_chosen / nodes.n_units, 0.5)[:, None]
@@ -188,7 +206,7 @@ def _start(nodes: Relaxations, start: Array) -> tuple[Shares, Array, Array, Arra
 
 def _step(
     nodes: Relaxations, found: Shares, below: Array, above: Array, slack: Array, missing: Array, centre: Array
-) -> tuple[Shares, Array, Array, Array]:
+) -> State:
     """Take the Newton step to the point where all complementarity products are ``centre``, as far as all stay positive."""
     z, room, multipliers = found.z, 1.0 - found.z, found.multipliers
     root, places = np.sqrt(z), np.arange(nodes.n_units)
@@ -198,7 +216,7 @@ def _step(
     system += scaled.mT @ (scaled * (multipliers / slack)[:, :, None])
     pressed = multipliers + (centre - multipliers * (slack + missing)) / slack
     slopes = found.scores - nodes.prices + centre / z - centre / room - np.einsum("nlu,nl->nu", nodes.limited, pressed)
-    z_step = root * np.linalg.solve(system, (root * slopes)[:, :, None])[:, :, 0]
+    z_step = root * _solve(system, (root * slopes)[:, :, None])[:, :, 0]
     slack_step = missing - nodes.sums(z_step)
     multipliers_step = (centre - multipliers * (slack + slack_step)) / slack
     below_step = (centre - below * z_step) / z - below
@@ -209,3 +227,15 @@ def _step(
     length = (1.0 / np.maximum(1.0, shrinking / 0.99))[:, None]
     moved = evaluate(nodes, z + length * z_step, multipliers + length * multipliers_step)
     return moved, below + length * below_step, above + length * above_step, slack + length * slack_step
+
+
+def _solve(systems: Array, right_sides: Array) -> Array:
+    """Solve the systems of all nodes; the result is not a number where one is singular."""
+    try:
+        return np.linalg.solve(systems, right_sides)
+    except np.linalg.LinAlgError:
+        if len(systems) == 1:
+            return np.full_like(right_sides, np.nan)
+        half = len(systems) // 2
+        parts = (slice(None, half), slice(half, None))
+        return np.concatenate([_solve(systems[part], right_sides[part]) for part in parts])

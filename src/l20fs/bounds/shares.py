@@ -266,8 +266,9 @@ def _minimise(working_set: WorkingSet, sides: Sides, penalty: float, tol: float)
 
 def _started(gaps: Array, from_least: Array, from_most: Array, complementarity: float) -> Array:
     """Return the first distances of the sides, from the ``gaps`` between the shares and their limits."""
-    missed = np.maximum(complementarity / from_most, complementarity / from_least - gaps)
-    return np.stack([gaps + missed, missed, from_least, from_most])
+    kept = complementarity / from_least
+    missed = np.maximum(complementarity / from_most, kept - gaps)
+    return np.stack([np.maximum(gaps + missed, kept), missed, from_least, from_most])  # a sum that is rounded may be 0
 
 
 def _newton_step(
@@ -293,7 +294,9 @@ def _newton_step(
     beyond = sides.limits - sides.weights @ z - centre / from_least + centre / from_most  # what the step has to gain
     system = scaled @ towards[:, 1:]
     system.flat[:: len(kept) + 1] += softness
-    multipliers_step = np.linalg.solve(system, scaled @ towards[:, 0] - beyond)
+    _, _, multipliers_step, failed = lapack.dgesv(system, scaled @ towards[:, 0] - beyond)
+    if failed:
+        return None
     z_step = root * (towards[:, 0] - towards[:, 1:] @ multipliers_step)
     units_step = np.stack([z_step, -z_step, (centre - below * z_step) / z - below, (centre + above * z_step) / room - above])
     limits_step = np.stack(

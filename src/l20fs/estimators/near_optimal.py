@@ -95,8 +95,8 @@ def refuse_other_samples(path: SolutionPath, problem: LeastSquares) -> None:
     pairs = ((path.x_mean, problem.design.mean), (path.x_scale, problem.design.scale), (path.y_mean, problem.y_mean))
     if not all(ours.shape == theirs.shape and np.allclose(ours, theirs, rtol=1e-6) for ours, theirs in pairs):
         raise ValueError(
-            "near_optimal needs the samples of the fit, but X, y, sample_weight or adjust_for differ from it. Give "
-            "those of the fit, or fit again."
+            "near_optimal needs the samples of the fit, but X, y, sample_weight or adjust_for differ from it. Give those of "
+            "the fit, or fit again."
         )
 
 

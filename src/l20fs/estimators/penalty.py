@@ -48,7 +48,8 @@ def panel_penalty(selector: Any, problem: LeastSquares, targets: Targets, names:
     penalty, constraints = penalty_of(selector, problem.design.varies, names), selector.constraints
     if constraints is None or constraints.are_empty:
         return penalty
-    return replace(penalty, rules=rules_of(constraints, penalty, problem, targets, names))
+    rules = rules_of(constraints, penalty, problem, targets, names)
+    return replace(penalty, rules=rules) if rules.n_rules else penalty
 
 
 def rules_of(
@@ -58,6 +59,8 @@ def rules_of(
     features = Features(problem.n_features, names)
     class_of = highest_class(problem, targets) if constraints.need_classes else None
     limits = constraints.limits(features, targets.classes, class_of)
+    if not limits:  # no sets, or no classes are named
+        return PanelRules.none(penalty.n_units)
     places = np.repeat(np.arange(len(limits)), [len(limit.features) for limit in limits])
     rows, values = (np.concatenate([limit[part] for limit in limits]) for part in (1, 2))
     units = penalty.unit_of[rows]

@@ -551,7 +551,7 @@ class L20Selector(PathSelector):
 
     def _certify(self, problem: LeastSquares, penalty: RowPenalty, k_max: int) -> None:
         """Compute lower bounds for every size, and the certificate of the selection."""
-        self.path_ = self.path_.with_bounds(self._lower_bounds(problem, penalty, k_max))
+        self.path_ = self.path_.with_bounds(lower_bounds(problem, k_max, penalty=penalty))
         if self.n_features_to_select is None:
             rows = np.flatnonzero(self.path_.is_selected)
             price = float(self.path_.alphas[-1])
@@ -565,15 +565,6 @@ class L20Selector(PathSelector):
             price = 0.0 if penalty.is_even else self.path_.alpha_at(k)
             value = support_loss(problem, rows) + price * penalty.cost_of(rows)
             self.certificate_ = certify_size(problem, k, value, penalty=self._binding(penalty, rows), price=price)
-
-    def _lower_bounds(self, problem: LeastSquares, penalty: RowPenalty, k_max: int) -> Array:
-        """Return lower bounds of f for every size, under the rules that hold for it."""
-        bounds = lower_bounds(problem, k_max, penalty=penalty)
-        sizes = range(max(1, self.path_.n_included), min(k_max, self.path_.n_ranked) + 1)
-        small = [k for k in sizes if self._binding(penalty, self.path_.support(k)) is not penalty]
-        if small:
-            bounds[small] = lower_bounds(problem, small[-1], penalty=penalty.without_lower_limits())[small]
-        return bounds
 
     @staticmethod
     def _binding(penalty: RowPenalty, rows: Array) -> RowPenalty:

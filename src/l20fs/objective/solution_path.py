@@ -86,7 +86,7 @@ class SolutionPath:
         Value of f without features, W = 0; with ``loss="l21"`` that of the weighted squares.
     lower_bounds : array of shape (k_max + 1,)
         Lower bounds on f of any k features, or units of features, under the constraints of the fit, for k from 0 on, from
-        which :meth:`gap` is computed; empty without ``certify=True``.
+        which :meth:`gap` is computed; infinite where k is too small to meet them, and empty without ``certify=True``.
 
     Examples
     --------
