@@ -96,25 +96,6 @@ def test_the_best_panel_is_that_of_the_brute_force(seed, price, way):
     assert found.certificate.gap <= 1e-6 + 2.0 * margin / best
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_panels_of_all_sizes_compete_by_their_price(seed, way):
-    random, problem, penalty = draw(2000 + seed)
-    penalty = RowPenalty.plain(problem.n_features) if penalty is None else penalty
-    price = float(random.choice([0.0, 1e-3, 0.03])) * problem.null_loss
-    k = penalty.n_units if random.random() < 0.5 else draw_size(random, penalty, problem.n_features)
-    values = all_panels(problem, penalty, price, range(len(penalty.included), k + 1))
-    if not values:
-        with pytest.raises(ValueError, match="meets all rules"):
-            solve_exactly(problem, k, penalty=penalty, price=price, exactly=False)
-        return
-    found = solve_exactly(problem, k, penalty=penalty, price=price, exactly=False)
-    margin = 3e-9 * problem.null_loss if problem.dtype == np.float64 else 1e-5 * problem.null_loss
-    best = min(values.values())
-    assert values[tuple(found.units.tolist())] == pytest.approx(best, rel=1e-6, abs=margin)
-    assert found.certificate.lower_bound <= best + 1e-10 * problem.null_loss
-    assert found.certificate.gap <= 1e-6 + 2.0 * margin / best
-
-
 def test_panels_beyond_the_limit_are_counted(way):
     random = np.random.default_rng(0)
     problem = LeastSquares(random.standard_normal((30, 9)), random.standard_normal((30, 2)), ridge=1.0)

@@ -66,16 +66,13 @@ class Root(NamedTuple):
     penalty: RowPenalty
     choice: Choice
     price: float
-    exactly: bool
     k: int
     lower: float
     working_set: Array
     cuts: list[Cut | LinearCut]
 
     @classmethod
-    def of(
-        cls, problem: LeastSquares, k: int, penalty: RowPenalty | None, price: float = 0.0, *, exactly: bool = True
-    ) -> Self:
+    def of(cls, problem: LeastSquares, k: int, penalty: RowPenalty | None, price: float = 0.0) -> Self:
         """Solve the root relaxation."""
         penalty = RowPenalty.plain(problem.n_features) if penalty is None else penalty
         bounds = SizeBounds(problem, NODE_TOL, penalty, price)
@@ -83,8 +80,8 @@ class Root(NamedTuple):
         check_size(problem, k, choice)
         n_selectable = choice.n_forced + int(np.count_nonzero(choice.candidates))
         k = min(k, n_selectable)
-        parts = problem, penalty, choice, price, exactly, k
-        if k == choice.n_forced or (k == n_selectable and exactly):
+        parts = problem, penalty, choice, price, k
+        if k in (choice.n_forced, n_selectable):
             return cls(*parts, float(bounds.lower[k]), NO_ROWS, [])
         if k > bounds.largest:
             raise ValueError(
@@ -167,7 +164,6 @@ def solve_exactly(
     *,
     penalty: RowPenalty | None = None,
     price: float = 0.0,
-    exactly: bool = True,
     support: Array | None = None,
     max_nodes: int | None = None,
     time_limit: float | None = None,
@@ -188,8 +184,6 @@ def solve_exactly(
         Units and costs, what is included and excluded, and the rules that a panel must meet.
     price : float
         Price of a unit of cost, lambda, which is added to the loss.
-    exactly : bool
-        Whether a panel has exactly k units, or at most k: with a price and a large k, the panels of all sizes compete.
     support : array, optional
         Features of an initial solution; a good one saves nodes. One that is no panel of k units by the rules counts for
         nothing.
@@ -213,7 +207,7 @@ def solve_exactly(
     (array([1, 3]), True)
     """
     deadline = None if time_limit is None else time.monotonic() + time_limit
-    root = Root.of(problem, k, penalty, price, exactly=exactly)
+    root = Root.of(problem, k, penalty, price)
     proof = find_best(root, support, tol=tol, max_nodes=max_nodes, deadline=deadline)
     best = proof.best
     certificate = conclude(problem, max(root.lower, proof.lower), best.loss, {root.k: best.loss}, root.cuts, root.choice)

@@ -75,8 +75,6 @@ class Search:
         Called with all panels of the nodes that are enumerated.
     offer : callable, optional
         Called with some panels that may be good, which are enumerated as well later.
-    exactly : bool
-        Whether panels have exactly k units, and not fewer.
     """
 
     def __init__(
@@ -87,9 +85,8 @@ class Search:
         target: Callable[[], float],
         collect: Collect,
         offer: Collect | None = None,
-        exactly: bool = True,
     ) -> None:
-        self.problem, self.k, self.exactly = condensed, k, exactly
+        self.problem, self.k = condensed, k
         self.target, self.collect, self.offer = target, collect, offer
         self.open: list[tuple[float, int, Node]] = []
         self._ticket = count()  # nodes of equal bounds are visited in the order of their creation
@@ -147,9 +144,7 @@ class Search:
         while True:
             forced, free = (states == 1), (states == 0)
             n_forced, n_free = forced.sum(axis=1), free.sum(axis=1)
-            is_possible &= n_forced <= self.k
-            if self.exactly:
-                is_possible &= n_forced + n_free >= self.k
+            is_possible &= (n_forced <= self.k) & (n_forced + n_free >= self.k)
             before = np.count_nonzero(states)
             states = np.where(free & (n_forced >= self.k)[:, None], -1, states).astype(np.int8)
             if len(rules):
@@ -165,22 +160,17 @@ class Search:
 
     def _are_few(self, n_free: int, n_chosen: int) -> bool:
         """Return whether the panels of a node are few enough to enumerate."""
-        if not self.exactly:
-            return n_free <= 1 or sum(comb(n_free, size) for size in range(min(n_free, n_chosen) + 1)) <= MOST_PANELS
         n_apart = max(0, min(n_chosen, n_free - n_chosen))
         return n_apart == 0 or (n_apart <= MOST_TOLD_APART and comb(n_free, n_apart) <= MOST_PANELS)
 
     def enumerate(self, forced: Array, free: Array) -> None:
         """Compute the objectives of all panels of a node."""
-        problem, n_chosen = self.problem, self.k - len(forced)
-        sizes = [n_chosen] if self.exactly else range(min(n_chosen, len(free)) + 1)
-        for size in sizes:
-            chosen, losses = _subset_losses(problem, forced, free, size)
-            panels = np.hstack([np.broadcast_to(forced, (len(chosen), len(forced))), free[chosen]])
-            allowed = self._allowed(panels)
-            panels, losses = panels[allowed], losses[allowed]
-            if len(panels):
-                self.collect(panels, losses + problem.price_of(panels))
+        chosen, losses = _subset_losses(self.problem, forced, free, self.k - len(forced))
+        panels = np.hstack([np.broadcast_to(forced, (len(chosen), len(forced))), free[chosen]])
+        allowed = self._allowed(panels)
+        panels, losses = panels[allowed], losses[allowed]
+        if len(panels):
+            self.collect(panels, losses + self.problem.price_of(panels))
 
     def _allowed(self, panels: Array) -> Array:
         """Return a mask of the panels that meet the rules."""
@@ -196,9 +186,8 @@ class Search:
             z[found.places[number]] = found.shares.z[number]
             z = np.where(states[number] == 0, np.maximum(z[:-1], 0.0), np.where(states[number] == 1, np.inf, -np.inf))
             order = np.lexsort((found.adjusted[number], z))[::-1]
-            size = self.k if self.exactly else min(self.k, int(np.count_nonzero(z > 0.5)))
-            panel = order[:size][None]
-            if self.offer is not None and size and (z[panel] >= 0.0).all() and self._allowed(panel).all():
+            panel = order[: self.k][None]
+            if self.offer is not None and (z[panel] >= 0.0).all() and self._allowed(panel).all():
                 self.offer(panel, self.problem.losses(panel) + self.problem.price_of(panel))
 
     def bound(self, nodes: list[Node], states: Array) -> None:
