@@ -74,6 +74,12 @@ def test_nothing_in_a_list_is_no_constraint(data, wishes):
     assert np.array_equal(free.ranking_, empty.ranking_)
 
 
+def test_a_label_of_another_type_is_told():
+    X = np.random.default_rng(0).standard_normal((20, 4))
+    with pytest.raises(ValueError, match=r"min_per_class names '0', which is no class\. Give 0\."):
+        L20Selector(2, constraints=Constraints(min_per_class={"0": 1})).fit(X, np.arange(20) % 2)
+
+
 def test_ties_of_means_go_to_the_first_class():
     X = np.array([[1, 0.0], [0, 1], [1, 1], [0, 0], [0, 1], [0, 0]])
     y = np.array(["a", "a", "b", "b", "c", "c"])
@@ -107,6 +113,7 @@ def test_ties_of_means_go_to_the_first_class():
         ({"min_per_class": 2, "budget": 5}, {}, "min_per_class=2 with 3 classes and budget=5: no panel meets all of this."),
         ({"min_per_class": 1, "sets": {"x": [0, 1]}}, {"exclude": [0, 1]}, "min_per_class=1: only 0 .* belong to set 'x'."),
         ({"min_per_class": 1, "sets": {"x": [0], "y": [1]}, "exclusive": [[0, 1]]}, {}, "min_per_class=1 .* and exclusive"),
+        ({"min_per_class": 9, "sets": {"x": range(9)}}, {}, "min_per_class=9 with 1 set: this needs at least 9 features"),
         ({"min_per_class": 2}, {"solver": "ahiht"}, "constraints with solver='ahiht' are not available. Use solver='forw"),
         ({"min_per_class": 2}, {"loss": "l21"}, "constraints with loss='l21' are not available"),
         ({"costs": {0: 1.0}}, {}, "costs without a budget limit nothing"),

@@ -15,6 +15,7 @@ from l20fs.objective import make_problem
 from l20fs.objective.panel_completion import complete
 from l20fs.objective.panel_rules import PanelRules
 from l20fs.objective.row_penalty import RowPenalty
+from l20fs.text import counted
 from l20fs.typing import Array
 
 
@@ -170,7 +171,5 @@ class _Wishes:
         for kind, values in limits.items():
             value = f"={min(values):g}" if len(values) == 1 and kind != "exclusive" else ""
             owners = [name.split(" ")[2] for name in self.rules.names if name.startswith(f"{kind} of ")]
-            texts.append(
-                kind + value + (f" with {len(owners)} {'sets' if 'set' in owners else 'classes'}" if owners else "")
-            )
+            texts.append(kind + value + (f" with {counted(len(owners), owners[0])}" if owners else ""))
         return " and ".join(texts)

@@ -556,7 +556,7 @@ class L20Selector(PathSelector):
             rows = np.flatnonzero(self.path_.is_selected)
             price = float(self.path_.alphas[-1])
             value = support_loss(problem, rows) + price * penalty.cost_of(rows)
-            self.certificate_ = certify_penalty(problem, price, value, penalty=self._binding(penalty, rows))
+            self.certificate_ = certify_penalty(problem, price, value, penalty=penalty)
         else:
             k = min(self._n_wanted(self.n_features_to_select, penalty.n_units), self.path_.n_ranked)
             if not k:  # EBIC chooses nothing, of which there is nothing to prove
@@ -564,14 +564,7 @@ class L20Selector(PathSelector):
             rows = self.path_.support(k)
             price = 0.0 if penalty.is_even else self.path_.alpha_at(k)
             value = support_loss(problem, rows) + price * penalty.cost_of(rows)
-            self.certificate_ = certify_size(problem, k, value, penalty=self._binding(penalty, rows), price=price)
-
-    @staticmethod
-    def _binding(penalty: RowPenalty, rows: Array) -> RowPenalty:
-        """Return the penalty with the rules that hold for a selection: lower limits hold from the least size that can."""
-        if penalty.rules is None or penalty.rules.allows(np.union1d(penalty.unit_of[rows], penalty.included)):
-            return penalty
-        return penalty.without_lower_limits()
+            self.certificate_ = certify_size(problem, k, value, penalty=penalty, price=price)
 
     def _certify_failures(self, problem: LeastSquares, penalty: RowPenalty) -> None:
         """Compute the certificate of the loss without the worst of the selected features."""

@@ -190,7 +190,8 @@ class Constraints(ParameterObject):
             return dict.fromkeys(members, given)
         for label in given:
             if members and label not in members:
-                hint = closest_hint(str(label), [str(each) for each in members])
+                same = [each for each in members if str(each) == str(label)]  # 0 and "0"
+                hint = f"Give {same[0]!r}." if same else closest_hint(str(label), [str(each) for each in members])
                 raise ValueError(f"{name} names {label!r}, which is no {self._owner}. {hint}")
         return {label: limit for label, limit in given.items() if label in members}
 

@@ -9,7 +9,7 @@ infinite cost never does.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -61,12 +61,6 @@ class RowPenalty:
         costs = np.bincount(unit_of, weights=factors)
         costs[unit_of[np.asarray(factors) == 0.0]] = 0.0
         return cls(unit_of, costs)
-
-    def without_lower_limits(self) -> RowPenalty:
-        """Return the penalty for parts of a panel, of which only the upper limits of the rules ask something."""
-        if self.rules is None:
-            return self
-        return replace(self, rules=replace(self.rules, lower=np.zeros(self.rules.n_rules)))
 
     @property
     def n_units(self) -> int:
