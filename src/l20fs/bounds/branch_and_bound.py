@@ -102,8 +102,7 @@ class Root(NamedTuple):
         """Return whether distinct units are a panel: so many, the forced ones among them, by the rules."""
         may_be = self.choice.candidates.copy()
         may_be[self.choice.forced] = True
-        has_size = len(units) == self.k or (len(units) < self.k and not self.exactly)
-        is_panel = has_size and bool(may_be[units].all() and np.isin(self.choice.forced, units).all())
+        is_panel = len(units) == self.k and bool(may_be[units].all() and np.isin(self.choice.forced, units).all())
         return is_panel and (self.penalty.rules is None or self.penalty.rules.allows(units))
 
     def condensed(self, limit: float) -> Condensed:
@@ -115,9 +114,8 @@ class Root(NamedTuple):
         state = np.zeros(condensed.n_units, dtype=np.int8)
         state[np.isin(condensed.units, self.choice.forced)] = 1
         working_set = np.flatnonzero(np.isin(condensed.units, self.working_set))
-        return Search(condensed, self.k, exactly=self.exactly, **options), Node(
-            self.lower, state, working_set, np.zeros(len(working_set))
-        )
+        first = Node(self.lower, state, working_set, np.zeros(len(working_set)))
+        return Search(condensed, self.k, **options), first
 
 
 class Incumbent:
