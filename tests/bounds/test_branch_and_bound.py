@@ -127,11 +127,6 @@ def test_a_start_that_is_no_panel_counts_for_nothing(start):
     assert not len(solve_exactly(problem, 2, penalty=penalty, support=np.array(start), max_nodes=0).units)
 
 
-def test_a_shorter_start_counts_where_panels_may_be_shorter():
-    short = solve_exactly(make_problem(), 3, price=1e3, exactly=False, support=np.array([4]), max_nodes=0)
-    assert short.units.tolist() == [4]
-
-
 def test_panels_that_the_root_screens_out_count_in_the_bound():
     """With a loose tolerance, units of better panels than the start are screened out."""
     random = np.random.default_rng(109)
