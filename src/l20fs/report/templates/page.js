@@ -142,7 +142,7 @@
       if (failureCosts) {
         const cost = failureCosts[k - 1][place];
         const cell = cells[column++];
-        cell.className = "number";
+        cell.className = "number rise";
         cell.dataset.sort = cost;
         cell.textContent = cost ? `+${fixed(100 * cost, 1)}\u00a0% loss` : "";
       }
