@@ -214,6 +214,10 @@ def test_what_cannot_be_listed_is_refused(planted):
         selector.near_optimal(X=X[:-1], y=y[:-1])
     with pytest.raises(ValueError, match="X, y, sample_weight or adjust_for differ"):
         selector.near_optimal(X=X[:, :-1], y=y)
+    with pytest.raises(ValueError, match="adjust_for without X"):
+        selector.near_optimal(y=y)
+    with pytest.raises(ValueError, match=r"eps=-0.1 is not valid. Use a number at least 0"):
+        selector.near_optimal(eps=-0.1)
     with pytest.raises(ValueError, match="ridge=0 is too weak"):
         L20Selector(2, ridge=0.0).fit(X, y).near_optimal()
     with pytest.raises(ValueError, match="loss='l21' is not available"):

@@ -302,6 +302,5 @@ def share_of(eps: float | str | None) -> float | None:
             eps = float(number) / (100.0 if number != eps.strip() else 1.0)
         except ValueError:
             raise ValueError(f"eps={eps!r} is not valid. Use a number such as 0.001, or a text such as '0.1%'.") from None
-    if eps != 0:
-        check_number("eps", eps, minimum=0.0, most=10.0)
+    check_number("eps", eps, minimum=0.0, strict=False, most=10.0)
     return float(eps)

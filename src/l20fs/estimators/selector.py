@@ -371,6 +371,10 @@ class L20Selector(PathSelector):
         check_is_fitted(self)
         limits = SearchLimits.checked(eps, max_panels, time_limit)
         support = self.support_for(self.n_features_to_select if k is None else k)
+        if X is None and not (y is None and sample_weight is None and adjust_for is None):
+            raise ValueError(
+                "near_optimal has y, sample_weight or adjust_for without X. Give all samples of the fit, or none."
+            )
         data = getattr(self, "_fitted_on", NOTHING) if X is None else FittedOn(X, y, sample_weight, adjust_for)
         refuse_without_atlas(self.loss, data.X, self.max_memory)
         X, targets = clone(self)._prepare(*data)
