@@ -87,12 +87,16 @@ class Condensed:
         self.lines[owner, place] = columns
         self.ridge, self.null_loss = problem.ridge, problem.null_loss
         explained = 0.5 * float(np.vdot(self.targets, self.targets))
-        is_whole = self.targets.shape[1] == problem.design.n_samples and self.targets is problem.targets
+        is_whole = self.targets is problem.targets
         self.constant = 0.0 if is_whole else problem.null_loss - explained
         self.prices = price * np.append(penalty.prices[units], 0.0)
         rules = (penalty.rules or PanelRules.none(penalty.n_units)).among(units)
         self.rules = np.hstack([rules.weights.toarray(), np.zeros((rules.n_rules, 1))])
         self.lower, self.upper = rules.lower, rules.upper
+        # All limits of a panel as largest sums: of the number of units, of the rules, and of minus the rules.
+        self._has_upper, self._has_lower = np.isfinite(self.upper), self.lower > 0.0
+        count = np.append(np.ones(self.n_units), 0.0)[None]
+        self._limited = np.concatenate([count, self.rules[self._has_upper], -self.rules[self._has_lower]])
         self._keep_errors(problem, rows, owner, place, is_whole=is_whole)
 
     def _keep_errors(self, problem: LeastSquares, rows: Array, owner: Array, place: Array, *, is_whole: bool) -> None:
@@ -181,12 +185,8 @@ class Condensed:
             return images
 
         sums = is_forced @ self.rules[:, :-1].T
-        has_upper, has_lower = np.isfinite(self.upper), self.lower > 0.0
-        weights = np.concatenate([np.ones((1, self.n_units + 1)), self.rules[has_upper], -self.rules[has_lower]])
-        weights[0, -1] = 0.0
-        limits = [n_chosen[:, None], (self.upper - sums)[:, has_upper], (sums - self.lower)[:, has_lower]]
-        self._limited = weights
-        limited = np.moveaxis(weights[:, places], 0, 1)
+        limits = [n_chosen[:, None], (self.upper - sums)[:, self._has_upper], (sums - self.lower)[:, self._has_lower]]
+        limited = np.moveaxis(self._limited[:, places], 0, 1)
         limited[:, 0] = 1.0  # padding counts: it brings nothing
         return (
             Relaxations(gram, moments, null_loss, self.ridge, self.prices[places], limited, np.concatenate(limits, axis=1)),
@@ -266,10 +266,7 @@ def top_sums(values: Array, counts: Array) -> tuple[Array, Array, Array]:
     (array([5., 5.]), array([2., 0.]), array([1., 0.]))
     """
     most = min(int(counts.max()) + 1, values.shape[1])
-    highest = (
-        -np.sort(np.partition(-values, most - 1, axis=1)[:, :most], axis=1) if most < values.shape[1] else -np.sort(-values)
-    )
-    highest = np.concatenate([np.zeros((len(values), 1)), np.maximum(highest, 0.0), np.zeros((len(values), 1))], axis=1)
-    sums, here = np.cumsum(highest, axis=1), np.minimum(counts, most)[:, None]
-    pick = lambda table, place: np.take_along_axis(table, place, axis=1)[:, 0]  # noqa: E731
-    return pick(sums, here), pick(highest, here), pick(highest, here + 1)
+    negative = -values if most == values.shape[1] else np.partition(-values, most - 1, axis=1)[:, :most]
+    highest = np.pad(np.maximum(-np.sort(negative, axis=1), 0.0), ((0, 0), (1, 1)))
+    node, place = np.arange(len(values)), np.minimum(counts, most)
+    return np.cumsum(highest, axis=1)[node, place], highest[node, place], highest[node, place + 1]
