@@ -115,6 +115,19 @@ class SparseDesign(Design):
             products[:, block] = self._products(self._lines(rows[block]), self.varies[rows[block]], residual)
         return products
 
+    @property
+    def origin(self) -> Array:
+        return self.mean - self.scale * self._shift
+
+    def weighted_sums(self, weights: Array) -> tuple[Array, Array]:
+        sums, squares = np.empty((2, len(weights), self.n_features))
+        for block in blocks(self.n_features, self._stored_per_column):
+            lines = self._lines(block).astype(np.float64)
+            sums[:, block] = (lines @ weights.T).T
+            np.square(lines.data, out=lines.data)
+            squares[:, block] = (lines @ weights.T).T
+        return sums, squares
+
     def pull_among(self, rows: Array | slice) -> Pull:
         lines, varies = self._lines(rows), self.varies[rows]
         return lambda residual: self._products(lines, varies, self._for_products(residual))
