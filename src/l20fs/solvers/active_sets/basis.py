@@ -149,9 +149,9 @@ class Basis(Triangle, ABC):
         is_close = found.room <= 0.01 * self.problem.design.column_energy[row]
         return self.products(residual, found) if is_close else residual @ column
 
-    def newest_images(self, directions: Array) -> Array:
-        """Return the products of all features with the last basis vectors; takes a pass over X."""
-        return self.problem.design.pull(directions)
+    def newest_images(self, directions: Array) -> Array | None:
+        """Return the products of all features with the last basis vectors, if they are known without a pass over X."""
+        return None
 
     def exits(self) -> tuple[Array, Array]:
         """Return the direction that leaves the basis with each selected row (in coordinates), and its target.
@@ -280,7 +280,7 @@ class FeatureBasis(Basis):
             vectors[..., samples] = weights @ columns.T
         return vectors
 
-    def newest_images(self, directions: Array) -> Array:
+    def newest_images(self, directions: Array) -> Array | None:
         """Combine lines of the Gram matrix where zeros of X make them cheap (:meth:`Design.gram_lines`).
 
         A vector is a combination of selected columns; where their parts largely cancel, so do digits of the products, and
@@ -292,14 +292,14 @@ class FeatureBasis(Basis):
         is_clear = inflation <= LARGEST_INFLATION
         lines = design.gram_lines(rows[first:]) if is_clear.any() else None
         if lines is None:
-            return super().newest_images(directions)
+            return None
         images = self.inverse[first:, first:].T @ lines
         if first:
             # What the earlier columns add, by the images of the earlier vectors: their own lines are not kept.
             earlier = solve_triangular(self.inverse[:first, :first], self.inverse[:first, first:])
             images += earlier.T @ self.lines[:first]
         if not is_clear.all():
-            images[~is_clear] = super().newest_images(directions[~is_clear])
+            images[~is_clear] = design.pull(directions[~is_clear])
         return images
 
     def prepare(self, turns: Array) -> Array:
