@@ -204,14 +204,14 @@ def images(block: Any, columns: Columns, values: Array) -> Array:
     return lines
 
 
-def outer_products(block: Any, columns: Columns, root: Array | None) -> Array:
-    """Return ``X~ X~'`` over the columns of this block, (n_samples, n_samples)."""
-    width = max(1, BLOCK_ELEMENTS // block.shape[0])
+def outer_products(block: Any, columns: Columns, root: Array | None, precision: np.dtype[Any]) -> Array:
+    """Return ``X~ X~'`` over the columns of this block, (n_samples, n_samples); products are in the given precision."""
+    width = max(1, 8 * BLOCK_ELEMENTS // block.shape[0])  # the result is read once per step, and may be long
     found = np.zeros((block.shape[0], block.shape[0]))
     block = block.tocsc() if sp.issparse(block) else block
     for start in range(0, block.shape[1], width):
         lines = centred_columns(block, columns, np.arange(start, min(start + width, block.shape[1])))
-        lines = lines if root is None else lines * root
+        lines = (lines if root is None else lines * root).astype(precision, copy=False)
         found += lines.T @ lines
     return found
 
