@@ -119,6 +119,13 @@ class Design(ABC):
     def column(self, row: int, *, likely: Likely | None = None) -> Array:
         """Return one column of X~, in float64."""
 
+    def gram_lines(self, rows: Array) -> Array | None:
+        """Return ``X~[:, rows]' X~``, (n_rows, n_features), where zeros of X make that cheaper than :meth:`pull`; else None.
+
+        Of a column with many zeros only the other samples are multiplied.
+        """
+        return None
+
     def sample_blocks(self, rows: Array) -> Iterator[tuple[slice, Array]]:
         """Yield the columns of a few features in float64, some samples at a time."""
         step = max(1, BLOCK_ELEMENTS // max(1, len(rows)))
