@@ -78,6 +78,21 @@ class Blocks(ABC):
     def total(self, kernel: Kernel, own: Sequence[tuple[Any, ...]], combine: Combine = add) -> Any:
         """Return the results of all blocks, combined in order."""
 
+    def columns(self, columns: Array) -> Any:
+        """Return a few columns in memory, sparse if X is sparse: a pass over the blocks that hold some of them."""
+        if not len(columns):
+            nothing = np.empty((self.shape[0], 0), dtype=self.dtype)
+            return sp.csr_array(nothing) if self.is_sparse else nothing
+        if self.axis == 0:
+            parts = self.each(_take_columns, [(columns,)] * len(extents(self)))
+            return sp.vstack(parts, format="csr") if self.is_sparse else np.concatenate(parts)
+        home = np.searchsorted(self.edges, columns, side="right") - 1
+        which = np.unique(home)
+        places = [(columns[home == number] - self.edges[number],) for number in range(len(extents(self)))]
+        parts = self.each(_take_columns, places, which.tolist())
+        found = sp.hstack(parts, format="csc") if self.is_sparse else np.concatenate(parts, axis=1)
+        return found[:, np.argsort(np.argsort(home, kind="stable"), kind="stable")]
+
 
 def extents(blocks: Blocks) -> list[slice]:
     """Return the slice of each block."""
@@ -284,21 +299,6 @@ class FileBlocks(Blocks):
     def __getitem__(self, key: Any) -> Any:
         """Return ``X[samples]``, which stays in the file, or ``X[:, columns]``, which is read."""
         return self.columns(np.asarray(key[1])) if isinstance(key, tuple) else self.samples(np.asarray(key))
-
-    def columns(self, columns: Array) -> Any:
-        """Return a few columns in memory, sparse if X is sparse: a pass over the blocks that hold some of them."""
-        if not len(columns):
-            nothing = np.empty((self.shape[0], 0), dtype=self.dtype)
-            return sp.csr_array(nothing) if self.is_sparse else nothing
-        if self.axis == 0:
-            parts = self.each(_take_columns, [(columns,)] * len(extents(self)))
-            return sp.vstack(parts, format="csr") if self.is_sparse else np.concatenate(parts)
-        home = np.searchsorted(self.edges, columns, side="right") - 1
-        which = np.unique(home)
-        places = [(columns[home == number] - self.edges[number],) for number in range(len(extents(self)))]
-        parts = self.each(_take_columns, places, which.tolist())
-        found = sp.hstack(parts, format="csc") if self.is_sparse else np.concatenate(parts, axis=1)
-        return found[:, np.argsort(np.argsort(home, kind="stable"), kind="stable")]
 
     def samples(self, chosen: Array) -> FileBlocks:
         """Return some samples, in increasing order, as blocks that stay in the file."""

@@ -35,6 +35,7 @@ import scipy.sparse as sp
 
 from l20fs.blocks import Blocks, format_bytes
 from l20fs.design.base import Design, Likely
+from l20fs.design.block_parts import SharedBlocks
 from l20fs.design.blocked import SMALL_GRAM, BlockDesign, BlockedMatrix, probe
 from l20fs.design.column_scale import checked_scale
 from l20fs.design.columns import ColumnDesign
@@ -152,7 +153,8 @@ def share_samples(X: Any) -> Part:
     >>> make_design(samples[[0, 1]]).mean
     array([1.5])
     """
-    return Part(SharedMatrix(X), np.arange(X.shape[0]))
+    shared = SharedBlocks(X, _choose_design) if isinstance(X, Blocks) else SharedMatrix(X)
+    return Part(shared, np.arange(X.shape[0]))
 
 
 def checked_units(
@@ -174,8 +176,13 @@ def _kind_of(X: Any) -> type[DeviceDesign | DenseDesign | SparseDesign]:
 
 
 def block_design(blocks: Blocks, scale: Scale | Array, sample_weights: SampleWeights) -> Design:
-    """Choose the design of a matrix in blocks, and log the choice."""
-    matrix = BlockedMatrix(blocks, scale, sample_weights)
+    """Measure a matrix in blocks and choose its design."""
+    return _choose_design(BlockedMatrix(blocks, scale, sample_weights))
+
+
+def _choose_design(matrix: BlockedMatrix) -> Design:
+    """Choose the design of a measured matrix in blocks, and log the choice."""
+    blocks = matrix.blocks
     n_samples, n_features = blocks.shape
     size = f"{n_samples} x {n_features} {blocks.dtype.name}{' sparse' if blocks.is_sparse else ''} from {blocks.name}"
     cut = f"{len(blocks.edges) - 1} blocks of {'columns' if blocks.axis else 'samples'}"

@@ -13,6 +13,7 @@ from l20fs.blocks.passes import extents
 from l20fs.design import kernels
 from l20fs.design.adjustment import SMALL_SHARE, energy_change, explained_energy, left_over
 from l20fs.design.base import Design
+from l20fs.design.column_cache import AT_ONCE
 from l20fs.design.column_scale import ColumnScale
 from l20fs.design.kernels import Columns
 from l20fs.design.moments import MODEST, Moments, measure, merge, side_by_side
@@ -44,6 +45,10 @@ class BlockedMatrix:
     """
 
     _shares: Array  # products of the basis of the nuisances with the columns of X~
+    _column_values: Columns
+    #: Columns, or rows of the Gram matrix, that are fetched in one pass.
+    at_once = AT_ONCE
+    _placed_columns: list[Any] | None
 
     def __init__(self, blocks: Blocks, scale: Scale | Array, sample_weights: SampleWeights) -> None:
         self.blocks = blocks
@@ -64,19 +69,44 @@ class BlockedMatrix:
             return [self.blocks.keep(_columns_within(values, extent)) for extent in self.extents]
         return [self.blocks.keep(values[extent]) for extent in self.extents]
 
-    def _measure(self, scale: Scale | Array) -> None:
+    @property
+    def column_values(self) -> Columns:
+        """Means and units of the columns, for kernels."""
+        return self._column_values
+
+    @column_values.setter
+    def column_values(self, values: Columns) -> None:
+        self._column_values, self._placed_columns = values, None
+
+    @property
+    def _columns(self) -> list[Any]:
+        """Means and units of the columns of each block, sent there when they are first needed."""
+        if self._placed_columns is None:
+            self._placed_columns = self._placed(self._column_values, axis=1)
+        return self._placed_columns
+
+    @property
+    def origin(self) -> Array:
+        """Means of the columns."""
+        return self.mean
+
+    def _moments(self) -> Moments:
+        """Return the moments of the columns; takes a pass."""
         own = [(weights,) for weights in self._weights]
         if self.blocks.axis == 0:
             found = Moments(*self.blocks.total(measure, own, merge))
         else:
             found = side_by_side([Moments(*part) for part in self.blocks.each(measure, own)])
         refuse_counted(found.n_missing, found.n_infinite, None, FILL_BLOCKS)
-        found = found if self.sample_weights.fit_intercept else found.about_zero
+        return found if self.sample_weights.fit_intercept else found.about_zero
+
+    def _measure(self, scale: Scale | Array) -> None:
+        found = self._moments()
         plain, found = found, found if self.sample_weights.basis is None else self._adjust(found)
         self.columns = columns = ColumnScale.of(found, scale, self.dtype)
         self.mean, self.scale, self.varies = columns.mean, columns.scale, columns.varies
         deviation = columns.deviation
-        self._columns = self._placed(_measured_columns(found, self.scale), axis=1)
+        self.column_values = measured_columns(found, self.scale)
         self.explained_energy: Array | float = 0.0
         if self.sample_weights.basis is not None:
             self._shares = np.where(self.varies, self._shares / self.scale, 0.0)
@@ -95,9 +125,9 @@ class BlockedMatrix:
         """
         basis, root = self.sample_weights.basis, self.sample_weights.root
         assert basis is not None
-        self._columns = self._placed(_measured_columns(found, found.unit), axis=1)
+        self.column_values = measured_columns(found, found.unit)
         self._precision = np.dtype(np.float64)
-        shares = self._products(self.sample_weights.times_root(basis))
+        shares = self.multiply(self.sample_weights.times_root(basis))
         self._shares = shares * found.unit
         squares = np.maximum(found.squares - np.square(shares).sum(axis=0), 0.0)
         small = found.varies & (squares <= SMALL_SHARE * found.squares)
@@ -136,9 +166,10 @@ class BlockedMatrix:
         self, residual: Array, start: int = 0, stop: int | None = None, *, precision: np.dtype[Any] | None = None
     ) -> Array:
         """Return ``residual @ X~`` of all features, or of those from ``start`` to ``stop``, in a pass over their blocks."""
-        return self._products(self.vectors(residual, precision), start, stop)
+        return self.multiply(self.vectors(residual, precision), start, stop)
 
-    def _products(self, vectors: Array, start: int = 0, stop: int | None = None) -> Array:
+    def multiply(self, vectors: Array, start: int = 0, stop: int | None = None) -> Array:
+        """Return ``vectors @ (X - 1 mean') / scale``: products of vectors that have sample weights and no nuisances."""
         stop = self.n_features if stop is None else stop
         if self.blocks.axis == 0:
             own = [(columns, vectors[:, extent]) for columns, extent in zip(self._columns, self.extents, strict=True)]
@@ -190,6 +221,26 @@ class BlockedMatrix:
         own = [(columns, weights, sent) for columns, weights in zip(self._columns, self._weights, strict=True)]
         found = self.blocks.total(kernels.gram_lines, own)
         return found if self.sample_weights.basis is None else found - self._shares[:, rows].T @ self._shares
+
+    def place_weights(self, weights: list[Array]) -> list[Any]:
+        """Send several weights of the samples to the blocks, for :meth:`gram_lines_of`."""
+        return self._placed(np.stack(weights, axis=1), axis=0)
+
+    def gram_lines_of(self, rows: list[Array], placed: list[Any]) -> tuple[Array, ...]:
+        """Return rows of the Gram matrix for several weights of the samples, of X in blocks of samples; takes a pass."""
+        sent = self.blocks.send(tuple(rows))
+        own = [(columns, weights, sent) for columns, weights in zip(self._columns, placed, strict=True)]
+        return self.blocks.total(kernels.gram_lines_of, own, add_each)
+
+    def weighted_sums(self, weights: Array) -> tuple[Array, Array]:
+        """Return the sums and the sums of squares of the columns for several weights of the samples; takes a pass."""
+        if self.blocks.axis == 0:
+            own = [(columns, weights[:, extent]) for columns, extent in zip(self._columns, self.extents, strict=True)]
+            return self.blocks.total(kernels.weighted_sums, own, add_each)
+        sent = self.blocks.send(weights)
+        parts = self.blocks.each(kernels.weighted_sums, [(columns, sent) for columns in self._columns])
+        sums, squares = zip(*parts, strict=True)
+        return np.hstack(sums), np.hstack(squares)
 
     def long_columns(self, residual: Array, threshold: float) -> tuple[Array, Array]:
         """Return the features whose products with a residual have a norm above ``threshold``, and their squared norms."""
@@ -277,7 +328,7 @@ class BlockDesign(Design):
         return self.matrix.gram_top()
 
 
-def _measured_columns(found: Moments, scale: Array) -> Columns:
+def measured_columns(found: Moments, scale: Array) -> Columns:
     """Return the means and units of columns; those that do not vary have an infinite unit."""
     far = np.flatnonzero(found.varies & (np.abs(found.mean) > MODEST * found.deviation))
     rest = found.rest if found.offset.any() else found.offset
@@ -288,6 +339,11 @@ def _columns_within(columns: Any, extent: slice) -> Columns:
     mean, rest, scale, far = columns
     is_in = (far >= extent.start) & (far < extent.stop)
     return Columns(mean[extent], rest[extent], scale[extent], far[is_in] - extent.start)
+
+
+def add_each(left: tuple[Array, ...], right: tuple[Array, ...]) -> tuple[Array, ...]:
+    """Add tuples of arrays, one by one."""
+    return tuple(a + b for a, b in zip(left, right, strict=True))
 
 
 def probe(blocks: Blocks) -> list[Array]:

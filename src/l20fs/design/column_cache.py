@@ -9,8 +9,9 @@ import numpy as np
 from l20fs.blocks import format_bytes
 from l20fs.typing import Array
 
-#: Columns are fetched in multiples of this number: a pass for so many costs little more than for one.
-AT_ONCE = 16
+#: Columns are fetched in multiples of this number: a pass for so many costs little more than for one. Fits that share their
+#: passes fetch more, since each waits for the passes of all.
+AT_ONCE, AT_ONCE_SHARED = 16, 32
 
 
 class ColumnCache:
@@ -26,6 +27,8 @@ class ColumnCache:
         Called with an array of features; returns their columns, stacked as rows, in float64. Takes a pass over X.
     all_at_once : bool
         Whether the first request fetches all columns.
+    at_once : int
+        Columns are fetched in multiples of this number.
 
     Examples
     --------
@@ -35,10 +38,17 @@ class ColumnCache:
     """
 
     def __init__(
-        self, n_lines: int, length: int, budget: int, fetch: Callable[[Array], Array], *, all_at_once: bool = False
+        self,
+        n_lines: int,
+        length: int,
+        budget: int,
+        fetch: Callable[[Array], Array],
+        *,
+        all_at_once: bool = False,
+        at_once: int = AT_ONCE,
     ) -> None:
         self.n_lines, self.length, self.budget = n_lines, length, budget
-        self._fetch = fetch
+        self._fetch, self._at_once = fetch, at_once
         self._all_at_once = all_at_once and n_lines <= self.most
         self._batches: dict[int, Array] = {}  # by number: the older, the lower
         self._batch_of = np.full(n_lines, -1)
@@ -103,7 +113,7 @@ class ColumnCache:
 
     def _next(self, rows: Array, n_missing: int, likely: Callable[[], Array] | None) -> Array:
         """Return the likeliest features that are not cached, to fill up the batch."""
-        n_more = min(-n_missing % AT_ONCE, self.n_lines, self.most - len(rows))
+        n_more = min(-n_missing % self._at_once, self.n_lines, self.most - len(rows))
         if likely is None or n_more <= 0:
             return np.empty(0, dtype=np.intp)
         ranks = np.where(self._batch_of < 0, likely(), 0.0)

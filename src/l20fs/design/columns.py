@@ -20,7 +20,7 @@ class ColumnDesign(BlockDesign):
     def __init__(self, matrix: BlockedMatrix) -> None:
         super().__init__(matrix)
         self.n_stored = 0  # lazy bounds save products, not passes
-        self.cache = ColumnCache(self.n_features, self.n_samples, matrix.blocks.budget, matrix.lines)
+        self.cache = ColumnCache(self.n_features, self.n_samples, matrix.blocks.budget, matrix.lines, at_once=matrix.at_once)
 
     def pull(self, residual: Array, rows: Array | None = None, *, likely: Likely | None = None) -> Array:
         if rows is None or len(rows) > self.cache.most:

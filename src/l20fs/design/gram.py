@@ -28,7 +28,12 @@ class GramDesign(BlockDesign):
         #: Whether the whole Gram matrix is so small that the first pass that needs a row computes all.
         self.is_small = self.n_features <= SMALL_GRAM
         self.cache = ColumnCache(
-            self.n_features, self.n_features, matrix.blocks.budget, matrix.gram_lines, all_at_once=self.is_small
+            self.n_features,
+            self.n_features,
+            matrix.blocks.budget,
+            matrix.gram_lines,
+            all_at_once=self.is_small,
+            at_once=matrix.at_once,
         )
 
     def products_with(self, vectors: Array) -> Array:

@@ -137,47 +137,93 @@ def remaining_squares(block: Any, columns: Columns, root: Array | None, basis: A
 
 
 def gram_lines(block: Any, columns: Columns, weights: Array | None, rows: Array) -> Array:
-    """Return the products of the features ``rows`` with all features over the samples of this block.
+    """Return the products of the features ``rows`` with all features over the samples of this block."""
+    weights = np.ones((block.shape[0], 1)) if weights is None else weights[:, np.newaxis]
+    return gram_lines_of(block, columns, weights, (rows,))[0]
+
+
+def gram_lines_of(block: Any, columns: Columns, weights: Array, rows: tuple[Array, ...]) -> tuple[Array, ...]:
+    """Return the products of features with all features for each column of weights of the samples, many of which may be 0.
 
     Of columns with many zeros only the other samples are multiplied.
     """
-    found = np.empty((len(rows), block.shape[1]))
-    is_thin = np.zeros(len(rows), dtype=bool)
+    found = tuple(np.empty((len(own), block.shape[1])) for own in rows)
+    wanted = np.unique(np.concatenate(rows))
+    is_thin = np.zeros(len(wanted), dtype=bool)
     if sp.issparse(block) and block.format == "csr" and not len(columns.far):
-        picked = block[:, rows].tocsc()
+        picked = block[:, wanted].tocsc()
         is_thin = THIN * np.diff(picked.indptr) < block.shape[0]
-    if is_thin.any():
-        found[is_thin] = _gram_of_thin(block, columns, weights, rows[is_thin], picked[:, is_thin])
-    if not is_thin.all():
-        lines = centred_columns(block, columns, rows[~is_thin])
-        found[~is_thin] = products(block, columns, lines if weights is None else lines * weights)
+        if is_thin.any():
+            _add_thin(found, block, columns, weights, rows, wanted[is_thin], picked[:, is_thin])
+    for lines, own, features in zip(found, weights.T, rows, strict=True):
+        left = ~is_thin[np.searchsorted(wanted, features)]
+        if left.any():
+            counted = np.flatnonzero(own)
+            part = block if len(counted) == len(own) else block[counted]
+            lines[left] = products(part, columns, centred_columns(part, columns, features[left]) * own[counted])
     return found
 
 
-def _gram_of_thin(block: Any, columns: Columns, weights: Array | None, rows: Array, picked: Any) -> Array:
-    """Return the products of stored values, less what the means add to them."""
+def _add_thin(
+    found: tuple[Array, ...],
+    block: Any,
+    columns: Columns,
+    weights: Array,
+    rows: tuple[Array, ...],
+    wanted: Array,
+    picked: Any,
+) -> None:
+    """Set the products of features with many zeros: those of stored values, less what the means add to them."""
     mean, _, scale, _ = columns
-    weights = np.ones(block.shape[0]) if weights is None else weights
-    of_zeros = block.T @ weights - weights.sum() * mean
-    found = np.empty((len(rows), block.shape[1]))
-    for place, row in enumerate(rows):
-        stored = slice(picked.indptr[place], picked.indptr[place + 1])
-        samples = picked.indices[stored]
-        values = picked.data[stored] * weights[samples] / scale[row]
-        found[place] = add_samples(block, samples, values)
-        found[place] -= values.sum() * mean + mean[row] / scale[row] * of_zeros
-    found /= scale
-    return found
+    places = [dict(zip(own.tolist(), range(len(own)), strict=True)) for own in rows]
+    of_zeros = raw_products(block, np.ascontiguousarray(weights.T)) - np.outer(weights.sum(axis=0), mean)
+    for number, feature in enumerate(wanted.tolist()):
+        stored = slice(picked.indptr[number], picked.indptr[number + 1])
+        samples, values = picked.indices[stored], picked.data[stored].astype(np.float64) / scale[feature]
+        users = [user for user, own in enumerate(places) if feature in own]
+        lines = weights[np.ix_(samples, users)].T * values
+        sums = add_samples(block, samples, lines) - np.outer(lines.sum(axis=1), mean)
+        sums -= mean[feature] / scale[feature] * of_zeros[users]
+        sums /= scale
+        for user, line in zip(users, sums, strict=True):
+            found[user][places[user][feature]] = line
 
 
-def add_samples(block: Any, samples: Array, values: Array) -> Array:
-    """Return the sum of some samples of a CSR matrix times a value each, in float64."""
-    total = np.zeros(block.shape[1])
+def weighted_sums(block: Any, columns: Columns, weights: Array) -> tuple[Array, Array]:
+    """Return ``weights @ Z`` and ``weights @ Z**2`` of the centred and scaled columns Z of a block."""
+    mean, _, scale, far = columns
+    total = weights.sum(axis=1)[:, np.newaxis]
+    if not sp.issparse(block):
+        sums, squares = np.zeros((2, len(weights), block.shape[1]))
+        for rows, own in tiles(block.shape):
+            part = columns.centre(block[rows, own], own) / scale[own]
+            sums[:, own] += weights[:, rows] @ part
+            squares[:, own] += weights[:, rows] @ np.square(part, out=part)
+        return sums, squares
+    values = block.astype(np.float64)
+    raw = raw_products(values, weights)
+    sums = raw - total * mean
+    values.data *= values.data
+    squares = raw_products(values, weights) - mean * (2.0 * raw - total * mean)
+    if len(far):
+        sums[:, far] = squares[:, far] = 0.0
+        for strip, lines in _far_lines(block, columns):
+            sums[:, far] += weights[:, strip] @ lines.T
+            squares[:, far] += weights[:, strip] @ np.square(lines.T)
+    return sums / scale, squares / np.square(scale)
+
+
+def add_samples(block: Any, samples: Array, lines: Array) -> Array:
+    """Return ``lines @ X[samples]`` of a CSR matrix, in float64, a part of the samples at a time."""
+    total = np.zeros((len(lines), block.shape[1]))
     step = max(1, GATHERED * block.shape[0] // max(1, block.nnz))
     for start in range(0, len(samples), step):
-        part = block[samples[start : start + step]]
-        each = np.repeat(values[start : start + step], np.diff(part.indptr))
-        total += np.bincount(part.indices, each * part.data, minlength=len(total))
+        part, values = block[samples[start : start + step]], lines[:, start : start + step]
+        if len(lines) == 1:
+            each = np.repeat(values[0], np.diff(part.indptr))
+            total[0] += np.bincount(part.indices, each * part.data, minlength=block.shape[1])
+        else:
+            total += raw_products(part, values)
     return total
 
 

@@ -46,6 +46,11 @@ class Meeting:
         """Whether this thread is a member."""
         return getattr(self._here, "number", None) is not None
 
+    @property
+    def n_members(self) -> int:
+        """Number of members that have not left."""
+        return len(self._present)
+
     def ask(self, request: Any) -> Any:
         """Return the answer to a request, which may take until all other members have asked something, too."""
         if not self.is_member:

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from l20fs.blocks import is_blocks, memory_limit
 from l20fs.design.adjustment import SMALL_SHARE, explained_energy, left_over, project_out, sum_squares
 from l20fs.design.base import Design, Likely, Pull
 from l20fs.design.column_scale import ColumnScale
@@ -28,6 +29,12 @@ from l20fs.typing import Array, Scale
 
 #: A column with a smaller share of its sum of squares about the mean of a part is measured again, without cancellation.
 CLEAR_SHARE = {np.dtype(np.float64): 1e-6, np.dtype(np.float32): 1e-2}
+
+#: Share of the memory limit for fits that run side by side.
+SHARE_FOR_FITS = 0.25
+
+#: Vectors over the features that a fit holds at a time, in float64: products with the lines of a batch, and those it keeps.
+LINES_PER_FIT = 96
 
 
 class Part:
@@ -48,8 +55,18 @@ class Part:
             return self.shared.values(self.rows, np.asarray(key[1]))
         return Part(self.shared, self.rows[key])
 
+    @property
+    def is_in_blocks(self) -> bool:
+        """Whether X comes in blocks."""
+        return is_blocks(self.shared.X)
+
+    @property
+    def has_short_columns(self) -> bool:
+        """Whether X is split along its features, of which there are more than samples here."""
+        return self.is_in_blocks and self.shared.X.axis == 1 and self.shape[0] < self.shape[1]
+
     def whole(self) -> Any:
-        """Return the samples as X has them, in memory."""
+        """Return the samples as X has them: in memory, or in blocks."""
         return self.shared.values(self.rows, None)
 
 
@@ -69,6 +86,11 @@ class SharedSamples(ABC):
         self.meeting = Meeting(self._answer)
         self._lock = threading.RLock()
         self._bases: dict[bool, Any] = {}
+
+    @property
+    def n_at_once(self) -> int:
+        """Maximum number of fits that run side by side."""
+        return max(2, int(SHARE_FOR_FITS * memory_limit(None)) // (8 * LINES_PER_FIT * self.shape[1]))
 
     def together(self, calls: Sequence[Callable[[], Any]]) -> list[Any]:
         """Run fits side by side, so that they share their products."""

@@ -153,7 +153,7 @@ class SparseDesign(Design):
             stored = slice(self._matrix.indptr[row], self._matrix.indptr[row + 1])
             samples, values = self._matrix.indices[stored], self._matrix.data[stored].astype(np.float64)
             values = values if weights.values is None else values * weights.values[samples]
-            lines[place] = add_samples(self._samples, samples, values) / self.scale
+            lines[place] = add_samples(self._samples, samples, values[np.newaxis])[0] / self.scale
             lines[place] -= weights.total * self._shift[row] * self._shift
             if weights.basis is not None:
                 lines[place] -= self._shares[:, row] @ self._shares

@@ -17,17 +17,19 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from l20fs.blocks import columns_of, comes_in_blocks, refuse_blocks
-from l20fs.estimators.frames import without_frame
+from l20fs.blocks import Blocks, as_blocks, columns_of, comes_in_blocks, is_dask_frame, refuse_blocks
+from l20fs.estimators.frames import checked_array, without_frame
 from l20fs.inputs.devices import Place, is_device_array
-from l20fs.inputs.frames import collected
+from l20fs.inputs.frames import collected, names_of_columns
 from l20fs.inputs.names import NamedColumns
 from l20fs.inputs.nuisances import with_nuisances
 from l20fs.inputs.targets import Targets, encode_targets, with_weights
 from l20fs.inputs.validation import (
     refuse_foreign_array,
+    refuse_masked,
     refuse_odd_tensor,
     refuse_other_width,
+    validate_beside_blocks,
     validate_device_input,
     validate_input,
 )
@@ -162,6 +164,16 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         if not self.about.supervised:
             return X, Targets(np.empty((X.shape[0], 0)), None, None)
         return X, self._encode(y)
+
+    def _validate_blocks(self, X: Any, y: Any, max_memory: Any) -> tuple[Blocks, Targets]:
+        """Split X into blocks and validate them as far as possible without reading them."""
+        X, names = (checked_array(X), names_of_columns(X)) if is_dask_frame(X) else (X, None)
+        refuse_masked(X, "X")
+        blocks = as_blocks(X, max_memory)
+        targets = self._encode(validate_beside_blocks(self, blocks, y))
+        if names is not None:
+            self.feature_names_in_ = names
+        return blocks, targets
 
     def _encode(self, y: Array) -> Targets:
         targets = encode_targets(y, "auto" if self.needs_labels else self.task, fit_intercept=self.fit_intercept)

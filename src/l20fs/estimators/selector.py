@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from l20fs.blocks import Blocks, PassCache, as_blocks, comes_in_blocks, is_blocks, is_dask_frame, memory_limit
+from l20fs.blocks import Blocks, PassCache, comes_in_blocks, is_blocks, is_dask_frame, memory_limit
 from l20fs.bounds.certificate import Certificate, certify_penalty, certify_size, lower_bounds, support_loss
 from l20fs.bounds.failure_bound import certify_failures
 from l20fs.defaults import (
@@ -29,7 +29,6 @@ from l20fs.defaults import (
 from l20fs.design import Part, Scale, checked_units, probe
 from l20fs.estimators.base import About
 from l20fs.estimators.feasibility import refuse_size, size_range
-from l20fs.estimators.frames import checked_array
 from l20fs.estimators.near_optimal import (
     NOTHING,
     FittedOn,
@@ -41,10 +40,9 @@ from l20fs.estimators.near_optimal import (
 from l20fs.estimators.panel_atlas import PanelAtlas
 from l20fs.estimators.path_selector import PathSelector
 from l20fs.estimators.penalty import panel_penalty, penalty_of, warn_of_idle_features
-from l20fs.inputs.frames import names_of_columns
 from l20fs.inputs.panel_constraints import Constraints
 from l20fs.inputs.targets import Targets, warn_of_numbers_as_labels, weights_of_targets
-from l20fs.inputs.validation import check_choice, check_flag, check_number, refuse_masked, validate_beside_blocks
+from l20fs.inputs.validation import check_choice, check_flag, check_number
 from l20fs.objective import make_problem
 from l20fs.objective.criterion import ebic, refuse_few_samples
 from l20fs.objective.least_squares import LeastSquares
@@ -393,16 +391,10 @@ class L20Selector(PathSelector):
         if isinstance(X, Part):  # of samples that were validated as a whole
             self.n_features_in_ = X.shape[1]
             return X, self._encode(np.asarray(y))
-        X, names = (checked_array(X), names_of_columns(X)) if is_dask_frame(X) else (X, None)
-        if self.checkpoint is None and not comes_in_blocks(X, self.max_memory):
+        if self.checkpoint is None and not is_dask_frame(X) and not comes_in_blocks(X, self.max_memory):
             return super()._validate(X, y)
         self._refuse_what_needs_samples(X)
-        refuse_masked(X, "X")
-        blocks = as_blocks(X, self.max_memory)
-        targets = self._encode(validate_beside_blocks(self, blocks, y))
-        if names is not None:
-            self.feature_names_in_ = names
-        return blocks, targets
+        return self._validate_blocks(X, y, self.max_memory)
 
     def _encode(self, y: Array) -> Targets:
         targets = super()._encode(y)
@@ -417,8 +409,6 @@ class L20Selector(PathSelector):
                 f"checkpoint={os.fspath(self.checkpoint)!r} with X in a {type(X).__name__} is not available: it is for "
                 "matrices that are read in blocks. Use a NumPy array, a Dask array or a file, or no checkpoint."
             )
-        if self.loss == "l21":
-            raise ValueError("loss='l21' is not available for X in blocks. Load X into memory, or leave it out.")
 
     def _learn(self, X: Any, targets: Targets, **extra: Any) -> None:
         problem = self._make_problem(X, targets)
@@ -464,9 +454,10 @@ class L20Selector(PathSelector):
 
     def _make_problem(self, X: Any, targets: Targets) -> LeastSquares:
         """Return the data term, which sets constant features aside without a copy of X."""
-        if is_blocks(X):
+        if is_blocks(X) or (isinstance(X, Part) and X.is_in_blocks):
             self._refuse_before_reading(X, targets)
-            X = X if self.checkpoint is None else PassCache(X, self.checkpoint, probe)
+        if is_blocks(X) and self.checkpoint is not None:
+            X = PassCache(X, self.checkpoint, probe)
         return make_problem(
             X,
             targets.Y,
@@ -512,8 +503,10 @@ class L20Selector(PathSelector):
             wanted = size_range(penalty, varies, names).least
         return max(k_max, wanted), replace(penalty, rules=replace(rules, size=wanted))
 
-    def _refuse_before_reading(self, X: Blocks, targets: Targets) -> None:
+    def _refuse_before_reading(self, X: Blocks | Part, targets: Targets) -> None:
         """Raise errors that need no pass over X, which may take an hour."""
+        if self.loss == "l21":
+            raise ValueError("loss='l21' is not available for X in blocks. Load X into memory, or leave it out.")
         weights_of_targets(targets, self.class_weight)
         _, sample_weights = checked_units(X, self.scale, targets.sample_weight)
         if self.n_features_to_select == "ebic":

@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.metadata_routing import MetadataRouter
 
+from l20fs.blocks import comes_in_blocks, is_dask_frame
 from l20fs.design import SampleWeights, share_samples
 from l20fs.estimators.calibration import calibrations_of_search
 from l20fs.estimators.feasibility import SizeRange, possible_sizes
@@ -178,6 +179,7 @@ class L20SelectorCV(SearchedSelector):
     about = L20Selector.about._replace(cost="(folds x ridges + 1) paths of L20Selector")
     size_rules = ("best", "1se")
     takes_sparse = True
+    takes_blocks = True
     # Groups (donors, batches) are for the splits, so they are wanted wherever there are some.
     __metadata_request__fit = {"groups": True}  # noqa: RUF012
 
@@ -268,6 +270,9 @@ class L20SelectorCV(SearchedSelector):
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, Targets]:
         if self.preprocess is None:
+            max_memory = self._template.max_memory
+            if is_dask_frame(X) or comes_in_blocks(X, max_memory):
+                return self._validate_blocks(X, y, max_memory)
             return super()._validate(X, y)
         X, y = validate_before(self, X, y)
         return X, self._encode(y)

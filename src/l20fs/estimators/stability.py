@@ -17,7 +17,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from l20fs.blocks import as_blocks, comes_in_blocks, is_blocks, is_dask, refuse_blocks
+from l20fs.blocks import comes_in_blocks, is_blocks, is_dask_frame, refuse_blocks
 from l20fs.design import Part, probe, share_samples
 from l20fs.estimators.base import About, BaseSelector, ranks_of
 from l20fs.estimators.resampled import Picked, Work, find_units
@@ -28,7 +28,7 @@ from l20fs.evaluation.resampling import plan_pairs
 from l20fs.evaluation.stability_index import Bound, Stability, expected_false, nogueira
 from l20fs.inputs.constraints import by_index
 from l20fs.inputs.targets import Targets, encode_targets, warn_of_numbers_as_labels
-from l20fs.inputs.validation import check_choice, check_number, validate_beside_blocks, validate_input
+from l20fs.inputs.validation import check_choice, check_number, validate_input
 from l20fs.storage.files import writable_folder
 from l20fs.storage.keyed_store import KeyedStore
 from l20fs.typing import Array, Size
@@ -236,7 +236,7 @@ class StabilitySelector(BaseSelector):
             data = probe(X) if is_blocks(X) else X
             causes = {"selector": selector, "X": data, "y": y, "metadata": metadata, **draws}
             store = KeyedStore(writable_folder(self.checkpoint, "checkpoint"), causes)
-        X = share_samples(X) if getattr(selector, "takes_parts", False) and not is_blocks(X) else X
+        X = share_samples(X) if getattr(selector, "takes_parts", False) else X
         self._keep_picked(self._run(Work(selector, X, y, metadata, pairs, self._units, store, int(self.n_resamples))))
 
     def _run(self, work: Work) -> list[Picked]:
@@ -492,9 +492,9 @@ class StabilitySelector(BaseSelector):
     def _validate(self, X: Any, y: Any) -> tuple[Any, Targets]:
         selector = self._selector()
         tags = get_tags(selector)
-        if getattr(selector, "takes_blocks", False) and comes_in_blocks(X) and not is_dask(X):
-            blocks = as_blocks(X, getattr(selector, "max_memory", None))
-            return blocks, self._encode(validate_beside_blocks(self, blocks, y))
+        max_memory = getattr(selector, "max_memory", None)
+        if getattr(selector, "takes_blocks", False) and (is_dask_frame(X) or comes_in_blocks(X, max_memory)):
+            return self._validate_blocks(X, y, max_memory)
         refuse_blocks(X, type(selector).__name__)
         # The tags of a selector of another package need not say that it has a use for y, and its fit takes it anyway.
         supervised = not _ignores_targets(selector) and (y is not None or tags.target_tags.required)

@@ -11,14 +11,7 @@ from typing import Any
 from sklearn import config_context, get_config
 from sklearn.utils.parallel import Parallel, delayed
 
-from l20fs.blocks import memory_limit
 from l20fs.design import Part
-
-#: Share of the memory limit for fits that run side by side.
-SHARE_FOR_FITS = 0.25
-
-#: Vectors over the features that a fit holds at a time, in float64: products with the lines of a batch, and those it keeps.
-LINES_PER_FIT = 96
 
 
 def results_of(
@@ -65,7 +58,7 @@ def results_together(
         with config_context(**config):  # a thread starts with the defaults
             return function(*given)
 
-    n_at_once = max(2, int(SHARE_FOR_FITS * memory_limit(None)) // (8 * LINES_PER_FIT * samples.shape[1]))
+    n_at_once = samples.shared.n_at_once
     for start in range(0, len(arguments), n_at_once):
         group = arguments[start : start + n_at_once]
         with silence():

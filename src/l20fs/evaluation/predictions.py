@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from l20fs.blocks import as_blocks, comes_in_blocks
+from l20fs.design import Part, share_samples
 from l20fs.evaluation.choice import Setting, SizeRule, choose, tabulate
 from l20fs.evaluation.engine import Judge, Judged, Samples, evaluate
 from l20fs.evaluation.fold_store import FoldStore
@@ -224,7 +225,10 @@ def predictions_by_k(
         "KNN-5": NearestNeighbours(targets.task),
     }
     labels = targets.labels[targets.codes] if isinstance(targets, Classes) else targets.truth
-    samples = Samples(_by_samples(X), labels, nuisances=nuisances)
+    X = _by_samples(X)
+    if preprocess is None and predictor.takes_parts and not isinstance(X, Part):
+        X = share_samples(X)
+    samples = Samples(X, labels, nuisances=nuisances)
     chosen = {judge: known[judge] for judge in judges}
     collected = _Collected(targets, len(sizes), judges)
     n_features = []
@@ -349,6 +353,8 @@ def _at(outputs: Outputs, places: Array) -> Outputs:
 
 def _by_samples(X: Any) -> Any:
     """Return X in a form that can be indexed by samples."""
+    if isinstance(X, Part):
+        return X
     refuse_foreign_array(X, "X", "this evaluation")
     if comes_in_blocks(X) and not isinstance(X, np.memmap):
         return as_blocks(X)
