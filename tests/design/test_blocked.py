@@ -260,6 +260,17 @@ def test_eigenvalues():
     assert 0.98 * top < make_design(cut(X, 0, 4)).gram_top() < 1.02 * top
 
 
+@pytest.mark.parametrize(("dtype", "rtol"), [(np.float64, 1e-9), (np.float32, 1e-5)])
+def test_the_step_size_on_blocks_of_columns_is_that_of_the_whole(dtype, rtol, monkeypatch):
+    """By the same search from the same start, on X X' in the precision of X: other steps would be other iterates."""
+    monkeypatch.setattr(kernels, "BLOCK_ELEMENTS", 1 << 12)  # several steps per block
+    X = np.random.default_rng(0).standard_normal((300, 400)).astype(dtype) + dtype(1.0)
+    weights = np.random.default_rng(1).random(300)
+    np.testing.assert_allclose(
+        make_design(cut(X, 1, 3), "none", weights).gram_top(), make_design(X, "none", weights).gram_top(), rtol=rtol
+    )
+
+
 @pytest.mark.parametrize("axis", [0, 1])
 def test_designs_answer_like_the_whole(axis):
     X, _ = make_counts(5, 24, 70)

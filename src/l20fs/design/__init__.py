@@ -42,6 +42,7 @@ from l20fs.design.dense import DenseDesign
 from l20fs.design.device import DeviceDesign
 from l20fs.design.gram import GramDesign
 from l20fs.design.moments import LEAST_RANGE
+from l20fs.design.parts import Part, SharedMatrix
 from l20fs.design.sample_weights import SampleWeights
 from l20fs.design.sparse import SparseDesign
 from l20fs.design.tiles import BLOCK_ELEMENTS
@@ -66,6 +67,7 @@ __all__ = [
     "DeviceDesign",
     "GramDesign",
     "Likely",
+    "Part",
     "SampleWeights",
     "Scale",
     "SparseDesign",
@@ -75,6 +77,7 @@ __all__ = [
     "make_design",
     "probe",
     "refuse_extreme_targets",
+    "share_samples",
     "smallest_rooms",
     "storage_errors",
 ]
@@ -117,10 +120,13 @@ def make_design(
     >>> make_design(np.array([[1.0], [3.0], [5.0]]), nuisances=np.array([[0.0], [0.0], [1.0]])).column_energy.round(6)
     array([2.])
     """
-    X = X if sp.issparse(X) or isinstance(X, Blocks) or is_device_array(X) else np.asarray(X)
+    is_array = not (sp.issparse(X) or isinstance(X, Blocks | Part) or is_device_array(X))
+    X = np.asarray(X) if is_array else X
     scale, sample_weights = checked_units(X, scale, sample_weight, fit_intercept=fit_intercept, nuisances=nuisances)
     if isinstance(X, Blocks):
         design: Design = block_design(X, scale, sample_weights)
+    elif isinstance(X, Part):
+        design = X.shared.design(X, scale, sample_weights)
     else:
         design = _kind_of(X)(X, scale, sample_weights)
     if not design.varies.any():
@@ -135,6 +141,18 @@ def make_design(
         )
     refuse_vanishing_values(design)
     return design
+
+
+def share_samples(X: Any) -> Part:
+    """Return all samples of an X that several fits share: each takes a part of them, ``samples[rows]``, as its X.
+
+    Examples
+    --------
+    >>> samples = share_samples(np.array([[0.0], [3.0], [9.0]]))
+    >>> make_design(samples[[0, 1]]).mean
+    array([1.5])
+    """
+    return Part(SharedMatrix(X), np.arange(X.shape[0]))
 
 
 def checked_units(

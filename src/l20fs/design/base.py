@@ -91,6 +91,18 @@ class Design(ABC):
             products[:, rows] = residual @ self.take(rows, slice(None)).astype(np.float64, copy=False)
         return products
 
+    @property
+    def origin(self) -> Array:
+        """Values of the features that are 0 in what :meth:`pull` multiplies: their means, unless X is centred implicitly."""
+        return self.mean
+
+    def weighted_sums(self, weights: Array) -> tuple[Array, Array]:
+        """Return the sums, and the sums of squares, of what :meth:`pull` multiplies, for lines of weights of the samples.
+
+        In float64, (n_lines, n_features) each. The design itself has no sample weights.
+        """
+        raise NotImplementedError(f"{type(self).__name__} is shared by no fits")
+
     @abstractmethod
     def pull_among(self, rows: Array | slice) -> Pull:
         """Return a function like :meth:`pull` for a few features that are needed repeatedly."""
@@ -106,6 +118,13 @@ class Design(ABC):
     @abstractmethod
     def column(self, row: int, *, likely: Likely | None = None) -> Array:
         """Return one column of X~, in float64."""
+
+    def gram_lines(self, rows: Array) -> Array | None:
+        """Return ``X~[:, rows]' X~``, (n_rows, n_features), where zeros of X make that cheaper than :meth:`pull`; else None.
+
+        Of a column with many zeros only the other samples are multiplied.
+        """
+        return None
 
     def sample_blocks(self, rows: Array) -> Iterator[tuple[slice, Array]]:
         """Yield the columns of a few features in float64, some samples at a time."""

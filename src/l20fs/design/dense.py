@@ -80,6 +80,15 @@ class DenseDesign(Design):
             np.matmul(residual, self._lines(rows[block]).T, out=products[:, block])
         return products
 
+    def weighted_sums(self, weights: Array) -> tuple[Array, Array]:
+        sums, squares = np.empty((2, len(weights), self.n_features))
+        for block in blocks(self.n_features, self.n_samples):
+            lines = self.features[block].astype(np.float64)
+            np.matmul(weights, lines.T, out=sums[:, block])
+            np.square(lines, out=lines)
+            np.matmul(weights, lines.T, out=squares[:, block])
+        return sums, squares
+
     def pull_among(self, rows: Array | slice) -> Pull:
         lines = self.features[rows].T
         return lambda residual: residual.astype(self.dtype, copy=False) @ lines

@@ -12,9 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from l20fs.design.tiles import BLOCK_ELEMENTS, strips, tiles
+from l20fs.design.tiles import BLOCK_ELEMENTS, THIN, strips, tiles
 from l20fs.storage.hashing import digest
 from l20fs.typing import Array
+
+#: Stored values of a sparse matrix that are copied at a time.
+GATHERED = 1 << 21
 
 
 class Columns(NamedTuple):
@@ -134,9 +137,48 @@ def remaining_squares(block: Any, columns: Columns, root: Array | None, basis: A
 
 
 def gram_lines(block: Any, columns: Columns, weights: Array | None, rows: Array) -> Array:
-    """Return the products of the features ``rows`` with all features over the samples of this block."""
-    lines = centred_columns(block, columns, rows)
-    return products(block, columns, lines if weights is None else lines * weights)
+    """Return the products of the features ``rows`` with all features over the samples of this block.
+
+    Of columns with many zeros only the other samples are multiplied.
+    """
+    found = np.empty((len(rows), block.shape[1]))
+    is_thin = np.zeros(len(rows), dtype=bool)
+    if sp.issparse(block) and block.format == "csr" and not len(columns.far):
+        picked = block[:, rows].tocsc()
+        is_thin = THIN * np.diff(picked.indptr) < block.shape[0]
+    if is_thin.any():
+        found[is_thin] = _gram_of_thin(block, columns, weights, rows[is_thin], picked[:, is_thin])
+    if not is_thin.all():
+        lines = centred_columns(block, columns, rows[~is_thin])
+        found[~is_thin] = products(block, columns, lines if weights is None else lines * weights)
+    return found
+
+
+def _gram_of_thin(block: Any, columns: Columns, weights: Array | None, rows: Array, picked: Any) -> Array:
+    """Return the products of stored values, less what the means add to them."""
+    mean, _, scale, _ = columns
+    weights = np.ones(block.shape[0]) if weights is None else weights
+    of_zeros = block.T @ weights - weights.sum() * mean
+    found = np.empty((len(rows), block.shape[1]))
+    for place, row in enumerate(rows):
+        stored = slice(picked.indptr[place], picked.indptr[place + 1])
+        samples = picked.indices[stored]
+        values = picked.data[stored] * weights[samples] / scale[row]
+        found[place] = add_samples(block, samples, values)
+        found[place] -= values.sum() * mean + mean[row] / scale[row] * of_zeros
+    found /= scale
+    return found
+
+
+def add_samples(block: Any, samples: Array, values: Array) -> Array:
+    """Return the sum of some samples of a CSR matrix times a value each, in float64."""
+    total = np.zeros(block.shape[1])
+    step = max(1, GATHERED * block.shape[0] // max(1, block.nnz))
+    for start in range(0, len(samples), step):
+        part = block[samples[start : start + step]]
+        each = np.repeat(values[start : start + step], np.diff(part.indptr))
+        total += np.bincount(part.indices, each * part.data, minlength=len(total))
+    return total
 
 
 def twice(block: Any, columns: Columns, weights: Array | None, values: Array) -> Array:
@@ -162,14 +204,14 @@ def images(block: Any, columns: Columns, values: Array) -> Array:
     return lines
 
 
-def outer_products(block: Any, columns: Columns, root: Array | None) -> Array:
-    """Return ``X~ X~'`` over the columns of this block, (n_samples, n_samples)."""
-    width = max(1, BLOCK_ELEMENTS // block.shape[0])
+def outer_products(block: Any, columns: Columns, root: Array | None, precision: np.dtype[Any]) -> Array:
+    """Return ``X~ X~'`` over the columns of this block, (n_samples, n_samples); products are in the given precision."""
+    width = max(1, 8 * BLOCK_ELEMENTS // block.shape[0])  # the result is read once per step, and may be long
     found = np.zeros((block.shape[0], block.shape[0]))
     block = block.tocsc() if sp.issparse(block) else block
     for start in range(0, block.shape[1], width):
         lines = centred_columns(block, columns, np.arange(start, min(start + width, block.shape[1])))
-        lines = lines if root is None else lines * root
+        lines = (lines if root is None else lines * root).astype(precision, copy=False)
         found += lines.T @ lines
     return found
 

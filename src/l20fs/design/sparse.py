@@ -10,9 +10,10 @@ import scipy.sparse as sp
 from l20fs.design.adjustment import SMALL_SHARE, energy_change, explained_energy, left_over, project_out, sum_squares
 from l20fs.design.base import Design, Likely, Pull
 from l20fs.design.column_scale import ColumnScale
+from l20fs.design.kernels import add_samples
 from l20fs.design.moments import MODEST, Moments, measure_stored, side_by_side
 from l20fs.design.sample_weights import SampleWeights
-from l20fs.design.tiles import blocks
+from l20fs.design.tiles import THIN, blocks
 from l20fs.design.tolerances import refuse_overflow
 from l20fs.typing import Array, Scale
 
@@ -48,6 +49,8 @@ class SparseDesign(Design):
                 counts = np.diff(indptr[block.start : block.stop + 1])
                 data[indptr[block.start] : indptr[block.stop]] /= np.repeat(measured.scale[block], counts).astype(self.dtype)
         self._matrix = columns
+        # X itself, of which samples are quickly found; columns that are centred in place are not in it.
+        self._samples = X if X.format == "csr" and not is_far.any() else None
         self._keep_scale(measured)
         if sample_weights.basis is not None:
             self._shares = np.where(self.varies, self._shares / self.scale, 0.0)
@@ -115,6 +118,19 @@ class SparseDesign(Design):
             products[:, block] = self._products(self._lines(rows[block]), self.varies[rows[block]], residual)
         return products
 
+    @property
+    def origin(self) -> Array:
+        return self.mean - self.scale * self._shift
+
+    def weighted_sums(self, weights: Array) -> tuple[Array, Array]:
+        sums, squares = np.empty((2, len(weights), self.n_features))
+        for block in blocks(self.n_features, self._stored_per_column):
+            lines = self._lines(block).astype(np.float64)
+            sums[:, block] = (lines @ weights.T).T
+            np.square(lines.data, out=lines.data)
+            squares[:, block] = (lines @ weights.T).T
+        return sums, squares
+
     def pull_among(self, rows: Array | slice) -> Pull:
         lines, varies = self._lines(rows), self.varies[rows]
         return lambda residual: self._products(lines, varies, self._for_products(residual))
@@ -123,6 +139,26 @@ class SparseDesign(Design):
         """Return the norm of each feature as used by :meth:`pull`, which neither centres nor adjusts."""
         shift = np.where(self.varies, self._shift, 0.0)
         return np.sqrt(self.column_energy + self.explained_energy + self.sample_weights.total * shift * shift)
+
+    def gram_lines(self, rows: Array) -> Array | None:
+        counts, weights = np.diff(self._matrix.indptr)[rows], self.sample_weights
+        is_thin = THIN * counts < self.n_samples
+        if self._samples is None or not is_thin.any():
+            return None
+        lines = np.empty((len(rows), self.n_features))
+        if not is_thin.all():
+            lines[~is_thin] = self.pull(self.take(rows[~is_thin], slice(None)).T)
+        for place in np.flatnonzero(is_thin):
+            row = rows[place]
+            stored = slice(self._matrix.indptr[row], self._matrix.indptr[row + 1])
+            samples, values = self._matrix.indices[stored], self._matrix.data[stored].astype(np.float64)
+            values = values if weights.values is None else values * weights.values[samples]
+            lines[place] = add_samples(self._samples, samples, values) / self.scale
+            lines[place] -= weights.total * self._shift[row] * self._shift
+            if weights.basis is not None:
+                lines[place] -= self._shares[:, row] @ self._shares
+        lines[:, ~self.varies] = 0.0
+        return lines
 
     def _for_products(self, residual: Array) -> Array:
         # With an intercept the columns of R sum to zero (with weights: D^(1/2) R does), so X~.T R = X.T R: this side needs

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 #: Elements of one block of a streamed pass: small enough for the cache, large enough to hide the cost of a Python call.
 BLOCK_ELEMENTS = 1 << 18
 
+#: A product of two stored values of sparse matrices costs as much as so many with values of a dense vector.
+THIN = 8
 
 #: Minimum number of samples of a strip, and maximum number of columns of a block that is not cut along its columns.
 LEAST_STRIP, WIDE = 64, 1 << 14

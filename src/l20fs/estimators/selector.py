@@ -26,7 +26,7 @@ from l20fs.defaults import (
     DEFAULT_SCALE,
     DEFAULT_SOLVER,
 )
-from l20fs.design import Scale, checked_units, probe
+from l20fs.design import Part, Scale, checked_units, probe
 from l20fs.estimators.base import About
 from l20fs.estimators.feasibility import refuse_size, size_range
 from l20fs.estimators.frames import checked_array
@@ -229,6 +229,7 @@ class L20Selector(PathSelector):
     takes_sparse = True
     takes_device_arrays = True
     takes_blocks = True
+    takes_parts = True
 
     path_: SolutionPath
     sample_weights_: Any
@@ -389,6 +390,9 @@ class L20Selector(PathSelector):
         return {name: value for name, value in super().__getstate__().items() if name != "_fitted_on"}
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, Targets]:
+        if isinstance(X, Part):  # of samples that were validated as a whole
+            self.n_features_in_ = X.shape[1]
+            return X, self._encode(np.asarray(y))
         X, names = (checked_array(X), names_of_columns(X)) if is_dask_frame(X) else (X, None)
         if self.checkpoint is None and not comes_in_blocks(X, self.max_memory):
             return super()._validate(X, y)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, Self
 
@@ -11,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.metadata_routing import MetadataRouter
 
-from l20fs.design import SampleWeights
+from l20fs.design import SampleWeights, share_samples
 from l20fs.estimators.calibration import calibrations_of_search
 from l20fs.estimators.feasibility import SizeRange, possible_sizes
 from l20fs.estimators.models import L20Classifier, calibrate, fit_part
@@ -287,6 +288,8 @@ class L20SelectorCV(SearchedSelector):
         folds = make_folds(self.cv, X, samples.y, extra["groups"], classify=judged.classifies)
         steps = Preprocessing(self.preprocess, routed.get("preprocess", {}).get("fit_transform", {}))
         self.preprocess_, samples, parts = steps.apply(samples, folds, self.n_jobs)
+        if parts is None:
+            samples = replace(samples, X=share_samples(samples.X))
         X = samples.X
         n_units, possible = possible_sizes(template, X, targets, samples.names)
         metric = judged.metric(0 if targets.classes is None else len(targets.classes), samples.score_params)

@@ -6,7 +6,7 @@ import math
 import numbers
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -18,12 +18,12 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from l20fs.blocks import as_blocks, comes_in_blocks, is_blocks, is_dask, refuse_blocks
-from l20fs.design import probe
+from l20fs.design import Part, probe, share_samples
 from l20fs.estimators.base import About, BaseSelector, ranks_of
 from l20fs.estimators.resampled import Picked, Work, find_units
 from l20fs.estimators.selection_table import feature_names
 from l20fs.estimators.selector import L20Selector
-from l20fs.evaluation.parallel import results_of
+from l20fs.evaluation.parallel import results_of, results_together
 from l20fs.evaluation.resampling import plan_pairs
 from l20fs.evaluation.stability_index import Bound, Stability, expected_false, nogueira
 from l20fs.inputs.constraints import by_index
@@ -236,6 +236,7 @@ class StabilitySelector(BaseSelector):
             data = probe(X) if is_blocks(X) else X
             causes = {"selector": selector, "X": data, "y": y, "metadata": metadata, **draws}
             store = KeyedStore(writable_folder(self.checkpoint, "checkpoint"), causes)
+        X = share_samples(X) if getattr(selector, "takes_parts", False) and not is_blocks(X) else X
         self._keep_picked(self._run(Work(selector, X, y, metadata, pairs, self._units, store, int(self.n_resamples))))
 
     def _run(self, work: Work) -> list[Picked]:
@@ -243,13 +244,18 @@ class StabilitySelector(BaseSelector):
         stored = work.stored()
         missing = ((resample, work.pairs.rows(resample)) for resample, picked in enumerate(stored) if picked is None)
         found: list[Picked] = []
-        # A file is read by this process; its blocks are worked on side by side.
-        n_jobs = 1 if is_blocks(work.X) else self.n_jobs
-        with closing(results_of(work.pick, missing, n_jobs)) as results:
+        with closing(self._picked(work, missing)) as results:
             for picked in stored:
                 found.append(next(results) if picked is None else picked)
                 self._report(ResampleProgress(len(found), work.n_resamples))
         return found
+
+    def _picked(self, work: Work, missing: Iterator[tuple[int, Array]]) -> Generator[Picked, None, None]:
+        """Return the results of some resamples, computed side by side."""
+        if isinstance(work.X, Part):
+            return results_together(work.pick, list(missing), work.X)
+        # A file is read by this process; its blocks are worked on side by side.
+        return results_of(work.pick, missing, 1 if is_blocks(work.X) else self.n_jobs)
 
     def _report(self, progress: ResampleProgress) -> None:
         if self.verbose:

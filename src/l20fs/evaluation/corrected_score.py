@@ -40,7 +40,7 @@ Z = float(ndtri(0.5 + LEVEL / 2.0))
 #: Numbers of bootstrap samples: for the choice (fewer if there are many predictions), and for a variance.
 N_CHOICES, N_DRAWS = 500, 1000
 
-#: Up to so many units, how often each was drawn is drawn itself; of more, they are drawn and counted, in a fifth of the time.
+#: Up to so many units, how often each was drawn is drawn itself; more are drawn and counted, in a fifth of the time.
 FEW_UNITS = 400
 
 #: Numbers of products of a weight and a prediction, in all choices together and in one block.

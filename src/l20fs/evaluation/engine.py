@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass, field
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
@@ -18,10 +18,11 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
+from l20fs.design import Part
 from l20fs.evaluation.folds import Fold
 from l20fs.evaluation.metrics import Metric, Outputs
 from l20fs.evaluation.out_of_fold import OutOfFold
-from l20fs.evaluation.parallel import results_of
+from l20fs.evaluation.parallel import results_of, results_together
 from l20fs.inputs.targets import forget_absent_classes
 from l20fs.typing import Array
 
@@ -191,14 +192,25 @@ class FoldWork:
         return judge(selection, train, self.samples.part(fold.test) if parts is None else parts.test, self.judges)
 
 
-def fit_quietly(selector: Any, train: Samples) -> None:
-    """Fit, silencing the warnings about constant features and classes in one batch in a fold."""
-    given = {"sample_weight": train.sample_weight, "adjust_for": train.nuisances}
-    params = {name: values for name, values in given.items() if values is not None}
+@contextmanager
+def without_fold_warnings() -> Iterator[None]:
+    """Silence the warnings about constant features and classes in one batch in a fold."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="n_features_to_select=", category=UserWarning)
         warnings.filterwarnings("ignore", message="adjust_for explains", category=UserWarning)
-        selector.fit(train.X, train.y, **params)
+        yield
+
+
+def fit_selector(selector: Any, train: Samples) -> None:
+    """Fit a selector to samples with their weights and nuisances."""
+    given = {"sample_weight": train.sample_weight, "adjust_for": train.nuisances}
+    selector.fit(train.X, train.y, **{name: values for name, values in given.items() if values is not None})
+
+
+def fit_quietly(selector: Any, train: Samples) -> None:
+    """Fit a selector in a fold."""
+    with without_fold_warnings():
+        fit_selector(selector, train)
 
 
 def evaluate(
@@ -222,7 +234,11 @@ def evaluate(
     work = FoldWork(samples, sizes, judges, fit, one_ranking)
     of_folds = [parts] * len(folds) if parts is None or callable(parts) else parts
     splits = list(zip(folds, of_folds, strict=True))
-    return results_of(work, [(selector, *split) for selector in selectors for split in splits], n_jobs)
+    arguments = [(selector, *split) for selector in selectors for split in splits]
+    if isinstance(samples.X, Part):
+        together = replace(work, fit=fit_selector) if fit is fit_quietly else work
+        return results_together(together, arguments, samples.X, silence=without_fold_warnings)
+    return results_of(work, arguments, n_jobs)
 
 
 class Scores(NamedTuple):

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
-from l20fs.design import BLOCK_ELEMENTS, SampleWeights
+from l20fs.design import BLOCK_ELEMENTS, Part, SampleWeights
 from l20fs.evaluation.engine import Chain, Samples, Selection
 from l20fs.evaluation.out_of_fold import Response
 from l20fs.inputs.targets import Targets, encode_targets, weights_of_targets
@@ -38,8 +38,9 @@ class OwnModel:
     scorer: Scorer
 
     def __call__(self, selection: Selection, train: Samples, test: Samples) -> Array:
+        X = test.X.whole() if isinstance(test.X, Part) else test.X
         models = (selection.selector.with_size(size) for size in selection.sizes)
-        return _per_size([score(self.scorer, model, test.X, test.y, test.score_params) for model in models])
+        return _per_size([score(self.scorer, model, X, test.y, test.score_params) for model in models])
 
 
 @dataclass(frozen=True)

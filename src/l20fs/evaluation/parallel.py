@@ -1,12 +1,24 @@
-"""Parallel calls by joblib."""
+"""Calls side by side: in processes by joblib, or in threads that share the products with X."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any
 
+from sklearn import config_context, get_config
 from sklearn.utils.parallel import Parallel, delayed
+
+from l20fs.blocks import memory_limit
+from l20fs.design import Part
+
+#: Share of the memory limit for fits that run side by side.
+SHARE_FOR_FITS = 0.25
+
+#: Vectors over the features that a fit holds at a time, in float64: products with the lines of a batch, and those it keeps.
+LINES_PER_FIT = 96
 
 
 def results_of(
@@ -30,3 +42,32 @@ def results_of(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # joblib warns of cancelled calls, which is intended here
             results.close()
+
+
+def results_together(
+    function: Callable[..., Any],
+    arguments: Sequence[tuple[Any, ...]],
+    samples: Part,
+    *,
+    silence: Callable[[], AbstractContextManager[Any]] = nullcontext,
+) -> Generator[Any, None, None]:
+    """Call a function that fits to parts of shared samples with each of the arguments, and yield the results in order.
+
+    As many fits as memory allows walk side by side, and share their products with X; those inside such a fit run one after
+    the other. Warnings are silenced for all of them at once, since filters belong to the process and not to a thread.
+    """
+    if samples.shared.meeting.is_member:
+        yield from (function(*given) for given in arguments)
+        return
+    config = get_config()
+
+    def call(given: tuple[Any, ...]) -> Any:
+        with config_context(**config):  # a thread starts with the defaults
+            return function(*given)
+
+    n_at_once = max(2, int(SHARE_FOR_FITS * memory_limit(None)) // (8 * LINES_PER_FIT * samples.shape[1]))
+    for start in range(0, len(arguments), n_at_once):
+        group = arguments[start : start + n_at_once]
+        with silence():
+            results = samples.shared.together([partial(call, given) for given in group])
+        yield from results

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from l20fs.design import Design, SampleWeights
+from l20fs.design import Design, Part, SampleWeights, make_design
 from l20fs.design.moments import measure
 from l20fs.inputs.targets import Targets
 from l20fs.inputs.validation import check_number
@@ -59,6 +59,9 @@ def auto_ridge_for(X: Any, sample_weights: SampleWeights, *, for_labels: bool) -
     >>> auto_ridge_for(np.array([[1.0, 5.0], [2.0, 5.0]]), SampleWeights(2, None), for_labels=False)
     0.047619047619047616
     """
+    if isinstance(X, Part):
+        varies = make_design(X, "none", sample_weights.values, fit_intercept=sample_weights.fit_intercept).varies
+        return auto_ridge(int(np.count_nonzero(varies)), sample_weights.total, for_labels=for_labels)
     found = measure(X, sample_weights.values)
     found = found if sample_weights.fit_intercept else found.about_zero
     return auto_ridge(int(np.count_nonzero(found.varies)), sample_weights.total, for_labels=for_labels)

@@ -159,6 +159,39 @@ def test_looking_ahead_changes_nothing(dtype, container, shape, ridge, seed):
     np.testing.assert_allclose(ahead.gains(), plain.gains(), rtol=1e-6 if dtype == np.float64 else 1e-2, atol=1e-5)
 
 
+@pytest.mark.parametrize("ridge", [0.0, 0.5])
+@pytest.mark.parametrize("distance", [1.0, 1e-1, 1e-4])
+@given(seed=SEEDS)
+@settings(max_examples=8)
+def test_images_of_columns_with_many_zeros_are_those_of_the_vectors(distance, ridge, seed):
+    """By lines of X'X, or by the vectors where columns nearly agree: to the same number of digits."""
+    random = np.random.default_rng(seed)
+    X = random.gamma(2.0, size=(150, 12)) * (random.uniform(size=(150, 12)) < 0.07)
+    X[[range(12)], [range(12)]] = 1.0  # every column varies
+    X[:, 6:] = X[:, :6] + distance * X[:, 6:]
+    Y = random.standard_normal((150, 2))
+    images = []
+    for container in (np.asarray, sp.csr_array):
+        active = RowActiveSet(LeastSquares(container(X), Y, ridge=ridge), [0, 6, 7])
+        active.remove(0)
+        for row in (1, 2, 8):
+            active.add(row)
+        images.append(active.basis.lines / np.sqrt(active.problem.design.column_energy))
+    np.testing.assert_allclose(images[1], images[0], atol=1e-14 / distance)
+
+
+def test_columns_with_many_zeros_need_no_pass(monkeypatch):
+    random = np.random.default_rng(0)
+    X = sp.csr_array(random.gamma(2.0, size=(400, 30)) * (random.uniform(size=(400, 30)) < 0.03))
+    problem = LeastSquares(X, random.standard_normal((400, 2)))
+    active = RowActiveSet(problem)
+    monkeypatch.setattr(problem.design, "pull", lambda *_: pytest.fail("a pass over X"))
+    for row in range(4):
+        active.add(row)
+    with pytest.raises(pytest.fail.Exception, match="a pass"):
+        RowActiveSet(problem)
+
+
 def test_what_was_chosen_too_early_is_taken_back(monkeypatch):
     monkeypatch.setattr(rows_module, "FEWEST_CANDIDATES", 2)
     random = np.random.default_rng(0)

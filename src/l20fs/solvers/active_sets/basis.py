@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.prox import squared_row_norms
@@ -20,7 +21,8 @@ from l20fs.typing import Array
 #: Remainder of a column, as a share of its squared norm, that is nothing but rounding in float64.
 NOTHING = 1e-28
 
-#: Inflation of a variance by one column up to which products with columns in float32 are exact enough for their basis.
+#: Inflation of a variance by one column up to which products with columns in float32 are exact enough for their basis, and
+#: those with a combination of columns lose no digits to speak of.
 LARGEST_INFLATION = 10.0
 
 
@@ -146,6 +148,10 @@ class Basis(Triangle, ABC):
         """Return the products of a residual with the column of a row, to which those with its remainder are equal."""
         is_close = found.room <= 0.01 * self.problem.design.column_energy[row]
         return self.products(residual, found) if is_close else residual @ column
+
+    def newest_images(self, directions: Array) -> Array | None:
+        """Return the products of all features with the last basis vectors, if they are known without a pass over X."""
+        return None
 
     def exits(self) -> tuple[Array, Array]:
         """Return the direction that leaves the basis with each selected row (in coordinates), and its target.
@@ -273,6 +279,28 @@ class FeatureBasis(Basis):
         for samples, columns in self.problem.design.sample_blocks(rows):
             vectors[..., samples] = weights @ columns.T
         return vectors
+
+    def newest_images(self, directions: Array) -> Array | None:
+        """Combine lines of the Gram matrix where zeros of X make them cheap (:meth:`Design.gram_lines`).
+
+        A vector is a combination of selected columns; where their parts largely cancel, so do digits of the products, and
+        the vector itself is multiplied.
+        """
+        design, first = self.problem.design, self.size - len(directions)
+        rows = np.array(self.rows, dtype=np.intp)
+        inflation = design.column_energy[rows] @ np.square(self.inverse[:, first:])
+        is_clear = inflation <= LARGEST_INFLATION
+        lines = design.gram_lines(rows[first:]) if is_clear.any() else None
+        if lines is None:
+            return None
+        images = self.inverse[first:, first:].T @ lines
+        if first:
+            # What the earlier columns add, by the images of the earlier vectors: their own lines are not kept.
+            earlier = solve_triangular(self.inverse[:first, :first], self.inverse[:first, first:])
+            images += earlier.T @ self.lines[:first]
+        if not is_clear.all():
+            images[~is_clear] = design.pull(directions[~is_clear])
+        return images
 
     def prepare(self, turns: Array) -> Array:
         return turns

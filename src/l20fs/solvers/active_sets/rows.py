@@ -258,7 +258,8 @@ class RowActiveSet(ActiveSet):
             directions.append(direction)
         self.residual = residual
         if directions:
-            images = self.problem.design.pull(np.array(directions))
+            images = self.basis.newest_images(np.array(directions))
+            images = self.problem.design.pull(np.array(directions)) if images is None else images
             for position, (direction, image) in enumerate(zip(directions, images, strict=True), start=first):
                 self._apply(position, direction, self.basis.targets[position], image)
 
@@ -342,7 +343,9 @@ class RowActiveSet(ActiveSet):
         if self.admission is not None:
             self.admission.follow(unit, self.panel)
         direction, target = self._extend(unit)
-        self._apply(self.basis.size - 1, direction, target, self.problem.design.pull(direction[None])[0])
+        images = self.basis.newest_images(direction[None])
+        images = self.problem.design.pull(direction[None]) if images is None else images
+        self._apply(self.basis.size - 1, direction, target, images[0])
 
     def remove(self, position: int) -> None:
         """Remove the unit at a position of ``units``: one pass over X, or none if its images are stored."""
@@ -383,7 +386,8 @@ class RowActiveSet(ActiveSet):
         if merits.max() <= least:
             return 0
         directions = self._look_ahead(merits, min(self._ahead, n_rows), least)
-        self._settle(directions, self.problem.design.pull(directions))
+        images = self.basis.newest_images(directions)
+        self._settle(directions, self.problem.design.pull(directions) if images is None else images)
         n_right = len(self) - size
         self._ahead = min(2 * self._ahead, MOST_AHEAD) if n_right == len(directions) else max(2, self._ahead // 2)
         return n_right

@@ -1,0 +1,126 @@
+"""Meeting of threads whose requests are answered together."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+
+class CancelledError(Exception):
+    """Raised in the threads that wait for an answer when another one has failed."""
+
+
+class Meeting:
+    """Threads that wait for one another, so that what they ask for is computed at once.
+
+    A request is answered as soon as all members have asked, or left; those of one round are answered in the order of the
+    members, so that the result does not depend on their speed. Who is no member is answered alone and at once.
+
+    Parameters
+    ----------
+    answer : callable
+        Called with a list of requests, returns a list of answers.
+
+    Examples
+    --------
+    >>> meeting = Meeting(lambda numbers: [sum(numbers)] * len(numbers))
+    >>> meeting.ask(3)
+    3
+    >>> meeting.together([lambda: meeting.ask(1), lambda: meeting.ask(2)])
+    [3, 3]
+    """
+
+    def __init__(self, answer: Callable[[list[Any]], list[Any]]) -> None:
+        self._answer = answer
+        self._changed = threading.Condition()
+        self._present: set[int] = set()
+        self._requests: dict[int, Any] = {}
+        self._answers: dict[int, Any] = {}
+        self._last = float("inf")  # members with a higher number are cancelled
+        self._here = threading.local()
+
+    @property
+    def is_member(self) -> bool:
+        """Whether this thread is a member."""
+        return getattr(self._here, "number", None) is not None
+
+    def ask(self, request: Any) -> Any:
+        """Return the answer to a request, which may take until all other members have asked something, too."""
+        if not self.is_member:
+            return self._answer([request])[0]
+        number = self._here.number
+        with self._changed:
+            self._requests[number] = request
+            self._answer_all()
+            self._changed.wait_for(lambda: number in self._answers or number > self._last)
+            if number not in self._answers:
+                self._requests.pop(number, None)
+                raise CancelledError
+            found = self._answers.pop(number)
+        if isinstance(found, BaseException):
+            raise found
+        return found
+
+    def _answer_all(self) -> None:
+        """Answer the requests if no member is missing."""
+        if not self._requests or len(self._requests) < len(self._present):
+            return
+        numbers = sorted(self._requests)
+        requests = [self._requests[number] for number in numbers]
+        self._requests.clear()
+        try:
+            self._answers.update(zip(numbers, self._answer(requests), strict=True))
+        except BaseException as error:  # each member has to hear of it
+            self._answers.update(dict.fromkeys(numbers, error))
+        self._changed.notify_all()
+
+    @contextmanager
+    def _membership(self, number: int) -> Iterator[None]:
+        self._here.number = number
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._present.discard(number)
+                self._answer_all()
+
+    def _cancel(self, after: int) -> None:
+        """Let the members with a higher number fail when they ask next."""
+        with self._changed:
+            self._last = min(self._last, after)
+            self._changed.notify_all()
+
+    def together(self, calls: Sequence[Callable[[], Any]]) -> list[Any]:
+        """Run calls in a thread each, as members of the meeting, and return their results.
+
+        If calls fail, the error of the first one is raised, as if they had been run one after the other.
+        """
+        results: list[Any] = [None] * len(calls)
+        errors: dict[int, BaseException] = {}
+
+        def run(number: int) -> None:
+            with self._membership(number):
+                try:
+                    results[number] = calls[number]()
+                except BaseException as error:
+                    errors[number] = error
+                    self._cancel(after=number)
+
+        self._present, self._last = set(range(len(calls))), float("inf")
+        threads = [threading.Thread(target=run, args=(number,), daemon=True) for number in range(len(calls))]
+        try:
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        except BaseException:
+            self._cancel(after=-1)
+            for thread in threads:
+                if thread.ident is not None:
+                    thread.join()
+            raise
+        if errors:
+            raise errors[min(errors)]
+        return results
