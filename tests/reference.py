@@ -196,3 +196,34 @@ def robust_greedy(X, Y, k, mu, sample_weight, delta):
         support.append(left[int(np.argmin(values))])
         losses.append(min(values))
     return losses
+
+
+def discriminant(scatter, weights, least_scatter=0.01):
+    """Discriminant analysis of the predictions ``x @ weights`` on the first features: weights and intercepts of scores."""
+    k, n_classes = len(weights), len(scatter.shares)
+    centres, spread = scatter.means[:, :k] @ weights, weights.T @ scatter.within[:k, :k] @ weights
+    middle = scatter.shares @ centres
+    total = max(np.trace(spread) + scatter.shares @ ((centres - middle) ** 2).sum(axis=1), 1e-6 * middle @ middle)
+    spread = spread + (least_scatter * total / n_classes or 1.0) * np.eye(n_classes)
+    if scatter.fit_intercept:
+        axes = np.linalg.solve(spread, centres.T)
+        with np.errstate(divide="ignore"):
+            intercept = np.log(scatter.shares) - 0.5 * np.diagonal(centres @ axes)
+    else:
+        axes = np.linalg.solve(spread + (centres.T * scatter.shares) @ centres, centres.T * scatter.shares)
+        intercept = np.where(scatter.shares > 0, 0.0, -np.inf)
+    if n_classes == 2:
+        return weights @ (axes[:, 1:] - axes[:, :1]), intercept[1:] - intercept[:1]
+    known = scatter.shares > 0
+    return weights @ (axes - axes[:, known].mean(axis=1, keepdims=True)), intercept - intercept[known].mean()
+
+
+def values_of_rule(model, X, end):
+    """Values at samples of the rule on the best ``end`` features: least squares of least norm, and its class scores."""
+    path = model.path_
+    rows = path.order[:end]
+    weights = np.linalg.lstsq(path.refit_triangle[:, :end], path.refit_targets, rcond=None)[0] / path.y_scale
+    scatter, intercept = getattr(model, "_scatter", None), path.y_mean
+    if scatter is not None:
+        weights, intercept = discriminant(scatter, weights)
+    return (X[:, rows] - path.x_mean[rows]) / path.x_scale[rows] @ weights + intercept

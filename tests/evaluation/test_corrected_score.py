@@ -6,15 +6,17 @@ from functools import partial
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest, t
+from scipy.stats import binom, binomtest, t
 from sklearn.metrics import accuracy_score
 
 from l20fs.evaluation.choice import Setting, choose, choose_each, tabulate
 from l20fs.evaluation.corrected_score import (
+    FEW_UNITS,
     N_CHOICES,
     Estimate,
     corrected_by_folds,
     corrected_score,
+    draw_counts,
     fixed_score,
     wilson,
 )
@@ -122,6 +124,20 @@ def test_intervals_of_independent_settings_cover_the_truth():
 
 def with_metric(made):
     return made[0], ACCURACY, made[1]
+
+
+@pytest.mark.parametrize("n_units", [FEW_UNITS, FEW_UNITS + 1])
+def test_units_are_drawn_as_often_as_a_multinomial_says(n_units):
+    counts = draw_counts(np.random.default_rng(0), n_units, 1000)
+    assert counts.shape == (1000, n_units)
+    assert (counts.sum(axis=1) == n_units).all()
+    assert len(np.unique(counts, axis=0)) == 1000
+    n_values = counts.size
+    for times in range(4):
+        share = binom.pmf(times, n_units, 1.0 / n_units)
+        error = np.sqrt(share / n_values)  # that of independent counts, which is a little more
+        assert np.mean(counts == times) == pytest.approx(share, abs=5.0 * error)
+    assert np.abs(counts.mean(axis=0) - 1.0).max() < 6.0 / np.sqrt(1000)
 
 
 def test_wilson_is_that_of_scipy():

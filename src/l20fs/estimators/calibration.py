@@ -19,6 +19,7 @@ from l20fs.evaluation.judges import OwnPredictions
 from l20fs.evaluation.metrics import Outputs
 from l20fs.evaluation.out_of_fold import OutOfFold
 from l20fs.inputs.targets import Targets
+from l20fs.objective.nested_rules import NestedSquares, nested_axes
 from l20fs.objective.solution_path import SolutionPath
 from l20fs.prediction.calibration import UNKNOWN_IF_SELECTED, Calibrations, evenly_spaced, fit_calibrations
 from l20fs.prediction.discriminant import ClassScatter
@@ -70,31 +71,34 @@ def leave_one_out(
     columns = (sample_entries(X, chosen, rows) - path.x_mean[rows]) / path.x_scale[rows]
     inverse = _inverse(path.refit_triangle)
     basis = columns @ inverse
-    in_basis = scatter._replace(means=scatter.means @ inverse, within=inverse.T @ scatter.within @ inverse)
     solution = np.zeros((len(rows), targets.Y.shape[1]))
     solution[: len(path.refit_targets)] = path.refit_targets / path.y_scale
     # A sample of weight 2 is two samples, of which one is left out.
     once = (counts / np.maximum(given, 1.0))[chosen, None]
     leverage = once * (np.square(basis).cumsum(axis=1) + scatter.fit_intercept / counts.sum())
-    adjusted, moves = basis, leverage  # of the sample as it was fitted, and how far the prediction of its features moves
+    adjusted, moves = columns, leverage  # of the sample as it was fitted, and how far the prediction of its features moves
     if targets.nuisances is not None:
         fitted_with = SampleWeights(len(codes), counts, fit_intercept=scatter.fit_intercept, nuisances=targets.nuisances)
         whole = (sample_entries(X, np.arange(len(codes)), rows) - path.x_mean[rows]) / path.x_scale[rows]
-        adjusted = fitted_with.without_nuisances(whole)[chosen] @ inverse
+        adjusted = fitted_with.without_nuisances(whole)[chosen]
+        fitted = adjusted @ inverse
         centred = fitted_with.without_nuisances(targets.Y - path.y_mean)[chosen]
-        moves = once * ((basis * adjusted).cumsum(axis=1) + scatter.fit_intercept / counts.sum())
-        leverage = once * (np.square(adjusted).cumsum(axis=1) + fitted_with.leverage()[chosen, None])
+        moves = once * ((basis * fitted).cumsum(axis=1) + scatter.fit_intercept / counts.sum())
+        leverage = once * (np.square(fitted).cumsum(axis=1) + fitted_with.leverage()[chosen, None])
     ends = np.searchsorted(path.ranking[rows], np.arange(path.largest_refit + 1), side="right")
-    values = []
-    for end in ends:
-        predicted = basis[:, :end] @ solution[:end]
-        fitted = predicted if adjusted is basis else adjusted[:, :end] @ solution[:end]
-        axes, intercept = in_basis.axes(solution[:end])
-        own = np.minimum(leverage[:, end - 1, None], 1.0 - LEAST_REST) if end else 0.0
-        move = own if moves is leverage else moves[:, end - 1, None] if end else 0.0
-        left_out = predicted + (fitted - centred) * (move / (1.0 - own))
-        values.append(left_out @ axes + intercept)
-    return LeftOut(np.array(values), codes[chosen], None if weights is None else weights[chosen])
+    squares = NestedSquares(inverse, solution, ends, {})
+    predicted = squares.products(columns)
+    left_out = (predicted if adjusted is columns else squares.products(adjusted)) - centred
+    own = np.minimum(_at(leverage, ends), 1.0 - LEAST_REST)
+    left_out *= (own if moves is leverage else _at(moves, ends)) / (1.0 - own)
+    left_out += predicted
+    axes, intercept = nested_axes(squares, scatter)
+    return LeftOut(left_out @ axes + intercept[:, None, :], codes[chosen], None if weights is None else weights[chosen])
+
+
+def _at(sums: Array, ends: Array) -> Array:
+    """Return sums over the first ``ends`` columns, (n_ends, n_samples, 1), from those up to each; zero over no columns."""
+    return np.pad(sums, ((0, 0), (1, 0))).T[ends, :, None]
 
 
 def _inverse(triangle: Array) -> Array:

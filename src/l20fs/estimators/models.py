@@ -227,6 +227,7 @@ class L20Classifier(ClassifierMixin, _Model):
         if self.calibration is None:
             return
         if isinstance(self.calibration, str):
+            assert self._scatter is not None
             found = leave_one_out(self.path_, self._scatter, X, targets, getattr(self, "sample_weights_", None))
             self._calibrations = found.calibrations()
         else:
@@ -235,9 +236,6 @@ class L20Classifier(ClassifierMixin, _Model):
     def _keep_model(self, problem: LeastSquares, targets: Targets) -> None:
         rows = self.path_.support(self.path_.largest_refit)
         self._scatter = class_scatter(problem, rows, targets, self.class_weight)
-
-    def _decide(self, weights: Array) -> tuple[Array, Array]:
-        return self._scatter.discriminant(weights)
 
     def decision_function(self, X: Any) -> Array:
         """Score the classes.

@@ -12,7 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 from l20fs.estimators.base import BaseSelector
 from l20fs.estimators.selection_table import selection_frame
 from l20fs.inputs.panel_constraints import Constraints
+from l20fs.objective.nested_rules import NestedRules
 from l20fs.objective.solution_path import SolutionPath
+from l20fs.prediction.discriminant import ClassScatter
 from l20fs.prediction.linear_rule import LinearRule
 from l20fs.typing import Array, Size
 
@@ -35,6 +37,8 @@ class PathSelector(BaseSelector):
     max_features: int | None
     max_memory: int | str | None
     constraints: Constraints | None
+    #: Class means and scatter of the features that can be refitted, of models that score classes.
+    _scatter: ClassScatter | None = None
 
     def _select(self, k: Size) -> Array:
         path = self.path_
@@ -121,11 +125,38 @@ class PathSelector(BaseSelector):
         """
         check_is_fitted(self)
         self._check_size(k)
-        rows, path = self._best_first(self._select(k), k), self.path_
-        weights = path.refit(path.ranking[rows[-1]]).coef[:, rows].T if len(rows) else np.zeros((0, len(path.y_mean)))
-        weights, intercept = self._decide(weights * path.x_scale[rows, None])
-        weights = weights / path.x_scale[rows, None]
-        return LinearRule(rows, weights, intercept - path.x_mean[rows] @ weights)
+        return next(iter(self.models_on(np.array([np.count_nonzero(self._select(k))]))))
+
+    def models_on(self, ends: Array) -> NestedRules:
+        """Return the linear rules of :meth:`model_for` on several numbers of the best features, which are solved at once.
+
+        Parameters
+        ----------
+        ends : array of int of shape (n_rules,)
+            Numbers of features, ascending.
+
+        Returns
+        -------
+        NestedRules
+            Its ``apply(X[:, rules.rows])`` has the values of all rules, (n_samples, n_rules, n_values), and iterating over
+            it gives the rules.
+
+        Raises
+        ------
+        ValueError
+            If the last of ``ends`` is more than the path can be refitted for.
+
+        Examples
+        --------
+        >>> from l20fs import L20Classifier
+        >>> from l20fs.data import load_srbct
+        >>> tumours = load_srbct()
+        >>> rules = L20Classifier(5).fit(tumours.data, tumours.target).models_on(np.arange(1, 6))
+        >>> rules.apply(tumours.data[:, rules.rows]).shape
+        (63, 5, 4)
+        """
+        check_is_fitted(self)
+        return self.path_.nested_refits(ends, self._scatter)
 
     def failure_losses(self, k: Size) -> Array:
         """Return the loss without each of the features selected for ``k``: what is left if it fails to be measured.
@@ -161,10 +192,6 @@ class PathSelector(BaseSelector):
         self._check_size(k)
         rows = self._best_first(self._select(k), k)
         return self.path_.failure_losses(int(self.path_.ranking[rows[-1]])) if len(rows) else np.empty(0)
-
-    def _decide(self, weights: Array) -> tuple[Array, Array]:
-        """Convert least squares weights of scaled features to weights and intercepts of the rule."""
-        return weights, self.path_.y_mean
 
     @property
     def coef_(self) -> Array:

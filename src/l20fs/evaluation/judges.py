@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,15 +10,16 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
-from l20fs.design import BLOCK_ELEMENTS, SampleWeights
+from l20fs.design import BLOCK_ELEMENTS, Part, SampleWeights
 from l20fs.evaluation.engine import Chain, Samples, Selection
 from l20fs.evaluation.out_of_fold import Response
 from l20fs.inputs.targets import Targets, encode_targets, weights_of_targets
 from l20fs.objective.class_scatter import class_scatter
 from l20fs.objective.least_squares import LeastSquares
+from l20fs.objective.nested_rules import NestedRules, NestedSquares
 from l20fs.objective.ridge import auto_ridge_for
 from l20fs.prediction.calibration import per_class
-from l20fs.prediction.linear_rule import LinearRule, decide
+from l20fs.prediction.linear_rule import decide
 from l20fs.typing import Array, Task
 
 #: Called with a fitted estimator, X and y, and metadata by name; larger is better.
@@ -37,8 +38,9 @@ class OwnModel:
     scorer: Scorer
 
     def __call__(self, selection: Selection, train: Samples, test: Samples) -> Array:
+        X = test.X.whole() if isinstance(test.X, Part) else test.X
         models = (selection.selector.with_size(size) for size in selection.sizes)
-        return _per_size([score(self.scorer, model, test.X, test.y, test.score_params) for model in models])
+        return _per_size([score(self.scorer, model, X, test.y, test.score_params) for model in models])
 
 
 @dataclass(frozen=True)
@@ -73,8 +75,7 @@ class OwnPredictions:
     classes: Array | None
 
     def __call__(self, selection: Selection, train: Samples, test: Samples) -> Response:
-        rules = [selection.selector.model_for(size) for size in selection.sizes]
-        values = _values(selection, rules, test)
+        values = OwnRule()(selection, train, test)
         if self.classes is None:
             return Response.of_rules(values, values)
         values = of_all_classes(values, np.searchsorted(self.classes, selection.selector.classes_), len(self.classes))
@@ -152,7 +153,8 @@ class OwnRule:
     """Return the values of the linear rules of a model that selects features, (n_test, n_sizes, n_values)."""
 
     def __call__(self, selection: Selection, train: Samples, test: Samples) -> Array:
-        return _values(selection, [selection.selector.model_for(size) for size in selection.sizes], test)
+        rules = selection.selector.models_on(selection.n_features)
+        return rules.apply(_as_float64(test.columns(rules.rows)))
 
 
 @dataclass(frozen=True)
@@ -170,12 +172,13 @@ class RefittedRule:
     def __call__(self, selection: Selection, train: Samples, test: Samples) -> Array:
         targets = encode_targets(train.y, self.task)
         ridge = self.strength_on(train.X)
-        rules = [
-            rule
+        values = [
+            rules_of(train.columns(chain.order), targets, chain.ends, ridge, self.class_weight).apply(
+                _as_float64(test.columns(chain.order))
+            )
             for chain in selection.chains
-            for rule in rules_of(train.columns(chain.order), targets, chain.ends, ridge, self.class_weight)
         ]
-        return _values(selection, rules, test)
+        return np.concatenate(values, axis=1)
 
     def strength_on(self, X: Any) -> float:
         """Return the strength of the ridge term for these training samples."""
@@ -184,29 +187,15 @@ class RefittedRule:
         return auto_ridge_for(X, SampleWeights(X.shape[0], None), for_labels=self.task != "regression")
 
 
-def _values(selection: Selection, rules: list[LinearRule], test: Samples) -> Array:
-    """Return the values of each rule on its own columns, (n_test, n_sizes, n_values)."""
-    following = iter(rules)
-    return np.stack(
-        [
-            next(following).apply(columns[:, :end])
-            for chain in selection.chains
-            for columns in [_as_float64(test.columns(chain.order))]
-            for end in chain.ends
-        ],
-        axis=1,
-    )
-
-
 def _as_float64(columns: Array) -> Array:
     return columns.astype(np.float64, copy=False)
 
 
-def rules_of(X: Array, targets: Targets, ends: Array, ridge: float, class_weight: Any) -> Iterator[LinearRule]:
-    """Yield the rules of a model on the first columns of X, for several numbers of columns.
+def rules_of(X: Array, targets: Targets, ends: Array, ridge: float, class_weight: Any) -> NestedRules:
+    """Return the rules of a model on the first columns of X, for several numbers of columns.
 
-    For numbers they are those of an :class:`~l20fs.L20Regressor`. One triangle is shared by all; every feature has
-    deviation 1, so that the ridge term is the same for all as well.
+    For numbers they are those of an :class:`~l20fs.L20Regressor`. Every feature has deviation 1, so that the ridge term is
+    the same for all.
     """
     problem = LeastSquares(
         X, targets.Y, ridge=ridge, scale="zscore", target_weights=weights_of_targets(targets, class_weight)
@@ -214,13 +203,8 @@ def rules_of(X: Array, targets: Targets, ends: Array, ridge: float, class_weight
     rows = np.arange(X.shape[1])
     triangle, right_sides = problem.factor(rows)
     scatter = None if targets.classes is None else class_scatter(problem, rows, targets, class_weight)
-    for end in ends:
-        values = np.linalg.lstsq(triangle[:, :end], right_sides, rcond=None)[0]
-        weights, intercept = values / problem.y_scale, problem.y_mean
-        if scatter is not None:
-            weights, intercept = scatter.discriminant(weights)
-        weights = weights / problem.design.scale[:end, None]
-        yield LinearRule(rows[:end], weights, intercept - problem.design.mean[:end] @ weights)
+    squares = NestedSquares.of(triangle, right_sides / problem.y_scale, ends)
+    return NestedRules(rows, squares, problem.design.mean, problem.design.scale, problem.y_mean, scatter)
 
 
 @dataclass(frozen=True)

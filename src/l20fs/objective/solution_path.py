@@ -11,17 +11,16 @@ from typing import BinaryIO
 import numpy as np
 
 from l20fs.objective.least_squares import LeastSquares
+from l20fs.objective.nested_rules import NestedRules, NestedSquares
 from l20fs.objective.panel_rules import PanelRules
 from l20fs.objective.path_ranking import RULES, Occupied, lift, score_rows, split_by_rules
 from l20fs.objective.prox import order_descending
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.objective.stage import Refit, Stage
+from l20fs.prediction.discriminant import ClassScatter
 from l20fs.storage.files import write_atomically
 from l20fs.storage.regular_files import NotAFileError, open_regular
 from l20fs.typing import Array, Ranking
-
-#: What the columns before it leave of a column, as a share of its length, above which it is clearly independent of them.
-CLEAR = 1e-6
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -582,13 +581,9 @@ class SolutionPath:
         path = replace(self, refit_triangle=triangle, refit_targets=targets)
         if value is None:
             return path
-        losses = [value(problem, rows[:n_rows], path._refit_values(n_rows).T) for n_rows in range(len(rows) + 1)]
+        squares = NestedSquares.of(triangle, targets, np.arange(len(rows) + 1))
+        losses = [value(problem, rows[:end], squares.weights(end).T) for end in range(len(rows) + 1)]
         return replace(path, refit_losses=np.array(losses))
-
-    def _refit_values(self, n_rows: int) -> Array:
-        """Return the weights of least squares on the best features, (n_rows, n_targets), in the units after ``scale``."""
-        values: Array = np.linalg.lstsq(self.refit_triangle[:, :n_rows], self.refit_targets, rcond=None)[0]
-        return values
 
     @property
     def largest_refit(self) -> int:
@@ -618,11 +613,36 @@ class SolutionPath:
             If ``k`` is above :attr:`largest_refit`.
         """
         rows = self._refitted(k, "refit")
-        values = self._refit_values(len(rows))
-        loss = self.refit_losses[len(rows)] if len(self.refit_losses) else self._loss_on(np.arange(len(rows)))
+        squares = self.nested_refits(np.array([len(rows)])).squares
         coef = np.zeros((len(self.y_mean), self.n_features))
-        coef[:, rows] = values.T / self.y_scale[:, None] / self.x_scale[rows]
+        coef[:, rows] = squares.weights(len(rows)).T / self.x_scale[rows]
+        loss = self.refit_losses[len(rows)] if len(self.refit_losses) else self._loss_on(np.arange(len(rows)))
         return Refit(coef, self.y_mean - coef @ self.x_mean, float(loss))
+
+    def nested_refits(self, ends: Array, scatter: ClassScatter | None = None) -> NestedRules:
+        """Solve least squares on several numbers of the best features at once.
+
+        Parameters
+        ----------
+        ends : array of int of shape (n_ends,)
+            Numbers of features, ascending; of units, see :meth:`support`.
+        scatter : ClassScatter, optional
+            Class means and scatter of these features, for a rule that scores classes.
+
+        Returns
+        -------
+        NestedRules
+            Their rules, those of :meth:`refit` one after the other.
+
+        Raises
+        ------
+        ValueError
+            If the last of ``ends`` is more than the path can be refitted for.
+        """
+        n_rows = int(max(ends, default=0))
+        rows = self._refitted(int(self.ranking[self.order[n_rows - 1]]), "refit") if n_rows else np.arange(0)
+        squares = NestedSquares.of(self.refit_triangle, self.refit_targets / self.y_scale, ends)
+        return NestedRules(rows, squares, self.x_mean[rows], self.x_scale[rows], self.y_mean, scatter)
 
     def _refitted(self, k: int, method: str) -> Array:
         """Return the features of the best ``k`` units, for a method that needs their triangle."""
@@ -657,10 +677,8 @@ class SolutionPath:
         """
         rows = self._refitted(k, "failure_losses")
         n_rows, loss = len(rows), self._loss_on(np.arange(len(rows)))
-        triangle = self.refit_triangle[:n_rows, :n_rows]
-        clear = np.abs(np.diag(triangle)) > CLEAR * np.linalg.norm(triangle, axis=0)
-        is_regular = len(triangle) == n_rows and bool(clear.all())
-        inverse = np.linalg.inv(triangle) if is_regular else triangle
+        inverse = NestedSquares.of(self.refit_triangle, self.refit_targets, np.array([n_rows])).inverse
+        is_regular = len(inverse) == n_rows
         losses = np.empty(n_rows)
         for unit in np.unique(self.unit_of[rows]):
             is_member = self.unit_of[rows] == unit

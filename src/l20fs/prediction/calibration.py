@@ -47,6 +47,9 @@ LEAST_PROBABILITY = 1e-100
 #: Steps of the search for a slope, the relative change at which it ends, and the change at which that for a doubt ends.
 MOST_STEPS, SLOPE_TOLERANCE, DOUBT_TOLERANCE = 100, 1e-10, 1e-9
 
+#: Relative length of a step of Newton's after which a slope is known to :data:`SLOPE_TOLERANCE`.
+SHORT_STEP = 1e-6
+
 
 class Calibration(NamedTuple):
     """Calibration of the values of a rule: ``(1 - doubt) softmax(slope * values) + doubt softmax(slope * values / 4)``.
@@ -228,39 +231,49 @@ def _solve(sample: Labelled) -> Array:
 
     The log loss is convex in the slope, and its derivative the difference of the two: Newton's steps are kept in a bracket.
     """
-    scores, logits, counts = sample.scores, sample.logits, sample.belief.sum(axis=2)
-    aim = (sample.belief * scores).sum(axis=2) / np.where(counts > 0.0, counts, 1.0)
-    low, high = np.zeros(len(scores)), np.full(len(scores), np.inf)
-    spread = np.sqrt((counts * np.square(scores).mean(axis=2)).sum(axis=1) / np.maximum(counts.sum(axis=1), 1e-300))
+    counts = sample.belief.sum(axis=2)
+    aim = (sample.belief * sample.scores).sum(axis=2) / np.where(counts > 0.0, counts, 1.0)
+    spread = np.sqrt((counts * np.square(sample.scores).mean(axis=2)).sum(axis=1) / np.maximum(counts.sum(axis=1), 1e-300))
     slope = 1.0 / np.where(spread > 0.0, spread, 1.0)
-    is_useless = _derivatives(LEAST_SLOPE * slope, logits, scores, aim, counts)[0] >= 0.0
-    slope[is_useless] *= LEAST_SLOPE
-    active = np.flatnonzero(~is_useless)
+    # Sums over the classes are many times as fast along the first axis.
+    logits, scores = (np.ascontiguousarray(each.transpose(2, 0, 1)) for each in (sample.logits, sample.scores))
+    active = np.flatnonzero(_derivatives(LEAST_SLOPE * slope, logits, scores, aim, counts)[0] < 0.0)
+    found = LEAST_SLOPE * slope
+    slope, low, high = slope[active], np.zeros(len(active)), np.full(len(active), np.inf)
+    logits, scores, aim, counts = logits[:, active], scores[:, active], aim[active], counts[active]
     for _ in range(MOST_STEPS):
-        if not len(active):
-            break
-        excess, bend = _derivatives(slope[active], logits[active], scores[active], aim[active], counts[active])
-        is_above = excess > 0.0
-        high[active[is_above]], low[active[~is_above]] = slope[active[is_above]], slope[active[~is_above]]
+        excess, bend = _derivatives(slope, logits, scores, aim, counts)
+        low, high = np.where(excess > 0.0, low, slope), np.where(excess > 0.0, slope, high)
         with np.errstate(divide="ignore", invalid="ignore"):
-            step = slope[active] - excess / bend
+            step = slope - excess / bend
         # At the solution itself rounding may lead a step out of the bracket.
-        inside = (step > low[active]) & (step < high[active]) | (np.abs(step - slope[active]) <= SLOPE_TOLERANCE * step)
-        middle = np.where(np.isinf(high[active]), 2.0 * slope[active], 0.5 * (low[active] + high[active]))
-        new = np.where(inside, step, middle)
-        is_done = np.abs(new - slope[active]) <= SLOPE_TOLERANCE * new
-        slope[active] = new
-        active = active[~is_done]
-    return slope
+        is_inside = (step > low) & (step < high) | (np.abs(step - slope) <= SLOPE_TOLERANCE * step)
+        new = np.where(is_inside, step, np.where(np.isinf(high), 2.0 * slope, 0.5 * (low + high)))
+        # After a short step of Newton's the error is the square of it.
+        is_done = np.abs(new - slope) <= np.where(is_inside, SHORT_STEP, SLOPE_TOLERANCE) * new
+        slope = new
+        found[active] = slope
+        if is_done.all():
+            break
+        if np.count_nonzero(is_done) > len(active) // 4:  # fewer are not worth the copies
+            left = np.flatnonzero(~is_done)
+            active, slope, low, high = active[left], slope[left], low[left], high[left]
+            logits, scores, aim, counts = logits[:, left], scores[:, left], aim[left], counts[left]
+    return found
 
 
 def _derivatives(slope: Array, logits: Array, scores: Array, aim: Array, counts: Array) -> tuple[Array, Array]:
-    """Return the first two derivatives of the log loss of each rule; the largest of the ``logits`` of a sample is 0."""
-    powers = slope[:, None, None] * logits
+    """Return the first two derivatives of the log loss of each rule; the largest of the ``logits`` of a sample is 0.
+
+    ``logits`` and ``scores`` have the classes first, (n_classes, n_rules, n_samples).
+    """
+    powers = slope[:, None] * logits
     np.exp(powers, out=powers)
-    totals = powers.sum(axis=2)
-    means = np.einsum("rnc,rnc->rn", powers, scores) / totals
-    variances = np.einsum("rnc,rnc,rnc->rn", powers, scores, scores) / totals - np.square(means)
+    totals = powers.sum(axis=0)
+    powers *= scores
+    means = powers.sum(axis=0) / totals
+    powers *= scores
+    variances = powers.sum(axis=0) / totals - np.square(means)
     return ((means - aim) * counts).sum(axis=1), (variances * counts).sum(axis=1)
 
 

@@ -54,21 +54,33 @@ class ClassScatter(NamedTuple):
     def axes(self, weights: Array) -> tuple[Array, Array]:
         """Return the weights of predictions ``x @ weights`` in the class scores, (n_targets, n_scores), and intercepts."""
         k = len(weights)
-        centres = self.means[:, :k] @ weights
-        scatter = weights.T @ self.within[:k, :k] @ weights
+        return self.axes_of(self.means[:, :k] @ weights, weights.T @ self.within[:k, :k] @ weights)
+
+    def axes_of(self, centres: Array, scatter: Array) -> tuple[Array, Array]:
+        """Return the same from the class means of predictions, (..., n_classes, n_targets), and their scatter.
+
+        Leading axes are those of several predictions, (..., n_targets, n_scores) and (..., n_scores).
+        """
         middle = self.shares @ centres
-        total = np.trace(scatter) + float(self.shares @ np.square(centres - middle).sum(axis=1))
+        total = np.trace(scatter, axis1=-2, axis2=-1)
+        total = total + np.square(centres - middle[..., None, :]).sum(axis=-1) @ self.shares
         # Without an intercept predictions may be the same for all samples and still not zero.
-        total = max(total, 1e-6 * float(middle @ middle))
-        scatter += (LEAST_SCATTER * total / len(centres) or 1.0) * np.eye(len(centres))
+        total = np.maximum(total, 1e-6 * np.square(middle).sum(axis=-1))
+        least = LEAST_SCATTER * total / len(self.shares)
+        scatter = scatter + np.where(least == 0.0, 1.0, least)[..., None, None] * np.eye(scatter.shape[-1])
+        turned = centres.swapaxes(-1, -2)
         present = self.shares > 0.0
-        intercept = np.where(present, 0.0, -np.inf)  # a class without samples has no centre and is never predicted
+        # A class without samples has no centre and is never predicted.
+        intercept = np.where(present, np.zeros((*total.shape, 1)), -np.inf)
         if self.fit_intercept:
-            axes = np.linalg.solve(scatter, centres.T)
-            intercept[present] = np.log(self.shares[present]) - 0.5 * np.einsum("cj,jc->c", centres, axes)[present]
+            axes = np.linalg.solve(scatter, turned)
+            lengths = (centres * axes.swapaxes(-1, -2)).sum(axis=-1)
+            intercept[..., present] = np.log(self.shares[present]) - 0.5 * lengths[..., present]
         else:
-            axes = np.linalg.solve(scatter + (centres.T * self.shares) @ centres, centres.T * self.shares)
-        if len(centres) == 2:
+            shared = turned * self.shares
+            axes = np.linalg.solve(scatter + shared @ centres, shared)
+        if len(self.shares) == 2:
             return np.diff(axes), np.diff(intercept)
         # Only differences between classes matter: their mean is subtracted.
-        return axes - axes[:, present].mean(axis=1, keepdims=True), intercept - intercept[present].mean()
+        level = axes[..., present].mean(axis=-1, keepdims=True), intercept[..., present].mean(axis=-1, keepdims=True)
+        return axes - level[0], intercept - level[1]
