@@ -19,6 +19,9 @@ from l20fs.typing import Array, Scale
 #: Number of elements of a temporary copy of a part of X: large enough for few calls, small compared with device memory.
 PART_ELEMENTS = 1 << 26
 
+#: Number of elements of one that stays close to the processors of a device while it is read again.
+NEAR_ELEMENTS = 1 << 23
+
 #: A feature whose deviation is below this fraction of its mean is measured again, in float64 and without cancellation.
 SMALL_SHARE = {np.dtype(np.float32): 1e-2, np.dtype(np.float64): 1e-6}
 
@@ -53,12 +56,18 @@ class DeviceDesign(Design):
                 shift, length = self._adjust(X, sample_weights.basis, shift, length)
         self._refuse_overflow(length)
         total, rest = sample_weights.total, np.zeros_like(length)
-        self._keep_scale(ColumnScale.of_lengths(length, self.varies, total, scale, self.dtype, mean=self.mean, rest=rest))
+        lengths = (length, self.varies, total, scale, self.dtype)
+        self._keep_scale(ColumnScale.of_lengths(*lengths, mean=self.mean, rest=rest, ordered=self._ordered))
         if sample_weights.basis is not None:
             self.explained_energy = self._explained / np.square(self.scale)
         # The remaining correction of the base, and its factors.
-        self._units = self.place.send(np.where(self.varies, [shift, 1.0 / self.scale], 0.0))
+        self._units = self.place.send(np.array([shift * self.varies, self.varies / self.scale]))
         self._inverse = self.place.xp.astype(self._units[1, :], self.array_dtype)
+
+    def _ordered(self, values: Array, places: list[int]) -> Array:
+        """Return the values that sorting, on the device, puts at some places."""
+        xp = self.place.xp
+        return self.place.fetch(self.place.take(xp.sort(self.place.send(values)), self.place.send(np.array(places))))
 
     def _centre(self, X: Any) -> tuple[Array, Array]:
         """Set the base and the means; return the remaining correction of the base, and the norms of the features.
@@ -72,7 +81,7 @@ class DeviceDesign(Design):
         origin, offset, small_length = self._measure_exactly(X, small)
         shift[small], length[small] = (origin - moved[small]) + offset, small_length
         self.varies = length > 0.0
-        if not has_weights and (self._unit * np.abs(shift) > length)[self.varies].any():
+        if not has_weights and ((self._unit * np.abs(shift) > length) & self.varies).any():
             self._base, moved = self._centred(X, shift)
             shift, length = self._measure(self._base)
             shift[small], length[small] = (origin - moved[small]) + offset, small_length
@@ -171,8 +180,8 @@ class DeviceDesign(Design):
     def lines(self, rows: Any, dtype: Any) -> Any:
         """Return the features ``rows``, an array on the device, as rows of X~ on the device."""
         xp = self.place.xp
-        columns = xp.astype(xp.take(self._base, rows, axis=1), dtype, copy=False)
-        units = xp.astype(xp.take(self._units, rows, axis=1), dtype, copy=False)
+        columns = xp.astype(self.place.take(self._base, rows, 1), dtype, copy=False)
+        units = xp.astype(self.place.take(self._units, rows, 1), dtype, copy=False)
         shift, inverse = units[0, :], units[1, :]
         if self._root is None:
             return ((columns - shift) * inverse).T
@@ -207,7 +216,7 @@ class DeviceDesign(Design):
         scaled = np.where(self.varies[rows], values / self.scale[rows], 0.0)
         for start in range(0, max(1, len(rows)), step):
             part = self.place.send(scaled[:, start : start + step], self.array_dtype)
-            columns = self.place.xp.take(self._base, self.place.send(rows[start : start + step]), axis=1)
+            columns = self.place.take(self._base, self.place.send(rows[start : start + step]), 1)
             image = image + part @ columns.T
         # As for a sparse X: the sum is then zero to the last digit, on which products rely. This removes the rest of the
         # means as well.
@@ -231,15 +240,15 @@ class DeviceDesign(Design):
     def max_sample_energy(self) -> float:  # type: ignore[override]  # takes a pass over X, hence only on demand
         """Largest ``min(1, w_i) ||x_i||^2``."""
         xp, values = self.place.xp, self.sample_weights.values
-        energy, step = 0.0, max(1, PART_ELEMENTS // self.n_samples)
-        for start in range(0, self.n_features, step):
-            block = slice(start, min(start + step, self.n_features))
-            part, shift, inverse = self._base[:, block], self._units[0, block], self._units[1, block]
-            crossed = -2.0 * (part @ xp.astype(shift * inverse * inverse, self.array_dtype))
-            if self._root is not None:
-                crossed = crossed * xp.astype(self._root, self.array_dtype)
-            energy = energy + (part * part) @ xp.astype(inverse * inverse, self.array_dtype) + crossed
-        beyond = float(xp.sum(xp.square(self._units[0, :] * self._units[1, :])))
+        shift = self._units[0, :] * self._units[1, :]
+        crossed = self._base @ xp.astype(shift * self._units[1, :], self.array_dtype)
+        if self._root is not None:
+            crossed = crossed * xp.astype(self._root, self.array_dtype)
+        lengths, step = [], max(1, NEAR_ELEMENTS // self.n_features)
+        for start in range(0, self.n_samples, step):
+            part = self._base[start : min(start + step, self.n_samples), :] * self._inverse
+            lengths.append(xp.linalg.vector_norm(part, axis=1))
+        energies = xp.square(xp.astype(xp.concat(lengths), xp.float64)) - 2.0 * xp.astype(crossed, xp.float64)
         counts = np.ones(self.n_samples) if values is None else values
-        energies = self.place.fetch(energy).astype(np.float64) + beyond * counts
+        energies = self.place.fetch(energies) + float(xp.sum(shift * shift)) * counts
         return float((energies / np.maximum(counts, 1.0)).max())

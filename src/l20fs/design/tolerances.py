@@ -43,15 +43,17 @@ def stored_energy(design: Design) -> Array:
     return design.column_energy + design.explained_energy + design.sample_weights.total * np.square(mean / design.scale)
 
 
-def clear_rooms(design: Design) -> Array:
+def clear_rooms(design: Design, smallest: Array | None = None) -> Array:
     """Return the squared norm above which the remainder of a column is known well from products in the precision of X.
 
-    It is then exact to about 1e-3 in float32 and 1e-9 in float64. Below, it has to be measured.
+    It is then exact to about 1e-3 in float32 and 1e-9 in float64. Below, it has to be measured. ``smallest`` are the
+    smallest rooms, where they are known.
     """
+    smallest = smallest_rooms(design) if smallest is None else smallest
     if design.vectors == "features":
-        return smallest_rooms(design)
+        return smallest
     share = 1e-6 if design.dtype == np.float64 else 1e-3
-    return np.maximum(share * np.sqrt(design.column_energy) * design.pull_norms(), smallest_rooms(design))
+    return np.maximum(share * np.sqrt(design.column_energy) * design.pull_norms(), smallest)
 
 
 def storage_errors(design: Design) -> Array:

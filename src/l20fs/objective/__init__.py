@@ -48,8 +48,7 @@ def make_problem(
     kind = GramLeastSquares if design.vectors == "features" else LeastSquares
     problem = kind(X, Y, design=design, **options)
     if isinstance(scale, str) and scale == "auto" and design.scale_rule == "moderated":
-        explained = design.squared_lengths(problem.targets)
-        if not _tell_less(design, explained):
+        if not _tell_less(design, problem.squared_target_products()):
             return problem
         return make_problem(X, Y, scale="zscore", **units, **options)
     return problem
@@ -58,11 +57,14 @@ def make_problem(
 def _tell_less(design: Design, explained: Array) -> bool:
     """Return whether features that vary more explain clearly less, by the squared products of features and targets."""
     seen = design.column_energy > 0.0  # neither constant nor so small beside the others that its square underflows
-    energy = design.column_energy[seen]
-    share = explained[seen] / energy
+    is_seen = slice(None) if seen.all() else seen
+    energy = design.column_energy[is_seen]
+    share = explained[is_seen] / energy
     share /= share.max() or 1.0  # the units of the targets do not matter, nor do their squares underflow
-    log_deviation = 0.5 * np.log(energy) + np.log(design.scale[seen])
+    log_deviation = np.log(np.sqrt(energy) * design.scale[is_seen])
     if not (np.ptp(share) and np.ptp(log_deviation)):
         return False
-    correlation = np.corrcoef(log_deviation, share)[0, 1]
+    share -= share.mean()
+    log_deviation -= log_deviation.mean()
+    correlation = share @ log_deviation / np.sqrt((share @ share) * (log_deviation @ log_deviation))
     return bool(correlation < -max(CONTRARY_CORRELATION, 2.0 / np.sqrt(len(energy))))

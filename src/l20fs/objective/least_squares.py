@@ -167,11 +167,24 @@ class LeastSquares:
         bend = float(np.vdot(image, image))
         return bend + self.ridge * float(np.vdot(values, values)) if self.ridge else bend
 
+    @cached_property
+    def target_products(self) -> Any:
+        """Products of all features with the targets, on the device of X; takes one pass over X, once."""
+        return self.design.products(self.design.place.send(self.targets))
+
+    def squared_target_products(self) -> Array:
+        """Return the squared norm of the products of each feature with the targets."""
+        if self.design.location != "device":
+            return self.design.squared_lengths(self.targets)
+        place, products = self.design.place, self.target_products
+        return place.fetch(place.xp.sum(products * products, axis=0))
+
     def gradient(self, residual: Array, rows: Array, values: Array) -> Gradient:
         """Return the gradient of f at the weights ``values`` of the features ``rows``; takes one pass over X."""
         design, ridge_term = self.design, self._ridge_term(values)
         if design.location == "device":
-            return DeviceGradient(design.place, design.products(design.place.send(residual)), rows, ridge_term)
+            products = design.products(design.place.send(residual)) if len(rows) else -self.target_products
+            return DeviceGradient(design.place, products, rows, ridge_term)
         if design.location == "blocks":
             return BlockGradient(design, residual, rows, ridge_term)
         products = design.pull(residual)
