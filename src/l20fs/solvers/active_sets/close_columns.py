@@ -90,7 +90,7 @@ def measure_group(problem: LeastSquares, basis: Basis, residual: Any, members: A
     below = root * np.eye(len(members) if problem.ridge else 0, len(members)).T
     lines = np.hstack([as_numpy(found.rest), found.lifted, below])
     weights = basis.weights(basis.size)
-    whole_residual = np.hstack([as_numpy(residual), -root * weights, np.zeros((len(residual), below.shape[1]))])
+    whole_residual = np.hstack([as_numpy(residual), -root * weights, np.zeros((problem.n_targets, below.shape[1]))])
     # As orthogonal coordinates of the remainders: their number is that of the members, not that of the samples.
     directions, triangle = np.linalg.qr(lines.T)
     return CloseGroup(triangle.T, whole_residual @ directions, found.coordinates, smallest_room)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from l20fs.objective.least_squares import LeastSquares
-from l20fs.objective.prox import squared_row_norms
+from l20fs.objective.prox import order_descending, squared_row_norms
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.solvers.active_sets.basis import SampleBasis
 from l20fs.solvers.active_sets.close_columns import CloseColumns, measure_columns
@@ -33,6 +33,9 @@ from l20fs.typing import Array
 
 #: Up to so many numbers of a long vector are changed one by one; more by a mask.
 FEW = 32
+
+#: So many times the leading units are fetched, so that equal ones are put in order on the host.
+MORE_THAN_LEADING = 4
 
 
 class TurningBasis(SampleBasis):
@@ -164,6 +167,14 @@ class DeviceUnits(RowActiveSet):
     def best_merit(self) -> float:
         return float(self._place.xp.max(self._admitted(self.merits())))
 
+    def leading(self, n_units: int) -> tuple[Array, Array]:
+        xp, merits = self._place.xp, self.merits()
+        n_near = min(MORE_THAN_LEADING * n_units, merits.shape[0])  # of equal merits the lowest unit comes first
+        units = xp.sort(xp.argsort(merits, descending=True)[:n_near])
+        merits_here = self._place.fetch(xp.take(merits, units))
+        order = order_descending(merits_here, rtol=self.problem.tie)[:n_units]
+        return self._place.fetch(units)[order], merits_here[order]
+
     def _best(self, values: Any) -> tuple[int, float]:
         return self._first(values, self._place.xp.max(values) * (1.0 - self.problem.tie))
 
@@ -177,7 +188,7 @@ class DeviceUnits(RowActiveSet):
         if self.penalty.is_even:
             return super().best_addition(alpha)
         xp, gains = self._place.xp, self._admitted(self.gains())
-        worth = xp.where(gains > self._negligible, gains, xp.full_like(gains, -np.inf)) - alpha * self._prices
+        worth = xp.where(gains > self._negligible, gains, xp.full_like(gains, -np.inf)) - float(alpha) * self._prices
         return self._first(worth, xp.max(worth) - self.problem.tie * xp.max(gains))
 
     def _parts(self, n_lines: int) -> list[slice]:
@@ -215,7 +226,7 @@ class DeviceRows(DeviceUnits):
         allowed = self._allowed_exchanges()
         leaving, best = self.basis.prepare(turns), None
         for start in range(0, len(turns), LINES_PER_PASS):
-            some = slice(start, start + LINES_PER_PASS)
+            some = slice(start, min(start + LINES_PER_PASS, len(turns)))
             found = self._best_without(leaving[some, :], targets[some], some, alpha, allowed)
             best = found if best is None else xp.maximum(best, found)
         if len(close.rows):
@@ -243,7 +254,7 @@ class DeviceRows(DeviceUnits):
                 costs_left = place.send(self.unit_costs[self.n_fixed :][some, None])
                 nothing = xp.full_like(values, -np.inf)
                 values = xp.where(values > 2.0 * self._negligible, values, nothing)
-                values += 2.0 * alpha * (costs_left - self._prices[part])
+                values += 2.0 * float(alpha) * (costs_left - self._prices[part])
             values -= worth
             if allowed is not None:
                 values = xp.where(place.send(allowed[some, part]), values, xp.full_like(values, -np.inf))
@@ -270,7 +281,7 @@ class DeviceRows(DeviceUnits):
             only = CloseColumns(close.rows[here], close.room[here], close.products[:, here], close.coordinates[here])
             return self._close_gains(turns, targets, only)
         row = np.array([unit])
-        images = self.basis._inner(leaving, self.basis.columns(row))
+        images = self._place.fetch(leaving @ self.basis.columns(row).T)
         products = self._place.fetch(self.products[:, unit : unit + 1])
         room, needed_room = self.problem.ridge + self._at(self.energies, row), self._at(self._needed_room, row)
         return gains_without(images, targets, products, room, needed_room)
@@ -335,7 +346,7 @@ class DeviceGroups(DeviceUnits, GroupActiveSet):
             # What brings nothing is no exchange, however cheap it is.
             values = xp.where(gains > self._negligible, gains - worth, xp.full_like(gains, -np.inf))
             if not self.penalty.is_even:
-                values = values + alpha * (float(self.unit_costs[position]) - self._prices)
+                values = values + float(alpha) * (float(self.unit_costs[position]) - self._prices)
             if allowed is not None:
                 values = xp.where(place.send(allowed[position - self.n_fixed]), values, xp.full_like(values, -np.inf))
             is_better = values > best + self.problem.tie * (xp.abs(best) + most)
@@ -363,7 +374,7 @@ class DeviceGroupBlocks(GroupBlocks):
         xp, (n_groups, size) = self._place.xp, self.members.shape
         step, found = max(1, PART_ELEMENTS // (size * self._design.n_samples)), []
         for first in range(0, n_groups, step):
-            rows = self._rows[first * size : (first + step) * size]
+            rows = self._rows[first * size : min(first + step, n_groups) * size]
             lines = xp.reshape(self._design.lines(rows, xp.float64), (-1, size, self._design.n_samples))
             found.append(lines @ lines.mT)
         return xp.concat(found)

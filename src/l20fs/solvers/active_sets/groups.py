@@ -99,7 +99,7 @@ class GroupActiveSet(RowActiveSet):
         others = type(self)(self.problem, units, self.penalty)
         gains = others.gains()
         gains[self._units[position]] = 0.0
-        return gains, others.loss - self.loss
+        return gains, float(others.loss - self.loss)
 
     def _close_group(self, unit: int) -> CloseGroup:
         """Measure what is left of the columns of a unit: rounding may have eaten it in the blocks."""

@@ -27,7 +27,7 @@ from l20fs.design import BLOCK_ELEMENTS, clear_rooms, smallest_rooms
 from l20fs.inputs.devices import as_numpy
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.panel_completion import Admission
-from l20fs.objective.prox import squared_row_norms
+from l20fs.objective.prox import order_descending, squared_row_norms
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.solvers.active_sets.basis import Basis, Triangle, make_basis
 from l20fs.solvers.active_sets.close_columns import NO_COLUMNS, CloseColumns, measure_columns
@@ -320,6 +320,12 @@ class RowActiveSet(ActiveSet):
 
     def merits(self) -> Any:
         return self._per_cost(self.gains())
+
+    def leading(self, n_units: int) -> tuple[Array, Array]:
+        """Return the units with the highest merits, best first, and their merits."""
+        merits = self.merits()
+        units = order_descending(merits, rtol=self.problem.tie)[:n_units]
+        return units, merits[units]
 
     def _best(self, values: Any) -> tuple[int, float]:
         """Return the first of the units with the highest of some values, up to rounding errors, and its value."""
