@@ -6,7 +6,6 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from l20fs.inputs.devices import Place, as_numpy, is_device_array
@@ -23,6 +22,7 @@ def beside(X: Any, values: Array) -> Any:
 
     Examples
     --------
+    >>> import numpy as np
     >>> beside([[1.0]], np.array([2]))
     array([2])
     """

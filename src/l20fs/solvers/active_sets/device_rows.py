@@ -1,15 +1,16 @@
 r"""Active sets beside an X on a device, for additions, removals and exchanges of rows and of groups.
 
-They are those of :mod:`~l20fs.solvers.active_sets.rows` and :mod:`~l20fs.solvers.active_sets.groups`. All that is as long as X
-has samples or features is an array of the library of X and stays there; only matrices of the size of the panel, and the unit
-that was found, come to the host. Exchanges are judged for some lines and some features at a time, so that the memory does
-not grow with the number of pairs.
+They are those of :mod:`~l20fs.solvers.active_sets.rows` and :mod:`~l20fs.solvers.active_sets.groups`. All that is as long as
+X has samples or features is an array of the library of X and stays there; only matrices of the size of the panel, and the
+unit that was found, come to the host. Exchanges are judged for some lines and some features at a time, so that the memory
+does not grow with the number of pairs.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -95,11 +96,11 @@ class DeviceUnits(RowActiveSet):
         self._place = self._design.place
         super().__init__(problem, units, penalty)
 
-    def _lay_out(self) -> None:
+    def _lay_out(self, products: Any) -> None:
         xp, place, design = self._place.xp, self._place, self._design
         self.basis = TurningBasis(self.problem)
         self.residual = place.send(self.problem.targets)
-        self.products = xp.astype(design.products(self.residual), xp.float64)
+        self.products = products
         self.energies = place.send(design.column_energy)
         self._needed_room = place.send(self._clear_room)
         self._is_dependent = xp.zeros(design.n_features, dtype=xp.bool, device=place.device)
@@ -109,9 +110,17 @@ class DeviceUnits(RowActiveSet):
     def _column(self, row: int, *, alone: bool = False) -> Any:
         return self.basis.columns(np.array([row]))[0, :]
 
-    def _pull(self, directions: list[Any]) -> Any:
-        xp = self._place.xp
-        return xp.astype(self._design.products(xp.stack(directions)), xp.float64)
+    @property
+    def _pull(self) -> Callable[[Any], Any]:
+        return self._pull_there
+
+    def _pull_there(self, lines: Any) -> Any:
+        """Return products in float64; lines of the host are sent."""
+        lines = self._place.send(lines) if isinstance(lines, np.ndarray) else lines
+        return self._place.xp.astype(self._design.products(lines), self._place.xp.float64)
+
+    def _stacked(self, directions: list[Any]) -> Any:
+        return self._place.xp.stack(directions)
 
     def _moved(self, direction: Any, target: Array) -> Any:
         return self.residual + self._place.send(target)[:, None] * direction[None, :]
@@ -122,7 +131,7 @@ class DeviceUnits(RowActiveSet):
         if self._n_changes % REFRESH_EVERY:
             self.products += self._place.send(sign * target)[:, None] * image[None, :]
         else:
-            self.products = xp.astype(self._design.products(self.residual), xp.float64)
+            self.products = self._pull_there(self.residual)
         self.energies += sign * (image * image)
 
     def _at(self, vector: Any, rows: Array) -> Array:
@@ -300,6 +309,8 @@ class DeviceGroups(DeviceUnits, GroupActiveSet):
     ([0], [0, 2], 0.5)
     """
 
+    _blocks: list[Any]
+
     def _make_blocks(self, members: Array) -> GroupBlocks:
         return DeviceGroupBlocks(self.problem, members)
 
@@ -308,7 +319,7 @@ class DeviceGroups(DeviceUnits, GroupActiveSet):
 
     def _gains_without(self, turns: Array, images: Any, targets: Array) -> Any:
         xp, place = self._place.xp, self._place
-        found, close, units = [], [NO_ROWS], []
+        found, close = [], [NO_ROWS]
         targets_there = place.send(targets.T)
         for blocks in self._blocks:
             products, left = blocks.part_of(self.products), None
@@ -318,14 +329,19 @@ class DeviceGroups(DeviceUnits, GroupActiveSet):
                 products = products + xp.reshape(moved, products.shape)
             gains, is_clear = blocks.gains(products, left, self.problem.ridge, self._needed_room)
             found.append(gains)
-            units.append(self.penalty.unit_of[blocks.members[:, 0]])
             if self._may_be_close:
-                close.append(units[-1][place.fetch(xp.nonzero(~is_clear)[0])])
-        gains = xp.take(xp.concat(found), place.send(np.argsort(np.concatenate(units))))
+                close.append(self.penalty.unit_of[blocks.members[place.fetch(xp.nonzero(~is_clear)[0]), 0]])
+        gains = xp.take(xp.concat(found), self._places)
         measured = np.concatenate(close)
         if not len(measured):
             return gains
         return self._with(gains, measured, [self._close_group(unit).gain(turns, targets) for unit in measured.tolist()])
+
+    @cached_property
+    def _places(self) -> Any:
+        """Return the place of each unit among those of all blocks."""
+        units = [self.penalty.unit_of[blocks.members[:, 0]] for blocks in self._blocks]
+        return self._place.send(np.argsort(np.concatenate(units)))
 
     def _may_gain(self) -> Array:
         may_gain = self._place.fetch(self._needed_room) < np.inf
@@ -339,7 +355,7 @@ class DeviceGroups(DeviceUnits, GroupActiveSet):
             return Exchange(-1, -1, -math.inf)
         most = float(self.removal_losses()[self.n_fixed :].max())
         allowed, passed_over = self._allowed_exchanges(), self._measure_passed_over()
-        best = place.send(np.full(self.penalty.n_units, -np.inf))
+        best = xp.full(self.penalty.n_units, -np.inf, dtype=xp.float64, device=place.device)
         who = xp.zeros(self.penalty.n_units, dtype=xp.int64, device=place.device)
         for position in removable:
             gains, worth = self._gains_for(position, passed_over)
@@ -349,8 +365,9 @@ class DeviceGroups(DeviceUnits, GroupActiveSet):
                 values = values + float(alpha) * (float(self.unit_costs[position]) - self._prices)
             if allowed is not None:
                 values = xp.where(place.send(allowed[position - self.n_fixed]), values, xp.full_like(values, -np.inf))
-            is_better = values > best + self.problem.tie * (xp.abs(best) + most)
-            is_better = is_better | ((best == -np.inf) & (values > -np.inf))
+            is_first = best == -np.inf
+            before = xp.where(is_first, xp.zeros_like(best), best)
+            is_better = is_first | (values > before + self.problem.tie * (xp.abs(before) + most))
             best = xp.where(is_better, values, best)
             who = xp.where(is_better, xp.full_like(who, position), who)
         highest = float(xp.max(best))
@@ -418,9 +435,7 @@ def gains_there(xp: Any, products: Any, room: Any, needed_room: Any) -> Any:
     return squares / xp.where(room > needed_room, 2.0 * room, xp.full_like(room, np.inf))
 
 
-def gains_without_there(
-    xp: Any, images: Any, targets: Any, lengths: Any, products: Any, room: Any, needed_room: Any
-) -> Any:
+def gains_without_there(xp: Any, images: Any, targets: Any, lengths: Any, products: Any, room: Any, needed_room: Any) -> Any:
     """Return twice the decrease of h by each feature if one line had left the basis.
 
     It is :func:`~l20fs.solvers.active_sets.rows.gains_without` by the array API; ``lengths`` are the squared norms of the

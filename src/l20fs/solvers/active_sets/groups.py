@@ -128,7 +128,7 @@ class GroupActiveSet(RowActiveSet):
         members = self.penalty.members[unit]
         self._set_room(members, self._smallest_room[members])
         if self._is_incomplete():
-            self._build(self._units)
+            self._build(self._units, self._pull(self.problem.targets))
 
     def _passed_over(self) -> Array:
         """Return the members of selected units that depend on others and have no weight."""

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -144,7 +144,7 @@ class ActiveSet(ABC):
 
     @abstractmethod
     def merits(self) -> Any:
-        """Return the gain per cost of each unit: the lambda below which it pays; an array of NumPy or of the library of X."""
+        """Return the gain per cost of each unit: the lambda below which it pays; of NumPy, or of the library of X."""
 
     def best_merit(self) -> float:
         """Return the highest merit of a unit that may enter."""
@@ -213,10 +213,15 @@ class RowActiveSet(ActiveSet):
 
     def __init__(self, problem: LeastSquares, units: Iterable[int] = (), penalty: RowPenalty | None = None) -> None:
         super().__init__(problem, penalty)
-        self._build(units)
+        self._build(units, self._pull(problem.targets))
 
-    def _build(self, units: Iterable[int]) -> None:
-        """Begin with the given units and what is included."""
+    @property
+    def _pull(self) -> Callable[[Any], Any]:
+        """Product of all features with some lines, where X is: one pass over X."""
+        return self.problem.design.pull
+
+    def _build(self, units: Iterable[int], products: Any) -> None:
+        """Begin with the given units and what is included; ``products`` are those of the targets."""
         problem, design = self.problem, self.problem.design
         self.losses, self.n_fixed = [problem.null_loss], 0
         may_enter = self.penalty.may_enter(design.varies)
@@ -225,24 +230,25 @@ class RowActiveSet(ActiveSet):
         self._may_be_close = design.vectors == "samples" and problem.ridge <= float(self._clear_room[may_enter].max())
         self._close: CloseColumns | None = None  # of the present rows
         self._n_changes = 0
-        self._lay_out()
+        self._lay_out(products)
         # With the Gram matrix at hand, or on its way, there is no pass to be spared; on a device passes are short.
-        is_near = design.vectors == "features" or design.location == "device" or (
-            design.n_features * design.n_samples * problem.dtype.itemsize <= SMALL_BYTES
+        is_near = (
+            design.vectors == "features"
+            or design.location == "device"
+            or (design.n_features * design.n_samples * problem.dtype.itemsize <= SMALL_BYTES)
         )
         self._ahead = 1 if is_near else FIRST_AHEAD
         self._start_from([int(unit) for unit in units])
 
-    def _lay_out(self) -> None:
+    def _lay_out(self, products: Any) -> None:
         """Make the basis, and what is as long as X has samples or features, where X is."""
-        design, targets = self.problem.design, self.problem.targets
         self.basis: Basis = make_basis(self.problem)
-        self.residual: Any = targets.copy()
-        self.products: Any = _in_float64(design.pull(targets))
-        self.energies: Any = design.column_energy.copy()
+        self.residual: Any = self.problem.targets.copy()
+        self.products: Any = _in_float64(products)
+        self.energies: Any = self.problem.design.column_energy.copy()
         self._work = np.empty_like(self.products)
         self._needed_room: Any = self._clear_room.copy()  # infinite for the selected rows
-        self._is_dependent: Any = np.zeros(design.n_features, dtype=bool)
+        self._is_dependent: Any = np.zeros(self.problem.n_features, dtype=bool)
 
     def _start_from(self, units: list[int]) -> None:
         """Add the included units, as far as they are independent, and the given ones."""
@@ -264,13 +270,12 @@ class RowActiveSet(ActiveSet):
             directions.append(direction)
         self.residual = residual
         if directions:
-            images = self._pull(directions)
+            images = self._pull(self._stacked(directions))
             for number, direction in enumerate(directions):
                 self._apply(first + number, direction, self.basis.targets[first + number], images[number, :])
 
-    def _pull(self, directions: list[Any]) -> Any:
-        """Return the products of all features with some directions: one pass over X."""
-        return self.problem.design.pull(np.array(directions))
+    def _stacked(self, directions: list[Any]) -> Any:
+        return np.array(directions)
 
     def _moved(self, direction: Any, target: Array) -> Any:
         """Return the residual with a direction times a target added."""
@@ -380,7 +385,7 @@ class RowActiveSet(ActiveSet):
         if self.admission is not None:
             self.admission.follow(unit, self.panel)
         direction, target = self._extend(unit)
-        self._apply(self.basis.size - 1, direction, target, self._pull([direction])[0, :])
+        self._apply(self.basis.size - 1, direction, target, self._pull(direction[None, :])[0, :])
 
     def remove(self, position: int) -> None:
         """Remove the unit at a position of ``units``: one pass over X, or none if its images are stored."""
@@ -394,7 +399,7 @@ class RowActiveSet(ActiveSet):
         self._change(direction, target, image, sign=1.0)
         # The basis was turned, so what the rows bring one after the other is no longer what they brought when they came.
         brought = squared_row_norms(self.basis.targets)
-        self.losses = [self.problem.null_loss, *(self.problem.null_loss - 0.5 * np.cumsum(brought))]
+        self.losses = [self.problem.null_loss, *(self.problem.null_loss - 0.5 * np.cumsum(brought)).tolist()]
 
     def grow(self, n_units: int, least: float = 0.0) -> int:
         is_free = self.admission is None or self.admission.is_open(self.panel)
@@ -404,6 +409,8 @@ class RowActiveSet(ActiveSet):
             merits = self._admitted(self.merits())
             unit, merit = self._best(merits)
             if merit <= (0.0 if self.is_filling else least):  # what a lower limit asks for has no price
+                return n_added
+            if self.loss <= self._negligible and not self.is_filling:  # what is left is rounding
                 return n_added
             self.add(unit)
         return n_added + 1
