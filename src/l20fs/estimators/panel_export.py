@@ -22,8 +22,9 @@ from l20fs.estimators.models import L20Classifier
 from l20fs.estimators.panels import excluded_features, largest_k, ranked_units
 from l20fs.estimators.selection_table import feature_names, likeness
 from l20fs.estimators.selector import L20Selector
+from l20fs.evaluation.engine import dense_columns
 from l20fs.evaluation.judges import RefittedRule, rules_of
-from l20fs.inputs.devices import Place, is_device_array
+from l20fs.inputs.devices import is_device_array
 from l20fs.inputs.frames import collected_targets
 from l20fs.inputs.names import NamedColumns
 from l20fs.inputs.nuisances import with_nuisances
@@ -335,8 +336,7 @@ def refuse_other_data(problem: LeastSquares, x_mean: Array, y_mean: Array, names
 def read_dense(X: Any, columns: Array) -> Array:
     """Return some columns as a dense array of float64."""
     if is_device_array(X):
-        place = Place(X)
-        return place.fetch(place.xp.take(X, place.send(columns), axis=1)).astype(np.float64, copy=False)
+        return dense_columns(X, columns).astype(np.float64, copy=False)
     found = columns_of(X, columns) if comes_in_blocks(X) else X[:, columns]
     found = found.compute() if is_dask(found) else found
     return np.asarray(found.toarray() if sp.issparse(found) else found, dtype=np.float64)
