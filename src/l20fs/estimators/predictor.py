@@ -8,12 +8,25 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn.utils.metaestimators import available_if
 
+from l20fs.inputs.devices import Place, as_numpy, is_device_array
 from l20fs.inputs.targets import Targets
 from l20fs.prediction.calibration import log_of
 from l20fs.typing import Array
 
 if TYPE_CHECKING:
     from l20fs.prediction.panel import Panel
+
+
+def beside(X: Any, values: Array) -> Any:
+    """Return numbers as an array on the device of X, if X is on one; texts and other objects stay NumPy arrays.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> beside([[1.0]], np.array([2]))
+    array([2])
+    """
+    return Place(X).send(values) if is_device_array(X) and values.dtype.kind in "biuf" else values
 
 
 class Predictor:
@@ -24,7 +37,7 @@ class Predictor:
         """Return the model with the rules, how it encodes y, X as it takes it, and what the panel should know of both."""
 
     @available_if(lambda self: hasattr(self, "predict_proba"))  # type: ignore[untyped-decorator]
-    def predict_log_proba(self, X: Any) -> Array:
+    def predict_log_proba(self, X: Any) -> Any:
         """Return the logarithms of :meth:`predict_proba`.
 
         Parameters
@@ -35,9 +48,10 @@ class Predictor:
         Returns
         -------
         array of shape (n_samples, n_classes)
-            Logarithms of the probabilities.
+            Logarithms of the probabilities, where X is.
         """
-        return log_of(self.predict_proba(X))  # type: ignore[attr-defined]  # it is there, as this method is
+        probabilities = self.predict_proba(X)  # type: ignore[attr-defined]  # it is there, as this method is
+        return beside(X, log_of(as_numpy(probabilities)))
 
     def to_panel(
         self,
