@@ -41,9 +41,10 @@ from l20fs.design.column_scale import checked_scale
 from l20fs.design.columns import ColumnDesign
 from l20fs.design.dense import DenseDesign
 from l20fs.design.device import DeviceDesign
+from l20fs.design.device_parts import SharedDeviceMatrix
 from l20fs.design.gram import GramDesign
 from l20fs.design.moments import LEAST_RANGE
-from l20fs.design.parts import Part, SharedMatrix
+from l20fs.design.parts import Part, SharedMatrix, SharedSamples
 from l20fs.design.sample_weights import SampleWeights
 from l20fs.design.sparse import SparseDesign
 from l20fs.design.tiles import BLOCK_ELEMENTS
@@ -153,7 +154,10 @@ def share_samples(X: Any) -> Part:
     >>> make_design(samples[[0, 1]]).mean
     array([1.5])
     """
-    shared = SharedBlocks(X, _choose_design) if isinstance(X, Blocks) else SharedMatrix(X)
+    if isinstance(X, Blocks):
+        shared: SharedSamples = SharedBlocks(X, _choose_design)
+    else:
+        shared = SharedDeviceMatrix(X) if is_device_array(X) else SharedMatrix(X)
     return Part(shared, np.arange(X.shape[0]))
 
 

@@ -85,8 +85,17 @@ class DeviceDesign(Design):
             self._base, moved = self._centred(X, shift)
             shift, length = self._measure(self._base)
             shift[small], length[small] = (origin - moved[small]) + offset, small_length
-        self.mean = moved + shift
+        self._origin, self.mean = moved, moved + shift
         return shift, length
+
+    @property
+    def origin(self) -> Array:
+        return self._origin
+
+    @property
+    def values(self) -> Any:
+        """X as it is multiplied, before it is divided by the scale."""
+        return self._base
 
     def _adjust(self, X: Any, basis: Array, shift: Array, before: Array) -> tuple[Array, Array]:
         """Project nuisances out of a centred copy; return its correction, which is zero, and the norms that are left."""
@@ -159,7 +168,7 @@ class DeviceDesign(Design):
 
     def _measure_part(self, X: Any, features: Array) -> Array:
         xp, place = self.place.xp, self.place
-        part = xp.take(X, place.send(features), axis=1)
+        part = self._columns(X, place.send(features))
         low, high = (place.fetch(extremes(part, axis=0)).astype(np.float64) for extremes in (xp.min, xp.max))
         nothing = np.zeros(len(features))
         peak = np.maximum(np.abs(low), np.abs(high))
@@ -170,6 +179,23 @@ class DeviceDesign(Design):
         found = Moments(*map(place.fetch, centre_exactly(part, self._weights, xp)))
         found = found if self.sample_weights.fit_intercept else found.about_zero
         return np.array([found.origin, found.offset, found.length]) * unit
+
+    def _columns(self, X: Any, features: Any) -> Any:
+        """Return the values of some features, an array on the device."""
+        return self.place.take(X, features, 1)
+
+    def weighted_sums(self, weights: Array) -> tuple[Array, Array]:
+        xp, place = self.place.xp, self.place
+        lines, found = place.send(weights, self.array_dtype), []
+        step = max(1, PART_ELEMENTS // self.n_samples)
+        for start in range(0, self.n_features, step):
+            block = slice(start, min(start + step, self.n_features))
+            part = self._base[:, block] * self._inverse[block]
+            sums = lines @ part
+            part *= part
+            found.append(xp.stack([sums, lines @ part]))
+        sums, squares = place.fetch(xp.concat(found, axis=2)).astype(np.float64)
+        return sums, squares
 
     def products(self, residual: Any) -> Any:
         """Return ``R @ X~`` on the device, (n_rows, n_features), for a residual on the device; one pass over X."""

@@ -5,7 +5,42 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Generic, TypeVar
+
+Value = TypeVar("Value")
+
+
+class computed_once(Generic[Value]):  # noqa: N801 - as the one of functools
+    """Attribute that is computed when it is first read.
+
+    That of functools has a lock in Python 3.11, which all instances of a class share: two threads of a meeting whose
+    attributes ask for something would wait for each other.
+
+    Examples
+    --------
+    >>> class Square:
+    ...     @computed_once
+    ...     def area(self) -> int:
+    ...         print("once")
+    ...         return 4
+    >>> square = Square()
+    >>> square.area + square.area
+    once
+    8
+    """
+
+    def __init__(self, compute: Callable[[Any], Value]) -> None:
+        self._compute, self.__doc__ = compute, compute.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Value:
+        if instance is None:
+            return self  # type: ignore[return-value]  # the attribute of the class, for documentation
+        value: Value = self._compute(instance)
+        instance.__dict__[self._name] = value
+        return value
 
 
 class CancelledError(Exception):

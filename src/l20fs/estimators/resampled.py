@@ -12,6 +12,7 @@ from l20fs.estimators.base import BaseSelector
 from l20fs.estimators.penalty import penalty_of
 from l20fs.estimators.selector import L20Selector
 from l20fs.evaluation.resampling import Pairs
+from l20fs.inputs.devices import Place, is_device_array
 from l20fs.inputs.targets import Targets, forget_absent_classes
 from l20fs.storage.keyed_store import Key, KeyedStore
 from l20fs.typing import Array
@@ -64,12 +65,20 @@ class Work(NamedTuple):
         forget_absent_classes(selector, y)
         metadata = {name: values[rows] for name, values in self.metadata.items()}
         try:
-            selector.fit(self.X[rows], y, **metadata)
+            selector.fit(samples_of(self.X, rows), y, **metadata)
         except ValueError as error:
             raise ValueError(
                 f"Resample {resample + 1} of {self.n_resamples}, with {len(rows)} samples, failed: {error}"
             ) from error
         return pick_best(selector, self.units)
+
+
+def samples_of(X: Any, rows: Array) -> Any:
+    """Return some samples of X, where X is."""
+    if not is_device_array(X):
+        return X[rows]
+    place = Place(X)
+    return place.take(X, place.send(rows))
 
 
 class Units(NamedTuple):

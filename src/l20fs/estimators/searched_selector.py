@@ -19,6 +19,7 @@ from l20fs.estimators.predictor import Predictor
 from l20fs.estimators.selection_table import feature_names, without_names
 from l20fs.evaluation.choice import choose
 from l20fs.evaluation.preprocessing import Preprocessing, names_after, values_of
+from l20fs.inputs.devices import as_numpy, is_device_array
 from l20fs.inputs.frames import collected
 from l20fs.inputs.names import NamedColumns
 from l20fs.inputs.targets import Targets
@@ -243,6 +244,8 @@ class SearchedSelector(Predictor, BaseSelector):
             )
         if self.preprocess_ is None:
             X = collected(X)
+            if is_device_array(X):
+                return self.estimator_, as_numpy(self._transform_there(X))
             refuse_blocks(X, type(self.estimator_).__name__, instead="")
             refuse_foreign_array(X, "X")
             X = validate_data(self, X, reset=False, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32])
@@ -262,13 +265,13 @@ class SearchedSelector(Predictor, BaseSelector):
             Labels or numbers.
         """
         predictor, X = self._predictor(X)
-        return np.asarray(predictor.predict(X))
+        return _as_array(predictor.predict(X))
 
     @available_if(lambda self: hasattr(self._judged.unfitted, "decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> Array:
         """Score the classes with the selected features."""
         predictor, X = self._predictor(X)
-        return np.asarray(predictor.decision_function(X))
+        return _as_array(predictor.decision_function(X))
 
     @available_if(lambda self: hasattr(self._judged.unfitted, "predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:
@@ -288,7 +291,7 @@ class SearchedSelector(Predictor, BaseSelector):
             Probabilities of the classes in the order of ``classes_``.
         """
         predictor, X = self._predictor(X)
-        return np.asarray(predictor.predict_proba(X))
+        return _as_array(predictor.predict_proba(X))
 
     @available_if(lambda self: self._judged.classifies)  # type: ignore[untyped-decorator]
     def calibration_for(self, k: Size) -> Calibration:
@@ -338,3 +341,8 @@ class SearchedSelector(Predictor, BaseSelector):
 
     def __sklearn_tags__(self) -> Tags:
         return Preprocessing(self.preprocess).tag(self._judged.tag(super().__sklearn_tags__()))
+
+
+def _as_array(values: Any) -> Any:
+    """Return an array of NumPy, or of the library of X."""
+    return values if is_device_array(values) else np.asarray(values)

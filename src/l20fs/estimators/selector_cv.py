@@ -180,6 +180,7 @@ class L20SelectorCV(SearchedSelector):
     size_rules = ("best", "1se")
     takes_sparse = True
     takes_blocks = True
+    takes_device_arrays = True
     # Groups (donors, batches) are for the splits, so they are wanted wherever there are some.
     __metadata_request__fit = {"groups": True}  # noqa: RUF012
 

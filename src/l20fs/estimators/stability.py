@@ -27,8 +27,9 @@ from l20fs.evaluation.parallel import results_of, results_together
 from l20fs.evaluation.resampling import plan_pairs
 from l20fs.evaluation.stability_index import Bound, Stability, expected_false, nogueira
 from l20fs.inputs.constraints import by_index
+from l20fs.inputs.devices import as_numpy, is_device_array
 from l20fs.inputs.targets import Targets, encode_targets, warn_of_numbers_as_labels
-from l20fs.inputs.validation import check_choice, check_number, validate_input
+from l20fs.inputs.validation import check_choice, check_number, validate_device_input, validate_input
 from l20fs.storage.files import writable_folder
 from l20fs.storage.keyed_store import KeyedStore
 from l20fs.typing import Array, Size
@@ -147,6 +148,7 @@ class StabilitySelector(BaseSelector):
     )
     allows_none = True
     takes_blocks = True
+    takes_device_arrays = True
     # Groups have no other use than this one: a pipeline hands them over without being asked to.
     __metadata_request__fit = {"groups": True}  # noqa: RUF012
 
@@ -233,7 +235,7 @@ class StabilitySelector(BaseSelector):
         store = None
         if self.checkpoint is not None:
             draws = {"seed": pairs.seed, "fraction": pairs.fraction, "units": pairs.units, "counted": self._units.of}
-            data = probe(X) if is_blocks(X) else X
+            data = probe(X) if is_blocks(X) else as_numpy(X)
             causes = {"selector": selector, "X": data, "y": y, "metadata": metadata, **draws}
             store = KeyedStore(writable_folder(self.checkpoint, "checkpoint"), causes)
         X = share_samples(X) if getattr(selector, "takes_parts", False) else X
@@ -254,8 +256,9 @@ class StabilitySelector(BaseSelector):
         """Return the results of some resamples, computed side by side."""
         if isinstance(work.X, Part):
             return results_together(work.pick, list(missing), work.X)
-        # A file is read by this process; its blocks are worked on side by side.
-        return results_of(work.pick, missing, 1 if is_blocks(work.X) else self.n_jobs)
+        # A file is read by this process, where its blocks are worked on side by side; so are arrays on a device.
+        is_here = is_blocks(work.X) or is_device_array(work.X)
+        return results_of(work.pick, missing, 1 if is_here else self.n_jobs)
 
     def _report(self, progress: ResampleProgress) -> None:
         if self.verbose:
@@ -496,6 +499,9 @@ class StabilitySelector(BaseSelector):
         if getattr(selector, "takes_blocks", False) and (is_dask_frame(X) or comes_in_blocks(X, max_memory)):
             return self._validate_blocks(X, y, max_memory)
         refuse_blocks(X, type(selector).__name__)
+        if is_device_array(X) and getattr(selector, "takes_device_arrays", False):
+            X, y = validate_device_input(self, X, y)
+            return X, self._encode(y)
         # The tags of a selector of another package need not say that it has a use for y, and its fit takes it anyway.
         supervised = not _ignores_targets(selector) and (y is not None or tags.target_tags.required)
         X, y = validate_input(

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold, check_cv
 
 from l20fs.evaluation.resampling import encode_groups
+from l20fs.inputs.devices import is_device_array
 from l20fs.typing import Array
 
 #: Default number of folds.
@@ -36,6 +37,7 @@ def make_folds(cv: Any, X: Any, y: Array, groups: Any, *, classify: bool) -> lis
         if is_number:
             cv = (StratifiedGroupKFold if classify else GroupKFold)(int(n_splits))
     splitter = check_cv(cv, y, classifier=classify)
+    X = np.zeros((X.shape[0], 1)) if is_device_array(X) else X  # splitters look at the number of samples
     if classify and is_number and groups is None:
         warn_of_rare_classes(y, splitter.get_n_splits(X, y, groups))
     with warnings.catch_warnings():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from l20fs.design import (
     refuse_extreme_targets,
     smallest_rooms,
 )
+from l20fs.design.meeting import computed_once
 from l20fs.objective.gradients import BlockGradient, DeviceGradient, Gradient, HostGradient
 from l20fs.typing import Array
 
@@ -167,7 +167,7 @@ class LeastSquares:
         bend = float(np.vdot(image, image))
         return bend + self.ridge * float(np.vdot(values, values)) if self.ridge else bend
 
-    @cached_property
+    @computed_once
     def target_products(self) -> Any:
         """Products of all features with the targets, on the device of X; takes one pass over X, once."""
         return self.design.products(self.design.place.send(self.targets))
@@ -207,7 +207,7 @@ class LeastSquares:
         """``max_i min(1, w_i) ||x_i||^2 + mu``: the largest squared sample norm, a lower bound of the Lipschitz constant."""
         return self.design.max_sample_energy + self.ridge
 
-    @cached_property
+    @computed_once
     def lipschitz(self) -> float:
         """Lipschitz constant of the gradient (to 1 % if X is too large for an exact eigenvalue)."""
         return min(self.design.gram_top() + self.ridge, self.lipschitz_upper)

@@ -1,0 +1,201 @@
+"""Designs of some of the samples of an X on a device that several fits share.
+
+As in memory (:mod:`l20fs.design.parts`) one base design of all samples multiplies the lines of all fits at once. All that is
+as long as X has features stays on the device; lines over the samples of a part are spread over all samples there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from functools import cached_property, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from l20fs.design.adjustment import LEAST_LEFT, SMALL_SHARE
+from l20fs.design.base import Design, Likely
+from l20fs.design.column_scale import ColumnScale
+from l20fs.design.device import PART_ELEMENTS, DeviceDesign
+from l20fs.design.parts import Part, SharedSamples, Sums, moments_of_sums
+from l20fs.design.sample_weights import SampleWeights
+from l20fs.inputs.devices import Place
+from l20fs.typing import Array, Scale
+
+
+class SharedDeviceMatrix(SharedSamples):
+    """Shared array on a device."""
+
+    def __init__(self, X: Any) -> None:
+        super().__init__(X)
+        self.place = Place(X)
+
+    def together(self, calls: Sequence[Callable[[], Any]]) -> list[Any]:
+        return super().together([partial(self._call_there, call) for call in calls])
+
+    def _call_there(self, call: Callable[[], Any]) -> Any:
+        # In a new thread CuPy computes on the first device.
+        with self.place.device if hasattr(self.place.device, "__enter__") else nullcontext():
+            return call()
+
+    def _make_base(self, fit_intercept: bool) -> Any:
+        return DeviceDesign(self.X, "zscore", SampleWeights(self.shape[0], fit_intercept=fit_intercept))
+
+    def design(self, part: Part, scale: Scale | Array, sample_weights: SampleWeights) -> Design:
+        return DevicePartDesign(part, scale, sample_weights)
+
+    def values(self, rows: Array, columns: Array | None) -> Any:
+        place = self.place
+        chosen = self.X if columns is None else place.take(self.X, place.send(columns), 1)
+        return place.fetch(place.take(chosen, place.send(rows)))
+
+
+class DeviceProduct(NamedTuple):
+    """Ask for ``lines @ B`` on the device, of lines over all samples."""
+
+    base: Any
+    lines: Any
+
+    @staticmethod
+    def answer(requests: list[DeviceProduct]) -> list[Any]:
+        """Return the products of all lines, stacked in one."""
+        base = requests[0].base
+        if len(requests) == 1:
+            return [base.products(requests[0].lines)]
+        products = base.products(base.place.xp.concat([request.lines for request in requests]))
+        ends = np.cumsum([request.lines.shape[0] for request in requests]).tolist()
+        return [products[start:end, :] for start, end in zip([0, *ends], ends, strict=False)]
+
+
+class DevicePartDesign(DeviceDesign):
+    """Design of some samples of an X on a device, by the base design of all of them.
+
+    X~ is ``root (B - shift') / scale`` of these samples, less what nuisances explain, where B is what the base keeps of X.
+    """
+
+    def __init__(self, part: Part, scale: Scale | Array, sample_weights: SampleWeights) -> None:
+        base = part.shared.base(sample_weights.fit_intercept)
+        self._part, self._whole, self.sample_weights, self.place = part, base, sample_weights, base.place
+        self.n_samples, self.n_features = part.shape
+        self.n_stored, self.dtype, self.array_dtype = 0, base.dtype, base.array_dtype
+        self._weights = None if sample_weights.values is None else self.place.send(sample_weights.values)
+        self._root = None if sample_weights.root is None else self.place.send(sample_weights.root)
+        self._rows = self.place.send(part.rows)
+        # Where the samples of X are in a line over those of the part; behind its end for those of others.
+        places = np.full(base.n_samples, self.n_samples)
+        places[part.rows] = np.arange(self.n_samples)
+        self._places = self.place.send(places)
+        length, squares = self._measure_sums()
+        self._refuse_overflow(length)
+        before, self._basis = length, None
+        if sample_weights.basis is not None:
+            self._basis = self.place.send(sample_weights.basis)
+            length = self._adjusted(length)
+        lengths = (length, self.varies, sample_weights.total, scale, self.dtype)
+        rest = np.zeros_like(length)
+        self._keep_scale(ColumnScale.of_lengths(*lengths, mean=self.mean, rest=rest, ordered=self._ordered))
+        if self._basis is not None:
+            explained = np.maximum(np.square(before) - np.square(length), 0.0)
+            self.explained_energy = np.where(self.varies, explained, 0.0) / np.square(self.scale)
+        inverse = self.varies / self.scale
+        self._norms = np.sqrt(squares) * base.scale * inverse
+        self._units = self.place.send(np.array([(self.mean - base.origin) * self.varies, inverse]))
+        self._factor = self.place.send(base.scale * inverse, self.array_dtype)
+
+    @property
+    def origin(self) -> Array:
+        return self.mean
+
+    def _measure_sums(self) -> tuple[Array, Array]:
+        """Set the means; return the norms of the centred columns, and the sums of squares of what the base multiplies."""
+        base, weights = self._whole, self.sample_weights
+        spread = np.zeros(base.n_samples)
+        spread[self._part.rows] = 1.0 if weights.values is None else weights.values
+        sums, squares = self._part.shared.meeting.ask(Sums(base, spread))
+        found, is_clear = moments_of_sums(sums, squares, weights, base)
+        mean, length = np.where(base.varies, found.mean, base.mean), found.length
+        unclear = np.flatnonzero(~is_clear)
+        if len(unclear):
+            origin, offset, length[unclear] = self._measure_exactly(self._part.shared.X, unclear)
+            mean[unclear] = origin + offset
+        self.mean, self.varies = mean, length > 0.0
+        return length, squares
+
+    def _columns(self, X: Any, features: Any) -> Any:
+        return self.place.take(self.place.take(X, features, 1), self._rows)
+
+    def _adjusted(self, before: Array) -> Array:
+        """Return the norms of the columns without what nuisances explain; none varies of which nothing is left."""
+        shares = self.place.fetch(self._products(self._basis)).astype(np.float64) * self._whole.scale
+        squares = np.square(before) - np.square(shares).sum(axis=0)
+        length = np.sqrt(np.maximum(squares, 0.0))
+        small = np.flatnonzero(self.varies & (squares <= SMALL_SHARE * np.square(before)))
+        xp, place, step = self.place.xp, self.place, max(1, PART_ELEMENTS // self._whole.n_samples)
+        for start in range(0, len(small), step):
+            block = small[start : start + step]
+            columns = xp.astype(self._columns(self._part.shared.X, place.send(block)), xp.float64)
+            length[block] = place.fetch(xp.linalg.vector_norm(self._finish(columns.T, place.send(self.mean[block])), axis=1))
+        share = LEAST_LEFT * float(np.finfo(self.dtype).eps)
+        stored = np.sqrt(np.square(before) + self.sample_weights.total * np.square(self.mean))
+        length[~(length > share * stored)] = 0.0
+        self.varies = length > 0.0
+        return length
+
+    def _finish(self, lines: Any, shift: Any) -> Any:
+        """Centre the columns of some features, given as lines, and apply weights and nuisances."""
+        lines = lines - shift[:, None]
+        if self._root is not None:
+            lines = lines * self.place.xp.astype(self._root, lines.dtype, copy=False)
+        if self._basis is None:
+            return lines
+        basis = self.place.xp.astype(self._basis, lines.dtype, copy=False)
+        for _ in range(2):  # once more, for what rounding has left
+            lines = lines - (lines @ basis.T) @ basis
+        return lines
+
+    def _products(self, residual: Any) -> Any:
+        """Return the products of B with lines over the samples of the part."""
+        xp = self.place.xp
+        lines = xp.astype(residual, self.array_dtype, copy=False)
+        if self._root is not None:
+            lines = lines * xp.astype(self._root, self.array_dtype)
+        nothing = xp.zeros((lines.shape[0], 1), dtype=self.array_dtype, device=self.place.device)
+        spread = self.place.take(xp.concat([lines, nothing], axis=1), self._places, 1)
+        return self._part.shared.meeting.ask(DeviceProduct(self._whole, spread))
+
+    def products(self, residual: Any) -> Any:
+        # With an intercept a residual, times the root weights, sums to zero, and it is orthogonal to the nuisances.
+        products = self._products(residual)
+        products *= self._factor
+        return products
+
+    def lines(self, rows: Any, dtype: Any) -> Any:
+        xp = self.place.xp
+        columns = xp.astype(self._columns(self._whole.values, rows), dtype, copy=False)
+        units = xp.astype(self.place.take(self._units, rows, 1), dtype, copy=False)
+        return self._finish(columns.T, units[0, :]) * units[1, :][:, None]
+
+    def pull_norms(self) -> Array:
+        """Return the norm of each feature as used by :meth:`products`, which neither centres nor adjusts."""
+        return self._norms
+
+    def push(self, rows: Array, values: Array, *, likely: Likely | None = None) -> Array:
+        image: Any = 0.0
+        step = max(64, PART_ELEMENTS // self._whole.n_samples)
+        for start in range(0, max(1, len(rows)), step):
+            part = self.place.send(values[:, start : start + step], self.array_dtype)
+            image = image + part @ self.lines(self.place.send(rows[start : start + step]), self.array_dtype)
+        # The sum is then zero to the last digit, on which products rely.
+        return self.sample_weights.centred(self.place.fetch(image))
+
+    @cached_property
+    def max_sample_energy(self) -> float:  # type: ignore[override]  # takes a pass over X, hence only on demand
+        """Largest ``min(1, w_i) ||x_i||^2``."""
+        xp, place, energy = self.place.xp, self.place, np.zeros(self.n_samples)
+        step = max(1, PART_ELEMENTS // self._whole.n_samples)
+        for start in range(0, self.n_features, step):
+            rows = np.arange(start, min(start + step, self.n_features))
+            energy += place.fetch(xp.sum(xp.square(self.lines(place.send(rows), xp.float64)), axis=0))
+        if self.sample_weights.values is not None:
+            energy /= np.maximum(self.sample_weights.values, 1.0)
+        return float(energy.max())
