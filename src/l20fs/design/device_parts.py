@@ -7,7 +7,6 @@ as long as X has features stays on the device; lines over the samples of a part 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
@@ -34,8 +33,7 @@ class SharedDeviceMatrix(SharedSamples):
         return super().together([partial(self._call_there, call) for call in calls])
 
     def _call_there(self, call: Callable[[], Any]) -> Any:
-        # In a new thread CuPy computes on the first device.
-        with self.place.device if hasattr(self.place.device, "__enter__") else nullcontext():
+        with self.place.chosen():
             return call()
 
     def _make_base(self, fit_intercept: bool) -> Any:

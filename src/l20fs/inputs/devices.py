@@ -6,6 +6,7 @@ All other modules use the standard only. An array stays on its device: :meth:`Pl
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import array_api_compat as xpc
@@ -55,7 +56,7 @@ class Place:
     def __init__(self, like: Any) -> None:
         self.xp = xpc.array_namespace(like)
         self.device = xpc.device(like)
-        self._is_torch = xpc.is_torch_array(like)
+        self._is_torch, self._is_cupy = xpc.is_torch_array(like), xpc.is_cupy_array(like)
 
     def send(self, values: Array, dtype: Any = None) -> Any:
         """Return a copy of a NumPy array on the device."""
@@ -80,6 +81,10 @@ class Place:
         numbers = xp.arange(vector.shape[0], device=self.device)
         is_among = xp.any(numbers[None, :] == indices[:, None], axis=0)
         return xp.where(is_among, xp.full_like(vector, value), vector)
+
+    def chosen(self) -> AbstractContextManager[Any]:
+        """Compute on this device within a new thread, where CuPy would compute on the first one."""
+        return self.device if self._is_cupy else nullcontext()
 
     def fetch(self, array: Any) -> Array:
         """Return a copy as a NumPy array."""
