@@ -13,10 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from samples import make_data
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.preprocessing import StandardScaler
 
 from l20fs import HIHT, L20Selector, L20SelectorCV, StabilitySelector
 from l20fs.design import DeviceDesign, make_design
 from l20fs.inputs.devices import Place, as_numpy, is_device_array, working_dtype
+from l20fs.methods import LFS
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.solvers import Schedule, ahiht, forward, hiht, sbr, swap
 from l20fs.solvers.active_sets import device as device
@@ -543,7 +545,7 @@ def test_what_cannot_be_taken_is_refused(move):
         spoilt[3, 4:6] = value
         with pytest.raises(ValueError, match=message):
             L20Selector(3).fit(move(spoilt), y)
-    for estimator in (L20SelectorCV(max_features=3), StabilitySelector()):
+    for estimator in (L20SelectorCV(max_features=3, preprocess=StandardScaler()), StabilitySelector(LFS(3))):
         with pytest.raises(TypeError, match=r"X is a (torch|array_api_strict) array, .* Convert it first, for example"):
             estimator.fit(there, y)
     with pytest.raises(TypeError, match="Convert it first"):

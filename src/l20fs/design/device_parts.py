@@ -18,7 +18,7 @@ from l20fs.design.column_scale import ColumnScale
 from l20fs.design.device import PART_ELEMENTS, DeviceDesign
 from l20fs.design.parts import Part, SharedSamples, Sums, moments_of_sums
 from l20fs.design.sample_weights import SampleWeights
-from l20fs.inputs.devices import Place
+from l20fs.inputs.devices import Place, working_dtype
 from l20fs.typing import Array, Scale
 
 
@@ -27,7 +27,7 @@ class SharedDeviceMatrix(SharedSamples):
 
     def __init__(self, X: Any) -> None:
         super().__init__(X)
-        self.place = Place(X)
+        self.place, self.dtype = Place(X), working_dtype(X)
 
     def together(self, calls: Sequence[Callable[[], Any]]) -> list[Any]:
         return super().together([partial(self._call_there, call) for call in calls])
