@@ -25,6 +25,8 @@ from l20fs.typing import Array, Scale
 class SharedDeviceMatrix(SharedSamples):
     """Shared array on a device."""
 
+    at_once = 3  # while one waits for the device, another one may go on
+
     def __init__(self, X: Any) -> None:
         super().__init__(X)
         self.place, self.dtype = Place(X), working_dtype(X)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -57,6 +58,9 @@ class Meeting:
     ----------
     answer : callable
         Called with a list of requests, returns a list of answers.
+    at_once : int, optional
+        How many members run at a time between their requests. None: all of them. With many short steps in Python they would
+        only wait for the interpreter.
 
     Examples
     --------
@@ -67,8 +71,9 @@ class Meeting:
     [3, 3]
     """
 
-    def __init__(self, answer: Callable[[list[Any]], list[Any]]) -> None:
+    def __init__(self, answer: Callable[[list[Any]], list[Any]], at_once: int | None = None) -> None:
         self._answer = answer
+        self._turns = threading.Semaphore(sys.maxsize if at_once is None else at_once)
         self._changed = threading.Condition()
         self._present: set[int] = set()
         self._requests: dict[int, Any] = {}
@@ -91,14 +96,18 @@ class Meeting:
         if not self.is_member:
             return self._answer([request])[0]
         number = self._here.number
-        with self._changed:
-            self._requests[number] = request
-            self._answer_all()
-            self._changed.wait_for(lambda: number in self._answers or number > self._last)
-            if number not in self._answers:
-                self._requests.pop(number, None)
-                raise CancelledError
-            found = self._answers.pop(number)
+        self._turns.release()
+        try:
+            with self._changed:
+                self._requests[number] = request
+                self._answer_all()
+                self._changed.wait_for(lambda: number in self._answers or number > self._last)
+                if number not in self._answers:
+                    self._requests.pop(number, None)
+                    raise CancelledError
+                found = self._answers.pop(number)
+        finally:
+            self._turns.acquire()
         if isinstance(found, BaseException):
             raise found
         return found
@@ -119,9 +128,11 @@ class Meeting:
     @contextmanager
     def _membership(self, number: int) -> Iterator[None]:
         self._here.number = number
+        self._turns.acquire()
         try:
             yield
         finally:
+            self._turns.release()
             with self._changed:
                 self._present.discard(number)
                 self._answer_all()

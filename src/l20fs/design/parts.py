@@ -12,7 +12,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -79,11 +79,14 @@ class SharedSamples(ABC):
         Valid numbers.
     """
 
+    #: How many fits run at a time between their requests; None: all of them.
+    at_once: ClassVar[int | None] = None
+
     def __init__(self, X: Any) -> None:
         self.X = X
         self.shape: tuple[int, int] = X.shape
         self.dtype = X.dtype
-        self.meeting = Meeting(self._answer)
+        self.meeting = Meeting(self._answer, self.at_once)
         self._lock = threading.RLock()
         self._bases: dict[bool, Any] = {}
 

@@ -9,6 +9,7 @@ from sklearn.base import clone
 
 from l20fs.design import make_design
 from l20fs.estimators.base import BaseSelector
+from l20fs.estimators.path_selector import PathSelector
 from l20fs.estimators.penalty import penalty_of
 from l20fs.estimators.selector import L20Selector
 from l20fs.evaluation.resampling import Pairs
@@ -93,8 +94,17 @@ class Units(NamedTuple):
     is_free: Array
 
     @property
+    def are_features(self) -> bool:
+        """Whether each feature stands alone."""
+        return len(self.heads) == len(self.of)
+
+    @property
     def called(self) -> str:
-        return "features" if len(self.heads) == len(self.of) else "features and groups"
+        return "features" if self.are_features else "features and groups"
+
+    def count(self, mask: Array) -> int:
+        """Return the number of units with a feature in a mask."""
+        return int(np.count_nonzero(mask)) if self.are_features else len(np.unique(self.of[mask]))
 
 
 def find_units(selector: Any, X: Any, targets: Targets) -> Units:
@@ -127,8 +137,12 @@ def pick_best(selector: Any, units: Units) -> Picked:
         )
     support = np.asarray(selector.support_)
     is_ranked = np.isfinite(selector.scores_) if hasattr(selector, "scores_") else np.ones(len(support), dtype=bool)
-    size, n_ranked = (len(np.unique(units.of[mask])) for mask in (support, is_ranked))
+    size, n_ranked = (units.count(mask) for mask in (support, is_ranked))
     n_kept = max(size, min(getattr(selector, "max_features", None) or 0, n_ranked))
+    if isinstance(selector, PathSelector) and units.are_features and n_kept <= selector.path_.n_leading:
+        order = selector.path_.support(n_kept)  # without sorting all features
+        if support[order[:size]].all():
+            return Picked(order.astype(np.int32), size)
     order = units.of[np.lexsort((selector.ranking_, ~support))]
     order = order[np.sort(np.unique(order, return_index=True)[1])]  # each unit where the best of its features stands
     return Picked(units.heads[order[:n_kept]].astype(np.int32), size)

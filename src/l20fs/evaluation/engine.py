@@ -147,12 +147,11 @@ class Judged(NamedTuple):
         """Number of features of each size, (n_sizes,)."""
         return np.array([len(features) for features in self.features])
 
-    def masks(self, n_features: int, places: Array | None = None) -> Array:
-        """Return the masks of the features of each size among those of all samples, (n_sizes, n_features)."""
-        masks = np.zeros((len(self.features), n_features + 1), dtype=bool)
+    def mark(self, masks: Array, places: Array | None = None) -> None:
+        """Set the features of each size among those of all samples, in masks (n_sizes, n_features) that are empty."""
         for mask, features in zip(masks, self.features, strict=True):
-            mask[features if places is None else places[features]] = True
-        return masks[:, :-1]  # the last one is for place -1
+            there = features if places is None else places[features]
+            mask[there[there >= 0]] = True
 
     def ranks(self, n_features: int, places: Array | None = None) -> Array | None:
         """Return the ranks of all features, (n_features,); those that the fold does not have come last."""
@@ -285,7 +284,7 @@ def score_sizes(
     support = np.zeros((len(folds), len(selectors), len(sizes), n_features), dtype=bool)
     for number, judged in enumerate(found):
         selector, fold = divmod(number, len(folds))
-        support[fold, selector] = judged.masks(n_features, places[fold])
+        judged.mark(support[fold, selector], places[fold])
     ranks: list[Any] = [judged.ranks(n_features, places[number % len(folds)]) for number, judged in enumerate(found)]
     judgements, predictions = [judged.by_judge["score"] for judged in found], None
     if metric is None or truth is None:

@@ -103,7 +103,6 @@ def order_descending(values: Array, *, rtol: float = 1e-9) -> Array:
     starts_group[1:] = is_drop
     is_tied = ~starts_group
     is_tied[:-1] |= ~is_drop
-    # Usually few are tied: only these are sorted again.
-    tied = order[is_tied]
-    order[is_tied] = tied[np.lexsort((tied, np.cumsum(starts_group[is_tied])))]
+    # Only the tied are sorted again, by group and index in one number.
+    order[is_tied] = np.sort(np.cumsum(starts_group[is_tied]) * len(order) + order[is_tied]) % max(1, len(order))
     return order

@@ -199,7 +199,11 @@ class SolutionPath:
     @cached_property
     def order(self) -> Array:
         """Feature indices, best first, the members of a unit side by side."""
-        return np.argsort(self.ranking, kind="stable")
+        if self._has_groups:
+            return np.argsort(self.ranking, kind="stable")
+        order = np.empty_like(self.ranking)
+        order[self.ranking - 1] = np.arange(len(order))
+        return order
 
     @cached_property
     def ranking(self) -> Array:
@@ -484,6 +488,11 @@ class SolutionPath:
             return self._top[:k]
         return self.order[: np.searchsorted(self.ranking[self.order], k, side="right")]
 
+    @property
+    def n_leading(self) -> int:
+        """Number of features whose places in the ranking are known without sorting all of them; 0 with groups."""
+        return len(self._top)
+
     @cached_property
     def _top(self) -> Array:
         """Features with a score above 0, best first, usually those of the last stage; none with groups.
@@ -588,8 +597,11 @@ class SolutionPath:
     @property
     def largest_refit(self) -> int:
         """Largest k that :meth:`refit` accepts."""
-        n_rows = self.refit_triangle.shape[1]
-        return int(self.ranking[self.order[n_rows - 1]]) if n_rows else 0
+        return self._n_units_in(self.refit_triangle.shape[1])
+
+    def _n_units_in(self, n_rows: int) -> int:
+        """Return the number of units of the first features of the order."""
+        return n_rows if n_rows <= len(self._top) else int(self.ranking[self.order[n_rows - 1]])
 
     def refit(self, k: int) -> Refit:
         """Solve least squares (with the ridge term, if any) on exactly the best ``k`` units.
@@ -640,7 +652,7 @@ class SolutionPath:
             If the last of ``ends`` is more than the path can be refitted for.
         """
         n_rows = int(max(ends, default=0))
-        rows = self._refitted(int(self.ranking[self.order[n_rows - 1]]), "refit") if n_rows else np.arange(0)
+        rows = self._refitted(self._n_units_in(n_rows), "refit") if n_rows else np.arange(0)
         squares = NestedSquares.of(self.refit_triangle, self.refit_targets / self.y_scale, ends)
         return NestedRules(rows, squares, self.x_mean[rows], self.x_scale[rows], self.y_mean, scatter)
 
