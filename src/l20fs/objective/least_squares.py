@@ -169,8 +169,9 @@ class LeastSquares:
 
     @cached_property
     def target_products(self) -> Any:
-        """Products of all features with the targets, on the device of X; takes one pass over X, once."""
-        return self.design.products(self.design.place.send(self.targets))
+        """``Y~' X~``, (n_targets, n_features), in the precision of X and where X is; takes one pass over X, once."""
+        design = self.design
+        return design.products(design.place.send(self.targets) if design.location == "device" else self.targets)
 
     def squared_target_products(self) -> Callable[[], Array]:
         """Return a function for the squared norm of the products of each feature with the targets.
