@@ -19,6 +19,12 @@ from l20fs.typing import Array, Scale
 #: Number of elements of a temporary copy of a part of X: large enough for few calls, small compared with device memory.
 PART_ELEMENTS = 1 << 26
 
+#: Elements of X from which products take so long that a way of their own is worth the seconds that its first call takes.
+LEAST_ELEMENTS = 1 << 30
+
+#: Numbers of lines for which the product is faster with X turned, from which they are and up to which.
+TURNED_LINES = (17, 32)
+
 #: Number of elements of one that stays close to the processors of a device while it is read again.
 NEAR_ELEMENTS = 1 << 23
 
@@ -63,6 +69,12 @@ class DeviceDesign(Design):
         # The remaining correction of the base, and its factors.
         self._units = self.place.send(np.array([shift * self.varies, self.varies / self.scale]))
         self._inverse = self.place.xp.astype(self._units[1, :], self.array_dtype)
+        self._multiply: Any = None
+        if self.place.is_cuda and self.n_samples * self.n_features >= LEAST_ELEMENTS:
+            from l20fs.design.half_precision import half_product  # loads Triton
+
+            deviations = self.place.send(length / np.sqrt(self.n_samples))
+            self._multiply = half_product(self._base, deviations, self._inverse)
 
     def _ordered(self, values: Array, places: list[int]) -> Array:
         """Return the values that sorting, on the device, puts at some places."""
@@ -77,7 +89,9 @@ class DeviceDesign(Design):
         has_weights = self._root is not None
         self._base, moved = self._centred(X, self._weighted_means(X)) if has_weights else (X, np.zeros(self.n_features))
         shift, length = self._measure(self._base)
-        small = np.flatnonzero(~(length > SMALL_SHARE[self.dtype] * self._unit * np.abs(moved + shift)))
+        least = np.abs(moved + shift if has_weights else shift)
+        least *= SMALL_SHARE[self.dtype] * self._unit
+        small = np.flatnonzero(~(length > least))
         origin, offset, small_length = self._measure_exactly(X, small)
         shift[small], length[small] = (origin - moved[small]) + offset, small_length
         self.varies = length > 0.0
@@ -199,9 +213,14 @@ class DeviceDesign(Design):
 
     def products(self, residual: Any) -> Any:
         """Return ``R @ X~`` on the device, (n_rows, n_features), for a residual on the device; one pass over X."""
-        xp = self.place.xp
-        # Of the ways to write this product, the fastest one on the devices that were measured.
-        return xp.matmul(self._base.T, xp.astype(residual, self.array_dtype, copy=False).T).T * self._inverse
+        if self._multiply is not None:
+            return self._multiply(residual)
+        xp, (fewest, most) = self.place.xp, TURNED_LINES
+        residual = xp.astype(residual, self.array_dtype, copy=False)
+        # Of the ways to write this product, the faster one on the devices that were measured.
+        if fewest <= residual.shape[0] <= most:
+            return xp.matmul(self._base.T, residual.T).T * self._inverse
+        return xp.matmul(residual, self._base) * self._inverse
 
     def lines(self, rows: Any, dtype: Any) -> Any:
         """Return the features ``rows``, an array on the device, as rows of X~ on the device."""

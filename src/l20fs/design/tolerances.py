@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 #: Weights of features, in units of y per unit of X, above which their sums may overflow.
 LARGEST_WEIGHT = 1e303
 
+EVERY = slice(None)
+
 
 def equality_tolerance(dtype: np.dtype[Any]) -> float:
     """Return the relative tolerance of ties: the rounding error of products with two equal columns."""
@@ -32,15 +34,20 @@ def smallest_rooms(design: Design) -> Array:
     energy = design.column_energy
     if design.vectors == "features":
         return np.maximum(1e-10 * energy, 1e-14 * design.explained_energy)
-    stored = stored_energy(design)
-    rounded = (16.0 * float(np.finfo(design.dtype).eps)) ** 2 * stored
-    return np.maximum(1e-20 * energy, np.minimum(rounded, 0.25 * energy))
+    rounded = stored_energy(design)
+    rounded *= (16.0 * float(np.finfo(design.dtype).eps)) ** 2
+    share = 0.25 * energy
+    np.minimum(rounded, share, out=rounded)
+    np.multiply(energy, 1e-20, out=share)
+    return np.maximum(rounded, share, out=rounded)
 
 
-def stored_energy(design: Design) -> Array:
+def stored_energy(design: Design, rows: Array | slice = EVERY) -> Array:
     """Return the squared norms of the columns before they are centred, in units of their scale; 0 for constant ones."""
-    mean = np.where(design.varies, design.mean, 0.0)
-    return design.column_energy + design.explained_energy + design.sample_weights.total * np.square(mean / design.scale)
+    mean = np.where(design.varies[rows], design.mean[rows], 0.0) / design.scale[rows]
+    explained = design.explained_energy
+    explained = explained[rows] if isinstance(explained, np.ndarray) else explained
+    return design.column_energy[rows] + explained + design.sample_weights.total * np.square(mean)
 
 
 def clear_rooms(design: Design, smallest: Array | None = None) -> Array:
@@ -53,7 +60,10 @@ def clear_rooms(design: Design, smallest: Array | None = None) -> Array:
     if design.vectors == "features":
         return smallest
     share = 1e-6 if design.dtype == np.float64 else 1e-3
-    return np.maximum(share * np.sqrt(design.column_energy) * design.pull_norms(), smallest)
+    clear = np.sqrt(design.column_energy)
+    clear *= design.pull_norms()
+    clear *= share
+    return np.maximum(clear, smallest, out=clear)
 
 
 def storage_errors(design: Design) -> Array:

@@ -57,6 +57,8 @@ class Place:
         self.xp = xpc.array_namespace(like)
         self.device = xpc.device(like)
         self._is_torch, self._is_cupy = xpc.is_torch_array(like), xpc.is_cupy_array(like)
+        #: Whether it is a tensor of torch on a GPU of NVIDIA.
+        self.is_cuda = self._is_torch and bool(like.is_cuda)
 
     def send(self, values: Array, dtype: Any = None) -> Any:
         """Return a copy of a NumPy array on the device."""

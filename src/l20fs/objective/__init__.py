@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -54,17 +55,24 @@ def make_problem(
     return problem
 
 
-def _tell_less(design: Design, explained: Array) -> bool:
-    """Return whether features that vary more explain clearly less, by the squared products of features and targets."""
+def _tell_less(design: Design, explained: Callable[[], Array]) -> bool:
+    """Return whether features that vary more explain clearly less, by the squared products of features and targets.
+
+    ``explained`` returns these products.
+    """
     seen = design.column_energy > 0.0  # neither constant nor so small beside the others that its square underflows
     is_seen = slice(None) if seen.all() else seen
     energy = design.column_energy[is_seen]
-    share = explained[is_seen] / energy
+    log_deviation = np.sqrt(energy)
+    log_deviation *= design.scale[is_seen]
+    np.log(log_deviation, out=log_deviation)
+    if not np.ptp(log_deviation):
+        return False
+    log_deviation -= log_deviation.mean()
+    share = explained()[is_seen] / energy
     share /= share.max() or 1.0  # the units of the targets do not matter, nor do their squares underflow
-    log_deviation = np.log(np.sqrt(energy) * design.scale[is_seen])
-    if not (np.ptp(share) and np.ptp(log_deviation)):
+    if not np.ptp(share):
         return False
     share -= share.mean()
-    log_deviation -= log_deviation.mean()
     correlation = share @ log_deviation / np.sqrt((share @ share) * (log_deviation @ log_deviation))
     return bool(correlation < -max(CONTRARY_CORRELATION, 2.0 / np.sqrt(len(energy))))

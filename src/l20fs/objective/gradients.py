@@ -81,15 +81,25 @@ class DeviceGradient(Gradient):
         # The features with weights lack their ridge term here; they are always evaluated, hence above every threshold.
         squares = place.xp.sum(products * products, axis=0)
         self._squares = place.replaced(squares, place.send(rows), np.inf) if len(rows) else squares
+        self._touched, self._values = np.arange(0), np.empty((0, 0))
 
     def at(self, rows: Array) -> Array:
-        values = self._place.fetch(self._place.take(self._products, self._place.send(rows), 1)).astype(np.float64)
+        if rows is self._touched:
+            values = self._values.copy()
+        else:
+            values = self._place.fetch(self._place.take(self._products, self._place.send(rows), 1)).astype(np.float64)
         return _add_ridge(values, rows, self._rows, self._ridge_term)
 
     def touched(self, threshold: float, penalty: RowPenalty, is_active: Array) -> Array:
         if not penalty.is_plain:
             return super().touched(threshold, penalty, is_active)
-        return self._place.fetch(self._place.xp.nonzero(may_be_heavy(self._squares, threshold))[0])
+        xp = self._place.xp
+        rows = xp.nonzero(may_be_heavy(self._squares, threshold))[0]
+        # Their gradient comes along: it is asked for next.
+        values = xp.astype(self._place.take(self._products, rows, 1), xp.float64, copy=False)
+        together = self._place.fetch(xp.concat([values, xp.astype(rows, xp.float64)[None, :]]))
+        self._touched, self._values = together[-1].astype(np.intp), together[:-1]
+        return self._touched
 
     def largest_outside(self, is_active: Array, penalty: RowPenalty) -> float:
         if not penalty.is_plain:

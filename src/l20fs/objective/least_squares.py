@@ -169,15 +169,20 @@ class LeastSquares:
 
     @computed_once
     def target_products(self) -> Any:
-        """Products of all features with the targets, on the device of X; takes one pass over X, once."""
-        return self.design.products(self.design.place.send(self.targets))
+        """``Y~' X~``, (n_targets, n_features), in the precision of X and where X is; takes one pass over X, once."""
+        design = self.design
+        return design.products(design.place.send(self.targets) if design.location == "device" else self.targets)
 
-    def squared_target_products(self) -> Array:
-        """Return the squared norm of the products of each feature with the targets."""
+    def squared_target_products(self) -> Callable[[], Array]:
+        """Return a function for the squared norm of the products of each feature with the targets.
+
+        A device computes them before they are asked for, while the host goes on.
+        """
         if self.design.location != "device":
-            return self.design.squared_lengths(self.targets)
+            return lambda: self.design.squared_lengths(self.targets)
         place, products = self.design.place, self.target_products
-        return place.fetch(place.xp.sum(products * products, axis=0))
+        squares = place.xp.sum(products * products, axis=0)
+        return lambda: place.fetch(squares)
 
     def gradient(self, residual: Array, rows: Array, values: Array) -> Gradient:
         """Return the gradient of f at the weights ``values`` of the features ``rows``; takes one pass over X."""

@@ -20,6 +20,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy.linalg.lapack import dtrtri
 
 from l20fs.design import clear_rooms, smallest_rooms
 from l20fs.objective.least_squares import LeastSquares
@@ -30,13 +31,17 @@ from l20fs.solvers.active_sets.rows import ALL_EXPLAINED, ActiveSet, best_of
 from l20fs.typing import Array
 
 #: From how many features with the highest merit the next rows are foreseen, for each of these rows and at least.
-CANDIDATES_PER_ROW, FEWEST_CANDIDATES = 6, 128
+CANDIDATES_PER_ROW, FEWEST_CANDIDATES = 8, 256
 
-#: How many rows are foreseen at first.
-FIRST_AHEAD = 16
+#: A foreseen row has to gain this share of what the best of all others gains: below, one of them is likely to be better.
+OUTSIDE_SHARE = 0.9
 
-#: Lines that one pass over X multiplies at most, directions and residuals: more are not cheaper by the line.
-LINES_PER_PASS = 64
+#: Lines that one pass over X multiplies at first, and at most, directions and residuals: fewer take hardly less time, and
+#: more are not cheaper by the line. With many targets so many rows are foreseen at least.
+FIRST_LINES, LINES_PER_PASS, FEWEST_AHEAD = 64, 128, 32
+
+#: From a batch that was right all through to the next one, and from one that was not.
+LONGER, SHORTER = 4, 2
 
 #: Elements of what is made for a batch of rows and a part of the features: six such arrays are there at a time.
 PART_ELEMENTS = 1 << 25
@@ -75,12 +80,12 @@ class DeviceBasis(Triangle):
         rest, coordinates = self._without_lines(self._columns(rows))
         first = place.fetch(xp.concat([rest @ rest.T, coordinates], axis=1))
         gram, coordinates_here = first[:, : len(rows)], first[:, len(rows) :]
-        turn = np.linalg.inv(leading_triangle(gram, needed_room))
+        turn = inverse_triangle(leading_triangle(gram, needed_room))
         n_rows = len(turn)
         rest = place.send(turn) @ rest[:n_rows, :]
         # Once more: what the inner products of nearly dependent columns lose is still in there.
         second = place.fetch(xp.concat([rest @ rest.T, rest[:, :n_samples] @ self._y.T], axis=1))
-        turn_again = np.linalg.inv(np.linalg.cholesky(second[:, :n_rows]))
+        turn_again = inverse_triangle(np.linalg.cholesky(second[:, :n_rows]))
         rest, turn = place.send(turn_again) @ rest, turn_again @ turn
         size = k + n_rows
         self._lines[k:size, :] = rest
@@ -166,14 +171,15 @@ class DeviceActiveSet(ActiveSet):
         self._residual = self._place.send(problem.targets)
         self._products = problem.target_products
         self._energies = self._place.send(design.column_energy)
-        smallest = smallest_rooms(design)
-        self._smallest_room = np.where(design.varies, smallest, np.inf)
-        self._clear_room = np.where(design.varies, clear_rooms(design, smallest), np.inf)
+        self._smallest_room = smallest_rooms(design)
+        self._clear_room = clear_rooms(design, self._smallest_room)
+        self._may_be_close = problem.ridge <= float(self._clear_room.max())
+        is_constant = ~design.varies
+        self._smallest_room[is_constant] = self._clear_room[is_constant] = np.inf
         self._needed_room = self._place.send(self._clear_room)  # infinite for the selected and the dependent rows
-        self._may_be_close = problem.ridge <= float(self._clear_room[design.varies].max())
         self._has_close = False
-        self._most_ahead = max(FIRST_AHEAD, LINES_PER_PASS - problem.n_targets)
-        self._ahead = FIRST_AHEAD
+        first, most = (max(FEWEST_AHEAD, n_lines - problem.n_targets) for n_lines in (FIRST_LINES, LINES_PER_PASS))
+        self._ahead, self._most_ahead = first, most
         self._gains = self._gains_now()
 
     def merits(self) -> Array:
@@ -199,7 +205,7 @@ class DeviceActiveSet(ActiveSet):
         n_right = self._settle(foreseen[: directions.shape[0]], directions, least)
         self.basis.cut(size + n_right)
         is_right = n_right == len(foreseen)
-        self._ahead = min(2 * self._ahead, self._most_ahead) if is_right else max(2, self._ahead // 2)
+        self._ahead = min(LONGER * self._ahead, self._most_ahead) if is_right else max(2, self._ahead // SHORTER)
         for target in self.basis.targets[size:]:
             self.losses.append(max(0.0, self.loss - 0.5 * float(target @ target)))
         self._gains = self._gains_now()
@@ -254,7 +260,9 @@ class DeviceActiveSet(ActiveSet):
         first = best_of(gains, self.problem.tie)
         if gains[first] <= least:
             return np.arange(0)
-        positions = foresee(first, gram, np.array(products), energies + self.problem.ridge, n_rows, gains > 0.0)
+        outside = 0.0 if n_candidates == design.n_features else float(gains.min())
+        room, may_gain = energies + self.problem.ridge, gains > 0.0
+        positions = foresee(first, gram, np.array(products), room, n_rows, may_gain, outside, self.loss)
         return rows[positions].astype(np.intp)
 
     def _settle(self, rows: Array, directions: Any, least: float) -> int:
@@ -410,10 +418,20 @@ def n_leading(rows: Array, gains: Array, highest: Array, first: Array, tie: floa
     return 1 + int(is_wrong.argmax()) if is_wrong.any() else len(rows)
 
 
-def foresee(first: int, gram: Array, products: Array, room: Array, n_rows: int, may_gain: Array) -> list[int]:
+def foresee(
+    first: int,
+    gram: Array,
+    products: Array,
+    room: Array,
+    n_rows: int,
+    may_gain: Array,
+    outside: float = 0.0,
+    loss: float = 1.0,
+) -> list[int]:
     """Choose rows greedily among candidates by their gains, from their inner products alone.
 
-    Only the first choice has to be right. The others are looked at again when their images are known.
+    Only the first choice has to be right. The others are looked at again when their images are known. They end where a
+    feature that is no candidate is likely to be better: its gain falls with the loss, as a rule.
 
     Parameters
     ----------
@@ -425,28 +443,46 @@ def foresee(first: int, gram: Array, products: Array, room: Array, n_rows: int, 
         The squared lengths of what is left, and the ridge.
     n_rows : int
     may_gain : mask of shape (n_candidates,)
+    outside : float
+        Highest gain of the features that are no candidates.
+    loss : float
+        h before the first row.
 
     Examples
     --------
-    >>> foresee(0, np.eye(3), np.array([[3.0, 1.0, 2.0]]), np.ones(3), 2, np.full(3, True))
+    >>> foresee(0, np.eye(3), np.array([[3.0, 1.0, 2.0]]), np.ones(3), 3, np.full(3, True))
+    [0, 2, 1]
+    >>> foresee(0, np.eye(3), np.array([[3.0, 1.0, 2.0]]), np.ones(3), 3, np.full(3, True), outside=0.9, loss=20.0)
     [0, 2]
     """
-    n_rows = min(n_rows, int(np.count_nonzero(may_gain)))
-    images, products = np.empty((n_rows, len(room))), products.copy()
+    n_rows, n_targets = min(n_rows, int(np.count_nonzero(may_gain))), len(products)
+    lines = np.empty((n_targets + n_rows, len(room)), dtype=gram.dtype)
+    factors = np.zeros((2, len(lines)), dtype=gram.dtype)
+    lines[:n_targets], targets, squares = products, np.empty((n_rows, n_targets)), np.einsum("ij,ij->j", products, products)
     room = np.where(may_gain, room, np.inf)
     least_room, gains = 1e-6 * room, np.empty(len(room))
-    chosen, best = [first], first
+    chosen, best, floor = [first], first, 2.0 * OUTSIDE_SHARE * outside / (loss or 1.0)
     while len(chosen) < n_rows:
         n_before, corner = len(chosen) - 1, math.sqrt(room[best])
-        image = images[n_before]
-        np.subtract(gram[best], images[:n_before, best] @ images[:n_before], out=image)
+        n_lines, before = n_targets + n_before, targets[:n_before]
+        images_there = lines[n_targets:n_lines, best]
+        target = targets[n_before] = (lines[:n_targets, best] - images_there @ before) / corner
+        length = float(target @ target)
+        loss -= 0.5 * length
+        # One product gives the image of the row, and the products of all candidates that its direction meets.
+        factors[0, n_targets:n_lines], factors[1, n_targets:n_lines] = images_there, before @ -target
+        factors[1, :n_targets] = target
+        known, met = factors[:, :n_lines] @ lines[:n_lines]
+        image = np.subtract(gram[best], known, out=lines[n_lines])
         image /= corner
-        products -= (products[:, best] / corner)[:, None] * image
+        squares -= image * (2.0 * met - length * image)
         room -= image * image
         room[best] = np.inf  # it is in
         np.maximum(room, least_room, out=room)  # what is left of others may be rounding
-        np.divide(np.einsum("ij,ij->j", products, products), room, out=gains)
+        np.divide(squares, room, out=gains)
         best = int(gains.argmax())
+        if gains[best] < floor * loss:
+            break
         chosen.append(best)
     return chosen
 
@@ -467,3 +503,15 @@ def leading_triangle(gram: Array, needed_room: Array) -> Array:
         if (np.square(np.diagonal(triangle)) > needed_room[:size]).all():
             return triangle
     return np.sqrt(gram[:1, :1])
+
+
+def inverse_triangle(triangle: Array) -> Array:
+    """Return the inverse of a lower triangle.
+
+    Examples
+    --------
+    >>> inverse_triangle(np.array([[2.0, 0.0], [1.0, 1.0]]))
+    array([[ 0.5,  0. ],
+           [-0.5,  1. ]])
+    """
+    return np.ascontiguousarray(dtrtri(triangle, lower=1)[0])
