@@ -7,8 +7,7 @@ from collections.abc import Callable
 from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier
-from sklearn.metrics import accuracy_score, r2_score
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, validate_data
@@ -25,7 +24,7 @@ from l20fs.defaults import (
 from l20fs.design import Scale
 from l20fs.estimators.calibration import folded_calibrations, leave_one_out
 from l20fs.estimators.frames import without_frame
-from l20fs.estimators.predictor import Predictor, beside
+from l20fs.estimators.predictor import Predictor, Scored, beside
 from l20fs.estimators.selector import L20Selector, Loss
 from l20fs.evaluation.engine import Samples
 from l20fs.inputs.devices import Place, as_numpy, is_device_array
@@ -39,33 +38,6 @@ from l20fs.prediction.calibration import Calibration, Calibrations
 from l20fs.prediction.linear_rule import decide
 from l20fs.solvers import Solver
 from l20fs.typing import Array, Ranking, Size, Task
-
-
-class _Scored:
-    """Mixin of models whose predictions may be on a device."""
-
-    predict: Callable[[Any], Any]
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy of a classifier, or R^2 of a regressor, as in scikit-learn.
-
-        Parameters
-        ----------
-        X : array, DataFrame, sparse matrix or matrix in blocks, of shape (n_samples, n_features)
-            Samples with the features of the fit.
-        y : array of shape (n_samples,) or (n_samples, n_outputs)
-            The truth, in memory or on any device.
-        sample_weight : array of shape (n_samples,), optional
-            How often each sample counts.
-
-        Returns
-        -------
-        float
-            1.0 where all predictions are right.
-        """
-        measure = accuracy_score if is_classifier(self) else r2_score
-        y, predicted, sample_weight = (as_numpy(values) for values in (y, self.predict(X), sample_weight))
-        return float(measure(y, predicted, sample_weight=sample_weight))
 
 
 class _Model(Predictor, L20Selector):
@@ -167,7 +139,7 @@ def calibrate(model: L20Classifier, calibration: Any, calibrations: Calibrations
     model._calibrations = calibrations
 
 
-class L20Classifier(_Scored, ClassifierMixin, _Model):
+class L20Classifier(Scored, ClassifierMixin, _Model):
     """Select features with the exact l2,0 penalty and classify by them.
 
     The rule is a discriminant analysis of the least-squares predictions (:mod:`l20fs.prediction.discriminant`). Another
@@ -368,7 +340,7 @@ class L20Classifier(_Scored, ClassifierMixin, _Model):
         return tags
 
 
-class L20Regressor(_Scored, RegressorMixin, _Model):
+class L20Regressor(Scored, RegressorMixin, _Model):
     """Select features with the exact l2,0 penalty and predict numbers by them.
 
     All parameters are those of :class:`L20Selector` (``class_weight`` has no effect, and ``task`` is regression by nature,

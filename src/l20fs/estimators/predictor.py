@@ -6,6 +6,8 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from sklearn.base import is_classifier
+from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.metaestimators import available_if
 
 from l20fs.inputs.devices import Place, as_numpy, is_device_array
@@ -115,3 +117,30 @@ class Predictor:
             target_names=target_names,
             provenance=about | (provenance or {}),
         )
+
+
+class Scored:
+    """Mixin of models whose predictions may be on a device."""
+
+    predict: Callable[[Any], Any]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy of a classifier, or R^2 of a regressor, as in scikit-learn.
+
+        Parameters
+        ----------
+        X : array, DataFrame, sparse matrix or matrix in blocks, of shape (n_samples, n_features)
+            Samples with the features of the fit.
+        y : array of shape (n_samples,) or (n_samples, n_outputs)
+            The truth, in memory or on any device.
+        sample_weight : array of shape (n_samples,), optional
+            How often each sample counts.
+
+        Returns
+        -------
+        float
+            1.0 where all predictions are right.
+        """
+        measure = accuracy_score if is_classifier(self) else r2_score
+        y, predicted, sample_weight = (as_numpy(values) for values in (y, self.predict(X), sample_weight))
+        return float(measure(y, predicted, sample_weight=sample_weight))
