@@ -11,6 +11,7 @@ from l20fs.design.adjustment import LEAST_LEFT
 from l20fs.design.base import Design, Likely, Pull
 from l20fs.design.column_scale import ColumnScale
 from l20fs.design.moments import Moments, centre_exactly, is_varying, powers_of_two
+from l20fs.design.parts import CLEAR_SHARE
 from l20fs.design.sample_weights import SampleWeights
 from l20fs.design.tolerances import safe_limit
 from l20fs.inputs.devices import Place, working_dtype
@@ -198,18 +199,28 @@ class DeviceDesign(Design):
         """Return the values of some features, an array on the device."""
         return self.place.take(X, features, 1)
 
-    def weighted_sums(self, weights: Array) -> tuple[Array, Array]:
+    def measure_parts(self, weights: Array) -> Any:
+        """Measure the features for lines of weights of the samples: (n_lines, 3, n_features) on the device, in units of X.
+
+        These are the means less :attr:`origin`, the norms of the centred columns, -1 where cancellation made them inexact,
+        and the norms of what :meth:`products` multiplies. The design itself has no sample weights.
+        """
         xp, place = self.place.xp, self.place
-        lines, found = place.send(weights, self.array_dtype), []
+        lines, scale, found = place.send(weights, self.array_dtype), place.send(self.scale), []
+        totals = place.send(weights.sum(axis=1))[:, None]
         step = max(1, PART_ELEMENTS // self.n_samples)
         for start in range(0, self.n_features, step):
             block = slice(start, min(start + step, self.n_features))
             part = self._base[:, block] * self._inverse[block]
-            sums = lines @ part
+            sums = xp.astype(lines @ part, xp.float64)
             part *= part
-            found.append(xp.stack([sums, lines @ part]))
-        sums, squares = place.fetch(xp.concat(found, axis=2)).astype(np.float64)
-        return sums, squares
+            squares = xp.astype(lines @ part, xp.float64)
+            mean = sums / totals if self.sample_weights.fit_intercept else xp.zeros_like(sums)
+            left = squares - totals * mean * mean
+            is_clear = left >= CLEAR_SHARE[self.dtype] * squares  # all values are 0, or they differ clearly
+            norms = xp.where(is_clear, xp.sqrt(xp.abs(left)) * scale[block], xp.full_like(left, -1.0))
+            found.append(xp.stack([mean * scale[block], norms, xp.sqrt(squares) * scale[block]], axis=1))
+        return found[0] if len(found) == 1 else xp.concat(found, axis=2)
 
     def products(self, residual: Any) -> Any:
         """Return ``R @ X~`` on the device, (n_rows, n_features), for a residual on the device; one pass over X."""

@@ -16,7 +16,7 @@ from l20fs.design.adjustment import LEAST_LEFT, SMALL_SHARE
 from l20fs.design.base import Design, Likely
 from l20fs.design.column_scale import ColumnScale
 from l20fs.design.device import PART_ELEMENTS, DeviceDesign
-from l20fs.design.parts import Part, SharedSamples, Sums, moments_of_sums
+from l20fs.design.parts import Part, SharedSamples
 from l20fs.design.sample_weights import SampleWeights
 from l20fs.inputs.devices import Place, working_dtype
 from l20fs.typing import Array, Scale
@@ -67,6 +67,19 @@ class DeviceProduct(NamedTuple):
         return [products[start:end, :] for start, end in zip([0, *ends], ends, strict=False)]
 
 
+class PartMoments(NamedTuple):
+    """Ask for the moments of the features on the device, weighted by a vector over all samples."""
+
+    base: Any
+    weights: Array
+
+    @staticmethod
+    def answer(requests: list[PartMoments]) -> list[Any]:
+        """Return the moments for all weights, from one pass."""
+        found = requests[0].base.measure_parts(np.stack([request.weights for request in requests]))
+        return [found[number, :, :] for number in range(len(requests))]
+
+
 class DevicePartDesign(DeviceDesign):
     """Design of some samples of an X on a device, by the base design of all of them.
 
@@ -85,7 +98,8 @@ class DevicePartDesign(DeviceDesign):
         places = np.full(base.n_samples, self.n_samples)
         places[part.rows] = np.arange(self.n_samples)
         self._places = self.place.send(places)
-        length, squares = self._measure_sums()
+        self._unit = float(np.sqrt(sample_weights.total))
+        shift, length, norms = self._measure()
         self._refuse_overflow(length)
         before, self._basis = length, None
         if sample_weights.basis is not None:
@@ -98,28 +112,30 @@ class DevicePartDesign(DeviceDesign):
             explained = np.maximum(np.square(before) - np.square(length), 0.0)
             self.explained_energy = np.where(self.varies, explained, 0.0) / np.square(self.scale)
         inverse = self.varies / self.scale
-        self._norms = np.sqrt(squares) * base.scale * inverse
-        self._units = self.place.send(np.array([(self.mean - base.origin) * self.varies, inverse]))
+        self._norms = norms * inverse
+        self._units = self.place.xp.stack([shift, self.place.send(inverse)])
         self._factor = self.place.send(base.scale * inverse, self.array_dtype)
 
     @property
     def origin(self) -> Array:
         return self.mean
 
-    def _measure_sums(self) -> tuple[Array, Array]:
-        """Set the means; return the norms of the centred columns, and the sums of squares of what the base multiplies."""
-        base, weights = self._whole, self.sample_weights
+    def _measure(self) -> tuple[Any, Array, Array]:
+        """Set the means, and return them on the device less the origin; the norms of the centred columns, and of the base."""
+        base, weights, place = self._whole, self.sample_weights, self.place
         spread = np.zeros(base.n_samples)
         spread[self._part.rows] = 1.0 if weights.values is None else weights.values
-        sums, squares = self._part.shared.meeting.ask(Sums(base, spread))
-        found, is_clear = moments_of_sums(sums, squares, weights, base)
-        mean, length = np.where(base.varies, found.mean, base.mean), found.length
-        unclear = np.flatnonzero(~is_clear)
+        found = self._part.shared.meeting.ask(PartMoments(base, spread))
+        shift, length, norms = place.fetch(found)
+        self.mean = np.where(base.varies, base.origin, base.mean) + shift
+        unclear, shift_there = np.flatnonzero(length < 0.0), found[0, :]
         if len(unclear):
             origin, offset, length[unclear] = self._measure_exactly(self._part.shared.X, unclear)
-            mean[unclear] = origin + offset
-        self.mean, self.varies = mean, length > 0.0
-        return length, squares
+            self.mean[unclear] = origin + offset
+            shift[unclear] = (origin - base.origin[unclear]) + offset
+            shift_there = place.send(shift)
+        self.varies = length > 0.0
+        return shift_there, length, norms
 
     def _columns(self, X: Any, features: Any) -> Any:
         return self.place.take(self.place.take(X, features, 1), self._rows)

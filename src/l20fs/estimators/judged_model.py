@@ -116,8 +116,6 @@ class JudgedModel:
 
     def _default_scoring(self) -> str | None:
         """Return the name of what the ``score`` of the estimator computes, None for one of its own."""
-        if self.is_own:
-            return "accuracy" if self.classifies else "r2"
         estimator = self.unfitted
         while isinstance(estimator, Pipeline):
             estimator = estimator[-1]

@@ -130,7 +130,8 @@ def find_units(selector: Any, X: Any, targets: Targets) -> Units:
 
 def pick_best(selector: Any, units: Units) -> Picked:
     """Return the units that a fitted selector selected, best first, and behind them what else it ranked with care."""
-    if not hasattr(selector, "ranking_") or not hasattr(selector, "support_"):
+    is_path = isinstance(selector, PathSelector)  # which sorts all features when one asks for ranking_
+    if not is_path and not (hasattr(selector, "ranking_") and hasattr(selector, "support_")):
         raise TypeError(
             f"{type(selector).__name__} has no ranking_ and support_ after fit. Use a selector that ranks, for example "
             "one of l20fs.methods."
@@ -139,10 +140,10 @@ def pick_best(selector: Any, units: Units) -> Picked:
     is_ranked = np.isfinite(selector.scores_) if hasattr(selector, "scores_") else np.ones(len(support), dtype=bool)
     size, n_ranked = (units.count(mask) for mask in (support, is_ranked))
     n_kept = max(size, min(getattr(selector, "max_features", None) or 0, n_ranked))
-    if isinstance(selector, PathSelector) and units.are_features and n_kept <= selector.path_.n_leading:
-        order = selector.path_.support(n_kept)  # without sorting all features
-        if support[order[:size]].all():
-            return Picked(order.astype(np.int32), size)
+    if is_path and units.are_features and n_kept <= selector.path_.n_leading:
+        leading = selector.path_.support(n_kept)
+        if support[leading[:size]].all():
+            return Picked(leading.astype(np.int32), size)
     order = units.of[np.lexsort((selector.ranking_, ~support))]
     order = order[np.sort(np.unique(order, return_index=True)[1])]  # each unit where the best of its features stands
     return Picked(units.heads[order[:n_kept]].astype(np.int32), size)
