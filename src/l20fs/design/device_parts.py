@@ -42,6 +42,9 @@ class SharedDeviceMatrix(SharedSamples):
         return DeviceDesign(self.X, "zscore", SampleWeights(self.shape[0], fit_intercept=fit_intercept))
 
     def design(self, part: Part, scale: Scale | Array, sample_weights: SampleWeights) -> Design:
+        is_plain = part.is_whole and sample_weights.values is None and sample_weights.basis is None
+        if is_plain and self.base(sample_weights.fit_intercept).values is self.X:
+            return DeviceDesign(self.X, scale, sample_weights)  # without a copy of X
         return DevicePartDesign(part, scale, sample_weights)
 
     def values(self, rows: Array, columns: Array | None) -> Any:

@@ -65,6 +65,11 @@ class Part:
         """Whether X is split along its features, of which there are more than samples here."""
         return self.is_in_blocks and self.shared.X.axis == 1 and self.shape[0] < self.shape[1]
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether these are all samples, in the order of X."""
+        return self.shape[0] == self.shared.shape[0] and bool((self.rows == np.arange(len(self.rows))).all())
+
     def whole(self) -> Any:
         """Return the samples as X has them: in memory, or in blocks."""
         return self.shared.values(self.rows, None)

@@ -77,6 +77,10 @@ class SearchedSelector(Predictor, BaseSelector):
     def _select(self, k: Size) -> Array:
         return self._sized(k).support_
 
+    def _count_units(self) -> tuple[int, int]:
+        path = self.model_.path_
+        return path.n_units, path.n_ranked
+
     def _sized(self, k: Size) -> Model:
         """Return the path's own model, which selects what ``k`` means here."""
         size = self._size_for(k)
