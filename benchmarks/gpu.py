@@ -8,7 +8,9 @@ Run ``python benchmarks/gpu.py`` where torch sees a GPU (``--quick``: no 40 GB m
 * the ratio to NumPy, in the same run, for a size that fits both;
 * how fast the device reads a matrix, and how fast and how exact its product is with 10 to 512 lines;
 * whole fits from data on the device to 400 rows, shortest to longest of several: time, passes over X, lines that they
-  multiply, share of the read bandwidth, and memory beside X at the peak.
+  multiply, share of the read bandwidth, and memory beside X at the peak;
+* cross-validation with five folds and the final fit, and 50 halves, in units of a single fit of the same number of rows:
+  time, memory beside X at the peak, and whether folds are selected as by fits one by one to copies of their samples.
 """
 
 from __future__ import annotations
@@ -20,8 +22,9 @@ import warnings
 
 import numpy as np
 import torch
+from sklearn.model_selection import StratifiedKFold
 
-from l20fs import L20Selector, SolutionPath
+from l20fs import L20Selector, L20SelectorCV, SolutionPath, StabilitySelector
 from l20fs.data import MissingDataError, load_dataset, paper_sets
 from l20fs.design import DeviceDesign, device, make_design
 from l20fs.objective.least_squares import LeastSquares
@@ -241,6 +244,29 @@ def show_tensor_cores(data_dir: str | None) -> None:
             print(f"{name:<26}{solver:<10}" + "".join(f"{count:>14}" for count in counts), flush=True)
 
 
+def show_resampling(X: torch.Tensor, y: np.ndarray, n_rows: int, repeats: int = 3) -> None:
+    """Print the time of folds and halves that share X, in units of a single fit, and whether their selections are equal."""
+    selector = L20Selector(n_rows)
+    fit = seconds(lambda: selector.fit(X, y), repeats)
+    print(f"\n{tuple(X.shape)}, {n_rows} rows: a fit takes {in_ms(fit)} ms")
+    searching = L20SelectorCV(n_rows, max_features=n_rows)
+    resampling = StabilitySelector(selector, n_resamples=50, random_state=0)
+    for name, estimator in (("CV(5) and the final fit", searching), ("50 halves", resampling)):
+        torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
+        took = seconds(lambda estimator=estimator: estimator.fit(X, y), repeats)
+        beside = (torch.cuda.max_memory_allocated() - before) / 1e9
+        fits = f"{took[0] / fit[-1]:.1f} to {took[-1] / fit[0]:.1f}"
+        print(f"{name:<26}{in_ms(took):>20} ms{fits:>16} fits{beside:8.2f} GB beside X", flush=True)
+    folds = StratifiedKFold(5).split(np.zeros((len(y), 1)), y)
+    parts = [(train, searching.cv_results_[f"split{number}_ranking"][0]) for number, (train, _) in enumerate(folds)]
+    n_equal = 0
+    for train, ranking in parts:
+        alone = L20Selector(n_rows).fit(X[torch.asarray(train, device=X.device)], y[train])
+        n_equal += np.array_equal(alone.order_for(n_rows), np.argsort(ranking)[:n_rows])
+    print(f"folds as fits one by one to copies: {n_equal} of {len(parts)}", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="leave out 10000 x 1000000")
@@ -254,6 +280,8 @@ def main() -> None:
     for size in sizes:
         X, y = make_data(*size)
         show_fits(X, y, show_products(X))
+        for n_rows in (20, 100):
+            show_resampling(X, y, n_rows)
         del X
 
 

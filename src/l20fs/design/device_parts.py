@@ -31,6 +31,11 @@ class SharedDeviceMatrix(SharedSamples):
         super().__init__(X)
         self.place, self.dtype = Place(X), working_dtype(X)
 
+    @property
+    def memory(self) -> int:
+        free = self.place.free_memory()
+        return super().memory if free is None else free
+
     def together(self, calls: Sequence[Callable[[], Any]]) -> list[Any]:
         return super().together([partial(self._call_there, call) for call in calls])
 
@@ -102,7 +107,7 @@ class DevicePartDesign(DeviceDesign):
         places[part.rows] = np.arange(self.n_samples)
         self._places = self.place.send(places)
         self._unit = float(np.sqrt(sample_weights.total))
-        shift, length, norms = self._measure()
+        shift, length, norms = self._moments()
         self._refuse_overflow(length)
         before, self._basis = length, None
         if sample_weights.basis is not None:
@@ -123,8 +128,8 @@ class DevicePartDesign(DeviceDesign):
     def origin(self) -> Array:
         return self.mean
 
-    def _measure(self) -> tuple[Any, Array, Array]:
-        """Set the means, and return them on the device less the origin; the norms of the centred columns, and of the base."""
+    def _moments(self) -> tuple[Any, Array, Array]:
+        """Set the means; return them there less the origin, the norms of the centred columns, and those of the base."""
         base, weights, place = self._whole, self.sample_weights, self.place
         spread = np.zeros(base.n_samples)
         spread[self._part.rows] = 1.0 if weights.values is None else weights.values

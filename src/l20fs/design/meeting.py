@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 Value = TypeVar("Value")
 
 
-class computed_once(Generic[Value]):  # noqa: N801 - as the one of functools
+class computed_once(Generic[Value]):
     """Attribute that is computed when it is first read.
 
     That of functools has a lock in Python 3.11, which all instances of a class share: two threads of a meeting whose

@@ -98,7 +98,12 @@ class SharedSamples(ABC):
     @property
     def n_at_once(self) -> int:
         """Maximum number of fits that run side by side."""
-        return max(2, int(SHARE_FOR_FITS * memory_limit(None)) // (8 * LINES_PER_FIT * self.shape[1]))
+        return max(2, int(SHARE_FOR_FITS * self.memory) // (8 * LINES_PER_FIT * self.shape[1]))
+
+    @property
+    def memory(self) -> int:
+        """Number of bytes where the fits keep what is as long as X has features."""
+        return memory_limit(None)
 
     def together(self, calls: Sequence[Callable[[], Any]]) -> list[Any]:
         """Run fits side by side, so that they share their products."""

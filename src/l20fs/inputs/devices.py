@@ -88,6 +88,14 @@ class Place:
         """Compute on this device within a new thread, where CuPy would compute on the first one."""
         return self.device if self._is_cupy else nullcontext()
 
+    def free_memory(self) -> int | None:
+        """Return the number of bytes that are free on a GPU; None for other devices."""
+        if self.is_cuda:
+            cuda = self.xp.cuda
+            kept = cuda.memory_reserved(self.device) - cuda.memory_allocated(self.device)
+            return int(cuda.mem_get_info(self.device)[0] + kept)
+        return int(self.device.mem_info[0]) if self._is_cupy else None
+
     def fetch(self, array: Any) -> Array:
         """Return a copy as a NumPy array."""
         return as_numpy(array)

@@ -62,7 +62,9 @@ def auto_ridge_for(X: Any, sample_weights: SampleWeights, *, for_labels: bool) -
     if isinstance(X, Part):
         fit_intercept, weights = sample_weights.fit_intercept, sample_weights.values
         is_base = weights is None and X.is_whole  # which the parts need in any case
-        varies = (X.shared.base(fit_intercept) if is_base else make_design(X, "none", weights, fit_intercept=fit_intercept)).varies
+        varies = (
+            X.shared.base(fit_intercept) if is_base else make_design(X, "none", weights, fit_intercept=fit_intercept)
+        ).varies
         return auto_ridge(int(np.count_nonzero(varies)), sample_weights.total, for_labels=for_labels)
     found = measure(X, sample_weights.values)
     found = found if sample_weights.fit_intercept else found.about_zero
