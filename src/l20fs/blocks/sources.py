@@ -77,7 +77,7 @@ def open_large(file: str | os.PathLike[str], *, key: str = "X", max_memory: Any 
     key : str
         Which matrix of an AnnData file, for example ``"layers/counts"``.
     max_memory : int, str or None
-        Memory limit of a fit, in bytes or as ``"4G"``; None: half of the memory of this machine.
+        Memory limit of a fit, in bytes or as ``"4G"``; None: half of the memory of this machine, container or job.
 
     Returns
     -------
