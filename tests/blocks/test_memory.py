@@ -47,7 +47,9 @@ def test_sizes_have_no_least(said, size):
     assert parse_bytes(said) == size
 
 
-@pytest.mark.parametrize("said", ["much", "-1G", "B", "0", "inf", "nan", "G8", "1 2", None, False, b"4G", 10**400, "1\n2G"])
+@pytest.mark.parametrize(
+    "said", ["much", "-1G", "B", "0", "inf", "nan", "G8", "1 2", "4I", None, False, b"4G", 10**400, "1\n2G"]
+)
 def test_what_is_no_size(said):
     assert parse_bytes(said) is None
 

@@ -46,10 +46,10 @@ def parse_bytes(size: Any) -> int | None:
     """
     unit = 1
     if isinstance(size, str):
-        found = re.fullmatch(r"(.*?)\s*([KMGT]?)I?B?", size.strip().upper())
+        found = re.fullmatch(r"(.*?)\s*(?:([KMGT])I?)?B?", size.strip().upper())
         if found is None:
             return None
-        size, unit = found[1], _UNITS[found[2]]
+        size, unit = found[1], _UNITS[found[2] or ""]
     elif not isinstance(size, int | float) or isinstance(size, bool):
         return None
     try:
