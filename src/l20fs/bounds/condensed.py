@@ -74,14 +74,14 @@ class Condensed:
 
     def __init__(self, problem: LeastSquares, penalty: RowPenalty, units: Array, price: float = 0.0) -> None:
         varies = problem.design.varies
-        members = [penalty.members[unit][varies[penalty.members[unit]]] for unit in units]
-        rows = np.concatenate([*members, np.empty(0, dtype=np.intp)])
+        rows = penalty.rows_of(units)
+        rows = rows[varies[rows]]
         nothing = np.zeros((0, 1)), np.zeros((problem.n_targets, 1))
         columns, targets = problem.condensed(rows) if len(rows) else nothing
         self.targets: Array = targets
-        owner = np.repeat(np.arange(len(units)), [len(part) for part in members])
-        place = np.concatenate([np.arange(len(part)) for part in members] + [np.empty(0, dtype=np.intp)])
-        shape = (len(units) + 1, max([len(part) for part in members], default=1) or 1)
+        owner = np.searchsorted(units, penalty.unit_of[rows])
+        place = np.arange(len(rows)) - np.searchsorted(owner, owner)
+        shape = (len(units) + 1, int(place.max(initial=0)) + 1)
         self.units, self.n_units = units, len(units)
         self.lines = np.zeros((*shape, columns.shape[1]))
         self.lines[owner, place] = columns
@@ -103,7 +103,7 @@ class Condensed:
         """Set upper bounds on the rounding errors of the columns, and of the losses of all panels together."""
         self.norms, self.errors = np.zeros(self.lines.shape[:2]), np.zeros(self.lines.shape[:2])
         self.norms[owner, place] = np.sqrt(problem.design.column_energy[rows])
-        self.errors[owner, place] = storage_errors(problem.design)[rows]
+        self.errors[owner, place] = storage_errors(problem.design, rows)
         self.target_error = target_storage_error(problem)
         self.slack = 0.0
         reach = float(np.square(self.norms).sum(axis=1).max(initial=0.0)) * self.n_units / self.ridge
