@@ -111,10 +111,10 @@ class Root(NamedTuple):
 
     def search(self, condensed: Condensed, **options: Any) -> tuple[Search, Node]:
         """Return the search among candidates, and its first node."""
-        state = np.zeros(condensed.n_units, dtype=np.int8)
-        state[np.isin(condensed.units, self.choice.forced)] = 1
-        working_set = np.flatnonzero(np.isin(condensed.units, self.working_set))
-        first = Node(self.lower, state, working_set, np.zeros(len(working_set)))
+        is_forced = np.isin(condensed.units, self.choice.forced)
+        working_set = np.flatnonzero(np.isin(condensed.units, self.working_set) & ~is_forced)
+        forced, free = np.flatnonzero(is_forced), np.flatnonzero(~is_forced)
+        first = Node(self.lower, forced, free, working_set, np.zeros(len(working_set)))
         return Search(condensed, self.k, **options), first
 
 
