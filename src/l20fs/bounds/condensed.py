@@ -120,8 +120,7 @@ class Condensed:
         n_rows, n_targets = len(places) * self.lines.shape[1], len(self.targets)
         if self.lines.shape[2] > n_rows + n_targets:
             columns = part.lines[:-1].reshape(n_rows, -1).T
-            whole: Array = np.linalg.qr(np.hstack([columns, self.targets.T]), mode="r")
-            triangle = whole[:n_rows]
+            triangle = np.asarray(np.linalg.qr(np.hstack([columns, self.targets.T]), mode="r"))[:n_rows]
             part.lines = np.zeros((*part.lines.shape[:2], n_rows))
             part.lines[:-1] = triangle[:, :n_rows].T.reshape(part.lines[:-1].shape)
             part.targets = triangle[:, n_rows:].T
