@@ -91,11 +91,6 @@ class Design(ABC):
             products[:, rows] = residual @ self.take(rows, slice(None)).astype(np.float64, copy=False)
         return products
 
-    def squared_lengths_exactly(self, residual: Array) -> Array:
-        """Return :meth:`squared_lengths` in float64, whatever the dtype of X."""
-        products = self.pull_exactly(residual)
-        return np.einsum("ij,ij->j", products, products)
-
     @abstractmethod
     def pull_among(self, rows: Array | slice) -> Pull:
         """Return a function like :meth:`pull` for a few features that are needed repeatedly."""
@@ -126,6 +121,11 @@ class Design(ABC):
     def squared_lengths(self, residual: Array) -> Array:
         """Return the squared norm of the products of each feature with a residual."""
         products = self.pull(residual)
+        return np.einsum("ij,ij->j", products, products)
+
+    def squared_lengths_exactly(self, residual: Array) -> Array:
+        """Return :meth:`squared_lengths` in float64, whatever the dtype of X."""
+        products = self.pull_exactly(residual)
         return np.einsum("ij,ij->j", products, products)
 
     def long_columns(self, residual: Array, threshold: float) -> tuple[Array, Array]:
