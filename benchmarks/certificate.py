@@ -12,8 +12,8 @@ classes, drawn on the device (``--device cpu``: NumPy): a planted set, and one o
 the fit, of the fit with bounds for every k (``certify=True``), of screening alone and of the whole proof, the candidates
 that screening leaves, nodes, the gap before and after the search, and the peaks of memory of the device and of the host.
 ``--agree`` repeats it with the same numbers in NumPy and compares; ``--atlas EPS`` lists the panels that are nearly as good.
-``--samples``, ``--ridges``, ``--kinds`` and ``--runs`` set what is tried, and ``--processor-time`` counts the time of the
-processor instead of the clock's.
+``--samples``, ``--seeds``, ``--ridges``, ``--kinds`` and ``--runs`` set what is tried, and ``--processor-time`` counts the
+time of the processor instead of the clock's.
 
 Targets are one-hot, or ("balanced") each one-hot column divided by the root of its class size over the mean class size.
 """
@@ -108,7 +108,7 @@ class Draw:
         return values if self.device == "cpu" else self._torch.asarray(values, device=self.device)
 
 
-def draw_set(kind: str, n_samples: int, n_features: int, device: str, seed: int = 0):
+def draw_set(kind: str, n_samples: int, n_features: int, device: str, seed: int):
     """Draw X, float32, and labels.
 
     Planted: Gaussian noise, and 20 features with other means in each class. Blocks: 20 to 50 features with a common factor
@@ -189,11 +189,11 @@ def prove_drawn(arguments: argparse.Namespace) -> None:
         f"{'set':10}{'ridge':>6}{'fit s':>7}{'certify s':>10}{'screen s':>9}{'proof s':>8}{'candidates':>11}{'nodes':>8}"
         f"{'gap first':>11}{'gap':>11}{'GiB':>8}{'host':>8}"
     )
-    for kind in arguments.kinds:
-        X, y = draw_set(kind, n_samples, n_features, device)
+    for kind, seed in itertools.product(arguments.kinds, arguments.seeds):
+        X, y = draw_set(kind, n_samples, n_features, device, seed)
         for ridge, _ in itertools.product(arguments.ridges, range(arguments.runs)):
             proved = Proved(X, y, ridge, clock)
-            print(f"{kind:10}{ridge:6.1f}{proved}{peak_memory(device)}", flush=True)
+            print(f"{f'{kind} {seed}':10}{ridge:6.1f}{proved}{peak_memory(device)}", flush=True)
             if arguments.agree:
                 other = Proved(X if device == "cpu" else X.cpu().numpy(), y, ridge, clock)
                 ours, theirs = proved.optimum, other.optimum
@@ -219,6 +219,7 @@ def main() -> None:
     parser.add_argument("--device", default="cpu", help="cpu, for NumPy, or cuda")
     parser.add_argument("--kinds", nargs="+", default=["planted", "blocks"], choices=["planted", "blocks"])
     parser.add_argument("--ridges", nargs="+", type=float, default=[10.0, 3.0])
+    parser.add_argument("--seeds", nargs="+", type=int, default=[0], help="of the sets that are drawn")
     parser.add_argument("--runs", type=int, default=1, help="repeat each proof")
     parser.add_argument("--agree", action="store_true", help="compare with NumPy")
     parser.add_argument("--atlas", nargs="+", default=[], metavar="EPS", help="list the panels within these shares")
