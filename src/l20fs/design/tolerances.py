@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 #: Weights of features, in units of y per unit of X, above which their sums may overflow.
 LARGEST_WEIGHT = 1e303
 
+EVERY = slice(None)
+
 
 def equality_tolerance(dtype: np.dtype[Any]) -> float:
     """Return the relative tolerance of ties: the rounding error of products with two equal columns."""
@@ -37,10 +39,12 @@ def smallest_rooms(design: Design) -> Array:
     return np.maximum(1e-20 * energy, np.minimum(rounded, 0.25 * energy))
 
 
-def stored_energy(design: Design) -> Array:
+def stored_energy(design: Design, rows: Array | slice = EVERY) -> Array:
     """Return the squared norms of the columns before they are centred, in units of their scale; 0 for constant ones."""
-    mean = np.where(design.varies, design.mean, 0.0)
-    return design.column_energy + design.explained_energy + design.sample_weights.total * np.square(mean / design.scale)
+    mean = np.where(design.varies[rows], design.mean[rows], 0.0) / design.scale[rows]
+    explained = design.explained_energy
+    explained = explained[rows] if isinstance(explained, np.ndarray) else explained
+    return design.column_energy[rows] + explained + design.sample_weights.total * np.square(mean)
 
 
 def clear_rooms(design: Design) -> Array:
@@ -54,15 +58,15 @@ def clear_rooms(design: Design) -> Array:
     return np.maximum(share * np.sqrt(design.column_energy) * design.pull_norms(), smallest_rooms(design))
 
 
-def storage_errors(design: Design) -> Array:
-    """Return upper bounds on the norms of the rounding errors of the columns of X~ as they are stored.
+def storage_errors(design: Design, rows: Array | slice = EVERY) -> Array:
+    """Return upper bounds on the norms of the rounding errors of the columns ``rows`` of X~ as they are stored.
 
     Centring, scaling and sample weights round each value three times at most, in the precision of X; a mean is exact to a
     few units in the last place of float64.
     """
-    stored = np.sqrt(stored_energy(design))
+    stored = np.sqrt(stored_energy(design, rows))
     eps = float(np.finfo(design.dtype).eps)
-    return 1.5 * eps * design.pull_norms() + 8.0 * float(np.finfo(np.float64).eps) * stored
+    return 1.5 * eps * design.pull_norms()[rows] + 8.0 * float(np.finfo(np.float64).eps) * stored
 
 
 def safe_limit(dtype: np.dtype[Any]) -> float:
