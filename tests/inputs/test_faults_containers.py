@@ -26,7 +26,7 @@ from l20fs.blocks import open_large
 from l20fs.estimators.selection_table import substitutes
 from l20fs.evaluation.folds import make_stratified_folds
 from l20fs.evaluation.predictions import predictions_by_k
-from l20fs.methods import FisherScore, discover
+from l20fs.methods import FisherScore, InformationGain, discover
 
 
 @pytest.mark.parametrize("scale", ["none", "zscore", "moderated"])
@@ -332,7 +332,7 @@ def test_e15_column_vector_is_flattened_with_a_warning():
 @pytest.mark.parametrize(
     ("library", "class_name", "conversion", "selector"),
     [
-        ("torch", "Tensor", r"X\.cpu\(\)\.numpy\(\)", FisherScore(3)),
+        ("torch", "Tensor", r"X\.cpu\(\)\.numpy\(\)", InformationGain(3)),
         ("torch", "Tensor", r"X\.cpu\(\)\.numpy\(\)", L20Classifier(3)),
         ("cupy", "ndarray", r"cupy\.asnumpy\(X\)", L20SelectorCV(3, max_features=3)),
         ("jax", "Array", r"numpy\.asarray\(X\)", L20Selector(3)),
@@ -463,7 +463,7 @@ def test_e27_stored_matrices_are_taken_by_stability_selection_and_evaluation(sto
         np.testing.assert_array_equal(by_k.accuracy(), curve.accuracy())
 
 
-@pytest.mark.parametrize("selector", [L20Selector(3), L20Classifier(3), FisherScore(3)], ids=lambda s: type(s).__name__)
+@pytest.mark.parametrize("selector", [L20Classifier(3), InformationGain(3)], ids=lambda s: type(s).__name__)
 def test_e27_the_way_back_is_for_arrays_in_memory(selector, stored):
     X, y = make_data()
     selector.fit(X, y)
