@@ -24,26 +24,27 @@ class Columns:
 
     Examples
     --------
-    >>> columns = Columns(np.array([[1.0, 2.0], [3.0, 6.0]])).centred()
-    >>> columns.pull(np.array([[1.0], [2.0]])).ravel(), columns.shift
+    >>> columns = Columns(np.array([[1.0, 2.0], [3.0, 6.0]]))
+    >>> columns.centred().pull(np.array([[1.0], [2.0]])).ravel(), columns.means()
     (array([1., 2.]), array([2., 4.]))
     """
 
-    def __init__(self, X: Any, *, shifts: tuple[Any, ...] = (), divisor: Any = None, shift: Any = None) -> None:
-        self._X, self._shifts, self._divisor, self.shift = X, shifts, divisor, shift
+    def __init__(self, X: Any, *, shifts: tuple[Any, ...] = (), divisor: Any = None) -> None:
+        self._X, self._shifts, self._divisor = X, shifts, divisor
         self.place, self.shape = Place(X), X.shape
         self.xp = self.place.xp
 
     def centred(self) -> Columns:
-        """Return the features with mean 0; ``shift`` then holds the means."""
+        """Return the features with mean 0."""
         if self.place.is_host:
-            return Columns(centred(self._X), shift=self._X.mean(axis=0))
+            return Columns(centred(self._X))
         # Once more, for what rounding has left of a mean far from zero.
-        first = Columns(self._X, shifts=(self._means(),))
-        rest = first._means()
-        return Columns(self._X, shifts=(*first._shifts, rest), shift=first._shifts[0] + rest)
+        first = Columns(self._X, shifts=(self.means(),))
+        rest = first.means()
+        return Columns(self._X, shifts=(*first._shifts, rest))
 
-    def _means(self) -> Any:
+    def means(self) -> Any:
+        """Return the mean of every feature."""
         return self.joined([self.xp.mean(part, axis=0) for _, part in self.parts()])
 
     def moved(self, shift: Any) -> Columns:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -125,10 +125,11 @@ def _in_safe_range(X: Any) -> Any:
     return np.ldexp(X, -exponents) if np.abs(exponents).max() > 400 else X
 
 
-def _whole(values: Any) -> Any:
-    """Return an array as whole numbers of 32 bits, rounded towards zero."""
+def _whole(values: Any, n_bits: Literal[8, 32] = 32) -> Any:
+    """Return an array as whole numbers, rounded towards zero."""
     xp = namespace_of(values)
-    return values.astype(np.int32) if xp is np else xp.astype(values, xp.int32)
+    dtype = xp.int8 if n_bits == 8 else xp.int32
+    return values.astype(dtype) if xp is np else xp.astype(values, dtype)
 
 
 def _equal_width(X: Any, n_bins: int) -> Any:
@@ -139,7 +140,7 @@ def _equal_width(X: Any, n_bins: int) -> Any:
     position = X - low
     position *= n_bins
     position /= width
-    return _whole(xp.minimum(position, xp.full_like(low, n_bins - 1)))
+    return _whole(xp.clip(position, None, float(n_bins - 1)))
 
 
 def _equal_frequency(X: Any, n_bins: int) -> Any:
@@ -180,7 +181,7 @@ def _running_maximum(values: Any) -> Any:
 def _three_states(X: Any, tau: float) -> Any:
     X, xp = _in_safe_range(X), namespace_of(X)
     mean, spread = xp.mean(X, axis=0), xp.std(X, axis=0, correction=1)
-    return _whole(X >= mean - tau * spread) + _whole(X > mean + tau * spread)
+    return _whole(X >= mean - tau * spread, 8) + _whole(X > mean + tau * spread, 8)
 
 
 def _floor(X: Any) -> Any:

@@ -159,10 +159,9 @@ def chi_square(binned: Binned, other: Array) -> tuple[Array, Array]:
     for block in blocks(n_features, size, is_host=place.is_host):
         tables = contingency_tables(Binned(binned.codes[:, block], binned.n_states[block]), other)
         row = xp.sum(tables, axis=2)
-        expected = row[:, :, None] * sent
-        # In an empty bin both are zero.
-        terms = (tables - expected) ** 2 / xp.where(expected > 0.0, expected, xp.ones_like(expected))
-        statistic[block] = place.fetch(xp.sum(terms, axis=(1, 2)))
+        # A sum over the classes, and then over the bins; in an empty bin it is zero.
+        excess = (tables - row[:, :, None] * sent) ** 2 @ (1.0 / sent)
+        statistic[block] = place.fetch(xp.sum(excess / xp.where(row > 0, row, xp.ones_like(row)), axis=1))
         freedom[block] = (np.count_nonzero(place.fetch(row), axis=1) - 1) * (len(labels) - 1)
     return statistic, freedom
 

@@ -126,9 +126,9 @@ class RFS(ScoringSelector):
         check_choice("task", self.task, get_args(Task))
 
     def _score_features(self, X: Any, targets: Targets) -> Scored:
-        columns = Columns(X)
-        if self.bias == "unpenalised":  # the intercept absorbs any shift of X; without one, X must not be centred
-            columns = columns.centred()
+        given = Columns(X)
+        # The intercept absorbs any shift of X; without one, X must not be centred.
+        columns = given.centred() if self.bias == "unpenalised" else given
         problem = JointNorms(columns, columns.place.send(targets.Y), self.gamma, bias=self.bias)
         point, objective, change = descend(
             problem.start(),
@@ -141,7 +141,7 @@ class RFS(ScoringSelector):
         )
         if change > self.tol:
             warn_not_converged(self, change, self.tol, self.max_iter)
-        intercept = point.intercept if columns.shift is None else point.intercept - columns.shift @ point.weights
+        intercept = point.intercept if columns is given else point.intercept - given.means() @ point.weights
         scores = columns.xp.sqrt(squared_row_norms(point.weights))
         return Scored(scores, coef=point.weights.T, objective=objective, intercept=intercept)
 

@@ -136,7 +136,8 @@ class RLSR(ScoringSelector):
         return encode_some(y) if self.semi_supervised else super()._encode(y)
 
     def _score_features(self, X: Any, targets: Targets) -> Scored:
-        columns = Columns(X).centred()
+        given = Columns(X)
+        columns = given.centred()
         is_open = np.asarray(targets.codes) == UNLABELLED if self.semi_supervised else np.zeros(len(targets.Y), dtype=bool)
         problem = RescaledRegression(columns, is_open, self.gamma, self.p)
         point, objective, change = descend(
@@ -150,7 +151,7 @@ class RLSR(ScoringSelector):
         )
         if change > self.tol:
             warn_not_converged(self, change, self.tol, self.max_iter)
-        intercept = point.intercept - columns.shift @ point.weights
+        intercept = point.intercept - given.means() @ point.weights
         if self.semi_supervised:
             self.label_distributions_ = columns.place.fetch(point.targets)
         return Scored(scales(point.norms, self.p), coef=point.weights.T, objective=objective, intercept=intercept)
