@@ -165,3 +165,13 @@ def test_sums_of_counts_are_tested_as_in_scikit_learn():
 
     X, y = make_data(methods.ChiSquare(counts=True), (60, 24), np.float64)
     np.testing.assert_allclose(chi_square_of_counts(X, np.eye(3)[y]), chi2(X, y)[0], rtol=1e-12, atol=1e-20)
+
+
+def test_cells_are_counted_by_products_and_by_sorting(monkeypatch):
+    random = np.random.default_rng(0)
+    binned, other = _discretise.bin_codes(random.integers(0, 5, (40, 7))), random.integers(0, 3, 40)
+    expected = _discretise.joint_entropies(binned, other)
+    there = _discretise.bin_codes(array_api_strict.asarray(binned.codes))
+    for n_bins in (64, 1):
+        monkeypatch.setattr(_discretise, "_BINS_THERE", n_bins)
+        np.testing.assert_allclose(_discretise.joint_entropies(there, other), expected, rtol=1e-12)
