@@ -39,8 +39,19 @@ def working_dtype(array: Any) -> np.dtype[Any]:
     return np.dtype(np.float32 if array.dtype == single else np.float64)
 
 
+def namespace_of(array: Any) -> Any:
+    """Return the namespace of an array by the array API standard: NumPy itself on the host.
+
+    Examples
+    --------
+    >>> namespace_of(np.zeros(3)) is np
+    True
+    """
+    return xpc.array_namespace(array) if is_device_array(array) else np
+
+
 class Place:
-    """Library and device of an array.
+    """Library and device of an array, or the host for an array of NumPy, from which nothing is copied.
 
     Examples
     --------
@@ -51,11 +62,14 @@ class Place:
     """
 
     def __init__(self, like: Any) -> None:
-        self.xp = xpc.array_namespace(like)
-        self.device = xpc.device(like)
+        self.xp = namespace_of(like)
+        self.is_host = self.xp is np
+        self.device = None if self.is_host else xpc.device(like)
 
     def send(self, values: Array, dtype: Any = None) -> Any:
         """Return a copy of a NumPy array on the device."""
+        if self.is_host:
+            return np.asarray(values, dtype=dtype)
         return self.xp.asarray(np.ascontiguousarray(values), dtype=dtype, device=self.device, copy=True)
 
     def fetch(self, array: Any) -> Array:
