@@ -44,7 +44,7 @@ bench-scale: $(VENV)/dev.stamp
 
 # Needs a GPU and a torch that sees it.
 bench-gpu: $(VENV)/dev.stamp
-	$(BIN)/python benchmarks/gpu.py
+	$(BIN)/python benchmarks/gpu.py --data $(DATA)
 
 # Damaged files of every format, until the time is over or, with FLIPS=1000000, until so many bytes were flipped; SEED=n repeats
 # a run, and the files of what fails are in build/fuzz. Half of the time is guided by coverage where atheris installs.

@@ -2,15 +2,19 @@
 
 Run ``python benchmarks/gpu.py`` where torch sees a GPU (``--quick``: no 40 GB matrix). It prints
 
-* how fast the device reads a matrix, and how fast the ways to write the one product of the package are;
-* whole fits from data on the device to 400 rows: time, passes over X, time per pass and share of the read bandwidth;
+* whether the supports are those of NumPy at every stage, for small sizes and all solvers, with torch and with CuPy;
+* the same for products on the tensor cores, which small matrices do not use otherwise, on the paper's data sets (``--data``)
+  and on hard ones, beside NumPy in float32 and in float64;
 * the ratio to NumPy, in the same run, for a size that fits both;
-* whether the supports are those of NumPy at every stage, for small sizes and all solvers, with torch and with CuPy.
+* how fast the device reads a matrix, and how fast and how exact its product is with 10 to 512 lines;
+* whole fits from data on the device to 400 rows, shortest to longest of several: time, passes over X, lines that they
+  multiply, share of the read bandwidth, and memory beside X at the peak.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import time
 import warnings
 
@@ -18,24 +22,39 @@ import numpy as np
 import torch
 
 from l20fs import L20Selector, SolutionPath
-from l20fs.design import DeviceDesign
+from l20fs.data import MissingDataError, load_dataset, paper_sets
+from l20fs.design import DeviceDesign, device, make_design
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.solvers import Schedule, ahiht, forward, hiht, sbr, swap
 
-N_CLASSES, N_ROWS = 10, 400
+N_CLASSES, N_ROWS, N_RUNS = 10, 400, 5
 
 
-def seconds(function, repeats: int = 5) -> float:
-    """Return the shortest wall time; the first call, which loads kernels, does not count."""
+def seconds(function, repeats: int = N_RUNS) -> list[float]:
+    """Return the wall times, shortest first; the first call, which loads kernels, does not count."""
     function()
-    best = np.inf
+    times = []
     for _ in range(repeats):
         torch.cuda.synchronize()
         begin = time.perf_counter()
         function()
         torch.cuda.synchronize()
-        best = min(best, time.perf_counter() - begin)
-    return best
+        times.append(time.perf_counter() - begin)
+    return sorted(times)
+
+
+def in_ms(times: list[float]) -> str:
+    return f"{1e3 * times[0]:.1f} to {1e3 * times[-1]:.1f}"
+
+
+@contextlib.contextmanager
+def tensor_cores(least_elements: int):
+    """Use products on the tensor cores for matrices with at least so many elements."""
+    before, device.LEAST_ELEMENTS = device.LEAST_ELEMENTS, least_elements
+    try:
+        yield
+    finally:
+        device.LEAST_ELEMENTS = before
 
 
 def make_data(n_samples: int, n_features: int, mean: float = 0.0) -> tuple[torch.Tensor, np.ndarray]:
@@ -51,22 +70,23 @@ def make_data(n_samples: int, n_features: int, mean: float = 0.0) -> tuple[torch
 
 
 def show_products(X: torch.Tensor) -> float:
-    """Print the speed of a read and of the products; return the seconds of a read."""
+    """Print the speed of a read and of the products, and their errors; return the seconds of a read."""
     n_bytes = X.numel() * X.element_size()
     read = seconds(lambda: X.sum())
-    print(f"\n{tuple(X.shape)} float32, {n_bytes / 1e9:.1f} GB")
-    print(f"{'read (sum)':<24}{1e3 * read:9.2f} ms{n_bytes / read / 1e12:8.2f} TB/s")
-    for n_lines in (N_CLASSES, 32, 64):
+    speed = n_bytes / read[0] / 1e12
+    print(f"\n{tuple(X.shape)} float32, {n_bytes / 1e9:.1f} GB: a read (sum) takes {in_ms(read)} ms, {speed:.2f} TB/s")
+    design, few = make_design(X, "none", fit_intercept=False), X[:, :2000].double()
+    lengths = torch.linalg.vector_norm(few, dim=0)
+    print(f"{'lines':>5}{'products, ms':>20}{'R @ X, ms':>20}{'error of both, in norms of line and column':>46}")
+    for n_lines in (N_CLASSES, 16, 32, 64, 128, 256, 512):
         R = torch.randn((n_lines, X.shape[0]), device="cuda")
-        ways = {
-            "R @ X": lambda: R @ X,
-            "(X.T @ R.T).T": lambda: (X.T @ R.T).T,
-            "(X.T @ R.T.copy).T": lambda: (X.T @ R.T.contiguous()).T,
-        }
-        for name, way in ways.items():
-            took = seconds(way, 3)
-            print(f"{name:<20}{n_lines:>4}{1e3 * took:9.2f} ms{n_bytes / took / 1e12:8.2f} TB/s{read / took:8.0%} of a read")
-    return read
+        exact, sizes = R.double() @ few, torch.linalg.vector_norm(R.double(), dim=1)[:, None] * lengths
+        found, errors = [], []
+        for way in (lambda: design.products(R), lambda: R @ X):
+            found.append(seconds(way, 3))
+            errors.append(float(torch.max(torch.abs(way()[:, :2000].double() - exact) / sizes)))
+        print(f"{n_lines:>5}{in_ms(found[0]):>20}{in_ms(found[1]):>20}{errors[0]:>23.1e}{errors[1]:>23.1e}", flush=True)
+    return read[0]
 
 
 class CountedPasses:
@@ -88,19 +108,29 @@ class CountedPasses:
 
 
 def show_fits(X: torch.Tensor, y: np.ndarray, read: float) -> None:
-    print(f"{'fit':<26}{'time ms':>9}{'rows':>6}{'passes':>8}{'lines':>7}{'ms/pass':>9}{'reads alone':>13}{'share':>7}")
+    print(
+        f"{'fit':<22}{'time ms':>18}{'rows':>6}{'passes':>8}{'lines':>7}{'reads alone':>13}{'share':>7}{'GB beside X':>13}"
+    )
     for solver in ("forward", "ahiht"):
         selector = L20Selector(N_ROWS, solver=solver)
+        begin = time.perf_counter()
         with CountedPasses() as counted:
             selector.fit(X, y)
-        took = seconds(lambda: selector.fit(X, y), 3)
-        n_rows = int(selector.path_.n_nonzero[-1])
-        passes = counted.n_passes
+        first = time.perf_counter() - begin
+        torch.cuda.reset_peak_memory_stats()
+        took = seconds(lambda: selector.fit(X, y))
+        peak = (torch.cuda.max_memory_allocated() - X.numel() * X.element_size()) / 1e9
+        n_rows, passes = int(selector.path_.n_nonzero[-1]), counted.n_passes
         print(
-            f"{'L20Selector, ' + solver:<26}{1e3 * took:9.1f}{n_rows:6d}{passes:8d}{counted.n_lines:7d}"
-            f"{1e3 * took / passes:9.2f}{1e3 * passes * read:13.1f}{passes * read / took:7.0%}",
+            f"{'L20Selector, ' + solver:<22}{in_ms(took):>18}{n_rows:6d}{passes:8d}{counted.n_lines:7d}"
+            f"{1e3 * passes * read:13.1f}{passes * read / took[0]:7.0%}{peak:13.2f}   the first one {first:.1f} s",
             flush=True,
         )
+        if X.numel() >= device.LEAST_ELEMENTS:
+            with tensor_cores(1 << 62):
+                expected, took = L20Selector(N_ROWS, solver=solver).fit(X, y), seconds(lambda: selector.fit(X, y), 3)
+            n_equal, n_stages = equal_stages(selector.path_, expected.path_)
+            print(f"   without tensor cores {in_ms(took)} ms, equal supports: {n_equal} of {n_stages}", flush=True)
 
 
 def show_ratio() -> None:
@@ -109,12 +139,12 @@ def show_ratio() -> None:
     print(f"\nratio to NumPy ({torch.get_num_threads()} threads) at 2000 x 50000, to 200 rows")
     for solver in ("forward", "ahiht"):
         selector = L20Selector(200, solver=solver)
-        there = seconds(lambda: selector.fit(X, y), 3)
+        there = seconds(lambda: selector.fit(X, y))
         begin = time.perf_counter()
         expected = L20Selector(200, solver=solver).fit(host, y)
         here = time.perf_counter() - begin
         n_equal, n_stages = equal_stages(selector.path_, expected.path_)
-        print(f"{solver:<12}{1e3 * there:9.1f} ms{1e3 * here:10.1f} ms{here / there:8.1f} times", end="")
+        print(f"{solver:<12}{in_ms(there):>18} ms{1e3 * here:10.1f} ms{here / there[0]:8.1f} times", end="")
         print(f"   equal supports: {n_equal} of {n_stages}", flush=True)
     double = [L20Selector(200).fit(data, y).path_ for data in (X.double(), host.astype(np.float64))]
     print("forward in float64: equal supports: {} of {}".format(*equal_stages(*double)))
@@ -167,12 +197,59 @@ def show_parity() -> None:
             print(f"{library:<8}{name:<10}{n_equal:6d} of {n_stages}", flush=True)
 
 
+def hard_data() -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Draw features that are hard to tell apart, or to store in half precision."""
+    random = np.random.default_rng(0)
+    n_samples, n_features = 400, 20_000
+    y = random.integers(0, 8, n_samples)
+    signal = np.eye(8)[y] @ random.standard_normal((8, n_features)) * (random.random(n_features) < 0.02)
+    noise = random.standard_normal((n_samples, n_features))
+    factors = random.standard_normal((n_samples, 20)) @ random.standard_normal((20, n_features))
+    counts = random.poisson(0.02 + 0.3 * (signal > 1.0), (n_samples, n_features))
+    copies = signal + noise
+    copies[:, 1::2] = copies[:, ::2]
+    close = signal + noise
+    close[:, 1::2] = close[:, ::2] + 1e-3 * noise[:, 1::2]
+    return {
+        "noise": (signal + noise, y),
+        "20 factors": (signal + 0.3 * noise + factors, y),
+        "copies of columns": (copies, y),
+        "nearly equal columns": (close, y),
+        "heavy tails": (signal + noise**5, y),
+        "rare counts": (counts.astype(float), y),
+        "units 1e-9 to 1e9": ((signal + noise) * 10.0 ** random.uniform(-9, 9, n_features), y),
+        "means of 1000 deviations": (signal + noise + 1000.0, y),
+    }
+
+
+def show_tensor_cores(data_dir: str | None) -> None:
+    """Compare fits with products on the tensor cores with NumPy's, in float32 and in float64."""
+    sets = hard_data()
+    for name in paper_sets():
+        with contextlib.suppress(MissingDataError):
+            loaded = load_dataset(name, data_dir)
+            sets[name] = (loaded.X, loaded.y)
+    print("\nstages with equal supports: tensor cores and NumPy in float32, and in float64; NumPy in both")
+    for name, (X, y) in sets.items():
+        X = np.asarray(X, dtype=np.float32)
+        for solver in ("forward", "ahiht"):
+            with tensor_cores(0):
+                there = L20Selector(100, solver=solver).fit(torch.asarray(X, device="cuda"), y).path_
+            single, double = (L20Selector(100, solver=solver).fit(X.astype(kind), y).path_ for kind in ("f4", "f8"))
+            pairs = ((there, single), (there, double), (single, double))
+            counts = ["{} of {}".format(*equal_stages(*pair)) for pair in pairs]
+            print(f"{name:<26}{solver:<10}" + "".join(f"{count:>14}" for count in counts), flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="leave out 10000 x 1000000")
-    sizes = [(1000, 200_000)] + ([] if parser.parse_args().quick else [(10_000, 1_000_000)])
+    parser.add_argument("--data", help="folder of the data sets of the paper")
+    options = parser.parse_args()
+    sizes = [(1000, 200_000)] + ([] if options.quick else [(10_000, 1_000_000)])
     print(torch.cuda.get_device_name(), "torch", torch.__version__, "TF32", torch.backends.cuda.matmul.allow_tf32)
     show_parity()
+    show_tensor_cores(options.data)
     show_ratio()
     for size in sizes:
         X, y = make_data(*size)

@@ -21,7 +21,7 @@ from l20fs.inputs.devices import Place, as_numpy, is_device_array, working_dtype
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.solvers import Schedule, ahiht, forward, hiht, sbr, swap
 from l20fs.solvers.active_sets import device as device
-from l20fs.solvers.active_sets.device import DeviceActiveSet, DeviceBasis, leading_triangle, n_leading
+from l20fs.solvers.active_sets.device import DeviceActiveSet, DeviceBasis, foresee, leading_triangle, n_leading
 from l20fs.solvers.homotopy import Walk
 
 
@@ -297,7 +297,8 @@ def test_forward_of_random_problems_is_that_of_numpy(seed, shape, ridge, scale):
 @pytest.mark.parametrize("ridge", [0.0, 0.3])
 def test_more_rows_than_the_basis_has_places_at_first(move, ridge, monkeypatch):
     monkeypatch.setattr(device, "FIRST_PLACES", 1)
-    monkeypatch.setattr(device, "FIRST_AHEAD", 2)
+    monkeypatch.setattr(device, "FIRST_LINES", 0)
+    monkeypatch.setattr(device, "FEWEST_AHEAD", 2)
     monkeypatch.setattr(device, "PART_ELEMENTS", 64)  # several parts for a batch
     X, Y, _ = make_problem_data(80, 60, np.float64)
     expected, found = (forward(LeastSquares(kind(X), Y, ridge=ridge), 40) for kind in (np.asarray, move))
@@ -310,7 +311,7 @@ def test_wrong_foresight_changes_nothing(move, monkeypatch):
     expected = forward(LeastSquares(X, Y, ridge=0.1), 16)
     problem = LeastSquares(move(X), Y, ridge=0.1)
 
-    def foresee_badly(first, gram, products, room, n_rows, may_gain):
+    def foresee_badly(first, gram, products, room, n_rows, may_gain, outside, loss):
         others = [j for j in np.flatnonzero(may_gain).tolist() if j != first]
         return [first, *others][:n_rows]
 
@@ -444,6 +445,29 @@ def test_rows_without_room_are_left_out():
     assert leading_triangle(gram, np.full(4, 1e9)).shape == (1, 1)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_foreseen_rows_are_those_that_lower_the_loss_most(dtype):
+    random = np.random.default_rng(3)
+    columns, targets = random.standard_normal((25, 14)), random.standard_normal((25, 3))
+
+    def loss(rows):
+        return np.square(targets - columns[:, rows] @ np.linalg.lstsq(columns[:, rows], targets)[0]).sum()
+
+    may_gain = np.arange(14) != 5
+    expected = []
+    while len(expected) < 8:
+        expected.append(min((j for j in range(14) if may_gain[j] and j not in expected), key=lambda j: loss([*expected, j])))
+    gram, products = columns.T @ columns, targets.T @ columns
+    arguments = (expected[0], gram.astype(dtype), products, np.diagonal(gram), 8, may_gain)
+    assert foresee(*arguments) == expected
+    # One outside the candidates ends them where its gain, as far as it falls with the loss, is above theirs.
+    losses = np.array([0.5 * loss(expected[:n]) for n in range(9)])
+    falls = -np.diff(losses)
+    outside = 1.001 * falls[5] / losses[5] * losses[0] / device.OUTSIDE_SHARE
+    n_before = int((falls[1:] < device.OUTSIDE_SHARE * outside * losses[1:8] / losses[0]).argmax()) + 1
+    assert foresee(*arguments, outside, losses[0]) == expected[:n_before]
+
+
 class Transfers:
     """Count what comes to the host, and note the largest of it."""
 
@@ -464,7 +488,8 @@ def test_forward_moves_little(monkeypatch):
     problem = LeastSquares(array_api_strict.asarray(X), Y, ridge=1.0)
     monkeypatch.setattr(device, "FEWEST_CANDIDATES", 100)
     monkeypatch.setattr(device, "CANDIDATES_PER_ROW", 1)
-    monkeypatch.setattr(device, "FIRST_AHEAD", 8)
+    monkeypatch.setattr(device, "FIRST_LINES", 0)
+    monkeypatch.setattr(device, "FEWEST_AHEAD", 8)
     active = DeviceActiveSet(problem)
     transfers = Transfers(monkeypatch)
     n_batches = 0

@@ -36,6 +36,14 @@ def evaluate(problem, W):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
+def test_target_products_match_the_definition(layout):
+    X, Y, _ = draw(0)
+    problem, (Xc, Yc) = LeastSquares(LAYOUTS[layout](X), Y), centred(X, Y)
+    np.testing.assert_allclose(problem.target_products, Yc.T @ Xc, atol=1e-12)
+    np.testing.assert_allclose(problem.squared_target_products()(), np.square(Yc.T @ Xc).sum(axis=0), atol=1e-12)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("ridge", [0.0, 0.7])
 @given(seed=st.integers(0, 2**32 - 1))
 def test_value_and_gradient_match_the_definition(layout, ridge, seed):

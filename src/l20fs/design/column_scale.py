@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +15,9 @@ from l20fs.typing import Array, Scale
 #: ``scale="auto"`` is ``"moderated"`` if the 95th percentile of the deviations is at most this many times the 5th: features
 #: in one unit. docs/defaults.md has the measurements.
 COMPARABLE_RATIO = 50.0
+
+#: Returns the values that sorting would put at some places.
+Ordered = Callable[[Array, list[int]], Array]
 
 #: Columns of float32 with deviations between 2**-30 and 2**30 are stored without a unit: their digits do not underflow.
 SAFE_EXPONENT_SINGLE = 30
@@ -52,10 +57,11 @@ class ColumnScale(NamedTuple):
         *,
         mean: Array,
         rest: Array,
+        ordered: Ordered | None = None,
     ) -> ColumnScale:
         """Scale columns by the norms of the centred columns; raise an error if their squares would overflow."""
         deviation = length / np.sqrt(weight)
-        rule, divisors = divisors_of(scale, deviation, varies)
+        rule, divisors = divisors_of(scale, deviation, varies, ordered or ordered_here)
         if rule == "zscore":
             return cls(mean, rest, divisors, varies, varies * weight, deviation, rule)
         refuse_overflow(divisors)
@@ -91,12 +97,24 @@ def checked_scale(scale: Scale | Array, n_features: int) -> Scale | Array:
     return divisors
 
 
-def divisors_of(scale: Scale | Array, deviation: Array, varies: Array) -> tuple[str, Array]:
+def ordered_here(values: Array, places: list[int]) -> Array:
+    """Return the values that sorting would put at some places.
+
+    Examples
+    --------
+    >>> ordered_here(np.array([3.0, 1.0, 2.0]), [0, 2])
+    array([1., 3.])
+    """
+    return np.partition(values, places)[places]
+
+
+def divisors_of(scale: Scale | Array, deviation: Array, varies: Array, ordered: Ordered = ordered_here) -> tuple[str, Array]:
     """Return the rule that was used, and the divisor of each feature.
 
     ``"zscore"``: its deviation. ``"moderated"``: its deviation plus the median of the deviations of the features that vary,
     so that features which hardly vary are not blown up (Tusher, Tibshirani and Chu 2001). ``"auto"``: ``"moderated"`` if the
-    deviations are comparable, else ``"zscore"``. ``"none"``: 1.
+    deviations are comparable, else ``"zscore"``: the 95th percentile is at most ``COMPARABLE_RATIO`` times the 5th, both of
+    which are deviations themselves, of up to 20 the smallest and the largest. ``"none"``: 1.
 
     Examples
     --------
@@ -109,28 +127,16 @@ def divisors_of(scale: Scale | Array, deviation: Array, varies: Array) -> tuple[
         return "given", scale
     if scale == "none":
         return scale, np.ones(len(deviation))
-    if scale == "auto":
-        scale = "moderated" if are_comparable(deviation[varies]) else "zscore"
     if scale == "zscore" or not varies.any():
-        return scale, np.where(varies, deviation, 1.0)
+        return "moderated" if scale == "auto" else scale, np.where(varies, deviation, 1.0)
+    kept = deviation if varies.all() else deviation[varies]
+    last = len(kept) - 1
+    places = [math.floor(0.05 * last), last // 2, (last + 1) // 2, math.ceil(0.95 * last)]
+    low, *middle, high = ordered(kept, places).tolist()
+    if scale == "auto" and not high / COMPARABLE_RATIO <= low:
+        return "zscore", np.where(varies, deviation, 1.0)
     with np.errstate(over="ignore"):  # raised as an error by the caller
-        return scale, deviation + np.median(deviation[varies])
-
-
-def are_comparable(deviations: Array) -> bool:
-    """Return whether deviations are of one order: the 95th percentile is at most ``COMPARABLE_RATIO`` times the 5th.
-
-    The percentiles are deviations themselves, of up to 20 the smallest and the largest.
-
-    Examples
-    --------
-    >>> are_comparable(np.array([0.5, 1.0, 20.0])), are_comparable(np.array([0.5, 1.0, 2000.0]))
-    (True, False)
-    """
-    if not len(deviations):
-        return True
-    low, high = np.percentile(deviations, 5.0, method="lower"), np.percentile(deviations, 95.0, method="higher")
-    return bool(high / COMPARABLE_RATIO <= low)
+        return "moderated", deviation + 0.5 * sum(middle)
 
 
 def storage_units(found: Moments, dtype: np.dtype[Any]) -> Array:

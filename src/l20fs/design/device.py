@@ -20,6 +20,15 @@ from l20fs.typing import Array, Scale
 #: Number of elements of a temporary copy of a part of X: large enough for few calls, small compared with device memory.
 PART_ELEMENTS = 1 << 26
 
+#: Elements of X from which products take so long that a way of their own is worth the seconds that its first call takes.
+LEAST_ELEMENTS = 1 << 30
+
+#: Numbers of lines for which the product is faster with X turned, from which they are and up to which.
+TURNED_LINES = (17, 32)
+
+#: Number of elements of one that stays close to the processors of a device while it is read again.
+NEAR_ELEMENTS = 1 << 23
+
 #: A feature whose deviation is below this fraction of its mean is measured again, in float64 and without cancellation.
 SMALL_SHARE = {np.dtype(np.float32): 1e-2, np.dtype(np.float64): 1e-6}
 
@@ -54,12 +63,24 @@ class DeviceDesign(Design):
                 shift, length = self._adjust(X, sample_weights.basis, shift, length)
         self._refuse_overflow(length)
         total, rest = sample_weights.total, np.zeros_like(length)
-        self._keep_scale(ColumnScale.of_lengths(length, self.varies, total, scale, self.dtype, mean=self.mean, rest=rest))
+        lengths = (length, self.varies, total, scale, self.dtype)
+        self._keep_scale(ColumnScale.of_lengths(*lengths, mean=self.mean, rest=rest, ordered=self._ordered))
         if sample_weights.basis is not None:
             self.explained_energy = self._explained / np.square(self.scale)
         # The remaining correction of the base, and its factors.
-        self._units = self.place.send(np.where(self.varies, [shift, 1.0 / self.scale], 0.0))
+        self._units = self.place.send(np.array([shift * self.varies, self.varies / self.scale]))
         self._inverse = self.place.xp.astype(self._units[1, :], self.array_dtype)
+        self._multiply: Any = None
+        if self.place.is_cuda and self.n_samples * self.n_features >= LEAST_ELEMENTS:
+            from l20fs.design.half_precision import half_product  # loads Triton
+
+            deviations = self.place.send(length / np.sqrt(self.n_samples))
+            self._multiply = half_product(self._base, deviations, self._inverse)
+
+    def _ordered(self, values: Array, places: list[int]) -> Array:
+        """Return the values that sorting, on the device, puts at some places."""
+        xp = self.place.xp
+        return self.place.fetch(self.place.take(xp.sort(self.place.send(values)), self.place.send(np.array(places))))
 
     def _centre(self, X: Any) -> tuple[Array, Array]:
         """Set the base and the means; return the remaining correction of the base, and the norms of the features.
@@ -69,11 +90,13 @@ class DeviceDesign(Design):
         has_weights = self._root is not None
         self._base, moved = self._centred(X, self._weighted_means(X)) if has_weights else (X, np.zeros(self.n_features))
         shift, length = self._measure(self._base)
-        small = np.flatnonzero(~(length > SMALL_SHARE[self.dtype] * self._unit * np.abs(moved + shift)))
+        least = np.abs(moved + shift if has_weights else shift)
+        least *= SMALL_SHARE[self.dtype] * self._unit
+        small = np.flatnonzero(~(length > least))
         origin, offset, small_length = self._measure_exactly(X, small)
         shift[small], length[small] = (origin - moved[small]) + offset, small_length
         self.varies = length > 0.0
-        if not has_weights and (self._unit * np.abs(shift) > length)[self.varies].any():
+        if not has_weights and ((self._unit * np.abs(shift) > length) & self.varies).any():
             self._base, moved = self._centred(X, shift)
             shift, length = self._measure(self._base)
             shift[small], length[small] = (origin - moved[small]) + offset, small_length
@@ -165,15 +188,20 @@ class DeviceDesign(Design):
 
     def products(self, residual: Any) -> Any:
         """Return ``R @ X~`` on the device, (n_rows, n_features), for a residual on the device; one pass over X."""
-        xp = self.place.xp
-        # Of the ways to write this product, the fastest one on the devices that were measured.
-        return xp.matmul(self._base.T, xp.astype(residual, self.array_dtype, copy=False).T).T * self._inverse
+        if self._multiply is not None:
+            return self._multiply(residual)
+        xp, (fewest, most) = self.place.xp, TURNED_LINES
+        residual = xp.astype(residual, self.array_dtype, copy=False)
+        # Of the ways to write this product, the faster one on the devices that were measured.
+        if fewest <= residual.shape[0] <= most:
+            return xp.matmul(self._base.T, residual.T).T * self._inverse
+        return xp.matmul(residual, self._base) * self._inverse
 
     def lines(self, rows: Any, dtype: Any) -> Any:
         """Return the features ``rows``, an array on the device, as rows of X~ on the device."""
         xp = self.place.xp
-        columns = xp.astype(xp.take(self._base, rows, axis=1), dtype, copy=False)
-        units = xp.astype(xp.take(self._units, rows, axis=1), dtype, copy=False)
+        columns = xp.astype(self.place.take(self._base, rows, 1), dtype, copy=False)
+        units = xp.astype(self.place.take(self._units, rows, 1), dtype, copy=False)
         shift, inverse = units[0, :], units[1, :]
         if self._root is None:
             return ((columns - shift) * inverse).T
@@ -216,7 +244,7 @@ class DeviceDesign(Design):
         scaled = np.where(self.varies[rows], values / self.scale[rows], 0.0)
         for start in range(0, max(1, len(rows)), step):
             part = self.place.send(scaled[:, start : start + step], self.array_dtype)
-            columns = self.place.xp.take(self._base, self.place.send(rows[start : start + step]), axis=1)
+            columns = self.place.take(self._base, self.place.send(rows[start : start + step]), 1)
             image = image + part @ columns.T
         # As for a sparse X: the sum is then zero to the last digit, on which products rely. This removes the rest of the
         # means as well.
@@ -240,15 +268,15 @@ class DeviceDesign(Design):
     def max_sample_energy(self) -> float:  # type: ignore[override]  # takes a pass over X, hence only on demand
         """Largest ``min(1, w_i) ||x_i||^2``."""
         xp, values = self.place.xp, self.sample_weights.values
-        energy, step = 0.0, max(1, PART_ELEMENTS // self.n_samples)
-        for start in range(0, self.n_features, step):
-            block = slice(start, min(start + step, self.n_features))
-            part, shift, inverse = self._base[:, block], self._units[0, block], self._units[1, block]
-            crossed = -2.0 * (part @ xp.astype(shift * inverse * inverse, self.array_dtype))
-            if self._root is not None:
-                crossed = crossed * xp.astype(self._root, self.array_dtype)
-            energy = energy + (part * part) @ xp.astype(inverse * inverse, self.array_dtype) + crossed
-        beyond = float(xp.sum(xp.square(self._units[0, :] * self._units[1, :])))
+        shift = self._units[0, :] * self._units[1, :]
+        crossed = self._base @ xp.astype(shift * self._units[1, :], self.array_dtype)
+        if self._root is not None:
+            crossed = crossed * xp.astype(self._root, self.array_dtype)
+        lengths, step = [], max(1, NEAR_ELEMENTS // self.n_features)
+        for start in range(0, self.n_samples, step):
+            part = self._base[start : min(start + step, self.n_samples), :] * self._inverse
+            lengths.append(xp.linalg.vector_norm(part, axis=1))
+        energies = xp.square(xp.astype(xp.concat(lengths), xp.float64)) - 2.0 * xp.astype(crossed, xp.float64)
         counts = np.ones(self.n_samples) if values is None else values
-        energies = self.place.fetch(energy).astype(np.float64) + beyond * counts
+        energies = self.place.fetch(energies) + float(xp.sum(shift * shift)) * counts
         return float((energies / np.maximum(counts, 1.0)).max())

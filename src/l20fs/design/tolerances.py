@@ -34,9 +34,12 @@ def smallest_rooms(design: Design) -> Array:
     energy = design.column_energy
     if design.vectors == "features":
         return np.maximum(1e-10 * energy, 1e-14 * design.explained_energy)
-    stored = stored_energy(design)
-    rounded = (16.0 * float(np.finfo(design.dtype).eps)) ** 2 * stored
-    return np.maximum(1e-20 * energy, np.minimum(rounded, 0.25 * energy))
+    rounded = stored_energy(design)
+    rounded *= (16.0 * float(np.finfo(design.dtype).eps)) ** 2
+    share = 0.25 * energy
+    np.minimum(rounded, share, out=rounded)
+    np.multiply(energy, 1e-20, out=share)
+    return np.maximum(rounded, share, out=rounded)
 
 
 def stored_energy(design: Design, rows: Array | slice = EVERY) -> Array:
@@ -47,15 +50,20 @@ def stored_energy(design: Design, rows: Array | slice = EVERY) -> Array:
     return design.column_energy[rows] + explained + design.sample_weights.total * np.square(mean)
 
 
-def clear_rooms(design: Design) -> Array:
+def clear_rooms(design: Design, smallest: Array | None = None) -> Array:
     """Return the squared norm above which the remainder of a column is known well from products in the precision of X.
 
-    It is then exact to about 1e-3 in float32 and 1e-9 in float64. Below, it has to be measured.
+    It is then exact to about 1e-3 in float32 and 1e-9 in float64. Below, it has to be measured. ``smallest`` are the
+    smallest rooms, where they are known.
     """
+    smallest = smallest_rooms(design) if smallest is None else smallest
     if design.vectors == "features":
-        return smallest_rooms(design)
+        return smallest
     share = 1e-6 if design.dtype == np.float64 else 1e-3
-    return np.maximum(share * np.sqrt(design.column_energy) * design.pull_norms(), smallest_rooms(design))
+    clear = np.sqrt(design.column_energy)
+    clear *= design.pull_norms()
+    clear *= share
+    return np.maximum(clear, smallest, out=clear)
 
 
 def storage_errors(design: Design, rows: Array | slice = EVERY) -> Array:

@@ -59,18 +59,43 @@ class Place:
     >>> place = Place(array_api_strict.ones((2, 3)))
     >>> place.fetch(place.send(np.arange(3)))
     array([0, 1, 2])
+    >>> place.fetch(place.replaced(place.send(np.zeros(3)), place.send(np.array([1])), 5.0))
+    array([0., 5., 0.])
     """
 
     def __init__(self, like: Any) -> None:
         self.xp = namespace_of(like)
         self.is_host = self.xp is np
         self.device = None if self.is_host else xpc.device(like)
+        self._is_torch = xpc.is_torch_array(like)
+        #: Whether it is a tensor of torch on a GPU of NVIDIA.
+        self.is_cuda = self._is_torch and bool(like.is_cuda)
 
     def send(self, values: Array, dtype: Any = None) -> Any:
         """Return a copy of a NumPy array on the device."""
         if self.is_host:
             return np.asarray(values, dtype=dtype)
-        return self.xp.asarray(np.ascontiguousarray(values), dtype=dtype, device=self.device, copy=True)
+        values = np.ascontiguousarray(values)
+        if self._is_torch:
+            # The host need not wait: from memory that is not pinned, values are copied before the call returns.
+            sent = self.xp.from_numpy(values if values.flags.writeable else values.copy())
+            return sent.to(device=self.device, dtype=dtype or sent.dtype, non_blocking=True, copy=True)
+        return self.xp.asarray(values, dtype=dtype, device=self.device, copy=True)
+
+    def take(self, array: Any, indices: Any, axis: int = 0) -> Any:
+        """Return elements of a vector, or rows or columns of a matrix, by an array of non-negative indices on the device."""
+        if self._is_torch:  # the function of the standard looks for negative indices first, in four steps
+            return self.xp.index_select(array, axis, indices)
+        return self.xp.take(array, indices, axis=axis)
+
+    def replaced(self, vector: Any, indices: Any, value: float) -> Any:
+        """Return a copy of a vector with a value at the indices, an array on the device."""
+        if self._is_torch:
+            return vector.index_fill(0, indices, value)
+        xp = self.xp
+        numbers = xp.arange(vector.shape[0], device=self.device)
+        is_among = xp.any(numbers[None, :] == indices[:, None], axis=0)
+        return xp.where(is_among, xp.full_like(vector, value), vector)
 
     def fetch(self, array: Any) -> Array:
         """Return a copy as a NumPy array."""

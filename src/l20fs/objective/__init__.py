@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -48,21 +49,30 @@ def make_problem(
     kind = GramLeastSquares if design.vectors == "features" else LeastSquares
     problem = kind(X, Y, design=design, **options)
     if isinstance(scale, str) and scale == "auto" and design.scale_rule == "moderated":
-        explained = design.squared_lengths(problem.targets)
-        if not _tell_less(design, explained):
+        if not _tell_less(design, problem.squared_target_products()):
             return problem
         return make_problem(X, Y, scale="zscore", **units, **options)
     return problem
 
 
-def _tell_less(design: Design, explained: Array) -> bool:
-    """Return whether features that vary more explain clearly less, by the squared products of features and targets."""
+def _tell_less(design: Design, explained: Callable[[], Array]) -> bool:
+    """Return whether features that vary more explain clearly less, by the squared products of features and targets.
+
+    ``explained`` returns these products.
+    """
     seen = design.column_energy > 0.0  # neither constant nor so small beside the others that its square underflows
-    energy = design.column_energy[seen]
-    share = explained[seen] / energy
-    share /= share.max() or 1.0  # the units of the targets do not matter, nor do their squares underflow
-    log_deviation = 0.5 * np.log(energy) + np.log(design.scale[seen])
-    if not (np.ptp(share) and np.ptp(log_deviation)):
+    is_seen = slice(None) if seen.all() else seen
+    energy = design.column_energy[is_seen]
+    log_deviation = np.sqrt(energy)
+    log_deviation *= design.scale[is_seen]
+    np.log(log_deviation, out=log_deviation)
+    if not np.ptp(log_deviation):
         return False
-    correlation = np.corrcoef(log_deviation, share)[0, 1]
+    log_deviation -= log_deviation.mean()
+    share = explained()[is_seen] / energy
+    share /= share.max() or 1.0  # the units of the targets do not matter, nor do their squares underflow
+    if not np.ptp(share):
+        return False
+    share -= share.mean()
+    correlation = share @ log_deviation / np.sqrt((share @ share) * (log_deviation @ log_deviation))
     return bool(correlation < -max(CONTRARY_CORRELATION, 2.0 / np.sqrt(len(energy))))

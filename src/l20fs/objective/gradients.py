@@ -78,24 +78,34 @@ class DeviceGradient(Gradient):
 
     def __init__(self, place: Place, products: Any, rows: Array, ridge_term: Array) -> None:
         self._place, self._products, self._rows, self._ridge_term = place, products, rows, ridge_term
-        # The features with weights lack their ridge term here; they are always evaluated.
-        self._squares = place.xp.sum(products * products, axis=0)
+        # The features with weights lack their ridge term here; they are always evaluated, hence above every threshold.
+        squares = place.xp.sum(products * products, axis=0)
+        self._squares = place.replaced(squares, place.send(rows), np.inf) if len(rows) else squares
+        self._touched, self._values = np.arange(0), np.empty((0, 0))
 
     def at(self, rows: Array) -> Array:
-        values = self._place.fetch(self._place.xp.take(self._products, self._place.send(rows), axis=1)).astype(np.float64)
+        if rows is self._touched:
+            values = self._values.copy()
+        else:
+            values = self._place.fetch(self._place.take(self._products, self._place.send(rows), 1)).astype(np.float64)
         return _add_ridge(values, rows, self._rows, self._ridge_term)
 
     def touched(self, threshold: float, penalty: RowPenalty, is_active: Array) -> Array:
         if not penalty.is_plain:
             return super().touched(threshold, penalty, is_active)
-        above = self._place.fetch(self._place.xp.nonzero(may_be_heavy(self._squares, threshold))[0])
-        return np.union1d(above, self._rows)
+        xp = self._place.xp
+        rows = xp.nonzero(may_be_heavy(self._squares, threshold))[0]
+        # Their gradient comes along: it is asked for next.
+        values = xp.astype(self._place.take(self._products, rows, 1), xp.float64, copy=False)
+        together = self._place.fetch(xp.concat([values, xp.astype(rows, xp.float64)[None, :]]))
+        self._touched, self._values = together[-1].astype(np.intp), together[:-1]
+        return self._touched
 
     def largest_outside(self, is_active: Array, penalty: RowPenalty) -> float:
         if not penalty.is_plain:
             return super().largest_outside(is_active, penalty)
         xp = self._place.xp
-        return float(xp.max(xp.where(self._place.send(is_active), xp.zeros_like(self._squares), self._squares)))
+        return float(xp.max(xp.where(self._squares < np.inf, self._squares, xp.zeros_like(self._squares))))
 
     @property
     def squared_norms(self) -> Array:

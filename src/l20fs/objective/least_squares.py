@@ -167,11 +167,29 @@ class LeastSquares:
         bend = float(np.vdot(image, image))
         return bend + self.ridge * float(np.vdot(values, values)) if self.ridge else bend
 
+    @cached_property
+    def target_products(self) -> Any:
+        """``Y~' X~``, (n_targets, n_features), in the precision of X and where X is; takes one pass over X, once."""
+        design = self.design
+        return design.products(design.place.send(self.targets) if design.location == "device" else self.targets)
+
+    def squared_target_products(self) -> Callable[[], Array]:
+        """Return a function for the squared norm of the products of each feature with the targets.
+
+        A device computes them before they are asked for, while the host goes on.
+        """
+        if self.design.location != "device":
+            return lambda: self.design.squared_lengths(self.targets)
+        place, products = self.design.place, self.target_products
+        squares = place.xp.sum(products * products, axis=0)
+        return lambda: place.fetch(squares)
+
     def gradient(self, residual: Array, rows: Array, values: Array) -> Gradient:
         """Return the gradient of f at the weights ``values`` of the features ``rows``; takes one pass over X."""
         design, ridge_term = self.design, self._ridge_term(values)
         if design.location == "device":
-            return DeviceGradient(design.place, design.products(design.place.send(residual)), rows, ridge_term)
+            products = design.products(design.place.send(residual)) if len(rows) else -self.target_products
+            return DeviceGradient(design.place, products, rows, ridge_term)
         if design.location == "blocks":
             return BlockGradient(design, residual, rows, ridge_term)
         products = design.pull(residual)

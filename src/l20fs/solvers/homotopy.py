@@ -88,10 +88,8 @@ class Schedule:
 
 @dataclass
 class Iterate:
-    """Iterate of the homotopy: weights (n_targets, n_features), its non-zero rows with their values and as a mask, and
-    what was computed there."""
+    """Iterate of the homotopy: its non-zero rows, ascending, with their values and as a mask, and what is known there."""
 
-    weights: Array
     rows: Array
     values: Array
     is_active: Array
@@ -148,7 +146,6 @@ class Walk:
         """Search an acceptable step at ``lam`` and take it, unless it is zero."""
         trial, point = self.search(lam), self.point
         if trial.squared_length > 0.0:
-            point.weights[:, trial.touched] = trial.values
             point.is_active[trial.touched] = trial.kept
             point.rows = trial.touched[trial.kept]
             point.values = trial.values.compress(trial.kept, axis=1)
@@ -173,7 +170,8 @@ class Walk:
         touched = point.gradient.touched(L * threshold, penalty, point.is_active)
         if not penalty.is_plain:
             touched = touched[problem.design.varies[touched]]  # an included feature may be constant
-        old = point.weights.take(touched, axis=1)
+        old = np.zeros((problem.n_targets, len(touched)))
+        old[:, np.searchsorted(touched, point.rows)] = point.values  # a row with weights is touched
         slope = point.gradient.at(touched)
         new = old - slope / L
         squared_norms = np.add.reduce(new * new)
@@ -216,7 +214,7 @@ def starting_point(problem: LeastSquares, weights: Array | None, penalty: RowPen
         rows, values = np.arange(0), np.zeros((shape[0], 0))
         residual = problem.residual(rows, values)
         is_active = np.zeros(shape[1], dtype=bool)
-        return Iterate(np.zeros(shape), rows, values, is_active, residual)
+        return Iterate(rows, values, is_active, residual)
     weights = np.array(weights, dtype=np.float64)
     if weights.shape != shape:
         raise ValueError(f"The starting weights have shape {weights.shape}; expected (n_targets, n_features) = {shape}.")
@@ -227,7 +225,7 @@ def starting_point(problem: LeastSquares, weights: Array | None, penalty: RowPen
         is_active = may_enter & np.isin(penalty.unit_of, penalty.unit_of[is_active])
     rows, values = np.flatnonzero(is_active), weights[:, is_active]
     residual = problem.residual(rows, values)
-    return Iterate(weights, rows, values, is_active, residual)
+    return Iterate(rows, values, is_active, residual)
 
 
 def entry_lambda(point: Iterate, L: float, penalty: RowPenalty) -> float:

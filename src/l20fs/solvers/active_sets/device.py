@@ -16,28 +16,39 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy.linalg.lapack import dtrtri
 
 from l20fs.design import clear_rooms, smallest_rooms
 from l20fs.objective.least_squares import LeastSquares
+from l20fs.objective.prox import squared_row_norms
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.solvers.active_sets.basis import Triangle
 from l20fs.solvers.active_sets.rows import ALL_EXPLAINED, ActiveSet, best_of
 from l20fs.typing import Array
 
 #: From how many features with the highest merit the next rows are foreseen, for each of these rows and at least.
-CANDIDATES_PER_ROW, FEWEST_CANDIDATES = 6, 128
+CANDIDATES_PER_ROW, FEWEST_CANDIDATES = 8, 256
 
-#: How many rows are foreseen at first.
-FIRST_AHEAD = 16
+#: A foreseen row has to gain this share of what the best of all others gains: below, one of them is likely to be better.
+OUTSIDE_SHARE = 0.9
 
-#: Lines that one pass over X multiplies at most, directions and residuals: more are not cheaper by the line.
-LINES_PER_PASS = 64
+#: Lines that one pass over X multiplies at first, and at most, directions and residuals: fewer take hardly less time, and
+#: more are not cheaper by the line. With many targets so many rows are foreseen at least.
+FIRST_LINES, LINES_PER_PASS, FEWEST_AHEAD = 64, 128, 32
+
+#: From a batch that was right all through to the next one, and from one that was not.
+LONGER, SHORTER = 4, 2
 
 #: Elements of what is made for a batch of rows and a part of the features: six such arrays are there at a time.
 PART_ELEMENTS = 1 << 25
+
+#: A feature whose gain is as close to that of a row as so many ties may be better than it: it is looked at in float64. These
+#: are few, unless the batch went astray.
+RIVALRY, MOST_RIVALS = 200.0, 4096
 
 #: Rows for which the lines of a basis have places at first.
 FIRST_PLACES = 512
@@ -69,12 +80,12 @@ class DeviceBasis(Triangle):
         rest, coordinates = self._without_lines(self._columns(rows))
         first = place.fetch(xp.concat([rest @ rest.T, coordinates], axis=1))
         gram, coordinates_here = first[:, : len(rows)], first[:, len(rows) :]
-        turn = np.linalg.inv(leading_triangle(gram, needed_room))
+        turn = inverse_triangle(leading_triangle(gram, needed_room))
         n_rows = len(turn)
         rest = place.send(turn) @ rest[:n_rows, :]
         # Once more: what the inner products of nearly dependent columns lose is still in there.
         second = place.fetch(xp.concat([rest @ rest.T, rest[:, :n_samples] @ self._y.T], axis=1))
-        turn_again = np.linalg.inv(np.linalg.cholesky(second[:, :n_rows]))
+        turn_again = inverse_triangle(np.linalg.cholesky(second[:, :n_rows]))
         rest, turn = place.send(turn_again) @ rest, turn_again @ turn
         size = k + n_rows
         self._lines[k:size, :] = rest
@@ -156,19 +167,19 @@ class DeviceActiveSet(ActiveSet):
         design: Any = problem.design
         super().__init__(problem, penalty)
         self._design, self._place = design, design.place
-        xp = self._place.xp
         self.basis = DeviceBasis(problem)
         self._residual = self._place.send(problem.targets)
-        self._products = xp.astype(design.products(self._residual), xp.float64)
+        self._products = problem.target_products
         self._energies = self._place.send(design.column_energy)
-        self._smallest_room = np.where(design.varies, smallest_rooms(design), np.inf)
-        self._clear_room = np.where(design.varies, clear_rooms(design), np.inf)
+        self._smallest_room = smallest_rooms(design)
+        self._clear_room = clear_rooms(design, self._smallest_room)
+        self._may_be_close = problem.ridge <= float(self._clear_room.max())
+        is_constant = ~design.varies
+        self._smallest_room[is_constant] = self._clear_room[is_constant] = np.inf
         self._needed_room = self._place.send(self._clear_room)  # infinite for the selected and the dependent rows
-        self._may_be_close = problem.ridge <= float(self._clear_room[design.varies].max())
         self._has_close = False
-        self._numbers = xp.arange(design.n_features, device=self._place.device)
-        self._most_ahead = max(FIRST_AHEAD, LINES_PER_PASS - problem.n_targets)
-        self._ahead = FIRST_AHEAD
+        first, most = (max(FEWEST_AHEAD, n_lines - problem.n_targets) for n_lines in (FIRST_LINES, LINES_PER_PASS))
+        self._ahead, self._most_ahead = first, most
         self._gains = self._gains_now()
 
     def merits(self) -> Array:
@@ -194,14 +205,15 @@ class DeviceActiveSet(ActiveSet):
         n_right = self._settle(foreseen[: directions.shape[0]], directions, least)
         self.basis.cut(size + n_right)
         is_right = n_right == len(foreseen)
-        self._ahead = min(2 * self._ahead, self._most_ahead) if is_right else max(2, self._ahead // 2)
+        self._ahead = min(LONGER * self._ahead, self._most_ahead) if is_right else max(2, self._ahead // SHORTER)
         for target in self.basis.targets[size:]:
             self.losses.append(max(0.0, self.loss - 0.5 * float(target @ target)))
         self._gains = self._gains_now()
         return n_right
 
     def _gains_now(self) -> Any:
-        squares = self._place.xp.sum(self._products * self._products, axis=0)
+        xp = self._place.xp
+        squares = xp.sum(self._products * self._products, axis=0, dtype=xp.float64)
         room = self.problem.ridge + self._energies
         self._has_close = False
         if self._may_be_close and self.loss > ALL_EXPLAINED * self.problem.null_loss:
@@ -232,12 +244,6 @@ class DeviceActiveSet(ActiveSet):
         # Nothing divided by infinity is nothing.
         return squares / xp.where(room > needed_room, 2.0 * room, xp.full_like(room, np.inf))
 
-    def _without(self, needed_room: Any, rows: Any) -> Any:
-        """Return the needed room with no room for some rows."""
-        xp = self._place.xp
-        is_among = xp.any(self._numbers[None, :] == rows[:, None], axis=0)
-        return xp.where(is_among, xp.full_like(needed_room, np.inf), needed_room)
-
     def _look_ahead(self, n_rows: int, least: float) -> Array:
         """Return up to ``n_rows`` rows: the best of all, and those likely to follow."""
         xp, place, design = self._place.xp, self._place, self._design
@@ -246,84 +252,137 @@ class DeviceActiveSet(ActiveSet):
         lines = design.lines(candidates, design.array_dtype)
         images = lines @ xp.astype(self.basis.directions, design.array_dtype).T
         gram = place.fetch(lines @ lines.T - images @ images.T)
-        vectors = [xp.take(vector, candidates) for vector in (self._gains, self._energies)]
+        vectors = [place.take(vector, candidates) for vector in (self._gains, self._energies)]
         vectors.append(xp.astype(candidates, xp.float64))
-        table = xp.concat([xp.take(self._products, candidates, axis=1), xp.stack(vectors)])
+        products_there = xp.astype(place.take(self._products, candidates, 1), xp.float64, copy=False)
+        table = xp.concat([products_there, xp.stack(vectors)])
         *products, gains, energies, rows = place.fetch(table)
         first = best_of(gains, self.problem.tie)
         if gains[first] <= least:
             return np.arange(0)
-        positions = foresee(first, gram, np.array(products), energies + self.problem.ridge, n_rows, gains > 0.0)
+        outside = 0.0 if n_candidates == design.n_features else float(gains.min())
+        room, may_gain = energies + self.problem.ridge, gains > 0.0
+        positions = foresee(first, gram, np.array(products), room, n_rows, may_gain, outside, self.loss)
         return rows[positions].astype(np.intp)
 
     def _settle(self, rows: Array, directions: Any, least: float) -> int:
         """Accept the foreseen rows, as far as each was the best of all; return their number."""
-        xp, n_rows = self._place.xp, len(rows)
+        xp, place, n_rows = self._place.xp, self._place, len(rows)
         targets = self.basis.targets[self.basis.size - n_rows :]
+        signed, rows_there = place.send(targets.T), place.send(rows)
+        needed_room = place.replaced(self._needed_room, rows_there, np.inf)
         pulled = self._design.products(xp.concat([directions, self._residual]))
-        n_right = self._n_right(rows, pulled, targets, least) if n_rows > 1 else 1
-        signed = self._place.send(targets[:n_right].T)
-        products, energies = [], []
-        for part in self._parts(n_rows):
-            images = xp.astype(pulled[:n_right, part], xp.float64)
-            products.append(xp.astype(pulled[n_rows:, part], xp.float64) - signed @ images)
-            energies.append(self._energies[part] - xp.sum(images * images, axis=0))
-        self._products, self._energies = xp.concat(products, axis=1), xp.concat(energies)
-        self._residual = self._residual - signed @ directions[:n_right, :]
-        self._needed_room = self._without(self._needed_room, self._place.send(rows[:n_right]))
+        n_right = n_rows if n_rows == 1 else self._n_right(rows, pulled, targets, needed_room, least)
+        if n_right < n_rows:
+            signed, directions = signed[:, :n_right], directions[:n_right, :]
+            needed_room = place.replaced(self._needed_room, rows_there[:n_right], np.inf)
+        images, self._needed_room = pulled[:n_right, :], needed_room
+        self._products = pulled[n_rows:, :] - xp.astype(signed, pulled.dtype, copy=False) @ images
+        self._residual = self._residual - signed @ directions
+        taken = [xp.sum(xp.square(images[:, part]), axis=0, dtype=xp.float64) for part in self._parts(n_right)]
+        self._energies = self._energies - xp.concat(taken)
         return n_right
 
     def _parts(self, n_rows: int) -> list[slice]:
         n_features, step = self._design.n_features, max(1, PART_ELEMENTS // n_rows)
         return [slice(start, min(start + step, n_features)) for start in range(0, n_features, step)]
 
-    def _n_right(self, rows: Array, pulled: Any, targets: Array, least: float) -> int:
+    def _n_right(self, rows: Array, pulled: Any, targets: Array, needed_room: Any, least: float) -> int:
         """Return the number of leading rows that are each the best of all."""
         xp, place, n_rows, ridge = self._place.xp, self._place, len(rows), self.problem.ridge
-        rows_there = place.send(rows)
-        needed_room = self._without(self._needed_room, rows_there)
-        course = Course(targets, place.send)
-        found = []
-        for part in self._parts(n_rows):
-            lines = xp.astype(pulled[:, part], xp.float64)
-            squares, room = course.of(lines[:n_rows, :], lines[n_rows:, :], ridge + self._energies[part])
-            gains = self._gain(squares, room, needed_room[part])
-            highest = xp.max(gains, axis=1)
-            is_highest = gains >= (highest * (1.0 - self.problem.tie))[:, None]
-            first = part.start + xp.argmax(xp.astype(is_highest, xp.uint8), axis=1)
-            are_close = xp.any(self._is_close(room, needed_room[part]), axis=1)
-            found.append(xp.stack([highest, xp.astype(first, xp.float64), xp.astype(are_close, xp.float64)]))
-        own = xp.astype(xp.take(pulled, rows_there, axis=1), xp.float64)
-        own_here = place.fetch(xp.concat([own, xp.take(self._energies, rows_there)[None, :]]))
-        squares, room = Course(targets, np.asarray).of(own_here[:n_rows], own_here[n_rows:-1], ridge + own_here[-1])
-        gains = np.divide(0.5 * squares, room, out=np.zeros_like(room), where=room > self._clear_room[rows])
-        highest, first, are_close = np.moveaxis(place.fetch(xp.stack(found)), 1, 0)
-        n_right = n_leading(rows, gains, highest, first, self.problem.tie, least)
+        n_judged, rivals = n_rows, self._rivals(pulled, targets, n_rows, needed_room)
+        while len(rivals) > MOST_RIVALS and n_judged > 2:  # the batch went astray: its beginning is judged
+            n_judged = (n_judged + 1) // 2
+            rivals = self._rivals(pulled, targets, n_judged, needed_room)
+        rows, targets = rows[:n_judged], targets[:n_judged]
+        both = np.concatenate([rows, rivals])
+        both_there = place.send(both)
+        lines = xp.astype(place.take(pulled, both_there, 1), xp.float64, copy=False)
+        lines_here = place.fetch(xp.concat([lines, place.take(self._energies, both_there)[None, :]]))
+        squares, room = follow(targets, lines_here[:n_judged], lines_here[n_rows:-1], ridge + lines_here[-1])
+        is_clear = room > self._clear_room[both]
+        gains = np.divide(0.5 * squares, room, out=np.zeros_like(room), where=is_clear)
+        others = gains[:, n_judged:].T
+        n_right = n_leading(
+            rows, gains[:, :n_judged], others, np.broadcast_to(rivals[:, None], others.shape), self.problem.tie, least
+        )
         # From where on little is left of a column, it is measured first.
-        is_close = are_close.any(axis=0) | np.triu(room <= self._clear_room[rows], 1).any(axis=1)
-        return min(n_right, 1 + int(is_close.argmax())) if self._may_be_close and is_close.any() else n_right
+        is_close = ~is_clear
+        is_close[:, :n_judged] &= ~np.tri(n_judged, dtype=bool)
+        is_close_then = is_close.any(axis=1)
+        return min(n_right, 1 + int(is_close_then.argmax())) if self._may_be_close and is_close_then.any() else n_right
+
+    def _rivals(self, pulled: Any, targets: Array, n_judged: int, needed_room: Any) -> Array:
+        """Return the features that come close to one of the first rows of a batch when it enters.
+
+        A row brings half the squared norm of its target. The gains of others are not computed for all of them: it is enough
+        to know which come close to that, or of which so little is left that they have to be measured.
+        """
+        xp, ridge = self._place.xp, self.problem.ridge
+        contest = Contest(targets, n_judged, 1.0 - RIVALRY * self.problem.tie, partial(self._place.send, dtype=pulled.dtype))
+        found = []
+        for part in self._parts(n_judged):
+            room, needed = ridge + self._energies[part], needed_room[part]
+            is_rival, least_room = contest.of(xp, pulled[:, part], xp.astype(room, pulled.dtype, copy=False))
+            if self._may_be_close:
+                is_rival = is_rival | (xp.astype(least_room, xp.float64) <= needed)
+            found.append(is_rival & (needed < np.inf))
+        return self._place.fetch(xp.nonzero(xp.concat(found))[0])
 
 
-class Course:
-    """Gains of features while the rows of a batch enter one by one, on the host or on the device."""
+class Contest:
+    """Comparison of all features with the rows of a batch while these enter one by one, without divisions.
 
-    def __init__(self, targets: Array, send: Callable[[Array], Any]) -> None:
-        n_rows, overlaps = len(targets), targets @ targets.T
-        lengths = np.diagonal(overlaps)[:, None]
+    Everything is in units of the largest target, so that it stays as small or large as squares of X in the precision of X.
+
+    Parameters
+    ----------
+    targets : array of shape (n_rows, n_targets)
+    n_judged : int
+        Number of leading rows that are compared.
+    share : float
+        Share of the gain of a row that makes a rival.
+    send : callable
+        Copies an array to the device.
+    """
+
+    def __init__(self, targets: Array, n_judged: int, share: float, send: Callable[[Array], Any]) -> None:
+        n_rows, n_met = len(targets), n_judged - 1  # the first row has been compared already
+        lengths = squared_row_norms(targets)
+        unit = math.sqrt(float(lengths.max())) or 1.0
+        met, lengths = targets[:n_met] / unit, lengths / unit**2
+        falls = np.zeros((n_met, n_rows + targets.shape[1]))
+        falls[:, :n_met] = -2.0 * np.tril(met @ met.T, -1) - np.diag(lengths[:n_met])
+        falls[:, n_rows:] = (2.0 / unit) * met
         # A product with ones below the diagonal is a cumulative sum.
-        together = send(np.hstack([np.tri(n_rows), np.tril(overlaps, -1), lengths, targets, np.ones_like(targets)]))
-        self._ones, self._overlaps = together[:, :n_rows], together[:, n_rows : 2 * n_rows]
-        rest = together[:, 2 * n_rows :]
-        n_targets = targets.shape[1]
-        self._lengths, self._targets, self._all_targets = rest[:, :1], rest[:, 1 : n_targets + 1], rest[:1, n_targets + 1 :]
+        together = send(np.hstack([falls, np.tri(n_met), share * lengths[1:n_judged, None]]))
+        width = falls.shape[1]
+        self._falls, self._ones, self._enough = together[:, :width], together[:, width:-1], together[:, -1:]
+        self._n_rows, self._n_met, self._inverse_unit = n_rows, n_met, 1.0 / unit
 
-    def of(self, images: Any, products: Any, room: Any) -> tuple[Any, Any]:
-        """Return the squared norms of the products and the room after each row, (n_rows, n_features)."""
-        # b_t' c_t: the products that each direction meets are those that the ones before it leave.
-        met = self._targets @ products - self._overlaps @ images
-        falls = images * (2.0 * met - self._lengths * images)
-        squares = self._all_targets @ (products * products)
-        return squares - self._ones @ falls, room - self._ones @ (images * images)
+    def of(self, xp: Any, lines: Any, room: Any) -> tuple[Any, Any]:
+        """Return whether features are rivals, and the room that is left of them before the last row."""
+        images, products = lines[: self._n_met, :], self._inverse_unit * lines[self._n_rows :, :]
+        fallen = self._ones @ (images * (self._falls @ lines))
+        left = room - self._ones @ (images * images)
+        is_rival = xp.any(xp.sum(products * products, axis=0) - fallen >= self._enough * left, axis=0)
+        return is_rival, left[-1, :]
+
+
+def follow(targets: Array, images: Array, products: Array, room: Array) -> tuple[Array, Array]:
+    """Return the squared norms of products and the room after each row of a batch, (n_rows, n_features).
+
+    Examples
+    --------
+    >>> squares, room = follow(np.array([[2.0]]), np.array([[0.5]]), np.array([[3.0]]), np.array([4.0]))
+    >>> squares, room  # 3 - 0.5 * 2, and 4 - 0.5 ** 2
+    (array([[4.]]), array([[3.75]]))
+    """
+    overlaps = targets @ targets.T
+    # b_t' c_t: the products that each direction meets are those that the ones before it leave.
+    met = targets @ products - np.tril(overlaps, -1) @ images
+    falls = images * (2.0 * met - np.diagonal(overlaps)[:, None] * images)
+    return squared_row_norms(products.T) - falls.cumsum(axis=0), room - np.square(images).cumsum(axis=0)
 
 
 def n_leading(rows: Array, gains: Array, highest: Array, first: Array, tie: float, least: float) -> int:
@@ -352,17 +411,27 @@ def n_leading(rows: Array, gains: Array, highest: Array, first: Array, tie: floa
     n_features = np.inf  # beyond all of them
     own = np.where(np.tri(len(rows), dtype=bool).T[1:], gains[:-1], -np.inf)
     others, first = highest[:, :-1], first[:, :-1]
-    enough = np.maximum(own.max(axis=1), others.max(axis=0)) * (1.0 - tie)
+    enough = np.maximum(own.max(axis=1), others.max(axis=0, initial=-np.inf)) * (1.0 - tie)
     lowest_own = np.where(own >= enough[:, None], rows, n_features).min(axis=1)
-    lowest_other = np.where(others >= enough, first, n_features).min(axis=0)
+    lowest_other = np.where(others >= enough, first, n_features).min(axis=0, initial=n_features)
     is_wrong = (np.minimum(lowest_own, lowest_other) != rows[1:]) | (np.diagonal(own, 1) <= least)
     return 1 + int(is_wrong.argmax()) if is_wrong.any() else len(rows)
 
 
-def foresee(first: int, gram: Array, products: Array, room: Array, n_rows: int, may_gain: Array) -> list[int]:
+def foresee(
+    first: int,
+    gram: Array,
+    products: Array,
+    room: Array,
+    n_rows: int,
+    may_gain: Array,
+    outside: float = 0.0,
+    loss: float = 1.0,
+) -> list[int]:
     """Choose rows greedily among candidates by their gains, from their inner products alone.
 
-    Only the first choice has to be right. The others are looked at again when their images are known.
+    Only the first choice has to be right. The others are looked at again when their images are known. They end where a
+    feature that is no candidate is likely to be better: its gain falls with the loss, as a rule.
 
     Parameters
     ----------
@@ -374,28 +443,46 @@ def foresee(first: int, gram: Array, products: Array, room: Array, n_rows: int, 
         The squared lengths of what is left, and the ridge.
     n_rows : int
     may_gain : mask of shape (n_candidates,)
+    outside : float
+        Highest gain of the features that are no candidates.
+    loss : float
+        h before the first row.
 
     Examples
     --------
-    >>> foresee(0, np.eye(3), np.array([[3.0, 1.0, 2.0]]), np.ones(3), 2, np.full(3, True))
+    >>> foresee(0, np.eye(3), np.array([[3.0, 1.0, 2.0]]), np.ones(3), 3, np.full(3, True))
+    [0, 2, 1]
+    >>> foresee(0, np.eye(3), np.array([[3.0, 1.0, 2.0]]), np.ones(3), 3, np.full(3, True), outside=0.9, loss=20.0)
     [0, 2]
     """
-    n_rows = min(n_rows, int(np.count_nonzero(may_gain)))
-    images, products = np.empty((n_rows, len(room))), products.copy()
+    n_rows, n_targets = min(n_rows, int(np.count_nonzero(may_gain))), len(products)
+    lines = np.empty((n_targets + n_rows, len(room)), dtype=gram.dtype)
+    factors = np.zeros((2, len(lines)), dtype=gram.dtype)
+    lines[:n_targets], targets, squares = products, np.empty((n_rows, n_targets)), np.einsum("ij,ij->j", products, products)
     room = np.where(may_gain, room, np.inf)
     least_room, gains = 1e-6 * room, np.empty(len(room))
-    chosen, best = [first], first
+    chosen, best, floor = [first], first, 2.0 * OUTSIDE_SHARE * outside / (loss or 1.0)
     while len(chosen) < n_rows:
         n_before, corner = len(chosen) - 1, math.sqrt(room[best])
-        image = images[n_before]
-        np.subtract(gram[best], images[:n_before, best] @ images[:n_before], out=image)
+        n_lines, before = n_targets + n_before, targets[:n_before]
+        images_there = lines[n_targets:n_lines, best]
+        target = targets[n_before] = (lines[:n_targets, best] - images_there @ before) / corner
+        length = float(target @ target)
+        loss -= 0.5 * length
+        # One product gives the image of the row, and the products of all candidates that its direction meets.
+        factors[0, n_targets:n_lines], factors[1, n_targets:n_lines] = images_there, before @ -target
+        factors[1, :n_targets] = target
+        known, met = factors[:, :n_lines] @ lines[:n_lines]
+        image = np.subtract(gram[best], known, out=lines[n_lines])
         image /= corner
-        products -= (products[:, best] / corner)[:, None] * image
+        squares -= image * (2.0 * met - length * image)
         room -= image * image
         room[best] = np.inf  # it is in
         np.maximum(room, least_room, out=room)  # what is left of others may be rounding
-        np.divide(np.einsum("ij,ij->j", products, products), room, out=gains)
+        np.divide(squares, room, out=gains)
         best = int(gains.argmax())
+        if gains[best] < floor * loss:
+            break
         chosen.append(best)
     return chosen
 
@@ -416,3 +503,15 @@ def leading_triangle(gram: Array, needed_room: Array) -> Array:
         if (np.square(np.diagonal(triangle)) > needed_room[:size]).all():
             return triangle
     return np.sqrt(gram[:1, :1])
+
+
+def inverse_triangle(triangle: Array) -> Array:
+    """Return the inverse of a lower triangle.
+
+    Examples
+    --------
+    >>> inverse_triangle(np.array([[2.0, 0.0], [1.0, 1.0]]))
+    array([[ 0.5,  0. ],
+           [-0.5,  1. ]])
+    """
+    return np.ascontiguousarray(dtrtri(triangle, lower=1)[0])
