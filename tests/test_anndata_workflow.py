@@ -230,6 +230,29 @@ def test_what_is_not_done_in_blocks_is_done_on_a_dense_copy(monkeypatch, options
             select_genes(adata, "type", batch_key="batch", **options)
 
 
+@pytest.mark.parametrize(
+    "options", [{"certify": True}, {"feature_groups": [["gene 1", "gene 2"]]}, {"loss": "l21"}], ids=str
+)
+@pytest.mark.parametrize("kind", ["dask, csr", "dask, csc", "dask, dense", "dask, genes", "backed, csr", "backed, dense"])
+def test_the_dense_copy_of_blocks(tmp_path, monkeypatch, kind, options):
+    place, kind = kind.split(", ")
+    adata = with_batches(kind="csc" if kind == "genes" else kind)
+    expected = with_batches(kind="dense")
+    select_genes(expected, "type", n_genes=4, batch_key="batch", **options)
+    monkeypatch.setattr("l20fs.blocks.sources.LARGEST_BLOCK", 3000)  # several blocks of 15 cells
+    if place == "dask":
+        adata.X = as_dask(adata.X, (-1, 10) if kind == "genes" else (40, -1))
+    else:
+        adata.write_h5ad(tmp_path / "a.h5ad")
+        adata = anndata.read_h5ad(tmp_path / "a.h5ad", backed="r")
+        options = options | {"max_memory": "1G"}
+    select_genes(adata, "type", n_genes=4, batch_key="batch", **options)
+    np.testing.assert_array_equal(adata.var["l20fs_rank"], expected.var["l20fs_rank"])
+    np.testing.assert_allclose(adata.varm["l20fs"], expected.varm["l20fs"], atol=1e-9)
+    if place == "backed":
+        adata.file.close()
+
+
 def test_a_sparse_matrix_is_centred_a_few_cells_at_a_time(monkeypatch):
     adata = make_cells(dtype=np.float32, n_cells=1000, n_genes=300, rate=0.05)
     adata.obs["batch"] = np.arange(1000) % 3

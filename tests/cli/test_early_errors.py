@@ -62,7 +62,7 @@ def test_a_folder_that_cannot_be_written_to(tmp_path, table, capsys, monkeypatch
         for command in commands(table, str(place), tmp_path):
             assert run(command) == 1, command
             said = capsys.readouterr().err
-            assert said.startswith("error: -o ")
+            assert said.startswith(f"error: -o {command[-1]}: ")
             assert f"{tmp_path} cannot be written to ({os.strerror(number)}). Name another folder.\n" in said
             assert said.count("\n") == 1
 

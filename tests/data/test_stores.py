@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 
 import anndata
@@ -13,8 +14,9 @@ import pytest
 import scipy.sparse as sp
 import zarr
 
+from l20fs import L20Selector
 from l20fs.anndata import select_genes
-from l20fs.blocks import open_large
+from l20fs.blocks import as_blocks, open_large
 from l20fs.blocks.hdf5_layout import PER_CHUNK, DataSet, LayoutError, data_sets
 from l20fs.blocks.packed import stated_texts, unpacked_size
 from l20fs.blocks.zarr_layout import check_store
@@ -138,7 +140,10 @@ def test_all_zeros_may_be_left_out_by_zarr_and_are_told(tmp_path, X):
     cells.X[:] = 0.0
     write(cells, tmp_path / "x.zarr")
     table = read_table(tmp_path / "x.zarr", "type", groups="batch")
-    assert "x.zarr: 'X': 1 of 1 chunks are not there and count as the fill value." in table.notes
+    assert (
+        "x.zarr: 'X': 1 of 1 chunks are not there and count as the fill value, in 40 rows of the matrix all of them (zarr "
+        "leaves out chunks of this value, but a store that was not copied whole looks the same)."
+    ) in table.notes
     assert set(table.groups) == {"one"}
     with pytest.raises(DataError, match="and --strict forbids to guess"):
         read_table(tmp_path / "x.zarr", "type", strict=True)
@@ -153,7 +158,7 @@ def test_chunks_of_hdf5_that_were_never_written_are_told(tmp_path, X, caplog):
     said = "'X/data': 1 of 2 chunks are not there and count as the fill value"
     assert f"x.h5ad: {said}." in read_table(tmp_path / "x.h5ad", "texts").notes
     open_large(tmp_path / "x.h5ad")
-    assert "x.h5ad: 1 of 2 chunks of 'X/data' are not there and count as the fill value." in caplog.text
+    assert f"x.h5ad: {said}." in caplog.text
     with h5py.File(tmp_path / "x.h5ad", "r+") as stored:
         del stored["obs/categorical/codes"]
         stored["obs/categorical"].create_dataset("codes", (N_CELLS,), dtype="i1")
@@ -161,6 +166,85 @@ def test_chunks_of_hdf5_that_were_never_written_are_told(tmp_path, X, caplog):
         DataError, match="'obs/categorical/codes': 1 of 1 chunks were never written, so that names or labels"
     ):
         read_table(tmp_path / "x.h5ad", "categorical")
+
+
+def chunks_of(folder):
+    """Files of the chunks of an array, in the order of their places."""
+    files = [file for file in folder.rglob("*") if file.is_file() and file.name not in ("zarr.json", ".zarray", ".zattrs")]
+    return sorted(files, key=lambda file: [int(number) for number in re.findall(r"\d+", str(file.relative_to(folder)))])
+
+
+def write_cut(X, folder, zarr_format=3):
+    """Write an AnnData store with a sparse matrix in chunks of 20."""
+    write(make(sp.csr_matrix(X)), folder, f"zarr {zarr_format}")
+    group = zarr.open_group(folder, mode="r+", use_consolidated=False)["X"]
+    for part in ("data", "indices", "indptr"):
+        values = group[part][:]
+        del group[part]
+        group.create_array(part, data=values, chunks=(20,))
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+@pytest.mark.parametrize("part", ["indices", "indptr", "data"])
+def test_chunks_of_a_sparse_matrix_that_zarr_cannot_have_left_out(tmp_path, X, caplog, zarr_format, part):
+    write_cut(X, tmp_path / "x.zarr", zarr_format)
+    whole = read_table(tmp_path / "x.zarr", "texts")
+    assert not whole.notes
+    files = chunks_of(tmp_path / "x.zarr" / "X" / part)
+    files[-1 if part == "indptr" else 1].unlink()
+    stored = anndata.io.sparse_dataset(zarr.open_group(tmp_path / "x.zarr", mode="r", use_consolidated=False)["X"])
+    said = rf"1 of {len(files)} chunks of 'X/{part}' are lost: zarr leaves out chunks of zeros only"
+    if part == "data":  # zeros that are stored are odd, but possible
+        said = f"'X/data': 1 of {len(files)} chunks are not there and count as the fill value (zarr leaves out"
+        assert said in str(read_table(tmp_path / "x.zarr", "texts").notes)
+        open_large(tmp_path / "x.zarr")
+        as_blocks(stored)
+        assert caplog.text.count(said.replace("X/", "")) + caplog.text.count(said) == 2
+        return
+    with pytest.raises(DataError, match=f"x.zarr: {said}"):
+        read_table(tmp_path / "x.zarr", "texts")
+    with pytest.raises(LayoutError, match=f"x.zarr: {said}"):
+        open_large(tmp_path / "x.zarr")
+    with pytest.raises(LayoutError, match=said.replace("X/", "")):
+        as_blocks(stored)
+
+
+def test_a_chunk_of_indices_may_be_zeros(tmp_path, X):
+    """Of cells with one gene each, the first one."""
+    X[:20] = 0.0
+    X[:20, 0] = 1.0
+    write_cut(X, tmp_path / "x.zarr")
+    table = read_table(tmp_path / "x.zarr", "texts")
+    assert "'X/indices': 1 of" in str(table.notes)
+    np.testing.assert_array_equal(table.X.toarray(), X)
+    assert open_large(tmp_path / "x.zarr").shape == X.shape
+
+
+@pytest.mark.parametrize("kind", ["2", "3", "shards"])
+def test_missing_chunks_of_a_dense_array_are_counted_and_rows_without_any(tmp_path, X, caplog, kind):
+    shards = {"shards": (10, 6)} if kind == "shards" else {}
+    z = zarr.create_array(
+        tmp_path / "x.zarr",
+        shape=X.shape,
+        dtype=X.dtype,
+        chunks=(5, 6) if shards else (10, 6),
+        zarr_format=2 + (kind != "2"),
+        **shards,
+    )
+    X[10:15, :6] = 0.0  # in a shard, a chunk that is left out within it says nothing about the copy
+    z[:] = X
+    as_blocks(z)
+    open_large(tmp_path / "x.zarr")
+    assert not caplog.text
+    files = chunks_of(tmp_path / "x.zarr")
+    assert len(files) == 8
+    for file in (files[0], files[4], files[5]):
+        file.unlink()
+    said = "3 of 8 chunks are not there and count as the fill value, in 10 rows of the matrix all of them (zarr leaves out"
+    as_blocks(z)
+    open_large(tmp_path / "x.zarr")
+    L20Selector(2).fit(z, LABELS)
+    assert caplog.text.count(f"x.zarr: {said}") == 3
 
 
 def test_links_inside_of_a_store_are_followed_and_hashed(tmp_path, X):

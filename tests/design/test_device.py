@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.preprocessing import StandardScaler
 
 from l20fs import HIHT, L20Selector, L20SelectorCV, StabilitySelector
+from l20fs.bounds.branch_and_bound import solve_exactly
 from l20fs.design import DeviceDesign, make_design
 from l20fs.inputs.devices import Place, as_numpy, is_device_array, working_dtype
 from l20fs.methods import LFS
@@ -153,6 +154,39 @@ def test_design_is_that_of_numpy(move, dtype, name, shape):
     np.testing.assert_allclose(there.take(rows, slice(5, 20)), host.take(rows, slice(5, 20)), **close)
     np.testing.assert_allclose(there.column(9), host.column(9), **close)
     np.testing.assert_allclose(there.pull_norms(), host.pull_norms(), rtol=10 * close["rtol"])
+
+
+@in_each_dtype
+@move_to_each
+@pytest.mark.parametrize("name", OPTIONS)
+def test_products_in_float64_are_those_of_numpy(move, dtype, name, monkeypatch):
+    """A few features at a time; of X in float32 they keep the digits of float64."""
+    monkeypatch.setattr("l20fs.design.device.PART_ELEMENTS", 40 * 7)
+    random = np.random.default_rng(0)
+    X = (random.standard_normal((40, 50)) + random.uniform(-0.4, 0.4, 50)).astype(dtype)  # means that are not subtracted
+    residual = random.standard_normal((2, 40))
+    there = LeastSquares(move(X), residual.T, **options_for(name, 40)).design
+    columns = there.take(np.arange(50), slice(None)).astype(np.float64)
+    expected = residual @ columns
+    rounding = 1e-12 if dtype == np.float64 else 1e-5  # what is taken is rounded
+    close = {"rtol": rounding, "atol": rounding * np.abs(expected).max()}
+    np.testing.assert_allclose(there.pull_exactly(residual), expected, **close)
+    squares = there.squared_lengths_exactly(residual)
+    assert squares.dtype == np.float64
+    np.testing.assert_allclose(squares, np.sum(there.pull_exactly(residual) ** 2, axis=0), rtol=1e-13)
+
+
+@in_each_dtype
+@move_to_each
+@pytest.mark.parametrize("name", ["zscore", "weights"])
+def test_the_best_panel_is_proved_as_by_numpy(move, dtype, name):
+    host, there = both(move, (40, 60), dtype, name)
+    expected, found = (solve_exactly(problem, 3) for problem in (host, there))
+    assert found.support.tolist() == expected.support.tolist()
+    close = 1e-9 if dtype == np.float64 else 1e-5
+    for bound in ("lower_bound", "upper_bound"):
+        assert getattr(found.certificate, bound) == pytest.approx(getattr(expected.certificate, bound), rel=close)
+    assert found.certificate.gap <= 1e-6
 
 
 @move_to_each

@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso, MultiTaskLasso
 
 from l20fs.data import load_srbct
+from l20fs.methods import l21
 from l20fs.methods.l21 import L21, duality_gap, entry_scores, largest_penalty, norm_scores, objective, solve_path
 from l20fs.objective.prox import shrink_rows
 
@@ -276,3 +277,23 @@ def test_too_few_sweeps_warn_and_report_the_gap():
 def test_bad_parameters_are_refused(parameters, message):
     with pytest.raises(ValueError, match=message):
         L21(**parameters).fit(*load_iris(return_X_y=True))
+
+
+def test_features_that_the_strong_rule_discards_wrongly_join(monkeypatch):
+    random = np.random.default_rng(273)
+    X, shared = random.standard_normal((6, 8)), random.standard_normal((6, 1))
+    X += random.uniform(0, 3) * shared * random.choice([-1, 1], 8)
+    X -= X.mean(axis=0)
+    Y = X[:, :1] - 0.9 * X[:, 1:2] + 0.1 * random.standard_normal((6, 1))
+    Y -= Y.mean(axis=0)
+    tried, descend = [], l21.descend
+
+    def watch(own, *args, **kwargs):
+        tried.append(own.shape[1])
+        return descend(own, *args, **kwargs)
+
+    monkeypatch.setattr(l21, "descend", watch)
+    path = list(solve_path(X, Y, largest_penalty(X, Y) * np.geomspace(1.0, 0.02, 25), tol=1e-7, max_iter=100_000))
+    assert len(tried) > 24  # one solution for each penalty below the largest, and some again
+    assert min(tried) < X.shape[1]
+    assert max(solution.gap for solution in path) <= 1e-7

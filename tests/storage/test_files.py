@@ -119,7 +119,7 @@ def test_names_of_any_length_and_alphabet(tmp_path):
         assert (tmp_path / name).read_bytes() == b"x"
 
 
-@pytest.mark.parametrize("call", ["write", "fsync"])
+@pytest.mark.parametrize("call", ["write", "fsync", "little room"])
 def test_a_folder_without_room_is_told_before_the_work(tmp_path, monkeypatch, call):
     class Full:
         def __enter__(self):
@@ -135,11 +135,12 @@ def test_a_folder_without_room_is_told_before_the_work(tmp_path, monkeypatch, ca
             pass
 
         def write(self, content):
-            if call == "write":
+            if call == "write" or (call == "little room" and len(content) > 2**18):
                 raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
 
     def fsync(descriptor):
-        raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
+        if call == "fsync":
+            raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
 
     monkeypatch.setattr(files.tempfile, "TemporaryFile", lambda dir: Full())
     monkeypatch.setattr(os, "fsync", fsync)

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from l20fs.blocks import FileBlocks, as_blocks, extents, format_bytes, is_dask, memory_limit
-from l20fs.blocks.passes import as_plain_block
+from l20fs.blocks.passes import as_plain_block, dense_entries
 from l20fs.blocks.sources import recut_dense
 from l20fs.typing import Array
 
@@ -177,7 +177,10 @@ def centred(X: Any, change: Centre, *, in_memory: bool, max_memory: Any) -> Any:
             f"batch_key with these options needs a dense copy of X of {format_bytes(needed)}, above {format_bytes(limit)}. "
             "Restrict the genes with mask_var, for example 'highly_variable', or give a number as n_genes."
         )
-    return change(X)
+    if sp.issparse(X):
+        return change(X)
+    blocks = as_blocks(by_block(X, change, dtype, is_sparse=False, max_memory=max_memory), max_memory)
+    return dense_entries(blocks, np.arange(X.shape[0]), np.arange(X.shape[1]))
 
 
 def group_sums(X: Any, codes: Array, n_groups: int, columns: Array | None = None, *, max_memory: Any = None) -> Array:

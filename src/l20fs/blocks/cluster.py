@@ -117,18 +117,22 @@ class Cluster:
             raise
 
     def _submit(self, question: Callable[[Any], Coroutine[Any, Any, Any]]) -> concurrent.futures.Future[Any]:
-        loop = self.client.loop.asyncio_loop
-        if loop.is_closed() or self.client.status in ("closing", "closed"):
+        if self.is_closed:
             raise RuntimeError(f"The client of {self.name} was closed during the fit. {AGAIN}")
-        return asyncio.run_coroutine_threadsafe(question(self.client), loop)
+        return asyncio.run_coroutine_threadsafe(question(self.client), self.client.loop.asyncio_loop)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the client was closed, or its event loop has ended."""
+        return self.client.loop.asyncio_loop.is_closed() or self.client.status in ("closing", "closed")
 
     @contextmanager
     def _clear_errors(self) -> Iterator[None]:
         """Turn errors of a lost cluster into one that says what to do; errors of the tasks themselves pass."""
-        from distributed import CancelledError, KilledWorker
-        from distributed.client import ClosedClientError
+        from distributed import CancelledError, KilledWorker, client
         from distributed.comm.core import CommClosedError
 
+        closed = getattr(client, "ClosedClientError", CommClosedError)  # a plain Exception in earlier versions
         cancelled = (CancelledError, asyncio.CancelledError, concurrent.futures.CancelledError)
         try:
             yield
@@ -137,8 +141,15 @@ class Cluster:
                 f"A block of X was lost with its worker several times ({error}). It probably does not fit into the memory "
                 f"of a worker: {SMALLER}."
             ) from error
-        except (*cancelled, ClosedClientError, CommClosedError) as error:
-            raise LostClusterError(f"The connection to {self.name} was lost during the fit. {AGAIN}") from error
+        except (*cancelled, closed, CommClosedError) as error:
+            raise self._lost() from error
+        except Exception as error:
+            if type(error) is Exception and self.is_closed:
+                raise self._lost() from error
+            raise
+
+    def _lost(self) -> LostClusterError:
+        return LostClusterError(f"The connection to {self.name} was lost during the fit. {AGAIN}")
 
 
 class Watch:

@@ -146,6 +146,8 @@ class DataSet:
     element: Any
     #: Whether chunks of the fill value need not be written.
     may_omit: ClassVar[bool] = False
+    #: Rows of a matrix without any chunk: these are not looked for.
+    n_empty_rows: ClassVar[int] = 0
 
     @property
     def name(self) -> str:

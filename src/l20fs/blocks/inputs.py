@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from l20fs.blocks.memory import memory_limit
 from l20fs.blocks.passes import Blocks, FileBlocks, as_plain_block
-from l20fs.blocks.sources import array_blocks, memory_blocks, recut, stored_blocks
+from l20fs.blocks.sources import array_blocks, check_whole, memory_blocks, recut, stored_blocks
 from l20fs.typing import Array
 
 #: Arrays and sparse matrices in a file, by module and class: a description, and the call that loads them.
@@ -97,6 +97,8 @@ def as_blocks(X: Any, max_memory: Any = None) -> Blocks:
         from l20fs.blocks.dask import dask_blocks
 
         return dask_blocks(X, memory_limit(max_memory))
+    if is_stored(X):
+        check_whole(X)
     return file_blocks(X, max_memory)
 
 

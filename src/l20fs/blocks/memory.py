@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,10 @@ LEAST_LIMIT = 2**27
 
 
 def memory_limit(max_memory: Any) -> int:
-    """Return ``max_memory`` in bytes, see :func:`parse_bytes`; None is half of the memory of this machine.
+    """Return ``max_memory`` in bytes, see :func:`parse_bytes`; None is half of what this process may have.
+
+    This is the memory of the machine or, if it is less, the limit of a control group (Docker, Slurm, systemd) or of
+    ``ulimit``. It does not depend on what is free at the moment: the same fit is cut into the same blocks.
 
     Examples
     --------
@@ -22,7 +26,7 @@ def memory_limit(max_memory: Any) -> int:
     4294967296
     """
     if max_memory is None:
-        return _installed() // 2
+        return max(LEAST_LIMIT, allowed_memory() // 2)
     size = parse_bytes(max_memory)
     if size is None or size < LEAST_LIMIT:
         raise ValueError(
@@ -42,10 +46,10 @@ def parse_bytes(size: Any) -> int | None:
     """
     unit = 1
     if isinstance(size, str):
-        found = re.fullmatch(r"(.*?)\s*([KMGT]?)I?B?", size.strip().upper())
+        found = re.fullmatch(r"(.*?)\s*(?:([KMGT])I?)?B?", size.strip().upper())
         if found is None:
             return None
-        size, unit = found[1], _UNITS[found[2]]
+        size, unit = found[1], _UNITS[found[2] or ""]
     elif not isinstance(size, int | float) or isinstance(size, bool):
         return None
     try:
@@ -81,10 +85,17 @@ def _installed() -> int:
         return 2**33
 
 
+def allowed_memory() -> int:
+    """Return the memory in bytes that this process may have, by this machine and by its limits."""
+    limits = [most for most, _ in (*_groups(), *_own_limits())]
+    return min([_installed(), *limits])
+
+
 def available_memory() -> int | None:
     """Return the available memory in bytes, by this machine and by the limits of this process, or None if it is unknown."""
-    found = [_free(), _free_in_group(), _free_addresses()]
-    return min((max(0, size) for size in found if size is not None), default=None)
+    left = [most - used for most, used in (*_groups(), *_own_limits())]
+    found = [size for size in (_free(), *left) if size is not None]
+    return min((max(0, size) for size in found), default=None)
 
 
 def _free() -> int | None:
@@ -101,44 +112,52 @@ def _free() -> int | None:
         return None
 
 
-def _free_in_group(root: Path = Path("/sys/fs/cgroup"), groups: Path = Path("/proc/self/cgroup")) -> int | None:
-    """Return what the control groups of this process leave free, as in a container or a job of a cluster; None: no limit."""
+def _groups(root: Path = Path("/sys/fs/cgroup"), groups: Path = Path("/proc/self/cgroup")) -> Iterator[tuple[int, int]]:
+    """Yield limit and usage of the control groups of this process, as in a container or a job of a cluster."""
     try:
         lines = [line.split(":", 2) for line in groups.read_text().splitlines()]
     except OSError:
-        return None
-    found = []
+        return
     for _, kinds, name in (line for line in lines if len(line) == 3):
-        if kinds not in ("", "memory"):
+        if kinds and "memory" not in kinds.split(","):
             continue
         top = root / kinds
         place = top / name.lstrip("/")
+        # In a container the name may be the one outside of it, where only the top is there.
         for folder in (place, *(parent for parent in place.parents if parent.is_relative_to(top))):
-            left = _left_in_group(folder, "" if kinds else "v2")
-            found += [] if left is None else [left]
-    return min(found, default=None)
+            yield from _of_group(folder, OF_FIRST if kinds else OF_SECOND)
 
 
-def _left_in_group(folder: Path, version: str) -> int | None:
-    limit, usage = ("memory.max", "memory.current") if version else ("memory.limit_in_bytes", "memory.usage_in_bytes")
-    try:
-        most, used = ((folder / name).read_text().strip() for name in (limit, usage))
-        if not most.isdigit() or int(most) >= 2**60:  # "max", or no limit in the first version
-            return None
-        # Files that were read count as used, but are forgotten where memory is needed.
-        stat = dict(line.split()[:2] for line in (folder / "memory.stat").read_text().splitlines())
-        return int(most) - int(used) + int(stat.get("inactive_file" if version else "total_inactive_file", 0))
-    except (OSError, ValueError):
-        return None
+#: Files of a control group with its limits and its usage, and what of the usage are files that were read.
+OF_FIRST = (("memory.limit_in_bytes",), "memory.usage_in_bytes", "total_inactive_file")
+OF_SECOND = (("memory.max", "memory.high"), "memory.current", "inactive_file")
 
 
-def _free_addresses() -> int | None:
-    """Return what the limit of the address space (``ulimit -v``) leaves; None: no limit."""
+def _of_group(folder: Path, files: tuple[tuple[str, ...], str, str]) -> Iterator[tuple[int, int]]:
+    """Yield limit and usage of one group; nothing if it has no limit."""
+    limits, usage, forgettable = files
+    for limit in limits:
+        try:
+            most = (folder / limit).read_text().strip()
+            if not most.isdigit() or int(most) >= 2**60:  # "max", or no limit in the first version
+                continue
+            used = int((folder / usage).read_text())
+            # Files that were read count as used, but are forgotten where memory is needed.
+            stat = dict(line.split()[:2] for line in (folder / "memory.stat").read_text().splitlines())
+            yield int(most), used - int(stat.get(forgettable, 0))
+        except (OSError, ValueError):
+            continue
+
+
+def _own_limits() -> Iterator[tuple[int, int]]:
+    """Yield limit and usage of the addresses (``ulimit -v``) and of the data (``ulimit -d``) of this process."""
     try:
         import resource
 
-        most = resource.getrlimit(resource.RLIMIT_AS)[0]
-        used = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+        pages = [int(count) * os.sysconf("SC_PAGE_SIZE") for count in Path("/proc/self/statm").read_text().split()]
+        for limit, used in ((resource.RLIMIT_AS, pages[0]), (resource.RLIMIT_DATA, pages[5])):
+            most = resource.getrlimit(limit)[0]
+            if most != resource.RLIM_INFINITY:
+                yield most, used
     except (ImportError, OSError, ValueError, IndexError):  # not on every system
-        return None
-    return None if most == resource.RLIM_INFINITY else most - used
+        return

@@ -20,7 +20,7 @@ from l20fs.blocks.file_guard import file_guard_of
 from l20fs.blocks.hdf5_layout import FileLayout, LayoutError, data_sets, is_hdf5
 from l20fs.blocks.memory import format_bytes, memory_limit
 from l20fs.blocks.passes import FileBlocks
-from l20fs.blocks.zarr_layout import check_store, open_store
+from l20fs.blocks.zarr_layout import check_store, describe_missing, open_store, refuse_lost_chunks
 from l20fs.inputs.sparse_structure import refuse_broken_sparse
 from l20fs.storage.regular_files import NotAFileError, open_regular
 from l20fs.typing import Array
@@ -77,7 +77,7 @@ def open_large(file: str | os.PathLike[str], *, key: str = "X", max_memory: Any 
     key : str
         Which matrix of an AnnData file, for example ``"layers/counts"``.
     max_memory : int, str or None
-        Memory limit of a fit, in bytes or as ``"4G"``; None: half of the memory of this machine.
+        Memory limit of a fit, in bytes or as ``"4G"``; None: half of the memory of this machine, container or job.
 
     Returns
     -------
@@ -106,21 +106,33 @@ def open_large(file: str | os.PathLike[str], *, key: str = "X", max_memory: Any 
             stored = stored[key]
         else:
             arrays = [] if layout is None else layout.below("")
-        _check_chunks(arrays, path, memory)
+        for array in arrays:
+            array.check_chunks(memory // SHARE_OF_CHUNK)
+        _tell_missing(arrays, path.name)
+        refuse_lost_chunks(arrays, stored)
         return stored_blocks(stored, memory)
     except LayoutError as error:
         raise LayoutError(f"{path.name}: {error}") from error
 
 
-def _check_chunks(arrays: list[Any], path: Path, memory: int) -> None:
-    """Refuse chunks that inflate, and warn of those that are not there."""
-    for array in arrays:
-        array.check_chunks(memory // SHARE_OF_CHUNK)
-        if array.n_missing:
-            logger.warning(
-                "%s: %d of %d chunks of %r are not there and count as the fill value.",
-                *(path.name, array.n_missing, array.n_chunks, array.name),
-            )
+def _tell_missing(arrays: list[Any], name: str) -> None:
+    missing = describe_missing(arrays)
+    if missing:
+        logger.warning("%s: %s.", name, missing)
+
+
+def check_whole(stored: Any) -> None:
+    """Warn of missing chunks of a zarr array or sparse matrix in a folder, or raise an error where they are lost."""
+    matrix = getattr(stored, "group", stored)
+    root = getattr(getattr(matrix, "store", None), "root", None)  # of a folder; others are not listed
+    if not isinstance(root, Path):
+        return
+    try:
+        arrays = check_store(root / matrix.path).below("")
+    except LayoutError:  # of a kind that is not read from a name; zarr itself has opened it
+        return
+    _tell_missing(arrays, root.name)
+    refuse_lost_chunks(arrays, matrix)
 
 
 def _suffix_of(path: Path) -> str:

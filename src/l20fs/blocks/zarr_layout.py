@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
+
+import numpy as np
 
 from l20fs.blocks.hdf5_layout import MOST_CHUNKS, PER_TEXT, LayoutError
 from l20fs.blocks.packed import DEFLATE_GROWTH, stated_texts, unpacked_size
@@ -74,10 +77,24 @@ class StoredArray:
         """Number of chunks without a file, which have the fill value."""
         return self.n_chunks - len(self.stored)
 
+    @property
+    def missing(self) -> Iterator[tuple[int, ...]]:
+        """Places of the chunks without a file, in the grid of chunks."""
+        grid = (range(-(-size // chunk)) for size, chunk in zip(self.shape, self.files, strict=True))
+        return (place for place in itertools.product(*grid) if place not in self.stored)
+
+    @property
+    def n_empty_rows(self) -> int:
+        """Number of rows of a matrix of which no chunk has a file; 0 for other arrays."""
+        if len(self.shape) != 2 or not self.n_missing:
+            return 0
+        n_rows, length = self.shape[0], self.files[0]
+        return n_rows - sum(min(length, n_rows - row * length) for row in {row for row, _ in self.stored})
+
     @cached_property
-    def stored(self) -> list[Path]:
-        """Files of the chunks that are there."""
-        found = []
+    def stored(self) -> dict[tuple[int, ...], Path]:
+        """Files of the chunks that are there, by their places in the grid of chunks."""
+        found = {}
         for file in _files_below(self.folder, len(self.shape) + 1):
             key = str(file.relative_to(self.folder)).replace(os.sep, "/").removeprefix("c").lstrip("/.")
             places = re.split(r"[/.]", key) if key else []
@@ -85,7 +102,7 @@ class StoredArray:
                 (len(self.shape),) if self.shape else (0, 1)
             )
             if is_key and all(int(a) * b < n for a, b, n in zip(places, self.files, self.shape, strict=False)):
-                found.append(file)
+                found[tuple(map(int, places[: len(self.shape)]))] = file
         return found
 
     def memory(self, most: int) -> int:
@@ -135,7 +152,7 @@ class StoredArray:
 
     def _pieces(self) -> Iterator[tuple[Path, int, int]]:
         """Yield the file, the offset and the size of every compressed chunk."""
-        for file in self.stored:
+        for file in self.stored.values():
             size = file.stat().st_size
             if self.files == self.chunks:
                 yield file, 0, size
@@ -338,6 +355,47 @@ def _check_codecs(codecs: list[tuple[str, dict[str, Any]]], where: str) -> tuple
     if packed and not set(names[packed[0] + 1 :]) <= {"crc32c", "fletcher32"}:
         raise LayoutError(f"{where!r} has codecs after its compression {names[packed[0]]!r}. Write it with that one last.")
     return names
+
+
+def describe_missing(arrays: Sequence[Any]) -> str:
+    """Return a clause about the chunks of arrays that are not there, and what that may mean; empty if all are there."""
+    lacking = [array for array in arrays if array.n_missing]
+    if not lacking:
+        return ""
+    counts = ", ".join(f"{array.name!r}: {array.n_missing} of {array.n_chunks}".removeprefix("'': ") for array in lacking)
+    n_empty = sum(array.n_empty_rows for array in lacking)
+    empty = f", in {n_empty} rows of the matrix all of them" if n_empty else ""
+    may_omit = any(array.may_omit for array in lacking)
+    doubt = (
+        " (zarr leaves out chunks of this value, but a store that was not copied whole looks the same)" if may_omit else ""
+    )
+    return f"{counts} chunks are not there and count as the fill value{empty}{doubt}"
+
+
+def refuse_lost_chunks(arrays: list[Any], matrix: Any) -> None:
+    """Raise an error for a sparse matrix without chunks that zarr cannot have left out.
+
+    It leaves out chunks of zeros. A chunk of the columns of values is one only if each row has at most one value in it, in
+    the first column; the ends of the rows end with the number of values.
+    """
+    lacking = {array.name.rpartition("/")[2]: array for array in arrays if array.may_omit and array.n_missing}
+    if not hasattr(matrix, "keys") or not lacking.keys() & {"indices", "indptr"}:
+        return
+    ends = np.asarray(matrix["indptr"][:], dtype=np.int64)
+    if "indptr" in lacking and ends[-1] != matrix["indices"].shape[0]:
+        raise _lost(lacking["indptr"])
+    if "indices" in lacking:
+        [length] = lacking["indices"].files
+        for (place,) in lacking["indices"].missing:
+            if np.diff(np.clip(ends, place * length, (place + 1) * length)).max(initial=0) > 1:
+                raise _lost(lacking["indices"])
+
+
+def _lost(array: StoredArray) -> LayoutError:
+    return LayoutError(
+        f"{array.n_missing} of {array.n_chunks} chunks of {array.name!r} are lost: zarr leaves out chunks of zeros only, "
+        "and these cannot be. Copy the store again."
+    )
 
 
 def _files_below(folder: Path, depth: int) -> Iterator[Path]:

@@ -75,7 +75,7 @@ class Root(NamedTuple):
     def of(cls, problem: LeastSquares, k: int, penalty: RowPenalty | None, price: float = 0.0) -> Self:
         """Solve the root relaxation."""
         penalty = RowPenalty.plain(problem.n_features) if penalty is None else penalty
-        bounds = SizeBounds(problem, NODE_TOL, penalty, price)
+        bounds = SizeBounds(problem, NODE_TOL, penalty, price, most=k)
         choice = bounds.choice
         check_size(problem, k, choice)
         n_selectable = choice.n_forced + int(np.count_nonzero(choice.candidates))
@@ -111,10 +111,10 @@ class Root(NamedTuple):
 
     def search(self, condensed: Condensed, **options: Any) -> tuple[Search, Node]:
         """Return the search among candidates, and its first node."""
-        state = np.zeros(condensed.n_units, dtype=np.int8)
-        state[np.isin(condensed.units, self.choice.forced)] = 1
-        working_set = np.flatnonzero(np.isin(condensed.units, self.working_set))
-        first = Node(self.lower, state, working_set, np.zeros(len(working_set)))
+        is_forced = np.isin(condensed.units, self.choice.forced)
+        working_set = np.flatnonzero(np.isin(condensed.units, self.working_set) & ~is_forced)
+        forced, free = np.flatnonzero(is_forced), np.flatnonzero(~is_forced)
+        first = Node(self.lower, forced, free, working_set, np.zeros(len(working_set)))
         return Search(condensed, self.k, **options), first
 
 
@@ -152,8 +152,7 @@ class Incumbent:
 
     def rows_of(self, units: Array) -> Array:
         """Return the features of a panel, ascending."""
-        rows = [self.penalty.members[unit] for unit in units]
-        return np.sort(np.concatenate([*rows, NO_ROWS]))
+        return np.sort(self.penalty.rows_of(units))
 
 
 def solve_exactly(

@@ -134,7 +134,7 @@ def certify_size(
     >>> certify_size(problem, 3, support_loss(problem, np.array([0, 1, 3])), penalty=with_the_first).proved_in
     array([1, 3])
     """
-    bounds = SizeBounds(problem, tol, penalty, price)
+    bounds = SizeBounds(problem, tol, penalty, price, most=k)
     check_size(problem, k, bounds.choice)
     if k < bounds.least:
         raise ValueError(f"k={k}: no panel of so few units meets the rules. Use at least {bounds.least}.")

@@ -196,11 +196,13 @@ class Choice:
         """Return the largest sum of the scores of a panel of at most k units, by the number of units alone."""
         return float(scores[self.forced].sum()) + heaviest(scores[self.is_free], k - self.n_forced)
 
-    def loads_by_size(self, scores: Array) -> Array:
-        """Return :meth:`load` for every k from 0 to all; sizes below the number of forced units count as that number."""
-        heaviest_first = np.maximum(np.sort(scores[self.is_free])[::-1], 0.0)
-        loads = np.full(self.n_units + 1, float(scores[self.forced].sum()))
-        sums = np.cumsum(heaviest_first)
+    def loads_by_size(self, scores: Array, most: int) -> Array:
+        """Return :meth:`load` for every k from 0 to ``most``; sizes below the number of forced units count as that one."""
+        heavy, n_chosen = scores[self.is_free], most - self.n_forced
+        if n_chosen < len(heavy):
+            heavy = np.partition(heavy, len(heavy) - n_chosen - 1)[len(heavy) - n_chosen :]
+        loads = np.full(most + 1, float(scores[self.forced].sum()))
+        sums = np.cumsum(np.maximum(np.sort(heavy)[::-1], 0.0))
         loads[self.n_forced + 1 : self.n_forced + 1 + len(sums)] += sums
         loads[self.n_forced + 1 + len(sums) :] += sums[-1] if len(sums) else 0.0
         return loads

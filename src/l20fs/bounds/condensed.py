@@ -8,6 +8,7 @@ there are more samples. Branch and bound then never reads X again, wherever X is
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -74,14 +75,14 @@ class Condensed:
 
     def __init__(self, problem: LeastSquares, penalty: RowPenalty, units: Array, price: float = 0.0) -> None:
         varies = problem.design.varies
-        members = [penalty.members[unit][varies[penalty.members[unit]]] for unit in units]
-        rows = np.concatenate([*members, np.empty(0, dtype=np.intp)])
+        rows = penalty.rows_of(units)
+        rows = rows[varies[rows]]
         nothing = np.zeros((0, 1)), np.zeros((problem.n_targets, 1))
         columns, targets = problem.condensed(rows) if len(rows) else nothing
         self.targets: Array = targets
-        owner = np.repeat(np.arange(len(units)), [len(part) for part in members])
-        place = np.concatenate([np.arange(len(part)) for part in members] + [np.empty(0, dtype=np.intp)])
-        shape = (len(units) + 1, max([len(part) for part in members], default=1) or 1)
+        owner = np.searchsorted(units, penalty.unit_of[rows])
+        place = np.arange(len(rows)) - np.searchsorted(owner, owner)
+        shape = (len(units) + 1, int(place.max(initial=0)) + 1)
         self.units, self.n_units = units, len(units)
         self.lines = np.zeros((*shape, columns.shape[1]))
         self.lines[owner, place] = columns
@@ -99,21 +100,58 @@ class Condensed:
         self._limited = np.concatenate([count, self.rules[self._has_upper], -self.rules[self._has_lower]])
         self._keep_errors(problem, rows, owner, place, is_whole=is_whole)
 
+    def among(self, places: Array) -> Condensed:
+        """Return the problem on some of the units, ascending, and on fewer samples where they have fewer members.
+
+        Of thousands of candidates, the nodes of a search that are bounded together leave a few dozen after some branches.
+
+        Examples
+        --------
+        >>> problem = LeastSquares(np.eye(5)[:, :4], np.eye(5), ridge=1.0)
+        >>> whole = Condensed(problem, RowPenalty.plain(4), np.arange(4))
+        >>> part = whole.among(np.array([1, 3]))
+        >>> part.units, np.allclose(part.losses(np.array([[0, 1]])), whole.losses(np.array([[1, 3]])))
+        (array([1, 3]), True)
+        """
+        part, kept = copy(self), np.append(places, self.n_units)
+        part.units, part.n_units = self.units[places], len(places)
+        part.lines, part.norms, part.errors = self.lines[kept], self.norms[kept], self.errors[kept]
+        part.prices, part.rules, part._limited = self.prices[kept], self.rules[:, kept], self._limited[:, kept]
+        n_rows, n_targets = len(places) * self.lines.shape[1], len(self.targets)
+        if self.lines.shape[2] > n_rows + n_targets:
+            columns = part.lines[:-1].reshape(n_rows, -1).T
+            triangle = np.asarray(np.linalg.qr(np.hstack([columns, self.targets.T]), mode="r"))[:n_rows]
+            part.lines = np.zeros((*part.lines.shape[:2], n_rows))
+            part.lines[:-1] = triangle[:, :n_rows].T.reshape(part.lines[:-1].shape)
+            part.targets = triangle[:, n_rows:].T
+            explained = [0.5 * float(np.vdot(targets, targets)) for targets in (self.targets, part.targets)]
+            part.constant = self.constant + explained[0] - explained[1]
+            part.slack = self.slack + part._slack(n_rows + n_targets)
+        return part
+
+    def _reach(self) -> float:
+        """Return the largest squared length of the columns of all units together, in units of the ridge."""
+        return float(np.square(self.norms).sum(axis=1).max(initial=0.0)) * self.n_units / self.ridge
+
+    def _slack(self, n_terms: int) -> float:
+        """Return an upper bound on the error of the losses by the rounding of a factorisation of the columns.
+
+        It rounds each column by so much of its length, and weights are at most the root of 2 * null_loss / ridge long.
+        """
+        rounding, reach = 16.0 * (n_terms + 8) * EPS, self._reach()
+        return rounding * self.null_loss * (4.0 + 2.0 * np.sqrt(reach) + reach)
+
     def _keep_errors(self, problem: LeastSquares, rows: Array, owner: Array, place: Array, *, is_whole: bool) -> None:
         """Set upper bounds on the rounding errors of the columns, and of the losses of all panels together."""
         self.norms, self.errors = np.zeros(self.lines.shape[:2]), np.zeros(self.lines.shape[:2])
         self.norms[owner, place] = np.sqrt(problem.design.column_energy[rows])
-        self.errors[owner, place] = storage_errors(problem.design)[rows]
+        self.errors[owner, place] = storage_errors(problem.design, rows)
         self.target_error = target_storage_error(problem)
         self.slack = 0.0
-        reach = float(np.square(self.norms).sum(axis=1).max(initial=0.0)) * self.n_units / self.ridge
-        self.rounding = 16.0 * (self.lines.shape[2] + self.n_units) * EPS * (1.0 + reach) * self.null_loss
-        if not is_whole:
-            # An orthogonal factorisation, or inner products of the columns, round each column by so much of its length, and
-            # weights are at most the root of 2 * null_loss / ridge long.
+        self.rounding = 16.0 * (self.lines.shape[2] + self.n_units) * EPS * (1.0 + self._reach()) * self.null_loss
+        if not is_whole:  # from an orthogonal factorisation, or from inner products of the columns
             n_samples = problem.design.n_samples if problem.design.vectors == "features" else 0
-            rounding = 16.0 * (len(rows) + problem.n_targets + n_samples + 8) * EPS
-            self.slack = rounding * self.null_loss * (4.0 + 2.0 * np.sqrt(reach) + reach)
+            self.slack = self._slack(len(rows) + problem.n_targets + n_samples)
 
     def losses(self, panels: Array) -> Array:
         """Return the losses of panels with the same number of units, (n_panels, size)."""

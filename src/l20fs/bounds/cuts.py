@@ -117,8 +117,8 @@ class ReducedCosts(NamedTuple):
         return 4.0 * (n_units + self.n_terms + 16) * EPS
 
 
-def measure(problem: LeastSquares, A: Array) -> Cut:
-    """Compute the cut of a point A, (n_targets, n_samples), in one pass over X.
+def measure(problem: LeastSquares, A: Array, rows: Array | None = None) -> Cut:
+    """Compute the cut of a point A, (n_targets, n_samples), in one pass over X, or with the scores of a few features alone.
 
     Examples
     --------
@@ -132,16 +132,23 @@ def measure(problem: LeastSquares, A: Array) -> Cut:
     length = float(np.linalg.norm(A))
     # In any order of summation, the error of a sum of n products is at most n eps times the norms of the two factors.
     rounding = 4.0 * (A.size + 8) * EPS
-    products = design.pull_exactly(A)
-    errors = rounding * _product_norms(design) + storage_errors(design)
-    norms = np.sqrt(np.einsum("ij,ij->j", products, products)) + length * errors
+    which: Array | slice = slice(None) if rows is None else rows
+    if rows is None:
+        squares = design.squared_lengths_exactly(A)
+    else:
+        products = np.zeros((len(A), len(rows)))
+        for samples, columns in design.sample_blocks(rows):
+            products += A[:, samples] @ columns
+        squares = np.einsum("ij,ij->j", products, products)
+    errors = rounding * _product_norms(design)[which] + storage_errors(design, which)
+    norms = np.sqrt(squares) + length * errors
     target_error = rounding * float(np.linalg.norm(problem.targets)) + target_storage_error(problem)
     product = float(np.vdot(A, problem.targets)) - length * target_error
     return _rounded(problem, product, length * length, norms, rounding)
 
 
-def measure_fit(problem: LeastSquares, rows: Array, weights: Array) -> Cut:
-    """Compute the cut of ``A = Y~ - X~ W`` for weights of some features.
+def measure_fit(problem: LeastSquares, rows: Array, weights: Array, *, alone: bool = False) -> Cut:
+    """Compute the cut of ``A = Y~ - X~ W`` for weights of some features; ``alone``: with their scores and no others.
 
     Where vectors over the samples are represented by their products with the features, so is A.
 
@@ -152,11 +159,12 @@ def measure_fit(problem: LeastSquares, rows: Array, weights: Array) -> Cut:
     array([0.5, 0.5, 0.5])
     """
     if problem.design.vectors == "features":
-        return _measure_products(problem, rows, weights)
+        cut = _measure_products(problem, rows, weights)
+        return cut._replace(scores=cut.scores[rows]) if alone else cut
     A = problem.targets.copy()  # in float64 whatever the dtype of X: it may be much smaller than Y~
     for samples, columns in problem.design.sample_blocks(rows):
         A[:, samples] -= weights @ columns.T
-    return measure(problem, A)
+    return measure(problem, A, rows if alone else None)
 
 
 def _measure_products(problem: Any, rows: Array, weights: Array) -> Cut:

@@ -63,7 +63,7 @@ def certify_failures(
     penalty = penalty or RowPenalty.plain(problem.n_features)
     # What is included may be what fails.
     free = replace(penalty, costs=np.where(penalty.costs == 0.0, 1.0, penalty.costs), rules=None)
-    lower, margin = float(SizeBounds(problem, tol, free).lower[k - 1]), rounding_of(problem)
+    lower, margin = float(SizeBounds(problem, tol, free, most=k).lower[k - 1]), rounding_of(problem)
     is_in, is_out = np.zeros((2, penalty.n_units), dtype=bool)
     for cut in _cuts(problem, k, replace(penalty, rules=None), tol):
         loads = failure_loads(np.where(penalty.costs < np.inf, cut.scores, 0.0), k, penalty.included)
@@ -81,7 +81,7 @@ def certify_failures(
 
 def _cuts(problem: LeastSquares, k: int, penalty: RowPenalty, tol: float) -> Iterator[Cut | LinearCut]:
     """Yield the cuts of no features, and of the relaxations for k and for k - 1 units."""
-    bounds = SizeBounds(problem, tol, penalty)
+    bounds = SizeBounds(problem, tol, penalty, most=k)
     if bounds.largest:
         yield bounds.choice.by_unit(measure_fit(problem, NO_ROWS, np.zeros((problem.n_targets, 0))))
     for size in (k, k - 1):

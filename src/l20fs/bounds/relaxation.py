@@ -146,5 +146,5 @@ def bound_support(problem: LeastSquares, rows: Array) -> float:
     (0.75, 0.4)
     """
     point = WorkingSet.of(problem, rows).at(np.ones(len(rows)))
-    cut = measure_fit(problem, rows, point.weights)
-    return float(cut.bound(cut.scores[rows].sum()))
+    cut = measure_fit(problem, rows, point.weights, alone=True)
+    return float(cut.bound(cut.scores.sum()))

@@ -39,6 +39,9 @@ SPARE = 4
 #: Nodes of a batch whose shares are rounded to a panel.
 ROUNDED = 4
 
+#: A problem on all units that the nodes of a batch may use is made if these are fewer than this share of the last one's.
+NARROWER = 0.8
+
 #: Working sets that are tried for a node before it is branched.
 MOST_TRIES = 6
 
@@ -46,15 +49,34 @@ MOST_TRIES = 6
 class Node(NamedTuple):
     """Node of the search, with a lower ``bound``.
 
-    ``state`` is 1 for forced units, -1 for excluded ones and 0 for free ones; ``working_set`` holds the free units that
-    matter, ``shares`` those they had in the node above, and ``n_tries`` counts the working sets that were tried.
+    All its panels hold the ``forced`` units, and others from the ``free`` ones alone; ``working_set`` holds the free units
+    that matter, ``shares`` those they had in the node above, and ``n_tries`` counts the working sets that were tried.
     """
 
     bound: float
-    state: Array
+    forced: Array
+    free: Array
     working_set: Array
     shares: Array
     n_tries: int = 0
+
+
+class Local(NamedTuple):
+    """Problem on the units that some nodes may still use: those at ``places`` of all candidates.
+
+    The ``states`` of its units are 1 if they are forced, -1 if they are excluded and 0 if they are free, one row per node.
+    """
+
+    problem: Condensed
+    places: Array
+
+    def states_of(self, nodes: list[Node]) -> Array:
+        """Return the states of the units in each node."""
+        states = np.full((len(nodes), len(self.places)), -1, dtype=np.int8)
+        for state, node in zip(states, nodes, strict=True):
+            state[np.searchsorted(self.places, node.free)] = 0
+            state[np.searchsorted(self.places, node.forced)] = 1
+        return states
 
 
 #: Receives panels, (n_panels, size) positions of candidates, with their objectives.
@@ -87,6 +109,7 @@ class Search:
         offer: Collect | None = None,
     ) -> None:
         self.problem, self.k = condensed, k
+        self._local = Local(condensed, np.arange(condensed.n_units))
         self.target, self.collect, self.offer = target, collect, offer
         self.open: list[tuple[float, int, Node]] = []
         self._ticket = count()  # nodes of equal bounds are visited in the order of their creation
@@ -125,21 +148,32 @@ class Search:
 
     def visit(self, batch: list[Node]) -> None:
         """Close, enumerate or split nodes."""
-        states, is_possible = self.propagate(np.array([node.state for node in batch]))
+        local = self._localised(batch)
+        states, is_possible = self.propagate(local.problem, local.states_of(batch))
         waiting = []
         for number in np.flatnonzero(is_possible):
-            free = np.flatnonzero(states[number] == 0)
-            forced = np.flatnonzero(states[number] == 1)
+            forced, free = (local.places[states[number] == value] for value in (1, 0))
             if self._are_few(len(free), self.k - len(forced)):
                 self.enumerate(forced, free)
             else:
                 waiting.append(number)
         if waiting:
-            self.bound([batch[number] for number in waiting], states[waiting])
+            self.bound(local, [batch[number] for number in waiting], states[waiting])
 
-    def propagate(self, states: Array) -> tuple[Array, Array]:
+    def _localised(self, batch: list[Node]) -> Local:
+        """Return the problem on the units that any node may use: the last one, if it is not much larger."""
+        is_used = np.zeros(self.problem.n_units, dtype=bool)
+        for node in batch:
+            is_used[node.forced] = is_used[node.free] = True
+        n_used, before = int(np.count_nonzero(is_used)), self._local.places
+        if 0 < n_used < NARROWER * len(before) or np.count_nonzero(is_used[before]) < n_used:
+            places = np.flatnonzero(is_used)
+            self._local = Local(self.problem.among(places), places)
+        return self._local
+
+    def propagate(self, problem: Condensed, states: Array) -> tuple[Array, Array]:
         """Return the states with what the rules force or exclude, and a mask of the nodes that hold any panel."""
-        rules, lower, upper = self.problem.rules[:, :-1], self.problem.lower, self.problem.upper
+        rules, lower, upper = problem.rules[:, :-1], problem.lower, problem.upper
         is_possible = np.ones(len(states), dtype=bool)
         while True:
             forced, free = (states == 1), (states == 0)
@@ -179,28 +213,29 @@ class Search:
         is_within = (sums >= self.problem.lower[:, None] - slack) & (sums <= self.problem.upper[:, None] + slack)
         return np.asarray(is_within.all(axis=0))
 
-    def _round(self, states: Array, found: NodeBounds) -> None:
+    def _round(self, places: Array, states: Array, found: NodeBounds) -> None:
         """Offer the panels of the largest shares of some nodes."""
         for number in range(min(ROUNDED, len(states))):
-            z = np.full(self.problem.n_units + 1, -np.inf)
+            z = np.full(len(places) + 1, -np.inf)
             z[found.places[number]] = found.shares.z[number]
             z = np.where(states[number] == 0, np.maximum(z[:-1], 0.0), np.where(states[number] == 1, np.inf, -np.inf))
             order = np.lexsort((found.adjusted[number], z))[::-1]
-            panel = order[: self.k][None]
-            if self.offer is not None and (z[panel] >= 0.0).all() and self._allowed(panel).all():
+            panel = places[order[: self.k]][None]
+            if self.offer is not None and (z[order[: self.k]] >= 0.0).all() and self._allowed(panel).all():
                 self.offer(panel, self.problem.losses(panel) + self.problem.price_of(panel))
 
-    def bound(self, nodes: list[Node], states: Array) -> None:
+    def bound(self, local: Local, nodes: list[Node], states: Array) -> None:
         """Bound nodes, and close or split them."""
-        problem, target = self.problem, self.target()
+        (problem, places), target = local, self.target()
         working, shares = np.zeros(states.shape, dtype=bool), np.zeros(states.shape)
         for number, node in enumerate(nodes):
-            working[number, node.working_set] = True
-            shares[number, node.working_set] = node.shares
+            there = np.searchsorted(places, node.working_set)
+            working[number, there] = True
+            shares[number, there] = node.shares
         working &= states == 0
         found = problem.bound(states, working, shares, self.k, tol=NODE_TOL, target=target)
         if self.offer is not None:
-            self._round(states, found)
+            self._round(places, states, found)
             target = self.target()
         n_chosen = self.k - (states == 1).sum(axis=1)
         _, last, following = top_sums(found.adjusted, n_chosen)
@@ -210,7 +245,6 @@ class Search:
         is_out = is_free & (room + found.adjusted - last[:, None] < 0.0)
         is_in = is_free & (room - found.adjusted + following[:, None] < 0.0)
         fixed = np.where(is_out, -1, np.where(is_in, 1, states)).astype(np.int8)
-        n_free = (fixed == 0).sum(axis=1)
         outside = np.where(working | (fixed != 0), -np.inf, found.adjusted)
         missing = found.shares.value - bounds
         is_exact = missing <= np.maximum(NODE_TOL * np.abs(found.shares.value), 0.1 * (target - found.shares.value))
@@ -226,18 +260,20 @@ class Search:
             if len(entering) > n_entering:
                 entering = entering[np.argpartition(outside[number, entering], -n_entering)[-n_entering:]]
             staying, shares = self._staying(found, number, fixed[number])
+            forced, free = (places[fixed[number] == value] for value in (1, 0))
             below = Node(
                 float(bounds[number]),
-                fixed[number],
-                np.concatenate([staying, entering]),
+                forced,
+                free,
+                places[np.concatenate([staying, entering])],
                 np.concatenate([shares, np.zeros(len(entering))]),
             )
             is_open = len(entering) and not is_exact[number] and node.n_tries < MOST_TRIES
-            is_small = self._are_few(int(n_free[number]), self.k - int((fixed[number] == 1).sum()))
+            is_small = self._are_few(len(free), self.k - len(forced))
             if is_open or is_small or is_in[number].any():
                 self.push(below._replace(n_tries=node.n_tries + 1 if is_open else 0))
             else:
-                self.split(below, found, number, branches[number])
+                self.split(below, places[self._branching_unit(found, number, fixed[number], branches[number])])
 
     @staticmethod
     def _staying(found: NodeBounds, number: int, state: Array) -> tuple[Array, Array]:
@@ -269,20 +305,21 @@ class Search:
         promised = z * (1.0 - z) / np.maximum(z * give, 1e-100)
         return np.where(is_fractional, promised, -np.abs(z - 0.5))
 
-    def split(self, node: Node, found: NodeBounds, number: int, promises: Array) -> None:
-        """Branch on a free unit: with and without it."""
+    @staticmethod
+    def _branching_unit(found: NodeBounds, number: int, state: Array, promises: Array) -> int:
+        """Return the free unit of a working set that promises most, or that with the highest score."""
         places = found.places[number]
-        is_free = np.append(node.state, -1)[places] == 0  # the last one is padding
+        is_free = np.append(state, -1)[places] == 0  # the last one is padding
         if is_free.any():
-            unit = int(places[is_free][np.argmax(promises[is_free])])
-        else:
-            free = np.flatnonzero(node.state == 0)
-            unit = int(free[np.argmax(found.adjusted[number, free])])
-        stays = node.working_set != unit
-        for value in (1, -1):
-            state = node.state.copy()
-            state[unit] = value
-            self.push(Node(node.bound, state, node.working_set[stays], node.shares[stays]))
+            return int(places[is_free][np.argmax(promises[is_free])])
+        free = np.flatnonzero(state == 0)
+        return int(free[np.argmax(found.adjusted[number, free])])
+
+    def split(self, node: Node, unit: int) -> None:
+        """Branch on a free unit: with and without it."""
+        stays, free = node.working_set != unit, node.free[node.free != unit]
+        for forced in (np.append(node.forced, unit), node.forced):
+            self.push(Node(node.bound, forced, free, node.working_set[stays], node.shares[stays]))
 
 
 def _subset_losses(problem: Condensed, forced: Array, free: Array, size: int) -> tuple[Array, Array]:

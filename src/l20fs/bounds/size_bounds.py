@@ -30,6 +30,8 @@ class SizeBounds:
         Units, included and excluded ones, costs and rules; by default every feature is a unit, and the choice is free.
     price : float
         Lambda: the objective is the loss plus ``price`` times the cost of the units.
+    most : int, optional
+        Largest size of interest; by default all units.
 
     Attributes
     ----------
@@ -37,7 +39,7 @@ class SizeBounds:
         The panels that compete.
     least : int
         Smallest size of a panel, by the rules and the included units.
-    lower : array of shape (n_units + 1,)
+    lower : array of shape (most + 1,)
         Lower bounds on the objective of at most k units, decreasing with k: infinite below ``least``, but the same as for
         the included units alone for sizes below their number.
     largest : int
@@ -50,11 +52,20 @@ class SizeBounds:
     (0.5, array([1.    , 0.6667, 0.5   , 0.4   ]))
     """
 
-    def __init__(self, problem: LeastSquares, tol: float, penalty: RowPenalty | None = None, price: float = 0.0) -> None:
+    def __init__(
+        self,
+        problem: LeastSquares,
+        tol: float,
+        penalty: RowPenalty | None = None,
+        price: float = 0.0,
+        *,
+        most: int | None = None,
+    ) -> None:
         self.problem, self.tol, self.largest = problem, tol, 0
         self.choice = choice = Choice.of(problem, penalty, price)
         self.least = choice.least_size()
-        self.lower = np.full(choice.n_units + 1, choice.price_of(choice.forced))
+        most = choice.n_units if most is None else min(max(most, choice.n_forced), choice.n_units)
+        self.lower = np.full(most + 1, choice.price_of(choice.forced))
         self.lower[: choice.n_forced + 1] += problem.null_loss
         if choice.n_forced:
             self.lower[: choice.n_forced + 1] += self._included_loss() - problem.null_loss
@@ -95,7 +106,7 @@ class SizeBounds:
         self._learn(self.choice.cut_with(measured, self.choice.reduced_costs(), self.choice.n_units))
 
     def _learn(self, cut: Cut | LinearCut) -> None:
-        self.lower = np.fmax(self.lower, cut.bound(self.choice.loads_by_size(cut.scores)))
+        self.lower = np.fmax(self.lower, cut.bound(self.choice.loads_by_size(cut.scores, len(self.lower) - 1)))
         self._scores = np.where(self.choice.candidates, cut.scores, -np.inf)
 
 
@@ -135,7 +146,7 @@ def lower_bounds(
     >>> lower_bounds(problem, 2, penalty=RowPenalty(np.array([0, 1, 1]), np.ones(2))).round(3)
     array([1.   , 0.533, 0.4  ])
     """
-    bounds = SizeBounds(problem, tol, penalty, price)
+    bounds = SizeBounds(problem, tol, penalty, price, most=k_max)
     check_size(problem, k_max, bounds.choice)
     first, last = max(bounds.least, bounds.choice.n_forced), min(k_max, bounds.largest)
     if last < first:

@@ -54,7 +54,7 @@ def least_residual(problem: LeastSquares, rows: Array) -> float:
     eps = float(np.finfo(np.float64).eps)
     n_directions = int(np.count_nonzero(lengths > max(triangle.shape) * eps))
     norms = np.sqrt(problem.design.column_energy[rows])
-    shares = np.divide(storage_errors(problem.design)[rows], norms, out=np.zeros_like(norms), where=norms > 0.0)
+    shares = np.divide(storage_errors(problem.design, rows), norms, out=np.zeros_like(norms), where=norms > 0.0)
     error = float(np.linalg.norm(shares)) + (problem.design.n_samples + len(rows)) * eps
     length, loss = float(np.linalg.norm(problem.targets)), 0.0
     for n_clear in range(max(0, n_directions - problem.n_targets + 1), n_directions + 1):

@@ -94,7 +94,7 @@ def check_output(file: Path, *, force: bool) -> None:
         raise click.UsageError(f"-o {file}: {kind}, and only a regular file is replaced. Leave -o out to print the table.")
     if file.exists() and not force:
         raise click.UsageError(f"-o {file}: the file exists. Use --force to replace it.")
-    check_writable(file.parent)
+    check_writable(file.parent, given=file)
 
 
 def path_frame(path: SolutionPath, names: list[str], *, with_gaps: bool) -> pd.DataFrame:

@@ -77,6 +77,7 @@ __all__ = [
     "clear_rooms",
     "equality_tolerance",
     "make_design",
+    "pays_to_share",
     "probe",
     "refuse_extreme_targets",
     "share_samples",
@@ -85,6 +86,9 @@ __all__ = [
 ]
 
 logger = logging.getLogger("l20fs")
+
+#: Values of a dense array from which on fits to its parts run side by side; a smaller one is copied part by part.
+LEAST_SHARED = 1 << 20
 
 
 def make_design(
@@ -125,12 +129,7 @@ def make_design(
     is_array = not (sp.issparse(X) or isinstance(X, Blocks | Part) or is_device_array(X))
     X = np.asarray(X) if is_array else X
     scale, sample_weights = checked_units(X, scale, sample_weight, fit_intercept=fit_intercept, nuisances=nuisances)
-    if isinstance(X, Blocks):
-        design: Design = block_design(X, scale, sample_weights)
-    elif isinstance(X, Part):
-        design = X.shared.design(X, scale, sample_weights)
-    else:
-        design = _kind_of(X)(X, scale, sample_weights)
+    design = design_of(X, scale, sample_weights)
     if not design.varies.any():
         counted = "" if sample_weight is None else f" over the {sample_weights.n_counted} samples with a positive weight"
         are, other = ("constant", "varies") if fit_intercept else ("zero", "is not zero")
@@ -143,6 +142,24 @@ def make_design(
         )
     refuse_vanishing_values(design)
     return design
+
+
+def design_of(X: Any, scale: Scale | Array, sample_weights: SampleWeights) -> Design:
+    """Return the design for the container of X."""
+    if isinstance(X, Blocks):
+        return block_design(X, scale, sample_weights)
+    if isinstance(X, Part):
+        return X.shared.design(X, scale, sample_weights)
+    return _kind_of(X)(X, scale, sample_weights)
+
+
+def pays_to_share(X: Any) -> bool:
+    """Return whether fits to parts of X are faster side by side than one by one.
+
+    A product of many vectors with a dense array takes little longer than that with a few, unless X is small; with a sparse
+    matrix it takes as long as all of them. In blocks, a pass serves all fits.
+    """
+    return isinstance(X, Blocks) or (isinstance(X, np.ndarray) and X.size >= LEAST_SHARED)
 
 
 def share_samples(X: Any) -> Part:

@@ -142,6 +142,11 @@ class Design(ABC):
         products = self.pull(residual)
         return np.einsum("ij,ij->j", products, products)
 
+    def squared_lengths_exactly(self, residual: Array) -> Array:
+        """Return :meth:`squared_lengths` in float64, whatever the dtype of X."""
+        products = self.pull_exactly(residual)
+        return np.einsum("ij,ij->j", products, products)
+
     def long_columns(self, residual: Array, threshold: float) -> tuple[Array, Array]:
         """Return the features whose products with a residual have a norm above ``threshold``, and their squared norms."""
         squares = self.squared_lengths(residual)

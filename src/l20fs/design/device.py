@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -252,14 +253,22 @@ class DeviceDesign(Design):
         return self.place.fetch(self.products(self.place.send(residual, self.array_dtype)))
 
     def pull_exactly(self, residual: Array) -> Array:
-        if self.dtype == np.float64:
-            return self.pull(residual)
-        xp, products = self.place.xp, np.empty((len(residual), self.n_features))
-        step, sent = max(1, PART_ELEMENTS // self.n_samples), self.place.send(residual)
+        return self.place.fetch(self.place.xp.concat(list(self._exact_products(residual)), axis=1))
+
+    def squared_lengths_exactly(self, residual: Array) -> Array:
+        xp = self.place.xp
+        return self.place.fetch(xp.concat([xp.sum(part * part, axis=0) for part in self._exact_products(residual)]))
+
+    def _exact_products(self, residual: Array) -> Iterator[Any]:
+        """Yield the products of a residual with adjacent features on the device, in float64."""
+        xp, sent = self.place.xp, self.place.send(residual)
+        root = xp.ones_like(sent[0, :]) if self._root is None else self._root
+        beyond = xp.sum(sent * root, axis=1)[:, None]  # zero up to rounding, as products rely on
+        step = max(1, PART_ELEMENTS // self.n_samples)
         for start in range(0, self.n_features, step):
-            rows = np.arange(start, min(start + step, self.n_features))
-            products[:, rows] = self.place.fetch(sent @ self.lines(self.place.send(rows), xp.float64).T)
-        return products
+            block = slice(start, min(start + step, self.n_features))
+            part = xp.astype(self._base[:, block], xp.float64, copy=False)
+            yield (xp.matmul(part.T, sent.T).T - beyond * self._units[0, block]) * self._units[1, block]
 
     def pull_among(self, rows: Array | slice) -> Pull:
         rows = np.arange(self.n_features)[rows] if isinstance(rows, slice) else rows

@@ -51,9 +51,16 @@ class Part:
         self.dtype = shared.dtype
 
     def __getitem__(self, key: Any) -> Any:
-        if isinstance(key, tuple):
-            return self.shared.values(self.rows, np.asarray(key[1]))
-        return Part(self.shared, self.rows[key])
+        if not isinstance(key, tuple):
+            return Part(self.shared, self.rows[key])
+        columns = np.arange(self.shape[1])[key[1]]
+        found = self.shared.values(self.rows, np.atleast_1d(columns))
+        return found if columns.ndim else found[:, 0]
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether these are all samples, in order."""
+        return np.array_equal(self.rows, np.arange(self.shared.shape[0]))
 
     @property
     def is_in_blocks(self) -> bool:
@@ -188,7 +195,11 @@ class SharedMatrix(SharedSamples):
         return make_design(self.X, "zscore", fit_intercept=fit_intercept)
 
     def design(self, part: Part, scale: Scale | Array, sample_weights: SampleWeights) -> Design:
-        return PartDesign(part, scale, sample_weights)
+        if len(np.unique(part.rows)) == len(part.rows):
+            return PartDesign(part, scale, sample_weights)
+        from l20fs.design import design_of  # a sample that counts twice has no weight of its own
+
+        return design_of(part.whole(), scale, sample_weights)
 
     def values(self, rows: Array, columns: Array | None) -> Any:
         if columns is None:
@@ -223,9 +234,12 @@ class PartDesign(Design):
         """Return the moments of the columns, and the sums of squares of what the base multiplies."""
         base, weights = self._base, self.sample_weights
         own = np.ones(self.n_samples) if weights.values is None else weights.values
-        spread = np.zeros(base.n_samples)
-        spread[self._part.rows] = own
-        sums, squares = self._part.shared.meeting.ask(Sums(base, spread))
+        if weights.values is None and self._part.is_everything:
+            sums, squares = np.zeros(self.n_features), base.column_energy.copy()
+        else:
+            spread = np.zeros(base.n_samples)
+            spread[self._part.rows] = own
+            sums, squares = self._part.shared.meeting.ask(Sums(base, spread))
         found, is_clear = moments_of_sums(sums, squares, weights, base)
         unclear = np.flatnonzero(~is_clear)
         for block in blocks(len(unclear), self.n_samples):

@@ -66,15 +66,15 @@ def clear_rooms(design: Design, smallest: Array | None = None) -> Array:
     return np.maximum(clear, smallest, out=clear)
 
 
-def storage_errors(design: Design) -> Array:
-    """Return upper bounds on the norms of the rounding errors of the columns of X~ as they are stored.
+def storage_errors(design: Design, rows: Array | slice = EVERY) -> Array:
+    """Return upper bounds on the norms of the rounding errors of the columns ``rows`` of X~ as they are stored.
 
     Centring, scaling and sample weights round each value three times at most, in the precision of X; a mean is exact to a
     few units in the last place of float64.
     """
-    stored = np.sqrt(stored_energy(design))
+    stored = np.sqrt(stored_energy(design, rows))
     eps = float(np.finfo(design.dtype).eps)
-    return 1.5 * eps * design.pull_norms() + 8.0 * float(np.finfo(np.float64).eps) * stored
+    return 1.5 * eps * design.pull_norms()[rows] + 8.0 * float(np.finfo(np.float64).eps) * stored
 
 
 def safe_limit(dtype: np.dtype[Any]) -> float:

@@ -252,17 +252,33 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_selected)
-            Columns of the selected features, in memory.
+            Columns of the selected features, in memory or on a device.
 
         Returns
         -------
         array or sparse matrix of shape (n_samples, n_features)
             The same columns at their places, zeros elsewhere.
         """
+        if self.takes_device_arrays and is_device_array(X):
+            return self._inverse_there(X)
         user = f"{type(self).__name__}.inverse_transform"
         refuse_blocks(X, user, instead="")
         refuse_foreign_array(X, "X", user)
         return super().inverse_transform(X)
+
+    def _inverse_there(self, X: Any) -> Any:
+        """Put columns of zeros between those of an X on a device, without moving it."""
+        chosen = self.get_support(indices=True)
+        refuse_odd_tensor(X, "X")
+        if X.ndim != 2 or X.shape[1] != len(chosen):
+            raise ValueError(
+                f"X has the shape {tuple(X.shape)}, but {len(chosen)} features are selected. Give the columns of "
+                "these features, as transform returns them."
+            )
+        place, source = Place(X), np.full(self.n_features_in_, len(chosen))
+        source[chosen] = np.arange(len(chosen))
+        empty = place.xp.zeros((X.shape[0], 1), dtype=X.dtype, device=place.device)
+        return place.xp.take(place.xp.concat([X, empty], axis=1), place.send(source), axis=1)
 
     def support_for(self, k: Size) -> Array:
         """Return the mask of the features that are selected for ``k``.
@@ -382,6 +398,8 @@ class BaseSelector(SelectorMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self.takes_sparse
+        tags.array_api_support = self.takes_device_arrays
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]  # columns are taken, not computed
         tags.target_tags.required = self.about.supervised
         tags.target_tags.multi_output = self.about.supervised and not self.needs_labels
         return tags

@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from l20fs.design.moments import LEAST_RANGE, is_varying
 from l20fs.estimators.base import BaseSelector, ranks_of
+from l20fs.inputs.devices import Place, as_numpy
 from l20fs.inputs.targets import Targets
 from l20fs.inputs.validation import check_number
 from l20fs.objective.prox import order_descending
@@ -26,14 +27,14 @@ class Scored(NamedTuple):
 
     ``scores``: larger is better. ``order``: best first, where the ranking is not by score alone. ``coef``: weights,
     (n_targets, n_features). ``objective``: its value after every iteration of an iterative method. ``intercept``
-    (n_targets,) and ``loss`` belong to ``coef``.
+    (n_targets,) and ``loss`` belong to ``coef``. Scores, ``coef`` and ``intercept`` may be where X is.
     """
 
-    scores: Array
+    scores: Any
     order: Array | None = None
-    coef: Array | None = None
+    coef: Any = None
     objective: Sequence[float] = ()
-    intercept: Array | None = None
+    intercept: Any = None
     loss: float | None = None
 
 
@@ -65,12 +66,15 @@ class ScoringSelector(BaseSelector):
     """
 
     @abstractmethod
-    def _score_features(self, X: Array, targets: Targets) -> Scored:
-        """Score features that all vary; X is float64, of shape (n_samples, n_features), and must not be changed."""
+    def _score_features(self, X: Any, targets: Targets) -> Scored:
+        """Score features that all vary; X, of shape (n_samples, n_features), must not be changed.
+
+        X is float64; on a device, which only a method with ``takes_device_arrays`` is given, it may be float32.
+        """
 
     def _learn(self, X: Any, targets: Targets, **extra: Any) -> None:
         varies = find_varying(self, X, targets)
-        found = spread(self._score_features(X if varies.all() else X[:, varies], targets), varies)
+        found = spread(self._score_features(columns_where(X, varies), targets), varies)
         self.scores_, self.ranking_ = found.scores, found.ranking
         if found.coef is not None:
             self.coef_ = found.coef
@@ -132,7 +136,7 @@ class SolvesForOneK(BaseSelector):
 
     def _learn(self, X: Any, targets: Targets, **extra: Any) -> None:
         varies = find_varying(self, X, targets)
-        X = X if varies.all() else X[:, varies]
+        X = columns_where(X, varies)
         self.solutions_ = {}
         for size in (self.n_features_to_select, *(self.sizes or ())):
             k = min(self._n_wanted(size, self.n_features_in_), X.shape[1])
@@ -214,20 +218,32 @@ class SolvesForOneK(BaseSelector):
         return hasattr(self, "solutions_")
 
 
-def find_varying(method: BaseSelector, X: Array, targets: Targets) -> Array:
-    """Return the mask of the features that vary; there must be one, and a method that squares numbers must be able to."""
-    low, high = X.min(axis=0), X.max(axis=0)
+def find_varying(method: BaseSelector, X: Any, targets: Targets) -> Array:
+    """Return the mask of the features that vary; there must be one, and a method that squares numbers must be able to.
+
+    On a device no method shifts the exponents of huge and tiny values, so that all have the limits of squares there.
+    """
+    place = Place(X)
+    low, high = (place.fetch(ends(X, axis=0)).astype(np.float64, copy=False) for ends in (place.xp.min, place.xp.max))
     varies = is_varying(low, high)
     if not varies.any():
         raise ValueError(
             f"All {X.shape[1]} features of X are constant, so none can tell the targets apart. "
             f"Check that X holds the measurements of different samples in its rows, and that they differ by {LEAST_RANGE:g}."
         )
-    if not method.takes_any_size:
+    if not (method.takes_any_size and place.is_host):
         refuse_extreme(method, "X", np.where(varies, low, 1.0), np.where(varies, high, 0.0))
         if targets.classes is None and targets.Y.size:
             refuse_extreme(method, "y", targets.Y.min(axis=0), targets.Y.max(axis=0))
     return varies
+
+
+def columns_where(X: Any, mask: Array) -> Any:
+    """Return the features of a mask, where X is; X itself if these are all."""
+    if mask.all():
+        return X
+    place = Place(X)
+    return X[:, mask] if place.is_host else place.xp.take(X, place.send(np.flatnonzero(mask)), axis=1)
 
 
 def refuse_extreme(method: BaseSelector, name: str, low: Array, high: Array) -> None:
@@ -248,6 +264,7 @@ def refuse_extreme(method: BaseSelector, name: str, low: Array, high: Array) -> 
 
 def spread(found: Scored, varies: Array) -> Solution:
     """Extend what was found about the varying features to all features; constant ones come last."""
+    found = found._replace(scores=as_numpy(found.scores), coef=as_numpy(found.coef), intercept=as_numpy(found.intercept))
     kept = np.flatnonzero(varies)
     scores = np.full(len(varies), -np.inf)
     scores[kept] = np.where(np.isnan(found.scores), -np.finfo(np.float64).max, found.scores)

@@ -148,7 +148,7 @@ class L20Selector(PathSelector):
     max_memory : int, str or None, default=None
         How much memory the fit may take where X comes in blocks, as a Dask array or from a file: a number of bytes, or a
         text such as ``"4G"``. A memory map (``numpy.load(file, mmap_mode="r")``) that is small against it is loaded. None:
-        half of this machine's memory.
+        half of the memory of this machine, container or job (control groups, ``ulimit``).
     checkpoint : path or None, default=None
         A folder in which every pass over the blocks of X leaves its result, so that a fit that was interrupted or killed
         is resumed when it is called again on the same data, with the same result to the last digit. Any X that

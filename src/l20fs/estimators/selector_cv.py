@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from sklearn.utils.metadata_routing import MetadataRouter
 
 from l20fs.blocks import comes_in_blocks, is_dask_frame
-from l20fs.design import SampleWeights, share_samples
+from l20fs.design import SampleWeights, pays_to_share, share_samples
 from l20fs.estimators.calibration import calibrations_of_search
 from l20fs.estimators.feasibility import SizeRange, possible_sizes
 from l20fs.estimators.models import L20Classifier, calibrate, fit_part
@@ -294,7 +294,7 @@ class L20SelectorCV(SearchedSelector):
         folds = make_folds(self.cv, X, samples.y, extra["groups"], classify=judged.classifies)
         steps = Preprocessing(self.preprocess, routed.get("preprocess", {}).get("fit_transform", {}))
         self.preprocess_, samples, parts = steps.apply(samples, folds, self.n_jobs)
-        if parts is None:
+        if parts is None and pays_to_share(samples.X):
             samples = replace(samples, X=share_samples(samples.X))
         X = samples.X
         n_units, possible = possible_sizes(template, X, targets, samples.names)

@@ -18,7 +18,7 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from l20fs.blocks import comes_in_blocks, is_blocks, is_dask_frame, refuse_blocks
-from l20fs.design import Part, probe, share_samples
+from l20fs.design import Part, pays_to_share, probe, share_samples
 from l20fs.estimators.base import About, BaseSelector, ranks_of
 from l20fs.estimators.resampled import Picked, Work, find_units
 from l20fs.estimators.selection_table import feature_names
@@ -238,7 +238,7 @@ class StabilitySelector(BaseSelector):
             data = probe(X) if is_blocks(X) else as_numpy(X)
             causes = {"selector": selector, "X": data, "y": y, "metadata": metadata, **draws}
             store = KeyedStore(writable_folder(self.checkpoint, "checkpoint"), causes)
-        X = share_samples(X) if getattr(selector, "takes_parts", False) else X
+        X = share_samples(X) if getattr(selector, "takes_parts", False) and pays_to_share(X) else X
         self._keep_picked(self._run(Work(selector, X, y, metadata, pairs, self._units, store, int(self.n_resamples))))
 
     def _run(self, work: Work) -> list[Picked]:

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from l20fs.blocks import as_blocks, comes_in_blocks
-from l20fs.design import Part, share_samples
+from l20fs.design import Part, pays_to_share, share_samples
 from l20fs.evaluation.choice import Setting, SizeRule, choose, tabulate
 from l20fs.evaluation.engine import Judge, Judged, Samples, evaluate
 from l20fs.evaluation.fold_store import FoldStore
@@ -226,7 +226,7 @@ def predictions_by_k(
     }
     labels = targets.labels[targets.codes] if isinstance(targets, Classes) else targets.truth
     X = _by_samples(X)
-    if preprocess is None and predictor.takes_parts and not isinstance(X, Part):
+    if preprocess is None and predictor.takes_parts and pays_to_share(X):
         X = share_samples(X)
     samples = Samples(X, labels, nuisances=nuisances)
     chosen = {judge: known[judge] for judge in judges}

@@ -40,8 +40,19 @@ def working_dtype(array: Any) -> np.dtype[Any]:
     return np.dtype(np.float32 if array.dtype == single else np.float64)
 
 
+def namespace_of(array: Any) -> Any:
+    """Return the namespace of an array by the array API standard: NumPy itself on the host.
+
+    Examples
+    --------
+    >>> namespace_of(np.zeros(3)) is np
+    True
+    """
+    return xpc.array_namespace(array) if is_device_array(array) else np
+
+
 class Place:
-    """Library and device of an array.
+    """Library and device of an array, or the host for an array of NumPy, from which nothing is copied.
 
     Examples
     --------
@@ -54,14 +65,17 @@ class Place:
     """
 
     def __init__(self, like: Any) -> None:
-        self.xp = xpc.array_namespace(like)
-        self.device = xpc.device(like)
+        self.xp = namespace_of(like)
+        self.is_host = self.xp is np
+        self.device = None if self.is_host else xpc.device(like)
         self._is_torch, self._is_cupy = xpc.is_torch_array(like), xpc.is_cupy_array(like)
         #: Whether it is a tensor of torch on a GPU of NVIDIA.
         self.is_cuda = self._is_torch and bool(like.is_cuda)
 
     def send(self, values: Array, dtype: Any = None) -> Any:
         """Return a copy of a NumPy array on the device."""
+        if self.is_host:
+            return np.asarray(values, dtype=dtype)
         values = np.ascontiguousarray(values)
         if self._is_torch:
             # The host need not wait: from memory that is not pinned, values are copied before the call returns.

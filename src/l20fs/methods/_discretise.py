@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from l20fs.inputs.devices import Place, namespace_of
 from l20fs.inputs.validation import check_choice, check_number
+from l20fs.methods._columns import Columns
 from l20fs.typing import Array
 
 BINNINGS = ("width", "quantile", "sigma3", "floor", "mdlp")
@@ -16,6 +18,10 @@ BINNINGS = ("width", "quantile", "sigma3", "floor", "mdlp")
 _BLOCK = 1 << 16
 # Contingency tables with more cells per sample are mostly empty: sorting is then cheaper than counting, in bounded memory.
 _CELLS_PER_SAMPLE = 8
+# The same on a device: large enough for few calls, small compared with its memory.
+_BLOCK_THERE = 1 << 25
+# On a device cells are counted by one product per bin; with more bins sorting is faster.
+_BINS_THERE = 64
 # Rounding error of sums of entropies of a few bits.
 _ZERO_BITS = 1e-14
 
@@ -23,11 +29,11 @@ _ZERO_BITS = 1e-14
 class Binned(NamedTuple):
     """Discretised features.
 
-    ``codes`` has shape (n_samples, n_features): the bin of each sample, counted from 0 in every feature. ``n_states`` has
-    shape (n_features,): the largest code plus 1; some bins may be empty.
+    ``codes`` has shape (n_samples, n_features): the bin of each sample, counted from 0 in every feature; they are where X
+    is. ``n_states`` has shape (n_features,): the largest code plus 1; some bins may be empty.
     """
 
-    codes: Array
+    codes: Any
     n_states: Array
 
 
@@ -38,9 +44,7 @@ def check_binning(binning: Any, n_bins: Any, tau: Any) -> None:
     check_number("tau", tau, minimum=0, strict=False)
 
 
-def discretise(
-    X: Array, binning: str = "width", *, n_bins: int = 10, tau: float = 1.0, labels: Array | None = None
-) -> Binned:
+def discretise(X: Any, binning: str = "width", *, n_bins: int = 10, tau: float = 1.0, labels: Array | None = None) -> Binned:
     """Discretise every feature.
 
     Parameters
@@ -72,22 +76,32 @@ def discretise(
     array([0, 1, 2, 3], dtype=int32)
     """
     check_binning(binning, n_bins, tau)
-    if binning == "width":
-        codes = _equal_width(X, n_bins)
-    elif binning == "quantile":
-        codes = _equal_frequency(X, n_bins)
-    elif binning == "sigma3":
-        codes = _three_states(X, tau)
-    elif binning == "floor":
-        codes = _floor(X)
-    elif labels is None:
-        raise ValueError("binning='mdlp' cuts where the classes change. Give labels, or another binning.")
-    else:
-        codes = _mdlp(X, labels)
-    return bin_codes(codes)
+    columns = Columns(X)
+    if binning == "mdlp":
+        if labels is None:
+            raise ValueError("binning='mdlp' cuts where the classes change. Give labels, or another binning.")
+        if not columns.place.is_host:
+            raise TypeError(
+                "binning='mdlp' cuts one feature after the other, which needs X in memory. Use another binning, or convert "
+                "X to an array of NumPy."
+            )
+        return bin_codes(_mdlp(X, labels))
+    place_in = {
+        "width": lambda part: _equal_width(part, n_bins),
+        "quantile": lambda part: _equal_frequency(part, n_bins),
+        "sigma3": lambda part: _three_states(part, tau),
+        "floor": _floor,
+    }[binning]
+    return bin_codes(columns.joined([_packed(place_in(part)) for _, part in columns.parts()], axis=1))
 
 
-def bin_codes(codes: Array) -> Binned:
+def _packed(codes: Any) -> Any:
+    """Return codes on a device in one byte each, if they fit."""
+    xp = namespace_of(codes)
+    return codes if xp is np or int(xp.max(codes)) > 255 else xp.astype(codes, xp.uint8)
+
+
+def bin_codes(codes: Any) -> Binned:
     """Return features that are already coded by integers from 0 as :class:`Binned`.
 
     Examples
@@ -95,57 +109,93 @@ def bin_codes(codes: Array) -> Binned:
     >>> bin_codes(np.array([[0, 3], [1, 0]])).n_states
     array([2, 4])
     """
+    place = Place(codes)
+    if not place.is_host:
+        return Binned(codes, place.fetch(place.xp.max(codes, axis=0)).astype(np.intp) + 1)
     # Column-major, since counting goes feature by feature.
     codes = np.asarray(codes, dtype=np.int32, order="F")
     return Binned(codes, codes.max(axis=0).astype(np.intp) + 1)
 
 
-def _in_safe_range(X: Array) -> Array:
+def _in_safe_range(X: Any) -> Any:
     """Scale features whose squares would overflow or underflow by powers of two, which does not change their bins."""
+    if namespace_of(X) is not np:  # where such features are refused
+        return X
     exponents = np.frexp(np.maximum(X.max(axis=0), -X.min(axis=0)))[1]
     return np.ldexp(X, -exponents) if np.abs(exponents).max() > 400 else X
 
 
-def _equal_width(X: Array, n_bins: int) -> Array:
-    X = _in_safe_range(X)
-    low, high = X.min(axis=0), X.max(axis=0)
-    width = np.where(high > low, high - low, 1.0)
+def _whole(values: Any, n_bits: Literal[8, 32] = 32) -> Any:
+    """Return an array as whole numbers, rounded towards zero."""
+    xp = namespace_of(values)
+    dtype = xp.int8 if n_bits == 8 else xp.int32
+    return values.astype(dtype) if xp is np else xp.astype(values, dtype)
+
+
+def _equal_width(X: Any, n_bins: int) -> Any:
+    X, xp = _in_safe_range(X), namespace_of(X)
+    low, high = xp.min(X, axis=0), xp.max(X, axis=0)
+    width = xp.where(high > low, high - low, xp.ones_like(low))
     # Multiplication before division keeps values on the edge of a bin exact.
     position = X - low
     position *= n_bins
     position /= width
-    return np.minimum(position, n_bins - 1).astype(np.int32)
+    return _whole(xp.clip(position, None, float(n_bins - 1)))
 
 
-def _equal_frequency(X: Array, n_bins: int) -> Array:
-    n_samples = len(X)
-    order = np.argsort(X, axis=0, kind="stable")
-    ordered = np.take_along_axis(X, order, axis=0)
-    place = np.arange(n_samples)[:, None]
-    begins = np.ones(X.shape, dtype=bool)
-    begins[1:] = ordered[1:] > ordered[:-1]
+def _equal_frequency(X: Any, n_bins: int) -> Any:
+    n_samples, n_features = X.shape
+    place = Place(X)
+    xp, positions = place.xp, place.send(np.arange(n_samples))[:, None]
+    order = xp.argsort(X, axis=0, stable=True)
+    ordered = np.take_along_axis(X, order, axis=0) if place.is_host else xp.sort(X, axis=0)
+    begins = xp.concat([xp.ones_like(ordered[:1, :], dtype=xp.bool), ordered[1:, :] > ordered[:-1, :]], axis=0)
     # Equal values share the number of values below them.
-    n_below = np.maximum.accumulate(np.where(begins, place, 0), axis=0)
-    codes = np.empty(X.shape, dtype=np.int32)
-    np.put_along_axis(codes, order, (n_below * n_bins // n_samples).astype(np.int32), axis=0)
-    return codes
+    n_below = _running_maximum(xp.where(begins, positions, xp.zeros_like(positions)))
+    bins = _whole(n_below * n_bins // n_samples)
+    if place.is_host:
+        codes = np.empty(X.shape, dtype=np.int32)
+        np.put_along_axis(codes, order, bins, axis=0)
+        return codes
+    source = xp.argsort(order, axis=0) * n_features + place.send(np.arange(n_features))
+    return xp.reshape(xp.take(xp.reshape(bins, (-1,)), xp.reshape(source, (-1,))), X.shape)
 
 
-def _three_states(X: Array, tau: float) -> Array:
-    X = _in_safe_range(X)
-    mean, spread = X.mean(axis=0), X.std(axis=0, ddof=1)
-    return (X >= mean - tau * spread).astype(np.int32) + (X > mean + tau * spread)
+def _running_maximum(values: Any) -> Any:
+    """Return the largest value so far down every column; the standard has no such operation, hence the doubled steps.
+
+    Examples
+    --------
+    >>> _running_maximum(np.array([[1], [3], [2]])).ravel()
+    array([1, 3, 3])
+    """
+    xp, step = namespace_of(values), 1
+    if xp is np:
+        return np.maximum.accumulate(values, axis=0)
+    while step < values.shape[0]:
+        values = xp.concat([values[:step, :], xp.maximum(values[step:, :], values[:-step, :])], axis=0)
+        step *= 2
+    return values
 
 
-def _floor(X: Array) -> Array:
-    floored = np.floor(X)
+def _three_states(X: Any, tau: float) -> Any:
+    X, xp = _in_safe_range(X), namespace_of(X)
+    mean, spread = xp.mean(X, axis=0), xp.std(X, axis=0, correction=1)
+    return _whole(X >= mean - tau * spread, 8) + _whole(X > mean + tau * spread, 8)
+
+
+def _floor(X: Any) -> Any:
+    place = Place(X)
+    xp = place.xp
+    floored = xp.floor(X)
     with np.errstate(over="ignore"):
-        floored -= floored.min(axis=0)
-    is_wide = floored.max(axis=0) >= len(X)
+        floored = floored - xp.min(floored, axis=0)
+    is_wide = place.fetch(xp.max(floored, axis=0)) >= X.shape[0]
     # A feature with more bins than samples keeps those that occur, with the same information.
-    for feature in np.flatnonzero(is_wide):
-        floored[:, feature] = np.unique(np.floor(X[:, feature]), return_inverse=True)[1]
-    return floored.astype(np.int32)
+    for feature in np.flatnonzero(is_wide).tolist():
+        own = xp.unique_inverse(xp.floor(X[:, feature])).inverse_indices
+        floored[:, feature] = own if place.is_host else xp.astype(own, floored.dtype)
+    return _whole(floored)
 
 
 def _mdlp(X: Array, labels: Array) -> Array:
@@ -235,19 +285,19 @@ def log_table(n: int) -> Array:
     return counts * np.log2(np.maximum(counts, 1.0))
 
 
-def blocks(n_features: int, size: int) -> Iterator[slice]:
+def blocks(n_features: int, size: int, *, is_host: bool = True) -> Iterator[slice]:
     """Split the features into slices of bounded memory, for ``size`` numbers per feature."""
-    step = max(1, _BLOCK // max(1, size))
+    step = max(1, (_BLOCK if is_host else _BLOCK_THERE) // max(1, size))
     return (slice(begin, min(begin + step, n_features)) for begin in range(0, n_features, step))
 
 
-def contingency_tables(binned: Binned, other: Array) -> Array:
-    """Return the contingency table of every feature with another variable.
+def contingency_tables(binned: Binned, other: Array) -> Any:
+    """Return the contingency table of every feature with another variable, whose codes are on the host.
 
     Returns
     -------
     array of shape (n_features, n_states, n_other)
-        Counts; ``n_states`` is the largest number of bins of a feature.
+        Counts, where the features are; ``n_states`` is the largest number of bins of a feature.
 
     Examples
     --------
@@ -256,8 +306,17 @@ def contingency_tables(binned: Binned, other: Array) -> Array:
             [1, 1]]])
     """
     n_features, n_states, n_other = binned.codes.shape[1], int(binned.n_states.max()), int(other.max()) + 1
+    place = Place(binned.codes)
+    if not place.is_host:
+        return _count_there(binned.codes, n_states, place.send(np.eye(n_other)[other]))
     counts = _count_cells(binned.codes.T, n_states, other, n_other)
     return counts.reshape(n_features, n_states, n_other)
+
+
+def _count_there(codes: Any, n_states: int, one_hot: Any) -> Any:
+    """Return the contingency tables as products: indicators of each bin with those of the other variable."""
+    xp = namespace_of(codes)
+    return xp.stack([xp.astype(codes == state, one_hot.dtype).T @ one_hot for state in range(n_states)], axis=1)
 
 
 def _count_cells(codes: Array, n_states: int, other: Array, n_other: int) -> Array:
@@ -277,24 +336,64 @@ def entropies(binned: Binned) -> Array:
     >>> entropies(bin_codes(np.array([[0, 0], [1, 0]])))
     array([1., 0.])
     """
-    return joint_entropies(binned, np.zeros(len(binned.codes), dtype=np.intp))
+    return joint_entropies(binned, np.zeros(binned.codes.shape[0], dtype=np.intp))
 
 
 def joint_entropies(binned: Binned, other: Array) -> Array:
-    """Return the joint entropy in bits of every feature and another variable, given by its codes from 0."""
-    codes, n_other = binned.codes.T, int(other.max()) + 1
-    n_features, n_samples = codes.shape
-    log = log_table(n_samples)
-    spread = np.empty(n_features)
-    for block in blocks(
-        n_features, max(n_samples, min(int(binned.n_states.max()) * n_other, _CELLS_PER_SAMPLE * n_samples))
-    ):
+    """Return the joint entropy in bits of every feature and another variable, given by its codes from 0 on the host."""
+    place, n_other = Place(binned.codes), int(other.max()) + 1
+    n_samples, n_features = binned.codes.shape
+    log, spread = log_table(n_samples), np.empty(n_features)
+    most = min(int(binned.n_states.max()) * n_other, _CELLS_PER_SAMPLE * n_samples)
+    sums = _CellLogs(other, n_other, log) if place.is_host else _CellLogsThere(other, n_other, place)
+    for block in blocks(n_features, max(n_samples, most), is_host=place.is_host):
         n_states = int(binned.n_states[block].max())
-        if n_states * n_other <= _CELLS_PER_SAMPLE * n_samples:
-            spread[block] = log[_count_cells(codes[block], n_states, other, n_other)].sum(axis=1)
-        else:
-            spread[block] = _sum_over_runs(np.sort(codes[block] * np.intp(n_other) + other, axis=1), log)
+        is_filled = n_states * n_other <= _CELLS_PER_SAMPLE * n_samples
+        spread[block] = (sums.by_counting if is_filled else sums.by_sorting)(binned.codes[:, block], n_states)
     return np.maximum(np.log2(n_samples) - spread / n_samples, 0.0)
+
+
+class _CellLogs:
+    """Sums of ``n log2(n)`` over the cells of the contingency tables of features with another variable."""
+
+    def __init__(self, other: Array, n_other: int, log: Array) -> None:
+        self.other, self.n_other, self.log = other, n_other, log
+
+    def by_counting(self, codes: Array, n_states: int) -> Array:
+        return self.log[_count_cells(codes.T, n_states, self.other, self.n_other)].sum(axis=1)
+
+    def by_sorting(self, codes: Array, n_states: int) -> Array:
+        return _sum_over_runs(np.sort(codes.T * np.intp(self.n_other) + self.other, axis=1), self.log)
+
+
+class _CellLogsThere:
+    """The same on a device, returned to the host."""
+
+    def __init__(self, other: Array, n_other: int, place: Place) -> None:
+        self.place, self.xp, self.n_other = place, place.xp, n_other
+        # Counts up to 2**24 are exact in float32.
+        dtype = np.float32 if len(other) < 1 << 24 else np.float64
+        self.other, self.one_hot = place.send(other), place.send(np.eye(n_other, dtype=dtype)[other])
+
+    def by_counting(self, codes: Any, n_states: int) -> Array:
+        if n_states > _BINS_THERE:
+            return self.by_sorting(codes, n_states)
+        return self._sum(_count_there(codes, n_states, self.one_hot), axis=(1, 2))
+
+    def by_sorting(self, codes: Any, n_states: int) -> Array:
+        xp = self.xp
+        cells = xp.sort(xp.astype(codes, xp.int64) * self.n_other + xp.astype(self.other, xp.int64)[:, None], axis=0)
+        is_new = cells[1:, :] != cells[:-1, :]
+        edge, positions = xp.ones_like(is_new[:1, :]), self.place.send(np.arange(cells.shape[0]))[:, None]
+        begins, ends = xp.concat([edge, is_new], axis=0), xp.concat([is_new, edge], axis=0)
+        starts = _running_maximum(xp.where(begins, positions, xp.zeros_like(positions)))
+        lengths = positions - starts + 1
+        return self._sum(xp.where(ends, lengths, xp.zeros_like(lengths)), axis=0)
+
+    def _sum(self, counts: Any, axis: Any) -> Array:
+        counts = self.xp.astype(counts, self.xp.float64)
+        logs = self.xp.log2(self.xp.maximum(counts, self.xp.ones_like(counts)))
+        return self.place.fetch(self.xp.sum(counts * logs, axis=axis))
 
 
 def _sum_over_runs(ordered: Array, log: Array) -> Array:

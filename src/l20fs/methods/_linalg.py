@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from scipy.linalg import eigh
 
+from l20fs.inputs.devices import Place, namespace_of
+from l20fs.methods._columns import as_columns
 from l20fs.objective.prox import squared_row_norms
 from l20fs.typing import Array
 
 Form = Literal["auto", "dual", "primal"]
 
 
-def weighted_ridge(X: Array, Y: Array, feature_weights: Array, sample_weights: Array, *, form: Form = "auto") -> Array:
+def weighted_ridge(X: Any, Y: Any, feature_weights: Any, sample_weights: Any, *, form: Form = "auto") -> Any:
     r"""Solve a ridge regression with weighted features and samples.
 
     Minimises :math:`\sum_i \|x_i W - y_i\|^2 / s_i + \sum_j \|w_j\|^2 / p_j` for feature weights p and sample weights s by
@@ -22,8 +24,8 @@ def weighted_ridge(X: Array, Y: Array, feature_weights: Array, sample_weights: A
 
     Parameters
     ----------
-    X : array of shape (n_samples, n_features)
-        Data.
+    X : array or Columns of shape (n_samples, n_features)
+        Data; all other arrays are where they are.
     Y : array of shape (n_samples, n_targets)
         Targets.
     feature_weights : array of shape (n_features,)
@@ -43,27 +45,39 @@ def weighted_ridge(X: Array, Y: Array, feature_weights: Array, sample_weights: A
     >>> weighted_ridge(np.eye(2), np.array([[2.0], [6.0]]), np.array([1.0, 2.0]), np.ones(2)).ravel()
     array([1., 4.])
     """
-    root = np.sqrt(feature_weights)
-    weighted = X * root
-    if form == "dual" or (form == "auto" and X.shape[0] <= X.shape[1]):
-        solution = weighted.T @ solve_positive(weighted @ weighted.T, sample_weights, Y)  # A @ A.T: half the work for BLAS
-    else:
-        scaled = weighted / sample_weights[:, None]
-        solution = solve_positive(weighted.T @ scaled, np.ones(len(root)), scaled.T @ Y)
-    return root[:, None] * solution
+    columns = as_columns(X)
+    if form == "dual" or (form == "auto" and columns.shape[0] <= columns.shape[1]):
+        dual = solve_positive(columns.sample_products(feature_weights), sample_weights, Y)
+        return feature_weights[:, None] * columns.pull(dual)
+    root, shares = columns.xp.sqrt(feature_weights), 1.0 / sample_weights
+    products = columns.feature_products(shares) * root * root[:, None]
+    ones = columns.xp.ones_like(root)
+    return root[:, None] * solve_positive(products, ones, root[:, None] * columns.pull(shares[:, None] * Y))
 
 
-def solve_positive(A: Array, diagonal: Array, B: Array) -> Array:
+def solve_positive(A: Any, diagonal: Any, B: Any) -> Any:
     """Solve ``(A + diag(diagonal)) Z = B`` for a positive semi-definite A, which is overwritten."""
-    A.flat[:: len(A) + 1] += diagonal
     # NumPy's solver instead of SciPy's Cholesky: each package brings its own BLAS, and when products and solves alternate
     # on a busy machine, the idle threads of one slow down the other many times over.
+    place = Place(A)
+    A = _with_diagonal(A, diagonal, place)
     try:
-        return np.linalg.solve(A, B)
-    except np.linalg.LinAlgError:
-        # Singular in float64 although positive definite: raise the diagonal by the rounding error of the trace.
-        A.flat[:: len(A) + 1] += 1e-12 * np.trace(A) / len(A)
-        return np.linalg.solve(A, B)
+        Z = place.xp.linalg.solve(A, B)
+        if place.is_host or bool(place.xp.all(place.xp.isfinite(Z))):  # CuPy does not raise
+            return Z
+    except (np.linalg.LinAlgError, RuntimeError):  # torch has an error of its own
+        pass
+    # Singular in float64 although positive definite: raise the diagonal by the rounding error of the trace.
+    size = 1e-12 * float(place.xp.linalg.trace(A)) / A.shape[0]
+    return place.xp.linalg.solve(_with_diagonal(A, size * place.xp.ones_like(A[:, 0]), place), B)
+
+
+def _with_diagonal(A: Any, values: Any, place: Place) -> Any:
+    """Add values to the diagonal of a square matrix, which is overwritten on the host."""
+    if not place.is_host:
+        return A + place.xp.eye(A.shape[0], dtype=A.dtype, device=place.device) * values
+    A.flat[:: len(A) + 1] += values
+    return A
 
 
 def squared_spectral_norm(X: Array) -> float:
@@ -79,9 +93,9 @@ def squared_spectral_norm(X: Array) -> float:
     return float(eigh(gram, eigvals_only=True, subset_by_index=[last, last])[0])
 
 
-def smooth_row_norms(V: Array, epsilon: float) -> Array:
+def smooth_row_norms(V: Any, epsilon: float) -> Any:
     """Return ``sqrt(||v||^2 + epsilon^2)`` for every row, a norm that is never zero."""
-    return np.sqrt(squared_row_norms(V) + epsilon * epsilon)
+    return namespace_of(V).sqrt(squared_row_norms(V) + epsilon * epsilon)
 
 
 def project_on_simplex(V: Array) -> Array:

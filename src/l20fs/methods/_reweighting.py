@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
-
-import numpy as np
+from typing import Any, NamedTuple
 
 from l20fs.estimators.scoring import Callback, Progress
+from l20fs.inputs.devices import namespace_of
 from l20fs.objective.prox import squared_row_norms
-from l20fs.typing import Array
 
 
 class Point(NamedTuple):
@@ -18,21 +16,21 @@ class Point(NamedTuple):
 
     ``weights`` has shape (n_features, n_targets), ``intercept`` (n_targets,) and ``targets``, the regression targets,
     (n_samples, n_targets). ``norms`` are the smoothed norms that weight the terms of the next iteration. ``objective`` must
-    not rise.
+    not rise. All arrays are where X is.
     """
 
-    weights: Array
-    intercept: Array
-    norms: Array
+    weights: Any
+    intercept: Any
+    norms: Any
     objective: float
-    targets: Array
+    targets: Any
 
 
 def descend(
     point: Point,
-    step: Callable[[Array, Point], Point],
+    step: Callable[[Any, Point], Point],
     *,
-    floor: Array,
+    floor: Any,
     max_iter: int,
     tol: float,
     accelerate: bool,
@@ -53,6 +51,7 @@ def descend(
     change : float
         Last relative decrease.
     """
+    xp = namespace_of(point.norms)
     objective: list[float] = []
     previous, inertia, change = point, 1.0, math.inf
     while True:
@@ -63,7 +62,7 @@ def descend(
             return point, objective, change
         following = (1.0 + math.sqrt(1.0 + 4.0 * inertia * inertia)) / 2.0
         momentum = (inertia - 1.0) / following if accelerate else 0.0
-        ahead = np.maximum(point.norms * (point.norms / previous.norms) ** momentum, floor)
+        ahead = xp.maximum(point.norms * (point.norms / previous.norms) ** momentum, floor)
         trial = step(ahead if momentum else point.norms, point)
         if momentum and trial.objective > point.objective:
             trial, following = step(point.norms, point), 1.0
@@ -73,13 +72,15 @@ def descend(
         change = (previous.objective - point.objective) / point.objective
 
 
-def epsilon_for(V: Array, share: float) -> float:
+def epsilon_for(V: Any, share: float) -> float:
     """Return the smoothing of row norms: a fraction of the mean row norm, so that units do not matter.
 
     Examples
     --------
+    >>> import numpy as np
     >>> epsilon_for(np.array([[3.0, 4.0], [0.0, 15.0]]), 1e-8)
     1e-07
     """
+    xp = namespace_of(V)
     # The lower bound matters for V = 0 only; its square does not underflow.
-    return max(share * float(np.sqrt(squared_row_norms(V)).mean()), 1e-150)
+    return max(share * float(xp.mean(xp.sqrt(squared_row_norms(V)))), 1e-150)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.special import chdtrc, gammaln
-from sklearn.feature_selection import chi2
 
 from l20fs.estimators.base import About
 from l20fs.estimators.scoring import Scored, ScoringSelector
+from l20fs.inputs.devices import Place
 from l20fs.inputs.targets import Targets
 from l20fs.inputs.validation import check_choice
+from l20fs.methods._columns import Columns
 from l20fs.methods._discretise import Binned, blocks, check_binning, contingency_tables, discretise
 from l20fs.typing import Array
 
@@ -73,6 +76,7 @@ class ChiSquare(ScoringSelector):
         cost="O(N d)",
     )
     takes_any_size = True
+    takes_device_arrays = True
 
     def __init__(
         self,
@@ -97,11 +101,11 @@ class ChiSquare(ScoringSelector):
         check_binning(self.binning, self.n_bins, self.tau)
         check_choice("rank_by", self.rank_by, ("auto", "statistic", "p_value"))
 
-    def _score_features(self, X: Array, targets: Targets) -> Scored:
+    def _score_features(self, X: Any, targets: Targets) -> Scored:
         assert targets.codes is not None  # needs_labels
         if self.counts:
             refuse_negative(X)
-            return Scored(scores=chi2(X, targets.codes)[0])
+            return Scored(scores=chi_square_of_counts(X, targets.Y))
         binned = discretise(X, self.binning, n_bins=self.n_bins, tau=self.tau, labels=targets.codes)
         statistic, freedom = chi_square(binned, targets.codes)
         if self.rank_by == "p_value" or (self.rank_by == "auto" and self.binning in ("floor", "mdlp")):
@@ -109,14 +113,30 @@ class ChiSquare(ScoringSelector):
         return Scored(scores=statistic)
 
 
-def refuse_negative(X: Array) -> None:
+def refuse_negative(X: Any) -> None:
     """Raise an error if X holds negative values, which cannot be counts."""
-    n_negative = int(np.count_nonzero(X < 0.0))
-    if n_negative:
+    xp = Place(X).xp
+    lowest = float(xp.min(X))
+    if lowest < 0.0:
+        n_negative = int(xp.count_nonzero(X < 0.0))
         raise ValueError(
-            f"X has {n_negative} negative values, the lowest {X.min():g}, but counts=True needs counts or frequencies. "
+            f"X has {n_negative} negative values, the lowest {lowest:g}, but counts=True needs counts or frequencies. "
             "Use counts=False, which bins any numbers."
         )
+
+
+def chi_square_of_counts(X: Any, one_hot: Array) -> Array:
+    """Return the statistic of the sums of every feature by class, on the host.
+
+    Examples
+    --------
+    >>> chi_square_of_counts(np.array([[3.0, 1.0], [1.0, 1.0]]), np.eye(2))
+    array([1., 0.])
+    """
+    columns = Columns(X)
+    sums = columns.place.fetch(columns.pull(columns.place.send(one_hot)))
+    expected = sums.sum(axis=1, keepdims=True) * one_hot.mean(axis=0)
+    return np.sum((sums - expected) ** 2 / expected, axis=1)
 
 
 def chi_square(binned: Binned, other: Array) -> tuple[Array, Array]:
@@ -131,16 +151,18 @@ def chi_square(binned: Binned, other: Array) -> tuple[Array, Array]:
     (array([4., 0.]), array([1, 1]))
     """
     n_samples, n_features = binned.codes.shape
-    column = np.bincount(other).astype(np.float64)
-    column_share = column[column > 0] / n_samples
+    labels, other = np.unique(other, return_inverse=True)
+    place, share = Place(binned.codes), np.bincount(other) / n_samples
+    xp, sent = place.xp, place.send(share)
     statistic, freedom = np.empty(n_features), np.empty(n_features, dtype=np.intp)
-    for block in blocks(n_features, max(n_samples, int(binned.n_states.max()) * len(column))):
-        tables = contingency_tables(Binned(binned.codes[:, block], binned.n_states[block]), other)[:, :, column > 0]
-        row = tables.sum(axis=2)
-        expected = row[:, :, None] * column_share
-        terms = np.divide((tables - expected) ** 2, expected, out=np.zeros_like(expected), where=expected > 0.0)
-        statistic[block] = terms.sum(axis=(1, 2))
-        freedom[block] = (np.count_nonzero(row, axis=1) - 1) * (len(column_share) - 1)
+    size = max(n_samples, int(binned.n_states.max()) * len(labels))
+    for block in blocks(n_features, size, is_host=place.is_host):
+        tables = contingency_tables(Binned(binned.codes[:, block], binned.n_states[block]), other)
+        row = xp.sum(tables, axis=2)
+        # A sum over the classes, and then over the bins; in an empty bin it is zero.
+        excess = (tables - row[:, :, None] * sent) ** 2 @ (1.0 / sent)
+        statistic[block] = place.fetch(xp.sum(excess / xp.where(row > 0, row, xp.ones_like(row)), axis=1))
+        freedom[block] = (np.count_nonzero(place.fetch(row), axis=1) - 1) * (len(labels) - 1)
     return statistic, freedom
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from l20fs.design.moments import centred
 from l20fs.estimators.base import About
 from l20fs.estimators.scoring import Scored, ScoringSelector
 from l20fs.inputs.targets import Targets
+from l20fs.methods._columns import Columns, squared_column_norms
 from l20fs.typing import Array
 
 
@@ -51,22 +53,27 @@ class FisherScore(ScoringSelector):
         kind="filter",
         cost="O(N d)",
     )
+    takes_device_arrays = True
 
     def __init__(self, n_features_to_select: int | float = 20) -> None:
         self.n_features_to_select = n_features_to_select
 
-    def _score_features(self, X: Array, targets: Targets) -> Scored:
+    def _score_features(self, X: Any, targets: Targets) -> Scored:
         between, total = class_scatter(X, targets)
         within = total - between
         # A within-class scatter within rounding error counts as zero.
-        is_pure = within <= total * (len(X) * np.finfo(np.float64).eps)
+        is_pure = within <= total * (len(targets.Y) * np.finfo(np.float64).eps)
         ratio = np.divide(between, within, out=np.full_like(between, np.finfo(np.float64).max), where=~is_pure)
         return Scored(scores=ratio)
 
 
-def class_scatter(X: Array, targets: Targets) -> tuple[Array, Array]:
-    """Return the between-class and the total scatter of every feature, the diagonals of S_b and S_t."""
+def class_scatter(X: Any, targets: Targets) -> tuple[Array, Array]:
+    """Return the between-class and the total scatter of every feature, the diagonals of S_b and S_t, on the host.
+
+    X is an array, or centred :class:`~l20fs.methods._columns.Columns`.
+    """
     sizes = targets.Y.sum(axis=0)
-    deviations = centred(X)
-    class_sums = targets.Y.T @ deviations
-    return np.einsum("cj,cj->j", class_sums, class_sums / sizes[:, None]), np.einsum("ij,ij->j", deviations, deviations)
+    columns = X if isinstance(X, Columns) else Columns(X).centred()
+    membership = columns.place.send((targets.Y / np.sqrt(sizes)).T)
+    between = [squared_column_norms(membership @ part) for _, part in columns.parts()]
+    return columns.place.fetch(columns.joined(between)), columns.place.fetch(columns.squares())

@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lasso_path
 
-from l20fs.design.moments import centred
 from l20fs.estimators.base import About
 from l20fs.estimators.scoring import Callback, Progress, Scored, ScoringSelector, warn_not_converged
+from l20fs.inputs.devices import namespace_of
 from l20fs.inputs.targets import Targets
 from l20fs.inputs.validation import check_choice, check_number
+from l20fs.methods._columns import Columns, as_columns
 from l20fs.objective.prox import squared_row_norms
 from l20fs.typing import Array, Task
 
@@ -60,8 +61,8 @@ class L21(PathSelector):
 
     The penalties form a geometric grid from the smallest one at which W is zero,
     :math:`\lambda_{max} = 2 \max_j \|x_j'(Y - 1 \bar y')\|` for centred features :math:`x_j`, down to ``alpha`` times that
-    value. Rows are exactly zero or not. Block coordinate descent of scikit-learn solves each problem, and the duality gap
-    certifies its accuracy.
+    value. Rows are exactly zero or not. Block coordinate descent of scikit-learn solves each problem on the features that
+    may be non-zero, and the duality gap over all of them certifies its accuracy.
 
     Parameters
     ----------
@@ -126,6 +127,7 @@ class L21(PathSelector):
         cost="O(N d C) per penalty and check",
     )
     needs_labels = False
+    takes_device_arrays = True
 
     alphas_: Array
     gap_: float
@@ -157,13 +159,13 @@ class L21(PathSelector):
         super()._check_parameters()
         check_choice("task", self.task, get_args(Task))
 
-    def _score_features(self, X: Array, targets: Targets) -> Scored:
-        X, Y = centred(X), targets.Y - targets.Y.mean(axis=0)
-        lam_max = largest_penalty(X, Y)
+    def _score_features(self, X: Any, targets: Targets) -> Scored:
+        columns, Y = Columns(X).centred(), targets.Y - targets.Y.mean(axis=0)
+        lam_max = largest_penalty(columns, Y)
         self.alphas_ = lam_max * np.geomspace(1.0, self.alpha, self.n_alphas)
         values: list[float] = []
         self.gap_ = 0.0
-        for solution in solve_path(X, Y, self.alphas_, tol=self.tol, max_iter=self.max_iter):
+        for solution in solve_path(columns, Y, self.alphas_, tol=self.tol, max_iter=self.max_iter):
             values.append(solution.objective)
             self.gap_ = max(self.gap_, solution.gap)
             if self.callback is not None:
@@ -175,7 +177,7 @@ class L21(PathSelector):
 
 
 class Solution(NamedTuple):
-    """Minimum at one penalty: weights ``W``, correlations ``products`` = X'R with the residual R, objective and duality gap.
+    """Minimum at one penalty: weights ``W``, objective, duality gap, and the norms ``pulls`` of X'R for the residual R.
 
     ``gap`` is relative to the objective of W = 0. ``entries`` holds the penalty at which each row became non-zero, 0 for
     rows that have been zero so far.
@@ -183,37 +185,61 @@ class Solution(NamedTuple):
 
     lam: float
     W: Array
-    products: Array
+    pulls: Array
     objective: float
     gap: float
     entries: Array
 
 
-def largest_penalty(X: Array, Y: Array) -> float:
+def largest_penalty(X: Any, Y: Array) -> float:
     """Return the smallest penalty at which W = 0 is the minimum, for centred X and Y."""
-    return 2.0 * float(row_norms(X.T @ Y).max())
+    return 2.0 * float(pulls_of(as_columns(X), Y).max())
 
 
-def solve_path(X: Array, Y: Array, penalties: Array, *, tol: float, max_iter: int) -> Iterator[Solution]:
-    """Yield the minimum at each of the decreasing ``penalties``, with warm starts; X and Y are centred."""
-    X, Y = np.asfortranarray(X), np.asfortranarray(Y)
-    W = np.zeros((X.shape[1], Y.shape[1]))
-    entries = np.zeros(len(W))
-    squared_norms = np.einsum("ij,ij->j", X, X)
-    lam_max, empty = largest_penalty(X, Y), float(np.sum(Y * Y))
+def pulls_of(columns: Columns, residual: Array) -> Array:
+    """Return the norm of ``x_j' R`` for every feature, on the host; a zero row enters where twice that is the penalty."""
+    return columns.place.fetch(row_norms(columns.pull(columns.place.send(residual))))
+
+
+def solve_path(X: Any, Y: Array, penalties: Array, *, tol: float, max_iter: int) -> Iterator[Solution]:
+    """Yield the minimum at each of the decreasing ``penalties``, with warm starts; X and Y are centred.
+
+    Coordinate descent sees the rows that are not zero and those which the sequential strong rule of Tibshirani et al.
+    (2012) does not discard. One product with all features then gives the duality gap, and the features that were missed,
+    which join if the gap is too large.
+    """
+    columns, Y = as_columns(X), np.asfortranarray(Y)
+    W = np.zeros((columns.shape[1], Y.shape[1]))
+    entries, pulls = np.zeros(len(W)), pulls_of(columns, Y)
+    squared_norms = columns.place.fetch(columns.squares())
+    lam_max, empty = 2.0 * float(pulls.max()), float(np.sum(Y * Y))
     above = math.inf
     for lam in penalties.tolist():
-        W = descend(X, Y, W, lam, tol=tol, max_iter=max_iter) if lam < lam_max else W
-        residual = Y - X @ W
-        products = X.T @ residual
-        value = objective(residual, W, lam)
-        gap = (value - dual_value(Y, residual, products, lam)) / empty
+        is_tried = W.any(axis=1) | (2.0 * pulls >= 2.0 * lam - min(above, lam_max))
+        residual, found, value = Y, W, empty
+        gap = (empty - dual_value(Y, residual, pulls, lam)) / empty
+        while lam < lam_max:
+            tried = np.flatnonzero(is_tried)
+            own = np.asfortranarray(columns.take(tried).on_host())
+            found = np.zeros_like(W)
+            found[tried] = descend(own, Y, W[tried], lam, tol=tol, max_iter=max_iter)
+            residual = Y - own @ found[tried]
+            pulls = pulls_of(columns, residual)
+            value = objective(residual, found, lam)
+            gap = (value - dual_value(Y, residual, pulls, lam)) / empty
+            is_missed = (2.0 * pulls > lam) & ~is_tried
+            if gap <= tol or not is_missed.any():
+                break
+            W, is_tried = found, is_tried | is_missed
+        W = found
         is_new = (entries == 0.0) & W.any(axis=1)
         # A row enters where its product with its partial residual reaches lambda / 2. That product is known at this penalty
         # only; for orthogonal features it is the same everywhere, and the two penalties bound the entry in any case.
-        apart = products[is_new] + squared_norms[is_new, None] * W[is_new]
-        entries[is_new] = np.clip(2.0 * row_norms(apart), lam, above)
-        yield Solution(lam, W, products, value, gap, entries.copy())
+        new = np.flatnonzero(is_new)
+        if len(new):
+            apart = columns.take(new).on_host().T @ residual + squared_norms[new, None] * W[new]
+            entries[new] = np.clip(2.0 * row_norms(apart), lam, above)
+        yield Solution(lam, W, pulls, value, gap, entries.copy())
         above = lam
 
 
@@ -243,9 +269,9 @@ def objective(residual: Array, W: Array, lam: float) -> float:
     return float(np.sum(residual * residual) + lam * row_norms(W).sum())
 
 
-def dual_value(Y: Array, residual: Array, products: Array, lam: float) -> float:
+def dual_value(Y: Array, residual: Array, pulls: Array, lam: float) -> float:
     """Return the dual objective ``<T, Y> - ||T||_F^2 / 4`` at T = 2 R scaled to be feasible, ``||x_j' T|| <= lambda``."""
-    steepest = 2.0 * float(row_norms(products).max())
+    steepest = 2.0 * float(pulls.max())
     dual = residual * (2.0 * (lam / steepest if steepest > lam else 1.0))
     return float(np.sum(dual * Y) - np.sum(dual * dual) / 4.0)
 
@@ -260,21 +286,21 @@ def duality_gap(X: Array, Y: Array, W: Array, lam: float) -> float:
     (0.0, 8.0)
     """
     residual = Y - X @ W
-    return objective(residual, W, lam) - dual_value(Y, residual, X.T @ residual, lam)
+    return objective(residual, W, lam) - dual_value(Y, residual, row_norms(X.T @ residual), lam)
 
 
 def entry_scores(solution: Solution, lam_max: float) -> Array:
     """Return the penalty at which each row enters relative to ``lam_max``; for a zero row, the one at which it would."""
-    reached = np.minimum(2.0 * row_norms(solution.products), solution.lam)
+    reached = np.minimum(2.0 * solution.pulls, solution.lam)
     return np.where(solution.entries > 0.0, solution.entries, reached) / (lam_max or 1.0)
 
 
 def norm_scores(solution: Solution) -> Array:
     """Return the row norms; for a zero row, minus the fraction of the penalty that it lacks to enter."""
-    reached = np.minimum(2.0 * row_norms(solution.products) / (solution.lam or 1.0), 1.0)
+    reached = np.minimum(2.0 * solution.pulls / (solution.lam or 1.0), 1.0)
     return np.where(solution.W.any(axis=1), row_norms(solution.W), reached - 1.0)
 
 
-def row_norms(V: Array) -> Array:
-    """Return the Euclidean norm of every row of ``V``."""
-    return np.sqrt(squared_row_norms(V))
+def row_norms(V: Any) -> Any:
+    """Return the Euclidean norm of every row of ``V``, where it is."""
+    return namespace_of(V).sqrt(squared_row_norms(V))

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from l20fs.design.moments import centred
 from l20fs.estimators.base import About
 from l20fs.estimators.scoring import Scored, ScoringSelector
+from l20fs.inputs.devices import as_numpy
 from l20fs.inputs.targets import Targets
 from l20fs.inputs.validation import check_choice, check_number
+from l20fs.methods._columns import Columns
 from l20fs.methods._discretise import check_binning, discretise, entropies, mutual_information
 from l20fs.methods.fisher import class_scatter
 from l20fs.objective.prox import order_descending
@@ -94,6 +95,7 @@ class MRMR(ScoringSelector):
         cost="O(k N d)",
     )
     takes_any_size = True
+    takes_device_arrays = True
 
     def __init__(
         self,
@@ -118,7 +120,7 @@ class MRMR(ScoringSelector):
         if self.max_features is not None:
             check_number("max_features", self.max_features, minimum=1, strict=False, whole=True)
 
-    def _score_features(self, X: Array, targets: Targets) -> Scored:
+    def _score_features(self, X: Any, targets: Targets) -> Scored:
         n_features = X.shape[1]
         n_steps = self.max_features or max(self._n_wanted(self.n_features_to_select, self.n_features_in_), 100)
         if self.variant in ("mid", "miq"):
@@ -179,33 +181,41 @@ def first_largest(values: Array) -> int:
     return int(np.argmax(values >= top - 1e-12 * max(1.0, abs(top))))
 
 
-def information_terms(X: Array, codes: Array, binning: str, n_bins: int, tau: float) -> tuple[Array, Callable[[int], Array]]:
+def information_terms(X: Any, codes: Array, binning: str, n_bins: int, tau: float) -> tuple[Array, Callable[[int], Array]]:
     """Return the mutual information of binned features with the class, and a function that returns that with a feature."""
     binned = discretise(X, binning, n_bins=n_bins, tau=tau, labels=codes)
     own = entropies(binned)
-    return mutual_information(binned, codes, own=own), lambda s: mutual_information(binned, binned.codes[:, s], own=own)
+
+    def information_with(feature: int) -> Array:
+        return mutual_information(binned, as_numpy(binned.codes[:, feature]), own=own)
+
+    return mutual_information(binned, codes, own=own), information_with
 
 
-def correlation_terms(X: Array, targets: Targets) -> tuple[Array, Callable[[int], Array]]:
+def correlation_terms(X: Any, targets: Targets) -> tuple[Array, Callable[[int], Array]]:
     """Return the F statistic of every feature, and a function that returns the absolute correlations with a feature.
 
     Features without relevance get ``-inf`` and come after all others, duplicates included.
     """
-    unit = centred(X)
-    unit /= np.abs(unit).max(axis=0)  # both statistics are scale invariant, but squares of huge values overflow
-    relevance = f_statistic(unit, targets)
-    unit /= np.sqrt(np.einsum("ij,ij->j", unit, unit))
+    columns = Columns(X).centred()
+    columns = columns.divided(columns.peaks())  # both statistics are scale invariant, but squares of huge values overflow
+    relevance = f_statistic(columns, targets)
+    unit = columns.divided(columns.xp.sqrt(columns.squares()))
 
     def correlations_with(feature: int) -> Array:
-        correlation = np.abs(unit[:, feature] @ unit)
+        own = unit.take(np.array([feature])).on_host()
+        correlation = np.abs(unit.place.fetch(unit.pull(unit.place.send(own))[:, 0]))
         correlation[correlation >= _COPY] = 1.0
         return np.maximum(correlation, _LEAST_CORRELATION)
 
     return np.where(relevance > 0.0, relevance, -np.inf), correlations_with
 
 
-def f_statistic(X: Array, targets: Targets) -> Array:
-    """Return the F statistic of a one-way analysis of variance for every feature, 1e150 if it is constant in each class."""
+def f_statistic(X: Any, targets: Targets) -> Array:
+    """Return the F statistic of a one-way analysis of variance for every feature, 1e150 if it is constant in each class.
+
+    X is an array, or centred :class:`~l20fs.methods._columns.Columns`.
+    """
     n_samples, n_classes = targets.Y.shape
     between, total = class_scatter(X, targets)
     within = total - between

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,8 +11,11 @@ from scipy.spatial.distance import cdist
 
 from l20fs.estimators.base import About
 from l20fs.estimators.scoring import Scored, ScoringSelector
+from l20fs.inputs.devices import Place
 from l20fs.inputs.targets import Targets
 from l20fs.inputs.validation import check_choice, check_number
+from l20fs.methods import _columns
+from l20fs.methods._columns import Columns, as_columns, squared_column_norms
 from l20fs.typing import Array
 
 Variant = Literal["relieff", "nearest", "feast"]
@@ -85,6 +88,7 @@ class ReliefF(ScoringSelector):
         cost="O(N^2 d)",
     )
     takes_any_size = True
+    takes_device_arrays = True
 
     def __init__(
         self, n_features_to_select: int | float = 20, *, variant: Variant = "relieff", n_neighbors: int = 10
@@ -97,7 +101,7 @@ class ReliefF(ScoringSelector):
         check_choice("variant", self.variant, ("relieff", "nearest", "feast"))
         check_number("n_neighbors", self.n_neighbors, minimum=1, strict=False, whole=True)
 
-    def _score_features(self, X: Array, targets: Targets) -> Scored:
+    def _score_features(self, X: Any, targets: Targets) -> Scored:
         codes = targets.Y.argmax(axis=1)
         if self.variant == "relieff":
             return Scored(scores=relieff_scores(X, codes, targets.Y.mean(axis=0), int(self.n_neighbors)))
@@ -105,7 +109,7 @@ class ReliefF(ScoringSelector):
         return Scored(scores=relief_scores(X, codes, search))
 
 
-def relieff_scores(X: Array, codes: Array, priors: Array, n_neighbors: int) -> Array:
+def relieff_scores(X: Any, codes: Array, priors: Array, n_neighbors: int) -> Array:
     """Compute the ReliefF scores.
 
     Parameters
@@ -130,15 +134,15 @@ def relieff_scores(X: Array, codes: Array, priors: Array, n_neighbors: int) -> A
     >>> relieff_scores(X, np.array([0, 0, 1, 1]), np.array([0.5, 0.5]), n_neighbors=1)
     array([ 1., -1.])
     """
-    scaled = scale_to_unit_range(X)
+    scaled = Columns(X).in_unit_range()
     blocks = [
         sp.csr_array(weigh_neighbours(distances, rows, codes, priors, n_neighbors))
         for rows, distances in distances_by_row(scaled, "cityblock")
     ]
-    return weighted_differences(scaled, sp.vstack(blocks, format="csr")) / len(X)
+    return weighted_differences(scaled, sp.vstack(blocks, format="csr")) / len(codes)
 
 
-def relief_scores(X: Array, codes: Array, search: Search) -> Array:
+def relief_scores(X: Any, codes: Array, search: Search) -> Array:
     """Compute the Relief scores from one hit and one miss per sample, which ``search`` finds.
 
     The only sample of a class has no hit.
@@ -149,47 +153,53 @@ def relief_scores(X: Array, codes: Array, search: Search) -> Array:
     >>> relief_scores(X, np.array([0, 0, 1, 1]), find_nearest)
     array([ 1., -1.])
     """
-    # Squares of huge or tiny values leave the range of float64; scaling by a power of two is exact.
-    raw = np.ldexp(X, -np.frexp(np.abs(X).max())[1])
-    hits, misses = np.empty(len(X), dtype=np.intp), np.empty(len(X), dtype=np.intp)
+    raw = Columns(X)
+    if raw.place.is_host:
+        # Squares of huge or tiny values leave the range of float64; scaling by a power of two is exact.
+        raw = Columns(np.ldexp(X, -np.frexp(np.abs(X).max())[1]))
+    hits, misses = np.empty(len(codes), dtype=np.intp), np.empty(len(codes), dtype=np.intp)
     for rows, distances in distances_by_row(raw, "euclidean"):
         hits[rows], misses[rows] = search(distances, codes[rows, None] == codes)
-    scaled = scale_to_unit_range(X)
-    has_hit = np.bincount(codes)[codes] > 1
-    to_miss, to_hit = scaled - scaled[misses], scaled[has_hit] - scaled[hits[has_hit]]
-    return (np.einsum("ij,ij->j", to_miss, to_miss) - np.einsum("ij,ij->j", to_hit, to_hit)) / len(X)
+    scaled, has_hit = Columns(X).in_unit_range(), np.flatnonzero(np.bincount(codes)[codes] > 1)
+    to_miss, of_hits, to_hit = (scaled.place.send(rows) for rows in (misses, has_hit, hits[has_hit]))
+    take, found = scaled.xp.take, []
+    for _, part in scaled.parts():
+        of_miss = squared_column_norms(part - take(part, to_miss, axis=0))
+        found.append(of_miss - squared_column_norms(take(part, of_hits, axis=0) - take(part, to_hit, axis=0)))
+    return scaled.place.fetch(scaled.joined(found)) / len(codes)
 
 
-def scale_to_unit_range(X: Array) -> Array:
-    """Scale every feature to the range from 0 to 1.
-
-    Examples
-    --------
-    >>> scale_to_unit_range(np.array([[2.0, -1.0], [3.0, 0.0], [4.0, -5.0]]))
-    array([[0. , 0.8],
-           [0.5, 1. ],
-           [1. , 0. ]])
-    """
-    half = X / 2  # max - min may overflow
-    low = half.min(axis=0)
-    half -= low
-    half /= half.max(axis=0)
-    return half
-
-
-def distances_by_row(X: Array, metric: str) -> Iterator[tuple[Array, Array]]:
+def distances_by_row(X: Any, metric: str) -> Iterator[tuple[Array, Array]]:
     """Yield blocks of sample indices with their distances to all samples; the distance to itself is infinite.
 
     Distances are rounded to ``DISTANCE_BITS``, so that rounding errors do not decide between equal distances.
     """
-    n_rows = max(1, DISTANCES_AT_A_TIME // len(X))
-    for start in range(0, len(X), n_rows):
-        mantissa, exponent = np.frexp(cdist(X[start : start + n_rows], X, metric))
+    columns = as_columns(X)
+    n_samples = columns.shape[0]
+    n_rows = max(1, DISTANCES_AT_A_TIME // n_samples)
+    for start in range(0, n_samples, n_rows):
+        mantissa, exponent = np.frexp(distances_from(columns, slice(start, min(start + n_rows, n_samples)), metric))
         np.rint(np.ldexp(mantissa, DISTANCE_BITS, out=mantissa), out=mantissa)
         distances = np.ldexp(mantissa, exponent - DISTANCE_BITS, out=mantissa)
         rows = np.arange(start, start + len(distances))
         distances[rows - start, rows] = np.inf
         yield rows, distances
+
+
+def distances_from(columns: Columns, rows: slice, metric: str) -> Array:
+    """Return the distances of some samples to all samples, on the host."""
+    if columns.place.is_host:
+        ((_, X),) = columns.parts()
+        return cdist(X[rows], X, metric)
+    xp, total = columns.xp, 0.0
+    for _, part in columns.parts():
+        # Differences of several samples at once where features are few; the Gram matrix would lose digits.
+        step, blocks = max(1, _columns.PART_ELEMENTS // max(1, part.shape[0] * part.shape[1])), []
+        for start in range(rows.start, rows.stop, step):
+            differences = part[start : min(start + step, rows.stop), None, :] - part[None, :, :]
+            blocks.append(xp.sum(xp.abs(differences) if metric == "cityblock" else differences * differences, axis=2))
+        total = total + xp.concat(blocks, axis=0)
+    return columns.place.fetch(total if metric == "cityblock" else xp.sqrt(total))
 
 
 def weigh_neighbours(distances: Array, rows: Array, codes: Array, priors: Array, n_neighbors: int) -> Array:
@@ -226,8 +236,8 @@ def nearest(distances: Array, k: int) -> Array:
     return is_closer | (is_tied & (n_tied_from_here <= n_open))
 
 
-def weighted_differences(X: Array, weights: sp.csr_array) -> Array:
-    """Return the sum of ``weights[i, m] * |X[i] - X[m]|`` over all pairs, for every feature.
+def weighted_differences(X: Any, weights: sp.csr_array) -> Array:
+    """Return the sum of ``weights[i, m] * |X[i] - X[m]|`` over all pairs, for every feature, on the host.
 
     Examples
     --------
@@ -237,15 +247,30 @@ def weighted_differences(X: Array, weights: sp.csr_array) -> Array:
     # The difference is symmetric and most neighbours are mutual, so adding both weights halves the work.
     pairs = sp.triu(weights + weights.T, k=1, format="csr")
     most = max(1, int(np.diff(pairs.indptr).max()))
-    width = max(64, DIFFERENCES_AT_A_TIME // most)
-    total = np.zeros(X.shape[1])
-    for start in range(0, X.shape[1], width):
-        strip = X[:, start : start + width]
+    columns = as_columns(X)
+    return columns.place.fetch(
+        columns.joined(
+            [sum_differences(strip, pairs) for _, strip in columns.strips(width=max(64, DIFFERENCES_AT_A_TIME // most))]
+        )
+    )
+
+
+def sum_differences(strip: Any, pairs: sp.csr_array) -> Any:
+    """Return the weighted sum of the differences of all pairs, for each column of a strip of X, where it is."""
+    place = Place(strip)
+    total = place.xp.zeros_like(strip[0, :])
+    if place.is_host:  # sample by sample, in the cache of a processor
         for i, (begin, end) in enumerate(zip(pairs.indptr[:-1], pairs.indptr[1:], strict=True)):
             differences = strip[pairs.indices[begin:end]]
             differences -= strip[i]
             np.abs(differences, out=differences)
-            total[start : start + width] += pairs.data[begin:end] @ differences
+            total += pairs.data[begin:end] @ differences
+        return total
+    listed, step = pairs.tocoo(), max(1, _columns.PART_ELEMENTS // strip.shape[1])
+    for start in range(0, listed.nnz, step):
+        first, second, shares = (place.send(of[start : start + step]) for of in (listed.row, listed.col, listed.data))
+        ends = (place.xp.take(strip, samples, axis=0) for samples in (first, second))
+        total = total + shares @ place.xp.abs(next(ends) - next(ends))
     return total
 
 

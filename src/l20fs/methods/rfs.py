@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
-from l20fs.design.moments import centred
 from l20fs.estimators.base import About
 from l20fs.estimators.scoring import Callback, Scored, ScoringSelector, warn_not_converged
 from l20fs.inputs.targets import Targets
 from l20fs.inputs.validation import check_choice, check_number
+from l20fs.methods._columns import Columns, as_columns
 from l20fs.methods._linalg import Form, weighted_ridge
 from l20fs.methods._reweighting import Point, descend, epsilon_for
 from l20fs.objective.prox import squared_row_norms
@@ -93,6 +93,7 @@ class RFS(ScoringSelector):
         cost="O(min(N, d) N d) per iteration",
     )
     needs_labels = False
+    takes_device_arrays = True
 
     intercept_: Array
 
@@ -124,10 +125,11 @@ class RFS(ScoringSelector):
         check_number("tol", self.tol, minimum=0.0, strict=False)
         check_choice("task", self.task, get_args(Task))
 
-    def _score_features(self, X: Array, targets: Targets) -> Scored:
+    def _score_features(self, X: Any, targets: Targets) -> Scored:
+        given = Columns(X)
         # The intercept absorbs any shift of X; without one, X must not be centred.
-        shift = X.mean(axis=0) if self.bias == "unpenalised" else np.zeros(X.shape[1])
-        problem = JointNorms(centred(X) if shift.any() else X, targets.Y, self.gamma, bias=self.bias)
+        columns = given.centred() if self.bias == "unpenalised" else given
+        problem = JointNorms(columns, columns.place.send(targets.Y), self.gamma, bias=self.bias)
         point, objective, change = descend(
             problem.start(),
             problem.step,
@@ -139,8 +141,8 @@ class RFS(ScoringSelector):
         )
         if change > self.tol:
             warn_not_converged(self, change, self.tol, self.max_iter)
-        intercept = point.intercept - shift @ point.weights
-        scores = np.sqrt(squared_row_norms(point.weights))
+        intercept = point.intercept if columns is given else point.intercept - given.means() @ point.weights
+        scores = columns.xp.sqrt(squared_row_norms(point.weights))
         return Scored(scores, coef=point.weights.T, objective=objective, intercept=intercept)
 
 
@@ -150,43 +152,47 @@ class JointNorms:
     ``norms`` holds the norms of the rows of W, followed by those of the residuals.
     """
 
-    def __init__(self, X: Array, Y: Array, gamma: float, *, bias: Bias = "none", form: Form = "auto") -> None:
-        self.X, self.Y, self.gamma, self.bias, self.form = X, Y, gamma, bias, form
-        self.epsilon = np.zeros(sum(X.shape))
+    def __init__(self, X: Any, Y: Any, gamma: float, *, bias: Bias = "none", form: Form = "auto") -> None:
+        self.columns, self.Y, self.gamma, self.bias, self.form = as_columns(X), Y, gamma, bias, form
+        self.n_samples, self.n_features = X.shape
+        self.xp = self.columns.xp
+        self.epsilon = self._repeated(0.0, 0.0)
+
+    def _repeated(self, of_feature: float, of_sample: float) -> Any:
+        """Return one number for every feature, and one for every sample."""
+        return self.columns.place.send(np.repeat([of_feature, of_sample], [self.n_features, self.n_samples]))
 
     def start(self) -> Point:
         """Return the ridge regression with equal weights, and set the smoothing of the norms relative to its size."""
-        n_samples, n_features = self.X.shape
         # The published start assumes X of size 1; otherwise the first steps would be short enough to end the iteration.
-        size = math.sqrt(float(np.einsum("ij,ij->", self.X, self.X)) / self.X.size)
-        weights, intercept = self._regress(np.repeat([0.5 / size, 0.5], [n_features, n_samples]))
-        self.epsilon = np.repeat([epsilon_for(weights, EPSILON), epsilon_for(self.Y, EPSILON)], [n_features, n_samples])
+        size = math.sqrt(float(self.xp.sum(self.columns.squares())) / (self.n_samples * self.n_features))
+        weights, intercept = self._regress(self._repeated(0.5 / size, 0.5))
+        self.epsilon = self._repeated(epsilon_for(weights, EPSILON), epsilon_for(self.Y, EPSILON))
         return self._measure(weights, intercept)
 
-    def step(self, norms: Array, point: Point) -> Point:
+    def step(self, norms: Any, point: Point) -> Point:
         """Minimise the quadratic majoriser of the objective at ``norms``."""
         return self._measure(*self._regress(norms))
 
-    def _regress(self, norms: Array) -> tuple[Array, Array]:
-        n_features = self.X.shape[1]
-        feature_weights, sample_weights = 2.0 * norms[:n_features], 2.0 * self.gamma * norms[n_features:]
+    def _regress(self, norms: Any) -> tuple[Any, Any]:
+        feature_weights, sample_weights = 2.0 * norms[: self.n_features], 2.0 * self.gamma * norms[self.n_features :]
         if self.bias == "none":
-            weights = weighted_ridge(self.X, self.Y, feature_weights, sample_weights, form=self.form)
-            return weights, np.zeros(self.Y.shape[1])
+            weights = weighted_ridge(self.columns, self.Y, feature_weights, sample_weights, form=self.form)
+            return weights, self.xp.zeros_like(self.Y[0, :])
         # The optimal intercept passes through the means, each sample weighted as its residual is.
         shares = 1.0 / sample_weights
-        shares /= shares.sum()
-        X_mean, Y_mean = shares @ self.X, shares @ self.Y
-        weights = weighted_ridge(self.X - X_mean, self.Y - Y_mean, feature_weights, sample_weights, form=self.form)
+        shares = shares / self.xp.sum(shares)
+        X_mean, Y_mean = self.columns.pull(shares[:, None])[:, 0], shares @ self.Y
+        moved = self.columns.moved(X_mean)
+        weights = weighted_ridge(moved, self.Y - Y_mean, feature_weights, sample_weights, form=self.form)
         return weights, Y_mean - X_mean @ weights
 
-    def _measure(self, weights: Array, intercept: Array) -> Point:
-        residuals = self.X @ weights + intercept - self.Y
-        squared = np.concatenate([squared_row_norms(weights), squared_row_norms(residuals)])
-        norms = np.sqrt(squared + self.epsilon**2)
-        n_features = len(weights)
-        objective = float(norms[n_features:].sum() + self.gamma * norms[:n_features].sum())
-        return Point(weights, intercept, norms, objective, self.Y)
+    def _measure(self, weights: Any, intercept: Any) -> Point:
+        residuals = self.columns.push(weights) + intercept - self.Y
+        squared = self.xp.concat([squared_row_norms(weights), squared_row_norms(residuals)])
+        norms = self.xp.sqrt(squared + self.epsilon**2)
+        of_residuals, of_weights = self.xp.sum(norms[self.n_features :]), self.xp.sum(norms[: self.n_features])
+        return Point(weights, intercept, norms, float(of_residuals + self.gamma * of_weights), self.Y)
 
 
 def gamma_max(X: Array, Y: Array) -> float:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import column_or_1d
 
-from l20fs.design.moments import centred
 from l20fs.estimators.base import About
 from l20fs.estimators.scoring import Callback, Scored, ScoringSelector, warn_not_converged
+from l20fs.inputs.devices import namespace_of
 from l20fs.inputs.targets import Targets, encode_targets
 from l20fs.inputs.validation import check_number
+from l20fs.methods._columns import Columns, as_columns
 from l20fs.methods._linalg import Form, project_on_simplex, smooth_row_norms, weighted_ridge
 from l20fs.methods._reweighting import Point, descend, epsilon_for
 from l20fs.typing import Array
@@ -96,6 +98,8 @@ class RLSR(ScoringSelector):
         cost="O(min(N, d) N d) per iteration",
     )
 
+    takes_device_arrays = True
+
     intercept_: Array
     label_distributions_: Array
 
@@ -131,12 +135,13 @@ class RLSR(ScoringSelector):
     def _encode(self, y: Array) -> Targets:
         return encode_some(y) if self.semi_supervised else super()._encode(y)
 
-    def _score_features(self, X: Array, targets: Targets) -> Scored:
-        X_mean = X.mean(axis=0)
-        is_open = np.asarray(targets.codes) == UNLABELLED if self.semi_supervised else np.zeros(len(X), dtype=bool)
-        problem = RescaledRegression(centred(X), is_open, self.gamma, self.p)
+    def _score_features(self, X: Any, targets: Targets) -> Scored:
+        given = Columns(X)
+        columns = given.centred()
+        is_open = np.asarray(targets.codes) == UNLABELLED if self.semi_supervised else np.zeros(len(targets.Y), dtype=bool)
+        problem = RescaledRegression(columns, is_open, self.gamma, self.p)
         point, objective, change = descend(
-            problem.start(targets.Y),
+            problem.start(columns.place.send(targets.Y)),
             problem.step,
             floor=problem.epsilon,
             max_iter=self.max_iter,
@@ -146,9 +151,9 @@ class RLSR(ScoringSelector):
         )
         if change > self.tol:
             warn_not_converged(self, change, self.tol, self.max_iter)
-        intercept = point.intercept - X_mean @ point.weights
+        intercept = point.intercept - given.means() @ point.weights
         if self.semi_supervised:
-            self.label_distributions_ = point.targets
+            self.label_distributions_ = columns.place.fetch(point.targets)
         return Scored(scales(point.norms, self.p), coef=point.weights.T, objective=objective, intercept=intercept)
 
 
@@ -159,13 +164,14 @@ class RescaledRegression:
     none of the three raises the objective.
     """
 
-    def __init__(self, X: Array, is_open: Array, gamma: float, p: float = 1.0, *, form: Form = "auto") -> None:
-        self.X, self.is_open, self.gamma, self.p, self.form = X, is_open, gamma, p, form
-        self.epsilon = np.zeros(X.shape[1])
+    def __init__(self, X: Any, is_open: Array, gamma: float, p: float = 1.0, *, form: Form = "auto") -> None:
+        self.columns, self.is_open, self.gamma, self.p, self.form = as_columns(X), is_open, gamma, p, form
+        self.place, self.xp = self.columns.place, self.columns.xp
+        self.epsilon = self.place.send(np.zeros(X.shape[1]))
 
-    def start(self, Y: Array) -> Point:
+    def start(self, Y: Any) -> Point:
         """Return the regression with equal scales, and set the smoothing of the norms relative to its size."""
-        n_features = self.X.shape[1]
+        n_features = self.columns.shape[1]
         power = 2.0 / self.p - 1.0
         # The first weights are of the order of the scales to this power, and their squares must not underflow.
         if power * math.log10(n_features) > 100.0:
@@ -173,31 +179,37 @@ class RescaledRegression:
             raise ValueError(
                 f"p={self.p!r} is too small for {n_features} features: their scales underflow. Use p={smallest:g} or more."
             )
-        weights = self._regress(np.ones(n_features), Y)
+        weights = self._regress(self.place.send(np.ones(n_features)), Y)
         # Every feature adds epsilon to the power p to the norm.
-        self.epsilon = np.full(n_features, epsilon_for(weights, EPSILON ** (1.0 / self.p)))
+        self.epsilon = self.place.send(np.full(n_features, epsilon_for(weights, EPSILON ** (1.0 / self.p))))
         return self._measure(weights, Y)
 
-    def step(self, norms: Array, point: Point) -> Point:
+    def step(self, norms: Any, point: Point) -> Point:
         """Return the next point, its scales taken from ``norms``."""
         return self._measure(self._regress(norms, point.targets), point.targets)
 
-    def _regress(self, norms: Array, Y: Array) -> Array:
+    def _regress(self, norms: Any, Y: Any) -> Any:
         feature_weights = scales(norms, self.p) ** (2.0 / self.p - 1.0)
-        sample_weights = np.full(len(Y), float(self.gamma))
-        return weighted_ridge(self.X, Y - Y.mean(axis=0), feature_weights, sample_weights, form=self.form)
+        sample_weights = self.place.send(np.full(Y.shape[0], float(self.gamma)))
+        return weighted_ridge(self.columns, Y - self.xp.mean(Y, axis=0), feature_weights, sample_weights, form=self.form)
 
-    def _measure(self, weights: Array, Y: Array) -> Point:
-        fitted = self.X @ weights
+    def _measure(self, weights: Any, Y: Any) -> Point:
+        fitted = self.columns.push(weights)
         if self.is_open.any():
-            Y = np.where(self.is_open[:, None], project_on_simplex(fitted + Y.mean(axis=0)), Y)
-        intercept = Y.mean(axis=0)
-        norms = smooth_row_norms(weights, self.epsilon[0])
-        loss = np.square(fitted + intercept - Y).sum()
-        return Point(weights, intercept, norms, float(loss + self.gamma * squared_norm(norms, self.p)), Y)
+            Y = self._complete(fitted, Y)
+        intercept = self.xp.mean(Y, axis=0)
+        norms = smooth_row_norms(weights, float(self.epsilon[0]))
+        loss = self.xp.sum((fitted + intercept - Y) ** 2)
+        return Point(weights, intercept, norms, float(loss) + self.gamma * squared_norm(norms, self.p), Y)
+
+    def _complete(self, fitted: Any, Y: Any) -> Any:
+        """Return the targets with the best class probabilities of the unlabelled samples; few numbers, on the host."""
+        known = self.place.fetch(Y)
+        guess = project_on_simplex(self.place.fetch(fitted) + known.mean(axis=0))
+        return self.place.send(np.where(self.is_open[:, None], guess, known))
 
 
-def scales(norms: Array, p: float) -> Array:
+def scales(norms: Any, p: float) -> Any:
     """Return the optimal scales for rows of these norms: the norms to the power p, normalised to sum 1.
 
     Examples
@@ -205,11 +217,12 @@ def scales(norms: Array, p: float) -> Array:
     >>> scales(np.array([1.0, 3.0]), 1.0)
     array([0.25, 0.75])
     """
-    powers = (norms / norms.max()) ** p
-    return powers / powers.sum()
+    xp = namespace_of(norms)
+    powers = (norms / xp.max(norms)) ** p
+    return powers / xp.sum(powers)
 
 
-def squared_norm(norms: Array, p: float) -> float:
+def squared_norm(norms: Any, p: float) -> float:
     """Return the squared l2,p norm of a matrix whose rows have these norms: ``sum(norms ** p) ** (2 / p)``.
 
     Examples
@@ -217,8 +230,9 @@ def squared_norm(norms: Array, p: float) -> float:
     >>> squared_norm(np.array([1.0, 3.0]), 1.0)
     16.0
     """
-    largest = norms.max()
-    return float(largest**2 * np.sum((norms / largest) ** p) ** (2.0 / p))
+    xp = namespace_of(norms)
+    largest = float(xp.max(norms))
+    return largest**2 * float(xp.sum((norms / largest) ** p)) ** (2.0 / p)
 
 
 def encode_some(y: Array) -> Targets:

@@ -35,7 +35,9 @@ def class_scatter(problem: LeastSquares, rows: Array, targets: Targets, class_we
     root = sample_weights.root
     membership = one_hot if root is None else one_hot * root[:, None]
     sizes = (membership * membership).sum(axis=0)
-    sums, gram = problem.products_among(rows, membership)
+    # The features are centred and adjusted: their products with the targets of the problem are those with the classes.
+    products, gram = problem.normal_equations(rows)
+    sums = products / problem.y_scale[:, None]
     if sample_weights.basis is None:
         means = sums / np.where(sizes > 0.0, sizes, 1.0)[:, None]
         within = (gram - (means.T * sizes) @ means) / sizes.sum()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from l20fs.inputs.devices import namespace_of
 from l20fs.typing import Array
 
 
@@ -77,8 +78,8 @@ def shrink_rows(V: Array, amount: float) -> Array:
 
 
 def squared_row_norms(V: Array) -> Array:
-    """Return the squared Euclidean norm of every row of ``V``."""
-    return np.einsum("ij,ij->i", V, V)
+    """Return the squared Euclidean norm of every row of ``V``, an array of NumPy or of another library."""
+    return np.einsum("ij,ij->i", V, V) if isinstance(V, np.ndarray) else namespace_of(V).sum(V * V, axis=1)
 
 
 def order_descending(values: Array, *, rtol: float = 1e-9) -> Array:

@@ -95,6 +95,12 @@ class RowPenalty:
         """Features of each unit, ascending."""
         return np.split(np.argsort(self.unit_of, kind="stable"), np.cumsum(np.bincount(self.unit_of))[:-1])
 
+    def rows_of(self, units: Array) -> Array:
+        """Return the features of units, in the order of the units."""
+        if not self.has_groups:
+            return units
+        return np.concatenate([*(self.members[unit] for unit in units), np.empty(0, dtype=np.intp)])
+
     def may_enter(self, varies: Array) -> Array:
         """Return a mask of the features that may have a weight: varying and not excluded."""
         return varies if self.is_plain else varies & (self.costs < np.inf)[self.unit_of]

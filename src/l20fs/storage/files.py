@@ -30,8 +30,9 @@ PART = re.compile(r"\..+\.[0-9a-f]{16}\.part", re.DOTALL)
 #: List of the files that a run is putting in place, see :mod:`l20fs.storage.swap`.
 JOURNAL = ".swap.json"
 
-#: Bytes written to learn whether a folder can be written to: a block, which a full disk or a quota refuses.
-TRIAL = 4096
+#: Bytes written to learn whether a folder can be written to: what results with a page take, which a disk or a quota that is
+#: nearly full refuses.
+TRIAL = 2**20
 
 
 # --------------------------------------------------------------------------------------------------------------- writing
@@ -193,9 +194,12 @@ def writable_folder(folder: str | os.PathLike[str], parameter: str) -> Path:
     return path
 
 
-def check_writable(folder: Path, option: str = "-o") -> None:
-    """Raise an error for a folder that cannot be written to, or not be made, before any work is done."""
-    named, place = f"{option} {folder}", folder
+def check_writable(folder: Path, option: str = "-o", *, given: Path | None = None) -> None:
+    """Raise an error for a folder that cannot be written to, or not be made, before any work is done.
+
+    ``given`` is what the option was given, if it was not the folder.
+    """
+    named, place = f"{option} {folder if given is None else given}", folder
     while not os.path.lexists(place) and place != place.parent:
         place = place.parent
     if not place.is_dir():

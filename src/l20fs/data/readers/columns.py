@@ -55,7 +55,7 @@ def read_columns(
 
     frame, found, mark = Cells(parse, odd, is_asked, where, targets, separator, sample_names).read(first, request)
     if found.numbers:
-        columns = {j: found.numbers.get(j, frame[j]) for j in frame.columns}
+        columns = {j: found.numbers[j] if j in found.numbers else frame[j] for j in frame.columns}
         frame = require("pandas", "cli", request).DataFrame(columns, copy=False)
     return frame, mark
 

@@ -85,11 +85,11 @@ def contents_of_frame(
         refuse_repeated([first, *(name for name in request.numbered.values() if name == first)], "column", request)
         wanted.append(first)
     others = [name not in wanted and not request.needs(name) for name in columns]
-    features = frame.loc[:, [name not in wanted and not is_other for name, is_other in zip(columns, others, strict=True)]]
-    is_text = np.array([not is_numeric(dtype) for dtype in features.dtypes], dtype=bool)
-    left_out = features.columns[is_text].tolist()
+    is_asked = np.array([name not in wanted for name in columns], dtype=bool) & ~np.array(others, dtype=bool)
+    is_text = np.array([not is_numeric(dtype) for dtype in frame.dtypes], dtype=bool)
+    left_out = frame.columns[is_asked & is_text].tolist()
     leave_out_texts(left_out, request, hint=_turned(frame))
-    features = features.loc[:, ~is_text]
+    features = frame.loc[:, is_asked & ~is_text]  # once: pandas takes each of 100 000 columns by itself
     if features.shape[1] == 0 and request.needed is None:
         also = f" but text ({listed(left_out)})" if left_out else ""
         raise DataError(

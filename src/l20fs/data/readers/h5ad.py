@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from l20fs.blocks import trials
 from l20fs.blocks.hdf5_layout import FileLayout, LayoutError
-from l20fs.blocks.zarr_layout import StoreLayout
+from l20fs.blocks.zarr_layout import StoreLayout, describe_missing, refuse_lost_chunks
 from l20fs.data.readers.frames import has_classes
 from l20fs.data.readers.in_blocks import left_in_file
 from l20fs.data.readers.limits import check_memory, memory_for, stays_in_file
@@ -83,6 +83,7 @@ class Store:
         if dtype.kind not in "biuf":
             raise DataError(f"{self.request.name}: the values are {dtype}. They must be real numbers.")
         self._check_chunks(arrays, is_matrix=True)
+        refuse_lost_chunks(arrays, element)
         needed = 2 * sum(array.memory(self._most) for array in arrays)
         if stays_in_file(needed, self.request):
             return left_in_file(self.open_again(path), self.request)
@@ -91,21 +92,17 @@ class Store:
 
     def _check_chunks(self, arrays: Any, *, is_matrix: bool) -> None:
         """Refuse chunks that inflate, and names that were never written; tell which other chunks are missing."""
-        missing = []
         for array in arrays:
             array.check_chunks(self._most // SHARE_OF_CHUNK)
-            if array.n_missing == 0 or (
-                array.may_omit and array.name.endswith("/mask")
-            ):  # which says that nothing is missing
-                continue
-            missing.append(f"{array.name!r}: {array.n_missing} of {array.n_chunks}".removeprefix("'': "))
-            if array.is_text or not (is_matrix or array.may_omit):
+            if array.n_missing and (array.is_text or not (is_matrix or array.may_omit)):
                 raise DataError(
-                    f"{self.request.name}: {missing[-1]} chunks were never written, so that names or labels would be empty. "
-                    "Copy it again."
+                    f"{self.request.name}: {array.name!r}: {array.n_missing} of {array.n_chunks} chunks were never written, "
+                    "so that names or labels would be empty. Copy it again."
                 )
+        # A mask that is not there says that nothing is missing.
+        missing = describe_missing([array for array in arrays if not (array.may_omit and array.name.endswith("/mask"))])
         if missing:
-            self.request.guess(None, None, f"{', '.join(missing)} chunks are not there and count as the fill value")
+            self.request.guess(None, None, missing)
 
 
 def read_h5ad(request: Request) -> Contents:

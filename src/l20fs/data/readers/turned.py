@@ -105,12 +105,10 @@ def contents_of_rows(
     leave_out_texts(left_out, request, noun="row", descriptions=descriptions)
     is_kept = ~of_text & [request.needs(name) for name in features]
     _refuse_text(is_text & is_kept[:, None] & is_sample, frame, features, lines, request)
-    to_numeric = require("pandas", "cli", request).to_numeric
     samples, kept = np.flatnonzero(is_sample).tolist(), np.flatnonzero(is_kept).tolist()
-    values = [np.asarray(to_numeric(frame.iloc[kept, place], errors="coerce")) for place in samples]
     rows = {name: [row[place] for place in samples] for name, row in texts.items()}
     return Contents(
-        X=np.stack(values).astype(precision_of(frame.iloc[:, samples]), copy=False),
+        X=_values(frame, kept, samples, request),
         feature_names=[features[place] for place in kept],
         sample_names=[names[place] for place in samples],
         y=rows.get(request.table_target or ""),
@@ -119,6 +117,17 @@ def contents_of_rows(
         others=[*descriptions, *(name for name, is_one in zip(features, is_kept, strict=True) if not is_one)],
         is_turned=True,
     )
+
+
+def _values(frame: Any, kept: list[int], samples: list[int], request: Request) -> Array:
+    """Return the values of some rows in the columns of the samples, with samples in rows."""
+    precision = precision_of(frame.iloc[:, samples])
+    if all(isinstance(dtype, np.dtype) and dtype.kind in "iuf" for dtype in frame.dtypes):
+        # At once: a step of pandas for each of 100 000 columns takes longer than all else.
+        return np.ascontiguousarray(frame.to_numpy().T[np.ix_(samples, kept)], dtype=precision)
+    to_numeric = require("pandas", "cli", request).to_numeric
+    values = [np.asarray(to_numeric(frame.iloc[kept, place], errors="coerce")) for place in samples]
+    return np.stack(values).astype(precision, copy=False)
 
 
 def _cells(frame: Any, request: Request) -> tuple[Array, Array]:

@@ -1,0 +1,137 @@
+"""scikit-learn's array API checks on every estimator that claims it, less what they say of attributes."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+
+import numpy as np
+import pytest
+import sklearn
+from libraries import ARRAY_API_FAILURES, MOVERS, array_api_failures
+from samples import make_data
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import (
+    check_array_api_input,
+    check_array_api_input_and_values,
+    check_transformer_preserve_dtypes,
+    estimator_checks_generator,
+)
+
+import l20fs
+from l20fs import L20Selector, methods
+from l20fs.estimators.base import BaseSelector
+from l20fs.inputs.devices import Place, as_numpy
+from l20fs.methods import discover
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:n_features_to_select=.* is greater than n_features"),
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+]
+
+PUBLIC = [
+    value for name in l20fs.__all__ if inspect.isclass(value := getattr(l20fs, name)) and issubclass(value, BaseSelector)
+]
+SELECTORS = [Selector() for Selector in {*PUBLIC, *discover().values()} if Selector.takes_device_arrays]
+SELECTORS = sorted(SELECTORS, key=lambda selector: type(selector).__name__)
+NAMES = [type(selector).__name__ for selector in SELECTORS]
+for_each = pytest.mark.parametrize("selector", SELECTORS, ids=NAMES)
+
+
+class Reduces(TransformerMixin, BaseEstimator):
+    """A selector that shows no attributes of its fit, so that the checks go on to what it does with X."""
+
+    def __init__(self, selector):
+        self.selector = selector
+
+    def fit(self, X, y):
+        self.fitted_ = [clone(self.selector).fit(X, y)]
+        return self
+
+    def transform(self, X):
+        return self.fitted_[0].transform(X)
+
+    def inverse_transform(self, X):
+        return self.fitted_[0].inverse_transform(X)
+
+    def __sklearn_tags__(self):
+        return get_tags(self.selector)
+
+
+def name_of(check):
+    while isinstance(check, functools.partial):
+        check = check.func
+    return check.__name__
+
+
+def arguments_of(check):
+    """Return namespaces, devices and types as a text."""
+    return "-".join(
+        "+".join(map(str, value)) if isinstance(value, tuple) else str(value) for value in check.keywords.values()
+    )
+
+
+def array_api_checks():
+    """Each check that scikit-learn itself would run, but for the one whose statement does not hold."""
+    for selector, name in zip(SELECTORS, NAMES, strict=True):
+        for estimator, check in estimator_checks_generator(Reduces(selector)):
+            kind = name_of(check)
+            if "array_api" in kind and kind != "check_array_api_same_namespace":
+                yield pytest.param(estimator, check, id=f"{name}-{kind}-{arguments_of(check)}")
+
+
+@pytest.mark.parametrize(("estimator", "check"), list(array_api_checks()))
+def test_scikit_learn_array_api_checks(estimator, check):
+    check(estimator)
+
+
+@for_each
+@pytest.mark.parametrize(("namespace", "device"), [("array_api_strict", "device1"), ("torch", "cpu")])
+def test_values_are_those_of_numpy(selector, namespace, device):
+    for dtype in ("float64", "float32"):
+        check_array_api_input_and_values("Reduces", Reduces(selector), namespace, device_name=device, dtype_name=dtype)
+
+
+def test_checks_see_what_is_wrong():
+    class Moves(Reduces):
+        def transform(self, X):
+            return as_numpy(super().transform(X))
+
+    with pytest.raises(AssertionError, match="output is in wrong namespace"):
+        check_array_api_input("Moves", Moves(methods.FisherScore(3)), "array_api_strict", device_name="CPU_DEVICE")
+
+
+@for_each
+def test_claims_are_made_and_the_exceptions_are_named(selector):
+    assert get_tags(selector).array_api_support
+    assert array_api_failures(selector) == ARRAY_API_FAILURES
+    assert array_api_failures(methods.CFS()) == {}
+    assert {"float32", "float64"} <= set(get_tags(selector).transformer_tags.preserves_dtype)
+    check_transformer_preserve_dtypes(type(selector).__name__, selector)
+
+
+@for_each
+@pytest.mark.parametrize("move", MOVERS)
+def test_dispatch_changes_nothing(selector, move):
+    X, y = make_data()
+    there, expected = move(X), clone(selector).set_params(n_features_to_select=3).fit(X, y)
+    for is_on in (False, True):
+        with sklearn.config_context(array_api_dispatch=is_on):
+            found = clone(selector).set_params(n_features_to_select=3).fit(there, move(y))
+            reduced = found.transform(there)
+            restored = found.inverse_transform(reduced)
+        assert isinstance(found.support_, np.ndarray)
+        assert isinstance(found.scores_, np.ndarray)
+        np.testing.assert_array_equal(found.support_, expected.support_)
+        assert (Place(reduced).xp, Place(reduced).device) == (Place(there).xp, Place(there).device)
+        np.testing.assert_array_equal(as_numpy(reduced), X[:, expected.support_])
+        np.testing.assert_array_equal(as_numpy(restored), X * expected.support_)
+
+
+@pytest.mark.parametrize("move", MOVERS)
+def test_the_way_back_refuses_other_columns(move):
+    X, y = make_data()
+    selector = L20Selector(3).fit(X, y)
+    with pytest.raises(ValueError, match=r"X has the shape \(60, 2\), but 3 features are selected\. Give the columns"):
+        selector.inverse_transform(move(X[:, :2]))
