@@ -157,9 +157,9 @@ def pays_to_share(X: Any) -> bool:
     """Return whether fits to parts of X are faster side by side than one by one.
 
     A product of many vectors with a dense array takes little longer than that with a few, unless X is small; with a sparse
-    matrix it takes as long as all of them. In blocks, a pass serves all fits.
+    matrix it takes as long as all of them. In blocks, a pass serves all fits, and on a device there is no room for copies.
     """
-    return isinstance(X, Blocks) or (isinstance(X, np.ndarray) and X.size >= LEAST_SHARED)
+    return isinstance(X, Blocks) or is_device_array(X) or (isinstance(X, np.ndarray) and X.size >= LEAST_SHARED)
 
 
 def share_samples(X: Any) -> Part:

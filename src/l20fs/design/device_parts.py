@@ -6,7 +6,7 @@ as long as X has features stays on the device; lines over the samples of a part 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
@@ -198,6 +198,13 @@ class DevicePartDesign(DeviceDesign):
         columns = xp.astype(self._columns(self._whole.values, rows), dtype, copy=False)
         units = xp.astype(self.place.take(self._units, rows, 1), dtype, copy=False)
         return self._finish(columns.T, units[0, :]) * units[1, :][:, None]
+
+    def _exact_products(self, residual: Array) -> Iterator[Any]:
+        xp, place, sent = self.place.xp, self.place, self.place.send(residual)
+        step = max(1, PART_ELEMENTS // self._whole.n_samples)
+        for start in range(0, self.n_features, step):
+            rows = place.send(np.arange(start, min(start + step, self.n_features)))
+            yield sent @ self.lines(rows, xp.float64).T
 
     def pull_norms(self) -> Array:
         """Return the norm of each feature as used by :meth:`products`, which neither centres nor adjusts."""
