@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from samples import make_data
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-from l20fs import HIHT, L20Classifier, L20Selector, L20SelectorCV, StabilitySelector
+from l20fs import HIHT, L20Selector, L20SelectorCV, StabilitySelector
 from l20fs.bounds.branch_and_bound import solve_exactly
 from l20fs.design import DeviceDesign, make_design
 from l20fs.inputs.devices import Place, as_numpy, is_device_array, working_dtype
@@ -602,7 +602,7 @@ def test_what_cannot_be_taken_is_refused(move):
         spoilt[3, 4:6] = value
         with pytest.raises(ValueError, match=message):
             L20Selector(3).fit(move(spoilt), y)
-    for estimator in (L20Classifier(3), L20SelectorCV(max_features=3), StabilitySelector()):
+    for estimator in (L20SelectorCV(max_features=3), StabilitySelector()):
         with pytest.raises(TypeError, match=r"X is a (torch|array_api_strict) array, .* Convert it first, for example"):
             estimator.fit(there, y)
     with pytest.raises(TypeError, match="Convert it first"):

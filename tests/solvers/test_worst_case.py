@@ -16,8 +16,7 @@ from l20fs.data import make_planted
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.solvers import forward, swap, worst_case
-from l20fs.solvers.active_sets import failures
-from l20fs.solvers.active_sets.failures import make_failure_set
+from l20fs.solvers.active_sets import failures, make_failure_set
 from l20fs.solvers.worst_case import best_change
 
 SEEDS = st.integers(0, 2**32 - 1)

@@ -18,6 +18,7 @@ from l20fs.evaluation.folds import Fold, make_folds
 from l20fs.evaluation.judges import OwnPredictions
 from l20fs.evaluation.metrics import Outputs
 from l20fs.evaluation.out_of_fold import OutOfFold
+from l20fs.inputs.devices import is_device_array
 from l20fs.inputs.targets import Targets
 from l20fs.objective.nested_rules import NestedSquares, nested_axes
 from l20fs.objective.solution_path import SolutionPath
@@ -47,6 +48,8 @@ class LeftOut(NamedTuple):
 
 def sample_entries(X: Any, samples: Array, columns: Array) -> Array:
     """Return ``X[samples][:, columns]`` as a dense array."""
+    if is_device_array(X):
+        return dense_columns(X, columns)[samples]
     return dense_entries(X, samples, columns) if is_blocks(X) else dense_columns(X[samples], columns)
 
 

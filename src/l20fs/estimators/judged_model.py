@@ -14,6 +14,7 @@ from sklearn.utils import Bunch, ClassifierTags, RegressorTags, Tags, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
 from l20fs.estimators.models import L20Classifier, L20Regressor
+from l20fs.estimators.predictor import Scored
 from l20fs.evaluation.engine import Judge
 from l20fs.evaluation.judges import FittedEstimator, FittedPredictions, OwnModel, OwnPredictions, Scorer
 from l20fs.evaluation.metrics import METRICS, Metric
@@ -118,7 +119,8 @@ class JudgedModel:
         estimator = self.unfitted
         while isinstance(estimator, Pipeline):
             estimator = estimator[-1]
-        known = {ClassifierMixin.score: "accuracy", RegressorMixin.score: "r2"}
+        own = "accuracy" if is_classifier(estimator) else "r2"
+        known = {ClassifierMixin.score: "accuracy", RegressorMixin.score: "r2", Scored.score: own}
         return known.get(getattr(type(estimator), "score", None))
 
     def judge(self, scorer: Scorer, metric: Metric | None, classes: Array | None) -> Judge:

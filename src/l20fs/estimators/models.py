@@ -24,12 +24,13 @@ from l20fs.defaults import (
 from l20fs.design import Scale
 from l20fs.estimators.calibration import folded_calibrations, leave_one_out
 from l20fs.estimators.frames import without_frame
-from l20fs.estimators.predictor import Predictor
+from l20fs.estimators.predictor import Predictor, Scored, beside
 from l20fs.estimators.selector import L20Selector, Loss
 from l20fs.evaluation.engine import Samples
+from l20fs.inputs.devices import Place, as_numpy, is_device_array
 from l20fs.inputs.panel_constraints import Constraints
 from l20fs.inputs.targets import Targets, numeric_targets, with_weights
-from l20fs.inputs.validation import refuse_foreign_array, refuse_other_width
+from l20fs.inputs.validation import refuse_foreign_array, refuse_odd_tensor, refuse_other_width
 from l20fs.objective.class_scatter import class_scatter
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.stage import Stage
@@ -42,7 +43,6 @@ from l20fs.typing import Array, Ranking, Size, Task
 class _Model(Predictor, L20Selector):
     """Base of the classifier and the regression: a linear rule on the selected features."""
 
-    takes_device_arrays = False
     #: Whether y has one dimension, and hence the weights too: labels have a row of weights in any case.
     _is_flat = False
 
@@ -58,10 +58,26 @@ class _Model(Predictor, L20Selector):
             del self.feature_names_in_  # from here on it sees arrays
         return self
 
-    def _apply(self, X: Any) -> Array:
-        """Return the values of the rule at the samples, (n_samples, n_targets)."""
+    def _apply(self, X: Any) -> Any:
+        """Return the values of the rule at the samples, (n_samples, n_targets), where X is."""
         rule = self.model_for(self.n_features_to_select)
-        return rule.apply(self._columns(X, rule.rows))
+        if not is_device_array(X):
+            return rule.apply(self._columns(X, rule.rows))
+        place, columns = Place(X), self._columns_there(X, rule.rows)
+        return columns @ place.send(rule.weights) + place.send(rule.intercept)
+
+    def _columns_there(self, X: Any, rows: Array) -> Any:
+        """Return a few columns of an X on a device in float64, there, if they are finite."""
+        refuse_odd_tensor(X, "X")
+        refuse_other_width(self, X)
+        validate_data(self, X, reset=False, skip_check_array=True)  # warns if it has no names, but the fit had
+        place = Place(X)
+        if not place.xp.isdtype(X.dtype, "real floating"):
+            raise TypeError(f"X has the type {X.dtype}; on a device it must be float32 or float64. Convert it first.")
+        columns = place.xp.astype(place.xp.take(_detached(X), place.send(rows), axis=1), place.xp.float64)
+        if not bool(place.xp.all(place.xp.isfinite(columns))):
+            raise ValueError("The features of the panel have missing or infinite values in X. Replace them first.")
+        return columns
 
     def _columns(self, X: Any, rows: Array) -> Any:
         """Return a few columns of a valid X in memory."""
@@ -107,6 +123,11 @@ class _Model(Predictor, L20Selector):
         return float(intercept[0]) if self._is_flat else intercept
 
 
+def _detached(X: Any) -> Any:
+    """Return an array of which torch records no gradients."""
+    return X.detach() if hasattr(X, "detach") else X
+
+
 def fit_part(names: Array | None, model: _Model, samples: Samples) -> Any:
     """Fit a model to some samples of an X that was validated as a whole, with the names of its features."""
     return model._fit_validated(names, samples)
@@ -118,7 +139,7 @@ def calibrate(model: L20Classifier, calibration: Any, calibrations: Calibrations
     model._calibrations = calibrations
 
 
-class L20Classifier(ClassifierMixin, _Model):
+class L20Classifier(Scored, ClassifierMixin, _Model):
     """Select features with the exact l2,0 penalty and classify by them.
 
     The rule is a discriminant analysis of the least-squares predictions (:mod:`l20fs.prediction.discriminant`). Another
@@ -237,18 +258,18 @@ class L20Classifier(ClassifierMixin, _Model):
         rows = self.path_.support(self.path_.largest_refit)
         self._scatter = class_scatter(problem, rows, targets, self.class_weight)
 
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: Any) -> Any:
         """Score the classes.
 
         Parameters
         ----------
         X : array, DataFrame, sparse matrix or matrix in blocks, of shape (n_samples, n_features)
-            Samples with the features of the fit.
+            Samples with the features of the fit; of an array on a device the few columns of the rule are read there.
 
         Returns
         -------
         array of shape (n_samples, n_classes), or (n_samples,) for two classes
-            The larger, the likelier; of two classes, positive for the second.
+            The larger, the likelier; of two classes, positive for the second. They are where X is.
         """
         scores = self._apply(X)
         return scores[:, 0] if scores.shape[1] == 1 else scores
@@ -273,7 +294,7 @@ class L20Classifier(ClassifierMixin, _Model):
         return self._calibrations.at(size)
 
     @available_if(lambda self: self.calibration is not None)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: Any) -> Any:
         """Return the probabilities of the classes.
 
         They are those of samples like the ones of the fit, with the class frequencies that ``class_weight`` gives them. The
@@ -282,31 +303,31 @@ class L20Classifier(ClassifierMixin, _Model):
         Parameters
         ----------
         X : array, DataFrame, sparse matrix or matrix in blocks, of shape (n_samples, n_features)
-            Samples with the features of the fit.
+            Samples with the features of the fit; of an array on a device the few columns of the rule are read there.
 
         Returns
         -------
         array of shape (n_samples, n_classes)
-            Probabilities of the classes in the order of ``classes_``.
+            Probabilities of the classes in the order of ``classes_``, where X is.
         """
-        values = self._apply(X)
-        return self.calibration_for(self.n_features_to_select).probabilities(values)
+        values = as_numpy(self._apply(X))
+        return beside(X, self.calibration_for(self.n_features_to_select).probabilities(values))
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Any) -> Any:
         """Predict the label of each sample.
 
         Parameters
         ----------
         X : array, DataFrame, sparse matrix or matrix in blocks, of shape (n_samples, n_features)
-            Samples with the features of the fit.
+            Samples with the features of the fit; of an array on a device the few columns of the rule are read there.
 
         Returns
         -------
         array of shape (n_samples,)
-            Labels.
+            Labels; numbers are on the device of X if it is on one, texts are NumPy.
         """
-        codes = decide(self._apply(X))
-        return np.asarray(self.classes_[codes])
+        codes = decide(as_numpy(self._apply(X)))
+        return beside(X, np.asarray(self.classes_[codes]))
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -319,7 +340,7 @@ class L20Classifier(ClassifierMixin, _Model):
         return tags
 
 
-class L20Regressor(RegressorMixin, _Model):
+class L20Regressor(Scored, RegressorMixin, _Model):
     """Select features with the exact l2,0 penalty and predict numbers by them.
 
     All parameters are those of :class:`L20Selector` (``class_weight`` has no effect, and ``task`` is regression by nature,
@@ -371,18 +392,18 @@ class L20Regressor(RegressorMixin, _Model):
         self._is_flat = y.ndim == 1
         return numeric_targets(y, fit_intercept=self.fit_intercept)
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Any) -> Any:
         """Predict the outputs of each sample.
 
         Parameters
         ----------
         X : array, DataFrame, sparse matrix or matrix in blocks, of shape (n_samples, n_features)
-            Samples with the features of the fit.
+            Samples with the features of the fit; of an array on a device the few columns of the rule are read there.
 
         Returns
         -------
         array of shape (n_samples,) or (n_samples, n_outputs)
-            Numbers, in the shape of the y of the fit.
+            Numbers, in the shape of the y of the fit, where X is.
         """
         values = self._apply(X)
         return values[:, 0] if self._is_flat else values

@@ -14,6 +14,7 @@ from l20fs.blocks import comes_in_blocks
 from l20fs.bounds.certificate import has_ridge, support_loss
 from l20fs.bounds.enumeration import Enumeration, enumerate_panels
 from l20fs.estimators.panel_atlas import PanelAtlas
+from l20fs.inputs.devices import as_numpy
 from l20fs.inputs.validation import check_number
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.row_penalty import RowPenalty
@@ -261,7 +262,7 @@ def _errors_of_neighbours(active: RowActiveSet) -> list[Array]:
     for _ in range(active.n_fixed, len(active)):
         leaves = active.units[active.n_fixed]
         active.remove(active.n_fixed)
-        gains = active.gains()
+        gains = as_numpy(active.gains())
         gains[leaves] = 0.0
         for enters in np.argsort(-gains, kind="stable")[: np.count_nonzero(gains)].tolist():
             if rules is None or rules.allows([*active.units, enters]):
@@ -275,7 +276,8 @@ def _errors_of_neighbours(active: RowActiveSet) -> list[Array]:
 
 def _sample_errors(active: RowActiveSet) -> Array:
     """Return half the squared error of each sample."""
-    return 0.5 * np.einsum("ij,ij->j", active.residual, active.residual)
+    residual = as_numpy(active.residual)
+    return 0.5 * np.einsum("ij,ij->j", residual, residual)
 
 
 def _spread(differences: Array, sample_weight: Array | None) -> float:

@@ -22,12 +22,14 @@ from l20fs.estimators.models import L20Classifier
 from l20fs.estimators.panels import excluded_features, largest_k, ranked_units
 from l20fs.estimators.selection_table import feature_names, likeness
 from l20fs.estimators.selector import L20Selector
+from l20fs.evaluation.engine import dense_columns
 from l20fs.evaluation.judges import RefittedRule, rules_of
+from l20fs.inputs.devices import is_device_array
 from l20fs.inputs.frames import collected_targets
 from l20fs.inputs.names import NamedColumns
 from l20fs.inputs.nuisances import with_nuisances
 from l20fs.inputs.targets import Targets, weights_of_targets, with_weights
-from l20fs.inputs.validation import refuse_other_width, validate_input
+from l20fs.inputs.validation import refuse_other_width, validate_device_input, validate_input
 from l20fs.objective.class_scatter import class_scatter
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.prediction.calibration import Calibration
@@ -144,7 +146,9 @@ def export(
     X = X.X if isinstance(X, NamedColumns) else X
     names = target_names(y := collected_targets(y), options.pop("target_names", None))
     X = without_frame(selector, X)
-    if comes_in_blocks(X, selector.max_memory):
+    if is_device_array(X):
+        X, y = validate_device_input(selector, X, y, reset=False)
+    elif comes_in_blocks(X, selector.max_memory):
         refuse_other_width(selector, X)
         y = check_X_y(np.zeros((X.shape[0], 1)), y.compute() if hasattr(y, "__dask_graph__") else y, multi_output=True)[1]
     else:
@@ -331,6 +335,8 @@ def refuse_other_data(problem: LeastSquares, x_mean: Array, y_mean: Array, names
 
 def read_dense(X: Any, columns: Array) -> Array:
     """Return some columns as a dense array of float64."""
+    if is_device_array(X):
+        return dense_columns(X, columns).astype(np.float64, copy=False)
     found = columns_of(X, columns) if comes_in_blocks(X) else X[:, columns]
     found = found.compute() if is_dask(found) else found
     return np.asarray(found.toarray() if sp.issparse(found) else found, dtype=np.float64)

@@ -6,14 +6,29 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from sklearn.base import is_classifier
+from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.metaestimators import available_if
 
+from l20fs.inputs.devices import Place, as_numpy, is_device_array
 from l20fs.inputs.targets import Targets
 from l20fs.prediction.calibration import log_of
 from l20fs.typing import Array
 
 if TYPE_CHECKING:
     from l20fs.prediction.panel import Panel
+
+
+def beside(X: Any, values: Array) -> Any:
+    """Return numbers as an array on the device of X, if X is on one; texts and other objects stay NumPy arrays.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> beside([[1.0]], np.array([2]))
+    array([2])
+    """
+    return Place(X).send(values) if is_device_array(X) and values.dtype.kind in "biuf" else values
 
 
 class Predictor:
@@ -24,7 +39,7 @@ class Predictor:
         """Return the model with the rules, how it encodes y, X as it takes it, and what the panel should know of both."""
 
     @available_if(lambda self: hasattr(self, "predict_proba"))  # type: ignore[untyped-decorator]
-    def predict_log_proba(self, X: Any) -> Array:
+    def predict_log_proba(self, X: Any) -> Any:
         """Return the logarithms of :meth:`predict_proba`.
 
         Parameters
@@ -35,9 +50,10 @@ class Predictor:
         Returns
         -------
         array of shape (n_samples, n_classes)
-            Logarithms of the probabilities.
+            Logarithms of the probabilities, where X is.
         """
-        return log_of(self.predict_proba(X))  # type: ignore[attr-defined]  # it is there, as this method is
+        probabilities = self.predict_proba(X)  # type: ignore[attr-defined]  # it is there, as this method is
+        return beside(X, log_of(as_numpy(probabilities)))
 
     def to_panel(
         self,
@@ -101,3 +117,30 @@ class Predictor:
             target_names=target_names,
             provenance=about | (provenance or {}),
         )
+
+
+class Scored:
+    """Mixin of models whose predictions may be on a device."""
+
+    predict: Callable[[Any], Any]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy of a classifier, or R^2 of a regressor, as in scikit-learn.
+
+        Parameters
+        ----------
+        X : array, DataFrame, sparse matrix or matrix in blocks, of shape (n_samples, n_features)
+            Samples with the features of the fit.
+        y : array of shape (n_samples,) or (n_samples, n_outputs)
+            The truth, in memory or on any device.
+        sample_weight : array of shape (n_samples,), optional
+            How often each sample counts.
+
+        Returns
+        -------
+        float
+            1.0 where all predictions are right.
+        """
+        measure = accuracy_score if is_classifier(self) else r2_score
+        y, predicted, sample_weight = (as_numpy(values) for values in (y, self.predict(X), sample_weight))
+        return float(measure(y, predicted, sample_weight=sample_weight))

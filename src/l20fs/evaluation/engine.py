@@ -23,6 +23,7 @@ from l20fs.evaluation.folds import Fold
 from l20fs.evaluation.metrics import Metric, Outputs
 from l20fs.evaluation.out_of_fold import OutOfFold
 from l20fs.evaluation.parallel import results_of, results_together
+from l20fs.inputs.devices import Place, is_device_array
 from l20fs.inputs.targets import forget_absent_classes
 from l20fs.typing import Array
 
@@ -62,7 +63,7 @@ class Samples:
             for params in (self.fit_params, self.score_params)
         )
         weights = None if self.sample_weight is None else self.sample_weight[chosen]
-        X = self.X.iloc[chosen] if hasattr(self.X, "iloc") else self.X[chosen]
+        X = _samples_of(self.X, chosen)
         nuisances = None if self.nuisances is None else self.nuisances[chosen]
         return Samples(X, self.y[chosen], weights, fit_params, score_params, self.names, nuisances)
 
@@ -353,7 +354,18 @@ def _features(fitted: Any, sizes: tuple[int | None, ...], *, one_ranking: bool) 
     return [order[:end] for end in ends]
 
 
+def _samples_of(X: Any, chosen: Array) -> Any:
+    """Return some samples, where X is."""
+    if is_device_array(X):
+        place = Place(X)
+        return place.xp.take(X, place.send(chosen), axis=0)
+    return X.iloc[chosen] if hasattr(X, "iloc") else X[chosen]
+
+
 def dense_columns(X: Any, columns: Array) -> Array:
-    """Return some columns as a dense array."""
+    """Return some columns as a dense array of NumPy."""
+    if is_device_array(X):
+        place = Place(X)
+        return place.fetch(place.xp.take(X, place.send(columns), axis=1))
     chosen = X[:, columns]
     return np.asarray(chosen.toarray() if sp.issparse(chosen) else chosen)

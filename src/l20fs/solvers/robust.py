@@ -23,7 +23,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from l20fs.objective.least_squares import LeastSquares
-from l20fs.objective.prox import order_descending, squared_row_norms
+from l20fs.objective.prox import squared_row_norms
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.objective.solution_path import SolutionPath
 from l20fs.objective.stage import Stage
@@ -179,9 +179,8 @@ class RobustSearch:
     def grow(self, selection: Selection) -> Selection | None:
         """Add the unit that lowers F most per cost; None if none lowers it by more than the tolerance."""
         active = self._propose(selection, PROPOSAL_FLOOR)
-        merits = active.merits()
-        first = order_descending(merits, rtol=self.problem.tie)[:N_CANDIDATES]
-        units = first[merits[first] > least_merit(active)].tolist()
+        first, merits = active.leading(N_CANDIDATES)
+        units = first[merits > least_merit(active)].tolist()
         rows, ridge = self._rows(units), self.problem.ridge
         columns = self.loss.columns(rows)
         best, best_merit, slack = None, 0.0, TOLERANCE * selection.fit.value

@@ -22,7 +22,8 @@ from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.objective.solution_path import SolutionPath
 from l20fs.objective.stage import Stage
-from l20fs.solvers.active_sets.failures import Changes, FailureRows, make_failure_set
+from l20fs.solvers.active_sets import make_failure_set
+from l20fs.solvers.active_sets.failures import Changes, FailureRows
 from l20fs.solvers.active_sets.rows import NEGLIGIBLE
 from l20fs.solvers.base import Callback
 from l20fs.solvers.greedy import first_alpha, path_of, record, stage_of, swap

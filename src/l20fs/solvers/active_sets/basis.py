@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from l20fs.design import BLOCK_ELEMENTS
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.prox import squared_row_norms
 from l20fs.typing import Array
@@ -24,11 +25,6 @@ NOTHING = 1e-28
 #: Inflation of a variance by one column up to which products with columns in float32 are exact enough for their basis, and
 #: those with a combination of columns lose no digits to speak of.
 LARGEST_INFLATION = 10.0
-
-
-def _squares(vectors: Array) -> Any:
-    """Return the squared norm of a vector, or of each row."""
-    return vectors @ vectors if vectors.ndim == 1 else squared_row_norms(vectors)
 
 
 def make_basis(problem: LeastSquares) -> Basis:
@@ -86,20 +82,38 @@ class Triangle:
 class Basis(Triangle, ABC):
     """Triangle and basis vectors, in the order of the rows."""
 
+    #: Elements of columns that are orthogonalised at a time.
+    block_elements = BLOCK_ELEMENTS
+
     def __init__(self, problem: LeastSquares, width: int) -> None:
         super().__init__(problem)
         self._lines = np.empty((0, width))
 
     @property
-    def lines(self) -> Array:
-        return self._lines[: self.size]
+    def lines(self) -> Any:
+        return self._lines[: self.size, :]
 
-    def remainders(self, columns: Array, *, exactly: bool = True) -> Remainders:
+    def columns(self, rows: Array) -> Any:
+        """Return some columns of X~ as rows, in float64, where the lines are."""
+        return self.problem.design.take(rows, slice(None)).T.astype(np.float64)
+
+    def _squares(self, vectors: Any) -> Any:
+        """Return the squared norm of a vector, or of each row."""
+        return vectors @ vectors if vectors.ndim == 1 else squared_row_norms(vectors)
+
+    def _inner(self, residual: Any, vectors: Any) -> Array:
+        """Return the products of a residual with a vector, or vectors, of length n_samples."""
+        return residual @ vectors.T
+
+    def _copy(self, vectors: Any) -> Any:
+        return vectors.copy()
+
+    def remainders(self, columns: Any, *, exactly: bool = True) -> Remainders:
         """Orthogonalise a column, or columns stacked as rows, in float64; or in the precision of X if that is enough."""
         inverse, ridge = self.inverse, self.problem.ridge
         root = math.sqrt(ridge)
-        rest, lifted, coordinates = columns.copy(), *np.zeros((2, *columns.shape[:-1], self.size))
-        squared = first = _squares(rest) + ridge
+        rest, lifted, coordinates = self._copy(columns), *np.zeros((2, *columns.shape[:-1], self.size))
+        squared = first = self._squares(rest) + ridge
         while True:
             before = squared
             found = self._analyse(rest, exactly)
@@ -108,7 +122,7 @@ class Basis(Triangle, ABC):
                 lifted -= root * (found @ inverse.T)
             rest -= self._synthesise(found, exactly)
             coordinates += found
-            squared = _squares(rest) + (_squares(lifted) + ridge if root else 0.0)
+            squared = self._squares(rest) + (Basis._squares(self, lifted) + ridge if root else 0.0)
             # Where little is left, rounding of the large part that was taken away is in it, too: once more.
             is_settled = (squared >= 0.01 * before) | (squared <= NOTHING * first)
             if is_settled.all() if is_settled.ndim else is_settled:
@@ -124,7 +138,7 @@ class Basis(Triangle, ABC):
 
     def products(self, residual: Array, found: Remainders) -> Array:
         """Return the products of the residual, and of its part under the ridge, with some remainders."""
-        products = residual @ found.rest.T
+        products = self._inner(residual, found.rest)
         if self.problem.ridge:
             products -= math.sqrt(self.problem.ridge) * (self.weights(self.size) @ found.lifted.T)
         return products
@@ -147,7 +161,7 @@ class Basis(Triangle, ABC):
     def _product(self, residual: Array, row: int, column: Array, found: Remainders) -> Array:
         """Return the products of a residual with the column of a row, to which those with its remainder are equal."""
         is_close = found.room <= 0.01 * self.problem.design.column_energy[row]
-        return self.products(residual, found) if is_close else residual @ column
+        return self.products(residual, found) if is_close else self._inner(residual, column)
 
     def newest_images(self, directions: Array) -> Array | None:
         """Return the products of all features with the last basis vectors, if they are known without a pass over X."""
@@ -171,13 +185,17 @@ class Basis(Triangle, ABC):
         turns, targets = self.exits()
         leaving = turns[position]
         direction = self._synthesise(leaving, self._needs_float64())
-        image = self.images_of(self.prepare(leaving[None]), slice(None))[0]
+        image = self.images_of(self.prepare(leaving[None]), slice(None))[0, :]
         rotation, triangle = np.linalg.qr(np.delete(np.linalg.inv(self.inverse), position, axis=1))
-        lines_left, targets_left = rotation.T @ self.lines, rotation.T @ self.targets
+        lines_left, targets_left = self._combined(rotation.T), rotation.T @ self.targets
         del self.rows[position]
-        self.lines[:], self.targets[:] = lines_left, targets_left
+        self._lines[: self.size, :], self.targets[:] = lines_left, targets_left
         self.inverse[:] = np.linalg.inv(triangle)
         return direction, targets[position], image
+
+    def _combined(self, turns: Array) -> Any:
+        """Return combinations of the lines."""
+        return turns @ self.lines
 
     def _make_room(self) -> None:
         if self.size < len(self._lines):
@@ -224,8 +242,8 @@ class SampleBasis(Basis):
     def _synthesise(self, coordinates: Array, exactly: bool) -> Array:
         return coordinates @ self.lines
 
-    def prepare(self, turns: Array) -> Array:
-        return turns @ self.lines
+    def prepare(self, turns: Array) -> Any:
+        return self._combined(turns)
 
     def images_of(self, prepared: Array, block: slice) -> Array:
         return self.problem.design.pull_among(block)(prepared)
@@ -233,8 +251,8 @@ class SampleBasis(Basis):
     def store_image(self, position: int, image: Array) -> None:
         pass  # as long as a feature list: made again when it is needed
 
-    def _keep_direction(self, direction: Array) -> None:
-        self._lines[self.size - 1] = direction
+    def _keep_direction(self, direction: Any) -> None:
+        self._lines[self.size - 1, :] = direction
 
 
 class FeatureBasis(Basis):

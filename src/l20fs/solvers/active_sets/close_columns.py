@@ -7,11 +7,11 @@ For these few columns the remainder itself is computed, and orthogonalised again
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from l20fs.design import BLOCK_ELEMENTS
+from l20fs.inputs.devices import as_numpy
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.solvers.active_sets.basis import Basis
 from l20fs.typing import Array
@@ -84,28 +84,26 @@ class CloseGroup(NamedTuple):
         return 0.5 * float(np.vdot(gained, gained))
 
 
-def measure_group(problem: LeastSquares, basis: Basis, residual: Array, members: Array, smallest_room: Array) -> CloseGroup:
+def measure_group(problem: LeastSquares, basis: Basis, residual: Any, members: Array, smallest_room: Array) -> CloseGroup:
     """Measure what the rows of a basis leave of the columns of a group, in float64 whatever the dtype of X."""
-    columns = problem.design.take(members, slice(None)).T.astype(np.float64)
-    found, root = basis.remainders(columns), np.sqrt(problem.ridge)
+    found, root = basis.remainders(basis.columns(members)), np.sqrt(problem.ridge)
     below = root * np.eye(len(members) if problem.ridge else 0, len(members)).T
-    lines = np.hstack([found.rest, found.lifted, below])
+    lines = np.hstack([as_numpy(found.rest), found.lifted, below])
     weights = basis.weights(basis.size)
-    whole_residual = np.hstack([residual, -root * weights, np.zeros((len(residual), below.shape[1]))])
+    whole_residual = np.hstack([as_numpy(residual), -root * weights, np.zeros((problem.n_targets, below.shape[1]))])
     # As orthogonal coordinates of the remainders: their number is that of the members, not that of the samples.
     directions, triangle = np.linalg.qr(lines.T)
     return CloseGroup(triangle.T, whole_residual @ directions, found.coordinates, smallest_room)
 
 
-def measure_columns(problem: LeastSquares, basis: Basis, residual: Array, rows: Array) -> CloseColumns:
+def measure_columns(problem: LeastSquares, basis: Basis, residual: Any, rows: Array) -> CloseColumns:
     """Measure what the rows of a basis leave of some columns, in float64 whatever the dtype of X."""
     room, products = np.empty(len(rows)), np.empty((problem.n_targets, len(rows)))
     coordinates = np.empty((len(rows), basis.size))
-    step = max(1, BLOCK_ELEMENTS // problem.design.n_samples)
+    step = max(1, basis.block_elements // problem.design.n_samples)
     for start in range(0, len(rows), step):
         part = slice(start, start + step)
-        columns = problem.design.take(rows[part], slice(None)).T.astype(np.float64)
-        found = basis.remainders(columns)
+        found = basis.remainders(basis.columns(rows[part]))
         room[part], products[:, part] = found.room, basis.products(residual, found)
         coordinates[part] = found.coordinates
     return CloseColumns(rows, room, products, coordinates)

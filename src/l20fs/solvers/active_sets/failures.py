@@ -12,15 +12,13 @@ same with no l. A unit fails as a whole; those that are included fail like other
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from l20fs.design import BLOCK_ELEMENTS
-from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.prox import squared_row_norms
-from l20fs.objective.row_penalty import RowPenalty
 from l20fs.solvers.active_sets.close_columns import measure_columns
 from l20fs.solvers.active_sets.groups import GroupActiveSet
 from l20fs.solvers.active_sets.rows import RowActiveSet, gains_of, gains_without
@@ -40,7 +38,7 @@ class Changes(NamedTuple):
     losses: Array
 
 
-class _Leaving(NamedTuple):
+class Leaving(NamedTuple):
     """Lines that leave the basis with a row, and one more for each other row that fails then, that of the worst first."""
 
     turns: Array
@@ -69,6 +67,7 @@ class FailureRows(RowActiveSet):
 
     Examples
     --------
+    >>> from l20fs.objective.least_squares import LeastSquares
     >>> active = FailureRows(LeastSquares(np.eye(4)[:, :3], np.eye(4)), [1, 2])
     >>> active.failure_losses().round(6)
     array([1., 1.])
@@ -100,7 +99,7 @@ class FailureRows(RowActiveSet):
                 part = _Features(lines, products + left.targets.T @ images, room + _squares(images), needed_room)
                 places = np.arange(products.shape[1])
                 found = np.where(part.room > needed_room, left.loss, math.inf)
-                for batch in _batches(len(left.more_losses)):
+                for batch in batches(len(left.more_losses)):
                     gains = gains_without(left.more_turns[batch] @ part.lines, left.more_targets[batch], *part[1:])
                     found = np.maximum(found, (left.more_losses[batch, None] - 0.5 * gains).max(axis=0, initial=0.0))
                     kept = np.flatnonzero(found <= most)
@@ -135,7 +134,7 @@ class FailureRows(RowActiveSet):
                 needed_room[places] = self._smallest_room[close.rows[are_here]]
             yield block, _Features(lines, products, room, needed_room)
 
-    def _leave(self, position: int) -> _Leaving:
+    def _leave(self, position: int) -> Leaving:
         """Return the lines that leave with the row at a position (none for -1), and those of every other row."""
         turns, targets = self.basis.exit_of(slice(position, position + 1) if position >= 0 else slice(0))
         loss = self.loss + 0.5 * float(np.vdot(targets, targets))
@@ -146,7 +145,7 @@ class FailureRows(RowActiveSet):
         more_targets = more @ self.basis.targets
         losses = loss + 0.5 * squared_row_norms(more_targets)
         order = np.argsort(-losses, kind="stable")
-        return _Leaving(turns, targets, loss, more[order], more_targets[order], losses[order])
+        return Leaving(turns, targets, loss, more[order], more_targets[order], losses[order])
 
 
 def _squares(images: Array) -> Array:
@@ -154,7 +153,7 @@ def _squares(images: Array) -> Array:
     return np.einsum("ij,ij->j", images, images)
 
 
-def _batches(n: int) -> Iterator[slice]:
+def batches(n: int) -> Iterator[slice]:
     """Yield 1, 4, 16, ... of n things at a time."""
     start, size = 0, 1
     while start < n:
@@ -187,19 +186,10 @@ class FailureGroups(GroupActiveSet, FailureRows):
 
     def _loss_without(self, lines: Array, positions: list[int]) -> tuple[float, Array]:
         """Return h without the units at some positions, and what each other unit would gain then."""
-        spans = [self._span(position) for position in positions]
-        rows = np.array([row for span in spans for row in range(span.start, span.stop)], dtype=np.intp)
-        turns, targets = self.basis.exit_of(rows)
+        turns, targets = self._exits(positions)
         return self.loss + 0.5 * float(np.vdot(targets, targets)), self._gains_without(turns, turns @ lines, targets)
 
-
-def make_failure_set(problem: LeastSquares, units: Iterable[int] = (), penalty: RowPenalty | None = None) -> FailureRows:
-    """Return an active set of the given units, and of all that is included, whose units may fail.
-
-    Examples
-    --------
-    >>> make_failure_set(LeastSquares(np.eye(4)[:, :3], np.eye(4)), [1]).worst_loss()
-    1.5
-    """
-    kind = FailureGroups if penalty is not None and penalty.has_groups else FailureRows
-    return kind(problem, units, penalty)
+    def _exits(self, positions: list[int]) -> tuple[Array, Array]:
+        """Return the lines that leave the basis with the units at some positions, and their targets."""
+        spans = [self._span(position) for position in positions]
+        return self.basis.exit_of(np.array([row for span in spans for row in range(span.start, span.stop)], dtype=np.intp))

@@ -12,13 +12,15 @@ have no weight.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from l20fs.design import BLOCK_ELEMENTS
+from l20fs.inputs.devices import as_numpy
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.row_penalty import RowPenalty
-from l20fs.solvers.active_sets.close_columns import CloseGroup, measure_columns, measure_group
+from l20fs.solvers.active_sets.close_columns import CloseColumns, CloseGroup, measure_columns, measure_group
 from l20fs.solvers.active_sets.rows import NO_ROWS, Exchange, RowActiveSet
 from l20fs.typing import Array
 
@@ -35,12 +37,12 @@ class GroupActiveSet(RowActiveSet):
     """
 
     def _start_from(self, units: list[int]) -> None:
-        self._blocks = [GroupBlocks(self.problem, members) for members in _by_size(self.penalty)]
+        self._blocks = [self._make_blocks(members) for members in _by_size(self.penalty)]
         self._close_groups: dict[int, CloseGroup] = {}  # of the present rows
         self._units: list[int] = []
         self._ends = [0]
         self._ahead = 1
-        self._alone = self.merits()
+        self._alone = as_numpy(self.merits())
         included = self.penalty.included.tolist()
         self._add_units(included)
         # What is included and has no room is no part of the active set: it comes with every selection and changes nothing.
@@ -50,12 +52,15 @@ class GroupActiveSet(RowActiveSet):
         self.n_fixed = len(self)
         self._add_units([unit for unit in units if self.penalty.costs[unit] > 0.0])
 
+    def _make_blocks(self, members: Array) -> GroupBlocks:
+        return GroupBlocks(self.problem, members)
+
     def _add_units(self, units: list[int]) -> None:
         """Add the members of some units, as far as they are independent, in one pass over X."""
         first = self.basis.size
         rows = [row for unit in units for row in self.penalty.members[unit].tolist()]
         self._add_rows(rows, if_room=True)
-        self._needed_room[rows] = np.inf
+        self._set_room(rows, np.inf)
         entered = self.penalty.unit_of[self.rows[first:]]
         self._ends.extend((first + np.cumsum([np.count_nonzero(entered == unit) for unit in units], dtype=np.intp)).tolist())
         self._units.extend(units)
@@ -71,11 +76,11 @@ class GroupActiveSet(RowActiveSet):
         """Return the positions of the rows of a unit in the basis."""
         return slice(self._ends[position], self._ends[position + 1])
 
-    def gains(self) -> Array:
+    def gains(self) -> Any:
         n_rows, n_targets = self.basis.size, self.problem.n_targets
         return self._gains_without(np.empty((0, n_rows)), np.empty((0, self.problem.n_features)), np.empty((0, n_targets)))
 
-    def _gains_without(self, turns: Array, images: Array, targets: Array) -> Array:
+    def _gains_without(self, turns: Array, images: Any, targets: Array) -> Any:
         """Return what each unit would gain if lines with these images and targets had left the active set."""
         gains = np.zeros(self.penalty.n_units)
         for blocks in self._blocks:
@@ -88,19 +93,19 @@ class GroupActiveSet(RowActiveSet):
                     gains[unit] = self._close_group(unit).gain(turns, targets)
         return gains
 
-    def _gains_anew(self, position: int) -> tuple[Array, float]:
+    def _gains_anew(self, position: int) -> tuple[Any, float]:
         """Return what each unit would gain without one on which members of others depend, and what that one is worth."""
         units = [unit for unit in self._units[self.n_fixed :] if unit != self._units[position]]
-        others = GroupActiveSet(self.problem, units, self.penalty)
+        others = type(self)(self.problem, units, self.penalty)
         gains = others.gains()
         gains[self._units[position]] = 0.0
-        return gains, others.loss - self.loss
+        return gains, float(others.loss - self.loss)
 
     def _close_group(self, unit: int) -> CloseGroup:
         """Measure what is left of the columns of a unit: rounding may have eaten it in the blocks."""
         if unit not in self._close_groups:
             members = self.penalty.members[unit]
-            members = members[self._needed_room[members] < np.inf]
+            members = members[self._at(self._needed_room, members) < np.inf]
             smallest_room = self._smallest_room[members]
             self._close_groups[unit] = measure_group(self.problem, self.basis, self.residual, members, smallest_room)
         return self._close_groups[unit]
@@ -121,23 +126,22 @@ class GroupActiveSet(RowActiveSet):
         del self._units[position]
         self._ends = [*self._ends[: position + 1], *(end - (span.stop - span.start) for end in self._ends[position + 2 :])]
         members = self.penalty.members[unit]
-        self._needed_room[members] = self._smallest_room[members]
+        self._set_room(members, self._smallest_room[members])
         if self._is_incomplete():
-            self._build(self._units, self.problem.design.pull(self.problem.targets))
+            self._build(self._units, self._pull(self.problem.targets))
 
     def _passed_over(self) -> Array:
-        """Return a mask of the members of selected units that depend on others and have no weight."""
-        passed_over = np.isin(self.penalty.unit_of, self._units[self.n_fixed :])
-        passed_over[self.rows] = False
-        return passed_over & (self._smallest_room < np.inf)
+        """Return the members of selected units that depend on others and have no weight."""
+        members = [self.penalty.members[unit] for unit in self._units[self.n_fixed :]]
+        rows = np.setdiff1d(np.concatenate(members) if members else NO_ROWS, self.rows)
+        return rows[self._smallest_room[rows] < np.inf]
 
     def _is_incomplete(self) -> bool:
         """Return whether dependent members have become independent after a removal."""
-        passed_over = self._passed_over()
-        is_close = self.problem.ridge + self.energies <= self._clear_room
-        if (passed_over & ~is_close).any():
+        rows = self._passed_over()
+        if (self.problem.ridge + self._at(self.energies, rows) > self._clear_room[rows]).any():
             return True
-        rows = np.flatnonzero(passed_over) if self._may_be_close else NO_ROWS
+        rows = rows if self._may_be_close else NO_ROWS
         measured = measure_columns(self.problem, self.basis, self.residual, rows)
         return bool((measured.room > self._smallest_room[rows]).any())
 
@@ -147,18 +151,9 @@ class GroupActiveSet(RowActiveSet):
             return Exchange(-1, -1, -math.inf)
         decreases = np.empty((len(removable), self.penalty.n_units))
         worth = np.empty(len(removable))
-        rows = np.flatnonzero(self._passed_over()) if self._may_be_close else NO_ROWS
-        passed_over = measure_columns(self.problem, self.basis, self.residual, rows)
+        passed_over = self._measure_passed_over()
         for number, position in enumerate(removable):
-            turns, targets = self.basis.exit_of(self._span(position))
-            room = passed_over.room + np.square(passed_over.coordinates @ turns.T).sum(axis=1)
-            comes_back = room > self._smallest_room[rows]
-            if (comes_back & (self.penalty.unit_of[rows] != self._units[position])).any():
-                gains, worth[number] = self._gains_anew(position)
-            else:
-                images = self.basis.images_of(self.basis.prepare(turns), slice(None))
-                gains = self._gains_without(turns, images, targets)
-                worth[number] = 0.5 * float(np.vdot(targets, targets))
+            gains, worth[number] = self._gains_for(position, passed_over)
             # What brings nothing is no exchange, however cheap it is.
             decreases[number] = np.where(gains > self._negligible, gains - worth[number], -np.inf)
         if not self.penalty.is_even:
@@ -172,13 +167,27 @@ class GroupActiveSet(RowActiveSet):
         position, unit = self._first_pair(decreases >= highest - slack)
         return Exchange(self.n_fixed + position, unit, float(decreases[position, unit]))
 
+    def _measure_passed_over(self) -> CloseColumns:
+        rows = self._passed_over() if self._may_be_close else NO_ROWS
+        return measure_columns(self.problem, self.basis, self.residual, rows)
+
+    def _gains_for(self, position: int, passed_over: CloseColumns) -> tuple[Any, float]:
+        """Return what each unit would gain without the one at a position, and what that one is worth."""
+        turns, targets = self.basis.exit_of(self._span(position))
+        room = passed_over.room + np.square(passed_over.coordinates @ turns.T).sum(axis=1)
+        comes_back = room > self._smallest_room[passed_over.rows]
+        if (comes_back & (self.penalty.unit_of[passed_over.rows] != self._units[position])).any():
+            return self._gains_anew(position)
+        images = self.basis.images_of(self.basis.prepare(turns), slice(None))
+        return self._gains_without(turns, images, targets), 0.5 * float(np.vdot(targets, targets))
+
     def _may_gain(self) -> Array:
         return np.bincount(self.penalty.unit_of, weights=self._needed_room < np.inf) > 0.0
 
     def _merits_alone(self) -> Array:
         return self._alone
 
-    def _change(self, direction: Array, target: Array, image: Array, sign: float) -> None:
+    def _change(self, direction: Any, target: Array, image: Any, sign: float) -> None:
         super()._change(direction, target, image, sign)
         self._close_groups = {}
         for blocks in self._blocks:

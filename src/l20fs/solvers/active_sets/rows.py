@@ -18,15 +18,16 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from l20fs.design import BLOCK_ELEMENTS, clear_rooms, smallest_rooms
+from l20fs.inputs.devices import as_numpy
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.panel_completion import Admission
-from l20fs.objective.prox import squared_row_norms
+from l20fs.objective.prox import order_descending, squared_row_norms
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.solvers.active_sets.basis import Basis, Triangle, make_basis
 from l20fs.solvers.active_sets.close_columns import NO_COLUMNS, CloseColumns, measure_columns
@@ -142,14 +143,14 @@ class ActiveSet(ABC):
         """
 
     @abstractmethod
-    def merits(self) -> Array:
-        """Return the gain per cost of each unit: the lambda below which it pays."""
+    def merits(self) -> Any:
+        """Return the gain per cost of each unit: the lambda below which it pays; of NumPy, or of the library of X."""
 
     def best_merit(self) -> float:
         """Return the highest merit of a unit that may enter."""
         return float(self._admitted(self.merits()).max())
 
-    def _admitted(self, values: Array) -> Array:
+    def _admitted(self, values: Any) -> Any:
         """Return values of the units, with 0 for those that may not enter under the rules."""
         return values if self.admission is None else np.where(self.admission.mask(self.panel), values, 0.0)
 
@@ -165,7 +166,7 @@ class ActiveSet(ABC):
 
     def closeness(self) -> Array:
         """Return a number per unit that orders the unselected ones: its merit, now or without any selected unit."""
-        merits = self.merits()
+        merits = as_numpy(self.merits())
         is_idle = (merits == 0.0) & self._may_gain()
         if is_idle.any():
             # Others explain these units altogether; they come last, in the order of what each would bring alone.
@@ -212,31 +213,42 @@ class RowActiveSet(ActiveSet):
 
     def __init__(self, problem: LeastSquares, units: Iterable[int] = (), penalty: RowPenalty | None = None) -> None:
         super().__init__(problem, penalty)
-        self._build(units, problem.design.pull(problem.targets))
+        self._build(units, self._pull(problem.targets))
 
-    def _build(self, units: Iterable[int], products: Array) -> None:
+    @property
+    def _pull(self) -> Callable[[Any], Any]:
+        """Product of all features with some lines, where X is: one pass over X."""
+        return self.problem.design.pull
+
+    def _build(self, units: Iterable[int], products: Any) -> None:
         """Begin with the given units and what is included; ``products`` are those of the targets."""
         problem, design = self.problem, self.problem.design
         self.losses, self.n_fixed = [problem.null_loss], 0
-        self.residual = problem.targets.copy()
-        self.products = _in_float64(products)
-        self.energies = design.column_energy.copy()
-        self._work = np.empty_like(self.products)
-        self.basis: Basis = make_basis(problem)
         may_enter = self.penalty.may_enter(design.varies)
         self._smallest_room = np.where(may_enter, smallest_rooms(design), np.inf)
         self._clear_room = np.where(may_enter, clear_rooms(design), np.inf)
-        self._needed_room = self._clear_room.copy()  # infinite for the selected rows
         self._may_be_close = design.vectors == "samples" and problem.ridge <= float(self._clear_room[may_enter].max())
         self._close: CloseColumns | None = None  # of the present rows
-        self._is_dependent = np.zeros(design.n_features, dtype=bool)
         self._n_changes = 0
-        # With the Gram matrix at hand, or on its way, there is no pass to be spared.
-        is_near = design.vectors == "features" or (
-            design.n_features * design.n_samples * problem.dtype.itemsize <= SMALL_BYTES
+        self._lay_out(products)
+        # With the Gram matrix at hand, or on its way, there is no pass to be spared; on a device passes are short.
+        is_near = (
+            design.vectors == "features"
+            or design.location == "device"
+            or (design.n_features * design.n_samples * problem.dtype.itemsize <= SMALL_BYTES)
         )
         self._ahead = 1 if is_near else FIRST_AHEAD
         self._start_from([int(unit) for unit in units])
+
+    def _lay_out(self, products: Any) -> None:
+        """Make the basis, and what is as long as X has samples or features, where X is."""
+        self.basis: Basis = make_basis(self.problem)
+        self.residual: Any = self.problem.targets.copy()
+        self.products: Any = _in_float64(products)
+        self.energies: Any = self.problem.design.column_energy.copy()
+        self._work = np.empty_like(self.products)
+        self._needed_room: Any = self._clear_room.copy()  # infinite for the selected rows
+        self._is_dependent: Any = np.zeros(self.problem.n_features, dtype=bool)
 
     def _start_from(self, units: list[int]) -> None:
         """Add the included units, as far as they are independent, and the given ones."""
@@ -248,23 +260,34 @@ class RowActiveSet(ActiveSet):
 
     def _add_rows(self, rows: list[int], *, if_room: bool = False) -> None:
         """Add given rows, as far as they are independent, in one pass over X."""
-        residual, first = self.residual.copy(), self.basis.size
+        residual, first = self.residual, self.basis.size
         directions = []
         for row in rows:
             if if_room and not self._has_room(row):
                 continue
             direction, target = self._extend(row)
-            self.residual -= target[:, None] * direction
+            self.residual = self._moved(direction, -target)
             directions.append(direction)
         self.residual = residual
         if directions:
-            images = self.basis.newest_images(np.array(directions))
-            images = self.problem.design.pull(np.array(directions)) if images is None else images
-            for position, (direction, image) in enumerate(zip(directions, images, strict=True), start=first):
-                self._apply(position, direction, self.basis.targets[position], image)
+            lines = self._stacked(directions)
+            images = self.basis.newest_images(lines)
+            images = self._pull(lines) if images is None else images
+            for number, direction in enumerate(directions):
+                self._apply(first + number, direction, self.basis.targets[first + number], images[number, :])
 
-    def gains(self) -> Array:
-        """Return the decrease of h by each unit; 0 if it is selected, excluded, constant or dependent."""
+    def _stacked(self, directions: list[Any]) -> Any:
+        return np.array(directions)
+
+    def _moved(self, direction: Any, target: Array) -> Any:
+        """Return the residual with a direction times a target added."""
+        return self.residual + target[:, None] * direction
+
+    def gains(self) -> Any:
+        """Return the decrease of h by each unit; 0 if it is selected, excluded, constant or dependent.
+
+        As the merits, it is an array of NumPy, or of the library of an X on a device.
+        """
         gains = gains_of(self.products, self.energies, self.problem.ridge, self._needed_room)
         close = self._close_columns()
         if len(close.rows):
@@ -289,13 +312,34 @@ class RowActiveSet(ActiveSet):
                 return NO_COLUMNS
             self._close = measure_columns(self.problem, self.basis, self.residual, rows)
             # One row more leaves them dependent: they are not measured again before one has left.
-            self._is_dependent[self._close.rows[self._close.room <= self._smallest_room[self._close.rows]]] = True
+            self._mark_dependent(rows[self._close.room <= self._smallest_room[rows]])
         return self._close
 
-    def merits(self) -> Array:
+    def _at(self, vector: Any, rows: Array) -> Array:
+        """Return a few of the numbers over all features."""
+        return np.asarray(vector[rows])
+
+    def _set_room(self, rows: Any, room: Any) -> None:
+        self._needed_room[rows] = room
+
+    def _mark_dependent(self, rows: Array) -> None:
+        self._is_dependent[rows] = True
+
+    def merits(self) -> Any:
         return self._per_cost(self.gains())
 
-    def _per_cost(self, gains: Array, units: Array | slice = slice(None)) -> Array:
+    def leading(self, n_units: int) -> tuple[Array, Array]:
+        """Return the units with the highest merits, best first, and their merits."""
+        merits = self.merits()
+        units = order_descending(merits, rtol=self.problem.tie)[:n_units]
+        return units, merits[units]
+
+    def _best(self, values: Any) -> tuple[int, float]:
+        """Return the first of the units with the highest of some values, up to rounding errors, and its value."""
+        unit = best_of(values, self.problem.tie)
+        return unit, float(values[unit])
+
+    def _per_cost(self, gains: Any, units: Array | slice = slice(None)) -> Any:
         return gains if self.penalty.is_even else self.penalty.shared_out(gains, least=self._negligible, units=units)
 
     @property
@@ -306,8 +350,8 @@ class RowActiveSet(ActiveSet):
         """Return the unit whose addition lowers h + alpha * cost most, and the decrease."""
         gains = self._admitted(self.gains())
         if self.penalty.is_even:
-            unit = best_of(gains, self.problem.tie)
-            return unit, float(gains[unit]) - alpha
+            unit, gain = self._best(gains)
+            return unit, gain - alpha
         values = np.where(gains > self._negligible, gains, -np.inf) - alpha * self.penalty.prices
         unit = int((values >= values.max() - self.problem.tie * gains.max()).argmax())
         return unit, float(values[unit])
@@ -336,16 +380,16 @@ class RowActiveSet(ActiveSet):
         return self._needed_room < np.inf
 
     def _merits_alone(self) -> Array:
-        return self._per_cost(RowActiveSet(self.problem).gains())
+        return as_numpy(self._per_cost(type(self)(self.problem).gains()))
 
     def add(self, unit: int) -> None:
         """Add a unit: one pass over X."""
         if self.admission is not None:
             self.admission.follow(unit, self.panel)
         direction, target = self._extend(unit)
-        images = self.basis.newest_images(direction[None])
-        images = self.problem.design.pull(direction[None]) if images is None else images
-        self._apply(self.basis.size - 1, direction, target, images[0])
+        images = self.basis.newest_images(direction[None, :])
+        images = self._pull(direction[None, :]) if images is None else images
+        self._apply(self.basis.size - 1, direction, target, images[0, :])
 
     def remove(self, position: int) -> None:
         """Remove the unit at a position of ``units``: one pass over X, or none if its images are stored."""
@@ -354,12 +398,12 @@ class RowActiveSet(ActiveSet):
     def _remove_row(self, position: int) -> None:
         row = self.rows[position]
         direction, target, image = self.basis.drop(position)
-        self._needed_room[row] = self._clear_room[row]
+        self._needed_room[row] = float(self._clear_room[row])
         self._is_dependent[:] = False
         self._change(direction, target, image, sign=1.0)
         # The basis was turned, so what the rows bring one after the other is no longer what they brought when they came.
         brought = squared_row_norms(self.basis.targets)
-        self.losses = [self.problem.null_loss, *(self.problem.null_loss - 0.5 * np.cumsum(brought))]
+        self.losses = [self.problem.null_loss, *(self.problem.null_loss - 0.5 * np.cumsum(brought)).tolist()]
 
     def grow(self, n_units: int, least: float = 0.0) -> int:
         is_free = self.admission is None or self.admission.is_open(self.panel)
@@ -367,8 +411,10 @@ class RowActiveSet(ActiveSet):
             return self._grow_ahead(n_units, least)
         for n_added in range(min(n_units, MOST_AT_ONCE if is_free else 1)):
             merits = self._admitted(self.merits())
-            unit = best_of(merits, self.problem.tie)
-            if merits[unit] <= (0.0 if self.is_filling else least):  # what a lower limit asks for has no price
+            unit, merit = self._best(merits)
+            if merit <= (0.0 if self.is_filling else least):  # what a lower limit asks for has no price
+                return n_added
+            if self.loss <= self._negligible and not self.is_filling:  # what is left is rounding
                 return n_added
             self.add(unit)
         return n_added + 1
@@ -458,28 +504,36 @@ class RowActiveSet(ActiveSet):
 
     def _has_room(self, row: int) -> bool:
         """Return whether a row may enter and is independent of those that are selected."""
-        room = self.basis.remainder(row, self.problem.design.column(row)).room
+        room = self.basis.remainder(row, self._column(row, alone=True)).room
         return bool(self._needed_room[row] < np.inf and room > self._smallest_room[row])
 
-    def _extend(self, row: int) -> tuple[Array, Array]:
+    def _column(self, row: int, *, alone: bool = False) -> Any:
+        """Return the column of a row, where the basis is; others that are likely to follow may be fetched with it."""
+        likely = None if alone else lambda: self.merits()[self.penalty.unit_of]
+        return self.problem.design.column(row, likely=likely)
+
+    def _extend(self, row: int) -> tuple[Any, Array]:
         """Append a row to the basis; return its direction u and its target b."""
-        column = self.problem.design.column(row, likely=lambda: self.merits()[self.penalty.unit_of])
-        direction, target = self.basis.extend(row, column, self.residual)
+        direction, target = self.basis.extend(row, self._column(row), self.residual)
         self.losses.append(max(0.0, self.loss - 0.5 * float(target @ target)))
         self._needed_room[row] = np.inf
         return direction, target
 
-    def _apply(self, position: int, direction: Array, target: Array, image: Array) -> None:
+    def _apply(self, position: int, direction: Any, target: Array, image: Any) -> None:
         """Apply a direction of the basis to the gains."""
         self.basis.store_image(position, image)
         self._change(direction, target, image, sign=-1.0)
 
-    def _change(self, direction: Array, target: Array, image: Array, sign: float) -> None:
+    def _change(self, direction: Any, target: Array, image: Any, sign: float) -> None:
         """Apply the rank-one change of a direction: -1 for an added row, +1 for a removed one."""
-        signed = (sign * target)[:, None]
-        self.residual += signed * direction
+        self.residual = self._moved(direction, sign * target)
         self._n_changes += 1
         self._close = None
+        self._follow(image, target, sign)
+
+    def _follow(self, image: Any, target: Array, sign: float) -> None:
+        """Change products and energies of all features."""
+        signed = (sign * target)[:, None]
         if self._n_changes % REFRESH_EVERY:
             self.products += np.multiply(signed, image, out=self._work)
         else:
@@ -496,7 +550,7 @@ class RowActiveSet(ActiveSet):
         candidates = np.sort(np.argpartition(-merits, n_candidates - 1)[:n_candidates])
         pull = self.problem.design.pull_among(candidates)
         products, energies = self.products[:, candidates], self.energies[candidates]
-        residual, needed_room = self.residual.copy(), self._needed_room[candidates]
+        residual, needed_room = self.residual, self._needed_room[candidates]
         directions: list[Array] = []
         while len(directions) < n_rows:
             gains = gains_of(products, energies, self.problem.ridge, needed_room)
@@ -510,7 +564,7 @@ class RowActiveSet(ActiveSet):
             products -= target[:, None] * image
             energies -= image * image
             needed_room[best] = np.inf
-            self.residual -= target[:, None] * direction
+            self.residual = self._moved(direction, -target)
         self.residual = residual
         return np.array(directions)
 

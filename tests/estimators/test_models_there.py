@@ -1,0 +1,140 @@
+"""Selectors and models with an X of another library: the panels, proofs and predictions of NumPy, where X is."""
+
+from __future__ import annotations
+
+import pickle
+
+import array_api_compat as xpc
+import array_api_strict
+import numpy as np
+import pytest
+
+from l20fs import Constraints, Forward, L20Classifier, L20Regressor, L20Selector, Swap
+from l20fs.inputs.devices import as_numpy, is_device_array
+
+
+def libraries():
+    # Nothing comes from the second device of array-api-strict to the host, or goes there, by itself.
+    movers = {"strict": lambda X: array_api_strict.asarray(X, device=array_api_strict.Device("device1"))}
+    try:
+        import torch
+    except ModuleNotFoundError:
+        return movers
+    return movers | {"torch": torch.tensor}
+
+
+LIBRARIES = libraries()
+move_to_each = pytest.mark.parametrize("move", LIBRARIES.values(), ids=LIBRARIES)
+
+
+def make_data():
+    random = np.random.default_rng(0)
+    X, codes = random.standard_normal((48, 24)), np.arange(48) % 3
+    X[:, 4] += codes
+    X[:, 9] += codes == 1
+    return X, codes, X[:, [4, 9]] @ [1.0, 2.0] + 0.1 * random.standard_normal(48)
+
+
+SETTINGS = {
+    "one may fail": {"solver": Swap(robust_to=1)},
+    "one may fail, forward": {"solver": Forward(robust_to=1), "include": [7]},
+    "constraints": {"solver": "swap", "constraints": Constraints(exclusive=[[4, 9, 2]])},
+    "robust loss": {"solver": "swap", "loss": "l21"},
+    "proof": {"solver": "swap", "certify": True},
+    "proof for groups": {"solver": "swap", "certify": True, "feature_groups": np.arange(24) // 2},
+    "proof for costs": {"solver": "sbr", "certify": True, "penalty_factor": np.where(np.arange(24) % 3, 1.0, 2.0)},
+    "proof if one may fail": {"solver": Swap(robust_to=1), "certify": True},
+}
+
+
+@move_to_each
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_panels_and_proofs_are_those_of_numpy(move, setting):
+    X, codes, _ = make_data()
+    expected, found = (L20Selector(3, **SETTINGS[setting]).fit(x, codes) for x in (X, move(X)))
+    assert found.ranking_.tolist() == expected.ranking_.tolist()
+    assert found.support_.tolist() == expected.support_.tolist()
+    np.testing.assert_allclose(found.coef_, expected.coef_, rtol=1e-5, atol=1e-8)
+    if "certify" in SETTINGS[setting]:
+        bounds = [(model.certificate_.lower_bound, model.certificate_.upper_bound) for model in (found, expected)]
+        np.testing.assert_allclose(*bounds, rtol=1e-6)  # the relaxation stops at a tolerance
+    assert not any(is_device_array(value) for value in vars(found).values())
+
+
+def is_beside(values, X):
+    return is_device_array(values) and xpc.device(values) == xpc.device(X)
+
+
+@move_to_each
+@pytest.mark.parametrize("calibration", ["loo", 3, None], ids=str)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_classifier_answers_where_x_is(move, calibration, n_classes):
+    X, codes, _ = make_data()
+    codes, there = codes % n_classes, move(X)
+    expected = L20Classifier(3, calibration=calibration).fit(X, codes)
+    model = pickle.loads(pickle.dumps(L20Classifier(3, calibration=calibration).fit(there, move(codes))))
+    assert model.support_.tolist() == expected.support_.tolist()
+    names = ["decision_function", "predict"] + ["predict_proba", "predict_log_proba"] * (calibration is not None)
+    for name in names:
+        values, right = getattr(model, name)(there), getattr(expected, name)(X)
+        assert is_beside(values, there)
+        np.testing.assert_allclose(as_numpy(values), right, rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(getattr(model, name)(X), right, rtol=1e-6, atol=1e-9)  # fitted there, asked here
+    assert model.score(there, move(codes)) == expected.score(X, codes)
+    assert model.score(there, codes, sample_weight=move(1.0 + codes)) == expected.score(X, codes, sample_weight=1.0 + codes)
+
+
+@move_to_each
+def test_labels_that_are_texts_come_as_numpy(move):
+    X, codes, _ = make_data()
+    labels = np.array(["low", "mid", "high"])[codes]
+    expected = L20Classifier(3).fit(X, labels)
+    found = L20Classifier(3).fit(move(X), labels).predict(move(X))
+    assert found.tolist() == expected.predict(X).tolist()
+
+
+@move_to_each
+@pytest.mark.parametrize("n_outputs", [0, 2])
+def test_a_regression_answers_where_x_is(move, n_outputs):
+    X, _, numbers = make_data()
+    y = np.column_stack([numbers, X[:, 3]]) if n_outputs else numbers
+    expected, model = L20Regressor(3).fit(X, y), L20Regressor(3).fit(move(X), move(y))
+    values = model.predict(move(X))
+    assert is_beside(values, move(X))
+    np.testing.assert_allclose(as_numpy(values), expected.predict(X), rtol=1e-8)
+    assert model.score(move(X), move(y)) == pytest.approx(expected.score(X, y))
+
+
+@move_to_each
+def test_single_precision_is_read_in_double(move):
+    X, codes, _ = make_data()
+    there = move(X.astype(np.float32))
+    model = L20Classifier(3).fit(there, codes)
+    right = L20Classifier(3).fit(X.astype(np.float32), codes)
+    np.testing.assert_allclose(as_numpy(model.decision_function(there)), right.decision_function(X), rtol=1e-3, atol=1e-4)
+
+
+@move_to_each
+def test_a_panel_is_the_same_from_anywhere(move):
+    X, codes, _ = make_data()
+    expected = L20Classifier(3).fit(X, codes).to_panel(X, codes)
+    found = L20Classifier(3).fit(move(X), codes).to_panel(move(X), codes)
+    assert found.features == expected.features
+    columns = X[:, L20Classifier(3).fit(X, codes).path_.support(3)]
+    np.testing.assert_allclose(found.predict_proba(columns), expected.predict_proba(columns), rtol=1e-6)
+
+
+@move_to_each
+def test_samples_that_cannot_be_answered_are_refused(move):
+    X, codes, _ = make_data()
+    model = L20Classifier(3).fit(X, codes)
+    spoilt = X.copy()
+    spoilt[5, model.support_] = np.nan
+    with pytest.raises(ValueError, match=r"features of the panel have missing or infinite values in X\. Replace"):
+        model.predict(move(spoilt))
+    spoilt = np.where(model.support_, X, np.nan)  # what is not in the panel is not read
+    assert as_numpy(model.predict(move(spoilt))).tolist() == model.predict(X).tolist()
+    with pytest.raises(TypeError, match=r"it must be float32 or float64\. Convert"):
+        model.predict(move(np.arange(48 * 24).reshape(48, 24)))
+    with pytest.raises(ValueError, match="X has 23 features, but L20Classifier is expecting 24"):
+        model.predict(move(X[:, :23]))
